@@ -138,11 +138,11 @@ test-fleet: deps ## Test fleets with real NATS servers, which it installs into a
 
 .PHONY: test-fleet-part
 test-fleet-part: export FLEET = part
-test-fleet-part: test-fleet ## Run a part of test-fleet, in less than a minute
+test-fleet-part: test-fleet ## Run a part of test-fleet, in a minute
 
 .PHONY: fleet
 fleet: deps ## Break a fleet on purpose N times in each way, and judge what its stream and readers have (N=200, SEED=...)
-	$(WITH_NATS) FLEET_TIMES=$(N) SEED=$(SEED) TEST_LIMIT_MS=43200000 vitest run --config test/fleet/engine/vitest.config.ts test/campaigns/fleet
+	$(WITH_NATS) FLEET_TIMES=$(N) FLEET_OUTAGE_SECONDS=90 SEED=$(SEED) TEST_LIMIT_MS=43200000 vitest run --config test/fleet/engine/vitest.config.ts test/campaigns/fleet
 
 .PHONY: bench-fleet
 bench-fleet: deps ## Measure the mirror of a fleet, and 20 nodes, with real NATS servers; needs Go

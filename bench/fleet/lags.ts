@@ -17,7 +17,7 @@ export class Lags implements AsyncDisposable {
     this.#done = (async () => {
       const items = readFleet(
         {
-          stream: new NatsReaderStream(connection, namesOf('test')),
+          stream: new NatsReaderStream(connection, namesOf('test'), systemClock),
           clock: systemClock,
           cursor: FleetCursor.start(),
           fill: () => Promise.resolve([]),

@@ -21,9 +21,9 @@ const healthCheck = z
 const fleetStatus = z
   .looseObject({
     state: z
-      .enum(['off', 'joining', 'member', 'name_taken', 'diverged', 'unreachable'])
+      .enum(['off', 'joining', 'member', 'name_taken', 'diverged', 'not_mirrored', 'unreachable'])
       .describe(
-        'off: configured for none. joining: not a member since the start. member: it is one. name_taken: another server has its name. diverged: the copy of its events in the fleet is of another log. unreachable: NATS does not answer just now.',
+        'off: configured for none. joining: not a member since the start. member: it is one. name_taken: another server has its name. diverged: the copy of its events in the fleet is of another log. not_mirrored: it is a member, and its events cannot be copied to the fleet. unreachable: NATS does not answer just now.',
       ),
     detail: z
       .string()

@@ -68,7 +68,7 @@ export interface Following extends AsyncIterable<FromServer> {
 export interface Servers {
   /** All of them, in the order in which people named them. A server that does not answer in time is unreachable. */
   list(): Promise<ServerEntry[]>;
-  /** Throws `usage` for a name that none has. */
+  /** Throws `usage` for a name that none has, and `unreachable` where that may be a server that is gone. */
   named(name: string): Promise<ServerEntry>;
   /**
    * The server that has the record with this id. Throws `not_found`; where servers cannot be asked that might have it,

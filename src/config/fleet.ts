@@ -1,4 +1,6 @@
 import { AppError } from '../errors.ts';
+import { readPem, readSeed } from '../lib/nats-files.ts';
+import { urlsOf } from './fleet-section.ts';
 import type { Config } from './schema.ts';
 
 /** How to reach the engine of a fleet, and as whom. */
@@ -59,12 +61,35 @@ export function visitOf(
   };
 }
 
-/** One address, several separated by commas, or a list. */
-function urlsOf(url: string | readonly string[]): string[] {
-  return [url].flat().flatMap((one) =>
-    one
-      .split(',')
-      .map((part) => part.trim())
-      .filter(Boolean),
-  );
+/**
+ * What is wrong with the files of a fleet, a sentence each: those of this server as a node, and with `person` those of whoever
+ * asks.
+ */
+export function fleetFileProblems(
+  { fleet }: Pick<Config, 'fleet'>,
+  who: 'node' | 'both',
+): string[] {
+  const { url, name, credentials, person, tls } = fleet;
+  if (url === null || (who === 'node' && name === null)) return [];
+  const seeds = {
+    credentials,
+    ...(who === 'both' && { 'person.credentials': person.credentials }),
+  };
+  const pems = { 'tls.ca': tls.ca, 'tls.cert': tls.cert, 'tls.key': tls.key };
+  return [...unreadable(seeds, readSeed), ...unreadable(pems, readPem)];
+}
+
+function unreadable(
+  files: Record<string, string | null>,
+  read: (file: string) => unknown,
+): string[] {
+  return Object.entries(files).flatMap(([key, file]) => {
+    if (file === null) return [];
+    try {
+      read(file);
+      return [];
+    } catch (error) {
+      return `fleet.${key}: ${(error as Error).message}`;
+    }
+  });
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { agentName, type ProviderId, providerIds } from '../api/provider-kinds.ts';
 import { toolNames } from '../api/tool-names.ts';
 import { nearest } from '../lib/nearest.ts';
+import { fleetContradictions } from './fleet-section.ts';
 
 const milliseconds = z.int().min(0).max(2_147_483_647);
 
@@ -289,6 +290,9 @@ export const configSchema = z.strictObject({
           scope: z.enum(['admin', 'read']).default('admin'),
         })
         .prefault({}),
+    })
+    .superRefine((fleet, found) => {
+      for (const issue of fleetContradictions(fleet)) found.addIssue({ code: 'custom', ...issue });
     })
     .prefault({}),
   providers: z

@@ -13,7 +13,11 @@ const SLOW_SYNC_MS = 1000;
 const STUCK_SYNC_MS = 5000;
 
 /** What somebody has to mend before the server is in its fleet. An engine that does not answer may come back by itself. */
-const DEGRADING: ReadonlySet<FleetStatus['state']> = new Set(['name_taken', 'diverged']);
+const DEGRADING: ReadonlySet<FleetStatus['state']> = new Set([
+  'name_taken',
+  'diverged',
+  'not_mirrored',
+]);
 
 /** Returns the server's health, which is `degraded` if one of its checks is, or its fleet keeps it out. */
 export function readHealth(

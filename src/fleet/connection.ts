@@ -9,7 +9,7 @@ import {
 } from '@nats-io/transport-node';
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import { AppError } from '../errors.ts';
-import { readSmallFile } from '../lib/foreign-file.ts';
+import { problemOfAddress, readPem, readSeed } from '../lib/nats-files.ts';
 import { version } from '../lib/self.ts';
 import { namesOf, OLDEST_ENGINE } from './names.ts';
 
@@ -83,11 +83,8 @@ function optionsOf(access: Access): ConnectionOptions {
 }
 
 function assertAddress(url: string): void {
-  if (URL.canParse(url) && /^(nats|tls):$/.test(new URL(url).protocol)) return;
-  throw new AppError(
-    'invalid',
-    `"${url}" is no address of NATS: give nats://HOST:PORT or tls://HOST:PORT`,
-  );
+  const problem = problemOfAddress(url);
+  if (problem !== null) throw new AppError('invalid', problem);
 }
 
 function tlsOf({ ca, cert, key }: Access['tls'], urls: readonly string[]) {
@@ -104,26 +101,6 @@ function tlsOf({ ca, cert, key }: Access['tls'], urls: readonly string[]) {
   };
 }
 
-const MAX_FILE_BYTES = 64 * 1024;
-
-function readPem(file: string): string {
-  return readFile(file).text;
-}
-
-/** The seed of an nkey in a file. Throws `invalid` for a file that others may read, and for one without a seed. */
-export function readSeed(file: string): Uint8Array {
-  const { text, stat } = readFile(file);
-  if ((stat.mode & 0o077) !== 0)
-    throw new AppError('invalid', `the key file ${file} may be read by others: chmod 600 it`);
-  const seed = /^SU[A-Z2-7]{50,60}$/m.exec(text)?.[0];
-  if (seed === undefined)
-    throw new AppError(
-      'invalid',
-      `the key file ${file} holds no seed of a user's nkey: it is a line that begins with SU`,
-    );
-  return new TextEncoder().encode(seed);
-}
-
 /** Throws `invalid` for a seed with a slip of the pen: it has a checksum. */
 function authenticatorOf(credentials: string): Authenticator {
   const seed = readSeed(credentials);
@@ -137,16 +114,6 @@ function authenticatorOf(credentials: string): Authenticator {
     );
   }
   return nkeyAuthenticator(seed);
-}
-
-function readFile(file: string): ReturnType<typeof readSmallFile> {
-  try {
-    return readSmallFile(file, { maxBytes: MAX_FILE_BYTES });
-  } catch (error) {
-    throw new AppError('invalid', `cannot read ${file}: ${(error as Error).message}`, {
-      cause: error,
-    });
-  }
 }
 
 /** What a failed connection means for whoever wanted it. */

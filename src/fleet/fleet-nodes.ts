@@ -33,4 +33,6 @@ const NOTHING = {
   labels: null,
   live: null,
   max_live: null,
+  mirror: null,
+  detail: null,
 };

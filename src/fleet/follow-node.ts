@@ -6,6 +6,7 @@ import type { EventScope } from '../client/event-scope.ts';
 import { replay } from '../client/replay.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Names } from './names.ts';
+import { News } from './news.ts';
 
 /** The most events of a page. */
 const PAGE = 500;
@@ -36,51 +37,20 @@ export async function* followNode(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<RuntimeEventRecord | { latestSeq: number }, void> {
   const { client, connection, names, node, clock } = given;
-  const news = new News(clock);
-  const subscription = connection.subscribe(names.eventsOf(node), { callback: () => news.come() });
-  try {
-    const { headers } = await client.ask(endpoints.getVersion, {}, signal);
-    const latestSeq = Number(headers['x-seq'] ?? 0);
-    yield { latestSeq };
-    let after = from === 'latest' ? latestSeq : from;
-    let wait = LOOK_SOON_MS;
-    while (!signal?.aborted) {
-      const { value, headers } = await replay(client, scope, { after_seq: after, limit: PAGE });
-      yield* value;
-      const next = headers['x-next-after-seq'];
-      after = Number(next ?? value.at(-1)?.seq ?? after);
-      if (value.length > 0) wait = LOOK_SOON_MS;
-      if (next === undefined) await news.wait(wait, signal);
-      wait = Math.min(wait * 2, LOOK_LATE_MS);
-    }
-  } finally {
-    subscription.unsubscribe();
-  }
-}
-
-/** Says when to look again. */
-class News {
-  readonly #clock: Clock;
-  #hasCome = false;
-  #wake: () => void = () => undefined;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  come(): void {
-    this.#hasCome = true;
-    this.#wake();
-  }
-
-  /** Resolves a moment after news have come, at the latest after `ms`, or when the signal aborts. */
-  async wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
-    const over = new AbortController();
-    this.#wake = () => over.abort();
-    if (this.#hasCome) over.abort();
-    const either = signal ? AbortSignal.any([signal, over.signal]) : over.signal;
-    await this.#clock.sleep(ms, either).catch(() => undefined);
-    this.#hasCome = false;
-    if (over.signal.aborted) await this.#clock.sleep(PAUSE_MS, signal).catch(() => undefined);
+  const subject = names.newsOf(names.eventsOf(node));
+  using news = new News({ connection, clock, subject });
+  const { headers } = await client.ask(endpoints.getVersion, {}, signal);
+  const latestSeq = Number(headers['x-seq'] ?? 0);
+  yield { latestSeq };
+  let after = from === 'latest' ? latestSeq : from;
+  let wait = LOOK_SOON_MS;
+  while (!signal?.aborted) {
+    const { value, headers } = await replay(client, scope, { after_seq: after, limit: PAGE });
+    yield* value;
+    const next = headers['x-next-after-seq'];
+    after = Number(next ?? value.at(-1)?.seq ?? after);
+    if (value.length > 0) wait = LOOK_SOON_MS;
+    if (next === undefined) await news.more(wait, PAUSE_MS, signal);
+    wait = Math.min(wait * 2, LOOK_LATE_MS);
   }
 }

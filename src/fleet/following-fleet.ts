@@ -15,7 +15,12 @@ export interface FollowingParts {
   fill: ReaderParts['fill'];
   clock: Clock;
   /** All nodes, as they are now. */
-  list: () => Promise<ServerEntry[]>;
+  list: () => Promise<FollowedNode[]>;
+}
+
+export interface FollowedNode extends ServerEntry {
+  /** Why the fleet gets no events of it, and what to do instead; null where it does. */
+  remark: string | null;
 }
 
 /** The events of a fleet as its stream has them, also those of nodes that do not answer. */
@@ -40,7 +45,11 @@ export class FollowingFleet implements Following {
   async *[Symbol.asyncIterator](): AsyncGenerator<FromServer, void> {
     const over = new AbortController();
     const signal = AbortSignal.any([this.#signal, over.signal]);
-    if (this.#options.isStoredOnly) return yield* this.#events(signal);
+    if (this.#options.isStoredOnly) {
+      for (const { name, remark } of await this.#wanted())
+        if (remark !== null) yield { node: name, notice: { state: 'gap', text: remark } };
+      return yield* this.#events(signal);
+    }
     const funnel = new Funnel<FromServer>();
     funnel.add(async () => {
       for await (const one of this.#events(signal)) await funnel.put(one);
@@ -80,20 +89,30 @@ export class FollowingFleet implements Following {
 
   /** Tells which nodes are alive, and what changes in that. */
   async #presence(put: (one: FromServer) => Promise<void>, signal: AbortSignal): Promise<void> {
-    const { list, clock } = this.#parts;
-    const { node: wanted } = this.#options;
     const states = new Map<string, ServerEntry['state']>();
+    const remarks = new Map<string, string | null>();
     while (!signal.aborted) {
-      // Without the engine nobody knows; the last state stays.
-      for (const { name, state, detail } of await list().catch(() => [])) {
-        if (states.get(name) === state || (wanted ?? name) !== name) continue;
+      for (const { name, state, detail, remark } of await this.#wanted()) {
+        const notices: Notice[] = [];
+        if (states.get(name) !== state)
+          notices.push(
+            state === 'reachable' ? { state } : { state, detail: detail ?? `${name} is gone` },
+          );
+        if (remark !== null && remarks.get(name) !== remark)
+          notices.push({ state: 'gap', text: remark });
         states.set(name, state);
-        const notice: Notice =
-          state === 'reachable' ? { state } : { state, detail: detail ?? `${name} is gone` };
-        await Promise.race([put({ node: name, notice }), aborted(signal)]);
+        remarks.set(name, remark);
+        for (const notice of notices)
+          await Promise.race([put({ node: name, notice }), aborted(signal)]);
       }
-      await clock.sleep(LOOK_MS, signal).catch(() => undefined);
+      await this.#parts.clock.sleep(LOOK_MS, signal).catch(() => undefined);
     }
+  }
+
+  /** The nodes that are followed. Without the engine nobody knows: none. */
+  async #wanted(): Promise<FollowedNode[]> {
+    const all = await this.#parts.list().catch(() => []);
+    return all.filter(({ name }) => (this.#options.node ?? name) === name);
   }
 }
 

@@ -7,5 +7,6 @@ export { publicKeyIn } from './key-files.ts';
 export { Member } from './member.ts';
 export { mirrorTask } from './mirror-task.ts';
 export { namesOf } from './names.ts';
-export { ADMIN, natsConfig } from './nats-config.ts';
+export { ADMIN } from './key-names.ts';
+export { natsConfig } from './nats-config.ts';
 export { FleetServers } from './servers.ts';

@@ -1,4 +1,9 @@
-import { DiscardPolicy, jetstreamManager, StorageType } from '@nats-io/jetstream';
+import {
+  DiscardPolicy,
+  JetStreamApiError,
+  jetstreamManager,
+  StorageType,
+} from '@nats-io/jetstream';
 import { errors, type NatsConnection } from '@nats-io/transport-node';
 import { AppError } from '../errors.ts';
 import { namesOf, PLACE_TTL_MS } from './names.ts';
@@ -20,7 +25,7 @@ const NANOSECONDS = 1_000_000;
 /**
  * Makes the stream of events and the buckets of a fleet. What is there already stays as it is, so it may run again. The
  * permissions of a node do not suffice for it. Returns the names of what it made. Throws `forbidden_scope` where the key
- * that was used may not make it.
+ * that was used may not make it, `invalid` where NATS cannot keep it, and `unreachable` where NATS does not answer.
  */
 export async function initFleet(
   connection: NatsConnection,
@@ -30,14 +35,46 @@ export async function initFleet(
   try {
     return await make(connection, fleet, settings);
   } catch (error) {
-    const cause = error instanceof Error ? (error.cause ?? error) : error;
-    if (!(cause instanceof errors.PermissionViolationError)) throw error;
-    throw new AppError(
+    throw whyNotMade(error, settings);
+  }
+}
+
+/** The numbers by which the engine says that it lacks room, or servers. */
+const NO_ROOM: ReadonlySet<number> = new Set([10_023, 10_028, 10_047]);
+const NO_SERVERS: ReadonlySet<number> = new Set([10_005, 10_074]);
+
+function whyNotMade(error: unknown, { replicas, maxBytes }: StoreSettings): unknown {
+  const cause = error instanceof Error ? (error.cause ?? error) : error;
+  const refusal = (code: 'forbidden_scope' | 'invalid' | 'unreachable', message: string) =>
+    new AppError(code, message, { cause: error });
+  if (cause instanceof errors.PermissionViolationError)
+    return refusal(
       'forbidden_scope',
       'NATS does not let this key make the fleet: give the one of the admin with --credentials',
-      { cause: error },
     );
-  }
+  // The library does not export its class.
+  if (error instanceof Error && error.name === 'JetStreamNotEnabled')
+    return refusal(
+      'invalid',
+      'NATS runs without JetStream: add jetstream { store_dir: "…" } to its configuration',
+    );
+  if (error instanceof errors.TimeoutError || cause instanceof errors.TimeoutError)
+    return refusal(
+      'unreachable',
+      'NATS does not answer: see the log of nats-server, and try again',
+    );
+  if (!(error instanceof JetStreamApiError)) return error;
+  if (NO_ROOM.has(error.code))
+    return refusal(
+      'invalid',
+      `NATS has no room for ${maxBytes} bytes of events: give --max-bytes less, or raise max_file_store of nats-server`,
+    );
+  if (NO_SERVERS.has(error.code))
+    return refusal(
+      'invalid',
+      `NATS has too few servers to keep ${replicas} copies: start them, or give --replicas 1`,
+    );
+  return refusal('invalid', `NATS refuses to make the fleet: ${error.message}`);
 }
 
 async function make(
@@ -69,6 +106,7 @@ async function make(
       allow_atomic: true,
       allow_msg_ttl: true,
       deny_delete: true,
+      republish: { src: names.allEvents, dest: names.newsOf(names.allEvents), headers_only: true },
       metadata: { cadre_stream: streamId },
     },
     bucket(names.nodes),

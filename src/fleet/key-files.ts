@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { nkeys } from '@nats-io/transport-node';
 import { makeDirectory } from '../lib/make-directory.ts';
-import { readSeed } from './connection.ts';
+import { readSeed } from '../lib/nats-files.ts';
 
 /**
  * The public key of the nkey in a file of a directory, which is made where it is missing: a line with the seed, that only

@@ -33,14 +33,25 @@ export interface Link {
  * Runs while the server has its name, until `signal` aborts; it outlives reconnects, and is started again after the name
  * was lost. One that throws Diverged is not started again.
  */
-export type MemberTask = (link: Link, signal: AbortSignal) => Promise<void>;
+export type MemberTask = (
+  link: Link,
+  signal: AbortSignal,
+  /** Takes what keeps the task from its work just now, and what to do about it; null: nothing does. */
+  report: (trouble: string | null) => void,
+) => Promise<void>;
 
 /** Thrown by a task where the fleet's copy of this node's events is of another log. The message says what to do. */
 export class Diverged extends Error {
   override readonly name = 'Diverged';
 }
 
-export type MemberState = 'joining' | 'member' | 'name_taken' | 'diverged' | 'unreachable';
+export type MemberState =
+  | 'joining'
+  | 'member'
+  | 'name_taken'
+  | 'diverged'
+  | 'not_mirrored'
+  | 'unreachable';
 
 /** What a member tells of itself. `detail`: what is wrong, and what to do about it; null where nothing is. */
 export interface MemberStatus {
@@ -51,6 +62,10 @@ export interface MemberStatus {
 const RENEW_EVERY_MS = ALIVE_TTL_MS / 3;
 /** How long to wait after a failed attempt to join, in milliseconds. */
 const RETRY_MS = 1000;
+/** For so long, in milliseconds, trouble of a task may be one that passes, such as the choice of a new leader. */
+const PASSING_MS = 10_000;
+/** The most characters of a detail that a sign of life has. */
+const MAX_DETAIL = 500;
 /** How long leaving may take, in milliseconds: nobody waits longer for a fleet that does not answer. */
 const LEAVE_MS = 2000;
 
@@ -62,6 +77,7 @@ export class Member {
   readonly #done: Promise<void>;
   #status: MemberStatus = { state: 'joining', detail: null };
   #diverged: string | null = null;
+  #trouble: { detail: string; since: number } | null = null;
   #connection: NatsConnection | null = null;
 
   constructor(given: MemberOptions) {
@@ -71,9 +87,11 @@ export class Member {
   }
 
   get status(): MemberStatus {
-    if (this.#status.state === 'member' && this.#diverged !== null)
-      return { state: 'diverged', detail: this.#diverged };
-    return this.#status;
+    if (this.#status.state !== 'member') return this.#status;
+    if (this.#diverged !== null) return { state: 'diverged', detail: this.#diverged };
+    const { detail = null, since = 0 } = this.#trouble ?? {};
+    const isLasting = detail !== null && this.#given.clock.monotonic() - since >= PASSING_MS;
+    return isLasting ? { state: 'not_mirrored', detail } : this.#status;
   }
 
   /** Leaves the fleet: takes the sign of life away and closes the connection. Takes 2 s at most; never throws. */
@@ -148,7 +166,7 @@ export class Member {
     serveRequests({ ...link, ask, isOurs: () => sign.isOurs, signal });
     const running = tasks.map(async (task) => {
       try {
-        if (this.#diverged === null) await task(link, signal);
+        if (this.#diverged === null) await task(link, signal, (trouble) => this.#report(trouble));
       } catch (error) {
         if (error instanceof Diverged) this.#diverged = error.message;
         if (!signal.aborted) logger.error({ err: error }, 'a task of the fleet ended');
@@ -157,14 +175,19 @@ export class Member {
     return { stopping, done: Promise.all(running) };
   }
 
+  #report(detail: string | null): void {
+    const since = this.#trouble?.since ?? this.#given.clock.monotonic();
+    this.#trouble = detail === null ? null : { detail, since };
+  }
+
   #signOfLife(connection: NatsConnection): SignOfLife {
-    const { access, labels, self, load, clock } = this.#given;
-    const sign = (): NodeSign => ({
-      node: access.name,
-      ...self,
-      labels: [...labels],
-      ...load(),
-    });
+    const { access, labels, self, load, clock, tasks } = this.#given;
+    const sign = (): NodeSign => {
+      const { detail } = this.status;
+      const mirror = tasks.length === 0 ? 'off' : detail === null ? 'on' : 'failing';
+      const about = { mirror, detail: detail?.slice(0, MAX_DETAIL) ?? null } as const;
+      return { node: access.name, ...self, labels: [...labels], ...load(), ...about };
+    };
     const bucket = new Bucket(connection, this.#names, this.#names.nodes);
     return new SignOfLife({ bucket, names: this.#names, clock, sign });
   }

@@ -7,11 +7,16 @@ import { NatsMirrorStream } from './nats-mirror-stream.ts';
 export function mirrorTask(
   parts: Omit<MirrorParts, 'stream' | 'onState'> & { logger: Logger },
 ): MemberTask {
-  return async ({ connection, names, node }, signal) => {
+  return async ({ connection, names, node }, signal, report) => {
     const mirror = new Mirror({
       ...parts,
       stream: new NatsMirrorStream(connection, names, node),
-      onState: ({ state, detail, seq }) => parts.logger.info({ state, detail, seq }, 'mirror'),
+      onState({ state, detail, seq }) {
+        parts.logger.info({ state, detail, seq }, 'mirror');
+        report(
+          state === 'unreachable' ? `the fleet gets no events of this server: ${detail}` : null,
+        );
+      },
     });
     await mirror.run(signal);
     const { state, detail } = mirror.status;

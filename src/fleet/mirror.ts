@@ -76,6 +76,8 @@ const RETRY_MS = 50;
 const MAX_RETRY_MS = 2000;
 /** The row is written at most this often, in ms. */
 const ROW_MS = 2000;
+/** So often the stream is asked whether it still has what was written, in ms: also where nothing happens. */
+const LOOK_MS = 10_000;
 
 /** The stream and the log contradict each other: somebody has to look. */
 class Contradiction extends Error {}
@@ -110,6 +112,7 @@ export class Mirror {
     failed: 0,
   };
   #rowAt = Number.NEGATIVE_INFINITY;
+  #rowSeq: number | null = null;
 
   constructor(parts: MirrorParts) {
     this.#parts = parts;
@@ -130,8 +133,12 @@ export class Mirror {
       const { batches } = this.#status;
       try {
         const place = await this.#resume(await this.#parts.stream.head());
-        this.#setState('following', null);
+        // That it can be read does not say that more can be written.
+        const isAll = place.after >= this.#parts.log.latestSeq;
+        if (isAll || this.#status.state === 'starting') this.#setState('following', null);
         await this.#follow(place, signal);
+        pause = RETRY_MS;
+        continue;
       } catch (error) {
         if (signal.aborted) return;
         const { message } = error as Error;
@@ -155,6 +162,7 @@ export class Mirror {
       const row = rows.read();
       const isOurs = row !== null && row.epoch === log.epoch && row.stream === (await stream.id());
       const after = isOurs ? row.seq : 0;
+      if (!isOurs) this.#rowSeq = null;
       return { expected: 0, after, prev: log.stayingUpTo(after), toldGap: 0 };
     }
     const { streamSeq: expected, epoch, seq } = head;
@@ -178,16 +186,22 @@ export class Mirror {
     return { expected, after, prev, toldGap: 0 };
   }
 
+  /** Writes what happens, until it is time to look at the stream again: it may be another, or have lost something. */
   async #follow(place: Place, signal: AbortSignal): Promise<void> {
     const { log, clock } = this.#parts;
-    for await (const page of log.follow(place.after, signal)) {
+    const look = new AbortController();
+    using _soon = clock.after(LOOK_MS, () => look.abort());
+    const ending = AbortSignal.any([signal, look.signal]);
+    for await (const page of log.follow(place.after, ending)) {
       const began = clock.monotonic();
       await this.#mirror(page, place);
+      this.#setState('following', null);
       if (page.entries.length >= FULL_PAGE) continue;
       // What happens meanwhile comes in one batch.
       const rest = PACE_MS - (clock.monotonic() - began);
       if (rest > 0) await clock.sleep(rest, signal).catch(() => undefined);
     }
+    await this.#keepRow(place);
   }
 
   /** Writes a page of the log, and moves the place behind it. */
@@ -215,8 +229,9 @@ export class Mirror {
 
   async #keepRow({ after: seq }: Place): Promise<void> {
     const { log, stream, rows, clock } = this.#parts;
-    if (clock.monotonic() - this.#rowAt < ROW_MS) return;
+    if (seq === this.#rowSeq || clock.monotonic() - this.#rowAt < ROW_MS) return;
     this.#rowAt = clock.monotonic();
+    this.#rowSeq = seq;
     await rows.write({ epoch: log.epoch, seq, stream: await stream.id() });
   }
 

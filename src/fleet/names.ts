@@ -51,6 +51,8 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/;
 
 /** What the subjects that answers come to begin with. */
 export const INBOXES = '_INBOX.';
+/** The same, where the engine passes a request from one account to another. No client may name such a subject. */
+export const PASSED_ANSWERS = '_R_.';
 
 export function isName(text: string): boolean {
   return NAME.test(text);
@@ -69,6 +71,8 @@ export function namesOf(fleet: string) {
     events,
     allEvents: `cadre.${fleet}.ev.>`,
     eventsOf: (node: string) => `cadre.${fleet}.ev.${node}.>`,
+    /** Where the engine says, for each event of `subject`, that it is stored: with its headers alone. */
+    newsOf: (subject: string) => subject.replace(/^(cadre\.[^.]+)\.ev\./, '$1.news.'),
     event: (node: string, kind: string) => `cadre.${fleet}.ev.${node}.${kind}`,
     /** The subject that answers with the newest message of a node. */
     head: (node: string) => `$JS.API.DIRECT.GET.${events}.cadre.${fleet}.ev.${node}.>`,

@@ -1,55 +1,16 @@
 import { AppError } from '../errors.ts';
-import { isName, type Names, namesOf } from './names.ts';
-
-/** Who is in a fleet, and where its engine runs. */
-export interface FleetPlan {
-  fleet: string;
-  /** The hosts of the NATS servers: one, or three, which go on while any two of them run. */
-  hosts: readonly string[];
-  nodes: readonly string[];
-  /** People who may do everything, and people who may only read. */
-  admins: readonly string[];
-  readers: readonly string[];
-  /** The directory of the certificates on each host. */
-  tlsDirectory: string;
-  /** The directory of JetStream on each host. */
-  storeDirectory: string;
-}
-
-/** The name of the key that makes the fleet, with `cadre fleet init`. */
-export const ADMIN = 'admin';
-
-/** The names of the files with the keys, without their ending. */
-export const keyNames = {
-  admin: ADMIN,
-  node: (name: string) => `node-${name}`,
-  person: (name: string) => `person-${name}`,
-};
+import { ADMIN } from './key-names.ts';
+import { isName } from './names.ts';
+import { fleetAccounts } from './nats-accounts.ts';
+import type { FleetPlan } from './plan.ts';
 
 /**
- * The configuration of the NATS servers of a fleet, the same for each host, with a user for each node and person, who may
- * do what they need and nothing else. `keyOf` returns the public nkey for a name of `keyNames`. Throws `usage` for names
+ * The configuration of the NATS servers of a fleet, the same for each host, with an account for each node and person,
+ * who may do what they need and nothing else. `keyOf` returns the public nkey for a name of `keyNames`. Throws `usage` for names
  * that collide, and for a number of hosts that makes no sense.
  */
 export function natsConfig(plan: FleetPlan, keyOf: (name: string) => string): string {
   assertSound(plan);
-  const names = namesOf(plan.fleet);
-  const users = [
-    `      # Makes the stream and the buckets: cadre fleet init\n      { nkey: ${keyOf(keyNames.admin)} }`,
-    ...plan.nodes.map((node) =>
-      user(`the node ${node}`, keyOf(keyNames.node(node)), nodeRules(names, node)),
-    ),
-    ...plan.admins.map((name) =>
-      user(
-        `${name}, who may do everything`,
-        keyOf(keyNames.person(name)),
-        personRules(names, name, 'admin'),
-      ),
-    ),
-    ...plan.readers.map((name) =>
-      user(`${name}, who may read`, keyOf(keyNames.person(name)), personRules(names, name, 'read')),
-    ),
-  ];
   return `${preface(plan)}
 server_name: $NATS_NAME
 listen: "0.0.0.0:4222"
@@ -60,15 +21,7 @@ jetstream {
   max_file_store: 20GB
 }
 ${tls(plan.tlsDirectory)}
-${plan.hosts.length > 1 ? cluster(plan) : ''}accounts {
-  FLEET {
-    jetstream: enabled
-    users: [
-${users.join('\n')}
-    ]
-  }
-}
-`;
+${plan.hosts.length > 1 ? cluster(plan) : ''}${fleetAccounts(plan, keyOf)}`;
 }
 
 function assertSound({ hosts, nodes, admins, readers }: FleetPlan): void {
@@ -82,7 +35,7 @@ function assertSound({ hosts, nodes, admins, readers }: FleetPlan): void {
   const wrong = all.find((name) => !isName(name));
   if (wrong !== undefined)
     throw new AppError('usage', `"${wrong}" is no name: give 1 to 63 letters, digits, "-" or "_"`);
-  // Answers come to an inbox of that name: with one name two would read each other's.
+  // Where somebody made the accounts otherwise, answers come to an inbox of that name, and two would read each other's.
   const twice = all.find((name, at) => all.indexOf(name) !== at);
   if (twice !== undefined)
     throw new AppError(
@@ -93,71 +46,6 @@ function assertSound({ hosts, nodes, admins, readers }: FleetPlan): void {
     throw new AppError('usage', 'no node is named: give each with --node NAME');
   const host = hosts.find((one) => !/^[A-Za-z0-9.-]+$/.test(one));
   if (host !== undefined) throw new AppError('usage', `"${host}" is no host name or address`);
-}
-
-interface Rules {
-  publish: readonly string[];
-  subscribe: readonly string[];
-  /** Whether who has these rules may answer a request, once. */
-  mayAnswer: boolean;
-}
-
-/** A node speaks for itself alone, is asked, and asks other nodes as itself. */
-export function nodeRules(names: Names, node: string): Rules {
-  return {
-    publish: [
-      names.eventsOf(node),
-      names.request('*', 'peer', node),
-      names.key(names.nodes, names.alive(node)),
-      names.head(node),
-      `$JS.API.STREAM.INFO.${names.events}`,
-      `$JS.API.STREAM.MSG.GET.${names.bucketStream(names.nodes)}`,
-    ],
-    subscribe: [names.requestsOf(node), `${names.inbox(node)}.>`],
-    mayAnswer: true,
-  };
-}
-
-/** A person asks nodes under one name and scope, and reads everything. */
-export function personRules(names: Names, name: string, scope: 'admin' | 'read'): Rules {
-  const { events } = names;
-  const nodes = names.bucketStream(names.nodes);
-  const places = names.bucketStream(names.places);
-  return {
-    publish: [
-      names.request('*', scope, name),
-      ...[events, nodes].flatMap((stream) => [
-        `$JS.API.STREAM.INFO.${stream}`,
-        `$JS.API.STREAM.MSG.GET.${stream}`,
-        `$JS.API.DIRECT.GET.${stream}`,
-        `$JS.API.DIRECT.GET.${stream}.>`,
-      ]),
-      `$JS.API.CONSUMER.CREATE.${events}`,
-      `$JS.API.CONSUMER.*.${events}.>`,
-      `$JS.API.CONSUMER.MSG.NEXT.${events}.>`,
-      `$JS.ACK.${events}.>`,
-      '$JS.FC.>',
-      ...(scope === 'admin'
-        ? [names.key(names.places, '>'), `$JS.API.STREAM.MSG.GET.${places}`]
-        : []),
-    ],
-    subscribe: [`${names.inbox(name)}.>`, names.allEvents],
-    mayAnswer: false,
-  };
-}
-
-function user(about: string, key: string, rules: Rules): string {
-  return `      # ${about}
-      { nkey: ${key}, permissions: {
-        publish: { allow: ${list(rules.publish)} }
-        subscribe: { allow: ${list(rules.subscribe)} }${
-          rules.mayAnswer ? '\n        allow_responses: { max: 1, expires: "2m" }' : ''
-        }
-      } }`;
-}
-
-function list(subjects: readonly string[]): string {
-  return `[\n${subjects.map((one) => `          "${one}"`).join('\n')}\n        ]`;
 }
 
 function tls(directory: string): string {

@@ -1,5 +1,6 @@
 import { MsgHdrsImpl, type NatsConnection } from '@nats-io/transport-node';
 import { newUuid } from '../lib/ids.ts';
+import { explained } from './explained.ts';
 import { type Batch, type Draft, type Head, type MirrorStream, Refused } from './mirror-stream.ts';
 import { isMark, stays } from './mirrored.ts';
 import { DELTA_TTL, engineHeaders, eventHeaders, type Names } from './names.ts';
@@ -36,11 +37,19 @@ export class NatsMirrorStream implements MirrorStream {
   }
 
   async id(): Promise<string> {
-    this.#id ??= (await streamInfo(this.#nc, this.#names)).id;
+    this.#id ??= (await asked(() => streamInfo(this.#nc, this.#names))).id;
     return this.#id;
   }
 
-  async head(): Promise<Head | null> {
+  head(): Promise<Head | null> {
+    return asked(() => this.#head());
+  }
+
+  publish(batch: Batch): Promise<number> {
+    return asked(() => this.#publish(batch));
+  }
+
+  async #head(): Promise<Head | null> {
     // A mirror asks for it when something has happened, perhaps to the stream as a whole.
     this.#id = undefined;
     const message = await this.#nc.request(this.#names.head(this.#node), '', {
@@ -56,7 +65,7 @@ export class NatsMirrorStream implements MirrorStream {
   }
 
   /** All messages but the last are sent without waiting: it takes one round trip. */
-  async publish({ epoch, expected, prev, drafts }: Batch): Promise<number> {
+  async #publish({ epoch, expected, prev, drafts }: Batch): Promise<number> {
     const batch = `${this.#writer}-${++this.#batches}`;
     const count = drafts.length;
     let link = prev;
@@ -83,6 +92,15 @@ export class NatsMirrorStream implements MirrorStream {
       }
     }
     throw new Error('a batch holds at least one message');
+  }
+}
+
+/** What the engine answers. Where it refuses the batch, `Refused` says so; any other error says what to do about it. */
+async function asked<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    throw error instanceof Refused ? error : new Error(explained(error), { cause: error });
   }
 }
 

@@ -1,36 +1,41 @@
-import { jetstream, type ConsumerMessages, type JsMsg } from '@nats-io/jetstream';
-import type { NatsConnection, QueuedIterator, Status } from '@nats-io/transport-node';
+import type { Msg, NatsConnection } from '@nats-io/transport-node';
+import type { Clock } from '../lib/clock.ts';
 import { eventHeaders, type Names } from './names.ts';
+import { News } from './news.ts';
 import { readMessage } from './read-message.ts';
 import type { Arrived, From, ReaderStream } from './reader.ts';
 import { type StreamInfo, streamInfo } from './stream-info.ts';
 
-/** The number of messages that the engine sends ahead. */
-const AHEAD = 1000;
-/** The engine says this often that a reading without messages still exists, in ms. */
-const HEARTBEAT_MS = 2000;
-const NANOS_PER_MS = 1e6;
+/** A page has at most this many messages, and ends with the one that reaches this many bytes. */
+const PAGE = 1000;
+const PAGE_BYTES = 4 * 1024 * 1024;
+/** How long the engine may take for a page, and for any other answer, in ms. */
+const PAGE_MS = 10_000;
+const ANSWER_MS = 5000;
+/** What comes within this time comes as one page, in ms. */
+const PAUSE_MS = 5;
+/** At the latest after this time it is looked for more, in ms: what tells of it may get lost. */
+const LOOK_MS = 2000;
 
-/** What the client of NATS reports where the messages that follow may be those of another stream. */
-const SUSPICIOUS = new Set([
-  'heartbeats_missed',
-  'stream_not_found',
-  'consumer_not_found',
-  'consumer_deleted',
-  'ordered_consumer_recreated',
-  'no_responders',
-]);
+/** Where a page begins, as the engine has it. */
+type Start = { seq: number } | { start_time: string };
 
-/** The stream of a fleet, as JetStream keeps it, for readers. `filters` are the subjects that are read. */
+/**
+ * The stream of a fleet, as JetStream keeps it, for readers. It is read by requests alone, from whichever replica answers:
+ * a consumer may be told to deliver anywhere, so nobody who only reads may make one.
+ */
 export class NatsReaderStream implements ReaderStream {
   readonly #nc: NatsConnection;
   readonly #names: Names;
-  readonly #filters: readonly string[];
+  readonly #clock: Clock;
+  readonly #filter: string;
 
-  constructor(nc: NatsConnection, names: Names, filters: readonly string[] = [names.allEvents]) {
+  /** `filter`: the subject that is read, perhaps with wildcards. */
+  constructor(nc: NatsConnection, names: Names, clock: Clock, filter: string = names.allEvents) {
     this.#nc = nc;
     this.#names = names;
-    this.#filters = filters;
+    this.#clock = clock;
+    this.#filter = filter;
   }
 
   info(): Promise<StreamInfo> {
@@ -39,8 +44,8 @@ export class NatsReaderStream implements ReaderStream {
 
   async idAt(seq: number): Promise<string | null> {
     const subject = `$JS.API.DIRECT.GET.${this.#names.events}`;
-    const message = await this.#nc.request(subject, JSON.stringify({ seq }), { timeout: 5000 });
-    const about = message.headers;
+    const asked = JSON.stringify({ seq });
+    const { headers: about } = await this.#nc.request(subject, asked, { timeout: ANSWER_MS });
     if (about?.code === 404) return null;
     if (about?.hasError) throw new Error(`message ${seq} of the stream: ${about.description}`);
     return about?.get(eventHeaders.id) || null;
@@ -50,58 +55,76 @@ export class NatsReaderStream implements ReaderStream {
     from: From,
     { follow, signal }: { follow: boolean; signal: AbortSignal },
   ): AsyncGenerator<Arrived, void> {
-    const start =
-      'after' in from
-        ? { opt_start_seq: from.after + 1 }
-        : { opt_start_time: new Date(from.time).toISOString() };
-    const consumer = await jetstream(this.#nc).consumers.get(this.#names.events, {
-      filter_subjects: [...this.#filters],
-      ...start,
+    const floor = 'after' in from ? from.after : 0;
+    const doubt = new AbortController();
+    using news = new News({
+      connection: this.#nc,
+      clock: this.#clock,
+      subject: this.#names.newsOf(this.#filter),
+      floor,
+      onDoubt: () => doubt.abort(),
     });
-    if (!follow && (await consumer.info()).num_pending === 0) return;
-    const messages = await consumer.consume({
-      max_messages: AHEAD,
-      idle_heartbeat: HEARTBEAT_MS,
-    });
-    using _watch = this.#endWhenInDoubt(messages, signal);
-    for await (const message of messages) {
-      const one = arrived(message);
-      // What no mirror has written is nobody's event: it is passed over.
-      if (one) yield one;
-      if (!follow && message.info.pending === 0) break;
+    const over = AbortSignal.any([signal, doubt.signal]);
+    const end = follow ? 0 : await this.#newest();
+    let start: Start =
+      'after' in from ? { seq: floor + 1 } : { start_time: new Date(from.time).toISOString() };
+    let seen = floor;
+    let pause = PAUSE_MS;
+    while (!over.aborted) {
+      const { messages, hasMore } = await this.#page(start);
+      for (const message of messages) {
+        seen = Number(message.headers?.get('Nats-Sequence'));
+        start = { seq: seen + 1 };
+        const one = arrived(message, seen);
+        // What no mirror has written is nobody's event: it is passed over.
+        if (one) yield one;
+        if (over.aborted) return;
+      }
+      if (messages.length > 0) pause = PAUSE_MS;
+      if (hasMore) continue;
+      const isBehind = seen < Math.max(end, news.newest);
+      if (!follow && (!isBehind || pause > LOOK_MS)) return;
+      // The replica that has answered may lack what another has told of.
+      if (isBehind) await this.#clock.sleep((pause *= 2), over).catch(() => undefined);
+      else await news.more(LOOK_MS, PAUSE_MS, over);
     }
-    await messages.close();
   }
 
-  /**
-   * By itself the client would go on behind the last message that it saw, also in a stream that was set back. Whatever
-   * happens to a stream happens while the connection or the reading is gone, so both end the reading.
-   */
-  #endWhenInDoubt(messages: ConsumerMessages, signal: AbortSignal): Disposable {
-    const end = () => messages.stop();
-    // Its type does not say that it can be stopped.
-    const connection = this.#nc.status() as QueuedIterator<Status>;
-    const reading = messages.status();
-    signal.addEventListener('abort', end);
-    void (async () => {
-      for await (const { type } of connection) if (type === 'reconnect') end();
-    })();
-    void (async () => {
-      for await (const { type } of reading) if (SUSPICIOUS.has(type)) end();
-    })();
-    if (signal.aborted) end();
-    return {
-      [Symbol.dispose]() {
-        signal.removeEventListener('abort', end);
-        end();
-        connection.stop();
-      },
-    };
+  /** The number of the newest message, as the leader has it; 0: there is none. */
+  async #newest(): Promise<number> {
+    const subject = `$JS.API.STREAM.MSG.GET.${this.#names.events}`;
+    const asked = JSON.stringify({ last_by_subj: this.#filter });
+    const answer = await this.#nc.request(subject, asked, { timeout: ANSWER_MS });
+    const { error, message } = answer.json<{
+      error?: { code: number; description: string };
+      message?: { seq: number };
+    }>();
+    if (error && error.code !== 404) throw new Error(`the stream: ${error.description}`);
+    return message?.seq ?? 0;
+  }
+
+  async #page(start: Start): Promise<{ messages: Msg[]; hasMore: boolean }> {
+    const asked = { ...start, batch: PAGE, max_bytes: PAGE_BYTES, next_by_subj: this.#filter };
+    const answers = await this.#nc.requestMany(
+      `$JS.API.DIRECT.GET.${this.#names.events}`,
+      JSON.stringify(asked),
+      { maxWait: PAGE_MS, strategy: 'timer' },
+    );
+    const messages: Msg[] = [];
+    for await (const message of answers) {
+      const { headers: about } = message;
+      if (about?.code === 404) return { messages, hasMore: false };
+      if (about?.code === 204)
+        return { messages, hasMore: Number(about.get('Nats-Num-Pending')) > 0 };
+      if (about?.hasError) throw new Error(`a page of the stream: ${about.description}`);
+      messages.push(message);
+    }
+    throw new Error('NATS does not answer: see cadre fleet status');
   }
 }
 
-function arrived(given: JsMsg): Arrived | null {
-  const { subject, headers, seq, info } = given;
-  const message = readMessage(subject, headers, seq, given.string());
-  return message && { message, at: info.timestampNanos / NANOS_PER_MS };
+function arrived(given: Msg, seq: number): Arrived | null {
+  const { headers: about } = given;
+  const message = readMessage(about?.get('Nats-Subject') ?? '', about, seq, given.string());
+  return message && { message, at: Date.parse(about?.get('Nats-Time-Stamp') ?? '') };
 }

@@ -1,6 +1,6 @@
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import type { AskingScope, Names } from './names.ts';
-import { askerOf, INBOXES } from './names.ts';
+import { askerOf, INBOXES, PASSED_ANSWERS } from './names.ts';
 
 /** A request as it travels: what HTTP has in its first line, and a body. */
 export interface FleetRequest {
@@ -52,8 +52,9 @@ export function serveRequests(given: {
   const { connection, names, node, ask, isOurs, signal } = given;
   const subscription = connection.subscribe(names.requestsOf(node), {
     callback: (error, message) => {
-      const isAsked = error === null && message.reply?.startsWith(INBOXES) === true;
-      if (isAsked && isOurs()) void respond(message, ask, connection);
+      const reply = message.reply ?? '';
+      const isAsked = reply.startsWith(INBOXES) || reply.startsWith(PASSED_ANSWERS);
+      if (error === null && isAsked && isOurs()) void respond(message, ask, connection);
     },
   });
   signal.addEventListener('abort', () => subscription.unsubscribe(), { once: true });

@@ -3,7 +3,8 @@ import type { FollowAll, Following, Known, ServerEntry, Servers } from '../clien
 import { AppError } from '../errors.ts';
 import { type FleetNode, fleetNodes } from './fleet-nodes.ts';
 import { fill } from './fill.ts';
-import { FollowingFleet } from './following-fleet.ts';
+import { joined } from './joined.ts';
+import { type FollowedNode, FollowingFleet } from './following-fleet.ts';
 import { NatsReaderStream } from './nats-reader-stream.ts';
 import { NodeClient, type Visit } from './node-client.ts';
 import { NodeView, viewKinds } from './node-view.ts';
@@ -29,7 +30,7 @@ export class FleetServers implements Servers {
     this.#placing = new PlacingClient(visit, { ...given, onPlaced });
   }
 
-  async list(): Promise<ServerEntry[]> {
+  async list(): Promise<FollowedNode[]> {
     const nodes = await this.#nodes();
     // A dead node says nothing of its labels: only who asks for all nodes is told of it.
     const wanted = nodes.filter(({ labels }) =>
@@ -43,7 +44,11 @@ export class FleetServers implements Servers {
     const found = nodes.find(({ node }) => node === name);
     if (found) return this.#entry(found);
     const names = nodes.map(({ node }) => node).join(', ') || 'none';
-    throw new AppError('usage', `no node has the name "${name}": there are ${names}`);
+    // A node that has died before any event of it came is one that the fleet does not know any more.
+    throw new AppError(
+      'unreachable',
+      `the node "${name}" is unreachable: it gives no sign of life, and the fleet has no events of it; there are ${names}`,
+    );
   }
 
   async serverOf(id: string): Promise<ServerEntry> {
@@ -60,14 +65,17 @@ export class FleetServers implements Servers {
 
   /** Made from what the fleet has of the node's events. */
   async known(name: string): Promise<Known | null> {
-    const { connection, names } = this.#visit;
-    const filters = viewKinds.map((kind) => names.event(name, kind));
-    const stream = new NatsReaderStream(connection, names, filters);
-    const view = new NodeView();
+    const { connection, names, clock } = this.#visit;
     const { signal } = new AbortController();
+    const readings = viewKinds.map((kind) =>
+      new NatsReaderStream(connection, names, clock, names.event(name, kind)).read(
+        { after: 0 },
+        { follow: false, signal },
+      ),
+    );
+    const view = new NodeView();
     try {
-      for await (const arrived of stream.read({ after: 0 }, { follow: false, signal }))
-        view.take(arrived);
+      for await (const arrived of joined(readings)) view.take(arrived);
     } catch (error) {
       throw unanswered(error);
     }
@@ -79,7 +87,7 @@ export class FleetServers implements Servers {
     const { connection, names, clock } = this.#visit;
     const filter = options.node === undefined ? names.allEvents : names.eventsOf(options.node);
     const parts = {
-      stream: new NatsReaderStream(connection, names, [filter]),
+      stream: new NatsReaderStream(connection, names, clock, filter),
       fill: (node: string, epoch: string, after: number, upTo: number) =>
         fill(new NodeClient(this.#visit, node), { node, epoch, after, upTo }),
       clock,
@@ -104,13 +112,21 @@ export class FleetServers implements Servers {
     return this.#asked.nodes;
   }
 
-  #entry({ node, state }: FleetNode): ServerEntry {
+  #entry({ node, state, mirror, detail }: FleetNode): FollowedNode {
     const client = new NodeClient(this.#visit, node);
-    if (state === 'alive')
-      return { name: node, url: client.url, state: 'reachable', detail: null, client };
-    const detail = `the node "${node}" is unreachable: it has given no sign of life for 6 s`;
-    return { name: node, url: client.url, state: 'unreachable', detail, client: null };
+    const about = { name: node, url: client.url, remark: remarkOn(node, mirror, detail) };
+    if (state === 'alive') return { ...about, state: 'reachable', detail: null, client };
+    const why = `the node "${node}" is unreachable: it has given no sign of life for 6 s`;
+    return { ...about, state: 'unreachable', detail: why, client: null };
   }
+}
+
+/** Why nobody gets the events of a node from the fleet. */
+function remarkOn(node: string, mirror: FleetNode['mirror'], detail: string | null): string | null {
+  if (mirror === 'failing') return detail ?? 'its events do not come to the fleet just now';
+  return mirror === 'off'
+    ? `its events are not copied to the fleet (fleet.mirror is false there): follow it alone, with --on ${node}`
+    : null;
 }
 
 /** What it means for whoever asked that the engine did not answer. */

@@ -16,7 +16,13 @@ export interface NodeSign {
   /** How many agents run, and how many may. */
   live: number;
   max_live: number;
+  /** Whether its events are copied to the fleet. */
+  mirror: (typeof mirrorStates)[number];
+  /** Why the copying fails, and what to do about it; null where it does not. */
+  detail: string | null;
 }
+
+const mirrorStates = ['on', 'off', 'failing'] as const;
 
 /** What of a sign tells whose it is. */
 export type Identity = Pick<NodeSign, 'instance' | 'epoch' | 'machine'>;
@@ -36,7 +42,7 @@ export function mayTake(own: Identity, found: Identity | null, held: boolean): b
 export function readSign(text: string | null): NodeSign | null {
   if (text === null) return null;
   try {
-    const { node, instance, epoch, machine, version, labels, live, max_live } = JSON.parse(
+    const { node, instance, epoch, machine, version, labels, live, max_live, ...more } = JSON.parse(
       text,
     ) as Record<string, unknown>;
     const words = [node, instance, epoch, machine, version];
@@ -49,6 +55,8 @@ export function readSign(text: string | null): NodeSign | null {
       labels: Array.isArray(labels) ? labels.filter((one) => typeof one === 'string') : [],
       live: countOf(live),
       max_live: countOf(max_live),
+      mirror: mirrorStates.find((one) => one === more.mirror) ?? 'on',
+      detail: typeof more.detail === 'string' ? more.detail : null,
     };
   } catch {
     return null;

@@ -111,6 +111,38 @@ describe('cadre config check', () => {
     ]);
   });
 
+  test('says what is wrong with the files of a fleet, and cadre serve does not start with them.', async () => {
+    using home = tempDirectory();
+    const problems = async (text: string) => {
+      const file = configure(home.path, `[fleet]\nurl = "tls://127.0.0.1:1"\n${text}\n`);
+      const { stdout } = await runHere(home.path, ['config', 'check']);
+      return { file, lines: stdout.trimEnd().split('\n') };
+    };
+    const missing = await problems('name = "n"\ncredentials = "n.nk"\ntls = { ca = "ca.pem" }');
+    expect(missing.lines).toEqual([
+      expect.stringMatching(/^fleet\.credentials: cannot read .*n\.nk/),
+      expect.stringMatching(/^fleet\.tls\.ca: cannot read .*ca\.pem/),
+    ]);
+    const serve = await runHere(home.path, ['serve', '--data-dir', path.join(home.path, 'data')]);
+    expect(serve).toMatchObject({ code: 2, stdout: '' });
+    expect(serve.stderr).toMatch(/^cadre: configuration: fleet\.credentials: cannot read /);
+    const directory = path.dirname(missing.file);
+    const seed = path.join(directory, 'n.nk');
+    fs.writeFileSync(seed, `SU${'A'.repeat(56)}\n`, { mode: 0o644 });
+    fs.writeFileSync(path.join(directory, 'ca.pem'), 'no certificate\n');
+    const wrong = await problems('name = "n"\ncredentials = "n.nk"\ntls = { ca = "ca.pem" }');
+    expect(wrong.lines).toEqual([
+      expect.stringMatching(/may be read by others: chmod 600 it$/),
+      expect.stringMatching(/is not in PEM/),
+    ]);
+    fs.writeFileSync(seed, 'no seed\n');
+    fs.chmodSync(seed, 0o600);
+    const person = await problems('person = { credentials = "n.nk" }');
+    expect(person.lines).toEqual([
+      expect.stringMatching(/^fleet\.person\.credentials: .* holds no seed/),
+    ]);
+  });
+
   test('of a file that is not there, and was named, ends with 2.', async () => {
     using home = tempDirectory();
     const { code, stdout } = await runHere(home.path, ['config', 'check', '--config', 'none.toml']);

@@ -507,10 +507,46 @@ test('Files of servers and of the fleet are beside the file that names them, whe
   fs.writeFileSync(
     config,
     '[[servers]]\nname = "a"\ntoken_file = "a.token"\n' +
-      '[fleet]\ncredentials = "a.seed"\n[fleet.tls]\nca = "~/ca.pem"\ncert = "/etc/cert.pem"\n',
+      '[fleet]\nurl = "tls://h"\nname = "n1"\ncredentials = "a.seed"\n[fleet.tls]\nca = "~/ca.pem"\ncert = "/etc/cert.pem"\n',
   );
   const { servers, fleet } = loadConfig({ config }, { HOME: '/home/ada' });
   expect(servers[0]?.token_file).toBe(path.join(home.path, 'a.token'));
   expect(fleet.credentials).toBe(path.join(home.path, 'a.seed'));
   expect(fleet.tls).toEqual({ ca: '/home/ada/ca.pem', cert: '/etc/cert.pem', key: null });
+});
+
+describe('[fleet]', () => {
+  test.for<[what: string, text: string, refused: RegExp]>([
+    [
+      'an address that is none of NATS',
+      'url = "http://h:1"\nname = "n"',
+      /fleet\.url: "http:\/\/h:1" is no address of NATS: give nats:/,
+    ],
+    [
+      'one of several that is none',
+      'url = ["nats://h", "nats:"]\nname = "n"',
+      /fleet\.url: "nats:" is no address/,
+    ],
+    ['no address', 'url = ","\nname = "n"', /fleet\.url: names no address: give nats:/],
+    ['a name alone', 'name = "n"', /fleet\.name: has no fleet: set fleet\.url/],
+    [
+      'an address alone',
+      'url = "nats://h"',
+      /fleet\.url: is of no use alone: set fleet\.name .* or \[fleet\.person\]/,
+    ],
+    [
+      'the key of a node without a name',
+      'url = "nats://h"\ncredentials = "a.nk"\n[fleet.person]\nname = "ada"',
+      /fleet\.credentials: .*set fleet\.name, or give it as fleet\.person\.credentials/,
+    ],
+  ])('is refused with %s, and says what to do.', ([, text, refused]) => {
+    expect(refusal(`[fleet]\n${text}\n`)).toMatch(refused);
+  });
+
+  test.for(['name = "n"', '[fleet.person]\nname = "ada"', '[fleet.person]\ncredentials = "a.nk"'])(
+    'is taken with an address and %s.',
+    (text) => {
+      expect(load(`[fleet]\nurl = "nats://h:4222, tls://i"\n${text}\n`).fleet.url).not.toBeNull();
+    },
+  );
 });

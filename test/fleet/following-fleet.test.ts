@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { kinds as described } from '../../src/api/events.ts';
-import type { FollowAll, FromServer, ServerEntry } from '../../src/client/servers.ts';
-import { FollowingFleet } from '../../src/fleet/following-fleet.ts';
+import type { FollowAll, FromServer } from '../../src/client/servers.ts';
+import { type FollowedNode, FollowingFleet } from '../../src/fleet/following-fleet.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { append, hurriedClock, startMirror } from '../support/fleet/mirroring.ts';
 import { ScriptedStream } from '../support/fleet/scripted-stream.ts';
 import { type TestStore, withStore } from '../support/memory-store.ts';
 
-function following(stream: ScriptedStream, options: FollowAll, entries: ServerEntry[] = []) {
+function following(stream: ScriptedStream, options: FollowAll, entries: FollowedNode[] = []) {
   const stopping = new AbortController();
   const parts = {
     stream: stream.reader(),
@@ -61,7 +61,8 @@ test('events of a fleet are filtered by kind, and go on by the cursor', () =>
 test('who follows a fleet is told which nodes are alive, once for each change', () =>
   withStore(async (store) => {
     const stream = new ScriptedStream();
-    const entry = (state: ServerEntry['state']): ServerEntry => ({
+    const entry = (state: FollowedNode['state'], remark: string | null = null): FollowedNode => ({
+      remark,
       name: 'n1',
       url: 'fleet',
       state,
@@ -76,9 +77,24 @@ test('who follows a fleet is told which nodes are alive, once for each change', 
     await using _mirror = startMirror(store, stream.of('n1'));
     await appendWhole(store, 1);
     await expectEventually(() => told(reader.got)).toEqual(['reachable', 'unreachable', 1]);
+    entries[0] = entry('reachable', 'its events do not come');
+    await expectEventually(() => told(reader.got).slice(3)).toEqual(['reachable', 'gap']);
     reader.stop();
     await reader.done;
   }));
+
+test('who reads what is stored is told of nodes whose events the fleet does not get', async () => {
+  const about = { url: 'fleet', state: 'reachable', client: null, detail: null } as const;
+  const entries = [
+    { ...about, name: 'n1', remark: 'its events do not come' },
+    { ...about, name: 'n2', remark: null },
+  ];
+  const reader = following(new ScriptedStream(), { from: 'start', isStoredOnly: true }, entries);
+  await reader.done;
+  expect(reader.got).toEqual([
+    { node: 'n1', notice: { state: 'gap', text: 'its events do not come' } },
+  ]);
+});
 
 test('what one node writes wrongly is told, and keeps nobody from the events of the others', () =>
   withStore(async (store) => {

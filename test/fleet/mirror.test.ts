@@ -4,7 +4,7 @@ import type { TestStore } from '../support/memory-store.ts';
 import { withStore } from '../support/memory-store.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { faultless, judge } from '../support/fleet/judge.ts';
-import { append, startMirror, wholeLog } from '../support/fleet/mirroring.ts';
+import { append, hurriedClock, startMirror, wholeLog } from '../support/fleet/mirroring.ts';
 import { type Fate, ScriptedStream } from '../support/fleet/scripted-stream.ts';
 import { seeded } from '../campaigns/crash/random.ts';
 
@@ -37,6 +37,41 @@ describe('a mirror', () => {
         [5, 3],
         [6, 3],
       ]);
+    }));
+
+  test('notices by itself that the stream is another one, and copies everything again', () =>
+    withStore(async (store) => {
+      const stream = new ScriptedStream();
+      await append(store, 10);
+      let look = () => {};
+      const after = (_ms: number, fn: () => void) => {
+        look = fn;
+        return { [Symbol.dispose]: () => undefined };
+      };
+      await using _mirror = startMirror(store, stream.of('n1'), {
+        clock: { ...hurriedClock(), after },
+      });
+      await settled(store, stream);
+      Object.assign(stream, { id: 'stream_b', messages: [] });
+      look();
+      await settled(store, stream);
+      expectWhole(store, stream);
+    }));
+
+  test('says that the stream takes no more until it takes something', () =>
+    withStore(async (store) => {
+      const stream = new ScriptedStream();
+      stream.fate = () => 'lost';
+      await append(store, 3);
+      const states: string[] = [];
+      await using running = startMirror(store, stream.of('n1'), {
+        onState: ({ state }) => states.push(state),
+      });
+      await expectEventually(() => running.mirror.status.failed).toBeGreaterThan(3);
+      expect(states).toEqual(['following', 'unreachable']);
+      stream.fate = () => 'answered';
+      await settled(store, stream);
+      await expectEventually(() => states).toEqual(['following', 'unreachable', 'following']);
     }));
 
   test('goes on behind what the stream has, and not behind what it remembers', () =>

@@ -19,6 +19,8 @@ function node(name: string, live: number, labels: string[] = []): NodeSign {
     labels,
     live,
     max_live: 4,
+    mirror: 'on',
+    detail: null,
   };
 }
 

@@ -15,6 +15,8 @@ const sign: NodeSign = {
   labels: ['gpu'],
   live: 1,
   max_live: 2,
+  mirror: 'on',
+  detail: null,
 };
 
 function stage() {

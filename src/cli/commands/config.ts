@@ -39,7 +39,8 @@ export function configCommands(program: Command, world: World): void {
       const problems = [...found.problems];
       if (found.config) {
         const { unknownAgents } = await import('../../providers/configured.ts');
-        problems.push(...unknownAgents(found.config));
+        const { fleetFileProblems } = await import('../../config/fleet.ts');
+        problems.push(...unknownAgents(found.config), ...fleetFileProblems(found.config, 'both'));
       }
       const ok = problems.length === 0;
       const text = () => (ok ? ['ok'] : problems).map((line) => `${plain(line)}\n`).join('');

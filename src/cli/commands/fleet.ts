@@ -21,7 +21,10 @@ export function fleetCommands(program: Command, world: World): void {
         const nodes = await fleetNodes(connection, names);
         const engine = await engineStatus(connection, names);
         const alive = nodes.filter(({ state }) => state === 'alive').length;
-        return { fleet: names.fleet, ...engine, nodes: nodes.length, alive };
+        const not_mirrored = nodes.flatMap(({ node, mirror, detail }) =>
+          mirror === 'off' || mirror === 'failing' ? { node, mirror, detail } : [],
+        );
+        return { fleet: names.fleet, ...engine, nodes: nodes.length, alive, not_mirrored };
       });
       showDocument(world, options, found, () =>
         details(statusFields(found), { layout: layoutOf(world.stdout, world.env) }),
@@ -45,22 +48,37 @@ export function fleetCommands(program: Command, world: World): void {
 }
 
 const nodeTable = listOf<FleetNode>(
-  ['STATE', 'BUSY', 'VERSION', 'LABELS'],
-  ({ state, live, max_live, version, labels }) => [
+  ['STATE', 'BUSY', 'COPY', 'VERSION', 'LABELS'],
+  ({ state, live, max_live, mirror, version, labels }) => [
     state,
     live === null || max_live === null ? '-' : `${live}/${max_live}`,
+    mirror ?? '-',
     version ?? '-',
     labels?.join(', ') || '-',
   ],
 );
 
-function statusFields(found: EngineStatus & { fleet: string; nodes: number; alive: number }) {
+interface FleetFound extends EngineStatus {
+  fleet: string;
+  nodes: number;
+  alive: number;
+  /** The living nodes of which the fleet gets no events, and why. */
+  not_mirrored: Pick<FleetNode, 'node' | 'mirror' | 'detail'>[];
+}
+
+function statusFields(found: FleetFound) {
   const { stream } = found;
   return {
     fleet: found.fleet,
     nats: `${found.server} ${found.version}, ${found.rtt_ms} ms away`,
     nodes: `${found.alive} of ${found.nodes} alive`,
     events: `${stream.messages} in ${mebibytes(stream.bytes)} of ${mebibytes(stream.max_bytes)}`,
+    ...Object.fromEntries(
+      found.not_mirrored.map(({ node, detail }) => [
+        `node ${node}`,
+        detail ?? 'its events are not copied to the fleet, by its setting fleet.mirror',
+      ]),
+    ),
     copies: stream.replicas,
     ...(stream.leader === null ? {} : { leader: stream.leader }),
     ...(stream.behind.length === 0 ? {} : { behind: stream.behind.join(', ') }),

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { fleetFileProblems } from '../../config/fleet.ts';
 import { keys } from '../../config/keys.ts';
 import { dataDirectory, findConfig, usable } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';
@@ -102,6 +103,8 @@ function configured(
 ): { config: Config; isQuiet: boolean } {
   const found = findConfig(options, world.env);
   const config = usable(found);
+  const [problem] = fleetFileProblems(config, 'node');
+  if (problem !== undefined) throw new AppError('invalid', `configuration: ${problem}`);
   const isQuiet = world.stderr.isTTY === true && found.originOf('log.level') === 'default';
   if (isQuiet) config.log.level = 'warn';
   if (options.demo) {

@@ -23,6 +23,11 @@ export const server: Check = async (input) => {
   const failing = Object.entries(found.health.checks).filter(
     ([, check]) => (check as { status: string }).status !== 'ok',
   );
+  const { fleet } = found.health;
+  if (fleet?.detail !== undefined)
+    return warn(
+      `${found.url} and its fleet (${fleet.state.replaceAll('_', ' ')}): ${fleet.detail}`,
+    );
   if (failing.length === 0) return ok(`${found.url} is well`);
   const names = failing.map(([name]) => name).join(', ');
   return warn(`${found.url} is degraded (${names}): see cadre status`);

@@ -54,7 +54,7 @@ export function inArena<T>(
       for (let i = 1; i <= count; i++) await arena.join(`node${i}`);
       return await scenario(arena);
     } finally {
-      await Promise.all(nodes.map((node) => node.end()));
+      await Promise.all(nodes.map((node) => node.end('SIGTERM')));
     }
   }, options);
 }
@@ -95,7 +95,7 @@ export function wholeStream(arena: Arena): Promise<MirroredMessage[]> {
 async function readStream({ connection }: Arena): Promise<MirroredMessage[]> {
   const all: MirroredMessage[] = [];
   const { signal } = new AbortController();
-  const stream = new NatsReaderStream(connection, names);
+  const stream = new NatsReaderStream(connection, names, systemClock);
   for await (const { message } of stream.read({ after: 0 }, { follow: false, signal }))
     all.push(message);
   return all;
@@ -111,7 +111,7 @@ export class FleetReader implements AsyncDisposable {
 
   constructor({ connection, nodes }: Arena) {
     const parts = {
-      stream: new NatsReaderStream(connection, names),
+      stream: new NatsReaderStream(connection, names, systemClock),
       clock: systemClock,
       cursor: this.cursor,
       fill: async (name: string, epoch: string, after: number, upTo: number) => {
@@ -130,8 +130,15 @@ export class FleetReader implements AsyncDisposable {
 
   /** Resolves once it has read all that the stream has. */
   async caughtUp({ connection }: Arena): Promise<void> {
-    const { last } = await untilDone(() => new NatsReaderStream(connection, names).info());
-    while (this.cursor.seq < last) await systemClock.sleep(50);
+    const stream = new NatsReaderStream(connection, names, systemClock);
+    const isThere = async () => {
+      const { first, last } = await stream.info();
+      const { seq, last: stayed } = this.cursor;
+      if (seq < last || stayed === null || stayed.seq < first) return seq >= last;
+      // A place beyond the end, or in what the stream was before, is not the end.
+      return (await stream.idAt(stayed.seq)) === stayed.id;
+    };
+    while (!(await untilDone(isThere))) await systemClock.sleep(50);
   }
 
   /** What it had of one log. */

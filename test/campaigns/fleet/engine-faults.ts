@@ -44,11 +44,10 @@ export const leaderStopped: Scenario = ({ times }) =>
     return { stops: times, verdicts: await verdicts(arena, reader) };
   });
 
-/** No engine for longer than deltas stay in the log, where it is done at length; a server dies meanwhile. */
-export const outage: Scenario = ({ times }) =>
+/** No engine for some time, in which deltas of closed items leave the log; a server dies meanwhile. */
+export const outage: Scenario = ({ outageSeconds: seconds }) =>
   inArena({ servers: 3, nodes: 2 }, async (arena) => {
     await using reader = new FleetReader(arena);
-    const seconds = times > 1 ? 90 : 6;
     await underLoad(arena.nodes, async () => {
       await sleep(1500);
       await Promise.all(arena.cluster.servers.map((one) => arena.cluster.kill(one)));
@@ -67,7 +66,7 @@ export const outage: Scenario = ({ times }) =>
 export const full: Scenario = () =>
   inArena({ servers: 1, nodes: 1 }, async (arena) => {
     await changeStream(arena, { max_bytes: 60_000, discard: DiscardPolicy.New });
-    const info = () => new NatsReaderStream(arena.connection, names).info();
+    const info = () => new NatsReaderStream(arena.connection, names, systemClock).info();
     let stuckAt = 0;
     await underLoad(arena.nodes, async () => {
       await sleep(5000);
@@ -140,7 +139,9 @@ async function withEngineDown(
 
 /** The number of the newest message of the stream, once there is a leader. */
 function lastOf({ connection }: Arena): Promise<number> {
-  return untilDone(async () => (await new NatsReaderStream(connection, names).info()).last);
+  return untilDone(
+    async () => (await new NatsReaderStream(connection, names, systemClock).info()).last,
+  );
 }
 
 async function purge({ connection }: Arena): Promise<void> {

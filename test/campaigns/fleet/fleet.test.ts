@@ -12,6 +12,9 @@ import type { Scenario } from './scenario.ts';
 const times = Number(process.env.FLEET_TIMES ?? 1);
 const seed = Number(process.env.SEED || Date.now() % 2 ** 31);
 
+/** A minute and a half by `make fleet`: deltas of what was closed meanwhile have left the log by then. */
+const outageSeconds = Number(process.env.FLEET_OUTAGE_SECONDS ?? 4);
+
 const scenarios: Record<string, Scenario> = {
   'servers are killed at any moment, and around the commit of a batch': node.kills,
   'a server hangs while another writes as it': node.twoWriters,
@@ -27,12 +30,18 @@ const scenarios: Record<string, Scenario> = {
   'all stores of the engine are set back': engine.setBack,
 };
 
-test.for(Object.entries(scenarios))(
+/** What each change has to pass. */
+const part: readonly Scenario[] = [node.kills];
+const chosen = Object.entries(scenarios).filter(
+  ([, scenario]) => process.env.FLEET !== 'part' || part.includes(scenario),
+);
+
+test.for(chosen)(
   'nothing is lost, doubled or out of order while %s',
   { timeout: scaled(120_000 + times * 60_000) },
   async ([title, scenario]) => {
     process.stdout.write(`fleet campaign: ${title}, ${times} times, SEED=${seed}\n`);
-    const { verdicts, ...told } = await scenario({ times, random: seeded(seed) });
+    const { verdicts, ...told } = await scenario({ times, random: seeded(seed), outageSeconds });
     process.stdout.write(`fleet campaign: ${JSON.stringify({ ...told, verdicts })}\n`);
     for (const [whose, verdict] of Object.entries(verdicts)) {
       expect({ whose, ...verdict }).toMatchObject({ whose, ...faultless });
@@ -42,7 +51,7 @@ test.for(Object.entries(scenarios))(
   },
 );
 
-test(
+test.skipIf(process.env.FLEET === 'part')(
   'a mirror with message ids and a cursor of its own fails, or the judge sees nothing',
   { timeout: scaled(240_000) },
   async () => {

@@ -28,7 +28,7 @@ function startReader(node: string, cursor: FleetCursor, follow: boolean) {
   const events: FleetEvent[] = [];
   const stopping = new AbortController();
   const parts = {
-    stream: new NatsReaderStream(fleet().connection, names, [names.eventsOf(node)]),
+    stream: new NatsReaderStream(fleet().connection, names, systemClock, names.eventsOf(node)),
     clock: systemClock,
     cursor,
     fill: async () => {

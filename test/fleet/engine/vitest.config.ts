@@ -3,8 +3,13 @@ import { scaled } from '../../support/patience.ts';
 
 const isPart = process.env.FLEET === 'part';
 
-/** What shows in less than a minute that a member joins, is fenced, answers and is guarded by permissions. */
-const part = { include: ['test/fleet/engine/{joining,requests,permissions}.test.ts'] };
+/** What shows in a minute that a member joins, is fenced, answers, is guarded by permissions, and loses nothing. */
+const part = {
+  include: [
+    'test/fleet/engine/{commands,joining,requests,permissions}.test.ts',
+    'test/campaigns/fleet/fleet.test.ts',
+  ],
+};
 
 export default defineConfig({
   test: {

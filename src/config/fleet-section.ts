@@ -1,0 +1,49 @@
+import { problemOfAddress } from '../lib/nats-files.ts';
+
+/** What of `[fleet]` depends on each other. */
+interface FleetSection {
+  url: string | readonly string[] | null;
+  name: string | null;
+  credentials: string | null;
+  person: { name: string | null; credentials: string | null };
+}
+
+/** What contradicts itself in `[fleet]`: the key of each problem, and what is wrong and what to do about it. */
+export function fleetContradictions(fleet: FleetSection): { path: string[]; message: string }[] {
+  const { url, name, credentials, person } = fleet;
+  const problems = urlsOf(url ?? []).map((one) => ({
+    path: ['url'],
+    message: problemOfAddress(one),
+  }));
+  const isPerson = person.name !== null || person.credentials !== null;
+  if (url !== null && problems.length === 0)
+    problems.push({ path: ['url'], message: 'names no address: give nats://HOST:PORT' });
+  if (url === null && name !== null)
+    problems.push({
+      path: ['name'],
+      message: 'has no fleet: set fleet.url to the address of NATS, or leave the name out',
+    });
+  if (name === null && credentials !== null)
+    problems.push({
+      path: ['credentials'],
+      message:
+        'is the key of a node, and no node is named: set fleet.name, or give it as fleet.person.credentials',
+    });
+  else if (url !== null && name === null && !isPerson)
+    problems.push({
+      path: ['url'],
+      message:
+        'is of no use alone: set fleet.name where this server is a node, or [fleet.person] where only commands ask the fleet',
+    });
+  return problems.flatMap(({ path, message }) => (message === null ? [] : { path, message }));
+}
+
+/** One address, several separated by commas, or a list. */
+export function urlsOf(url: string | readonly string[]): string[] {
+  return [url].flat().flatMap((one) =>
+    one
+      .split(',')
+      .map((part) => part.trim())
+      .filter(Boolean),
+  );
+}
