@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { Logger } from '../lib/log.ts';
 import { type Identity, identify } from './identity.ts';
 import { MARKER_VARIABLE } from './marker.ts';
+import type { ProcessTable } from './process-table.ts';
 import { processTable } from './this-machine.ts';
 
 /**
@@ -14,7 +15,7 @@ import { processTable } from './this-machine.ts';
  * its group as long as the leader has the listed start time, or has exited: the kernel does not reuse the id while a
  * member lives.
  */
-const keeperScript = () => `
+export const keeperScript = (table: ProcessTable): string => `
 trap '' TERM INT HUP
 IFS= read -r marker || exit 0
 groups=' '
@@ -26,7 +27,7 @@ while IFS=' ' read -r sign group started; do
          groups="\${groups%%" $group:"*} \${rest#* }" ;; esac ;;
   esac
 done
-${processTable.keeperEnds()}`;
+${table.keeperEnds()}`;
 
 /**
  * Starts the keeper before the first child, and reports groups to it; if it dies, starts another one and reports all live
@@ -76,7 +77,7 @@ export class Keeper {
   }
 
   #start(): void {
-    const child = spawn('/bin/sh', ['-c', keeperScript()], {
+    const child = spawn('/bin/sh', ['-c', keeperScript(processTable)], {
       // It has a session of its own, so a signal to the server's session does not reach it.
       detached: true,
       stdio: ['pipe', 'ignore', 'ignore'],

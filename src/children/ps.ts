@@ -62,10 +62,9 @@ async function membersOf(group: number): Promise<number[]> {
 }
 
 async function carriersOf(marker: string, groups: readonly number[]): Promise<number[]> {
-  const all = (await look([...COLUMNS, ...COMMAND, ALL, ENVIRONMENT])) ?? [];
-  const named = all.filter(({ command }) => command.includes(marker));
+  const { all, carriers } = await lookFor(marker);
   const members = all.filter(({ group }) => groups.includes(group));
-  const found = new Set([...(await withoutArguments(named, marker)), ...members].map(pidOf));
+  const found = new Set([...carriers, ...members].map(pidOf));
   for (let known = -1; known !== found.size;) {
     known = found.size;
     for (const { pid, parent } of all)
@@ -75,16 +74,24 @@ async function carriersOf(marker: string, groups: readonly number[]): Promise<nu
   return [...found];
 }
 
-/** Those of `named` that have the marker in their environment, and not only in their arguments, beside which it stands. */
-async function withoutArguments(named: readonly Line[], marker: string): Promise<readonly Line[]> {
-  if (named.length === 0) return [];
-  const bare = (await look([...COLUMNS, ...COMMAND, '-p', named.map(pidOf).join(',')])) ?? [];
-  const inArguments = new Map(bare.map(({ pid, command }) => [pid, timesIn(command, marker)]));
-  return named.filter(({ pid, command }) => timesIn(command, marker) > (inArguments.get(pid) ?? 0));
-}
+/** How often all is read again because a process became another program between two looks. */
+const MAX_LOOKS = 5;
 
-function timesIn(text: string, part: string): number {
-  return text.split(part).length - 1;
+/** Reads all processes, and which of them have the marker in their environment rather than in their arguments. */
+async function lookFor(marker: string): Promise<{ all: Line[]; carriers: Line[] }> {
+  for (let looks = 1; ; looks++) {
+    const all = (await look([...COLUMNS, ...COMMAND, ALL, ENVIRONMENT])) ?? [];
+    const named = all.filter(({ command }) => command.includes(marker));
+    if (named.length === 0) return { all, carriers: [] };
+    const bare = (await look([...COLUMNS, ...COMMAND, '-p', named.map(pidOf).join(',')])) ?? [];
+    const argumentsOf = new Map(bare.map(({ pid, command }) => [pid, command]));
+    const hasChanged = ({ pid, command }: Line) => !command.includes(argumentsOf.get(pid) ?? '');
+    if (looks < MAX_LOOKS && named.some(hasChanged)) continue;
+    const carriers = named.filter(({ pid, command }) =>
+      command.replace(argumentsOf.get(pid) ?? '', '').includes(marker),
+    );
+    return { all, carriers };
+  }
 }
 
 function pidOf({ pid }: Found): number {
@@ -134,26 +141,29 @@ function linesOf(output: string): Line[] {
 }
 
 /**
- * Reads all processes twice, without and with environments, to tell a marker in an environment from one in arguments.
- * What is ours is every member of a listed group, every process with the marker, and all that descend from them.
+ * Reads all processes twice, without and with environments, to tell a marker in an environment from one in arguments; and
+ * again, where a process became another program in between. What is ours is every member of a listed group, every process
+ * with the marker, and all that descend from them.
  */
 function keeperEnds(): string {
   const columns = [...COLUMNS, ...COMMAND, ALL].join(' ');
   return `
 ours() {
   { printf '%s\\n%s\\n' "$marker" "$groups"; ps ${columns}; echo; ps ${columns} ${ENVIRONMENT}; } 2>/dev/null | awk '
-    function times(text,  n, at) {
-      for (n = 0; at = index(text, marker); n++) text = substr(text, at + length(marker))
-      return n
+    function command(  i, text) {
+      for (text = $0; i < 9; i++) sub(/^ *[^ ]+/, "", text)
+      return substr(text, 2)
     }
     NR == 1 { marker = $0; next }
     NR == 2 { entries = split($0, entry); next }
     NF == 0 { second = 1; next }
-    !second { inArguments[$1] = times($0); next }
+    !second { arguments[$1] = command(); next }
     $4 ~ /^[ZX]/ { next }
-    {
-      parent[$1] = $2; group[$1] = $3; start[$1] = $5 "_" $6 "_" $7 "_" $8 "_" $9
-      if (times($0) > inArguments[$1]) found[$1] = 1
+    { parent[$1] = $2; group[$1] = $3; start[$1] = $5 "_" $6 "_" $7 "_" $8 "_" $9 }
+    index($0, marker) {
+      text = command(); at = index(text, arguments[$1])
+      if (!at) { print "again"; next }
+      if (index(substr(text, 1, at - 1) substr(text, at + length(arguments[$1])), marker)) found[$1] = 1
     }
     END {
       for (i = 1; i <= entries; i++) {
@@ -173,7 +183,10 @@ ours() {
 again=1
 while [ "$again" = 1 ]; do
   again=0
-  for one in $(ours); do kill -KILL "$one" 2>/dev/null && again=1; done
+  for one in $(ours); do
+    [ "$one" = again ] && again=1 && continue
+    kill -KILL "$one" 2>/dev/null && again=1
+  done
   [ "$again" = 1 ] && { sleep 0.02 2>/dev/null || sleep 1; }
 done
 `;

@@ -30,7 +30,7 @@ export function lockDirectory(
 }
 
 /** Linux: flock(2) locks the open file, not the process. So a helper takes the lock, and exits. */
-function lockedByFlock(file: string): number | null {
+export function lockedByFlock(file: string): number | null {
   const fd = fs.openSync(file, 'a+', 0o600);
   const helper = spawnSync('flock', ['-n', '3'], { stdio: ['ignore', 'ignore', 'ignore', fd] });
   if (!helper.error && helper.status === 0) return fd;
