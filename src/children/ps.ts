@@ -149,21 +149,22 @@ function keeperEnds(): string {
   const columns = [...COLUMNS, ...COMMAND, ALL].join(' ');
   return `
 ours() {
-  { printf '%s\\n%s\\n' "$marker" "$groups"; ps ${columns}; echo; ps ${columns} ${ENVIRONMENT}; } 2>/dev/null | awk '
+  { printf '%s\\n' "$marker" "$groups" "$looks"; ps ${columns}; echo; ps ${columns} ${ENVIRONMENT}; } 2>/dev/null | awk '
     function command(  i, text) {
       for (text = $0; i < 9; i++) sub(/^ *[^ ]+/, "", text)
       return substr(text, 2)
     }
     NR == 1 { marker = $0; next }
     NR == 2 { entries = split($0, entry); next }
+    NR == 3 { mayLookAgain = $0 < ${MAX_LOOKS}; next }
     NF == 0 { second = 1; next }
     !second { arguments[$1] = command(); next }
     $4 ~ /^[ZX]/ { next }
     { parent[$1] = $2; group[$1] = $3; start[$1] = $5 "_" $6 "_" $7 "_" $8 "_" $9 }
     index($0, marker) {
       text = command(); at = index(text, arguments[$1])
-      if (!at) { print "again"; next }
-      if (index(substr(text, 1, at - 1) substr(text, at + length(arguments[$1])), marker)) found[$1] = 1
+      if (!at && mayLookAgain) { print "again"; next }
+      if (!at || index(substr(text, 1, at - 1) substr(text, at + length(arguments[$1])), marker)) found[$1] = 1
     }
     END {
       for (i = 1; i <= entries; i++) {
@@ -180,9 +181,9 @@ ours() {
       for (pid in found) print pid
     }'
 }
-again=1
+looks=0 again=1
 while [ "$again" = 1 ]; do
-  again=0
+  again=0 looks=$((looks + 1))
   for one in $(ours); do
     [ "$one" = again ] && again=1 && continue
     kill -KILL "$one" 2>/dev/null && again=1
