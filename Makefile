@@ -90,7 +90,7 @@ processes: deps ## Run 10,000 short commands, one that prints 10 GB, and 1,000 r
 races: deps ## Run 10,000 races of two decisions on an approval, and of two turns for a session (RACES=...)
 	RACES=$(or $(RACES),10000) TEST_LIMIT_MS=3600000 vitest run test/sessions/races
 
-LENGTHS = test/access/attacker test/http/sessions test/processes/queue test/retention/cut test/sessions/pool test/teams/property
+LENGTHS = test/access/attacker test/http/sessions test/processes/queue test/retention/cut test/sessions/pool test/teams/property test/store/lock
 
 .PHONY: lengths
 lengths: deps ## Attacks, races and property tests of the suite with all their runs

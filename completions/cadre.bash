@@ -22,7 +22,9 @@ _cadre() {
   done < <(_cadre_ask "$1" "${COMP_WORDS[@]:1:COMP_CWORD-1}" "${COMP_WORDS[COMP_CWORD]}")
   if [[ -n $find ]]; then
     compopt -o filenames 2>/dev/null
-    mapfile -t COMPREPLY < <(compgen "$find" -- "$current")
+    COMPREPLY=()
+    # Not mapfile, which the bash of macOS lacks.
+    while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen "$find" -- "$current")
   elif [[ $COMP_TYPE == 63 && ${#COMPREPLY[@]} -gt 1 ]]; then
     # The words are only listed now, not inserted.
     for i in "${!COMPREPLY[@]}"; do

@@ -13,7 +13,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { isDescribed, isIn, type RuntimeEventRecord } from '../src/api/events.ts';
 import { endpoints } from '../src/api/index.ts';
-import { carriersOf, type Identity, identify, isAlive, signal } from '../src/children/identity.ts';
+import { type Identity, identify, isAlive, signal } from '../src/children/identity.ts';
+import { processTable } from '../src/children/this-machine.ts';
 import { type Client, HttpClient } from '../src/client/client.ts';
 import { settle } from '../src/client/settle.ts';
 import { streamEvents } from '../src/client/stream.ts';
@@ -35,12 +36,12 @@ const directory = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'cadre-
 let running: ChildProcess | undefined;
 
 const watchdog = setTimeout(
-  () => finish(new Error(`the demo took longer than ${LIMIT_MS / 1000} s`)),
+  () => void finish(new Error(`the demo took longer than ${LIMIT_MS / 1000} s`)),
   LIMIT_MS,
 );
 for (const name of ['SIGINT', 'SIGTERM'] as const)
-  process.once(name, () => finish(new Error(`stopped by ${name}`)));
-process.stdout.on('error', () => finish(new Error('stdout was closed')));
+  process.once(name, () => void finish(new Error(`stopped by ${name}`)));
+process.stdout.on('error', () => void finish(new Error('stdout was closed')));
 show().then(() => finish(), finish);
 
 async function show(): Promise<void> {
@@ -75,9 +76,11 @@ async function show(): Promise<void> {
   await follow(first, session.id, reading, ({ kind, turn_id }) => {
     if (turn_id !== turn2 || kind !== 'message.delta' || ++deltas !== DELTAS_BEFORE_KILL)
       return false;
-    agents = living().filter((pid) => pid !== first.pid).length;
-    killed = performance.now();
-    process.kill(first.pid, 'SIGKILL');
+    void living().then((found) => {
+      agents = found.filter((pid) => pid !== first.pid).length;
+      killed = performance.now();
+      process.kill(first.pid, 'SIGKILL');
+    });
     // Continues to read: first come the events that had been sent, then the connection breaks.
     return false;
   }).catch(assertUnreachable);
@@ -287,15 +290,16 @@ function shownOf(item_id: string, reading: readonly RuntimeEventRecord[]): strin
 /** Throws unless the keeper and every process with our directory in its environment have ended within the limit. */
 async function untilNothingLives(keeper: Identity | undefined, limitMs: number): Promise<void> {
   for (const deadline = performance.now() + limitMs; ; await pause(10)) {
-    const left = living(keeper);
+    const left = await living(keeper);
     if (left.length === 0) return;
     if (performance.now() >= deadline)
       throw new Error(`broken promise: processes are left: ${left.join(', ')}`);
   }
 }
 
-function living(keeper?: Identity): number[] {
-  const carriers = carriersOf(directory).flatMap((pid) => identify(pid) ?? []);
+async function living(keeper?: Identity): Promise<number[]> {
+  const found = await processTable.carriersOf(directory, []);
+  const carriers = found.flatMap((pid) => identify(pid) ?? []);
   return [...carriers, ...(keeper ? [keeper] : [])].filter(isAlive).map(({ pid }) => pid);
 }
 
@@ -315,10 +319,10 @@ function promise(holds: boolean, what: string): void {
 }
 
 /** Removes everything, prints the result, and exits. */
-function finish(error?: unknown): void {
+async function finish(error?: unknown): Promise<void> {
   clearTimeout(watchdog);
   running?.kill('SIGKILL');
-  for (const pid of living()) signal(pid, 'SIGKILL');
+  for (const pid of await living()) signal(pid, 'SIGKILL');
   fs.rmSync(directory, { recursive: true, force: true });
   if (error !== undefined) {
     const text = error instanceof Error ? error.message : JSON.stringify(error);

@@ -155,6 +155,8 @@ export const places = {
       'api',
       'config',
       'providers/acp/catalogue',
+      'children/identity',
+      'children/open-again',
       ...base,
     ],
     lazily: [
@@ -170,7 +172,7 @@ export const places = {
       'fleet',
     ],
     because:
-      'a command is a client of the server; parts that run in the process of a command are loaded on demand',
+      'a command is a client of the server; parts that run in the process of a command are loaded on demand; what the system says of a process is asked in children alone',
   },
   tui: {
     may: ['client', 'terminal', 'api', ...base],

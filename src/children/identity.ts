@@ -1,65 +1,59 @@
-import fs from 'node:fs';
+import { processTable } from './this-machine.ts';
 
 /** Distinguishes a process from a later one with the same process id. */
 export interface Identity {
   pid: number;
-  /** The start time in clock ticks since boot. */
+  /** The start time: on Linux in clock ticks since boot, on other systems in seconds since 1970. */
   startedTicks: number;
 }
 
 /** Returns an id that changes with each boot of the machine. */
 export function bootId(): string {
-  return readProc('/proc/sys/kernel/random/boot_id')?.trim() ?? 'unknown';
+  return processTable.bootId();
 }
 
-/** Returns the identity of a live process, or undefined if there is none or no /proc. */
+/** Returns the identity of a process, or undefined if there is none or the system does not say. */
 export function identify(pid: number): Identity | undefined {
-  const stat = readStat(pid);
-  return stat && { pid, startedTicks: stat.startedTicks };
+  const found = processTable.find(pid);
+  return found && { pid, startedTicks: found.started };
+}
+
+/** Whether this process belongs to the job that has its terminal: the system stops any other that reads from it. */
+export function isInForeground(): boolean {
+  return processTable.isInForeground();
 }
 
 /** Whether a group has a running member. Zombies, which some machines never reap, do not count. */
-export function groupRuns(group: number): boolean {
-  return membersOf(group).length > 0;
+export async function groupRuns(group: number): Promise<boolean> {
+  return (await membersOf(group)).length > 0;
 }
 
-/** Returns the running members of a group, without zombies. */
-export function membersOf(group: number): number[] {
-  if (signal(-group, 0) === 'gone') return [];
-  return fs.readdirSync('/proc').flatMap((name) => {
-    const pid = /^\d+$/.test(name) ? Number(name) : undefined;
-    const stat = pid === undefined ? undefined : readStat(pid);
-    return pid !== undefined && stat?.group === group && !stat.isDead ? [pid] : [];
-  });
+/** Resolves with the running members of a group, without zombies. */
+export async function membersOf(group: number): Promise<number[]> {
+  return signal(-group, 0) === 'gone' ? [] : processTable.membersOf(group);
 }
 
 /** Whether exactly that process is alive. A zombie, which only waits to be reaped, is not. */
 export function isAlive({ pid, startedTicks }: Identity): boolean {
-  const stat = readStat(pid);
-  return stat !== undefined && stat.startedTicks === startedTicks && !stat.isDead;
-}
-
-/** Returns the processes whose initial environment contains `marker`, without this process. */
-export function carriersOf(marker: string): number[] {
-  const found: number[] = [];
-  for (const name of fs.readdirSync('/proc')) {
-    const pid = Number(name);
-    if (!Number.isInteger(pid) || pid === process.pid) continue;
-    if (readProc(`/proc/${pid}/environ`)?.includes(marker)) found.push(pid);
-  }
-  return found;
+  if (signal(pid, 0) === 'gone') return false;
+  const found = processTable.find(pid);
+  return found !== undefined && found.started === startedTicks && !found.isDead;
 }
 
 /**
  * Kills every process that carries `marker`, and scans again until it finds only processes that were signalled before,
- * because a killed process may take a moment to exit. Returns the pids that accepted the signal; those of another user
- * do not.
+ * because a killed process may take a moment to exit. Where a system hides environments, what descends from members of
+ * `groups` counts as well. Resolves with the pids that accepted the signal; those of another user do not.
  */
-export function killCarriers(marker: string): number[] {
+export async function killCarriers(
+  marker: string,
+  groups: readonly number[] = [],
+): Promise<number[]> {
   const seen = new Set<number>();
   const killed: number[] = [];
   for (;;) {
-    const fresh = carriersOf(marker).filter((pid) => !seen.has(pid));
+    const carriers = await processTable.carriersOf(marker, groups);
+    const fresh = carriers.filter((pid) => !seen.has(pid));
     if (fresh.length === 0) return killed;
     for (const pid of fresh) {
       seen.add(pid);
@@ -85,41 +79,5 @@ export function signal(pid: number, name: NodeJS.Signals | 0): SignalAnswer {
     if (code === 'ESRCH') return 'gone';
     if (code === 'EPERM') return 'refused';
     throw error;
-  }
-}
-
-/** Returns the fields of /proc/PID/stat that are used here. */
-function readStat(
-  pid: number,
-): { isDead: boolean; group: number; startedTicks: number } | undefined {
-  const stat = readProc(`/proc/${pid}/stat`);
-  if (!stat) return undefined;
-  // The name, in parentheses, may contain any character; the fields after it are plain. The 22nd is the start time.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const [state = ''] = fields;
-  return {
-    isDead: state === 'Z' || state === 'X',
-    group: Number(fields[2]),
-    startedTicks: Number(fields[19]),
-  };
-}
-
-/** What a file of /proc is read into: such a file has no size, for which `readFileSync` takes 64 KiB each time. */
-const scratch = Buffer.allocUnsafeSlow(4096);
-
-function readProc(path: string): string | undefined {
-  let fd: number | undefined;
-  try {
-    fd = fs.openSync(path, 'r');
-    let text = '';
-    for (;;) {
-      const bytes = fs.readSync(fd, scratch, 0, scratch.length, null);
-      if (bytes === 0) return text;
-      text += scratch.toString('latin1', 0, bytes);
-    }
-  } catch {
-    return undefined;
-  } finally {
-    if (fd !== undefined) fs.closeSync(fd);
   }
 }

@@ -2,48 +2,32 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { Logger } from '../lib/log.ts';
 import { type Identity, identify } from './identity.ts';
 import { MARKER_VARIABLE } from './marker.ts';
+import type { ProcessTable } from './process-table.ts';
+import { processTable } from './this-machine.ts';
 
 /**
  * A process that outlives the server by a moment. It reads lines from a pipe whose only other end is the server's: the
- * marker first, then `+ GROUP TICKS` and `- GROUP` as children start and end. When the pipe closes, because the server
+ * marker first, then `+ GROUP STARTED` and `- GROUP` as children start and end. When the pipe closes, because the server
  * stopped or was killed, it kills every group on its list and then every process that carries the marker, until a scan
- * finds none.
+ * finds none; how it does so depends on how processes are found on this machine.
  *
  * It is a plain POSIX shell script, so it costs little and does not depend on cadre's own files. A group id belongs to
  * its group as long as the leader has the listed start time, or has exited: the kernel does not reuse the id while a
  * member lives.
  */
-const KEEPER = `
+export const keeperScript = (table: ProcessTable): string => `
 trap '' TERM INT HUP
 IFS= read -r marker || exit 0
 groups=' '
-while IFS=' ' read -r sign group ticks; do
+while IFS=' ' read -r sign group started; do
   case $sign in
-    +) groups="$groups$group:$ticks " ;;
+    +) groups="$groups$group:$started " ;;
     -) case $groups in *" $group:"*)
          rest=\${groups#*" $group:"}
          groups="\${groups%%" $group:"*} \${rest#* }" ;; esac ;;
   esac
 done
-started() { read -r stat 2>/dev/null < "/proc/$1/stat" || return 1; set -- \${stat##*) }; shift 19; echo "$1"; }
-for entry in $groups; do
-  group=\${entry%%:*}
-  now=$(started "$group") && [ "$now" != "\${entry#*:}" ] && continue
-  kill -KILL "-$group" 2>/dev/null
-done
-again=1
-while [ "$again" = 1 ]; do
-  again=0
-  # Not by its exit status: one file that may not be read makes that an error, whatever was found.
-  for file in $(grep -lsF -- "$marker" /proc/[0-9]*/environ 2>/dev/null); do
-    pid=\${file#/proc/}; pid=\${pid%/environ}
-    read -r stat 2>/dev/null < "/proc/$pid/stat" || continue
-    case \${stat##*) } in Z*) continue ;; esac
-    kill -KILL "$pid" 2>/dev/null && again=1
-  done
-  [ "$again" = 1 ] && { sleep 0.02 2>/dev/null || sleep 1; }
-done
-`;
+${table.keeperEnds()}`;
 
 /**
  * Starts the keeper before the first child, and reports groups to it; if it dies, starts another one and reports all live
@@ -73,7 +57,7 @@ export class Keeper {
   /** From here on the group dies with the server. When this returns, the keeper is alive and knows every live group. */
   add(leader: Identity): void {
     this.#groups.set(leader.pid, leader);
-    if (this.#child) this.#say(`+ ${leader.pid} ${leader.startedTicks}`);
+    if (this.#child) this.#say(lineOf(leader));
     else this.#start();
   }
 
@@ -93,13 +77,13 @@ export class Keeper {
   }
 
   #start(): void {
-    const child = spawn('/bin/sh', ['-c', KEEPER], {
+    const child = spawn('/bin/sh', ['-c', keeperScript(processTable)], {
       // It has a session of its own, so a signal to the server's session does not reach it.
       detached: true,
       stdio: ['pipe', 'ignore', 'ignore'],
       cwd: '/',
       // It must not carry the marker, or it would kill itself.
-      env: { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C' },
+      env: { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' },
     });
     // Without a listener the error of a process that could not be started would end the server.
     child.on('error', () => undefined);
@@ -121,11 +105,14 @@ export class Keeper {
     });
     child.unref();
     this.#say(`${MARKER_VARIABLE}=${this.#marker}`);
-    for (const { pid, startedTicks } of this.#groups.values())
-      this.#say(`+ ${pid} ${startedTicks}`);
+    for (const leader of this.#groups.values()) this.#say(lineOf(leader));
   }
 
   #say(line: string): void {
     this.#child?.stdin?.write(`${line}\n`);
   }
+}
+
+function lineOf({ pid, startedTicks }: Identity): string {
+  return `+ ${pid} ${processTable.wordOf(startedTicks)}`;
 }

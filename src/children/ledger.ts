@@ -112,16 +112,21 @@ export class Ledger {
     }));
     const killed = new Set<number>();
     const left: number[] = [];
-    for (const [pid, startedTicks, boot] of listed) {
-      if (boot !== this.#bootId || !isAlive({ pid, startedTicks })) continue;
-      // Each listed child leads a group of its own.
+    // Each listed child leads a group of its own.
+    const groups = listed.flatMap(([pid, startedTicks, boot]) =>
+      boot === this.#bootId && isAlive({ pid, startedTicks }) ? [pid] : [],
+    );
+    // Before the groups, because it may be by a living parent alone that a process is known as ours.
+    for (const [, marker] of runs) {
+      const carriers = await killCarriers(`${MARKER_VARIABLE}=${marker}`, groups);
+      for (const pid of carriers) killed.add(pid);
+    }
+    for (const pid of groups) {
       signal(-pid, 'SIGKILL');
-      const refusing = membersOf(pid).filter((member) => signal(member, 0) === 'refused');
+      const members = await membersOf(pid);
+      const refusing = members.filter((member) => signal(member, 0) === 'refused');
       left.push(...refusing);
       if (!refusing.includes(pid)) killed.add(pid);
-    }
-    for (const [, marker] of runs) {
-      for (const pid of killCarriers(`${MARKER_VARIABLE}=${marker}`)) killed.add(pid);
     }
     if (killed.size > 0)
       log.warn({ pids: [...killed] }, 'killed processes that an earlier run left alive');

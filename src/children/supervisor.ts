@@ -8,6 +8,7 @@ import { groupRuns, type Identity, isAlive, membersOf, signal } from './identity
 import type { Keeper } from './keeper.ts';
 import type { Ledger } from './ledger.ts';
 import { MARKER_VARIABLE } from './marker.ts';
+import { processTable } from './this-machine.ts';
 
 export type { ChildExit } from './gate.ts';
 
@@ -201,25 +202,26 @@ export class Supervisor {
     if (graceMs > 0 && signal(-pid, 'SIGTERM') !== 'gone')
       await this.#while(() => groupRuns(pid), graceMs);
     for (;;) {
-      const members = membersOf(pid);
+      const members = await membersOf(pid);
       if (!members.some(isReachable)) return members;
       signal(-pid, 'SIGKILL');
-      await this.#while(() => membersOf(pid).some(isReachable), KILLED_MS);
+      await this.#while(async () => (await membersOf(pid)).some(isReachable), KILLED_MS);
     }
   }
 
   /** Waits while `isSo` returns true, for at most `ms`. It polls, because the kernel sends no notification. */
-  async #while(isSo: () => boolean, ms: number): Promise<void> {
+  async #while(isSo: () => Promise<boolean>, ms: number): Promise<void> {
     const deadline = this.#given.clock.monotonic() + ms;
-    for (let pause = 2; isSo() && this.#given.clock.monotonic() < deadline; pause *= 2)
-      await this.#given.clock.sleep(Math.min(pause, 50));
+    const { first, longest } = processTable.pause;
+    for (let pause = first; (await isSo()) && this.#given.clock.monotonic() < deadline; pause *= 2)
+      await this.#given.clock.sleep(Math.min(pause, longest));
   }
 }
 
 /** Stops waiting for a leader that only another user can end. */
 function letGo({ process, leader, exit }: Group): void {
   if (process.exitCode !== null || process.signalCode !== null) return;
-  if (!isAlive(leader) || signal(leader.pid, 0) !== 'refused') return;
+  if (signal(leader.pid, 0) !== 'refused' || !isAlive(leader)) return;
   for (const stream of process.stdio) stream?.destroy();
   process.unref();
   exit.resolve({ code: null, signal: null });

@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import { z } from 'zod';
+import { openAgain } from '../children/open-again.ts';
 import { AppError } from '../errors.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
 import { replaceFile } from '../lib/replace-file.ts';
@@ -110,7 +111,7 @@ export function linesBehind(output: number, known: number | null): string[] {
   const { size } = fs.fstatSync(output);
   if (known === null || size <= known) return [];
   // Opened again, because the descriptor may be write-only.
-  const file = fs.openSync(`/proc/self/fd/${output}`, 'r+');
+  const file = openAgain(output);
   try {
     const from = Math.max(known, size - LAST_LINES_BYTES);
     const end = Buffer.alloc(size - from);

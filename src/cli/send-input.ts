@@ -1,6 +1,6 @@
 import { on } from 'node:events';
-import fs from 'node:fs';
 import { endpoints } from '../api/index.ts';
+import { isInForeground } from '../children/identity.ts';
 import { AppError } from '../errors.ts';
 import type { CommandContext } from './world.ts';
 
@@ -44,11 +44,5 @@ export async function sendInput(
  * system would stop the command.
  */
 export function mayReadInput(stdin: { isTTY?: boolean }): boolean {
-  if (!stdin.isTTY) return true;
-  // After the name in parentheses: state, ppid, pgrp, session, tty_nr, tpgid.
-  const fields = fs
-    .readFileSync('/proc/self/stat', 'utf8')
-    .replace(/^.*\) /s, '')
-    .split(' ');
-  return fields[2] === fields[5];
+  return !stdin.isTTY || isInForeground();
 }

@@ -8,8 +8,8 @@ const README = `This directory belongs to cadre. While a server runs, open event
 and never for writing: another program would delete the log under it.
 `;
 const MARK = 'This directory belongs to cadre';
-/** Names that may be in a new directory: files that the operator provides, and lost+found of the file system. */
-const BROUGHT = new Set(['auth', 'config.toml', 'lost+found']);
+/** Names that may be in a new directory: files that the operator or the Finder of macOS provides, and lost+found. */
+const BROUGHT = new Set(['auth', 'config.toml', 'lost+found', '.DS_Store']);
 /** Names that the server creates there. A directory may be a symbolic link of the same user. */
 const FILES = /^(README|lock|server\.json|serve\.log|events\.cadre.*)$/;
 const DIRECTORIES = /^(auth|blobs|logs|scratch|worktrees)$/;

@@ -15,9 +15,18 @@ export function defaultDataDirectory(env: NodeJS.ProcessEnv): string {
   return own ?? path.join(base ?? path.join(home(env), '.local', 'share'), 'cadre');
 }
 
-/** The directory of what can be made again, and may be removed at any time. */
-export function cacheDirectory(env: NodeJS.ProcessEnv): string {
-  return path.join(env.XDG_CACHE_HOME ?? path.join(home(env), '.cache'), 'cadre');
+/**
+ * The directory of what can be made again, and may be removed at any time. On macOS it is where the system itself makes
+ * room, and leaves out of backups. Configuration and data have the same place on all systems: command line tools have
+ * the former in ~/.config on macOS as well, and the latter holds worktrees, whose builds may stumble over the space in
+ * "Application Support".
+ */
+export function cacheDirectory(
+  env: NodeJS.ProcessEnv,
+  platform: NodeJS.Platform = process.platform,
+): string {
+  const usual = platform === 'darwin' ? 'Library/Caches' : '.cache';
+  return path.join(env.XDG_CACHE_HOME ?? path.join(home(env), usual), 'cadre');
 }
 
 /** A file that the configuration names: absolute, below the home directory with `~/`, else beside the configuration. */

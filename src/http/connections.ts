@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { readSmallFile } from '../lib/foreign-file.ts';
+import { descriptorLimit } from '../lib/descriptor-limit.ts';
 
 /** The number of file descriptors reserved for files and children; at most half of the process's limit. */
 const RESERVED_DESCRIPTORS = 512;
@@ -9,16 +9,6 @@ const RESERVED_DESCRIPTORS = 512;
 export function connectionLimit(configured: number, descriptors = descriptorLimit()): number {
   const reserved = Math.min(RESERVED_DESCRIPTORS, Math.ceil(descriptors / 2));
   return Math.max(1, Math.min(configured, descriptors - reserved));
-}
-
-/** Returns the limit of file descriptors of this process. Node has raised the soft limit to the hard one. */
-function descriptorLimit(): number {
-  try {
-    const { text } = readSmallFile('/proc/self/limits', { maxBytes: 64 * 1024 });
-    return Number(/^Max open files\s+(\d+)/m.exec(text)?.[1] ?? Number.MAX_SAFE_INTEGER);
-  } catch {
-    return Number.MAX_SAFE_INTEGER;
-  }
 }
 
 /** The state of a connection: `used` once a whole request arrived, `isBusy` while its response is under way. */

@@ -1,6 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
+import { hasProc } from './platform.ts';
 
 /** Thrown for a file that is not safe to read; the message names the file and says why. */
 export class ForeignFileError extends Error {
@@ -49,7 +50,7 @@ export async function openForeignFile(
   try {
     const opened = await handle.stat();
     if (!opened.isFile()) throw new ForeignFileError(`${file} is not a regular file`);
-    if ((await realPathOf(handle, file)) !== file)
+    if (!(await isStillAt(handle, file)))
       throw new ForeignFileError(`${file} is reached over a symbolic link`);
     return { handle, file, size: opened.size };
   } catch (error) {
@@ -91,10 +92,13 @@ async function open(file: string): Promise<fs.FileHandle> {
   }
 }
 
-/** The real path of the open file: a directory on the way may have been replaced by a link since it was checked. */
-async function realPathOf(handle: fs.FileHandle, file: string): Promise<string> {
-  if (process.platform !== 'linux') return fs.realpath(file);
-  return fs.readlink(`/proc/self/fd/${handle.fd}`);
+/** Whether no link led to the open file: a directory on the way may have been replaced by one since it was checked. */
+async function isStillAt(handle: fs.FileHandle, file: string): Promise<boolean> {
+  if (hasProc) return (await fs.readlink(`/proc/self/fd/${handle.fd}`)) === file;
+  // The path may have been another one when the file was opened, so it has to be the same file as well.
+  if ((await orNull(fs.realpath(file))) !== file) return false;
+  const [opened, found] = await Promise.all([handle.stat(), orNull(fs.lstat(file))]);
+  return opened.dev === found?.dev && opened.ino === found.ino;
 }
 
 /** Counts what it reads, because the file may grow after its size was checked. */

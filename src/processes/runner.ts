@@ -326,8 +326,8 @@ export class ProcessRunner {
   /** Ends the group, then the processes that have left it but still have its id in their environment. */
   #end(running: Running, child: Child): void {
     const { process_id } = running.process;
-    running.ending ??= child.end(this.#given.settings().kill_grace_ms).then((remaining) => {
-      killCarriers(`CADRE_PROCESS_ID=${process_id}`);
+    running.ending ??= child.end(this.#given.settings().kill_grace_ms).then(async (remaining) => {
+      await killCarriers(`CADRE_PROCESS_ID=${process_id}`);
       return remaining;
     });
   }

@@ -8,6 +8,7 @@ import { type Clock, systemClock } from '../lib/clock.ts';
 import { type Failpoint, noFailpoints } from '../lib/failpoint.ts';
 import { type Ids, systemIds } from '../lib/ids.ts';
 import { createLog, type Logger } from '../lib/log.ts';
+import { isTestOfPosix } from '../lib/platform.ts';
 import { readAsset, readBuilt, version } from '../lib/self.ts';
 import { Database } from '../store/database.ts';
 import { lockDirectory } from '../store/lock.ts';
@@ -40,6 +41,8 @@ export async function openBase(options: RuntimeOptions, undo: AsyncDisposableSta
     pretty: options.logTo.isTTY === true,
     secrets: () => secretsOf(config.now),
   });
+  if (isTestOfPosix)
+    logger.warn('CADRE_TEST_ONLY_PLATFORM is set: processes are found as where there is no /proc');
   undo.use(withDataDirectory(directory, () => lockDirectory(directory)));
   const db = await Database.open({
     directory,

@@ -154,7 +154,7 @@ export class Git {
     } catch (error) {
       if (failure) throw failure;
       // The command was ended early, so the processes that it started are killed too.
-      killCarriers(`${CALL_VARIABLE}=${call}`);
+      await killCarriers(`${CALL_VARIABLE}=${call}`);
       throw new GitFailure(-1, firstLine((error as Error).message));
     }
   }

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { carriersOf } from '../../src/children/identity.ts';
+import { carriersOf } from '../../src/children/procfs.ts';
 import type { Client } from '../../src/client/client.ts';
 import { streamEvents } from '../../src/client/stream.ts';
 import { systemClock } from '../../src/lib/clock.ts';

@@ -1,7 +1,8 @@
 import fs from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { endpoints } from '../../src/api/index.ts';
-import { carriersOf, type Identity, identify, isAlive } from '../../src/children/identity.ts';
+import { type Identity, identify, isAlive } from '../../src/children/identity.ts';
+import { carriersOf } from '../../src/children/procfs.ts';
 import { MARKER_VARIABLE } from '../../src/children/marker.ts';
 import { AppError } from '../../src/errors.ts';
 import { startServer, type TestServer } from '../support/server.ts';

@@ -1,7 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { carriersOf, identify, isAlive } from '../../src/children/identity.ts';
+import { identify, isAlive } from '../../src/children/identity.ts';
+import { carriersOf } from '../../src/children/procfs.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { openRuntime, type TestRuntimeOptions, withRuntime } from '../support/runtime.ts';
 import { scriptedProvider } from '../support/scripted-provider.ts';

@@ -1,11 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import nodeFs from 'node:fs';
 import path from 'node:path';
-import { createInterface } from 'node:readline';
-import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { lockDirectory } from '../../src/store/lock.ts';
 import { Reader, Writer } from '../../src/store/transaction.ts';
 import { sqlWasm } from '../support/database.ts';
 import {
@@ -44,61 +39,6 @@ describe('a store that was closed', () => {
     const writer = new Writer({ last: 0 }, { announced: [], whenDurable: [], whenLost: [] });
     expect(() => statement.get(reader)).toThrow(/^the store is closed$/);
     expect(() => statement.run(writer)).toThrow(/^the store is closed$/);
-  });
-});
-
-describe('the lock of a data directory', () => {
-  test('refuses a second server, naming the first, until the first lets go.', async () => {
-    await using directory = tempDirectory();
-    const first = lockDirectory(directory.path);
-    expect(() => lockDirectory(directory.path)).toThrow(
-      expect.objectContaining({
-        name: 'AppError',
-        code: 'conflict',
-        message: expect.stringContaining(`(pid ${process.pid})`) as unknown,
-      }),
-    );
-    first[Symbol.dispose]();
-    using second = lockDirectory(directory.path);
-    expect(second).toBeDefined();
-  });
-
-  test('is kept by a refusal: the one who has it goes on having it.', async () => {
-    await using directory = tempDirectory();
-    using first = lockDirectory(directory.path);
-    for (let i = 0; i < 3; i++)
-      expect(() => lockDirectory(directory.path)).toThrow(/another server/);
-    expect(first).toBeDefined();
-    expect(nodeFs.readFileSync(path.join(directory.path, 'lock'), 'utf8')).toBe(`${process.pid}\n`);
-  });
-
-  test('belongs to one directory.', async () => {
-    await using one = tempDirectory();
-    await using other = tempDirectory();
-    using first = lockDirectory(one.path);
-    using second = lockDirectory(other.path);
-    expect([first, second]).toHaveLength(2);
-  });
-
-  test('is free as soon as a server that had it was killed.', async () => {
-    await using directory = tempDirectory();
-    const holder = startHolder(directory.path);
-    const exited = once(holder, 'exit');
-    try {
-      expect(await firstLine(holder)).toBe('held');
-      expect(() => lockDirectory(directory.path)).toThrow(
-        expect.objectContaining({
-          code: 'conflict',
-          message: expect.stringContaining(`(pid ${holder.pid})`) as unknown,
-        }),
-      );
-    } finally {
-      holder.kill('SIGKILL');
-      await exited;
-    }
-    using mine = lockDirectory(directory.path);
-    expect(mine).toBeDefined();
-    expect(nodeFs.readFileSync(path.join(directory.path, 'lock'), 'utf8')).toBe(`${process.pid}\n`);
   });
 });
 
@@ -296,25 +236,4 @@ function overwrite(directory: string, from: string, to: string | Buffer): void {
   if (at < 0) throw new Error(`no ${from} in ${file}`);
   Buffer.from(to).copy(bytes, at);
   nodeFs.writeFileSync(file, bytes);
-}
-
-/** A process that locks a directory and then does nothing. */
-function startHolder(directory: string): ChildProcess {
-  const lock = pathToFileURL(path.resolve('src/store/lock.ts')).href;
-  const source = `
-    const { lockDirectory } = await import(${JSON.stringify(lock)});
-    globalThis.lock = lockDirectory(process.argv[1]);
-    console.log('held');
-    process.stdin.resume();
-  `;
-  return spawn(process.execPath, ['--input-type=module', '-e', source, directory], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-    env: { PATH: process.env.PATH ?? '', TMPDIR: process.env.TMPDIR ?? '/tmp' },
-  });
-}
-
-async function firstLine(child: ChildProcess): Promise<string> {
-  if (!child.stdout) throw new Error('no stdout');
-  for await (const line of createInterface({ input: child.stdout })) return line;
-  return '';
 }

@@ -6,7 +6,7 @@ import { buildSync } from 'esbuild';
 import { pathToFileURL } from 'node:url';
 import type { TestProject } from 'vitest/node';
 import { parse } from 'yaml';
-import { carriersOf } from '../../src/children/identity.ts';
+import { carriersOf } from '../../src/children/procfs.ts';
 import { answerFiles } from './answer-files.ts';
 import { machineSlowness } from './machine.ts';
 

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { type Client, HttpClient } from '../../src/client/client.ts';
 import { readToken } from '../../src/config/token.ts';
+import { isTestOfPosix } from '../../src/lib/platform.ts';
 import { selfCommand } from '../../src/lib/self.ts';
 import { asDataDirectory, tempDirectory } from './temp.ts';
 import { scaled } from './patience.ts';
@@ -60,6 +61,7 @@ export async function startServer(
       TMPDIR: process.env.TMPDIR ?? '/tmp',
       HOME: directory,
       CADRE_DEMO_STATE: path.join(directory, 'demo-agent'),
+      ...samePlatform(),
       // What checks answers writes to files that are not of that user.
       ...(user ? {} : { ...checkedServer(), ...sharedCode() }),
       ...env,
@@ -114,6 +116,11 @@ export function startServerWithAgent(
   return startServer(directory, { config, env });
 }
 
+/** The variable that lets a program look at the machine as these tests do; see src/lib/platform.ts. */
+export function samePlatform(): Record<string, string> {
+  return isTestOfPosix ? { CADRE_TEST_ONLY_PLATFORM: 'posix' } : {};
+}
+
 /** The variable by which programs of a run share their compiled code. */
 export function sharedCode(): Record<string, string> {
   const { NODE_COMPILE_CACHE: directory } = process.env;
@@ -157,7 +164,7 @@ function writeConfig(directory: string, toml: string): string {
 
 /** Waits until no process is left that was started for a directory: the keeper may need a moment. */
 export async function untilNothingCarries(text: string): Promise<void> {
-  const { carriersOf } = await import('../../src/children/identity.ts');
+  const { carriersOf } = await import('../../src/children/procfs.ts');
   const { setTimeout: pause } = await import('node:timers/promises');
   for (const deadline = performance.now() + scaled(5000); ; await pause(10)) {
     if (carriersOf(text).length === 0) return;

@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import { findProgram } from '../../lib/find-program.ts';
+import { hasProc } from '../../lib/platform.ts';
 import { isPackaged } from '../../lib/self.ts';
 import { type Check, fail, ok, warn } from './check.ts';
 
@@ -13,15 +14,17 @@ export const node: Check = () => {
   return ok(`${process.version}${isPackaged() ? ', in the executable' : ` (${process.execPath})`}`);
 };
 
-/** The programs and files with which the server ends its children and locks its data directory. */
+/** What the server needs to find and end its children, and to lock its data directory, by how the machine is looked at. */
+const NEEDED = hasProc ? ['/bin/sh', 'flock', 'grep'] : ['/bin/sh', 'ps', 'awk', 'lsof'];
+
 export const prerequisites: Check = ({ world }) => {
-  const needed = ['/bin/sh', 'flock', 'grep'];
-  const missing = needed.filter((program) => !findProgram(program, world.env.PATH));
+  const missing = NEEDED.filter((program) => !findProgram(program, world.env.PATH));
   if (missing.length > 0)
     return fail(`${missing.join(', ')} cannot be found: install it, and see that PATH has it`);
+  if (!hasProc) return ok(`${NEEDED.join(', ')} are there`);
   if (!fs.existsSync('/proc/self/stat'))
     return fail('/proc is not there: mount it, since processes are found and ended by it');
-  return ok(`${needed.join(', ')} and /proc are there`);
+  return ok(`${NEEDED.join(', ')} and /proc are there`);
 };
 
 /** git, which only worktrees need. */

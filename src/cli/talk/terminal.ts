@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import tty from 'node:tty';
+import { isInForeground } from '../../children/identity.ts';
 import { type Palette, paletteFor } from '../../terminal/palette.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { World } from '../world.ts';
@@ -41,14 +42,6 @@ function fromTerminal(): Keys | null {
     return null;
   }
   return { open, close: (input) => void input.destroy() };
-}
-
-/** Whether the process belongs to the job that has the terminal. */
-function isInForeground(): boolean {
-  const stat = fs.readFileSync('/proc/self/stat', 'utf8');
-  // Behind the name of the program, which may be anything: state, parent, group, session, terminal, its group.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return fields[2] === fields[5];
 }
 
 /** The size of a terminal; 24 lines of 80 columns where it does not say. */

@@ -5,7 +5,7 @@ import { commands } from '../../../src/cli/commands/index.ts';
 import { runIn } from '../../../src/cli/program.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { selfCommand } from '../../../src/lib/self.ts';
-import { checkedServer, sharedCode, type TestServer } from '../server.ts';
+import { checkedServer, samePlatform, sharedCode, type TestServer } from '../server.ts';
 
 /** How a command ended, and all it wrote. */
 export interface Ended {
@@ -54,6 +54,7 @@ function environment(directory: string, env: Record<string, string>): Record<str
     PATH: process.env.PATH ?? '',
     TMPDIR: process.env.TMPDIR ?? '/tmp',
     HOME: directory,
+    ...samePlatform(),
     ...sharedCode(),
     ...env,
   };

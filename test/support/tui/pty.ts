@@ -80,6 +80,7 @@ export function programInTerminal(
       TMPDIR: process.env.TMPDIR ?? '/tmp',
       HOME: directory,
       TERM: 'xterm-256color',
+      ...samePlatform(),
       ...env,
     },
   });
