@@ -108,7 +108,7 @@ async function bundleParts(fresh) {
     const modules = new Set();
     const options = partOptions(part, modules);
     files.push(...(await bundle(`src/${part}/index.ts`, join(fresh, `${part}.cjs`), options)));
-    shared[part] = [...modules].toSorted();
+    shared[part] = [...modules].toSorted((a, b) => (a < b ? -1 : 1));
   }
   return { shared, files };
 }

@@ -94,13 +94,13 @@ function bundlePath(): string {
 // scripts/build.mjs copies the same files into the bundle.
 function sourceAsset(name: string): string {
   if (name === 'sql-wasm.wasm') return fromSourceRoot('node_modules/sql.js/dist/sql-wasm.wasm');
-  if (built.includes(name)) return fromSourceRoot(join('dist', placeOf(name)));
+  if (built.has(name)) return fromSourceRoot(join('dist', placeOf(name)));
   if (name === 'openapi.yaml') return fromSourceRoot('src/api/openapi.yaml');
   throw new Error(`no asset "${name}"; add it here and to scripts/build.mjs`);
 }
 
 /** What the build makes. */
-const built = ['commands.json', 'empty.cadre', LICENSES_FILE];
+const built: ReadonlySet<string> = new Set(['commands.json', 'empty.cadre', LICENSES_FILE]);
 
 /** Where an asset is in dist. */
 function placeOf(name: string): string {
