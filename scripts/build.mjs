@@ -168,7 +168,7 @@ function commit() {
   const env = { ...process.env, GIT_CEILING_DIRECTORIES: dirname(root) };
   try {
     const run = { cwd: root, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] };
-    return execFileSync('git', ['rev-parse', '--short', 'HEAD'], run).trim();
+    return execFileSync('git', ['rev-parse', '--short=10', 'HEAD'], run).trim();
   } catch {
     return 'unknown';
   }
