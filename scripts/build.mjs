@@ -1,6 +1,6 @@
 // Bundles src/main.ts into dist/cadre.cjs and each part of src/bundles into a file beside it, which that one loads, runs
 // each for the code that V8 compiles, bundles each part of parts.mjs into a file that those load, and puts the files that
-// are read at run time into dist/assets.
+// are read at run time into dist/assets. dist/THIRD-PARTY-LICENSES has the licences of the packages in the bundles.
 //
 //   npm run build
 //   npm run build -- --out DIR
@@ -13,12 +13,15 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
+import { licensesText } from '../src/cli/licenses.ts';
 import { makeTemplate } from '../src/store/template.ts';
+import { LICENSES_FILE } from '../src/lib/self.ts';
 import { compileBundles, tagBundle } from './code-cache.mjs';
 import { lazySchemas } from './lazy-schemas.mjs';
 import { lazySegmenter } from './lazy-segmenter.mjs';
 import { leanLibraries } from './lean-libraries.mjs';
 import { noTopLevelAwait } from './no-top-level-await.mjs';
+import { bundledFiles, licensesOf } from './licenses.ts';
 import { loadsParts, partOptions, parts } from './parts.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -68,15 +71,18 @@ async function main(out) {
   fs.mkdirSync(out, { recursive: true });
   const fresh = fs.mkdtempSync(join(out, BUILDING));
   try {
-    const shared = await bundleParts(fresh);
-    await bundle('src/main.ts', join(fresh, 'cadre.cjs'));
+    const { shared, files } = await bundleParts(fresh);
+    files.push(...(await bundle('src/main.ts', join(fresh, 'cadre.cjs'))));
     for (const name of bundles) {
       const plugins = [...lean, loadsParts(shared), ...(name === 'client' ? [noScreen] : [])];
-      await bundle(`src/bundles/${name}.ts`, join(fresh, `${name}.cjs`), { plugins });
+      files.push(
+        ...(await bundle(`src/bundles/${name}.ts`, join(fresh, `${name}.cjs`), { plugins })),
+      );
       tagBundle(join(fresh, `${name}.cjs`));
     }
     for (const name of ['cadre', ...bundles, ...parts]) refuseWideText(join(fresh, `${name}.cjs`));
     copyAssets(join(fresh, 'assets'));
+    writeLicenses(join(fresh, LICENSES_FILE), [...files, ...Object.keys(assets)]);
     writeCommands(fresh);
     await writeTemplate(fresh);
     await compileBundles(fresh);
@@ -93,20 +99,24 @@ function refuseMissingAssets() {
   }
 }
 
-// Bundles each part, and returns the modules that it takes from the bundle that loads it.
+// Bundles each part, and returns the modules that it takes from the bundle that loads it. They are sorted, because
+// esbuild resolves them in any order, and two builds have to be the same.
 async function bundleParts(fresh) {
   const shared = {};
+  const files = [];
   for (const part of parts) {
     const modules = new Set();
     const options = partOptions(part, modules);
-    await bundle(`src/${part}/index.ts`, join(fresh, `${part}.cjs`), options);
-    shared[part] = [...modules];
+    files.push(...(await bundle(`src/${part}/index.ts`, join(fresh, `${part}.cjs`), options)));
+    shared[part] = [...modules].toSorted((a, b) => (a < b ? -1 : 1));
   }
-  return shared;
+  return { shared, files };
 }
 
+// Returns the files that are in the bundle.
 async function bundle(entry, outfile, more = {}) {
-  await build({
+  const { metafile } = await build({
+    metafile: true,
     absWorkingDir: root,
     entryPoints: [entry],
     outfile,
@@ -135,6 +145,7 @@ async function bundle(entry, outfile, more = {}) {
     },
     ...more,
   });
+  return bundledFiles(metafile);
 }
 
 // With a single character beyond Latin-1, V8 keeps the whole text in two bytes a character: 4 MB more memory, and a
@@ -157,7 +168,7 @@ function commit() {
   const env = { ...process.env, GIT_CEILING_DIRECTORIES: dirname(root) };
   try {
     const run = { cwd: root, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] };
-    return execFileSync('git', ['rev-parse', '--short', 'HEAD'], run).trim();
+    return execFileSync('git', ['rev-parse', '--short=10', 'HEAD'], run).trim();
   } catch {
     return 'unknown';
   }
@@ -168,6 +179,10 @@ function copyAssets(to) {
   for (const path of Object.keys(assets)) {
     fs.copyFileSync(join(root, path), join(to, basename(path)));
   }
+}
+
+function writeLicenses(to, files) {
+  fs.writeFileSync(to, licensesText(licensesOf(files, root)));
 }
 
 // What shell completion knows of the commands: the program describes itself.

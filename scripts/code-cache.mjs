@@ -2,16 +2,16 @@
 // then neither parses nor compiles what it needs. src/bundles/load.ts gives it back to V8, which refuses what another V8
 // compiled, but of the text compares the length alone. So both files end with a digest of the text, and have to agree.
 //
-// Each bundle does once what most of its users wait for; as a program, this file runs one bundle.
+// Each bundle does once what most of its users wait for, and says which functions have run. Those are then compiled in a
+// process that does nothing else: what V8 would write after a run depends on the order and the moments of it, and two
+// builds of one commit have to be the same.
 import { fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
-import { createRequire } from 'node:module';
 import * as os from 'node:os';
 import { join } from 'node:path';
-import v8 from 'node:v8';
-import { Script } from 'node:vm';
+import { fileURLToPath } from 'node:url';
 
 const clientLines = [
   'sessions list',
@@ -39,9 +39,7 @@ const handshake = [
 ];
 
 // As long as in src/bundles/load.ts.
-const TAG_BYTES = 32;
-
-if (process.argv[1] === import.meta.filename) runBundle();
+export const TAG_BYTES = 32;
 
 /** Ends a bundle with a digest of its text, in a comment. */
 export function tagBundle(file) {
@@ -74,11 +72,23 @@ export async function compileBundles(directory) {
     await Promise.all([client, sidecar, program, complete].map(({ ended }) => ended));
     server.end();
     await server.ended;
+    await Promise.all(all.map(({ bundle }) => compile({ directory, place, bundle })));
   } finally {
     for (const { end } of all) end();
     await Promise.allSettled(all.map(({ ended }) => ended));
     fs.rmSync(place, { recursive: true, force: true });
   }
+}
+
+/** The text of a bundle as src/bundles/load.ts gives it to V8. What was compiled fits that text alone. */
+export function sourceOf(directory, bundle) {
+  const text = fs.readFileSync(join(directory, `${bundle}.cjs`), 'latin1');
+  return `(function (exports, require, module, __filename, __dirname) {${text}\n})`;
+}
+
+/** The file with the functions of a bundle that have run: the offset of the end of each, in the order of their starts. */
+export function recordOf(place, bundle) {
+  return join(place, `${bundle}.functions`);
 }
 
 function message(fields) {
@@ -93,7 +103,7 @@ function started({ directory, place, bundle, lines, stdin }) {
     CADRE_GATEWAY_TOKEN: 'none',
     CADRE_SESSION_ID: 'none',
   };
-  const child = fork(import.meta.filename, [directory, bundle, JSON.stringify(lines)], {
+  const child = fork(program('record-bundle'), [directory, bundle, JSON.stringify(lines), place], {
     cwd: place,
     env,
     execArgv: [],
@@ -106,35 +116,22 @@ function started({ directory, place, bundle, lines, stdin }) {
     if (code !== 0) throw new Error(`${bundle} ended with ${code} while it was compiled: ${said}`);
   });
   return {
+    bundle,
     ended,
     ready: Promise.race([once(child.stdout, 'data'), ended]),
     end: () => child.kill('SIGTERM'),
   };
 }
 
-function runBundle() {
-  const [directory, bundle, lines] = process.argv.slice(2);
-  const file = join(directory, `${bundle}.cjs`);
-  const text = fs.readFileSync(file, 'latin1');
-  // These options would be part of what is compiled, and it would fit no start, which has them later.
-  v8.setFlagsFromString = () => undefined;
-  const script = new Script(
-    `(function (exports, require, module, __filename, __dirname) {${text}\n})`,
-    { filename: file },
-  );
-  process.channel?.unref();
-  const left = JSON.parse(lines);
-  const next = () => {
-    const line = left.shift();
-    if (line === undefined) return;
-    process.argv = [process.execPath, join(directory, 'cadre.cjs'), ...line];
-    script.runInThisContext()({}, createRequire(file), { exports: {} }, file, directory);
-  };
-  process.on('beforeExit', next);
-  process.on('exit', () => {
-    const name = `${bundle}.${process.versions.v8}-${process.arch}.compiled`;
-    const tag = Buffer.from(text.slice(-TAG_BYTES));
-    fs.writeFileSync(join(directory, name), Buffer.concat([script.createCachedData(), tag]));
-  });
-  next();
+// The seed makes hashes, and with them the order of tables, the same; nothing that was compiled is given up again. Each
+// bundle has a process of its own: in used memory there are bytes of others, and V8 writes some of them.
+async function compile({ directory, place, bundle }) {
+  const execArgv = ['--hash-seed=1', '--no-flush-bytecode'];
+  const child = fork(program('compile-bundle'), [directory, place, bundle], { execArgv });
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`what ${bundle} runs could not be compiled: ${code}`);
+}
+
+function program(name) {
+  return fileURLToPath(new URL(`${name}.mjs`, import.meta.url));
 }

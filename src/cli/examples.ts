@@ -224,6 +224,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'diagnostics comms': [['diagnostics comms', '']],
   'diagnostics storage': [['diagnostics storage', '']],
   metrics: [['metrics', '']],
+  licenses: [['licenses', '']],
   version: [['version', '']],
   help: [['help sessions send', 'the same as cadre sessions send --help']],
 };

@@ -57,6 +57,9 @@ export function refuseDebugger(): void {
   });
 }
 
+/** The licences of what the program contains of others, for people as well: it is not among the other assets. */
+export const LICENSES_FILE = 'THIRD-PARTY-LICENSES';
+
 const NO_DEBUGGER = '--disable-sigusr1';
 
 /** The flag that disables the debugger, if this Node knows it. */
@@ -72,7 +75,7 @@ function withoutDebugger(): string[] {
  */
 export function readAsset(name: string): Uint8Array {
   if (isPackaged()) return new Uint8Array(getRawAsset(name));
-  return readFileSync(isBundled ? join(dirname(modulePath), 'assets', name) : sourceAsset(name));
+  return readFileSync(isBundled ? join(dirname(modulePath), placeOf(name)) : sourceAsset(name));
 }
 
 /** The bytes of an asset that the build makes; undefined where the program runs from source and was never built. */
@@ -91,11 +94,17 @@ function bundlePath(): string {
 // scripts/build.mjs copies the same files into the bundle.
 function sourceAsset(name: string): string {
   if (name === 'sql-wasm.wasm') return fromSourceRoot('node_modules/sql.js/dist/sql-wasm.wasm');
-  // The build makes these two.
-  if (name === 'commands.json' || name === 'empty.cadre')
-    return fromSourceRoot(`dist/assets/${name}`);
+  if (built.has(name)) return fromSourceRoot(join('dist', placeOf(name)));
   if (name === 'openapi.yaml') return fromSourceRoot('src/api/openapi.yaml');
   throw new Error(`no asset "${name}"; add it here and to scripts/build.mjs`);
+}
+
+/** What the build makes. */
+const built: ReadonlySet<string> = new Set(['commands.json', 'empty.cadre', LICENSES_FILE]);
+
+/** Where an asset is in dist. */
+function placeOf(name: string): string {
+  return name === LICENSES_FILE ? name : join('assets', name);
 }
 
 function packageVersion(): string {

@@ -35,6 +35,16 @@ describe('cadre without a server', () => {
     expect(fs.readdirSync(home.path)).toEqual([]);
   });
 
+  test('tells the licences of what it contains, as text or as JSON.', async () => {
+    using home = tempDirectory();
+    const text = await runCadre(home.path, ['licenses']);
+    expect(text.stdout).toMatch(/^ {2}zod \d\S*, MIT$/m);
+    const json = await runCadre(home.path, ['licenses', '--json']);
+    const { licenses } = json.json() as { licenses: { name: string; text: string }[] };
+    expect(text.stdout).toContain(licenses.find(({ name }) => name === 'zod')?.text);
+    expect([text.code, json.code]).toEqual([0, 0]);
+  });
+
   test('shows its help on stdout, with examples, and ends with 0.', async () => {
     using home = tempDirectory();
     for (const args of [['--help'], ['help'], ['sessions', '--help'], ['run', '--help']]) {

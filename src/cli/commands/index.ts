@@ -24,6 +24,7 @@ export const commands: Commands = {
     completion: async () => (await import('./completion.ts')).completionCommand,
     diagnostics: clients.diagnostics,
     metrics: clients.metrics,
+    licenses: async () => (await import('./licenses.ts')).licensesCommand,
     version: async () => (await import('./version.ts')).versionCommand,
     __commands: async () =>
       (await import('./completion.ts')).commandTableCommand((world) =>
