@@ -8,7 +8,7 @@
 
 const base = ['lib', 'errors'];
 const records = ['events', 'store', 'api', ...base];
-const features = ['sessions', 'processes', 'worktrees', 'teams', 'gateway'];
+const features = ['sessions', 'queue', 'processes', 'worktrees', 'teams', 'gateway'];
 
 export const places = {
   lib: {
@@ -82,6 +82,11 @@ export const places = {
     types: ['children/supervisor'],
     because:
       'sessions is the lowest noun: it knows providers only by their interface, and starts no child process itself',
+  },
+  queue: {
+    may: ['sessions', ...records],
+    because:
+      'the queue gives entries to the inbox of a session, which decides when they become turns: it starts none itself',
   },
   processes: {
     may: ['sessions', 'children', ...records],
@@ -247,6 +252,11 @@ export const doors = {
   commander: {
     in: ['cli'],
     because: 'the command tree is built in one folder, and completions are generated from it',
+  },
+  croner: {
+    in: ['lib/cron'],
+    because:
+      'only lib/cron reads cron expressions, so that server and command line understand them alike',
   },
   'fastest-levenshtein': {
     in: ['lib'],

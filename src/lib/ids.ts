@@ -11,6 +11,7 @@ type IdPrefix =
   | 'team'
   | 'msg'
   | 'dlv'
+  | 'que'
   | 'op'
   | 'run'
   | 'evt'
