@@ -37,7 +37,7 @@ interface QueueServiceDependencies {
   holds: Holds;
   inbox: Inbox;
   sessionStore: SessionStore;
-  sessions: SessionService;
+  sessions: Pick<SessionService, 'prepareInput'>;
   clock: Clock;
   ids: Ids;
 }

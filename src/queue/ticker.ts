@@ -14,6 +14,8 @@ import type { QueueStore } from './store.ts';
  * which does not notice that the wall clock was set, nor that the machine slept.
  */
 const LOOK_EVERY_MS = 60_000;
+/** The time until the next look after one that failed, because the disk was full for example, in ms. */
+const RETRY_MS = 5000;
 
 interface TickerDependencies {
   db: Database;
@@ -46,9 +48,9 @@ export class QueueTicker {
 
   /** Must be called once something is on disk that has a time, in Unix ms. */
   wake(at: number): void {
-    const { clock } = this.#given;
-    if (!this.#isOpen || this.#looking) return;
-    if (clock.monotonic() + this.#waitFor(at) < this.#firesAt) this.#setTimer(at);
+    if (!this.#isOpen) return;
+    const wait = this.#waitFor(at);
+    if (this.#given.clock.monotonic() + wait < this.#firesAt) this.#setTimer(wait);
   }
 
   /** Leaves everything for the next start of the server. */
@@ -58,31 +60,37 @@ export class QueueTicker {
   }
 
   #look(): Promise<void> {
-    const { db, store, holds, logger } = this.#given;
-    const looking = this.#settleAll()
-      .catch((error: unknown) => logger.error({ err: error }, 'the queue could not be read'))
-      .finally(() => {
-        this.#looking = undefined;
-        if (!this.#isOpen) return;
-        const times = db.peek((rx) => [store.nextAt(rx), holds.nextEnd(rx)]);
-        const next = Math.min(...times.map((at) => at ?? Infinity));
-        this.#firesAt = Infinity;
-        if (next < Infinity) this.#setTimer(next);
-      });
-    return (this.#looking = looking);
+    return (this.#looking ??= this.#lookUntilSettled().finally(() => {
+      this.#looking = undefined;
+    }));
   }
 
-  /** What cannot be done now, because the disk is full for example, is tried again at the next look. */
-  #setTimer(at: number): void {
+  async #lookUntilSettled(): Promise<void> {
+    const { db, store, holds, clock, logger } = this.#given;
+    this.#firesAt = Infinity;
+    while (this.#isOpen) {
+      try {
+        await this.#settleAll();
+      } catch (error) {
+        logger.error({ err: error }, 'what is due in the queue could not be stored');
+        return this.#setTimer(RETRY_MS);
+      }
+      const times = db.peek((rx) => [store.nextAt(rx), holds.nextEnd(rx)]);
+      const next = Math.min(...times.map((at) => at ?? Infinity));
+      if (next === Infinity) return;
+      if (next > clock.now()) return this.#setTimer(this.#waitFor(next));
+    }
+  }
+
+  #setTimer(wait: number): void {
     const { clock } = this.#given;
-    const wait = this.#waitFor(at);
     this.#timer?.[Symbol.dispose]();
     this.#firesAt = clock.monotonic() + wait;
     this.#timer = clock.after(wait, () => void this.#look());
   }
 
   #waitFor(at: number): number {
-    return Math.min(Math.max(1, at - this.#given.clock.now()), LOOK_EVERY_MS);
+    return Math.min(Math.max(0, at - this.#given.clock.now()), LOOK_EVERY_MS);
   }
 
   async #settleAll(): Promise<void> {
