@@ -8,7 +8,7 @@
 
 const base = ['lib', 'errors'];
 const records = ['events', 'store', 'api', ...base];
-const features = ['sessions', 'rules', 'processes', 'worktrees', 'teams', 'gateway'];
+const features = ['sessions', 'rules', 'queue', 'processes', 'worktrees', 'teams', 'gateway'];
 
 export const places = {
   lib: {
@@ -88,6 +88,11 @@ export const places = {
     types: ['providers/provider'],
     because:
       'rules judge what an agent wishes to do, by what the request shows: sessions call them by a hook, and know none of them',
+  },
+  queue: {
+    may: ['sessions', ...records],
+    because:
+      'the queue gives entries to the inbox of a session, which decides when they become turns: it starts none itself',
   },
   processes: {
     may: ['sessions', 'children', ...records],
@@ -255,6 +260,11 @@ export const doors = {
   commander: {
     in: ['cli'],
     because: 'the command tree is built in one folder, and completions are generated from it',
+  },
+  croner: {
+    in: ['lib/cron'],
+    because:
+      'only lib/cron reads cron expressions, so that server and command line understand them alike',
   },
   'fastest-levenshtein': {
     in: ['lib'],

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { agentKinds, itemKinds } from './event-kinds/items.ts';
 import type { EventScope, ValuesOf } from './event-kinds/kind.ts';
 import { processKinds } from './event-kinds/processes.ts';
+import { queueKinds } from './event-kinds/queue.ts';
 import { runtimeKinds } from './event-kinds/runtime.ts';
 import { sessionKinds, turnKinds } from './event-kinds/sessions.ts';
 import { deliveryKinds, teamKinds } from './event-kinds/teams.ts';
@@ -15,6 +16,7 @@ export const kinds = {
   ...runtimeKinds,
   ...sessionKinds,
   ...turnKinds,
+  ...queueKinds,
   ...itemKinds,
   ...agentKinds,
   ...processKinds,

@@ -6,6 +6,7 @@ import * as gateway from './gateway.ts';
 import { namedLoginEndpoints } from './provider-logins.ts';
 import * as providers from './providers.ts';
 import * as processes from './processes.ts';
+import * as queue from './queue.ts';
 import * as runtime from './runtime.ts';
 import * as commands from './commands.ts';
 import * as sessions from './sessions.ts';
@@ -41,6 +42,17 @@ export const endpoints = {
   interruptTurn: turns.interruptTurn,
   closeSession: sessions.closeSession,
   resumeSession: sessions.resumeSession,
+  addToQueue: queue.addToQueue,
+  getSessionQueue: queue.getSessionQueue,
+  pauseSessionQueue: queue.pauseSessionQueue,
+  resumeSessionQueue: queue.resumeSessionQueue,
+  listQueue: queue.listQueue,
+  getQueueEntry: queue.getQueueEntry,
+  editQueueEntry: queue.editQueueEntry,
+  moveQueueEntry: queue.moveQueueEntry,
+  pauseQueueEntry: queue.pauseQueueEntry,
+  resumeQueueEntry: queue.resumeQueueEntry,
+  dropQueueEntry: queue.dropQueueEntry,
   decideApproval: approvals.decideApproval,
   getApproval: approvals.getApproval,
   listSessionApprovals: approvals.listSessionApprovals,

@@ -3,6 +3,7 @@ import { failure, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { processDiagnostics } from './processes.ts';
 import { providerDiagnostics } from './providers.ts';
+import { queueDiagnostics } from './queue.ts';
 import { worktreeDiagnostics } from './worktrees.ts';
 import { commsDiagnostics } from './team-view.ts';
 
@@ -148,6 +149,7 @@ export const diagnostics = z
     processes: processDiagnostics,
     worktrees: worktreeDiagnostics,
     comms: commsDiagnostics,
+    queue: queueDiagnostics.optional().describe('Older servers have no such field.'),
     children: z.looseObject({
       live: z.int(),
       keeper_pid: z

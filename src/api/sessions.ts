@@ -227,7 +227,7 @@ export const turn = z
     session_id: z.string(),
     turn_id: z.string(),
     status: turnStatus,
-    source: z.enum(['user', 'team_message', 'process_exit', 'onboarding']),
+    source: z.enum(['user', 'queue', 'team_message', 'process_exit', 'onboarding']),
     input: z.array(storedInputItem),
     permission_mode: z.string().nullable().describe("Of this turn only; null: the session's."),
     agent_mode: z

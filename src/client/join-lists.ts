@@ -36,6 +36,7 @@ const lists = new Map<Endpoint, List>([
   [endpoints.listProcesses, { id: 'process_id', kept: 'processes' }],
   [endpoints.listWorktrees, { id: 'id' }],
   [endpoints.listTeams, { id: 'id' }],
+  [endpoints.listQueue, { id: 'id' }],
 ]);
 
 /** The list that an endpoint is; undefined for any other endpoint. */

@@ -123,7 +123,7 @@ export async function firstOf(client: Client): Promise<Client> {
   return client instanceof RoutedClient ? usable(await client.servers.first()).client : client;
 }
 
-const RECORD = /^(sess|proc|team|wt)_[0-9a-f]{32}$/;
+const RECORD = /^(sess|proc|team|wt|que)_[0-9a-f]{32}$/;
 
 /** The id of the first record that an input names in its path, query or body; null for none. */
 function idIn(input: unknown): string | null {

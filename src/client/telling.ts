@@ -1,7 +1,10 @@
 import type { Approval } from '../api/approvals.ts';
 import {
   type DescribedEvent,
+  type EventOf,
   isDescribed,
+  isIn,
+  type KindIn,
   type Payload,
   type RuntimeEventRecord,
   type StreamGap,
@@ -32,6 +35,7 @@ function tellingPart(event: DescribedEvent): string {
     return failure?.message ?? title ?? cwd;
   }
   if ('delivery' in payload) return payload.delivery.error?.message ?? '';
+  if (isIn('queue', event)) return tellingOfQueue(event);
   if ('worktree' in payload) return payload.worktree.worktree_name;
   if ('team' in payload) return payload.team.name;
   return tellingOfInputOrEnd(event);
@@ -57,6 +61,21 @@ function tellingOfApproval({
   if (status === 'pending') return title;
   const by = decided_by === null ? '' : ` by ${decided_by}`;
   return `${status}${by}: ${title}${reason === null ? '' : ` (${reason})`}`;
+}
+
+/** An entry of a queue by its name, else by what it says or its id, and what has become of it. */
+function tellingOfQueue({ kind, payload }: EventOf<KindIn<'queue'>>): string {
+  if (kind === 'queue.moved') return '';
+  if (!('entry' in payload)) return payload.hold.message;
+  const { id, name, hold } = payload.entry;
+  const isSaid = kind === 'queue.added' || kind === 'queue.edited';
+  const said = isSaid ? tellingOfInput(payload.entry.input ?? []) : '';
+  const label = name ?? (said === '' ? id.slice(-8) : said);
+  if (kind === 'queue.skipped')
+    return `${label}: ${payload.count} ${payload.count === 1 ? 'run' : 'runs'}, ${payload.why}`;
+  if (kind === 'queue.held' && hold) return `${label}: ${hold.message}`;
+  if (kind === 'queue.removed') return `${label}: ${payload.why}`;
+  return kind === 'queue.finished' ? `${label}: ${payload.status}` : label;
 }
 
 /** How many entries of a plan are done, and the entry in progress. */

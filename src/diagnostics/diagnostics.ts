@@ -21,6 +21,7 @@ export function readDiagnostics(sources: Sources): Diagnostics {
     processes: sources.processes.diagnostics(),
     worktrees: sources.worktrees.diagnostics(),
     comms: sources.teams.diagnostics(),
+    queue: sources.queue.diagnostics(),
     children: {
       live: supervisor.live,
       keeper_pid: keeper.pid,

@@ -1,3 +1,4 @@
+import type { QueueDiagnostics } from '../api/queue.ts';
 import type { WorktreeDiagnostics } from '../api/worktrees.ts';
 import type { Distribution } from '../lib/distribution.ts';
 import { commit, version } from '../lib/self.ts';
@@ -16,6 +17,7 @@ export interface Figures {
   worktrees: WorktreeDiagnostics;
   pendingApprovals: number;
   waitingDeliveries: number;
+  queue: QueueDiagnostics;
   agents: Record<string, number>;
   children: number;
   streams: { followers: number; max_lag: number };
@@ -44,6 +46,7 @@ export async function readFigures(sources: Sources): Promise<Figures> {
     worktrees: sources.worktrees.diagnostics(),
     pendingApprovals: await counts.pendingApprovals(),
     waitingDeliveries: await sources.teams.waitingCount(),
+    queue: sources.queue.diagnostics(),
     agents: Object.fromEntries(providers.all().map(({ id }) => [id, agents.count(id)])),
     children: sources.supervisor.live,
     streams: feed.stats(),

@@ -72,6 +72,12 @@ const table: readonly Row[] = [
     'Messages to members of teams that wait for their turn.',
     ({ waitingDeliveries }) => waitingDeliveries,
   ],
+  [
+    'gauge',
+    'cadre_queue_entries',
+    'Entries of the queues of all sessions, by status.',
+    ({ queue }) => by('status', queue.entries),
+  ],
   ['gauge', 'cadre_agents', 'Live agents by provider.', ({ agents }) => by('provider', agents)],
   ['gauge', 'cadre_children', 'Live child processes.', ({ children }) => children],
   ['gauge', 'cadre_streams', 'Open event streams.', ({ streams }) => streams.followers],

@@ -1,6 +1,7 @@
 import type { ProcessDiagnostics } from '../api/processes.ts';
 import type { ProviderDiagnostics } from '../api/providers.ts';
 import type { FleetStatus, RecoverySummary } from '../api/runtime.ts';
+import type { QueueDiagnostics } from '../api/queue.ts';
 import type { ProviderId } from '../api/provider-kinds.ts';
 import type { CommsDiagnostics } from '../api/team-view.ts';
 import type { WorktreeDiagnostics } from '../api/worktrees.ts';
@@ -35,6 +36,7 @@ export interface Sources {
   processes: { diagnostics(): ProcessDiagnostics };
   worktrees: { diagnostics(): WorktreeDiagnostics };
   teams: { diagnostics(): CommsDiagnostics; waitingCount(): Promise<number> };
+  queue: { diagnostics(): QueueDiagnostics };
   supervisor: { readonly live: number; readonly outOfReach: number };
   keeper: { readonly pid: number | null };
   fleet: () => FleetStatus;

@@ -12,6 +12,7 @@ type IdPrefix =
   | 'team'
   | 'msg'
   | 'dlv'
+  | 'que'
   | 'op'
   | 'run'
   | 'evt'

@@ -53,7 +53,7 @@ export class ExitNotices {
         this.#settle(tx, ref, 'pending');
         return true;
       },
-      ended: () => undefined,
+      ended: () => false,
       unreachable: (tx, ref, { status }) => {
         // A session that has failed may be resumed.
         if (status === 'closed') this.#settle(tx, ref, 'dropped');

@@ -29,6 +29,8 @@ interface RetentionDependencies {
   processes: ProcessStore;
   /** Called with the highest trimmed seq, once that is on disk. */
   onTrimmed: (seq: number) => void;
+  /** Runs in the transaction that trims a closed session whole, to remove what waits for it. */
+  onSessionTrimmed: (tx: Writer, sessionId: string) => void;
   /** Removes the logs of a process. Resolves with their size in bytes. */
   removeLogs: (processId: string) => Promise<number>;
   clock: Clock;
@@ -110,7 +112,10 @@ export class Retention {
   #trimSession(tx: Writer, reason: Reason, { id }: Session): void {
     const trimmed = this.#trim.eventsOf(tx, 'session_id', id, STEP_EVENTS);
     const isWhole = !trimmed.isFull && !this.#given.store.trimTurns(tx, id, STEP_TURNS);
-    if (isWhole) this.#given.store.markTrimmed(tx, this.#given.store.session(tx, id));
+    if (isWhole) {
+      this.#given.onSessionTrimmed(tx, id);
+      this.#given.store.markTrimmed(tx, this.#given.store.session(tx, id));
+    }
     if (isWhole || trimmed.events > 0)
       this.#append(tx, reason, trimmed, { closed_session_id: id, is_whole: isWhole });
   }

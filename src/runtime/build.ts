@@ -6,6 +6,7 @@ import { buildDiagnostics } from './build/diagnostics.ts';
 import { buildGateway } from './build/gateway.ts';
 import { buildProcesses } from './build/processes.ts';
 import { buildProviders } from './build/providers.ts';
+import { buildQueue } from './build/queue.ts';
 import { buildServer } from './build/server.ts';
 import { buildSessions } from './build/sessions.ts';
 import { buildStorage } from './build/storage.ts';
@@ -23,6 +24,7 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: AsyncDispo
   const children = buildChildren(base);
   const providers = buildProviders(base, children, options.providers);
   const sessions = buildSessions(base, { storage, children, providers });
+  const queue = buildQueue(base, { sessions });
   const processes = buildProcesses(base, { storage, children, sessions });
   const worktrees = buildWorktrees(base, { storage, children, sessions, processes });
   const teams = buildTeams(base, { storage, providers, sessions, worktrees });
@@ -31,7 +33,7 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: AsyncDispo
     { storage, sessions, processes, worktrees, teams },
     options.sessionTokens,
   );
-  return { storage, children, providers, sessions, processes, worktrees, teams, gateway };
+  return { storage, children, providers, sessions, queue, processes, worktrees, teams, gateway };
 }
 
 /** Builds the parts that admit requests. It must follow recovery, because tokens begin to expire here. */

@@ -42,6 +42,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   await listen(base, edge);
   for (const turn of startTurns) nouns.sessions.runner.start(turn);
   await nouns.sessions.inbox.open();
+  await nouns.queue.ticker.open();
   const background = startBackground(base, nouns, summary);
   announce(base, nouns, edge, undo);
   edge.fleet.take({

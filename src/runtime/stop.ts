@@ -27,8 +27,9 @@ export async function stop(running: Running, hurry: AbortSignal): Promise<void> 
 }
 
 /** From here on nothing starts: no request that changes something, no turn, no notice, no upkeep. */
-function takeNothingNew({ nouns: { sessions }, edge, upkeep, background }: Running): void {
+function takeNothingNew({ nouns: { sessions, queue }, edge, upkeep, background }: Running): void {
   edge.server.refuseChanges();
+  queue.ticker.stop();
   sessions.inbox.stop();
   sessions.notifier.stop();
   upkeep[Symbol.dispose]();

@@ -9,13 +9,17 @@ const COMPACT_EVERY_MS = 5000;
 const RETAIN_EVERY_MS = 10_000;
 
 /** Starts the periodic removal of expired data from the store; disposing it ends that. */
-export function startUpkeep(base: Base, { storage, sessions, processes }: Nouns): Disposable {
+export function startUpkeep(
+  base: Base,
+  { storage, sessions, queue, processes }: Nouns,
+): Disposable {
   const { config, clock, log, logger } = base;
   const retention = new Retention({
     ...base,
     store: sessions.store,
     processes: processes.store,
     onTrimmed: (seq) => storage.feed.forgetUpTo(seq),
+    onSessionTrimmed: (tx, id) => queue.service.sessionTrimmed(tx, id),
     removeLogs: (id) => removeLogs(storage.logs, id),
     budget: storage.budget,
     settings: () => config.now.retention,

@@ -41,6 +41,8 @@ export class InboxStore {
   readonly #ofTurn: Statement<EntryRow>;
   readonly #wantsInterrupt: Statement<[number]>;
   readonly #sessionsWithEntries: Statement<[string]>;
+  readonly #order: Statement<[ref: string, place: number]>;
+  readonly #setPlace: Statement;
   readonly #pause: Statement<[failures: number, until: number | null]>;
   readonly #pauseWithoutEnd: Statement;
   readonly #backOff: Statement;
@@ -58,10 +60,15 @@ export class InboxStore {
     this.#remove = db.prepare('DELETE FROM inbox WHERE owner = ? AND ref = ?');
     this.#assign = db.prepare('UPDATE inbox SET turn_id = ? WHERE owner = ? AND ref = ?');
     this.#nextFor = db.prepare(
-      `${entries} session_id = ? AND held = 0 AND turn_id IS NULL ORDER BY rank, n`,
+      `${entries} session_id = ? AND held = 0 AND turn_id IS NULL ORDER BY rank, coalesce(place, n)`,
     );
     this.#waitingFor = db.prepare(`${entries} session_id = ? AND turn_id IS NULL ORDER BY n`);
     this.#ofTurn = db.prepare(`${entries} turn_id = ? ORDER BY rank, n`);
+    this.#order = db.prepare(
+      `SELECT ref, coalesce(place, n) FROM inbox WHERE session_id = ? AND owner = ?
+       ORDER BY rank, coalesce(place, n)`,
+    );
+    this.#setPlace = db.prepare('UPDATE inbox SET place = ? WHERE owner = ? AND ref = ?');
     this.#wantsInterrupt = db.prepare(
       `SELECT 1 FROM inbox WHERE session_id = ? AND held = 0 AND turn_id IS NULL
        AND interrupts = 1 LIMIT 1`,
@@ -99,7 +106,16 @@ export class InboxStore {
     this.#assign.run(tx, turnId, owner, ref);
   }
 
-  /** Returns the entries that may become the next turn of a session, by rank, then oldest first. */
+  /** Returns the entries of an owner for a session, in their order. */
+  order(rx: Reader, sessionId: string, owner: string): { ref: string; place: number }[] {
+    return this.#order.all(rx, sessionId, owner).map(([ref, place]) => ({ ref, place }));
+  }
+
+  setPlace(tx: Writer, owner: string, ref: string, place: number): void {
+    this.#setPlace.run(tx, place, owner, ref);
+  }
+
+  /** Returns the entries that may become the next turn of a session, by rank, then in their order. */
   nextFor(rx: Reader, sessionId: string): InboxEntry[] {
     return this.#nextFor.all(rx, sessionId).map(entryOf);
   }

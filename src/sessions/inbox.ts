@@ -1,3 +1,4 @@
+import type { Hold } from '../api/queue.ts';
 import type { Session, StoredInputItem, Turn } from '../api/sessions.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
@@ -5,6 +6,7 @@ import type { Logger } from '../lib/log.ts';
 import { yieldToEventLoop, runSlice } from '../lib/slices.ts';
 import type { Database } from '../store/database.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
+import type { Holds } from './holds.ts';
 import { InboxStore, type InboxEntry, type NewEntry } from './inbox-store.ts';
 import { beginTurn } from './session.ts';
 import type { SessionStore } from './store.ts';
@@ -21,23 +23,38 @@ const MAX_TURN_BYTES = 8 * 1024 * 1024;
  * transaction that changes the entry.
  */
 export interface InboxOwner {
-  /** Returns the input for the session's agent, and the source of the turn. */
-  content(rx: Reader, entry: InboxEntry): { source: Turn['source']; input: StoredInputItem[] };
+  /** Whether each of its entries becomes a turn of its own; otherwise those that wait together become one. */
+  readonly isAlone?: boolean;
+  /** Returns the input for the session's agent, the source of the turn, and settings that the turn has of its own. */
+  content(rx: Reader, entry: InboxEntry): Content;
   /** Called when the entry has become part of an accepted turn. */
   injecting(tx: Writer, ref: string, turn: Turn): void;
   /** Called when the turn of the entry has started. From now on an agent may have seen the entry. */
   injected(tx: Writer, ref: string, turn: Turn): void;
   /** Called if the turn of the entry ended before an agent saw it. Returns whether the entry stays in the inbox. */
   deferred(tx: Writer, ref: string, turn: Turn): boolean;
-  /** Called when the turn of the entry has ended after it had started. */
-  ended(tx: Writer, ref: string, turn: Turn): void;
+  /**
+   * Called when the turn of the entry has ended after it had started. Returns whether the entry stays in the inbox, at
+   * its position, to become another turn.
+   */
+  ended(tx: Writer, ref: string, turn: Turn): boolean;
   /** Called when the session of the entry was closed or has failed. Returns whether the entry stays in the inbox. */
   unreachable(tx: Writer, ref: string, session: Session): boolean;
+  /** Called when the session of an entry that stayed was brought back. */
+  reachable?(tx: Writer, ref: string): void;
+}
+
+/** What an entry gives the turn that it becomes. */
+interface Content {
+  source: Turn['source'];
+  input: readonly StoredInputItem[];
+  settings?: Partial<Pick<Turn, 'permission_mode' | 'agent_mode' | 'model' | 'thinking_effort'>>;
 }
 
 interface Dependencies {
   db: Database;
   sessionStore: SessionStore;
+  holds: Holds;
   clock: Clock;
   ids: Ids;
   logger: Logger;
@@ -48,8 +65,9 @@ interface Dependencies {
 }
 
 /**
- * The queue of everything that is to become a turn of a session: by rank, then oldest first. All entries that wait for
- * an idle session become one turn. Every decision is taken from the rows in a transaction; timers and starts follow
+ * The queue of everything that is to become a turn of a session: by rank, then oldest first, unless people have changed
+ * the order. All entries that wait for an idle session become one turn, except those of an owner whose entries are
+ * turns of their own. Every decision is taken from the rows in a transaction; timers and starts follow
  * once it is on disk.
  */
 export class Inbox {
@@ -82,10 +100,37 @@ export class Inbox {
     this.#store.remove(tx, owner, ref);
   }
 
+  /** Returns the references of an owner's entries for a session, in their order. */
+  order(rx: Reader, sessionId: string, owner: string): string[] {
+    return this.#store.order(rx, sessionId, owner).map(({ ref }) => ref);
+  }
+
+  /** Orders the entries of an owner for a session: they share the positions that they have. `refs` names all of them. */
+  arrange(tx: Writer, sessionId: string, owner: string, refs: readonly string[]): void {
+    const places = this.#store.order(tx, sessionId, owner);
+    for (const [at, ref] of refs.entries()) {
+      const place = places[at]?.place;
+      if (place !== undefined) this.#store.setPlace(tx, owner, ref, place);
+    }
+  }
+
   /** Whether an entry for the session would become a turn at once. */
   isFree(rx: Reader, sessionId: string): boolean {
     const session = this.#given.sessionStore.sessions.get(rx, sessionId);
-    return session?.status === 'ready' && !this.isPaused(rx, sessionId);
+    return session?.status === 'ready' && this.obstacles(rx, sessionId).length === 0;
+  }
+
+  /**
+   * Returns why a session may not begin its next turn of the inbox now, though it may be idle; empty: nothing is in the
+   * way. This is the one place that is asked: what is to hold sessions puts a {@link Holds hold}.
+   */
+  obstacles(rx: Reader, sessionId: string): Hold[] {
+    const pause = this.#store.pause(rx, sessionId);
+    const isPaused = pause !== undefined && this.isPaused(rx, sessionId);
+    return [
+      ...(isPaused ? [pauseAsHold(pause.until)] : []),
+      ...this.#given.holds.of(rx, sessionId),
+    ];
   }
 
   /** Whether a session is paused, because a person stopped it or its last turn could get no agent. */
@@ -107,6 +152,7 @@ export class Inbox {
       source: first.source,
       input: entries.flatMap(({ input }) => input),
       accepted_at: clock.now(),
+      ...first.settings,
     });
     const session = sessionStore.session(tx, sessionId);
     sessionStore.acceptTurn(tx, beginTurn(session, turn, turn.accepted_at), turn);
@@ -140,10 +186,10 @@ export class Inbox {
     const entries = this.#store.ofTurn(tx, turn.turn_id);
     for (const entry of entries) {
       const owner = this.#ownerOf(entry);
-      if (!isUnseen) {
-        this.#store.remove(tx, entry.owner, entry.ref);
-        owner.ended(tx, entry.ref, turn);
-      } else if (owner.deferred(tx, entry.ref, turn)) this.#store.assign(tx, entry, null);
+      const stays = isUnseen
+        ? owner.deferred(tx, entry.ref, turn)
+        : owner.ended(tx, entry.ref, turn);
+      if (stays) this.#store.assign(tx, entry, null);
       else this.#store.remove(tx, entry.owner, entry.ref);
     }
     const isRefused = isUnseen && turn.status === 'failed';
@@ -156,6 +202,14 @@ export class Inbox {
       if (!this.#ownerOf(entry).unreachable(tx, entry.ref, session))
         this.#store.remove(tx, entry.owner, entry.ref);
     this.#store.endPause(tx, session.id);
+    if (session.status === 'closed') this.#given.holds.forget(tx, session.id);
+  }
+
+  /** Must be called when a failed session was brought back. Its entries become turns again. */
+  takeBack(tx: Writer, sessionId: string): void {
+    for (const entry of this.#store.waitingFor(tx, sessionId))
+      this.#ownerOf(entry).reachable?.(tx, entry.ref);
+    this.beginNextTurn(tx, sessionId);
   }
 
   /** Pauses a session that a person has stopped, until somebody sends it a turn or an urgent message. */
@@ -196,10 +250,13 @@ export class Inbox {
 
   /** Returns the entries of the next turn, in order, each with its content. */
   #next(rx: Reader, sessionId: string) {
-    const entries: { entry: InboxEntry; source: Turn['source']; input: StoredInputItem[] }[] = [];
+    const entries: ({ entry: InboxEntry } & Content)[] = [];
     let bytes = 0;
     for (const entry of this.#store.nextFor(rx, sessionId)) {
-      const content = this.#ownerOf(entry).content(rx, entry);
+      const owner = this.#ownerOf(entry);
+      if (owner.isAlone === true && entries.length > 0) break;
+      const content = owner.content(rx, entry);
+      if (owner.isAlone === true) return [{ entry, ...content }];
       bytes += Buffer.byteLength(JSON.stringify(content.input));
       if (bytes > MAX_TURN_BYTES && entries.length > 0) break;
       entries.push({ entry, ...content });
@@ -252,4 +309,11 @@ export class Inbox {
     if (!found) throw new Error(`no owner "${owner}" of inbox entries is registered`);
     return found;
   }
+}
+
+/** A pause as people see it: that of a session that was stopped, or the wait before an agent is tried again. */
+function pauseAsHold(until: number | null): Hold {
+  return until === null
+    ? { code: 'stopped', message: 'its last turn was interrupted', since: null, until }
+    : { code: 'no_agent', message: 'its last turn could get no agent', since: null, until };
 }

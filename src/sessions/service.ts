@@ -1,7 +1,5 @@
 import type { Approval, decideApproval } from '../api/approvals.ts';
 import type { BodyOf } from '../api/endpoint.ts';
-import type { McpServer } from '../api/mcp-servers.ts';
-import { providerKinds } from '../api/provider-kinds.ts';
 import type { createSession, InputItem, Session, StoredInputItem, Turn } from '../api/sessions.ts';
 import type { sendTurn } from '../api/turns.ts';
 import { AppError } from '../errors.ts';
@@ -33,6 +31,7 @@ import {
   knownSession,
   type SessionChange,
 } from './session.ts';
+import { assertTaken } from './mcp-servers.ts';
 import { requestedSettings, settingsOf } from './settings.ts';
 import { hasEnded, newTurn } from './turn.ts';
 import type { TurnRunner } from './turn-runner.ts';
@@ -155,10 +154,7 @@ export class SessionService extends SessionQueries {
     body: BodyOf<typeof sendTurn>,
     keep: Keep = keepNothing,
   ): Promise<Turn> {
-    this.#assertPossibleTurn(sessionId, body);
-    const items: InputItem[] = Array.isArray(body.input) ? body.input : [body.input];
-    const directoryOf = async () => (await this.get(sessionId)).cwd;
-    const input = await this.#given.blobs.copyImages(items, directoryOf);
+    const input = await this.prepareInput(sessionId, body);
     return this.#given.db.transact((tx) => {
       const session = this.#given.store.session(tx, sessionId);
       assertAcceptsTurn(session, body.expected_turn_id);
@@ -170,6 +166,20 @@ export class SessionService extends SessionQueries {
       this.#given.runner.accepted(tx, session, turn);
       return turn;
     });
+  }
+
+  /**
+   * Returns the input of a turn as it is stored, with its images copied. Throws if there is no room for a turn, or its
+   * session's provider is known to refuse it.
+   */
+  async prepareInput(
+    sessionId: string,
+    body: Omit<BodyOf<typeof sendTurn>, 'expected_turn_id'>,
+  ): Promise<StoredInputItem[]> {
+    this.#assertPossibleTurn(sessionId, body);
+    const items: InputItem[] = Array.isArray(body.input) ? body.input : [body.input];
+    const directoryOf = async () => (await this.get(sessionId)).cwd;
+    return this.#given.blobs.copyImages(items, directoryOf);
   }
 
   /** Interrupts a turn. It ends as interrupted, unless its own end was stored first. Throws `turn_not_active`. */
@@ -246,7 +256,7 @@ export class SessionService extends SessionQueries {
         updated_at: this.#given.clock.now(),
       };
       this.#given.store.updateSession(tx, ready, 'session.resumed');
-      this.#given.inbox.beginNextTurn(tx, sessionId);
+      this.#given.inbox.takeBack(tx, sessionId);
       keep(tx, ready);
       return ready;
     });
@@ -336,7 +346,10 @@ export class SessionService extends SessionQueries {
   }
 
   /** Throws, before anything is stored, if there is no room for a turn or its provider is known to refuse it. */
-  #assertPossibleTurn(sessionId: string, body: BodyOf<typeof sendTurn>): void {
+  #assertPossibleTurn(
+    sessionId: string,
+    body: Omit<BodyOf<typeof sendTurn>, 'expected_turn_id'>,
+  ): void {
     // Only fields that never change are read, so a peek is enough. An unknown session is refused later.
     const session = this.#given.db.peek((rx) => this.#given.store.sessions.get(rx, sessionId));
     if (!session) return;
@@ -365,18 +378,6 @@ export class SessionService extends SessionQueries {
       accepted_at: this.#given.clock.now(),
     });
   }
-}
-
-/** Throws `invalid` for MCP servers that no agent of the provider could use. */
-function assertTaken(provider: Session['provider'], servers: readonly McpServer[]): void {
-  const taken: readonly McpServer['type'][] = providerKinds[provider].mcpServers;
-  const refused = servers.find(({ type }) => !taken.includes(type));
-  if (!refused) return;
-  const { type, name } = refused;
-  throw new AppError(
-    'invalid',
-    `body.mcp_servers: ${provider} takes no MCP servers over ${type}: leave "${name}" out`,
-  );
 }
 
 /** Returns the response to the sender of a turn. */

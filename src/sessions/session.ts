@@ -48,7 +48,8 @@ export function titleFrom(prompt: string | null | undefined): string | null {
 
 /** Returns the first text that a person says in a turn; undefined for any other turn, and for images alone. */
 function promptOf({ source, input }: Turn): string | undefined {
-  const said = source === 'user' ? input.find(({ type }) => type === 'text') : undefined;
+  const isOfPerson = source === 'user' || source === 'queue';
+  const said = isOfPerson ? input.find(({ type }) => type === 'text') : undefined;
   return said?.type === 'text' ? said.text : undefined;
 }
 

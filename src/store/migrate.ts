@@ -23,6 +23,7 @@ import {
 import { migration018 } from './migrations/018-muted.ts';
 import { migration019 } from './migrations/019-mcp-servers.ts';
 import { migration021 } from './migrations/021-kinds.ts';
+import { migration022 } from './migrations/022-queue.ts';
 import { migration023 } from './migrations/023-approval-rules.ts';
 import { checksum } from './checksum.ts';
 
@@ -56,6 +57,7 @@ const migrations: readonly (string | Completion)[] = [
   migration018,
   migration019,
   migration021,
+  migration022,
   migration023,
 ];
 

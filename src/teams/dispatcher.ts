@@ -140,6 +140,7 @@ export class Dispatcher {
           finished,
           finished.consumed_at === null ? 'delivery.injected' : 'delivery.consumed',
         );
+        return false;
       },
       unreachable: (tx, ref, session) => {
         const obstacle = unreachable(session);

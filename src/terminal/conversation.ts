@@ -129,6 +129,7 @@ function speaker(block: Block | undefined): string {
 
 /** Who gave a prompt that no person gave. */
 export const speakers: Record<Exclude<Turn['source'], 'user'>, string> = {
+  queue: 'From the queue',
   team_message: 'Message of the team',
   process_exit: 'End of a process',
   onboarding: 'Introduction to the team',

@@ -11,6 +11,8 @@ export class ManualClock implements Clock {
   readonly #start: number;
   readonly #timers = new Set<Timer>();
   #elapsed = 0;
+  /** By how much the wall clock was set. */
+  #set = 0;
   #runsFree = false;
 
   constructor(start = 1_750_000_000_000) {
@@ -18,7 +20,7 @@ export class ManualClock implements Clock {
   }
 
   now(): number {
-    return this.#start + this.#elapsed;
+    return this.#start + this.#elapsed + this.#set;
   }
 
   monotonic(): number {
@@ -66,6 +68,11 @@ export class ManualClock implements Clock {
       next.fn();
     }
     this.#elapsed = end;
+  }
+
+  /** Sets the wall clock forward, or back: no timer notices that, as where the machine slept or its clock was wrong. */
+  jump(ms: number): void {
+    this.#set += ms;
   }
 
   /** From here on time goes by itself: a runtime that stops may need it. */

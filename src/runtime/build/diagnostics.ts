@@ -11,6 +11,7 @@ import type { FleetSeat } from '../fleet.ts';
 import type { Children } from './children.ts';
 import type { Processes } from './processes.ts';
 import type { Providers } from './providers.ts';
+import type { Queue } from './queue.ts';
 import type { Sessions } from './sessions.ts';
 import type { Storage } from './storage.ts';
 import type { Teams } from './teams.ts';
@@ -22,6 +23,7 @@ interface Measured {
   children: Children;
   providers: Providers;
   sessions: Sessions;
+  queue: Queue;
   processes: Processes;
   worktrees: Worktrees;
   teams: Teams;
@@ -57,6 +59,7 @@ export function buildDiagnostics(
     processes: nouns.processes.service,
     worktrees: nouns.worktrees.service,
     teams: nouns.teams.service,
+    queue: nouns.queue.service,
     supervisor: nouns.children.supervisor,
     keeper: nouns.children.keeper,
     fleet: () => nouns.fleet.status,

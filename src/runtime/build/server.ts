@@ -8,6 +8,7 @@ import type { ServerDiagnostics } from './diagnostics.ts';
 import type { Gateway } from './gateway.ts';
 import type { Processes } from './processes.ts';
 import type { Providers } from './providers.ts';
+import type { Queue } from './queue.ts';
 import type { Sessions } from './sessions.ts';
 import type { Storage } from './storage.ts';
 import type { Teams } from './teams.ts';
@@ -18,6 +19,7 @@ interface Served {
   storage: Storage;
   providers: Providers;
   sessions: Sessions;
+  queue: Queue;
   processes: Processes;
   worktrees: Worktrees;
   teams: Teams;
@@ -61,6 +63,7 @@ export function buildServer(
     requestTimeoutMs: config.now.server.request_timeout_ms,
     sessions: nouns.sessions.service,
     opening: worktrees.opening,
+    queue: nouns.queue.service,
     processes: nouns.processes.service,
     worktrees: worktrees.service,
     initScripts: worktrees.initScripts,

@@ -3,6 +3,7 @@ import { RuleService } from '../../rules/service.ts';
 import { AgentPool } from '../../sessions/agent-pool.ts';
 import { ApprovalDesk } from '../../sessions/approval-desk.ts';
 import { Blobs } from '../../sessions/blobs.ts';
+import { Holds } from '../../sessions/holds.ts';
 import { Inbox } from '../../sessions/inbox.ts';
 import { Notifier } from '../../sessions/notifier.ts';
 import { SessionService } from '../../sessions/service.ts';
@@ -35,9 +36,11 @@ export function buildSessions(
   const { registry } = needs.providers;
   const hooks = {} as SessionHooks;
   const store = new SessionStore(base);
+  const holds = new Holds(base);
   const inbox = new Inbox({
     ...base,
     sessionStore: store,
+    holds,
     accepted: (tx, session, turn) => hooks.accepted(tx, session, turn),
     requestInterrupt: (tx, turn) => hooks.requestInterrupt(tx, turn),
   });
@@ -92,5 +95,5 @@ export function buildSessions(
     availableKind: ({ provider, agent }) => registry.usable(provider, agent),
     objectionOf: ({ provider, agent }, settings) => registry.objection(provider, agent, settings),
   });
-  return { store, inbox, pool, notifier, rules, desk, runner, blobs, service, hooks };
+  return { store, holds, inbox, pool, notifier, rules, desk, runner, blobs, service, hooks };
 }

@@ -95,6 +95,7 @@ export async function openArchive(
     store,
     processes,
     onTrimmed: () => undefined,
+    onSessionTrimmed: () => undefined,
     removeLogs: (id) => removeLogs(logs, id),
     clock,
     budget,

@@ -1,0 +1,121 @@
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/log.ts';
+import { runSlice, yieldToEventLoop } from '../lib/slices.ts';
+import type { Holds } from '../sessions/holds.ts';
+import type { Inbox } from '../sessions/inbox.ts';
+import type { Database } from '../store/database.ts';
+import type { Writer } from '../store/transaction.ts';
+import { atTime, begunAnew, isAhead } from './entry.ts';
+import type { QueueLine } from './line.ts';
+import type { QueueStore } from './store.ts';
+
+/**
+ * The maximum time between two looks at the clock, in ms, while anything has a time: a timer runs on the monotonic clock,
+ * which does not notice that the wall clock was set, nor that the machine slept.
+ */
+const LOOK_EVERY_MS = 60_000;
+/** The time until the next look after one that failed, because the disk was full for example, in ms. */
+const RETRY_MS = 5000;
+
+interface TickerDependencies {
+  db: Database;
+  store: QueueStore;
+  line: QueueLine;
+  holds: Holds;
+  inbox: Inbox;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** Looks when the next entry is due or the next hold ends, by the wall clock. All that it knows is in the rows. */
+export class QueueTicker {
+  readonly #given: TickerDependencies;
+  #isOpen = false;
+  #looking: Promise<void> | undefined;
+  #timer: Disposable | undefined;
+  /** When the timer fires, on the monotonic clock. */
+  #firesAt = Infinity;
+
+  constructor(given: TickerDependencies) {
+    this.#given = given;
+  }
+
+  /** Looks at once, and from now on in time. Resolves after the first look. */
+  async open(): Promise<void> {
+    this.#isOpen = true;
+    await this.#look();
+  }
+
+  /** Must be called once something is on disk that has a time, in Unix ms. */
+  wake(at: number): void {
+    if (!this.#isOpen) return;
+    const wait = this.#waitFor(at);
+    if (this.#given.clock.monotonic() + wait < this.#firesAt) this.#setTimer(wait);
+  }
+
+  /** Leaves everything for the next start of the server. */
+  stop(): void {
+    this.#isOpen = false;
+    this.#timer?.[Symbol.dispose]();
+  }
+
+  #look(): Promise<void> {
+    return (this.#looking ??= this.#lookUntilSettled().finally(() => {
+      this.#looking = undefined;
+    }));
+  }
+
+  async #lookUntilSettled(): Promise<void> {
+    const { db, store, holds, clock, logger } = this.#given;
+    this.#firesAt = Infinity;
+    while (this.#isOpen) {
+      try {
+        await this.#settleAll();
+      } catch (error) {
+        logger.error({ err: error }, 'what is due in the queue could not be stored');
+        return this.#setTimer(RETRY_MS);
+      }
+      const times = db.peek((rx) => [store.nextAt(rx), holds.nextEnd(rx)]);
+      const next = Math.min(...times.map((at) => at ?? Infinity));
+      if (next === Infinity) return;
+      if (next > clock.now()) return this.#setTimer(this.#waitFor(next));
+    }
+  }
+
+  #setTimer(wait: number): void {
+    const { clock } = this.#given;
+    this.#timer?.[Symbol.dispose]();
+    this.#firesAt = clock.monotonic() + wait;
+    this.#timer = clock.after(wait, () => void this.#look());
+  }
+
+  #waitFor(at: number): number {
+    return Math.min(Math.max(0, at - this.#given.clock.now()), LOOK_EVERY_MS);
+  }
+
+  async #settleAll(): Promise<void> {
+    const { db, store, holds, inbox, clock } = this.#given;
+    for (let isMore = true; isMore && this.#isOpen;)
+      isMore = await db.transact((tx) => {
+        const sessions = holds.endPast(tx);
+        for (const id of sessions) inbox.beginNextTurn(tx, id);
+        return sessions.length > 0;
+      });
+    const now = clock.now();
+    const ids = db.peek((rx) => [...store.due(rx, now), ...store.settledAfter(rx, now)]);
+    for (let from = 0; from < ids.length && this.#isOpen;) {
+      const at = from;
+      from = await db.transact((tx) => runSlice(clock, ids, at, (id) => this.#settle(tx, id)));
+      if (from < ids.length) await yieldToEventLoop();
+    }
+  }
+
+  #settle(tx: Writer, id: string): void {
+    const { store, line, clock } = this.#given;
+    const entry = store.entries.get(tx, id);
+    const now = clock.now();
+    if (!entry || entry.next_at === null) return;
+    if (isAhead(entry, now)) return line.write(tx, 'queue.changed', begunAnew(entry, now));
+    if (entry.next_at <= now) line.age(tx, entry, atTime(entry, now));
+  }
+}

@@ -1,0 +1,105 @@
+import type { Hold } from '../api/queue.ts';
+import type { EventLog } from '../events/log.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Database } from '../store/database.ts';
+import type { Statement } from '../store/statement.ts';
+import type { Reader, Writer } from '../store/transaction.ts';
+
+type HoldRow = [code: string, message: string, since: number, until: number | null];
+
+/**
+ * The reasons for which sessions begin no turn of their inbox: one for each code, until somebody ends it or its time has
+ * come. They survive restarts. A turn that runs goes on, and a client may send a turn all the same.
+ */
+export class Holds {
+  readonly #log: EventLog;
+  readonly #clock: Clock;
+  readonly #of: Statement<HoldRow>;
+  readonly #put: Statement;
+  readonly #end: Statement;
+  readonly #endAll: Statement;
+  readonly #nextEnd: Statement<[until: number | null]>;
+  readonly #past: Statement<[sessionId: string, code: string]>;
+  readonly #count: Statement<[number]>;
+
+  constructor({ db, log, clock }: { db: Database; log: EventLog; clock: Clock }) {
+    this.#log = log;
+    this.#clock = clock;
+    this.#of = db.prepare(
+      'SELECT code, message, since, until FROM session_holds WHERE session_id = ? ORDER BY code',
+    );
+    this.#put = db.prepare(
+      `INSERT INTO session_holds (session_id, code, message, since, until) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (session_id, code) DO UPDATE SET message = excluded.message, until = excluded.until`,
+    );
+    this.#end = db.prepare('DELETE FROM session_holds WHERE session_id = ? AND code = ?');
+    this.#endAll = db.prepare('DELETE FROM session_holds WHERE session_id = ?');
+    this.#nextEnd = db.prepare('SELECT min(until) FROM session_holds WHERE until IS NOT NULL');
+    this.#past = db.prepare(
+      'SELECT session_id, code FROM session_holds WHERE until IS NOT NULL AND until <= ? LIMIT 100',
+    );
+    this.#count = db.prepare('SELECT count(DISTINCT session_id) FROM session_holds');
+  }
+
+  /** Returns the holds of a session whose time has not come. */
+  of(rx: Reader, sessionId: string): Hold[] {
+    const now = this.#clock.now();
+    return this.#of
+      .all(rx, sessionId)
+      .map(([code, message, since, until]) => ({ code, message, since, until }))
+      .filter(({ until }) => until === null || until > now);
+  }
+
+  /** Holds a session, or gives its hold with this code another reason and end. `until`: Unix ms; null: without an end. */
+  put(
+    tx: Writer,
+    sessionId: string,
+    { code, message, until }: Pick<Hold, 'code' | 'message' | 'until'>,
+  ): void {
+    this.#put.run(tx, sessionId, code, message, this.#clock.now(), until);
+    const row = this.#of.all(tx, sessionId).find(([one]) => one === code);
+    const since = row?.[2] ?? null;
+    this.#append(tx, sessionId, 'queue.session_held', { code, message, since, until });
+  }
+
+  /** Ends the hold of a session with this code. Returns false if there is none. */
+  end(tx: Writer, sessionId: string, code: string): boolean {
+    const row = this.#of.all(tx, sessionId).find(([one]) => one === code);
+    if (!row) return false;
+    this.#end.run(tx, sessionId, code);
+    const [, message, since, until] = row;
+    this.#append(tx, sessionId, 'queue.session_released', { code, message, since, until });
+    return true;
+  }
+
+  /** Forgets the holds of a session that was closed. */
+  forget(tx: Writer, sessionId: string): void {
+    this.#endAll.run(tx, sessionId);
+  }
+
+  /** Returns when the next hold ends by itself, in Unix ms; null: none does. */
+  nextEnd(rx: Reader): number | null {
+    return this.#nextEnd.get(rx)?.[0] ?? null;
+  }
+
+  /** Ends up to 100 holds whose time has come. Returns their sessions. */
+  endPast(tx: Writer): string[] {
+    const past = this.#past.all(tx, this.#clock.now());
+    for (const [sessionId, code] of past) this.end(tx, sessionId, code);
+    return past.map(([sessionId]) => sessionId);
+  }
+
+  /** Returns the number of sessions that are held. */
+  count(rx: Reader): number {
+    return this.#count.get(rx)?.[0] ?? 0;
+  }
+
+  #append(
+    tx: Writer,
+    session_id: string,
+    kind: 'queue.session_held' | 'queue.session_released',
+    hold: Hold,
+  ): void {
+    this.#log.append(tx, { kind, session_id, payload: { hold } });
+  }
+}

@@ -1,0 +1,32 @@
+/**
+ * The queue: what waits to become a turn gets an order that people change, times, and reasons why a whole session waits.
+ */
+export const migration022 = `
+-- The position of an entry among those of its rank, where people have changed it; NULL: that of its arrival.
+ALTER TABLE inbox ADD COLUMN place INTEGER;
+DROP INDEX IF EXISTS inbox_waiting;
+CREATE INDEX inbox_waiting ON inbox (session_id, held, rank, coalesce(place, n)) WHERE turn_id IS NULL;
+
+CREATE TABLE queue_entries (
+  n INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  record TEXT NOT NULL,
+  sum INTEGER NOT NULL,
+  session_id TEXT AS (record ->> '$.session_id') VIRTUAL,
+  status TEXT AS (record ->> '$.status') VIRTUAL,
+  next_at INTEGER AS (record ->> '$.next_at') VIRTUAL
+);
+CREATE INDEX queue_entries_session ON queue_entries (session_id, n);
+CREATE INDEX queue_entries_next ON queue_entries (next_at) WHERE next_at IS NOT NULL;
+
+-- Why a session begins no turn of its inbox, and until when (NULL: until somebody ends it).
+CREATE TABLE session_holds (
+  session_id TEXT NOT NULL,
+  code TEXT NOT NULL,
+  message TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  until INTEGER,
+  PRIMARY KEY (session_id, code)
+) WITHOUT ROWID;
+CREATE INDEX session_holds_until ON session_holds (until) WHERE until IS NOT NULL;
+`;

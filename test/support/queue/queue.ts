@@ -1,0 +1,40 @@
+import type { QueueEntry, SessionQueue } from '../../../src/api/queue.ts';
+import type { Refusal, Reply, Stage } from '../sessions/stage.ts';
+
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
+
+/** The queue of a stage, as clients use it. */
+export function queueOf(stage: Stage) {
+  const path = (session: { id: string }) => `/v1/sessions/${session.id}/queue`;
+  const of = ({ id }: { id: string }) => `/v1/queue/${id}`;
+  return {
+    /** Adds a text, or a whole body. */
+    add: (
+      session: { id: string },
+      text: string,
+      more: object = {},
+      headers?: Record<string, string>,
+    ): Promise<Reply<QueueEntry & Refusal>> =>
+      stage.post(path(session), { input: { type: 'text', text }, ...more }, headers),
+    list: async (query = ''): Promise<QueueEntry[]> =>
+      (await stage.get<QueueEntry[]>(`/v1/queue${query}`)).body,
+    of: async (session: { id: string }): Promise<SessionQueue> =>
+      (await stage.get<SessionQueue>(path(session))).body,
+    get: (entry: { id: string }): Promise<Reply<QueueEntry & Refusal>> => stage.get(of(entry)),
+    edit: (entry: { id: string }, change: object): Promise<Reply<QueueEntry & Refusal>> =>
+      stage.patch(of(entry), change),
+    move: (entry: { id: string }, place: object): Promise<Reply<SessionQueue & Refusal>> =>
+      stage.post(`${of(entry)}/move`, place),
+    pause: (entry: { id: string }, body?: object): Promise<Reply<QueueEntry & Refusal>> =>
+      stage.post(`${of(entry)}/pause`, body),
+    resume: (entry: { id: string }): Promise<Reply<QueueEntry & Refusal>> =>
+      stage.post(`${of(entry)}/resume`),
+    drop: (entry: { id: string }): Promise<Reply<QueueEntry & Refusal>> => stage.del(of(entry)),
+    pauseAll: (session: { id: string }, body?: object): Promise<Reply<SessionQueue & Refusal>> =>
+      stage.post(`${path(session)}/pause`, body),
+    resumeAll: (session: { id: string }): Promise<Reply<SessionQueue & Refusal>> =>
+      stage.post(`${path(session)}/resume`),
+  };
+}
