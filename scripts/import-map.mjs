@@ -58,6 +58,11 @@ export const places = {
     may: ['providers/acp/catalogue-entry'],
     because: 'the catalogue of agents is data: the command line reads it without the adapter',
   },
+  service: {
+    may: ['children/notify', ...base],
+    because:
+      'service is how a service manager starts the server, as text, and what it is told: it knows no noun of the server',
+  },
   providers: {
     may: [
       'providers/acp/catalogue',
@@ -162,6 +167,7 @@ export const places = {
       'providers/acp/catalogue',
       'children/identity',
       'children/open-again',
+      'service',
       ...base,
     ],
     lazily: [

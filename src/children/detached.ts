@@ -2,6 +2,8 @@ import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 
 interface Detached {
+  /** The directory that it works in. */
+  cwd: string;
   file: string;
   args: readonly string[];
   env: NodeJS.ProcessEnv;
@@ -13,10 +15,10 @@ interface Detached {
  * Starts a program that goes on after this one has ended, without a terminal. It is nobody's child then: it is for the
  * server itself, which ends what it starts. Resolves with its exit code once it has ended, null where a signal ended it.
  */
-export function startDetached({ file, args, env, log }: Detached): Promise<number | null> {
+export function startDetached({ file, args, env, log, cwd }: Detached): Promise<number | null> {
   const output = fs.openSync(log, 'a', 0o600);
   const ended = Promise.withResolvers<number | null>();
-  const child = spawn(file, args, { detached: true, stdio: ['ignore', output, output], env });
+  const child = spawn(file, args, { detached: true, stdio: ['ignore', output, output], env, cwd });
   fs.closeSync(output);
   child.once('exit', ended.resolve);
   child.once('error', ended.reject);

@@ -11,12 +11,14 @@ import { processTable } from './this-machine.ts';
  * stopped or was killed, it kills every group on its list and then every process that carries the marker, until a scan
  * finds none; how it does so depends on how processes are found on this machine.
  *
+ * It ignores the signals by which a terminal or a service manager ends all processes of the server at once.
+ *
  * It is a plain POSIX shell script, so it costs little and does not depend on cadre's own files. A group id belongs to
  * its group as long as the leader has the listed start time, or has exited: the kernel does not reuse the id while a
  * member lives.
  */
 export const keeperScript = (table: ProcessTable): string => `
-trap '' TERM INT HUP
+trap '' TERM INT HUP ABRT
 IFS= read -r marker || exit 0
 groups=' '
 while IFS=' ' read -r sign group started; do

@@ -9,7 +9,16 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   serve: [
     ['serve', 'a server with the configured providers'],
     ['serve --demo --port 0', 'with a demo agent, on a free port'],
+    ['serve --detach', 'in the background; cadre service stop ends it'],
   ],
+  'service install': [
+    ['service install', 'for systemd or launchd, whichever this machine has'],
+    ['service install --print', 'shows the unit, and changes nothing'],
+  ],
+  'service uninstall': [['service uninstall', '']],
+  'service status': [['service status --json', 'for a program']],
+  'service logs': [['service logs --tail 200 -f', 'and what comes']],
+  'service stop': [['service stop', '']],
   run: [
     ['run "explain this repository"', 'one session, one turn, streamed'],
     ['run --permission-mode require_approval "tidy up"', 'the agent asks before it acts'],

@@ -31,6 +31,31 @@ export function runAndRead(program: Program): Promise<Ended> {
   return run(program, ['ignore', 'pipe', 'pipe']);
 }
 
+/**
+ * Runs a program without input and hands on each line that it prints, until it ends or `signal` ends it. Throws `usage`
+ * where it cannot be started.
+ */
+export async function runAndFollow(
+  { command, args, env }: Program,
+  onLine: (line: string) => void,
+  signal: AbortSignal,
+): Promise<Ended> {
+  const { execa } = await import('execa');
+  const child = execa(command, args, {
+    env,
+    extendEnv: false,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    reject: false,
+    buffer: { stdout: false },
+  });
+  signal.addEventListener('abort', () => child.kill(), { once: true });
+  for await (const line of child.iterable()) onLine(line);
+  const ended = await child;
+  if (ended.exitCode === undefined && ended.signal === undefined)
+    throw new AppError('usage', `${command} could not be started: ${ended.originalMessage}`);
+  return { code: ended.exitCode ?? null, stdout: '', stderr: ended.stderr };
+}
+
 async function run({ command, args, env }: Program, stdio: Streams): Promise<Ended> {
   const { execa } = await import('execa');
   const options = {

@@ -1,67 +1,147 @@
 import fs from 'node:fs';
-import path from 'node:path';
+import os from 'node:os';
+import { endpoints } from '../api/index.ts';
+import { HttpClient } from '../client/client.ts';
 import { prepareDirectory } from '../config/data-directory.ts';
 import { findRegistration } from '../config/registration.ts';
-import { AppError } from '../errors.ts';
+import { AppError, type ErrorCode } from '../errors.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
+import { logFile, MAX_LOG_BYTES, setAside } from '../lib/own-log.ts';
 import { selfCommand } from '../lib/self.ts';
-import type { GlobalOptions } from './context.ts';
+import { exitCodes } from './exit.ts';
+import { type ServeOptions, serveWords } from './serve-options.ts';
 import type { World } from './world.ts';
 
 /** Whether the server is there is looked at this often. */
 const LOOK_MS = 50;
-const MAX_LOG_BYTES = 16 * 1024 * 1024;
+/** A server that has not answered by then goes on, but nobody waits for it; a migration of much data takes minutes. */
+const START_MS = 10 * 60_000;
+
+/** A server that goes on by itself. */
+export interface StartedServer {
+  url: string;
+  pid: number;
+  version: string;
+  token_file: string | null;
+  data_dir: string;
+  log: string;
+}
 
 /** Starts a server that goes on after this program. */
 export class ServerStart {
   /** The file with what the server prints. */
   readonly log: string;
   readonly #world: World;
-  readonly #options: GlobalOptions;
+  readonly #options: ServeOptions;
   readonly #directory: string;
 
-  constructor(world: World, options: GlobalOptions, directory: string) {
+  constructor(world: World, options: ServeOptions, directory: string) {
     this.#world = world;
     this.#options = options;
     this.#directory = directory;
-    this.log = path.join(directory, 'serve.log');
+    this.log = logFile(directory);
   }
 
-  /** Resolves once the server listens. Throws `unreachable`, with the end of its log, if it ends before. */
-  async run(isDemo: boolean): Promise<void> {
-    const { clock, env } = this.#world;
-    const { startDetached } = await import('../children/detached.ts');
-    const { file, args } = selfCommand();
-    const place = this.#options.dataDir === undefined ? [] : ['--data-dir', this.#options.dataDir];
+  /**
+   * Resolves once the server answers. Throws what it ended with if it ends before, `timeout` if it does neither within ten
+   * minutes, and `conflict` where a server runs already.
+   */
+  async run(isDemo: boolean): Promise<StartedServer> {
+    const { clock } = this.#world;
+    const found = findRegistration(this.#directory);
+    if (found?.runs) throw alreadyRuns(this.#directory, found.server);
     // Before the log is there: with a file that is not its own, the directory would be refused by the server.
     prepareDirectory(this.#directory);
-    const before = sizeOf(this.log);
-    const last = findRegistration(this.#directory)?.server.pid;
-    const words = [...args, ...place, 'serve', ...(isDemo ? ['--demo'] : [])];
-    let isOver = false;
-    const ended = startDetached({ file, args: words, env, log: this.log }).finally(
-      () => (isOver = true),
-    );
-    // Nobody waits for the end of a server that runs.
-    ended.catch(() => undefined);
-    while (!this.#isRegistered(last)) {
-      if (isOver) throw new AppError('unreachable', `the server ended: ${this.#lastLine(before)}`);
-      await clock.sleep(LOOK_MS);
+    setAside(this.log);
+    const printed = sizeOf(this.log);
+    const child = await this.#start(isDemo);
+    const deadline = clock.monotonic() + START_MS;
+    for (;;) {
+      const server = await this.#answering();
+      if (server) return server;
+      if (child.end) throw this.#failure(child.end, printed);
+      if (clock.monotonic() > deadline)
+        throw new AppError(
+          'timeout',
+          `the server has not answered yet, and goes on: see ${this.log}`,
+        );
+      await clock.sleep(LOOK_MS, this.#world.interrupted());
     }
   }
 
-  /** Whether a server is registered that is not the last one, which may still be stopping. */
-  #isRegistered(last: number | undefined): boolean {
-    const found = findRegistration(this.#directory);
-    return found?.runs === true && found.server.pid !== last;
+  /** Starts it; `end` is there once it has ended. */
+  async #start(isDemo: boolean): Promise<{ end?: Ended }> {
+    const { startDetached } = await import('../children/detached.ts');
+    const { withoutManager } = await import('../service/notifier.ts');
+    const { env, cwd } = this.#world;
+    const { file, args } = selfCommand();
+    const options = { ...this.#options, dataDir: this.#directory, demo: isDemo };
+    const words = serveWords(options, cwd());
+    const child: { end?: Ended } = {};
+    startDetached({
+      file,
+      args: [...args, ...words],
+      env: withoutManager(env),
+      log: this.log,
+      cwd: fs.existsSync(os.homedir()) ? os.homedir() : '/',
+    }).then(
+      (code) => (child.end = { code }),
+      (error: unknown) => (child.end = { code: null, why: (error as Error).message }),
+    );
+    return child;
   }
 
-  /** What this start printed last. */
-  #lastLine(before: number): string {
-    const { text } = readSmallFile(this.log, { maxBytes: MAX_LOG_BYTES });
-    const lines = Buffer.from(text).subarray(before).toString().trim().split('\n');
-    return lines.at(-1) || `see ${this.log}`;
+  /** The server, once it is registered and answers. */
+  async #answering(): Promise<StartedServer | null> {
+    const found = findRegistration(this.#directory);
+    if (!found?.runs) return null;
+    const { url, pid, version, token_file } = found.server;
+    const client = new HttpClient({ url, token: '' });
+    try {
+      await client.call(endpoints.getPublicHealth, {}, this.#world.interrupted());
+      return { url, pid, version, token_file, data_dir: this.#directory, log: this.log };
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'unreachable') return null;
+      throw error;
+    } finally {
+      client.close();
+    }
   }
+
+  /** What this start printed last, as the failure that it was. */
+  #failure({ code, why }: Ended, before: number): AppError {
+    const { text } = readSmallFile(this.log, { maxBytes: 2 * MAX_LOG_BYTES });
+    const lines = Buffer.from(text).subarray(before).toString().trim().split('\n');
+    const said = lines.findLast((line) => line.startsWith('cadre: '))?.slice('cadre: '.length);
+    const last = why ?? said ?? (lines.at(-1) || `see ${this.log}`);
+    return new AppError(errorOf(code), said ?? `the server ended: ${last}`);
+  }
+}
+
+interface Ended {
+  /** Null where a signal ended it, or it could not be started. */
+  code: number | null;
+  why?: string;
+}
+
+/** Says that a server runs on a directory. */
+export function alreadyRuns(
+  directory: string,
+  { url, pid }: { url: string; pid: number },
+): AppError {
+  return new AppError(
+    'conflict',
+    `a server runs already on ${directory}, at ${url} (pid ${pid}): stop it with cadre service stop`,
+  );
+}
+
+/** The error that ends a command with that exit code. */
+function errorOf(code: number | null): ErrorCode {
+  if (code === exitCodes.usage) return 'invalid';
+  if (code === exitCodes.conflict) return 'conflict';
+  if (code === exitCodes.auth) return 'unauthorized';
+  if (code === exitCodes.refused) return 'too_many';
+  return 'internal';
 }
 
 function sizeOf(file: string): number {

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { bootId, identify, isAlive, signal } from '../children/identity.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
+import { ownLog } from '../lib/own-log.ts';
 
 /** The file by which clients on this machine find the running server. It holds the path of the token, not the token. */
 interface Registration {
@@ -12,6 +13,8 @@ interface Registration {
   boot_id: string | null;
   version: string;
   token_file: string | null;
+  /** The file that it logs to; null where its terminal or its service manager has the log. */
+  log: string | null;
 }
 
 /** What a server registers: its address, its version and the path of its token. */
@@ -26,7 +29,8 @@ export function register(directory: string, server: Registered): void {
   const file = path.join(directory, NAME);
   const draft = `${file}.${pid}`;
   const started_ticks = identify(pid)?.startedTicks ?? null;
-  const whole: Registration = { ...server, pid, started_ticks, boot_id: bootId() };
+  const log = ownLog(directory);
+  const whole: Registration = { ...server, pid, started_ticks, boot_id: bootId(), log };
   fs.writeFileSync(draft, `${JSON.stringify(whole, null, 2)}\n`, { mode: 0o600 });
   fs.renameSync(draft, file);
 }
@@ -50,7 +54,7 @@ export function findRegistration(
 
 /** Null for what is none. Checked by hand, because a shell waits for completions, and zod takes longer to load. */
 function registrationOf(found: Partial<Registration>): Registration | null {
-  const { url, pid, started_ticks = null, boot_id = null, version, token_file } = found;
+  const { url, pid, started_ticks = null, boot_id = null, version, token_file, log = null } = found;
   const isWhole =
     typeof url === 'string' &&
     typeof pid === 'number' &&
@@ -59,8 +63,9 @@ function registrationOf(found: Partial<Registration>): Registration | null {
     (started_ticks === null || Number.isSafeInteger(started_ticks)) &&
     (boot_id === null || typeof boot_id === 'string') &&
     typeof version === 'string' &&
-    (token_file === null || typeof token_file === 'string');
-  return isWhole ? { url, pid, started_ticks, boot_id, version, token_file } : null;
+    (token_file === null || typeof token_file === 'string') &&
+    (log === null || typeof log === 'string');
+  return isWhole ? { url, pid, started_ticks, boot_id, version, token_file, log } : null;
 }
 
 function runs({ pid, started_ticks: startedTicks, boot_id }: Registration): boolean {

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import { type LevelWithSilent, type Logger, pino } from 'pino';
-import { plain } from './plain.ts';
+import { lineForPeople } from './log-line.ts';
 
 export type { Logger } from 'pino';
 export type LogLevel = LevelWithSilent;
@@ -25,7 +25,7 @@ export function createLog(given: {
     decodeStrings: false,
     write(line: string, _encoding, done) {
       const text = withoutSecrets(line.replaceAll(TOKEN, REDACTED), [...secrets()]);
-      destination.write(pretty ? forPeople(text) : text);
+      destination.write(pretty ? lineForPeople(text) : text);
       done();
     },
   });
@@ -65,16 +65,4 @@ function redact(value: unknown, secrets: readonly string[]): unknown {
     redact(part, secrets),
   ]);
   return Object.fromEntries(parts) as unknown;
-}
-
-/** A short form of the line, without control sequences that would act on the terminal. */
-function forPeople(line: string): string {
-  const { level, time, msg, pid: _pid, err, ...rest } = JSON.parse(line) as Record<string, unknown>;
-  const details = Object.entries(rest).map(
-    ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
-  );
-  const head =
-    `${String(time).slice(11, 23)} ${String(level).padEnd(5)} ${String(msg)} ${details.join(' ')}`.trimEnd();
-  const stack = (err as { stack?: string } | undefined)?.stack;
-  return `${plain(stack ? `${head}\n${stack}` : head)}\n`;
 }

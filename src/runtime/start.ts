@@ -20,6 +20,8 @@ export interface Runtime {
   readonly tokenFile: string | null;
   /** The numbers of turns and processes that run just now: a stop waits for the former and ends the latter. */
   underWay(): { turns: number; processes: number };
+  /** Resolves once the store has run a transaction behind those that were there before; rejects where it cannot any more. */
+  proveStore(): Promise<void>;
   /**
    * Applies the reloadable settings of the configuration that `load` returns, and logs which have changed. If `load`
    * throws, the error is logged, and everything stays as it was.
@@ -72,7 +74,7 @@ function announce(
 }
 
 function runtimeOf(running: Running): Runtime {
-  const { config } = running.base;
+  const { config, db } = running.base;
   const { sessions, processes } = running.nouns;
   let stopping: Promise<void> | undefined;
   return {
@@ -87,6 +89,7 @@ function runtimeOf(running: Running): Runtime {
       turns: sessions.runner.active,
       processes: processes.runner.counts.running,
     }),
+    proveStore: () => db.transact(() => undefined),
     reload(load) {
       if (!stopping) reload(running, load);
     },

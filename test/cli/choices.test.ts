@@ -5,6 +5,7 @@ import { loginProviderIds, providerId } from '../../src/api/provider-kinds.ts';
 import { choicesOf } from '../../src/cli/choices.ts';
 import { shells } from '../../src/cli/complete/scripts.ts';
 import { mcpAgents } from '../../src/cli/mcp/agents.ts';
+import { managerNames } from '../../src/cli/service/manager.ts';
 import { commands } from '../../src/cli/commands/index.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import type { World } from '../../src/cli/world.ts';
@@ -24,6 +25,7 @@ const schemas: Record<string, unknown> = {
   'providers auth provider': providerId,
   'providers models provider': endpoints.listModels.params.provider,
   'run --provider': bodyOf(endpoints.createSession, 'provider'),
+  'service install --log-level': keys.find(({ name }) => name === 'log.level')?.schema,
   'serve --log-level': keys.find(({ name }) => name === 'log.level')?.schema,
   'sessions create --provider': bodyOf(endpoints.createSession, 'provider'),
   'sessions list --provider': endpoints.listSessions.query.provider,
@@ -49,6 +51,8 @@ const unlisted = {
   // Those whose login is kept in a home of their own.
   'providers login provider': [...loginProviderIds, 'acp'],
   'providers logout provider': [...loginProviderIds, 'acp'],
+  'service install --manager': [...managerNames],
+  'service uninstall --manager': [...managerNames],
 };
 
 describe('the choices of options and arguments', () => {

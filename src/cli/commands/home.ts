@@ -63,7 +63,7 @@ async function offerServer(world: World, options: HomeOptions): Promise<boolean>
     signal,
     directory,
     log: start.log,
-    start: (isDemo) => start.run(isDemo),
+    start: async (isDemo) => void (await start.run(isDemo)),
   });
   if (signal.aborted) world.exit(Number(signal.reason));
   else if (interrupted) world.exit(exitCodes.interrupted);

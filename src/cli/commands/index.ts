@@ -4,6 +4,7 @@ import { clients } from './clients.ts';
 export const commands: Commands = {
   named: {
     serve: async () => (await import('./serve.ts')).serveCommand,
+    service: async () => (await import('./service.ts')).serviceCommands,
     run: async () => (await import('./run.ts')).runCommand,
     sessions: clients.sessions,
     approvals: clients.approvals,

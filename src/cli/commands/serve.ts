@@ -1,55 +1,68 @@
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { fleetFileProblems } from '../../config/fleet.ts';
-import { keys } from '../../config/keys.ts';
 import { dataDirectory, findConfig, usable } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';
 import { AppError } from '../../errors.ts';
 import { failpointsFrom } from '../../lib/failpoint.ts';
+import { keepLogSmall, ownLog } from '../../lib/own-log.ts';
 import { selfCommand, version } from '../../lib/self.ts';
 import { keepHeapSmall } from '../../lib/small-heap.ts';
 import type { Runtime } from '../../runtime/start.ts';
+import { Notifier } from '../../service/notifier.ts';
 import { durationText } from '../../terminal/time.ts';
-import { choicesOf } from '../choices.ts';
-import type { GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
-import type { World } from '../world.ts';
+import { refuseRemote } from '../refuse-remote.ts';
+import { type ServeOptions, withServeOptions } from '../serve-options.ts';
+import { showDocument, type World } from '../world.ts';
 
 /** How long what is still open may keep a stopped server alive, in milliseconds. */
 const LINGER_MS = 500;
 const QUIET = '  log    warnings and errors; --log-level info shows all\n  stop   Ctrl-C\n';
 
-interface ServeOptions {
-  config?: string;
-  bind?: string;
-  port?: string;
-  logLevel?: string;
-  demo?: boolean;
-  allowRemote?: boolean;
-}
+/** A stop may take this much longer than the drains of turns and worktrees, in milliseconds. */
+const STOP_MS = 20_000;
 
-/** `cadre serve`: runs the server in the foreground. */
+/** `cadre serve`: runs the server in the foreground, or starts one that goes on by itself. */
 export function serveCommand(program: Command, world: World): void {
-  program
-    .command('serve')
-    .description('run the server in the foreground')
-    .option('--config <file>', 'the configuration (CADRE_CONFIG)')
-    .option('--bind <host:port>', 'the address to listen on')
-    .option('--port <port>', 'the port to listen on, on 127.0.0.1; 0 takes a free one')
-    .addOption(new Option('--log-level <level>', 'what is logged').choices(logLevels()))
-    .option('--allow-remote', 'let --bind name an address that other machines reach')
-    .option('--demo', 'use the built-in demo agent as the acp provider: no account, no model')
-    .action(async (options: ServeOptions, command: Command) => {
-      await serve(world, { ...command.optsWithGlobals<GlobalOptions>(), ...options });
+  withServeOptions(program.command('serve').description('run the server in the foreground'))
+    .option('--detach', 'start it in the background, and return once it answers')
+    .action(async (options: ServeOptions & { detach?: boolean }, command: Command) => {
+      const all = { ...command.optsWithGlobals<ServeOptions>(), ...options };
+      if (options.detach) await detach(world, all);
+      else await serve(world, all);
     });
 }
 
-function logLevels(): readonly string[] {
-  const key = keys.find(({ name }) => name === 'log.level');
-  return choicesOf(key?.schema) ?? [];
+async function detach(world: World, options: ServeOptions): Promise<void> {
+  const { ServerStart } = await import('../server-start.ts');
+  const { config } = configured(world, options);
+  refuseRemote(config.server.bind_address, options.allowRemote === true, world);
+  const directory = dataDirectory(config, world.env);
+  const started = await new ServerStart(world, options, directory).run(options.demo === true);
+  showDocument(world, options, started, () => {
+    const { url, pid, data_dir, log } = started;
+    return `cadre ${version} listens on ${url}\n  pid    ${pid}\n  data   ${data_dir}\n  log    ${log}\n  stop   cadre service stop\n`;
+  });
 }
 
-async function serve(world: World, options: ServeOptions & GlobalOptions): Promise<void> {
+async function serve(world: World, options: ServeOptions): Promise<void> {
   keepHeapSmall();
+  const onTrouble = (message: string) => void world.stderr.write(`cadre: ${message}\n`);
+  const notifier = Notifier.takenFrom(world.env, { clock: world.clock, onTrouble });
+  try {
+    await serveTelling(world, options, notifier);
+  } catch (error) {
+    await notifier?.failed((error as Error).message);
+    throw error;
+  }
+}
+
+/** Serves until a signal comes, and tells the service manager, where there is one, how it does. */
+async function serveTelling(
+  world: World,
+  options: ServeOptions,
+  notifier: Notifier | null,
+): Promise<void> {
   const { startRuntime } = await import('../../runtime/start.ts');
   const { config, isQuiet } = configured(world, options);
   refuseRemote(config.server.bind_address, options.allowRemote === true, world);
@@ -61,12 +74,18 @@ async function serve(world: World, options: ServeOptions & GlobalOptions): Promi
   const signalled = () => {
     if (stop.signal.aborted) return hurry.abort();
     if (runtime && world.stderr.isTTY) world.stderr.write(farewell(runtime, config));
+    void notifier?.stopping(2 * config.server.drain_ms + STOP_MS);
     stop.abort();
   };
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, signalled);
   // SIGHUP is also sent when the terminal is closed. The server goes on then, though it can log nothing any more.
   world.stderr.on('error', () => undefined);
-  process.on('SIGHUP', () => runtime?.reload(() => configured(world, options).config));
+  process.on('SIGHUP', () => {
+    if (!runtime || stop.signal.aborted) return;
+    void notifier?.reloading();
+    runtime.reload(() => configured(world, options).config);
+    void notifier?.ready(statusOf(runtime));
+  });
 
   runtime = await startRuntime({
     config,
@@ -86,6 +105,7 @@ async function serve(world: World, options: ServeOptions & GlobalOptions): Promi
       ? `${JSON.stringify(ready)}\n`
       : `cadre ${version} listens on ${url}\n  data   ${directory}\n  token  ${tokenFile ?? 'from the configuration'}\n${isQuiet ? QUIET : ''}`,
   );
+  using _watch = startWatching(world, directory, runtime, notifier);
   if (!stop.signal.aborted)
     await new Promise((resolve) => stop.signal.addEventListener('abort', resolve));
   await runtime.stop(hurry.signal);
@@ -93,14 +113,37 @@ async function serve(world: World, options: ServeOptions & GlobalOptions): Promi
   world.clock.after(LINGER_MS, () => process.exit());
 }
 
+/** Tells the manager that the server is ready and, by and by, that it works; keeps its log small. */
+function startWatching(
+  { clock }: World,
+  directory: string,
+  runtime: Runtime,
+  notifier: Notifier | null,
+): Disposable {
+  const ends = new DisposableStack();
+  const log = ownLog(directory);
+  if (log !== null) ends.use(keepLogSmall(log, clock));
+  if (!notifier) return ends;
+  void notifier.ready(statusOf(runtime));
+  ends.use(
+    notifier.watch(
+      () => runtime.proveStore(),
+      () => statusOf(runtime),
+    ),
+  );
+  return ends;
+}
+
+function statusOf(runtime: Runtime): string {
+  const { turns, processes } = runtime.underWay();
+  return `${runtime.url}: ${counted(turns, 'turn')}, ${counted(processes, 'process', 'processes')}`;
+}
+
 /**
  * Returns the configuration, and whether it is quiet: a terminal shows a banner and then only warnings and errors,
  * unless a level of the log was chosen.
  */
-function configured(
-  world: World,
-  options: ServeOptions & GlobalOptions,
-): { config: Config; isQuiet: boolean } {
+function configured(world: World, options: ServeOptions): { config: Config; isQuiet: boolean } {
   const found = findConfig(options, world.env);
   const config = usable(found);
   const [problem] = fleetFileProblems(config, 'node');
@@ -136,20 +179,6 @@ function farewell(runtime: Runtime, { server }: Config): string {
 
 function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
-}
-
-/** Throws `invalid` for an address beyond loopback without --allow-remote, because the server speaks plain HTTP. */
-function refuseRemote(address: string, isAllowed: boolean, { stderr }: World): void {
-  if (/^(127\.\d+\.\d+\.\d+|localhost|\[::1\]):\d+$/.test(address)) return;
-  if (!isAllowed) {
-    throw new AppError(
-      'invalid',
-      `${address} can be reached by other machines: pass --allow-remote if that is meant`,
-    );
-  }
-  stderr.write(
-    `cadre: ${address} can be reached by other machines, and traffic is plain HTTP: put TLS in front of it\n`,
-  );
 }
 
 function demoAgent(env: NodeJS.ProcessEnv) {

@@ -1,0 +1,75 @@
+import { sealFor } from './sealed.ts';
+import type { ServiceStart } from './start.ts';
+
+/** How a unit learns that the server is ready: told by `systemd-notify`, or not at all where that is not installed. */
+export interface UnitOptions {
+  version: string;
+  canNotify: boolean;
+}
+
+/**
+ * The systemd user unit of the server; docs/decisions/056 has the reasons. Sandboxing that implies NoNewPrivileges is left
+ * out, because the commands of agents may need sudo, rootless containers and namespaces.
+ */
+export function systemdUnit(
+  { command, variables, variablesFile }: ServiceStart,
+  { version, canNotify }: UnitOptions,
+): string {
+  const environment = Object.entries(variables).map(
+    ([name, value]) => `Environment=${word(`${name}=${value}`)}`,
+  );
+  const below = `# Put changes into a drop-in (systemctl --user edit cadre): an edited copy of this file is not replaced.
+
+[Unit]
+Description=cadre, a server for coding agents
+StartLimitIntervalSec=2min
+StartLimitBurst=6
+
+[Service]
+${readiness(canNotify)}
+ExecStart=${command.map((one) => argument(one)).join(' ')}
+ExecReload=/bin/kill -HUP $MAINPID
+# The server ends its agents itself, in order; only then systemd ends what is left. After a crash its keeper does, and needs a moment.
+ExecStop=/bin/sh -c 'kill -TERM "$$1"; while kill -0 "$$1" 2>/dev/null; do sleep 0.1; done' sh $MAINPID
+KillMode=control-group
+TimeoutStartSec=5min
+TimeoutStopSec=45s
+TimeoutAbortSec=10s
+Restart=on-failure
+RestartSec=2s
+# A wrong configuration, and another server on the same data, are not mended by another start.
+RestartPreventExitStatus=2 7
+# A build that runs out of memory must not take the server with it.
+OOMPolicy=continue
+# Memory of the server holds tokens. A command may raise the limit.
+LimitCORE=0:infinity
+${environment.join('\n')}
+# Variables that are secret or yours alone, such as proxies; it need not be there.
+EnvironmentFile=-${escaped(variablesFile)}
+
+[Install]
+WantedBy=default.target
+`;
+  return `# ${sealFor(below, version)}\n${below}`;
+}
+
+/** Messages come from a child of the server, the program systemd-notify, hence NotifyAccess=all. */
+function readiness(canNotify: boolean): string {
+  return canNotify ? 'Type=notify\nNotifyAccess=all\nWatchdogSec=2min' : 'Type=exec';
+}
+
+/** An argument as ExecStart has it. */
+function argument(text: string): string {
+  return word(text.replaceAll('$', '$$$$'));
+}
+
+/** One word, in quotes where it needs them. */
+function word(text: string): string {
+  if (/^[\w@%+=:,./~$-]+$/.test(text)) return escaped(text);
+  return `"${escaped(text).replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`;
+}
+
+/** Without specifiers, which begin with a percent sign. */
+function escaped(text: string): string {
+  return text.replaceAll('%', '%%');
+}
