@@ -1,13 +1,13 @@
 #!/usr/bin/env node
-// Node 14 must be able to read this file: an old Node gets no further than here.
-import { existsSync } from 'fs';
-import Module from 'module';
-import { fileURLToPath } from 'url';
+// Node 10 must be able to read this file: an old Node gets no further than here, and says what to do. So it is CommonJS,
+// by the package.json beside it.
+'use strict';
 
 // Before all else: on this signal Node would open its debugger to whoever reaches the loopback (src/lib/self.ts).
 if (process.platform !== 'win32') process.on('SIGUSR1', () => undefined);
 
-const require = Module.createRequire(import.meta.url);
+const { existsSync } = require('fs');
+const path = require('path');
 const [major, minor] = process.versions.node.split('.').map(Number);
 
 // Shells ask for completions at each key, so these do not wait for another Node where this one will do.
@@ -20,16 +20,20 @@ else if (completes && (major > 20 || (major === 20 && minor >= 12))) start('comp
 else startAgain(pinnedNode());
 
 function start(name) {
-  const bundle = fileURLToPath(new URL(`../dist/${name}`, import.meta.url));
+  const bundle = path.join(__dirname, '../dist', name);
   if (!existsSync(bundle)) fail(`dist/${name} is missing; run \`npm run build\` first`);
-  require(bundle); // not import(), which would scan the whole file for exports before it runs it
+  require(bundle);
 }
 
+// The Node of a checkout: an installed package has none.
 function pinnedNode() {
   try {
     return require.resolve(`node-${process.platform}-${process.arch}/bin/node`);
   } catch {
-    return fail(`needs Node 22.12 or newer; this is ${process.version} at ${process.execPath}`);
+    return fail(
+      `needs Node 22.12 or newer, and this is ${process.version} (${process.execPath}): install a newer Node, ` +
+        'or use the executable of cadre, which brings its own',
+    );
   }
 }
 
@@ -38,10 +42,8 @@ function startAgain(node) {
   // These two take a tenth of the time to start, and only an old Node needs them.
   const { spawn } = require('child_process');
   const { isatty } = require('tty');
-  const self = ['--disable-sigusr1', fileURLToPath(import.meta.url)];
-  const child = spawn(node, [...self, ...process.argv.slice(2)], {
-    stdio: 'inherit',
-  });
+  const self = ['--disable-sigusr1', __filename];
+  const child = spawn(node, self.concat(process.argv.slice(2)), { stdio: 'inherit' });
   // A terminal sends Ctrl-C to the child as well, and a second one would mean "stop without draining".
   const atTerminal = [0, 1, 2].some((fd) => isatty(fd));
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {

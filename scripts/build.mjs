@@ -5,6 +5,8 @@
 //   npm run build
 //   npm run build -- --out DIR
 //
+// The library `cadre/client` goes to dist/library.
+//
 // Each output is one CommonJS file: such a file loads at once, and with what V8 compiled of it before.
 // Each `await import()` in it stays lazy: a command's module is in the file, but evaluated only on use.
 import { execFileSync } from 'node:child_process';
@@ -16,6 +18,7 @@ import { build } from 'esbuild';
 import { licensesText } from '../src/cli/licenses.ts';
 import { makeTemplate } from '../src/store/template.ts';
 import { LICENSES_FILE } from '../src/lib/self.ts';
+import { buildClientLibrary } from './client-library.mjs';
 import { compileBundles, tagBundle } from './code-cache.mjs';
 import { lazySchemas } from './lazy-schemas.mjs';
 import { lazySegmenter } from './lazy-segmenter.mjs';
@@ -31,6 +34,9 @@ const assets = {
   'node_modules/sql.js/dist/sql-wasm.wasm': 'npm install',
   'src/api/openapi.yaml': 'make openapi',
 };
+
+// The directories in dist.
+const directories = ['assets', 'library'];
 
 const bundles = ['complete', 'client', 'sidecar', 'serve', 'program'];
 
@@ -85,6 +91,8 @@ async function main(out) {
     writeLicenses(join(fresh, LICENSES_FILE), [...files, ...Object.keys(assets)]);
     writeCommands(fresh);
     await writeTemplate(fresh);
+    fs.mkdirSync(join(fresh, 'library'));
+    await buildClientLibrary(join(fresh, 'library'), packageVersion());
     await compileBundles(fresh);
     publish(fresh, out);
   } finally {
@@ -201,16 +209,19 @@ async function writeTemplate(fresh) {
 // A rename is atomic, so a running bundle never reads half a file. What loads the others is renamed last, so that it
 // always finds those that it was built with.
 function publish(fresh, out) {
-  const names = fs.readdirSync(fresh).filter((name) => name !== 'assets' && name !== 'cadre.cjs');
-  const assets = fs.readdirSync(join(fresh, 'assets')).map((name) => join('assets', name));
-  fs.mkdirSync(join(out, 'assets'), { recursive: true });
-  for (const name of [...assets, ...names, 'cadre.cjs'])
-    fs.renameSync(join(fresh, name), join(out, name));
-  removeOthers(out, [...names, 'cadre.cjs', 'assets']);
-  removeOthers(
-    join(out, 'assets'),
-    assets.map((name) => basename(name)),
+  const names = fs.readdirSync(fresh).filter((name) => !directories.includes(name));
+  const inside = directories.flatMap((name) =>
+    fs.readdirSync(join(fresh, name)).map((file) => join(name, file)),
   );
+  for (const name of directories) fs.mkdirSync(join(out, name), { recursive: true });
+  for (const name of [...inside, ...names.filter((name) => name !== 'cadre.cjs'), 'cadre.cjs'])
+    fs.renameSync(join(fresh, name), join(out, name));
+  removeOthers(out, [...names, ...directories]);
+  for (const name of directories)
+    removeOthers(
+      join(out, name),
+      inside.filter((file) => dirname(file) === name).map((file) => basename(file)),
+    );
 }
 
 // The executable contains everything in dist, so obsolete files are removed.

@@ -147,9 +147,15 @@ export const places = {
     because:
       'http turns a request into a call of a service: only services use rows, child processes and providers',
   },
+  'client/public': {
+    may: ['client', 'config/paths', 'config/registration', 'config/token', ...base],
+    because:
+      'the library cadre/client is a file of its own that others import: it takes no schema, and finds the server of this machine as the command line does',
+  },
   client: {
     may: ['api', ...base],
-    because: 'the client is the public SDK: every program that uses it loads its imports',
+    because:
+      'the client is what commands, the screen and sidecars ask servers with: each of them loads its imports',
   },
   terminal: {
     may: base,

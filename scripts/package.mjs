@@ -14,7 +14,7 @@ import { parseArgs } from 'node:util';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const require = createRequire(import.meta.url);
-const manifest = readJson('package.json');
+const toolchain = readJson('toolchain/package.json');
 
 // Neither the command line of pkg nor its exported function supports a code cache and assets, so this script
 // calls an internal function of pkg. Another version may move or change it.
@@ -83,7 +83,7 @@ function refuseUnknownTargets(targets) {
 }
 
 function nodeVersion(target) {
-  return manifest.optionalDependencies[`node-${target}`];
+  return toolchain.optionalDependencies[`node-${target}`];
 }
 
 // pkg looks for its base in $HOME/.pkg-cache/sea before it downloads one. It only checks that the archive

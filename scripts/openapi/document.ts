@@ -6,6 +6,15 @@ import { responseHeaders, responsesOf, type Components, takesKey } from './answe
 
 /** The description of the interface as YAML, made from the endpoint table. */
 export function openApiYaml(version: string): string {
+  return stringify(openApi(version), {
+    lineWidth: 110,
+    blockQuote: 'literal',
+    aliasDuplicateObjects: false,
+  });
+}
+
+/** The same as a value. */
+export function openApi(version: string) {
   const components: Components = { schemas: {}, responses: {} };
   const paths: Record<string, Record<string, unknown>> = {};
   for (const [name, endpoint] of Object.entries(endpoints as Record<string, Endpoint>)) {
@@ -15,7 +24,7 @@ export function openApiYaml(version: string): string {
       components,
     );
   }
-  const document = {
+  return {
     openapi: '3.1.0',
     info: {
       title: 'cadre',
@@ -35,11 +44,6 @@ export function openApiYaml(version: string): string {
       schemas: sorted(components.schemas),
     },
   };
-  return stringify(document, {
-    lineWidth: 110,
-    blockQuote: 'literal',
-    aliasDuplicateObjects: false,
-  });
 }
 
 const description = `Runs teams of coding agents on one machine.

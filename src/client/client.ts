@@ -1,8 +1,9 @@
 import http from 'node:http';
 import type { BodyInputOf, Endpoint, ParamsOf, QueryInputOf, ResponseOf } from '../api/endpoint.ts';
 import type { RuntimeEventRecord } from '../api/events.ts';
-import { AppError, type ErrorCode, errorCodes } from '../errors.ts';
+import { AppError } from '../errors.ts';
 import type { EventScope } from './event-scope.ts';
+import { pathWith, refusal } from './wire.ts';
 
 /** The address of a server and the token for it. */
 export interface ClientOptions {
@@ -236,46 +237,6 @@ export class HttpClient implements Client {
       request.end(body);
     });
   }
-}
-
-/** The path of a request, with its query. */
-export function pathWith(
-  path: string,
-  params: Record<string, string>,
-  query: Record<string, unknown>,
-): string {
-  const filled = path.replaceAll(/\{(\w+)\}/g, (_match, name: string) =>
-    encodeURIComponent(params[name] ?? ''),
-  );
-  const given = Object.entries(query).flatMap(([name, value]) =>
-    [value].flat().map((one) => [name, one] as const),
-  );
-  const search = new URLSearchParams();
-  for (const [name, one] of given)
-    if (one !== undefined) search.append(name, `${one as string | number}`);
-  return search.size > 0 ? `${filled}?${search.toString()}` : filled;
-}
-
-/** The server's refusal as an AppError; null for a body that no cadre server sends. */
-export function refusal(status: number, text: string): AppError | null {
-  let body: { error?: unknown; code?: unknown } | null;
-  try {
-    body = JSON.parse(text) as typeof body;
-  } catch {
-    return null;
-  }
-  if (typeof body?.error !== 'string') return null;
-  const code = (errorCodes as readonly string[]).includes(String(body.code))
-    ? (body.code as ErrorCode)
-    : codeOf(status);
-  return new AppError(code, body.error);
-}
-
-function codeOf(status: number): ErrorCode {
-  if (status === 401) return 'unauthorized';
-  if (status === 404) return 'not_found';
-  if (status === 409) return 'conflict';
-  return status < 500 ? 'invalid' : 'internal';
 }
 
 async function readAll(response: http.IncomingMessage): Promise<string> {

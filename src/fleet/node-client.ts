@@ -1,7 +1,8 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Endpoint, ResponseOf } from '../api/endpoint.ts';
 import type { RuntimeEventRecord } from '../api/events.ts';
-import { type Answer, type CallInput, type Client, pathWith, refusal } from '../client/client.ts';
+import type { Answer, CallInput, Client } from '../client/client.ts';
+import { pathWith, refusal } from '../client/wire.ts';
 import type { EventScope } from '../client/event-scope.ts';
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';

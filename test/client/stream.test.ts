@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import net from 'node:net';
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { RuntimeEventRecord } from '../../src/api/events.ts';
@@ -11,66 +9,8 @@ import { openRuntime, type TestRuntime, withRuntime } from '../support/runtime.t
 import { scriptedProvider } from '../support/scripted-provider.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession } from '../support/turns.ts';
+import { wireTo } from '../support/wire.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
-
-/** Stands between a client and a server, and cuts. */
-interface Wire extends AsyncDisposable {
-  url: string;
-  /** How many connections there were. */
-  connections: () => number;
-  /** Cuts every connection that stands, now. */
-  cut: () => void;
-  /** Cuts each new connection after so many bytes from the server; null: none. */
-  cutAfter: (bytes: number | null) => void;
-  /** Refuses new connections, or takes them again. */
-  refuse: (refuses: boolean) => void;
-}
-
-async function wireTo(url: string): Promise<Wire> {
-  const { hostname, port } = new URL(url);
-  const sockets = new Set<net.Socket>();
-  let count = 0;
-  let limit: number | null = null;
-  let refuses = false;
-  const server = net.createServer((near) => {
-    if (refuses) return void near.destroy();
-    count++;
-    const far = net.connect({ host: hostname, port: Number(port) });
-    for (const socket of [near, far]) {
-      sockets.add(socket);
-      socket.on('error', () => undefined);
-      socket.once('close', () => {
-        sockets.delete(socket);
-        near.destroy();
-        far.destroy();
-      });
-    }
-    near.pipe(far);
-    let left = limit ?? Infinity;
-    far.on('data', (data) => {
-      near.write(data.subarray(0, left));
-      left -= data.length;
-      if (left <= 0) near.destroySoon();
-    });
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const cut = () => {
-    for (const socket of sockets) socket.destroy();
-  };
-  return {
-    url: `http://127.0.0.1:${(server.address() as net.AddressInfo).port}`,
-    connections: () => count,
-    cut,
-    cutAfter: (bytes) => (limit = bytes),
-    refuse: (wanted) => (refuses = wanted),
-    async [Symbol.asyncDispose]() {
-      cut();
-      server.close();
-      await once(server, 'close');
-    },
-  };
-}
 
 /** As the system's, but nobody waits long. */
 const hasty: Clock = {

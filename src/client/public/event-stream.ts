@@ -1,0 +1,127 @@
+import { systemClock } from '../../lib/clock.ts';
+import { parseFrames } from '../parse-frames.ts';
+import { resume } from '../resume.ts';
+import { CadreError } from './error.ts';
+import { eventKinds } from './event-kinds.ts';
+import type { EventMatching, EventStream, ServerAddress, StreamOptions } from './face.ts';
+import { send } from './http.ts';
+import type { DescribedEvent, KindPattern, StreamGap } from './interface.ts';
+
+/** Where a stream stands. */
+interface Position {
+  epoch: string;
+  seq: number;
+}
+
+/** The events of a server, as `Client.streamEvents` promises them. */
+export class Events<P extends KindPattern> implements EventStream<EventMatching<P>> {
+  readonly #server: ServerAddress;
+  readonly #options: StreamOptions<P>;
+  #position: Position | null;
+
+  constructor(server: ServerAddress, options: StreamOptions<P>) {
+    this.#server = server;
+    this.#options = options;
+    this.#position = options.cursor === undefined ? null : positionIn(options.cursor);
+  }
+
+  get cursor(): string | null {
+    return this.#position && `${this.#position.epoch}:${this.#position.seq}`;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<EventMatching<P>, void> {
+    const { after = 0, signal, reconnectMs, onConnection } = this.#options;
+    const events = resume<DescribedEvent, CadreError>(
+      {
+        open: (seq) => this.#connection(seq),
+        isLost,
+        ended: () => new CadreError('unreachable', 'the server ended the stream'),
+      },
+      {
+        clock: systemClock,
+        after: this.#position?.seq ?? after,
+        signal,
+        reconnectMs,
+        onConnection: (state) =>
+          onConnection?.(state.lost ? { lost: true, error: state.error } : { lost: false }),
+      },
+    );
+    for await (const event of events) {
+      if (signal?.aborted) return;
+      if (this.#position) this.#position.seq = event.seq;
+      if (eventKinds.has(event.kind)) yield event as EventMatching<P>;
+    }
+  }
+
+  async *#connection(
+    after: number | 'latest',
+  ): AsyncGenerator<DescribedEvent | { latestSeq: number }, void> {
+    const { kinds, signal, onGap } = this.#options;
+    const { route, params } = routeOf(this.#options);
+    const query = { after_seq: after, ...(kinds ? { kind: kinds } : {}) };
+    const response = await send(this.#server, route, { params, query, signal });
+    const latestSeq = Number(response.headers.get('x-seq') ?? 0);
+    this.#stay(response.headers.get('x-epoch') ?? '', after === 'latest' ? latestSeq : after);
+    yield { latestSeq };
+    for await (const { id, event, data } of parseFrames(textOf(response))) {
+      if (event === 'stream.gap') onGap?.(JSON.parse(data) as StreamGap);
+      else if (id !== undefined) yield JSON.parse(data) as DescribedEvent;
+    }
+  }
+
+  /** Throws `conflict` where the log is another than before: its seqs mean other events. */
+  #stay(epoch: string, seq: number): void {
+    this.#position ??= { epoch, seq };
+    if (this.#position.epoch === epoch) return;
+    throw new CadreError(
+      'conflict',
+      'the cursor belongs to another event log: the data of the server was replaced; begin anew without it',
+    );
+  }
+}
+
+function routeOf({ sessionId, processId, teamId }: StreamOptions<KindPattern>): {
+  route: string;
+  params: Record<string, string>;
+} {
+  if (sessionId !== undefined)
+    return {
+      route: 'GET /v1/sessions/{session_id}/events/stream',
+      params: { session_id: sessionId },
+    };
+  if (processId !== undefined)
+    return {
+      route: 'GET /v1/processes/{process_id}/events/stream',
+      params: { process_id: processId },
+    };
+  if (teamId !== undefined)
+    return { route: 'GET /v1/teams/{team_id}/events/stream', params: { team_id: teamId } };
+  return { route: 'GET /v1/events/stream', params: {} };
+}
+
+/** The text of a stream as it arrives. Throws `unreachable` when the connection breaks. */
+async function* textOf({ body }: Response): AsyncGenerator<string, void> {
+  if (!body) return;
+  const decoder = new TextDecoder();
+  try {
+    for await (const bytes of body as AsyncIterable<Uint8Array>)
+      yield decoder.decode(bytes, { stream: true });
+  } catch (cause) {
+    throw new CadreError('unreachable', 'the connection to the server was lost', { cause });
+  }
+}
+
+/** Whether a server may answer later: none did, or what stands in front of it says that it is away. */
+function isLost(error: unknown): error is CadreError {
+  return (
+    error instanceof CadreError &&
+    error.code === 'unreachable' &&
+    (error.status === null || error.status >= 500)
+  );
+}
+
+function positionIn(cursor: string): Position {
+  const [, epoch = '', seq] = /^(\w+):(\d+)$/.exec(cursor) ?? [];
+  if (seq === undefined) throw new CadreError('invalid', `"${cursor}" is no cursor of a stream`);
+  return { epoch, seq: Number(seq) };
+}

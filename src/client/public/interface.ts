@@ -1,0 +1,4599 @@
+// Written by `make openapi`.
+
+/** The body of POST /v1/teams/{team_id}/members. */
+export interface AddMemberRequest {
+  agent_id: string;
+  /** The role of the member in the team. */
+  title?: string | null | undefined;
+  worktree_id?: string | null | undefined;
+  /** The session on whose behalf it is added; default: "api". */
+  added_by?: string | null | undefined;
+}
+
+/** The response of POST /v1/teams/{team_id}/members. */
+export interface AddMemberResponse {
+  team: Team;
+  members: Array<Member>;
+}
+
+/** An agent of a provider whose agents have names. */
+export interface Agent {
+  name: string;
+  display_name: string;
+  /** Whether the configuration has a section for it. */
+  configured: boolean;
+  /** Whether its command was found. */
+  installed: boolean;
+  /** False: it cannot start, its last start failed, or nobody is logged in, as far as its processes have shown. */
+  healthy: boolean;
+  /** `ready`, or what is wrong and what to do. */
+  detail: string;
+  /** As it said when it was last started; null: it was not started yet. */
+  version: string | null;
+  /** Whether new sessions that name no agent get it. */
+  default: boolean;
+  /** The modes of its own, for agent_mode, as it last offered them; empty: none, or none was seen yet. */
+  modes: Array<string>;
+  /** False: it never asks for a permission, in no mode; true: it does, in some mode; null: not known. */
+  asks: boolean | null;
+  /** As it was last seen; nothing is started for this. */
+  auth: AuthStatus;
+}
+
+/** A slash command of an agent. */
+export interface AgentCommand {
+  /** Without the slash. */
+  name: string;
+  description: string;
+  /** What may follow its name; null: nothing is known of it. */
+  hint: string | null;
+}
+
+/** An agent of a provider with what it runs. */
+export interface AgentDiagnostics {
+  name: string;
+  display_name: string;
+  /** Whether the configuration has a section for it. */
+  configured: boolean;
+  /** Whether its command was found. */
+  installed: boolean;
+  /** False: it cannot start, its last start failed, or nobody is logged in, as far as its processes have shown. */
+  healthy: boolean;
+  /** `ready`, or what is wrong and what to do. */
+  detail: string;
+  /** As it said when it was last started; null: it was not started yet. */
+  version: string | null;
+  /** Whether new sessions that name no agent get it. */
+  default: boolean;
+  /** The modes of its own, for agent_mode, as it last offered them; empty: none, or none was seen yet. */
+  modes: Array<string>;
+  /** False: it never asks for a permission, in no mode; true: it does, in some mode; null: not known. */
+  asks: boolean | null;
+  /** As it was last seen; nothing is started for this. */
+  auth: AuthStatus;
+  command: string | null;
+  /** Processes of it that live just now. */
+  sessions: number;
+  unknown_messages: number;
+  last_error: string | null;
+}
+
+/** How people log in to an agent. */
+export interface AgentLogin {
+  agent: string;
+  auth: AuthStatus;
+  /** Whether the agent can end its login when it is asked to. */
+  can_log_out: boolean;
+  methods: Array<AuthMethod>;
+}
+
+/** A request of an agent for permission, and the decision on it. */
+export interface Approval {
+  id: string;
+  session_id: string;
+  turn_id: string;
+  provider: ProviderId;
+  kind: 'command' | 'file_change' | 'tool' | 'question';
+  title: string;
+  /** The request as the agent sent it. */
+  request: unknown;
+  /** All that the request would do, whole and for people, at most 1 MiB as JSON. Empty if the agent does not say. */
+  details: Array<ApprovalDetail>;
+  /** What an acceptance may be good for. Empty if the agent offers only to decline. */
+  scopes: Array<ApprovalScope>;
+  /** What an acceptance for the session would allow, in the agent's words or by its rules; null if `scopes` does not have `session`. */
+  session_allows: string | null;
+  /** Everything that the request would do: two requests with equal subjects are the same request. Null if the agent does not describe it exactly; if such an approval is accepted while no agent runs, the agent has to ask again. */
+  subject: unknown;
+  /** The questions that have to be answered to accept an approval of the kind `question`; null if the agent does not list them. */
+  questions?: Array<Question> | null | undefined;
+  answers: Record<string, Array<string>> | null;
+  /** True if it was accepted while no agent was running to receive the decision; false again once its turn continues or has ended. */
+  held: boolean;
+  status: 'pending' | 'accepted' | 'declined' | 'expired' | 'cancelled';
+  decision: 'accept' | 'decline' | null;
+  /** What the acceptance is good for; null if it was not accepted. `once` also if `session` was asked for while no agent was running. */
+  scope: ApprovalScope | null;
+  decided_by: string | null;
+  reason: string | null;
+  expires_at: number | null;
+  created_at: number;
+  resolved_at: number | null;
+}
+
+/** A command that would run. */
+export interface ApprovalCommand {
+  type: 'command';
+  /** The whole command, as a shell reads it. */
+  command: string;
+  /** The directory it would run in: the one that the agent names, else that of the session; null if it is unknown. */
+  cwd: string | null;
+}
+
+/** One part of what a request would do, for people. */
+export type ApprovalDetail = ApprovalCommand | ApprovalDiff | ApprovalInput | ApprovalOmitted;
+
+/** A file that would change. */
+export interface ApprovalDiff {
+  type: 'diff';
+  /** The file, as the agent names it. */
+  path: string;
+  /** The whole change as a unified diff, from the content that the file had when the agent asked. A file that would be created or removed has `/dev/null` as its other name. */
+  diff: string;
+}
+
+/** Anything else that belongs to the request. */
+export interface ApprovalInput {
+  type: 'input';
+  name: string;
+  value: unknown;
+}
+
+/** A part of the request that is not shown here, because it is too large. `request` has it, unless `name` says otherwise. A client must not let anybody accept such an approval without saying so. */
+export interface ApprovalOmitted {
+  type: 'omitted';
+  /** What is not here, in words. */
+  name: string;
+  /** Its size as JSON, in bytes. */
+  bytes: number;
+}
+
+/** An agent asks for permission, or asks a question. Its turn and session wait for approval from now on. */
+export interface ApprovalRequestedEvent {
+  seq: number;
+  id: string;
+  kind: 'approval.requested';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    approval: SentApproval;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** An approval was answered, has expired or was cancelled. Its turn goes on once no other approval of it is pending. */
+export interface ApprovalResolvedEvent {
+  seq: number;
+  id: string;
+  kind: 'approval.resolved';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    approval: SentApprovalInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** What an acceptance is good for. `once`: this one request. `session`: also what the agent counts as the same kind of request, for as long as the agent of the session runs; cadre ends agents that are idle, and after that they ask again. If no agent runs to receive the acceptance, it is good once. */
+export type ApprovalScope = 'once' | 'session';
+
+/** The body of POST /v1/providers/acp/agents/{agent}/authenticate. */
+export interface AuthenticateAgentRequest {
+  /** Absent or null: the configured method, else the only one that can be called. */
+  method_id?: string | null | undefined;
+}
+
+/** A way to log in that an agent offers. */
+export interface AuthMethod {
+  id: string;
+  name: string;
+  description: string | null;
+  /** agent: the agent logs in by itself, often with a browser. env_var: it reads variables of its environment. terminal: a person runs its login program in a terminal. */
+  type: 'agent' | 'env_var' | 'terminal';
+  /** The variables that it reads, as far as the agent says. */
+  variables: Array<{
+    name: string;
+    optional: boolean;
+    /** Whether the agent gets it. */
+    set: boolean;
+  }>;
+  /** Whether a person has to take part, or to set a variable first. */
+  needs_person: boolean;
+  /** Where people get what it needs. */
+  link: string | null;
+  /** To be run in a terminal on the machine of the server; null for other types. */
+  program: LoginProgram | null;
+}
+
+/** Whether a provider is logged in, and how. */
+export interface AuthStatus {
+  /** Null where only the agent knows. */
+  authenticated: boolean | null;
+  mode: 'api_key' | 'account' | 'agent_managed' | 'not_needed' | 'not_configured';
+  detail: string;
+}
+
+/** The body of POST /v1/teams/{team_id}/broadcasts. */
+export interface BroadcastRequest {
+  sender_agent_id: string;
+  /** An array of items; a single item is treated as an array of one. */
+  input: SaidText | ImageByPath | ImageInline | Array<SaidText | ImageByPath | ImageInline>;
+  /** Images on the machine of the server, relative to the directory of the sender; they are copied. */
+  image_paths?: Array<string> | null | undefined;
+  /** Default: normal. */
+  priority?: 'high' | 'normal' | 'low' | null | undefined;
+  /** Default: non_interrupting. */
+  policy?:
+    | 'non_interrupting'
+    | 'start_new_turn_only'
+    | 'interrupt_after_tool_boundary'
+    | 'immediate_interrupt'
+    | null
+    | undefined;
+  correlation_id?: string | null | undefined;
+  reply_to_message_id?: string | null | undefined;
+  /** Default: false. */
+  include_sender?: boolean | null | undefined;
+}
+
+/** The response of POST /v1/teams/{team_id}/broadcasts. */
+export interface BroadcastResponse {
+  message: Message;
+  deliveries: Array<Delivery>;
+}
+
+/** A content of a repository that can be run. */
+export interface BroughtContent {
+  kind: 'init_script' | 'filters';
+  /** Its path in the repository, or the name of the setting. */
+  name: string;
+  /** The digest of the allowed content: of the script, or of the list of filters as `look` shows it. */
+  sha256: string;
+  /** The commands that would run. */
+  text: string;
+  trusted: boolean;
+}
+
+/** All contents of a repository that can be run. */
+export interface BroughtContents {
+  repo_root: string;
+  brings: Array<BroughtContent>;
+}
+
+/** The tools of the gateway, and the configuration that affects them. */
+export interface Capabilities {
+  namespaces: Array<ToolNamespace>;
+  cadreTeamManagePermissions: {
+    non_lead_can_add_members: boolean;
+    non_lead_can_remove_members: boolean;
+  };
+  cadreTeamModelPresets: Array<ModelPreset>;
+}
+
+/** The claim of a session to a worktree, held or released. */
+export interface Claim {
+  worktree_id: string;
+  session_id: string;
+  claim_role: ClaimRole;
+  created_at: number;
+  released_at: number | null;
+}
+
+/** The role of a session that claims a worktree. */
+export type ClaimRole = 'owner' | 'consumer';
+
+/** The body of POST /v1/worktrees/{worktree_id}/claims. */
+export interface ClaimWorktreeRequest {
+  session_id: string;
+  /** Default: consumer. */
+  claim_role?: ClaimRole | null | undefined;
+}
+
+/** The body of POST /v1/worktrees/{worktree_id}/cleanup. */
+export interface CleanUpWorktreeRequest {
+  reason?: string | null | undefined;
+}
+
+/** The body of POST /v1/sessions/{session_id}/close. */
+export interface CloseSessionRequest {
+  reason?: string | null | undefined;
+}
+
+/** The outcome for a worktree without claims. */
+export interface CollectedWorktree {
+  id: string;
+  /** Its status afterwards. */
+  status: 'active' | 'retained' | 'cleaned' | 'missing';
+  /** The size of its path on disk. */
+  bytes: number;
+  reason: string;
+}
+
+/** The body of POST /v1/worktrees/gc. */
+export interface CollectWorktreesRequest {
+  /** Default: true, which lists them and removes nothing. */
+  dry_run?: boolean | null | undefined;
+}
+
+/** The response of POST /v1/worktrees/gc. */
+export interface CollectWorktreesResponse {
+  worktrees: Array<CollectedWorktree>;
+}
+
+/** How many teams, messages and deliveries there are. */
+export interface CommsDiagnostics {
+  /** The number of teams, including deleted ones. */
+  teams: number;
+  messages: number;
+  /** The number of deliveries, by status. */
+  deliveries: Record<string, number>;
+  spawns_under_way: number;
+}
+
+/** A token with its secret. */
+export interface CreatedToken {
+  id: string;
+  name: string;
+  scope: TokenScope;
+  created_at: number;
+  /** When it becomes invalid; null: never. */
+  expires_at: number | null;
+  /** Of the scope `tools`: what its bearer may do without a session, where no person can be asked. `full_access`: run commands. Others, and null: what the gate lets it do without asking. */
+  permission_mode: 'read_only' | 'default' | 'full_access' | null;
+  /** When it was last used, to the minute; null: never, or not known. */
+  last_used_at: number | null;
+  /** The secret that the bearer sends. Only this response contains it. */
+  secret: string;
+}
+
+/** The body of POST /v1/processes. */
+export interface CreateProcessRequest {
+  /** A line of shell; if the shell is disabled, a program and its arguments. */
+  command: string;
+  /** The working directory, relative to that of the owner; without an owner, to the server's. */
+  cwd?: string | null | undefined;
+  /** The time limit, counted from its start; 0: none. Default: processes.default_timeout_ms. */
+  timeout_ms?: number | null | undefined;
+  session_id?: string | null | undefined;
+  /** Default: none. */
+  stdin?: 'none' | 'pipe' | null | undefined;
+  /** notify: when it has ended, its owner gets one turn that reports it. */
+  on_exit?: 'notify' | null | undefined;
+}
+
+/** The response of POST /v1/processes. */
+export interface CreateProcessResponse {
+  process: Process;
+}
+
+/** The body of POST /v1/sessions. */
+export interface CreateSessionRequest {
+  provider: ProviderId;
+  /** An agent of the provider acp, as `GET /v1/providers` names them; absent: its default agent. */
+  agent?: string | null | undefined;
+  model?: string | null | undefined;
+  /** Working directory; absent: the server's. */
+  cwd?: string | null | undefined;
+  permission_mode?: string | null | undefined;
+  /** The agent's own mode, by its own name; for agents of acp. */
+  agent_mode?: string | null | undefined;
+  metadata?: unknown;
+  title?: string | null | undefined;
+  thinking_effort?: string | null | undefined;
+  /** A git worktree for the session, which claims it: it works in the directory of the worktree that corresponds to cwd. If any step fails, nothing is left of it. true: a new one with a name of its own. */
+  worktree?: true | SessionWorktree | null | undefined;
+  mcp_servers?: Array<McpServer> | null | undefined;
+}
+
+/** The body of POST /v1/teams. */
+export interface CreateTeamRequest {
+  name: string;
+  /** The session that leads; it becomes a member. */
+  lead_agent_id: string;
+  /** Other sessions. */
+  member_agent_ids?: Array<string> | null | undefined;
+}
+
+/** The response of POST /v1/teams. */
+export interface CreateTeamResponse {
+  team: Team;
+  members: Array<Member>;
+}
+
+/** The body of POST /v1/tokens. */
+export interface CreateTokenRequest {
+  /** The purpose of the token; need not be unique. */
+  name: string;
+  scope: TokenScope;
+  /** Its lifetime, at most 10 years; absent or null: until it is revoked. */
+  expires_in_ms?: number | null | undefined;
+  /** Of the scope `tools`: what its bearer may do without a session, where no person can be asked. `full_access`: run commands. Others, and null: what the gate lets it do without asking. */
+  permission_mode?: 'read_only' | 'default' | 'full_access' | null | undefined;
+}
+
+/** The body of POST /v1/worktrees. */
+export interface CreateWorktreeRequest {
+  /** The session that owns it: it gets a claim with the role "owner". */
+  source_session_id: string;
+  /** A directory of the repository; absent: the session's. */
+  repo_root?: string | null | undefined;
+  worktree_name: string;
+  /** The prefix of its branch, which is PREFIX/NAME. Default: cadre. */
+  branch_prefix?: string | null | undefined;
+  /** The commit or branch to start from; absent: what is checked out. */
+  base_ref?: string | null | undefined;
+  /** Default: worktrees.deletion_policy_default. */
+  deletion_policy?: DeletionPolicy | null | undefined;
+  /** true: run it even if its content is not allowed. Absent: run it if its content is allowed. */
+  run_init_script?: boolean | null | undefined;
+  team_id?: string | null | undefined;
+  operation_id?: string | null | undefined;
+}
+
+/** The response of POST /v1/worktrees. */
+export interface CreateWorktreeResponse {
+  id: string;
+  worktree_name: string;
+  repo_root: string;
+  path: string;
+  branch: string;
+  base_ref: string;
+  base_commit: string;
+  deletion_policy: DeletionPolicy;
+  /** active: it has claims. retained: it has none. cleaned: the server removed its path and branch. missing: its path was removed by somebody else. */
+  status: 'active' | 'retained' | 'cleaned' | 'missing';
+  source_session_id: string;
+  team_id: string | null;
+  operation_id: string | null;
+  init_script: {
+    /** not_found: the repository has no init script. skipped_untrusted: its content is not allowed. If the script fails, no worktree is created. */
+    status: 'completed' | 'not_found' | 'off' | 'skipped_untrusted';
+    exit_code: number | null;
+    output_tail: string;
+    /** The digest of the script as it is committed in the main worktree, if there is one. */
+    sha256?: string | null | undefined;
+    /** How to allow a script that was skipped. */
+    how_to_allow?: string | null | undefined;
+  };
+  /** The ref in its repository that keeps the work that was in it when it was last cleaned. */
+  archive_ref: string | null;
+  created_at: number;
+  updated_at: number;
+  /** The claim of the source session. */
+  claim: Claim;
+  /** false: it existed already. */
+  created: boolean;
+}
+
+/** The body of POST /v1/sessions/{session_id}/approvals/{approval_id}. */
+export interface DecideApprovalRequest {
+  decision: 'accept' | 'accepted' | 'decline' | 'declined' | 'reject' | 'rejected';
+  /** To accept: what the acceptance is good for, one of `scopes` of the approval; the default is `once`. A decision to decline is good once. */
+  scope?: ApprovalScope | null | undefined;
+  reason?: string | null | undefined;
+  /** To accept a question: the answers to each of its questions, by the id, text or heading of the question. Each required question needs at least one answer; unknown keys are refused. */
+  answers?: Record<string, Array<string>> | null | undefined;
+}
+
+/** When a worktree is removed. */
+export type DeletionPolicy = 'delete_on_last_claim' | 'retain_on_last_claim' | 'delete_if_clean';
+
+/** The delivery of one message to one recipient. */
+export interface Delivery {
+  id: string;
+  message_id: string;
+  team_id: string;
+  recipient_agent_id: string;
+  /** pending: it waits for its recipient. deferred: it was postponed, error says why. injecting: its turn is accepted. injected: its turn has started. */
+  status: 'pending' | 'deferred' | 'injecting' | 'injected' | 'failed' | 'cancelled';
+  /** The number of turns that were started to deliver it. */
+  attempts: number;
+  injected_turn_id: string | null;
+  /** When its turn completed. */
+  consumed_at: number | null;
+  error: Failure | null;
+  created_at: number;
+  updated_at: number;
+}
+
+/** A delivery was taken back with its message. */
+export interface DeliveryCancelledEvent {
+  seq: number;
+  id: string;
+  kind: 'delivery.cancelled';
+  scope: 'team';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    delivery: Delivery;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** The turn that a delivery is in has completed. */
+export interface DeliveryConsumedEvent {
+  seq: number;
+  id: string;
+  kind: 'delivery.consumed';
+  scope: 'team';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    delivery: Delivery;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A delivery was put off; its `error` says why. It is tried again, by the server or by a request. */
+export interface DeliveryDeferredEvent {
+  seq: number;
+  id: string;
+  kind: 'delivery.deferred';
+  scope: 'team';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    delivery: Delivery;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A delivery will not reach its recipient; its `error` says why. */
+export interface DeliveryFailedEvent {
+  seq: number;
+  id: string;
+  kind: 'delivery.failed';
+  scope: 'team';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    delivery: Delivery;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** The turn that a delivery is in has started. It comes again, with an `error`, where that turn did not complete. */
+export interface DeliveryInjectedEvent {
+  seq: number;
+  id: string;
+  kind: 'delivery.injected';
+  scope: 'team';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    delivery: Delivery;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A delivery is in a turn of its recipient that was accepted. */
+export interface DeliveryInjectingEvent {
+  seq: number;
+  id: string;
+  kind: 'delivery.injecting';
+  scope: 'team';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    delivery: Delivery;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A delivery waits: it is new, or is tried again. */
+export interface DeliveryPendingEvent {
+  seq: number;
+  id: string;
+  kind: 'delivery.pending';
+  scope: 'team';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    delivery: Delivery;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** An event of a kind that is described here. */
+export type DescribedEvent =
+  | RuntimeStartedEvent
+  | RuntimeRecoveredEvent
+  | RuntimeStoppingEvent
+  | StorageTrimmedEvent
+  | SessionCreatedEvent
+  | SessionUpdatedEvent
+  | SessionResumedEvent
+  | SessionClosedEvent
+  | SessionFailedEvent
+  | SessionNoticeEvent
+  | TurnAcceptedEvent
+  | TurnStartedEvent
+  | TurnInterruptRequestedEvent
+  | TurnCompletedEvent
+  | TurnInterruptedEvent
+  | TurnFailedEvent
+  | MessageDeltaEvent
+  | MessageCompletedEvent
+  | ReasoningDeltaEvent
+  | ReasoningCompletedEvent
+  | ToolStartedEvent
+  | ToolUpdatedEvent
+  | ToolCompletedEvent
+  | ApprovalRequestedEvent
+  | ApprovalResolvedEvent
+  | PlanUpdatedEvent
+  | UsageUpdatedEvent
+  | ProcessQueuedEvent
+  | ProcessStartedEvent
+  | ProcessOutputEvent
+  | ProcessKillRequestedEvent
+  | ProcessCompletedEvent
+  | ProcessFailedEvent
+  | ProcessTimedOutEvent
+  | ProcessKilledEvent
+  | WorktreeCreatedEvent
+  | WorktreeClaimedEvent
+  | WorktreeReleasedEvent
+  | WorktreeArchivedEvent
+  | WorktreeCleanedEvent
+  | WorktreeRetainedEvent
+  | WorktreeCleanupFailedEvent
+  | WorktreeRestoredEvent
+  | WorktreeMissingEvent
+  | TeamCreatedEvent
+  | TeamDeletedEvent
+  | TeamMemberJoinedEvent
+  | TeamMemberLeftEvent
+  | TeamSpawnFailedEvent
+  | TeamLeadChangedEvent
+  | TeamMessageCreatedEvent
+  | TeamMessageCancelledEvent
+  | DeliveryPendingEvent
+  | DeliveryDeferredEvent
+  | DeliveryInjectingEvent
+  | DeliveryInjectedEvent
+  | DeliveryConsumedEvent
+  | DeliveryFailedEvent
+  | DeliveryCancelledEvent;
+
+/** Metrics of the server and its parts. */
+export interface Diagnostics {
+  health: Health;
+  recovery: RecoverySummary;
+  providers: Array<ProviderDiagnostics>;
+  storage: {
+    latest_seq: number;
+    database_bytes: number;
+    /** Free pages, which new rows fill before the database file grows. */
+    free_bytes_in_database: number;
+    wal_bytes: number;
+    budget: {
+      /** retention.max_bytes; 0: no limit. */
+      max_bytes: number;
+      /** The size that retention compares with max_bytes. */
+      used_bytes: number;
+    };
+    disk_free_bytes: number;
+    /** retention.min_free_bytes. */
+    min_free_bytes: number;
+    checkpoints: number;
+    /** Transactions per group commit, which shares one fsync. */
+    group_size: Spread;
+    /** The duration of an fsync of the log, in microseconds. */
+    sync_us: Spread;
+  };
+  streams: {
+    followers: number;
+    waiting: number;
+    max_lag: number;
+  };
+  processes: ProcessDiagnostics;
+  worktrees: WorktreeDiagnostics;
+  comms: CommsDiagnostics;
+  children: {
+    live: number;
+    /** The process that kills every child if the server dies. It starts with the first child; null before. */
+    keeper_pid: number | null;
+    /** Processes of another user in our process groups that could not be killed, since the start. */
+    out_of_reach: number;
+  };
+  event_loop: {
+    delay_us: Spread;
+  };
+  memory: {
+    rss_bytes: number;
+    heap_used_bytes: number;
+  };
+}
+
+/** The body of every refusal but 401. */
+export interface ErrorBody {
+  /** What was wrong and what to do about it. */
+  error: string;
+  code:
+    | 'invalid'
+    | 'provider_unavailable'
+    | 'unsupported_provider_images'
+    | 'unknown_model_preset'
+    | 'unauthorized'
+    | 'forbidden_host'
+    | 'forbidden_origin'
+    | 'forbidden_scope'
+    | 'not_found'
+    | 'method_not_allowed'
+    | 'payload_too_large'
+    | 'unsupported_media_type'
+    | 'conflict'
+    | 'turn_in_progress'
+    | 'turn_conflict'
+    | 'turn_not_active'
+    | 'session_closed'
+    | 'session_failed'
+    | 'approval_resolved'
+    | 'claim_conflict'
+    | 'already_member'
+    | 'team_deleted'
+    | 'delivery_state'
+    | 'idempotency_conflict'
+    | 'provider_managed'
+    | 'too_many'
+    | 'internal'
+    | 'storage_full'
+    | 'storage_damaged'
+    | 'shutting_down';
+}
+
+/** A session that failed, and why. */
+export interface FailedSession {
+  code: string;
+  message: string;
+  session_id: string;
+}
+
+/** Why something failed. */
+export interface Failure {
+  code: string;
+  message: string;
+}
+
+/** What the server is in its fleet. */
+export interface FleetStatus {
+  /** off: configured for none. joining: not a member since the start. member: it is one. name_taken: another server has its name. diverged: the copy of its events in the fleet is of another log. unreachable: NATS does not answer just now. */
+  state: 'off' | 'joining' | 'member' | 'name_taken' | 'diverged' | 'unreachable';
+  /** What is wrong, and what to do about it. Only where something is. */
+  detail?: string | undefined;
+}
+
+/** The response of GET /health. */
+export interface GetPublicHealthResponse {
+  status: 'ok' | 'degraded';
+}
+
+/** The response of GET /v1/teams/{team_id}. */
+export interface GetTeamResponse {
+  team: Team;
+  members: Array<Member>;
+}
+
+/** The response of GET /v1/version. */
+export interface GetVersionResponse {
+  name: 'cadre';
+  version: string;
+  api_version: 'v1';
+  /** Identifies the event log; changes when the log is replaced. */
+  epoch: string;
+  node: string;
+  commit: string;
+}
+
+/** The response of GET /v1/worktrees/{worktree_id}. */
+export interface GetWorktreeResponse {
+  id: string;
+  worktree_name: string;
+  repo_root: string;
+  path: string;
+  branch: string;
+  base_ref: string;
+  base_commit: string;
+  deletion_policy: DeletionPolicy;
+  /** active: it has claims. retained: it has none. cleaned: the server removed its path and branch. missing: its path was removed by somebody else. */
+  status: 'active' | 'retained' | 'cleaned' | 'missing';
+  source_session_id: string;
+  team_id: string | null;
+  operation_id: string | null;
+  init_script: {
+    /** not_found: the repository has no init script. skipped_untrusted: its content is not allowed. If the script fails, no worktree is created. */
+    status: 'completed' | 'not_found' | 'off' | 'skipped_untrusted';
+    exit_code: number | null;
+    output_tail: string;
+    /** The digest of the script as it is committed in the main worktree, if there is one. */
+    sha256?: string | null | undefined;
+    /** How to allow a script that was skipped. */
+    how_to_allow?: string | null | undefined;
+  };
+  /** The ref in its repository that keeps the work that was in it when it was last cleaned. */
+  archive_ref: string | null;
+  created_at: number;
+  updated_at: number;
+  /** At most one for each session, including released ones. */
+  claims: Array<Claim>;
+}
+
+/** The health of the server and its parts. */
+export interface Health {
+  status: 'ok' | 'degraded';
+  version: string;
+  uptime_ms: number;
+  /** Work on this server goes on in every state. Older servers have no such field. */
+  fleet?: FleetStatus | undefined;
+  checks: {
+    /** Whether there is room for new work, the disk syncs in time, and no damaged row was read since the start. */
+    store: HealthCheck;
+    /** Whether each enabled provider can start agents, and could when it last tried. */
+    providers: HealthCheck;
+  };
+}
+
+/** How one part of the server is. */
+export interface HealthCheck {
+  status: 'ok' | 'degraded';
+  /** What is wrong, and what to do about it. Only where the status is not `ok`. */
+  detail?: string | undefined;
+}
+
+/** An image in a file. */
+export interface ImageByPath {
+  type: 'image';
+  /** A file on the machine of the server, relative to the directory of the session; it is copied. */
+  path: string;
+}
+
+/** An image in the request. */
+export interface ImageInline {
+  type: 'image';
+  /** The file as base64. */
+  data: string;
+  /** The type is detected from the bytes; a request that states another one is refused. */
+  media_type?: string | undefined;
+}
+
+/** The body of POST /v1/providers/codex/auth/import. */
+export interface ImportCodexLoginRequest {
+  /** The content of codex's own auth.json. It is shown nowhere again. */
+  auth_json: Record<string, unknown>;
+}
+
+/** One input item of a turn or message. */
+export type InputItem = TextInput | ImageByPath | ImageInline;
+
+/** The response of POST /v1/teams/{team_id}/interrupt-all. */
+export interface InterruptTeamResponse {
+  interrupted_session_ids: Array<string>;
+  /** Members without an active turn. */
+  skipped_session_ids: Array<string>;
+}
+
+/** The body of POST /v1/mcp/invoke. */
+export interface InvokeToolRequest {
+  tool_name?: string | null | undefined;
+  /** The same as tool_name. */
+  toolName?: string | null | undefined;
+  /** The session that calls; for a call without a session, the id of the own token of the scope tools. */
+  caller_agent_id?: string | null | undefined;
+  /** The same as caller_agent_id. */
+  callerAgentId?: string | null | undefined;
+  /** Names the call: within 24 h, a call of the same caller with the same id returns the stored result. */
+  invocation_id?: string | null | undefined;
+  /** The same as invocation_id. */
+  invocationId?: string | null | undefined;
+  /** If given, it has to be the prefix of the name of the tool. */
+  namespace?: 'cadre_process' | 'cadre_team' | null | undefined;
+  args?: Record<string, unknown> | null | undefined;
+}
+
+/** One message, reasoning or tool call of a turn, complete. */
+export interface Item {
+  item_id: string;
+  session_id: string;
+  turn_id: string | null;
+  kind: 'message' | 'reasoning' | 'tool';
+  status: 'open' | 'completed' | 'interrupted' | 'failed';
+  /** The text of the message or reasoning; for a tool call, its output. */
+  text: string;
+  tool: ToolCall | null;
+  created_at: number;
+  completed_at: number | null;
+}
+
+/** The body of POST /v1/processes/{process_id}/kill. */
+export interface KillProcessRequest {
+  reason?: string | null | undefined;
+}
+
+/** The response of POST /v1/processes/{process_id}/kill. */
+export interface KillProcessResponse {
+  process: Process;
+}
+
+/** A kind of event, or a group of them as "turn.*". */
+export type KindPattern =
+  | 'runtime.*'
+  | 'storage.*'
+  | 'session.*'
+  | 'turn.*'
+  | 'message.*'
+  | 'reasoning.*'
+  | 'tool.*'
+  | 'approval.*'
+  | 'plan.*'
+  | 'usage.*'
+  | 'process.*'
+  | 'worktree.*'
+  | 'team.*'
+  | 'delivery.*'
+  | 'runtime.started'
+  | 'runtime.recovered'
+  | 'runtime.stopping'
+  | 'storage.trimmed'
+  | 'session.created'
+  | 'session.updated'
+  | 'session.resumed'
+  | 'session.closed'
+  | 'session.failed'
+  | 'session.notice'
+  | 'turn.accepted'
+  | 'turn.started'
+  | 'turn.interrupt_requested'
+  | 'turn.completed'
+  | 'turn.interrupted'
+  | 'turn.failed'
+  | 'message.delta'
+  | 'message.completed'
+  | 'reasoning.delta'
+  | 'reasoning.completed'
+  | 'tool.started'
+  | 'tool.updated'
+  | 'tool.completed'
+  | 'approval.requested'
+  | 'approval.resolved'
+  | 'plan.updated'
+  | 'usage.updated'
+  | 'process.queued'
+  | 'process.started'
+  | 'process.output'
+  | 'process.kill_requested'
+  | 'process.completed'
+  | 'process.failed'
+  | 'process.timed_out'
+  | 'process.killed'
+  | 'worktree.created'
+  | 'worktree.claimed'
+  | 'worktree.released'
+  | 'worktree.archived'
+  | 'worktree.cleaned'
+  | 'worktree.retained'
+  | 'worktree.cleanup_failed'
+  | 'worktree.restored'
+  | 'worktree.missing'
+  | 'team.created'
+  | 'team.deleted'
+  | 'team.member_joined'
+  | 'team.member_left'
+  | 'team.spawn_failed'
+  | 'team.lead_changed'
+  | 'team.message_created'
+  | 'team.message_cancelled'
+  | 'delivery.pending'
+  | 'delivery.deferred'
+  | 'delivery.injecting'
+  | 'delivery.injected'
+  | 'delivery.consumed'
+  | 'delivery.failed'
+  | 'delivery.cancelled';
+
+/** A message in short, in the row of a member. */
+export interface LastMessage {
+  message_id: string;
+  direction: 'sent' | 'received';
+  sender_agent_id: string;
+  /** The beginning of its text. */
+  text: string;
+  created_at: number;
+}
+
+/** A page that a person is to open, to log in to an agent. */
+export interface LoginPage {
+  /** The agent's words. */
+  message: string;
+  url: string;
+}
+
+/** An agent's own login program. */
+export interface LoginProgram {
+  command: string;
+  args: Array<string>;
+  /** All of its environment; it may have secrets. */
+  env: Record<string, string>;
+}
+
+/** The end of the output of a process on one stream. */
+export interface LogPart {
+  content: string;
+  /** The position of the first byte of the content in the whole output. */
+  offset: number;
+  bytes: number;
+  /** The size of the whole output. */
+  total_bytes: number;
+  /** Whether the content is less than the whole output. */
+  truncated: boolean;
+}
+
+/** The body of POST /v1/worktree-trust/look. */
+export interface LookAtBroughtRequest {
+  /** A directory of the repository. */
+  repo_root: string;
+}
+
+/** An MCP server of a client, for the agent of a session. */
+export type McpServer = McpServerByStdio | McpServerByAddress;
+
+/** An MCP server that runs already. */
+export interface McpServerByAddress {
+  type: 'http' | 'sse';
+  /** What agents call it; each server of a session has another one. Names that begin with `cadre` are cadre's own. */
+  name: string;
+  url: string;
+  /** By name. They may be secrets: no answer, event or log shows them. */
+  headers?: Record<string, string> | undefined;
+}
+
+/** An MCP server that the agent starts. */
+export interface McpServerByStdio {
+  type: 'stdio';
+  /** What agents call it; each server of a session has another one. Names that begin with `cadre` are cadre's own. */
+  name: string;
+  /** A program on the machine of the server. */
+  command: string;
+  args?: Array<string> | undefined;
+  /** By name. They may be secrets: no answer, event or log shows them. */
+  env?: Record<string, string> | undefined;
+}
+
+/** A session in a team. */
+export interface Member {
+  team_id: string;
+  /** A session. */
+  agent_id: string;
+  title: string | null;
+  joined_at: number;
+  /** A session, or "api". */
+  added_by: string;
+  worktree_id: string | null;
+}
+
+/** A member of a team, and its present activity. */
+export interface MemberRow {
+  team_id: string;
+  /** A session. */
+  agent_id: string;
+  title: string | null;
+  joined_at: number;
+  /** A session, or "api". */
+  added_by: string;
+  worktree_id: string | null;
+  state: 'idle' | 'working' | 'waiting_for_approval' | 'closed' | 'failed';
+  /** The last message that the member sent or received in the team. */
+  last_message: LastMessage | null;
+  /** The worktree that it works in, if the server created it. */
+  worktree: Worktree | null;
+  context_window_remaining_percentage: number | null;
+  pending_deliveries: number;
+}
+
+/** A message of a member of a team to others. */
+export interface Message {
+  id: string;
+  team_id: string;
+  scope: 'direct' | 'broadcast';
+  sender_agent_id: string;
+  /** null: a broadcast. */
+  recipient_agent_id: string | null;
+  recipient_agent_ids: Array<string>;
+  /** The input as it was sent, images by their digest. */
+  input: StoredInputItem | Array<StoredInputItem>;
+  /** The paths as they were sent. */
+  image_paths: Array<string>;
+  /** The copies that were made of image_paths. */
+  images: Array<StoredImage>;
+  priority: 'high' | 'normal' | 'low';
+  /** non_interrupting waits until the recipient is idle; start_new_turn_only fails if the recipient is not idle; interrupt_after_tool_boundary interrupts its turn as soon as no tool runs and no approval is pending; immediate_interrupt interrupts its turn at once. */
+  policy:
+    | 'non_interrupting'
+    | 'start_new_turn_only'
+    | 'interrupt_after_tool_boundary'
+    | 'immediate_interrupt';
+  correlation_id: string | null;
+  reply_to_message_id: string | null;
+  /** Whether it is the first message to a member that was spawned. */
+  onboarding: boolean;
+  created_at: number;
+  cancelled_at: number | null;
+}
+
+/** A message is whole. It comes no later than the end of its turn. */
+export interface MessageCompletedEvent {
+  seq: number;
+  id: string;
+  kind: 'message.completed';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    /** The item: its deltas and its end have the same. */
+    item_id: string;
+    /** 0: the text is the whole. */
+    offset: number;
+    /** How it ended: by itself, or as its turn did. */
+    status: 'completed' | 'interrupted' | 'failed';
+    /** All that was said. */
+    text: string;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** An agent says something: a piece of a message, as it comes. Pieces that come while an earlier one is on its way to the disk are joined. */
+export interface MessageDeltaEvent {
+  seq: number;
+  id: string;
+  kind: 'message.delta';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    /** The item: its deltas and its end have the same. */
+    item_id: string;
+    /** Where in the text of the item this piece begins, in bytes of UTF-8. */
+    offset: number;
+    /** The piece. */
+    text: string;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A model of a provider. */
+export interface Model {
+  id: string;
+  display_name: string;
+  reasoning_levels: Array<string>;
+}
+
+/** A configured model that can be chosen by its name. */
+export interface ModelPreset {
+  name: string;
+  provider: string;
+  agent: string | null;
+  model: string | null;
+  thinking_effort: string | null;
+  agent_mode: string | null;
+}
+
+/** An event of a kind that is not described here: a newer server has added it. */
+export interface NewerEvent {
+  seq: number;
+  id: string;
+  kind: string;
+  scope: 'runtime' | 'session' | 'process' | 'worktree' | 'team';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: Record<string, unknown>;
+}
+
+/** One step of the plan of an agent. */
+export interface PlanEntry {
+  content: string;
+  /** As the agent says: pending, in_progress or completed. */
+  status: string;
+  priority: string | null;
+}
+
+/** An agent tells of its plan, whole each time. */
+export interface PlanUpdatedEvent {
+  seq: number;
+  id: string;
+  kind: 'plan.updated';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    /** Its steps, in order. */
+    entries?: Array<PlanEntry> | undefined;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A command that the server runs, or ran. */
+export interface Process {
+  process_id: string;
+  /** The session that owns it; null if it belongs to no session. */
+  session_id: string | null;
+  /** The external caller that owns it, by the id of its token; null if none does. */
+  caller_id: string | null;
+  command: string;
+  cwd: string;
+  /** completed: it exited with code 0. If it was killed, timed out and exited at about the same time, the first of these decides. */
+  status: 'queued' | 'running' | 'completed' | 'failed' | 'timed_out' | 'killed';
+  pid: number | null;
+  exit_code: number | null;
+  signal: string | null;
+  /** none: it reads the end of its input at once. pipe: it reads what is sent to its stdin, and waits for that. */
+  stdin: 'none' | 'pipe';
+  /** The time limit, counted from its start; 0: none. */
+  timeout_ms: number;
+  kill_reason: string | null;
+  /** start_failed: it could not be started. not_ended: it has ended as its status says, but processes of another user that it started still run. */
+  failure: Failure | null;
+  /** How much it has printed, including what was dropped. */
+  stdout_bytes: number;
+  stderr_bytes: number;
+  /** Whether the middle of the output was dropped. */
+  stdout_truncated: boolean;
+  stderr_truncated: boolean;
+  on_exit: 'notify' | null;
+  /** The state of the turn that notifies the owner of the end. */
+  notice: 'pending' | 'delivered' | 'dropped' | null;
+  queued_at: number;
+  started_at: number | null;
+  ended_at: number | null;
+  /** Whether retention has deleted its events and its output. */
+  trimmed: boolean;
+}
+
+/** A process exited with 0. */
+export interface ProcessCompletedEvent {
+  seq: number;
+  id: string;
+  kind: 'process.completed';
+  scope: 'process';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    process: ProcessInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** How many processes run and wait, their limits, and how many have ended, by status. */
+export interface ProcessDiagnostics {
+  queued: number;
+  running: number;
+  max_concurrent: number;
+  max_queued: number;
+  max_per_session: number;
+  max_queued_per_session: number;
+  ended: Record<string, number>;
+}
+
+/** A process exited with something else, could not be started, or ran when the server died. */
+export interface ProcessFailedEvent {
+  seq: number;
+  id: string;
+  kind: 'process.failed';
+  scope: 'process';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    process: ProcessInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A process that has changed, without `command`. */
+export interface ProcessInEvents {
+  process_id: string;
+  /** The session that owns it; null if it belongs to no session. */
+  session_id: string | null;
+  /** The external caller that owns it, by the id of its token; null if none does. */
+  caller_id: string | null;
+  cwd: string;
+  /** completed: it exited with code 0. If it was killed, timed out and exited at about the same time, the first of these decides. */
+  status: 'queued' | 'running' | 'completed' | 'failed' | 'timed_out' | 'killed';
+  pid: number | null;
+  exit_code: number | null;
+  signal: string | null;
+  /** none: it reads the end of its input at once. pipe: it reads what is sent to its stdin, and waits for that. */
+  stdin: 'none' | 'pipe';
+  /** The time limit, counted from its start; 0: none. */
+  timeout_ms: number;
+  kill_reason: string | null;
+  /** start_failed: it could not be started. not_ended: it has ended as its status says, but processes of another user that it started still run. */
+  failure: Failure | null;
+  /** How much it has printed, including what was dropped. */
+  stdout_bytes: number;
+  stderr_bytes: number;
+  /** Whether the middle of the output was dropped. */
+  stdout_truncated: boolean;
+  stderr_truncated: boolean;
+  on_exit: 'notify' | null;
+  /** The state of the turn that notifies the owner of the end. */
+  notice: 'pending' | 'delivered' | 'dropped' | null;
+  queued_at: number;
+  started_at: number | null;
+  ended_at: number | null;
+  /** Whether retention has deleted its events and its output. */
+  trimmed: boolean;
+}
+
+/** A process was ended because somebody asked for it, its session was closed, or the server stopped. */
+export interface ProcessKilledEvent {
+  seq: number;
+  id: string;
+  kind: 'process.killed';
+  scope: 'process';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    process: ProcessInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** Somebody asked for a process to end. */
+export interface ProcessKillRequestedEvent {
+  seq: number;
+  id: string;
+  kind: 'process.kill_requested';
+  scope: 'process';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    process: ProcessInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** The end of the output of a process. */
+export interface ProcessLogs {
+  process_id: string;
+  stdout: LogPart | null;
+  stderr: LogPart | null;
+}
+
+/** A process has printed something. What it prints within 100 ms is told at once; after 256 KiB of text the events say where its output is, without the text, and at most twice a second. */
+export interface ProcessOutputEvent {
+  seq: number;
+  id: string;
+  kind: 'process.output';
+  scope: 'process';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    stream: 'stdout' | 'stderr';
+    /** Where in the stream the output begins that the event tells of. */
+    offset: number;
+    /** How many bytes of output the event tells of. */
+    bytes: number;
+    /** The beginning of it, at most 4 KiB; the whole is in the logs of the process. */
+    text: string;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A process was asked for and stored. It starts as soon as there is a place for it. */
+export interface ProcessQueuedEvent {
+  seq: number;
+  id: string;
+  kind: 'process.queued';
+  scope: 'process';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    process: Process;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A process runs. */
+export interface ProcessStartedEvent {
+  seq: number;
+  id: string;
+  kind: 'process.started';
+  scope: 'process';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    process: ProcessInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A process was ended because its `timeout_ms` was over. */
+export interface ProcessTimedOutEvent {
+  seq: number;
+  id: string;
+  kind: 'process.timed_out';
+  scope: 'process';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    process: ProcessInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A kind of agent, what it can do and whether it could start. */
+export interface Provider {
+  id: ProviderId;
+  display_name: string;
+  enabled: boolean;
+  healthy: boolean;
+  detail: string;
+  /** Whether the configuration of the server names it as the one for new sessions. */
+  default: boolean;
+  capabilities: {
+    images: boolean;
+    approvals: boolean;
+    interrupt: boolean;
+    resume: boolean;
+    usage: boolean;
+    models: boolean;
+  };
+  /** Those that are configured or installed, where its agents have names; else empty. `healthy` of the provider is about its default agent. */
+  agents: Array<Agent>;
+}
+
+/** The settings with which an agent began a session. */
+export interface ProviderDefaults {
+  /** Of agents of acp: their mode, as in agent_mode. */
+  permission_mode: string | null;
+  agent_mode: string | null;
+  model: string | null;
+  thinking_effort: string | null;
+}
+
+/** A provider with what it runs just now. */
+export interface ProviderDiagnostics {
+  id: ProviderId;
+  display_name: string;
+  enabled: boolean;
+  healthy: boolean;
+  detail: string;
+  /** Whether the configuration of the server names it as the one for new sessions. */
+  default: boolean;
+  capabilities: {
+    images: boolean;
+    approvals: boolean;
+    interrupt: boolean;
+    resume: boolean;
+    usage: boolean;
+    models: boolean;
+  };
+  agents: Array<AgentDiagnostics>;
+  version: string | null;
+  command: string | null;
+  /** Of the process that serves all sessions, where one does. */
+  pid: number | null;
+  /** Agents that live just now. */
+  sessions: number;
+  unknown_messages: number;
+  last_error: string | null;
+}
+
+/** A provider that the interface names. */
+export type ProviderId = 'codex' | 'claude' | 'acp';
+
+/** One question of an approval of the kind `question`. */
+export interface Question {
+  /** The key of its answers; the text or the heading of the question is accepted as the key, too. */
+  id: string;
+  question: string;
+  header: string | null;
+  options: Array<{
+    label: string;
+    description: string | null;
+  }>;
+  /** Whether an answer may be a text that is not one of the options. */
+  free: boolean;
+  /** Whether several answers may be given. */
+  multiple: boolean;
+  required: boolean;
+  type: 'text' | 'number' | 'integer';
+}
+
+/** A piece of reasoning is whole. It comes no later than the end of its turn. */
+export interface ReasoningCompletedEvent {
+  seq: number;
+  id: string;
+  kind: 'reasoning.completed';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    /** The item: its deltas and its end have the same. */
+    item_id: string;
+    /** 0: the text is the whole. */
+    offset: number;
+    /** How it ended: by itself, or as its turn did. */
+    status: 'completed' | 'interrupted' | 'failed';
+    /** All that was said. */
+    text: string;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** An agent thinks: a piece of its reasoning, as it comes. */
+export interface ReasoningDeltaEvent {
+  seq: number;
+  id: string;
+  kind: 'reasoning.delta';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    /** The item: its deltas and its end have the same. */
+    item_id: string;
+    /** Where in the text of the item this piece begins, in bytes of UTF-8. */
+    offset: number;
+    /** The piece. */
+    text: string;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** What startup recovery found and repaired: ids, by the kind of repair. */
+export interface RecoverySummary {
+  status: 'running' | 'done';
+  started_at: number;
+  ended_at: number | null;
+  previous_stop: 'clean' | 'unclean' | 'none';
+  sessions_failed: Array<FailedSession>;
+  turn_pointers_cleared: Array<string>;
+  turns_failed: Array<string>;
+  turns_reconciled: Array<string>;
+  approvals_kept: Array<string>;
+  approvals_cancelled: Array<string>;
+  processes_failed: Array<string>;
+  orphans_killed: Array<number>;
+  claims_released: Array<string>;
+  worktrees_missing: Array<string>;
+  deliveries_retried: Array<string>;
+}
+
+/** The body of POST /v1/worktrees/{worktree_id}/release. */
+export interface ReleaseWorktreeRequest {
+  session_id: string;
+  /** Default: true. */
+  cleanup_if_last_claim?: boolean | null | undefined;
+}
+
+/** The response of POST /v1/worktrees/{worktree_id}/release. */
+export interface ReleaseWorktreeResponse {
+  worktree: Worktree;
+  claim: Claim;
+  active_claims: number;
+  /** null: no cleanup was asked for, or claims are left. */
+  cleanup: WorktreeCleanup | null;
+}
+
+/** The response of DELETE /v1/teams/{team_id}/members/{agent_id}. */
+export interface RemoveMemberResponse {
+  team: Team;
+  members: Array<Member>;
+}
+
+/** The response of POST /v1/processes/{process_id}/restart. */
+export interface RestartProcessResponse {
+  /** The new process: with the command, directory, owner, time limit, on_exit and stdin of the old one. It is queued until the old one has ended. */
+  process: Process;
+}
+
+/** The body of POST /v1/worktrees/{worktree_id}/restore. */
+export interface RestoreWorktreeRequest {
+  /** Another name, if its own is in use. */
+  name?: string | null | undefined;
+}
+
+/** One thing that happened. It belongs to each scope whose id it carries. Within v1, kinds are added: who reads events passes over those of a kind that it does not have. */
+export type RuntimeEventRecord = DescribedEvent | NewerEvent;
+
+/** What the run before left unfinished has been mended. It comes at each start, before the server listens. */
+export interface RuntimeRecoveredEvent {
+  seq: number;
+  id: string;
+  kind: 'runtime.recovered';
+  scope: 'runtime';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    recovery: SentRecoverySummary;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** The server has started: the first event of each run. */
+export interface RuntimeStartedEvent {
+  seq: number;
+  id: string;
+  kind: 'runtime.started';
+  scope: 'runtime';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    /** How the run before it ended; none: there was none. */
+    previous_stop: 'clean' | 'unclean' | 'none';
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** The server was told to stop, and takes no new work. */
+export interface RuntimeStoppingEvent {
+  seq: number;
+  id: string;
+  kind: 'runtime.stopping';
+  scope: 'runtime';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A text for an agent that is not blank. */
+export interface SaidText {
+  type: 'text';
+  text: string;
+}
+
+/** The body of POST /v1/teams/{team_id}/messages. */
+export interface SendMessageRequest {
+  sender_agent_id: string;
+  /** An array of items; a single item is treated as an array of one. */
+  input: SaidText | ImageByPath | ImageInline | Array<SaidText | ImageByPath | ImageInline>;
+  /** Images on the machine of the server, relative to the directory of the sender; they are copied. */
+  image_paths?: Array<string> | null | undefined;
+  /** Default: normal. */
+  priority?: 'high' | 'normal' | 'low' | null | undefined;
+  /** Default: non_interrupting. */
+  policy?:
+    | 'non_interrupting'
+    | 'start_new_turn_only'
+    | 'interrupt_after_tool_boundary'
+    | 'immediate_interrupt'
+    | null
+    | undefined;
+  correlation_id?: string | null | undefined;
+  reply_to_message_id?: string | null | undefined;
+  recipient_agent_id: string;
+}
+
+/** The response of POST /v1/teams/{team_id}/messages. */
+export interface SendMessageResponse {
+  message: Message;
+  deliveries: Array<Delivery>;
+}
+
+/** The body of POST /v1/sessions/{session_id}/turns. */
+export interface SendTurnRequest {
+  /** An array of items; a single item is treated as an array of one. */
+  input: Array<InputItem> | InputItem;
+  /** A guard: the turn is refused unless this is the session's most recent one. */
+  expected_turn_id?: string | null | undefined;
+  /** For this turn only. */
+  permission_mode?: string | null | undefined;
+  /** For this turn only: the agent's own mode, by its own name; for agents of acp. */
+  agent_mode?: string | null | undefined;
+  /** For this turn only. */
+  model?: string | null | undefined;
+  /** For this turn only. */
+  thinking_effort?: string | null | undefined;
+}
+
+/** The response of POST /v1/sessions/{session_id}/turns. */
+export interface SendTurnResponse {
+  session_id: string;
+  turn_id: string;
+  status: 'accepted';
+}
+
+/** A request of an agent for permission, and the decision on it. If the event is `truncated`, it may lack `request`, `details`, `subject`, `questions`, `answers`. */
+export interface SentApproval {
+  id: string;
+  session_id: string;
+  turn_id: string;
+  provider: ProviderId;
+  kind: 'command' | 'file_change' | 'tool' | 'question';
+  title: string;
+  /** The request as the agent sent it. */
+  request?: unknown;
+  /** All that the request would do, whole and for people, at most 1 MiB as JSON. Empty if the agent does not say. */
+  details?: Array<ApprovalDetail> | undefined;
+  /** What an acceptance may be good for. Empty if the agent offers only to decline. */
+  scopes: Array<ApprovalScope>;
+  /** What an acceptance for the session would allow, in the agent's words or by its rules; null if `scopes` does not have `session`. */
+  session_allows: string | null;
+  /** Everything that the request would do: two requests with equal subjects are the same request. Null if the agent does not describe it exactly; if such an approval is accepted while no agent runs, the agent has to ask again. */
+  subject?: unknown;
+  /** The questions that have to be answered to accept an approval of the kind `question`; null if the agent does not list them. */
+  questions?: Array<Question> | null | undefined;
+  answers?: Record<string, Array<string>> | null | undefined;
+  /** True if it was accepted while no agent was running to receive the decision; false again once its turn continues or has ended. */
+  held: boolean;
+  status: 'pending' | 'accepted' | 'declined' | 'expired' | 'cancelled';
+  decision: 'accept' | 'decline' | null;
+  /** What the acceptance is good for; null if it was not accepted. `once` also if `session` was asked for while no agent was running. */
+  scope: ApprovalScope | null;
+  decided_by: string | null;
+  reason: string | null;
+  expires_at: number | null;
+  created_at: number;
+  resolved_at: number | null;
+}
+
+/** An approval that was resolved, without `request`, `details` and `subject`. If the event is `truncated`, it may lack `questions`, `answers`. */
+export interface SentApprovalInEvents {
+  id: string;
+  session_id: string;
+  turn_id: string;
+  provider: ProviderId;
+  kind: 'command' | 'file_change' | 'tool' | 'question';
+  title: string;
+  /** What an acceptance may be good for. Empty if the agent offers only to decline. */
+  scopes: Array<ApprovalScope>;
+  /** What an acceptance for the session would allow, in the agent's words or by its rules; null if `scopes` does not have `session`. */
+  session_allows: string | null;
+  /** The questions that have to be answered to accept an approval of the kind `question`; null if the agent does not list them. */
+  questions?: Array<Question> | null | undefined;
+  answers?: Record<string, Array<string>> | null | undefined;
+  /** True if it was accepted while no agent was running to receive the decision; false again once its turn continues or has ended. */
+  held: boolean;
+  status: 'pending' | 'accepted' | 'declined' | 'expired' | 'cancelled';
+  decision: 'accept' | 'decline' | null;
+  /** What the acceptance is good for; null if it was not accepted. `once` also if `session` was asked for while no agent was running. */
+  scope: ApprovalScope | null;
+  decided_by: string | null;
+  reason: string | null;
+  expires_at: number | null;
+  created_at: number;
+  resolved_at: number | null;
+}
+
+/** A message of a member of a team to others. If the event is `truncated`, it may lack `recipient_agent_ids`, `input`, `image_paths`, `images`. */
+export interface SentMessage {
+  id: string;
+  team_id: string;
+  scope: 'direct' | 'broadcast';
+  sender_agent_id: string;
+  /** null: a broadcast. */
+  recipient_agent_id: string | null;
+  recipient_agent_ids?: Array<string> | undefined;
+  /** The input as it was sent, images by their digest. */
+  input?: StoredInputItem | Array<StoredInputItem> | undefined;
+  /** The paths as they were sent. */
+  image_paths?: Array<string> | undefined;
+  /** The copies that were made of image_paths. */
+  images?: Array<StoredImage> | undefined;
+  priority: 'high' | 'normal' | 'low';
+  /** non_interrupting waits until the recipient is idle; start_new_turn_only fails if the recipient is not idle; interrupt_after_tool_boundary interrupts its turn as soon as no tool runs and no approval is pending; immediate_interrupt interrupts its turn at once. */
+  policy:
+    | 'non_interrupting'
+    | 'start_new_turn_only'
+    | 'interrupt_after_tool_boundary'
+    | 'immediate_interrupt';
+  correlation_id: string | null;
+  reply_to_message_id: string | null;
+  /** Whether it is the first message to a member that was spawned. */
+  onboarding: boolean;
+  created_at: number;
+  cancelled_at: number | null;
+}
+
+/** A message that was cancelled, without `input` and `images`. If the event is `truncated`, it may lack `recipient_agent_ids`, `image_paths`. */
+export interface SentMessageInEvents {
+  id: string;
+  team_id: string;
+  scope: 'direct' | 'broadcast';
+  sender_agent_id: string;
+  /** null: a broadcast. */
+  recipient_agent_id: string | null;
+  recipient_agent_ids?: Array<string> | undefined;
+  /** The paths as they were sent. */
+  image_paths?: Array<string> | undefined;
+  priority: 'high' | 'normal' | 'low';
+  /** non_interrupting waits until the recipient is idle; start_new_turn_only fails if the recipient is not idle; interrupt_after_tool_boundary interrupts its turn as soon as no tool runs and no approval is pending; immediate_interrupt interrupts its turn at once. */
+  policy:
+    | 'non_interrupting'
+    | 'start_new_turn_only'
+    | 'interrupt_after_tool_boundary'
+    | 'immediate_interrupt';
+  correlation_id: string | null;
+  reply_to_message_id: string | null;
+  /** Whether it is the first message to a member that was spawned. */
+  onboarding: boolean;
+  created_at: number;
+  cancelled_at: number | null;
+}
+
+/** What startup recovery found and repaired: ids, by the kind of repair. If the event is `truncated`, it may lack `sessions_failed`, `turn_pointers_cleared`, `turns_failed`, `turns_reconciled`, `approvals_kept`, `approvals_cancelled`, `processes_failed`, `orphans_killed`, `claims_released`, `worktrees_missing`, `deliveries_retried`. */
+export interface SentRecoverySummary {
+  status: 'running' | 'done';
+  started_at: number;
+  ended_at: number | null;
+  previous_stop: 'clean' | 'unclean' | 'none';
+  sessions_failed?: Array<FailedSession> | undefined;
+  turn_pointers_cleared?: Array<string> | undefined;
+  turns_failed?: Array<string> | undefined;
+  turns_reconciled?: Array<string> | undefined;
+  approvals_kept?: Array<string> | undefined;
+  approvals_cancelled?: Array<string> | undefined;
+  processes_failed?: Array<string> | undefined;
+  orphans_killed?: Array<number> | undefined;
+  claims_released?: Array<string> | undefined;
+  worktrees_missing?: Array<string> | undefined;
+  deliveries_retried?: Array<string> | undefined;
+}
+
+/** A conversation with an agent. If the event is `truncated`, it may lack `metadata`. */
+export interface SentSession {
+  id: string;
+  provider: ProviderId;
+  /** The name of its agent, where those of the provider have names; else null. */
+  agent: string | null;
+  model: string | null;
+  cwd: string;
+  /** Who is asked, and what the agent may do; null: as the agent is configured. */
+  permission_mode: string | null;
+  /** The agent's own mode, by its own name, for agents of acp; null: the one that permission_mode names, else the one in which the agent began. */
+  agent_mode: string | null;
+  /** False: its agent never asks for a permission, in no mode; true: it does, in some mode; null: not known. */
+  agent_asks: boolean | null;
+  thinking_effort: string | null;
+  metadata?: unknown;
+  /** If no person gave one: the one that its agent gives, and until then the first line of its first prompt, each of at most 80 characters. */
+  title: string | null;
+  /** Where the title is from: a person gave it, it is the first line of the first prompt, or the agent gave it; null: there is none. Absent in sessions of older versions, whose title no agent replaces. */
+  title_source?: 'person' | 'prompt' | 'agent' | null | undefined;
+  status: 'ready' | 'running' | 'waiting_for_approval' | 'closed' | 'failed';
+  /** Whether a person wants to see it before others. */
+  pinned: boolean;
+  /** Until when a person does not want to be told of it. It is not cleared afterwards. */
+  snoozed_until: number | null;
+  /** Whether a person wants no bell and no desktop notification for it. It is listed as ever. */
+  muted: boolean;
+  /** The seq of the newest of its events that a person has been shown. It only grows. */
+  seen_seq: number;
+  /** The seq of its newest event that a person should see: a turn that ended, an approval that was requested, or its failure; 0: there is none. It is unseen while news_seq is above seen_seq. */
+  news_seq: number;
+  /** When a turn was last accepted, started or ended, or an approval requested; before the first turn, when the session was created. */
+  last_activity_at: number;
+  /** The last message of its agent as one line of at most 200 characters; null: there is none, or retention has deleted it. It changes when a turn ends. */
+  last_words: string | null;
+  active_turn_id: string | null;
+  last_turn_id: string | null;
+  provider_session_ref: string | null;
+  /** The settings with which its agent began. They apply where neither the session nor the turn sets a value. */
+  provider_defaults: ProviderDefaults | null;
+  worktree_id: string | null;
+  usage: Usage | null;
+  close_reason: string | null;
+  failure: Failure | null;
+  created_at: number;
+  updated_at: number;
+  closed_at: number | null;
+  /** Whether retention has deleted its events and the contents of its turns. */
+  trimmed: boolean;
+}
+
+/** The call of a tool, as the agent reports it. If the event is `truncated`, it may lack `input`. */
+export interface SentToolCall {
+  call_ref: string;
+  title: string;
+  kind: string;
+  input?: unknown;
+  /** The places that it is about; absent where the agent names none. */
+  locations?: Array<ToolLocation> | undefined;
+  /** The changes of files that it makes or would make; absent where the agent shows none. The text of the item has them, too. */
+  diffs?: Array<ToolDiff> | undefined;
+}
+
+/** One turn: an input to an agent, and its outcome. If the event is `truncated`, it may lack `input`. */
+export interface SentTurn {
+  session_id: string;
+  turn_id: string;
+  status: 'accepted' | 'running' | 'waiting_for_approval' | 'completed' | 'interrupted' | 'failed';
+  source: 'user' | 'team_message' | 'process_exit' | 'onboarding';
+  input?: Array<StoredInputItem> | undefined;
+  /** Of this turn only; null: the session's. */
+  permission_mode: string | null;
+  /** Of this turn only; null: the session's, or that of the turn's permission_mode where it has one. */
+  agent_mode: string | null;
+  /** Of this turn only; null: the session's. */
+  model: string | null;
+  /** Of this turn only; null: the session's. */
+  thinking_effort: string | null;
+  /** The last message of the agent in this turn. */
+  text: string | null;
+  usage: Usage | null;
+  error: Failure | null;
+  provider_turn_ref: string | null;
+  accepted_at: number;
+  started_at: number | null;
+  ended_at: number | null;
+  interrupt_requested_at: number | null;
+  /** Whether retention has deleted its input, text and items. */
+  trimmed: boolean;
+}
+
+/** A conversation with an agent. */
+export interface Session {
+  id: string;
+  provider: ProviderId;
+  /** The name of its agent, where those of the provider have names; else null. */
+  agent: string | null;
+  model: string | null;
+  cwd: string;
+  /** Who is asked, and what the agent may do; null: as the agent is configured. */
+  permission_mode: string | null;
+  /** The agent's own mode, by its own name, for agents of acp; null: the one that permission_mode names, else the one in which the agent began. */
+  agent_mode: string | null;
+  /** False: its agent never asks for a permission, in no mode; true: it does, in some mode; null: not known. */
+  agent_asks: boolean | null;
+  thinking_effort: string | null;
+  metadata: unknown;
+  /** If no person gave one: the one that its agent gives, and until then the first line of its first prompt, each of at most 80 characters. */
+  title: string | null;
+  /** Where the title is from: a person gave it, it is the first line of the first prompt, or the agent gave it; null: there is none. Absent in sessions of older versions, whose title no agent replaces. */
+  title_source?: 'person' | 'prompt' | 'agent' | null | undefined;
+  status: 'ready' | 'running' | 'waiting_for_approval' | 'closed' | 'failed';
+  /** Whether a person wants to see it before others. */
+  pinned: boolean;
+  /** Until when a person does not want to be told of it. It is not cleared afterwards. */
+  snoozed_until: number | null;
+  /** Whether a person wants no bell and no desktop notification for it. It is listed as ever. */
+  muted: boolean;
+  /** The seq of the newest of its events that a person has been shown. It only grows. */
+  seen_seq: number;
+  /** The seq of its newest event that a person should see: a turn that ended, an approval that was requested, or its failure; 0: there is none. It is unseen while news_seq is above seen_seq. */
+  news_seq: number;
+  /** When a turn was last accepted, started or ended, or an approval requested; before the first turn, when the session was created. */
+  last_activity_at: number;
+  /** The last message of its agent as one line of at most 200 characters; null: there is none, or retention has deleted it. It changes when a turn ends. */
+  last_words: string | null;
+  active_turn_id: string | null;
+  last_turn_id: string | null;
+  provider_session_ref: string | null;
+  /** The settings with which its agent began. They apply where neither the session nor the turn sets a value. */
+  provider_defaults: ProviderDefaults | null;
+  worktree_id: string | null;
+  usage: Usage | null;
+  close_reason: string | null;
+  failure: Failure | null;
+  created_at: number;
+  updated_at: number;
+  closed_at: number | null;
+  /** Whether retention has deleted its events and the contents of its turns. */
+  trimmed: boolean;
+}
+
+/** A session was closed, for good. */
+export interface SessionClosedEvent {
+  seq: number;
+  id: string;
+  kind: 'session.closed';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    session: SessionInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A session was opened. Its agent starts with its first turn. */
+export interface SessionCreatedEvent {
+  seq: number;
+  id: string;
+  kind: 'session.created';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    session: SentSession;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A session failed: its provider does not have it any more, or cannot take it up again. */
+export interface SessionFailedEvent {
+  seq: number;
+  id: string;
+  kind: 'session.failed';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    session: SessionInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A session that has changed, without `metadata`. */
+export interface SessionInEvents {
+  id: string;
+  provider: ProviderId;
+  /** The name of its agent, where those of the provider have names; else null. */
+  agent: string | null;
+  model: string | null;
+  cwd: string;
+  /** Who is asked, and what the agent may do; null: as the agent is configured. */
+  permission_mode: string | null;
+  /** The agent's own mode, by its own name, for agents of acp; null: the one that permission_mode names, else the one in which the agent began. */
+  agent_mode: string | null;
+  /** False: its agent never asks for a permission, in no mode; true: it does, in some mode; null: not known. */
+  agent_asks: boolean | null;
+  thinking_effort: string | null;
+  /** If no person gave one: the one that its agent gives, and until then the first line of its first prompt, each of at most 80 characters. */
+  title: string | null;
+  /** Where the title is from: a person gave it, it is the first line of the first prompt, or the agent gave it; null: there is none. Absent in sessions of older versions, whose title no agent replaces. */
+  title_source?: 'person' | 'prompt' | 'agent' | null | undefined;
+  status: 'ready' | 'running' | 'waiting_for_approval' | 'closed' | 'failed';
+  /** Whether a person wants to see it before others. */
+  pinned: boolean;
+  /** Until when a person does not want to be told of it. It is not cleared afterwards. */
+  snoozed_until: number | null;
+  /** Whether a person wants no bell and no desktop notification for it. It is listed as ever. */
+  muted: boolean;
+  /** The seq of the newest of its events that a person has been shown. It only grows. */
+  seen_seq: number;
+  /** The seq of its newest event that a person should see: a turn that ended, an approval that was requested, or its failure; 0: there is none. It is unseen while news_seq is above seen_seq. */
+  news_seq: number;
+  /** When a turn was last accepted, started or ended, or an approval requested; before the first turn, when the session was created. */
+  last_activity_at: number;
+  /** The last message of its agent as one line of at most 200 characters; null: there is none, or retention has deleted it. It changes when a turn ends. */
+  last_words: string | null;
+  active_turn_id: string | null;
+  last_turn_id: string | null;
+  provider_session_ref: string | null;
+  /** The settings with which its agent began. They apply where neither the session nor the turn sets a value. */
+  provider_defaults: ProviderDefaults | null;
+  worktree_id: string | null;
+  usage: Usage | null;
+  close_reason: string | null;
+  failure: Failure | null;
+  created_at: number;
+  updated_at: number;
+  closed_at: number | null;
+  /** Whether retention has deleted its events and the contents of its turns. */
+  trimmed: boolean;
+}
+
+/** Something that a person should know of a session and that nobody said: a notice or warning of its agent, a compaction of its context, or a limit that cadre sees. It has the turn in which it came, if it came in one. */
+export interface SessionNoticeEvent {
+  seq: number;
+  id: string;
+  kind: 'session.notice';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    /** What it is about, in snake_case, such as notice, warning, compaction or agent_never_asks; others may be added. */
+    code: string;
+    /** What it says, for people. */
+    message: string;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A failed session was brought back, since its provider still has it. */
+export interface SessionResumedEvent {
+  seq: number;
+  id: string;
+  kind: 'session.resumed';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    session: SessionInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A session changed otherwise than by its turns: its title, what a person has seen, pinned, snoozed or muted, the worktree that it works in, or its status after the end of a run. What turns change in their session, their own events say. */
+export interface SessionUpdatedEvent {
+  seq: number;
+  id: string;
+  kind: 'session.updated';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    session: SessionInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** The worktree of a new session. */
+export interface SessionWorktree {
+  /** Its name; a worktree of that name is used again. Absent: a new one is named after the id of the session. */
+  worktree_name?: string | null | undefined;
+  /** A directory of the repository, relative to cwd; absent: cwd. */
+  repo_root?: string | null | undefined;
+  /** The prefix of its branch, which is PREFIX/NAME. Default: cadre. */
+  branch_prefix?: string | null | undefined;
+  /** The commit or branch to start from; absent: what is checked out. */
+  base_ref?: string | null | undefined;
+  /** Default: worktrees.deletion_policy_default. */
+  deletion_policy?: DeletionPolicy | null | undefined;
+  /** true: run it even if its content is not allowed. Absent: run it if its content is allowed. */
+  run_init_script?: boolean | null | undefined;
+}
+
+/** The body of POST /v1/providers/claude/auth/api-key. */
+export interface SetClaudeApiKeyRequest {
+  /** The key. It is shown nowhere again. */
+  api_key: string;
+}
+
+/** The body of POST /v1/providers/codex/auth/api-key. */
+export interface SetCodexApiKeyRequest {
+  /** The key. It is shown nowhere again. */
+  api_key: string;
+}
+
+/** The body of POST /v1/teams/{team_id}/lead. */
+export interface SetLeadRequest {
+  lead_agent_id: string;
+}
+
+/** The response of POST /v1/teams/{team_id}/lead. */
+export interface SetLeadResponse {
+  team: Team;
+  members: Array<Member>;
+}
+
+/** A session that was opened for a team. */
+export interface SpawnedMember {
+  operation_id: string;
+  team: Team;
+  session: Session;
+  member: Member;
+  worktree: Worktree | null;
+  onboarding: {
+    message_id: string;
+    delivery_ids: Array<string>;
+  };
+}
+
+/** The body of POST /v1/teams/{team_id}/members/spawn. */
+export interface SpawnMemberRequest {
+  /** The member that asks for it; settings that are absent are copied from it. */
+  source_session_id: string;
+  provider?: ProviderId | null | undefined;
+  /** An agent of the provider acp by its name; with no provider named, it also chooses acp. */
+  agent?: string | null | undefined;
+  model?: string | null | undefined;
+  /** A name of teams.model_presets. */
+  model_preset?: string | null | undefined;
+  permission_mode?: string | null | undefined;
+  /** The agent's own mode, by its own name; for agents of acp. */
+  agent_mode?: string | null | undefined;
+  metadata?: unknown;
+  /** The role of the member in the team. */
+  title?: string | null | undefined;
+  /** Its first message. */
+  prompt?: string | null | undefined;
+  /** Images on the machine of the server, relative to the directory of the sender; they are copied. */
+  image_paths?: Array<string> | null | undefined;
+  worktree?: WorktreeWish | null | undefined;
+}
+
+/** The distribution of a number over the last samples. */
+export interface Spread {
+  count: number;
+  mean: number;
+  p50: number;
+  p99: number;
+  max: number;
+}
+
+/** The size of the store, by part. */
+export interface StorageDiagnostics {
+  latest_seq: number;
+  database_bytes: number;
+  /** Free pages, which new rows fill before the database file grows. */
+  free_bytes_in_database: number;
+  wal_bytes: number;
+  budget: {
+    /** retention.max_bytes; 0: no limit. */
+    max_bytes: number;
+    /** The size that retention compares with max_bytes. */
+    used_bytes: number;
+  };
+  disk_free_bytes: number;
+  /** retention.min_free_bytes. */
+  min_free_bytes: number;
+  /** When the fields of this route alone were counted: at most a minute ago. */
+  counted_at: number;
+  tables: Array<StorageTable>;
+  blobs_bytes: number;
+  logs_bytes: number;
+  oldest_seq: number | null;
+}
+
+/** The size of one table. */
+export interface StorageTable {
+  name: string;
+  rows: number;
+  /** The size of the texts in its rows. */
+  bytes: number;
+}
+
+/** Retention took events: of a closed session, of an ended process, or the oldest of the rest. It comes once for each step. */
+export interface StorageTrimmedEvent {
+  seq: number;
+  id: string;
+  kind: 'storage.trimmed';
+  scope: 'runtime';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    /** The setting of retention that asked for it. */
+    reason: 'max_bytes' | 'max_age_days';
+    /** How many events went. */
+    events: number;
+    /** The highest seq that went; 0: none. */
+    trimmed_seq: number;
+    /** The session, where they were of one. */
+    closed_session_id?: string | undefined;
+    /** The process, where they were of one. */
+    process_id?: string | undefined;
+    /** Whether nothing but its record is left of the session or process. */
+    is_whole?: boolean | undefined;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** The stored copy of an image of an input. */
+export interface StoredImage {
+  type: 'image';
+  path: string;
+  media_type: string;
+  bytes: number;
+  sha256: string;
+}
+
+/** One input item as it is stored: an image by its digest, never its data. */
+export type StoredInputItem = StoredText | StoredImage;
+
+/** A text of a stored input. */
+export interface StoredText {
+  type: 'text';
+  text: string;
+}
+
+/** What follows on the stream is not all there was after its cursor. */
+export interface StreamGap {
+  /** The cursor. */
+  requested: number;
+  /** The highest seq that retention took from the scope. */
+  trimmed_seq: number;
+  /** The newest seq there is. */
+  latest_seq: number;
+}
+
+/** Sessions that work together; one of them is the lead. */
+export interface Team {
+  id: string;
+  name: string;
+  lead_agent_id: string;
+  created_by: string;
+  created_at: number;
+  updated_at: number;
+  deleted_at: number | null;
+}
+
+/** A team was made. Its members come as events of their own. */
+export interface TeamCreatedEvent {
+  seq: number;
+  id: string;
+  kind: 'team.created';
+  scope: 'team';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    team: Team;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A team was deleted. Its sessions go on. */
+export interface TeamDeletedEvent {
+  seq: number;
+  id: string;
+  kind: 'team.deleted';
+  scope: 'team';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    team: Team;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** Another member leads a team. */
+export interface TeamLeadChangedEvent {
+  seq: number;
+  id: string;
+  kind: 'team.lead_changed';
+  scope: 'team';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    team: Team;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A session became a member of a team. */
+export interface TeamMemberJoinedEvent {
+  seq: number;
+  id: string;
+  kind: 'team.member_joined';
+  scope: 'team';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    member: Member;
+    /** The spawn that opened its session; null: the session was there before. */
+    operation_id: string | null;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A member was taken out of a team. */
+export interface TeamMemberLeftEvent {
+  seq: number;
+  id: string;
+  kind: 'team.member_left';
+  scope: 'team';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    member: Member;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A message was taken back from those who had not got it. */
+export interface TeamMessageCancelledEvent {
+  seq: number;
+  id: string;
+  kind: 'team.message_cancelled';
+  scope: 'team';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    message: SentMessageInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A member said something to others. Its deliveries come as events of their own. */
+export interface TeamMessageCreatedEvent {
+  seq: number;
+  id: string;
+  kind: 'team.message_created';
+  scope: 'team';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    message: SentMessage;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A member that was to be spawned was not: nothing is left of it. */
+export interface TeamSpawnFailedEvent {
+  seq: number;
+  id: string;
+  kind: 'team.spawn_failed';
+  scope: 'team';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    /** The spawn, as its request was answered. */
+    operation_id: string;
+    error: Failure;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A team, its members and its last messages. */
+export interface TeamView {
+  team: Team;
+  /** In the order in which they joined. */
+  members: Array<MemberRow>;
+  /** Newest first. */
+  messages: Array<Message>;
+  deliveries_by_message_id: Record<string, Array<Delivery>> | null;
+  /** The seq as of which the view is complete: stream the events after it to miss nothing. */
+  latest_seq: number;
+}
+
+/** A text for an agent. */
+export interface TextInput {
+  type: 'text';
+  text: string;
+}
+
+/** A token beside the API token, without its secret. */
+export interface Token {
+  id: string;
+  name: string;
+  scope: TokenScope;
+  created_at: number;
+  /** When it becomes invalid; null: never. */
+  expires_at: number | null;
+  /** Of the scope `tools`: what its bearer may do without a session, where no person can be asked. `full_access`: run commands. Others, and null: what the gate lets it do without asking. */
+  permission_mode: 'read_only' | 'default' | 'full_access' | null;
+  /** When it was last used, to the minute; null: never, or not known. */
+  last_used_at: number | null;
+}
+
+/** The rights of the token. `admin`: everything. `read`: GET and HEAD only, without the routes of tokens and without waiting for ports. `tools`: only the tools under /v1/mcp/, on behalf of any session; these can start processes, so this is not a lesser right than `admin`. */
+export type TokenScope = 'admin' | 'read' | 'tools';
+
+/** The annotations of MCP: hints that a client can show its user before it calls the tool. */
+export interface ToolAnnotations {
+  title: string;
+  readOnlyHint: boolean;
+  destructiveHint: boolean;
+  idempotentHint: boolean;
+  openWorldHint: boolean;
+}
+
+/** The call of a tool, as the agent reports it. */
+export interface ToolCall {
+  call_ref: string;
+  title: string;
+  kind: string;
+  input: unknown;
+  /** The places that it is about; absent where the agent names none. */
+  locations?: Array<ToolLocation> | undefined;
+  /** The changes of files that it makes or would make; absent where the agent shows none. The text of the item has them, too. */
+  diffs?: Array<ToolDiff> | undefined;
+}
+
+/** A tool call has ended. It comes no later than the end of its turn. */
+export interface ToolCompletedEvent {
+  seq: number;
+  id: string;
+  kind: 'tool.completed';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    /** The item: its deltas and its end have the same. */
+    item_id: string;
+    /** 0: the text is the whole. */
+    offset: number;
+    /** How it ended: by itself, or as its turn did. */
+    status: 'completed' | 'interrupted' | 'failed';
+    /** Its whole output. */
+    text: string;
+    tool: SentToolCall;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** The change of a file by a tool. */
+export interface ToolDiff {
+  path: string;
+  /** As a unified diff. */
+  diff: string;
+}
+
+/** The result of a tool call, or the reason why it failed. */
+export type ToolEnvelope = ToolResult | ToolFailure;
+
+/** Why a tool failed. */
+export interface ToolError {
+  code:
+    | 'bad_request'
+    | 'not_found'
+    | 'unauthorized'
+    | 'feature_disabled'
+    | 'unsupported_provider_images'
+    | 'unknown_model_preset'
+    | 'conflict'
+    | 'limit_reached'
+    | 'backend_unavailable'
+    | 'internal';
+  message: string;
+}
+
+/** The envelope of a tool call that failed. */
+export interface ToolFailure {
+  ok: false;
+  error: ToolError;
+}
+
+/** A tool, with the schemas of its arguments and of its result. */
+export interface ToolInfo {
+  name: string;
+  title: string;
+  description: string;
+  /** The JSON Schema of its arguments. */
+  input_schema: Record<string, unknown>;
+  /** The JSON Schema of the envelope of a call that succeeds. */
+  output_schema: Record<string, unknown>;
+  annotations: ToolAnnotations;
+}
+
+/** A place in a file. */
+export interface ToolLocation {
+  path: string;
+  line: number | null;
+}
+
+/** Tools whose names share a prefix. */
+export interface ToolNamespace {
+  name: string;
+  tools: Array<ToolInfo>;
+}
+
+/** The result of a tool call that succeeded. */
+export interface ToolResult {
+  ok: true;
+  result: Record<string, unknown>;
+}
+
+/** An agent tells of a tool call for the first time. */
+export interface ToolStartedEvent {
+  seq: number;
+  id: string;
+  kind: 'tool.started';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    /** The item: its deltas and its end have the same. */
+    item_id: string;
+    /** 0: the text is the whole. */
+    offset: number;
+    tool: SentToolCall;
+    /** As the agent says. */
+    status: 'pending' | 'running' | 'completed' | 'failed';
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A tool call changed: its status, its title, its input or its output. Output that grew comes as the new piece; output that was replaced begins again at offset 0. */
+export interface ToolUpdatedEvent {
+  seq: number;
+  id: string;
+  kind: 'tool.updated';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    /** The item: its deltas and its end have the same. */
+    item_id: string;
+    /** Where in the text of the item this piece begins, in bytes of UTF-8. */
+    offset: number;
+    /** The piece. */
+    text: string;
+    tool: SentToolCall;
+    /** As the agent says. */
+    status: 'pending' | 'running' | 'completed' | 'failed';
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** The body of POST /v1/worktree-trust. */
+export interface TrustContentRequest {
+  /** A directory of the repository. */
+  repo_root: string;
+  /** The digest of the allowed content: of the script, or of the list of filters as `look` shows it. */
+  sha256: string;
+}
+
+/** A content of a repository that is allowed to run, identified by its digest. */
+export interface TrustedContent {
+  repo_root: string;
+  /** The digest of the allowed content: of the script, or of the list of filters as `look` shows it. */
+  sha256: string;
+  trusted_by: string;
+  trusted_at: number;
+}
+
+/** One turn: an input to an agent, and its outcome. */
+export interface Turn {
+  session_id: string;
+  turn_id: string;
+  status: 'accepted' | 'running' | 'waiting_for_approval' | 'completed' | 'interrupted' | 'failed';
+  source: 'user' | 'team_message' | 'process_exit' | 'onboarding';
+  input: Array<StoredInputItem>;
+  /** Of this turn only; null: the session's. */
+  permission_mode: string | null;
+  /** Of this turn only; null: the session's, or that of the turn's permission_mode where it has one. */
+  agent_mode: string | null;
+  /** Of this turn only; null: the session's. */
+  model: string | null;
+  /** Of this turn only; null: the session's. */
+  thinking_effort: string | null;
+  /** The last message of the agent in this turn. */
+  text: string | null;
+  usage: Usage | null;
+  error: Failure | null;
+  provider_turn_ref: string | null;
+  accepted_at: number;
+  started_at: number | null;
+  ended_at: number | null;
+  interrupt_requested_at: number | null;
+  /** Whether retention has deleted its input, text and items. */
+  trimmed: boolean;
+}
+
+/** A turn was sent and stored. Its session is running from now on. */
+export interface TurnAcceptedEvent {
+  seq: number;
+  id: string;
+  kind: 'turn.accepted';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    turn: SentTurn;
+    /** The title of its session from now on. */
+    title: string | null;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A turn has ended: its agent has answered. Its session is ready. */
+export interface TurnCompletedEvent {
+  seq: number;
+  id: string;
+  kind: 'turn.completed';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    turn: TurnInEvents;
+    /** The `last_words` of its session from now on. */
+    last_words: string | null;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A turn has ended without an answer; its `error` says why. Its session is ready, unless it failed with it. */
+export interface TurnFailedEvent {
+  seq: number;
+  id: string;
+  kind: 'turn.failed';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    turn: TurnInEvents;
+    /** The `last_words` of its session from now on. */
+    last_words: string | null;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A turn that has changed, without `input` and `text`. */
+export interface TurnInEvents {
+  session_id: string;
+  turn_id: string;
+  status: 'accepted' | 'running' | 'waiting_for_approval' | 'completed' | 'interrupted' | 'failed';
+  source: 'user' | 'team_message' | 'process_exit' | 'onboarding';
+  /** Of this turn only; null: the session's. */
+  permission_mode: string | null;
+  /** Of this turn only; null: the session's, or that of the turn's permission_mode where it has one. */
+  agent_mode: string | null;
+  /** Of this turn only; null: the session's. */
+  model: string | null;
+  /** Of this turn only; null: the session's. */
+  thinking_effort: string | null;
+  usage: Usage | null;
+  error: Failure | null;
+  provider_turn_ref: string | null;
+  accepted_at: number;
+  started_at: number | null;
+  ended_at: number | null;
+  interrupt_requested_at: number | null;
+  /** Whether retention has deleted its input, text and items. */
+  trimmed: boolean;
+}
+
+/** A turn has ended because somebody asked for it. Its session is ready. */
+export interface TurnInterruptedEvent {
+  seq: number;
+  id: string;
+  kind: 'turn.interrupted';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    turn: TurnInEvents;
+    /** The `last_words` of its session from now on. */
+    last_words: string | null;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** Somebody asked for a turn to end. It ends interrupted, whatever its agent does. */
+export interface TurnInterruptRequestedEvent {
+  seq: number;
+  id: string;
+  kind: 'turn.interrupt_requested';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    turn: TurnInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A turn has an agent, which is about to be prompted. */
+export interface TurnStartedEvent {
+  seq: number;
+  id: string;
+  kind: 'turn.started';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    turn: TurnInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** The body of 401. */
+export interface Unauthorized {
+  error: 'missing or invalid bearer token';
+}
+
+/** The body of POST /v1/worktree-trust/withdraw. */
+export interface UntrustContentRequest {
+  /** A directory of the repository. */
+  repo_root: string;
+  /** The content; absent: all of the repository. */
+  sha256?: string | null | undefined;
+}
+
+/** A field that is absent stays as it is. A closed session may be changed too. */
+export interface UpdateSessionRequest {
+  /** null: it has none, until the next prompt of a person gives it one. */
+  title?: string | null | undefined;
+  pinned?: boolean | undefined;
+  snoozed_until?: number | null | undefined;
+  muted?: boolean | undefined;
+  /** A seq that the server has given. One below the stored value changes nothing, so that clients need not agree on an order. */
+  seen_seq?: number | undefined;
+}
+
+/** The usage of a turn or session, as the provider counts it; null where it does not report a number. */
+export interface Usage {
+  input_tokens: number | null;
+  output_tokens: number | null;
+  cached_input_tokens: number | null;
+  total_tokens: number | null;
+  /** The size of the last request to the model. */
+  context_tokens: number | null;
+  context_window: number | null;
+  cost_usd: number | null;
+}
+
+/** An agent tells what its turn has used so far. */
+export interface UsageUpdatedEvent {
+  seq: number;
+  id: string;
+  kind: 'usage.updated';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    usage: Usage;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** The response of GET /v1/processes/{process_id}/wait. */
+export interface WaitForProcessResponse {
+  process: Process;
+  matched: boolean;
+}
+
+/** The contents that are no longer allowed. */
+export interface WithdrawnTrust {
+  repo_root: string;
+  withdrawn: Array<TrustedContent>;
+}
+
+/** A git worktree that the server made. */
+export interface Worktree {
+  id: string;
+  worktree_name: string;
+  repo_root: string;
+  path: string;
+  branch: string;
+  base_ref: string;
+  base_commit: string;
+  deletion_policy: DeletionPolicy;
+  /** active: it has claims. retained: it has none. cleaned: the server removed its path and branch. missing: its path was removed by somebody else. */
+  status: 'active' | 'retained' | 'cleaned' | 'missing';
+  source_session_id: string;
+  team_id: string | null;
+  operation_id: string | null;
+  init_script: {
+    /** not_found: the repository has no init script. skipped_untrusted: its content is not allowed. If the script fails, no worktree is created. */
+    status: 'completed' | 'not_found' | 'off' | 'skipped_untrusted';
+    exit_code: number | null;
+    output_tail: string;
+    /** The digest of the script as it is committed in the main worktree, if there is one. */
+    sha256?: string | null | undefined;
+    /** How to allow a script that was skipped. */
+    how_to_allow?: string | null | undefined;
+  };
+  /** The ref in its repository that keeps the work that was in it when it was last cleaned. */
+  archive_ref: string | null;
+  created_at: number;
+  updated_at: number;
+}
+
+/** The work that a worktree holds is kept under a ref of its repository. It comes before the worktree goes. */
+export interface WorktreeArchivedEvent {
+  seq: number;
+  id: string;
+  kind: 'worktree.archived';
+  scope: 'worktree';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    worktree: WorktreeInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A session claims a worktree: while it is claimed, it stays. */
+export interface WorktreeClaimedEvent {
+  seq: number;
+  id: string;
+  kind: 'worktree.claimed';
+  scope: 'worktree';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    worktree: WorktreeInEvents;
+    claim: Claim;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** The path and the branch of a worktree were removed. */
+export interface WorktreeCleanedEvent {
+  seq: number;
+  id: string;
+  kind: 'worktree.cleaned';
+  scope: 'worktree';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    worktree: WorktreeInEvents;
+    /** Why it was to go, as whoever asked for it says. */
+    reason: string | null;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** The outcome of the cleanup of a worktree. */
+export interface WorktreeCleanup {
+  worktree: Worktree;
+  status: 'cleaned' | 'retained_by_policy' | 'skipped_active_claims' | 'failed';
+  deleted_path: boolean;
+  deleted_branch: boolean;
+  archive_ref: string | null;
+  active_claims: number;
+  /** The reasons, and what was deleted without being archived. */
+  diagnostics: Array<string>;
+}
+
+/** A worktree was to go and could not. */
+export interface WorktreeCleanupFailedEvent {
+  seq: number;
+  id: string;
+  kind: 'worktree.cleanup_failed';
+  scope: 'worktree';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    worktree: WorktreeInEvents;
+    /** Why it was to go, as whoever asked for it says. */
+    reason: string | null;
+    /** What went wrong: one text. */
+    diagnostics: Array<string>;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A worktree was made. */
+export interface WorktreeCreatedEvent {
+  seq: number;
+  id: string;
+  kind: 'worktree.created';
+  scope: 'worktree';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    worktree: Worktree;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** How many worktrees there are, by status. */
+export interface WorktreeDiagnostics {
+  active: number;
+  retained: number;
+  cleaned: number;
+  missing: number;
+  active_claims: number;
+  /** Creations, removals and restorations that are running or were cut off by a crash. */
+  under_way: number;
+}
+
+/** A worktree that has changed, without `init_script`. */
+export interface WorktreeInEvents {
+  id: string;
+  worktree_name: string;
+  repo_root: string;
+  path: string;
+  branch: string;
+  base_ref: string;
+  base_commit: string;
+  deletion_policy: DeletionPolicy;
+  /** active: it has claims. retained: it has none. cleaned: the server removed its path and branch. missing: its path was removed by somebody else. */
+  status: 'active' | 'retained' | 'cleaned' | 'missing';
+  source_session_id: string;
+  team_id: string | null;
+  operation_id: string | null;
+  /** The ref in its repository that keeps the work that was in it when it was last cleaned. */
+  archive_ref: string | null;
+  created_at: number;
+  updated_at: number;
+}
+
+/** The path of a worktree is gone, and the server did not remove it. */
+export interface WorktreeMissingEvent {
+  seq: number;
+  id: string;
+  kind: 'worktree.missing';
+  scope: 'worktree';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    worktree: WorktreeInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A claim was released, by request or with the end of its session. */
+export interface WorktreeReleasedEvent {
+  seq: number;
+  id: string;
+  kind: 'worktree.released';
+  scope: 'worktree';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    worktree: WorktreeInEvents;
+    claim: Claim;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A worktree that was cleaned is there again, with the work that was archived. */
+export interface WorktreeRestoredEvent {
+  seq: number;
+  id: string;
+  kind: 'worktree.restored';
+  scope: 'worktree';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    worktree: WorktreeInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** Nobody claims a worktree any more, and it stays. */
+export interface WorktreeRetainedEvent {
+  seq: number;
+  id: string;
+  kind: 'worktree.retained';
+  scope: 'worktree';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    worktree: WorktreeInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** The worktree of a new member. */
+export interface WorktreeWish {
+  /** none: the member works in the directory of the source session. create: in a new worktree. reuse: in the worktree of that name, which is created if there is none. */
+  mode: 'none' | 'create' | 'reuse';
+  /** create: by default it is derived from the operation. reuse: required. */
+  name?: string | null | undefined;
+  branch_prefix?: string | null | undefined;
+  base_ref?: string | null | undefined;
+  run_init_script?: boolean | null | undefined;
+}
+
+/** The body of POST /v1/processes/{process_id}/stdin. */
+export interface WriteToProcessRequest {
+  /** What it is to read. The response comes once that was passed on or, up to 64 KiB, is held for it; so whoever sends the next part after the response of the one before sends as fast as the process reads. It is refused if 1 MiB waits already. */
+  data?: string | null | undefined;
+  /** How data is written; base64 is for bytes that are no text. Default: utf8. */
+  encoding?: 'utf8' | 'base64' | null | undefined;
+  /** true: it then reads the end of its input, and nothing more can be sent. */
+  eof?: boolean | null | undefined;
+}
+
+/** The response of POST /v1/processes/{process_id}/stdin. */
+export interface WriteToProcessResponse {
+  process_id: string;
+  /** The number of bytes that were sent. */
+  bytes: number;
+}
+
+/** The routes that answer with one document, by method and path. */
+export interface Routes {
+  /** Whether the server runs. */
+  'GET /health': {
+    answer: GetPublicHealthResponse;
+  };
+  /** This API description. */
+  'GET /openapi.yaml': {
+    answer: string;
+  };
+  /** Health of the server and its parts; 200 also when degraded. */
+  'GET /v1/health': {
+    answer: Health;
+  };
+  /** Version of the server and of its data. */
+  'GET /v1/version': {
+    answer: GetVersionResponse;
+  };
+  /** Metrics of the server and its parts, as JSON. */
+  'GET /v1/diagnostics': {
+    answer: Diagnostics;
+  };
+  /** What startup recovery found and repaired. */
+  'GET /v1/diagnostics/recovery': {
+    answer: RecoverySummary;
+  };
+  /** The size of the store, by part. */
+  'GET /v1/diagnostics/storage': {
+    answer: StorageDiagnostics;
+  };
+  /** Metrics of the server, for Prometheus. */
+  'GET /metrics': {
+    answer: string;
+  };
+  /** Open a session; its agent starts with the first turn. */
+  'POST /v1/sessions': {
+    body: CreateSessionRequest;
+    answer: Session;
+  };
+  /** List sessions, newest first. */
+  'GET /v1/sessions': {
+    query?:
+      | {
+          /** Only sessions with this status. */
+          status?: 'ready' | 'running' | 'waiting_for_approval' | 'closed' | 'failed' | undefined;
+          /** Only sessions of this provider. */
+          provider?: ProviderId | undefined;
+          /** Only members of this team. */
+          team_id?: string | undefined;
+          /** The maximum number of records. */
+          limit?: number | undefined;
+          /** Where the page begins: the X-Next-Cursor of the page before. */
+          cursor?: string | undefined;
+        }
+      | undefined;
+
+    answer: Array<Session>;
+  };
+  /** Read a session. */
+  'GET /v1/sessions/{session_id}': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+
+    answer: Session;
+  };
+  /** Change what people keep with a session: its title, and what they pinned, snoozed, muted or saw. */
+  'PATCH /v1/sessions/{session_id}': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+
+    body?: UpdateSessionRequest | undefined;
+    answer: Session;
+  };
+  /** The slash commands of its agent, as the agent told them last; a prompt that begins with one runs it. */
+  'GET /v1/sessions/{session_id}/commands': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+
+    answer: Array<AgentCommand>;
+  };
+  /** Send a turn; its output comes as events. */
+  'POST /v1/sessions/{session_id}/turns': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+
+    body: SendTurnRequest;
+    answer: SendTurnResponse;
+  };
+  /** List the turns of a session, newest first. */
+  'GET /v1/sessions/{session_id}/turns': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+    query?:
+      | {
+          /** The maximum number of records. */
+          limit?: number | undefined;
+          /** Where the page begins: the X-Next-Cursor of the page before. */
+          cursor?: string | undefined;
+        }
+      | undefined;
+
+    answer: Array<Turn>;
+  };
+  /** Read a turn. */
+  'GET /v1/sessions/{session_id}/turns/{turn_id}': {
+    params: {
+      /** The session. */
+      session_id: string;
+      /** The turn. */
+      turn_id: string;
+    };
+
+    answer: Turn;
+  };
+  /** List the items of a turn, in order: messages, reasoning and tool calls. */
+  'GET /v1/sessions/{session_id}/turns/{turn_id}/items': {
+    params: {
+      /** The session. */
+      session_id: string;
+      /** The turn. */
+      turn_id: string;
+    };
+
+    answer: Array<Item>;
+  };
+  /** Read an item of a turn. */
+  'GET /v1/sessions/{session_id}/turns/{turn_id}/items/{item_id}': {
+    params: {
+      /** The session. */
+      session_id: string;
+      /** The turn. */
+      turn_id: string;
+      /** The item. */
+      item_id: string;
+    };
+
+    answer: Item;
+  };
+  /** Interrupt a turn; it ends as interrupted even if its agent does not react. */
+  'POST /v1/sessions/{session_id}/turns/{turn_id}/interrupt': {
+    params: {
+      /** The session. */
+      session_id: string;
+      /** The turn. */
+      turn_id: string;
+    };
+
+    body?: {} | undefined;
+    answer: Turn;
+  };
+  /** Close a session; closing a closed one changes nothing. */
+  'POST /v1/sessions/{session_id}/close': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+
+    body?: CloseSessionRequest | undefined;
+    answer: Session;
+  };
+  /** Resume a failed session, if its provider still has it; an open one is returned unchanged. */
+  'POST /v1/sessions/{session_id}/resume': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+
+    body?: {} | undefined;
+    answer: Session;
+  };
+  /** Decide an approval; the first decision wins. */
+  'POST /v1/sessions/{session_id}/approvals/{approval_id}': {
+    params: {
+      /** The session. */
+      session_id: string;
+      /** The approval. */
+      approval_id: string;
+    };
+
+    body: DecideApprovalRequest;
+    answer: Approval;
+  };
+  /** One approval, whole. */
+  'GET /v1/sessions/{session_id}/approvals/{approval_id}': {
+    params: {
+      /** The session. */
+      session_id: string;
+      /** The approval. */
+      approval_id: string;
+    };
+
+    answer: Approval;
+  };
+  /** The approvals of a session, newest first. */
+  'GET /v1/sessions/{session_id}/approvals': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+    query?:
+      | {
+          /** Only approvals with this status. */
+          status?: 'pending' | 'accepted' | 'declined' | 'expired' | 'cancelled' | undefined;
+          /** The maximum number of records. */
+          limit?: number | undefined;
+          /** Where the page begins: the X-Next-Cursor of the page before. */
+          cursor?: string | undefined;
+        }
+      | undefined;
+
+    answer: Array<Approval>;
+  };
+  /** The approvals of all sessions, newest first. */
+  'GET /v1/approvals': {
+    query?:
+      | {
+          /** Only approvals with this status. */
+          status?: 'pending' | 'accepted' | 'declined' | 'expired' | 'cancelled' | undefined;
+          /** Only approvals of this session. */
+          session_id?: string | undefined;
+          /** The maximum number of records. */
+          limit?: number | undefined;
+          /** Where the page begins: the X-Next-Cursor of the page before. */
+          cursor?: string | undefined;
+        }
+      | undefined;
+
+    answer: Array<Approval>;
+  };
+  /** The providers of this server, what they can do and whether they are healthy. */
+  'GET /v1/providers': {
+    answer: Array<Provider>;
+  };
+  /** The models of a provider, or of one of its agents, as the agent last offered them; it may be started for this. */
+  'GET /v1/providers/{provider}/models': {
+    params: {
+      /** The provider. */
+      provider: ProviderId;
+    };
+    query?:
+      | {
+          /** The agent, where those of the provider have names; absent: its default agent. */
+          agent?: string | undefined;
+        }
+      | undefined;
+
+    answer: Array<Model>;
+  };
+  /** Whether somebody is logged in to codex, told without a network. */
+  'GET /v1/providers/codex/auth/status': {
+    answer: AuthStatus;
+  };
+  /** Whether somebody is logged in to claude, told without a network. */
+  'GET /v1/providers/claude/auth/status': {
+    answer: AuthStatus;
+  };
+  /** Whether the agent is logged in, as far as can be told. */
+  'GET /v1/providers/acp/auth/status': {
+    query?:
+      | {
+          /** The agent, where those of the provider have names; absent: its default agent. */
+          agent?: string | undefined;
+        }
+      | undefined;
+
+    answer: AuthStatus;
+  };
+  /** Give codex an API key, kept in its private home; takes no Idempotency-Key. */
+  'POST /v1/providers/codex/auth/api-key': {
+    body: SetCodexApiKeyRequest;
+    answer: AuthStatus;
+  };
+  /** Give claude an API key, kept in its private home; takes no Idempotency-Key. */
+  'POST /v1/providers/claude/auth/api-key': {
+    body: SetClaudeApiKeyRequest;
+    answer: AuthStatus;
+  };
+  /** Give codex a login that was made elsewhere; takes no Idempotency-Key. */
+  'POST /v1/providers/codex/auth/import': {
+    body: ImportCodexLoginRequest;
+    answer: AuthStatus;
+  };
+  /** End the login in the private home of codex; takes no Idempotency-Key. */
+  'POST /v1/providers/codex/auth/logout': {
+    answer: AuthStatus;
+  };
+  /** End the login in the private home of claude; takes no Idempotency-Key. */
+  'POST /v1/providers/claude/auth/logout': {
+    answer: AuthStatus;
+  };
+  /** The ways to log in that an agent offers; starts the agent to ask it. */
+  'GET /v1/providers/acp/agents/{agent}/login': {
+    params: {
+      /** The name of the agent. */
+      agent: string;
+    };
+
+    answer: AgentLogin;
+  };
+  /** The pages that a login under way asks a person to open; nothing is started. */
+  'GET /v1/providers/acp/agents/{agent}/login/pages': {
+    params: {
+      /** The name of the agent. */
+      agent: string;
+    };
+
+    answer: Array<LoginPage>;
+  };
+  /** Log in to an agent; it answers once the agent has, which may wait for a person at its browser. */
+  'POST /v1/providers/acp/agents/{agent}/authenticate': {
+    params: {
+      /** The name of the agent. */
+      agent: string;
+    };
+
+    body?: AuthenticateAgentRequest | undefined;
+    answer: AuthStatus;
+  };
+  /** Start an agent and open a session, to see whether somebody is logged in. */
+  'POST /v1/providers/acp/agents/{agent}/check': {
+    params: {
+      /** The name of the agent. */
+      agent: string;
+    };
+
+    answer: AuthStatus;
+  };
+  /** End the login of an agent, where it can do so. */
+  'POST /v1/providers/acp/agents/{agent}/logout': {
+    params: {
+      /** The name of the agent. */
+      agent: string;
+    };
+
+    answer: AuthStatus;
+  };
+  /** The providers with what they run. */
+  'GET /v1/diagnostics/providers': {
+    answer: Array<ProviderDiagnostics>;
+  };
+  /** Run a command; it is queued until the number of running processes allows it to start. */
+  'POST /v1/processes': {
+    body: CreateProcessRequest;
+    answer: CreateProcessResponse;
+  };
+  /** List processes, newest first. */
+  'GET /v1/processes': {
+    query?:
+      | {
+          /** Only processes of this session; one with another owner, or with none, counts as not found. */
+          session_id?: string | undefined;
+          /** Only processes with this status. */
+          status?:
+            | 'queued'
+            | 'running'
+            | 'completed'
+            | 'failed'
+            | 'timed_out'
+            | 'killed'
+            | undefined;
+          /** The maximum number of records. */
+          limit?: number | undefined;
+          /** Where the page begins: the X-Next-Cursor of the page before. */
+          cursor?: string | undefined;
+        }
+      | undefined;
+
+    answer: Array<Process>;
+  };
+  /** Get a process. */
+  'GET /v1/processes/{process_id}': {
+    params: {
+      /** The process. */
+      process_id: string;
+    };
+    query?:
+      | {
+          /** Only processes of this session; one with another owner, or with none, counts as not found. */
+          session_id?: string | undefined;
+        }
+      | undefined;
+
+    answer: Process;
+  };
+  /** Read the end of the output of a process. */
+  'GET /v1/processes/{process_id}/logs': {
+    params: {
+      /** The process. */
+      process_id: string;
+    };
+    query?:
+      | {
+          /** Only processes of this session; one with another owner, or with none, counts as not found. */
+          session_id?: string | undefined;
+          /** The stream to read. */
+          stream?: 'stdout' | 'stderr' | 'both' | undefined;
+          /** The maximum number of lines of each stream. */
+          tail_lines?: number | undefined;
+          /** The maximum number of bytes of each stream: the last ones, cut between characters. */
+          max_bytes?: number | undefined;
+        }
+      | undefined;
+
+    answer: ProcessLogs;
+  };
+  /** Wait for the end of a process, for a port that accepts connections, or for a text in its output. */
+  'GET /v1/processes/{process_id}/wait': {
+    params: {
+      /** The process. */
+      process_id: string;
+    };
+    query?:
+      | {
+          /** Only processes of this session; one with another owner, or with none, counts as not found. */
+          session_id?: string | undefined;
+          /** What to wait for: exit, port:N on the loopback, or a text in a line of output. */
+          for?: string | undefined;
+          /** After this time the response says `matched: false`. */
+          timeout_ms?: number | undefined;
+        }
+      | undefined;
+
+    answer: WaitForProcessResponse;
+  };
+  /** End a process and all processes that it started; one that has ended is returned unchanged. */
+  'POST /v1/processes/{process_id}/kill': {
+    params: {
+      /** The process. */
+      process_id: string;
+    };
+    query?:
+      | {
+          /** Only processes of this session; one with another owner, or with none, counts as not found. */
+          session_id?: string | undefined;
+        }
+      | undefined;
+    body?: KillProcessRequest | undefined;
+    answer: KillProcessResponse;
+  };
+  /** Run the command of a process again, as a new process; one that still runs is ended first, with kill_reason "restarted". */
+  'POST /v1/processes/{process_id}/restart': {
+    params: {
+      /** The process. */
+      process_id: string;
+    };
+    query?:
+      | {
+          /** Only processes of this session; one with another owner, or with none, counts as not found. */
+          session_id?: string | undefined;
+        }
+      | undefined;
+    body?: {} | undefined;
+    answer: RestartProcessResponse;
+  };
+  /** Send input to a process that was created with stdin "pipe". */
+  'POST /v1/processes/{process_id}/stdin': {
+    params: {
+      /** The process. */
+      process_id: string;
+    };
+    query?:
+      | {
+          /** Only processes of this session; one with another owner, or with none, counts as not found. */
+          session_id?: string | undefined;
+        }
+      | undefined;
+    body?: WriteToProcessRequest | undefined;
+    answer: WriteToProcessResponse;
+  };
+  /** How many processes run and wait, and how many have ended since the start, by status. */
+  'GET /v1/diagnostics/processes': {
+    answer: ProcessDiagnostics;
+  };
+  /** Create a worktree for a session, or claim the existing one of that name. */
+  'POST /v1/worktrees': {
+    body: CreateWorktreeRequest;
+    answer: CreateWorktreeResponse;
+  };
+  /** List worktrees, newest first. */
+  'GET /v1/worktrees': {
+    query?:
+      | {
+          /** Only of this repository. */
+          repo_root?: string | undefined;
+          /** Only of this team. */
+          team_id?: string | undefined;
+          /** Only worktrees with this status. */
+          status?: 'active' | 'retained' | 'cleaned' | 'missing' | undefined;
+          /** The maximum number of records. */
+          limit?: number | undefined;
+          /** Where the page begins: the X-Next-Cursor of the page before. */
+          cursor?: string | undefined;
+        }
+      | undefined;
+
+    answer: Array<Worktree>;
+  };
+  /** Read a worktree, with its claims. */
+  'GET /v1/worktrees/{worktree_id}': {
+    params: {
+      /** The worktree. */
+      worktree_id: string;
+    };
+
+    answer: GetWorktreeResponse;
+  };
+  /** Claim a worktree for a session; a claimed worktree is not removed. */
+  'POST /v1/worktrees/{worktree_id}/claims': {
+    params: {
+      /** The worktree. */
+      worktree_id: string;
+    };
+
+    body: ClaimWorktreeRequest;
+    answer: Claim;
+  };
+  /** Release the claim of a session; after the last one the worktree may be removed. */
+  'POST /v1/worktrees/{worktree_id}/release': {
+    params: {
+      /** The worktree. */
+      worktree_id: string;
+    };
+
+    body: ReleaseWorktreeRequest;
+    answer: ReleaseWorktreeResponse;
+  };
+  /** Remove the path and branch of a worktree without claims; work in it is archived first. */
+  'POST /v1/worktrees/{worktree_id}/cleanup': {
+    params: {
+      /** The worktree. */
+      worktree_id: string;
+    };
+
+    body?: CleanUpWorktreeRequest | undefined;
+    answer: WorktreeCleanup;
+  };
+  /** Restore an archived worktree: its branch, its commits and its uncommitted changes. */
+  'POST /v1/worktrees/{worktree_id}/restore': {
+    params: {
+      /** The worktree. */
+      worktree_id: string;
+    };
+
+    body?: RestoreWorktreeRequest | undefined;
+    answer: Worktree;
+  };
+  /** Clean up all worktrees without claims, or list them. */
+  'POST /v1/worktrees/gc': {
+    body?: CollectWorktreesRequest | undefined;
+    answer: CollectWorktreesResponse;
+  };
+  /** How many worktrees there are, by status, and how many claims. */
+  'GET /v1/diagnostics/worktrees': {
+    answer: WorktreeDiagnostics;
+  };
+  /** List the contents of repositories that are allowed to run, newest first. */
+  'GET /v1/worktree-trust': {
+    query?:
+      | {
+          /** Only of this repository. */
+          repo_root?: string | undefined;
+          /** The maximum number of records. */
+          limit?: number | undefined;
+          /** Where the page begins: the X-Next-Cursor of the page before. */
+          cursor?: string | undefined;
+        }
+      | undefined;
+
+    answer: Array<TrustedContent>;
+  };
+  /** Allow content of a repository: an init script, or its filters. */
+  'POST /v1/worktree-trust': {
+    body: TrustContentRequest;
+    answer: TrustedContent;
+  };
+  /** Show the contents of a repository that can be run, and which of them are allowed. */
+  'POST /v1/worktree-trust/look': {
+    body: LookAtBroughtRequest;
+    answer: BroughtContents;
+  };
+  /** Withdraw the permission to run content of a repository: one, or all. */
+  'POST /v1/worktree-trust/withdraw': {
+    body: UntrustContentRequest;
+    answer: WithdrawnTrust;
+  };
+  /** Create a team of sessions. */
+  'POST /v1/teams': {
+    body: CreateTeamRequest;
+    answer: CreateTeamResponse;
+  };
+  /** List teams, newest first; deleted ones too. */
+  'GET /v1/teams': {
+    query?:
+      | {
+          /** The maximum number of records. */
+          limit?: number | undefined;
+          /** Where the page begins: the X-Next-Cursor of the page before. */
+          cursor?: string | undefined;
+        }
+      | undefined;
+
+    answer: Array<Team>;
+  };
+  /** Read a team, with its members. */
+  'GET /v1/teams/{team_id}': {
+    params: {
+      /** The team. */
+      team_id: string;
+    };
+
+    answer: GetTeamResponse;
+  };
+  /** Delete a team; its sessions continue, and its messages stay readable. */
+  'DELETE /v1/teams/{team_id}': {
+    params: {
+      /** The team. */
+      team_id: string;
+    };
+
+    answer: undefined;
+  };
+  /** Add a session to a team. */
+  'POST /v1/teams/{team_id}/members': {
+    params: {
+      /** The team. */
+      team_id: string;
+    };
+
+    body: AddMemberRequest;
+    answer: AddMemberResponse;
+  };
+  /** Remove a session from a team; its pending deliveries fail. */
+  'DELETE /v1/teams/{team_id}/members/{agent_id}': {
+    params: {
+      /** The team. */
+      team_id: string;
+      /** The member: a session. */
+      agent_id: string;
+    };
+
+    answer: RemoveMemberResponse;
+  };
+  /** Make a member the lead of a team. */
+  'POST /v1/teams/{team_id}/lead': {
+    params: {
+      /** The team. */
+      team_id: string;
+    };
+
+    body: SetLeadRequest;
+    answer: SetLeadResponse;
+  };
+  /** Open a session as a new member of a team; if any step fails, nothing is left of it. */
+  'POST /v1/teams/{team_id}/members/spawn': {
+    params: {
+      /** The team. */
+      team_id: string;
+    };
+
+    body: SpawnMemberRequest;
+    answer: SpawnedMember;
+  };
+  /** Send a message to a member; the response comes once it is stored. */
+  'POST /v1/teams/{team_id}/messages': {
+    params: {
+      /** The team. */
+      team_id: string;
+    };
+
+    body: SendMessageRequest;
+    answer: SendMessageResponse;
+  };
+  /** List the messages of a team, newest first. */
+  'GET /v1/teams/{team_id}/messages': {
+    params: {
+      /** The team. */
+      team_id: string;
+    };
+    query?:
+      | {
+          /** The maximum number of records. */
+          limit?: number | undefined;
+          /** Where the page begins: the X-Next-Cursor of the page before. */
+          cursor?: string | undefined;
+        }
+      | undefined;
+
+    answer: Array<Message>;
+  };
+  /** Send a message to all members; the response comes once it is stored. */
+  'POST /v1/teams/{team_id}/broadcasts': {
+    params: {
+      /** The team. */
+      team_id: string;
+    };
+
+    body: BroadcastRequest;
+    answer: BroadcastResponse;
+  };
+  /** Cancel the deliveries of a message that have not started. */
+  'POST /v1/teams/{team_id}/messages/{message_id}/cancel': {
+    params: {
+      /** The team. */
+      team_id: string;
+      /** The message. */
+      message_id: string;
+    };
+
+    body?: {} | undefined;
+    answer: Message;
+  };
+  /** List the deliveries of a team, newest first. */
+  'GET /v1/teams/{team_id}/deliveries': {
+    params: {
+      /** The team. */
+      team_id: string;
+    };
+    query?:
+      | {
+          /** Only deliveries with this status; consumed: only those injected ones whose turn has completed. */
+          status?:
+            | 'pending'
+            | 'deferred'
+            | 'injecting'
+            | 'injected'
+            | 'failed'
+            | 'cancelled'
+            | 'consumed'
+            | undefined;
+          /** Only of this message. */
+          message_id?: string | undefined;
+          /** Only to this session. */
+          recipient_agent_id?: string | undefined;
+          /** The maximum number of records. */
+          limit?: number | undefined;
+          /** Where the page begins: the X-Next-Cursor of the page before. */
+          cursor?: string | undefined;
+        }
+      | undefined;
+
+    answer: Array<Delivery>;
+  };
+  /** Retry a delivery that failed or was deferred, or whose turn did not complete. */
+  'POST /v1/teams/{team_id}/deliveries/{delivery_id}/retry': {
+    params: {
+      /** The team. */
+      team_id: string;
+      /** The delivery. */
+      delivery_id: string;
+    };
+
+    body?: {} | undefined;
+    answer: Delivery;
+  };
+  /** Interrupt the turns of all members. */
+  'POST /v1/teams/{team_id}/interrupt-all': {
+    params: {
+      /** The team. */
+      team_id: string;
+    };
+
+    body?: {} | undefined;
+    answer: InterruptTeamResponse;
+  };
+  /** A team, its members and its last messages. */
+  'GET /v1/teams/{team_id}/view': {
+    params: {
+      /** The team. */
+      team_id: string;
+    };
+    query?:
+      | {
+          /** Whether the view contains the deliveries of its messages. */
+          include_delivery_map?: boolean | undefined;
+          /** The maximum number of messages. */
+          message_limit?: number | undefined;
+        }
+      | undefined;
+
+    answer: TeamView;
+  };
+  /** How many teams and messages there are, and deliveries by status. */
+  'GET /v1/diagnostics/comms': {
+    answer: CommsDiagnostics;
+  };
+  /** Replay events of a process. */
+  'GET /v1/processes/{process_id}/events': {
+    params: {
+      /** The process. */
+      process_id: string;
+    };
+    query?:
+      | {
+          /** Only events of these kinds; may be repeated. "turn.*" is every kind of that group. */
+          kind?: Array<KindPattern> | undefined;
+          /** Only events after this one. */
+          after_seq?: number | undefined;
+          /** How many at most; a page also ends at 8 MiB. */
+          limit?: number | undefined;
+          /** Only processes of this session; one with another owner, or with none, counts as not found. */
+          session_id?: string | undefined;
+        }
+      | undefined;
+
+    answer: Array<RuntimeEventRecord>;
+  };
+  /** Replay events of a team. */
+  'GET /v1/teams/{team_id}/events': {
+    params: {
+      /** The team. */
+      team_id: string;
+    };
+    query?:
+      | {
+          /** Only events of these kinds; may be repeated. "turn.*" is every kind of that group. */
+          kind?: Array<KindPattern> | undefined;
+          /** Only events after this one. */
+          after_seq?: number | undefined;
+          /** How many at most; a page also ends at 8 MiB. */
+          limit?: number | undefined;
+        }
+      | undefined;
+
+    answer: Array<RuntimeEventRecord>;
+  };
+  /** Replay events of the whole runtime. */
+  'GET /v1/events': {
+    query?:
+      | {
+          /** Only events of these kinds; may be repeated. "turn.*" is every kind of that group. */
+          kind?: Array<KindPattern> | undefined;
+          /** Only events after this one. */
+          after_seq?: number | undefined;
+          /** How many at most; a page also ends at 8 MiB. */
+          limit?: number | undefined;
+        }
+      | undefined;
+
+    answer: Array<RuntimeEventRecord>;
+  };
+  /** Replay events of a session. */
+  'GET /v1/sessions/{session_id}/events': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+    query?:
+      | {
+          /** Only events of these kinds; may be repeated. "turn.*" is every kind of that group. */
+          kind?: Array<KindPattern> | undefined;
+          /** Only events after this one. */
+          after_seq?: number | undefined;
+          /** How many at most; a page also ends at 8 MiB. */
+          limit?: number | undefined;
+        }
+      | undefined;
+
+    answer: Array<RuntimeEventRecord>;
+  };
+  /** The tools that sessions may call at the moment. */
+  'GET /v1/mcp/capabilities': {
+    answer: Capabilities;
+  };
+  /** Call a tool as a session; an error of the tool is in the envelope, with status 200. */
+  'POST /v1/mcp/invoke': {
+    body: InvokeToolRequest;
+    answer: ToolEnvelope;
+  };
+  /** List the tokens that were created beside the API token, newest first. */
+  'GET /v1/tokens': {
+    query?:
+      | {
+          /** The maximum number of records. */
+          limit?: number | undefined;
+          /** Where the page begins: the X-Next-Cursor of the page before. */
+          cursor?: string | undefined;
+        }
+      | undefined;
+
+    answer: Array<Token>;
+  };
+  /** Create a token; accepts no Idempotency-Key. */
+  'POST /v1/tokens': {
+    body: CreateTokenRequest;
+    answer: CreatedToken;
+  };
+  /** Revoke a token: its streams and the processes that it started as a caller of its own end, and requests with it are refused from now on. */
+  'DELETE /v1/tokens/{token_id}': {
+    params: {
+      /** The token. */
+      token_id: string;
+    };
+
+    answer: Token;
+  };
+}
+
+/** The routes that answer with a stream or a file. */
+export interface RawRoutes {
+  /** Download a copy of the store, to be the events.cadre of a new data directory; accepts no Idempotency-Key. */
+  'POST /v1/storage/backup': {
+    answer: string;
+  };
+  /** Stream the output of a process as frames "log", and a frame "end" after its end. */
+  'GET /v1/processes/{process_id}/logs/stream': {
+    params: {
+      /** The process. */
+      process_id: string;
+    };
+    query?:
+      | {
+          /** Only processes of this session; one with another owner, or with none, counts as not found. */
+          session_id?: string | undefined;
+          /** The stream to follow. */
+          stream?: 'stdout' | 'stderr' | undefined;
+          /** The position to begin at. It takes precedence over Last-Event-ID, which is the position after the last frame. */
+          from_byte?: number | undefined;
+        }
+      | undefined;
+
+    answer: string;
+  };
+  /** Stream events of a process: stored ones first, then live ones. */
+  'GET /v1/processes/{process_id}/events/stream': {
+    params: {
+      /** The process. */
+      process_id: string;
+    };
+    query?:
+      | {
+          /** Only events of these kinds; may be repeated. "turn.*" is every kind of that group. */
+          kind?: Array<KindPattern> | undefined;
+          /** Only events after this one; a number wins over Last-Event-ID. "latest": only what is new; Last-Event-ID wins over it. */
+          after_seq?: number | 'latest' | undefined;
+          /** Only processes of this session; one with another owner, or with none, counts as not found. */
+          session_id?: string | undefined;
+        }
+      | undefined;
+
+    answer: string;
+  };
+  /** Stream events of a team: stored ones first, then live ones. */
+  'GET /v1/teams/{team_id}/events/stream': {
+    params: {
+      /** The team. */
+      team_id: string;
+    };
+    query?:
+      | {
+          /** Only events of these kinds; may be repeated. "turn.*" is every kind of that group. */
+          kind?: Array<KindPattern> | undefined;
+          /** Only events after this one; a number wins over Last-Event-ID. "latest": only what is new; Last-Event-ID wins over it. */
+          after_seq?: number | 'latest' | undefined;
+        }
+      | undefined;
+
+    answer: string;
+  };
+  /** Stream events of the whole runtime: stored ones first, then live ones. */
+  'GET /v1/events/stream': {
+    query?:
+      | {
+          /** Only events of these kinds; may be repeated. "turn.*" is every kind of that group. */
+          kind?: Array<KindPattern> | undefined;
+          /** Only events after this one; a number wins over Last-Event-ID. "latest": only what is new; Last-Event-ID wins over it. */
+          after_seq?: number | 'latest' | undefined;
+        }
+      | undefined;
+
+    answer: string;
+  };
+  /** Stream events of a session: stored ones first, then live ones. */
+  'GET /v1/sessions/{session_id}/events/stream': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+    query?:
+      | {
+          /** Only events of these kinds; may be repeated. "turn.*" is every kind of that group. */
+          kind?: Array<KindPattern> | undefined;
+          /** Only events after this one; a number wins over Last-Event-ID. "latest": only what is new; Last-Event-ID wins over it. */
+          after_seq?: number | 'latest' | undefined;
+        }
+      | undefined;
+
+    answer: string;
+  };
+}

@@ -1,0 +1,187 @@
+import { execFile } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { sharedDemo } from '../support/demo-server.ts';
+import { sharedCode } from '../support/server.ts';
+import { shared } from '../support/shared.ts';
+import { tempDirectory } from '../support/temp.ts';
+
+const run = promisify(execFile);
+const root = path.join(import.meta.dirname, '../..');
+
+/** An empty project into which the package was installed, without a network. */
+interface Project {
+  directory: string;
+  /** The files of the package. */
+  files: string[];
+  env: Record<string, string>;
+}
+
+const project = shared<Project>('project', async (use) => {
+  await using own = tempDirectory('npm');
+  const directory = path.join(own.path, 'project');
+  fs.mkdirSync(directory);
+  const env = { PATH: process.env.PATH ?? '', HOME: own.path, npm_config_offline: 'true' };
+  const npm = (...args: string[]) =>
+    run('npm', [...args, '--loglevel=error'], { cwd: directory, env });
+  // The scripts would build once more: the bundles are there.
+  const packed = await npm(
+    'pack',
+    '--ignore-scripts',
+    '--json',
+    '--pack-destination',
+    own.path,
+    root,
+  );
+  const [{ filename, files }] = JSON.parse(packed.stdout) as [
+    { filename: string; files: { path: string }[] },
+  ];
+  fs.writeFileSync(path.join(directory, 'package.json'), '{ "type": "module" }\n');
+  await npm('install', '--no-audit', '--no-fund', path.join(own.path, filename));
+  await use({ directory, files: files.map((file) => file.path), env });
+});
+
+/** The programs of the page, each with what it prints. */
+const page = fs.readFileSync(path.join(root, 'docs/client.md'), 'utf8');
+const programs = [...page.matchAll(/```ts file=(\S+)\n([\s\S]*?)```\n```\n([\s\S]*?)```/g)].map(
+  ([, name = '', code = '', prints = '']) => ({ name, code, prints }),
+);
+
+describe('the package of npm', () => {
+  test('has the bundles, what they read and the completions, nothing that fits one Node alone, and no sources.', () => {
+    const { files } = project();
+    for (const name of [
+      'bin/cadre.js',
+      'bin/package.json',
+      'dist/cadre.cjs',
+      'dist/serve.cjs',
+      'dist/fleet.cjs',
+      'dist/assets/sql-wasm.wasm',
+      'dist/assets/empty.cadre',
+      'dist/assets/commands.json',
+      'dist/assets/openapi.yaml',
+      'dist/library/client.js',
+      'dist/library/client.d.ts',
+      'completions/cadre.bash',
+      'docs/client.md',
+      'README.md',
+      'LICENSE',
+    ])
+      expect(files).toContain(name);
+    expect(
+      files.filter((name) => /\.compiled$|^(src|test|scripts|node_modules)\//.test(name)),
+    ).toEqual([]);
+  });
+
+  test('is all that its installation brings, and its command runs.', async () => {
+    const { directory, env } = project();
+    expect(fs.readdirSync(path.join(directory, 'node_modules')).toSorted()).toEqual([
+      '.bin',
+      '.package-lock.json',
+      'cadre',
+    ]);
+    const cadre = path.join(directory, 'node_modules/.bin/cadre');
+    const { stdout } = await run(cadre, ['config', 'path'], { env: { ...env, ...sharedCode() } });
+    expect(stdout).toBe(`${env.HOME}/.config/cadre/config.toml\n`);
+  });
+
+  test('says under an old Node what to do, and needs no newer one to say so.', async () => {
+    const { directory, env } = project();
+    const file = path.join(directory, 'node_modules/cadre/bin/cadre.js');
+    const old = "Object.defineProperty(process.versions, 'node', { value: '20.9.0' })";
+    const ended = run(process.execPath, ['-e', `${old}; require(${JSON.stringify(file)})`], {
+      env,
+    });
+    await expect(ended).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /^cadre: needs Node 22\.12 or newer, and this is v\S+ \(.*\): install a newer Node, or .*\n$/,
+      ),
+    });
+  });
+});
+
+describe('cadre/client in a project of its own', () => {
+  const demo = sharedDemo();
+  const inProject = (...args: string[]) => {
+    const { directory, env } = project();
+    const own = { ...env, ...sharedCode(), CADRE_DATA_ROOT_DIR: demo().directory };
+    return run(process.execPath, args, { cwd: directory, env: own });
+  };
+
+  beforeAll(() => {
+    const { directory } = project();
+    for (const { name, code } of programs) fs.writeFileSync(path.join(directory, name), code);
+  });
+
+  // A page's program may use Node; what the library itself needs, a browser's types have as well.
+  test.for([
+    { types: 'of browsers', lib: ['es2024', 'dom', 'dom.asynciterable'], node: [] },
+    { types: 'of Node', lib: ['es2024'], node: ['node'] },
+  ])(
+    'has types that the strictest settings of the compiler take beside those $types, and that know routes and kinds.',
+    async ({ lib, node }) => {
+      const { directory } = project();
+      const settings = {
+        compilerOptions: {
+          target: 'es2024',
+          module: 'nodenext',
+          strict: true,
+          exactOptionalPropertyTypes: true,
+          noUncheckedIndexedAccess: true,
+          noUnusedLocals: true,
+          noEmit: true,
+          skipLibCheck: false,
+          lib,
+          types: node,
+          typeRoots: [path.join(root, 'node_modules/@types')],
+        },
+        files: [
+          'wrong.ts',
+          ...programs.flatMap(({ name, code }) =>
+            node.length === 0 && code.includes("'node:") ? [] : [name],
+          ),
+        ],
+      };
+      fs.writeFileSync(path.join(directory, 'tsconfig.json'), JSON.stringify(settings));
+      fs.writeFileSync(path.join(directory, 'wrong.ts'), wrong);
+      const compiled = inProject(path.join(root, 'node_modules/typescript/bin/tsc'), '-p', '.');
+      await expect(compiled).resolves.toMatchObject({ stdout: '' });
+    },
+  );
+
+  test.for(programs)(
+    'runs $name of docs/client.md, which prints what the page says.',
+    async ({ name, prints }) => {
+      expect((await inProject(name)).stdout).toBe(prints);
+    },
+  );
+
+  test('can be required, too.', async () => {
+    const { stdout } = await inProject('-p', "typeof require('cadre/client').createClient");
+    expect(stdout).toBe('function\n');
+  });
+});
+
+/** What the compiler has to refuse: it fails where it takes one of these. */
+const wrong = `
+import { createClient } from 'cadre/client';
+const cadre = createClient({ url: 'http://127.0.0.1:1', token: 'x' });
+// @ts-expect-error There is no such route.
+void cadre.request('GET /v1/nothing');
+// @ts-expect-error The route needs its parameter.
+void cadre.request('GET /v1/sessions/{session_id}');
+// @ts-expect-error There is no such provider.
+void cadre.request('POST /v1/sessions', { body: { provider: 'none' } });
+// @ts-expect-error The route has no list.
+void cadre.list('GET /v1/health');
+// @ts-expect-error There is no such kind.
+void cadre.streamEvents({ kinds: ['turn.done'] });
+for await (const event of cadre.streamEvents({ kinds: ['turn.*'] })) {
+  // @ts-expect-error No kind of turns has a process.
+  if (event.kind === 'process.started') console.log(event.payload);
+  if (event.kind === 'turn.accepted') console.log(event.payload.turn.source satisfies string);
+}
+`;
