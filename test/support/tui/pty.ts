@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { selfCommand } from '../../../src/lib/self.ts';
 import { expectEventually } from '../expect-eventually.ts';
+import { samePlatform } from '../server.ts';
 import { Glass } from './glass.ts';
 
 /** Whether there is something that makes terminals. */
