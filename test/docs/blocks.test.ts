@@ -1,12 +1,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { marked } from 'marked';
 import { parse } from 'smol-toml';
 import { describe, expect, test } from 'vitest';
 import { issueInWords } from '../../src/lib/explain.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import { commandLinesIn, unknownIn } from './command-line.ts';
-import { blocksOf, codeIn, pages, textOf } from './page.ts';
+import { allPages, blocksOf, codeIn, pages, tokensOf } from './page.ts';
 import { reasons } from './reasons.ts';
 
 const blocks = pages().flatMap(blocksOf);
@@ -19,6 +18,7 @@ describe('the pages', () => {
     const counts = Object.entries(unrun).map(([reason, blocks = []]) => [reason, blocks.length]);
     expect(Object.fromEntries(counts)).toEqual({
       agent: 7,
+      bench: 4,
       editor: 3,
       install: 1,
       machines: 6,
@@ -27,9 +27,9 @@ describe('the pages', () => {
   });
 
   test('have no block of which nothing is tried.', () => {
-    const tried = ['console', 'sh', 'toml', 'json'];
+    const tried = new Set(['console', 'sh', 'toml', 'json']);
     const untried = blocks.filter(
-      ({ language, notes }) => !tried.includes(language) && notes['not run'] === undefined,
+      ({ language, notes }) => !tried.has(language) && notes['not run'] === undefined,
     );
     expect(untried.map(({ page, line }) => `${page}:${line}`)).toEqual([]);
   });
@@ -44,11 +44,11 @@ describe('the pages', () => {
 
   test.each(blocks.filter(({ language }) => language === 'json').map((one) => [place(one), one]))(
     '%s is JSON.',
-    (_, { text }) => void JSON.parse(text),
+    (_, { text }) => expect(() => JSON.parse(text) as unknown).not.toThrow(),
   );
 });
 
-describe.each(pages())('%s', (page) => {
+describe.each(allPages())('%s', (page) => {
   test('names no command and no flag that there is not.', () => {
     const shell = blocksOf(page).filter(({ language }) => ['console', 'sh'].includes(language));
     const lines = shell.flatMap(({ language, text, line }) =>
@@ -84,16 +84,14 @@ function place({ page, line }: { page: string; line: number }): string {
 
 /** The links of a page to other files of the project, and to its own headings. */
 function linksOf(page: string): string[] {
-  const found: string[] = [];
-  marked.walkTokens(marked.lexer(textOf(page)), (token) => {
-    if (token.type === 'link' && !/^[a-z]+:/.test(token.href)) found.push(token.href);
-  });
-  return found;
+  return tokensOf(page).flatMap((token) =>
+    token.type === 'link' && !/^[a-z]+:/.test(token.href) ? [String(token.href)] : [],
+  );
 }
 
 /** The headings of a page, as links name them. */
 function anchorsOf(page: string): string[] {
-  return marked.lexer(textOf(page)).flatMap((token) => {
+  return tokensOf(page).flatMap((token) => {
     if (token.type !== 'heading') return [];
     const words = String(token.text).toLowerCase();
     return [words.replaceAll(/[^\w\s-]/g, '').replaceAll(' ', '-')];

@@ -27,13 +27,23 @@ export interface Notes {
 
 const root = path.join(import.meta.dirname, '../..');
 
-/** The pages whose blocks are run: all that people read, and no page that is generated or tested elsewhere. */
+/** The pages that people read: each block is run, or says why not. */
 export function pages(): string[] {
-  const apart = ['architecture.md', 'events.md', 'interface.md', 'performance.md'];
-  const docs = fs
-    .readdirSync(path.join(root, 'docs'))
-    .filter((name) => name.endsWith('.md') && !apart.includes(name));
-  return ['README.md', 'SECURITY.md', ...docs.map((name) => `docs/${name}`)];
+  const read = documents().filter((name) => !SHOWS_NO_COMMAND.has(name));
+  return ['README.md', 'SECURITY.md', ...read];
+}
+
+/** All that has links and names commands. */
+export function allPages(): string[] {
+  return ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', ...documents()];
+}
+
+/** Pictures of the sources, the examples of events, which a test of their schemas reads, and what was asked for. */
+const SHOWS_NO_COMMAND = new Set(['docs/architecture.md', 'docs/events.md', 'docs/interface.md']);
+
+function documents(): string[] {
+  const names = fs.readdirSync(path.join(root, 'docs')).filter((name) => name.endsWith('.md'));
+  return names.map((name) => `docs/${name}`).toSorted();
 }
 
 /** The fenced blocks of a page, in their order. */
@@ -42,7 +52,7 @@ export function blocksOf(page: string): Block[] {
   let line = 1;
   let notes: Notes = {};
   for (const token of lexer(textOf(page))) {
-    if (token.type === 'html') notes = { ...notes, ...noteIn(token.raw, notes) };
+    if (token.type === 'html') Object.assign(notes, noteIn(token.raw, notes));
     else if (token.type === 'code') {
       found.push({ page, line: line + 1, language: token.lang ?? '', text: token.text, notes });
       notes = {};
@@ -54,15 +64,19 @@ export function blocksOf(page: string): Block[] {
 
 /** What stands between backquotes in the text of a page, outside of blocks. */
 export function codeIn(page: string): string[] {
-  const found: string[] = [];
-  walkTokens(lexer(textOf(page)), (token: Token) => {
-    if (token.type === 'codespan') found.push(token.text.replaceAll(/\s+/g, ' '));
-  });
+  return tokensOf(page).flatMap((token) =>
+    token.type === 'codespan' ? [token.text.replaceAll(/\s+/g, ' ')] : [],
+  );
+}
+
+/** The elements of a page, each before those that it has inside. */
+export function tokensOf(page: string): Token[] {
+  const found: Token[] = [];
+  void walkTokens(lexer(textOf(page)), (token: Token) => void found.push(token));
   return found;
 }
 
-/** The text of a page. */
-export function textOf(page: string): string {
+function textOf(page: string): string {
   return fs.readFileSync(path.join(root, page), 'utf8');
 }
 

@@ -18,7 +18,7 @@ describe.skipIf(!hasPty).each(pages().filter((page) => runsIn(page).length > 0))
     // What follows a failure would only repeat it.
     if (failed) return;
     onTestFailed(() => void (failed = true));
-    await run(block, user, ids);
+    await expectAsShown(block, user, ids);
   });
 });
 
@@ -28,7 +28,7 @@ function runsIn(page: string): Block[] {
   );
 }
 
-async function run(block: Block, user: User, ids: Ids): Promise<void> {
+async function expectAsShown(block: Block, user: User, ids: Ids): Promise<void> {
   const { page, line, notes, text, language } = block;
   const place = `${page}:${line}`;
   for (const first of notes.first ?? []) expectWell(place, await type(user, withIds(first, ids)));
@@ -39,7 +39,7 @@ async function run(block: Block, user: User, ids: Ids): Promise<void> {
     const written = await type(user, withIds(command, ids), step === steps.at(-1) ? notes : {});
     const where = `${place} $ ${command}`;
     if (!isShown(output, written.text, ids))
-      expect(withoutIds(written.text), where).toBe(withoutIds(output));
+      expect(`${where}\n${withoutIds(written.text)}`).toBe(`${where}\n${withoutIds(output)}`);
     // A failure whose words the page shows is meant.
     if (output === '') expectWell(where, written);
   }
@@ -51,8 +51,8 @@ function type(user: User, command: string, { keys, size }: Notes = {}): Promise<
   return user.runs(command, keysOf(keys), rows && columns ? { rows, columns } : undefined);
 }
 
-function expectWell(where: string, { code, text }: Written): void {
-  expect(code, `${where} ended with ${code}:\n${text}`).toBe(0);
+function expectWell(where: string, written: Written): void {
+  expect({ where, ...written }).toMatchObject({ where, code: 0 });
 }
 
 /** Reads `"accept?" y, "bye" ^D`. */

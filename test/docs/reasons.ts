@@ -4,7 +4,7 @@ export const reasons = {
   machines: 'it needs other machines, or a NATS server between them',
   editor: 'it is the configuration of an editor, in a language that nothing here reads',
   install: 'it installs into the home of whoever builds, or takes the minutes that a build takes',
-  system: 'it changes what the whole machine or account has',
+  bench: 'it measures for minutes, alone on the machine',
 } as const;
 
 export type Reason = keyof typeof reasons;
