@@ -46,7 +46,7 @@ export default defineConfig({
     'dist',
     'out',
     'completions',
-    'docs',
+    '/docs',
     'test/agents/install',
     'test/campaigns/api/clients',
   ],

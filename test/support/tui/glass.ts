@@ -47,9 +47,8 @@ export class Glass {
     this.#size = size;
     const gone = Math.max(0, this.#row + 1 - size.rows);
     this.#row -= gone;
-    this.#lines = this.#lines
-      .slice(gone, gone + size.rows)
-      .map((line) => line.slice(0, size.columns));
+    const kept = this.#lines.slice(gone, gone + size.rows);
+    this.#lines = Array.from(kept, (line?: string) => line?.slice(0, size.columns) ?? '');
   }
 
   #take(part: string): void {

@@ -48,6 +48,8 @@ export interface InTerminal extends AsyncDisposable {
   /** Sends a signal to the command itself. */
   signal: (name: NodeJS.Signals) => void;
   expectShows: (text: string | RegExp) => Promise<void>;
+  /** Resolves once this holds, which is looked at whenever something was written; rejects when the command ends before. */
+  until: (holds: () => boolean) => Promise<void>;
   type: (text: string) => void;
   resize: (rows: number, columns: number) => void;
   /** Its exit code, once it ended, and whether it left the modes of the terminal as it found them. */
@@ -88,6 +90,17 @@ export function programInTerminal(
   const glass = new Glass(size);
   let terminal = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => glass.write(text));
+  const until = (holds: () => boolean) =>
+    new Promise<void>((resolve, reject) => {
+      const look = () => {
+        if (!holds()) return;
+        child.stdout.off('data', look);
+        resolve();
+      };
+      child.stdout.on('data', look);
+      child.once('close', () => reject(new Error(`it ended, and had shown:\n${glass.text()}`)));
+      look();
+    });
   child.stderr.setEncoding('utf8').on('data', (text: string) => (terminal += text));
   const control = child.stdio[3] as NodeJS.WritableStream;
   const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, terminal }));
@@ -95,6 +108,7 @@ export function programInTerminal(
     glass,
     signal: (name) => process.kill(onlyChildOf(child.pid), name),
     expectShows: (wanted) => expectEventually(() => glass.text()).toMatch(wanted),
+    until,
     type: (text) => void child.stdin.write(text),
     resize(to, wide) {
       control.write(`${to} ${wide}\n`);

@@ -1,0 +1,81 @@
+/** Ids that a page shows, and those that the server has given in their place. */
+export type Ids = Map<string, string>;
+
+const id = /(?:[a-z]{2,4}_)?[0-9a-f]{32}|\b[0-9a-f]{8}\b/;
+
+/** What differs from run to run, and what is compared in its place. */
+const masks: [RegExp, string][] = [
+  [/\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z| UTC)?/g, 'TIME'],
+  [/\b\d\d:\d\d(:\d\d(\.\d+)?)?\b/g, 'TIME'],
+  [/\b1[789]\d{11}\b/g, 'TIME'],
+  [/(?<=127\.0\.0\.1:|localhost:)\d+/g, 'PORT'],
+  [/\bpid \d+/g, 'pid PID'],
+  [/\b\d+(\.\d+)? ?(B|KiB|MiB|GiB|bytes)\b/g, 'SIZE'],
+  [/\b(\d{1,4}(\.\d+)?(ms|s|m|h|d|w)\b|now\b)( \d+(s|m|h))?/g, 'AGE'],
+  [/^ *\d+(?= {2}TIME)/gm, 'SEQ'],
+  [/("?(?:seq|after_seq|uptime_ms)"?[:=] ?)\d+/g, '$1SEQ'],
+  [/\bcadre_[\w-]{43}/g, 'cadre_SECRET'],
+  [/\bseq \d+/g, 'seq SEQ'],
+  [/\b[0-9a-f]{40}\b|\b(?=[a-f]*\d)[0-9a-f]{7}\b/g, 'COMMIT'],
+  // Columns are as wide as what stands in them.
+  [/^ +/gm, ''],
+  [/ +$/gm, ''],
+  [/ {2,}/g, '  '],
+];
+
+/** A text without what differs from run to run, except for its ids. */
+export function masked(text: string): string {
+  return masks.reduce((masked, [what, word]) => masked.replaceAll(what, word), text).trim();
+}
+
+/** The same without ids: to show a difference. */
+export function withoutIds(text: string): string {
+  return masked(text).replaceAll(new RegExp(id, 'g'), 'ID');
+}
+
+/**
+ * Whether a command wrote what a page shows. In the page, `…` stands for anything in its line, and for any lines where it
+ * stands alone. An id may be another one, but the same one each time: the ids of the page are learned.
+ */
+export function isShown(shown: string, written: string, ids: Ids): boolean {
+  const expected = masked(shown);
+  const found = patternOf(expected).exec(`${masked(written)}\n`);
+  if (!found) return false;
+  const names = expected.match(new RegExp(id, 'g')) ?? [];
+  return names.every((name, at) => learn(ids, name, found[at + 1] ?? ''));
+}
+
+/** A command as it is typed: with the ids of this run in place of those that the page shows. */
+export function withIds(command: string, ids: Ids): string {
+  return [...ids]
+    .toSorted(([one], [other]) => other.length - one.length)
+    .reduce((text, [shown, real]) => text.replaceAll(shown, real), command);
+}
+
+function patternOf(expected: string): RegExp {
+  const source = expected
+    .split('\n')
+    .map((line) => (line === '…' ? '(?:.*\\n)*?' : `${escapedLine(line)}\\n`))
+    .join('');
+  return new RegExp(`^${source}$`);
+}
+
+function escapedLine(line: string): string {
+  return line
+    .split(new RegExp(`(${id.source})`))
+    .map((part, at) =>
+      at % 2 === 1
+        ? `(${part.replace(/[0-9a-f]+$/, (hex) => `[0-9a-f]{${hex.length}}`)})`
+        : part.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`).replaceAll('…', '.*'),
+    )
+    .join('');
+}
+
+/** False where the page has one id for two things. */
+function learn(ids: Ids, shown: string, real: string): boolean {
+  const known = ids.get(shown);
+  ids.set(shown, real);
+  // The ends of long ids are their short names.
+  if (shown.length > 8) ids.set(shown.slice(-8), real.slice(-8));
+  return known === undefined || known === real;
+}

@@ -1,0 +1,88 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { lexer, type Token, walkTokens } from 'marked';
+
+/** A fenced block of a page. */
+export interface Block {
+  /** The page, as `docs/teams.md`. */
+  page: string;
+  /** The line of the page on which the text begins. */
+  line: number;
+  language: string;
+  text: string;
+  notes: Notes;
+}
+
+/** What a page says of the block that follows to its tests, in comments that no reader sees. */
+export interface Notes {
+  /** What is run before it, a comment at a time. */
+  first?: string[];
+  /** What is typed, and after which text: `"accept?" y`. `^C` and the like are keys; several are separated by commas. */
+  keys?: string;
+  /** The size of the terminal of its last command: `80x24`. */
+  size?: string;
+  /** Why it is not run: one of the reasons in `reasons.ts`. */
+  'not run'?: string;
+}
+
+const root = path.join(import.meta.dirname, '../..');
+
+/** The pages that people read: each block is run, or says why not. */
+export function pages(): string[] {
+  const read = documents().filter((name) => !SHOWS_NO_COMMAND.has(name));
+  return ['README.md', 'SECURITY.md', ...read];
+}
+
+/** All that has links and names commands. */
+export function allPages(): string[] {
+  return ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', ...documents()];
+}
+
+/** Pictures of the sources, the examples of events, which a test of their schemas reads, and what was asked for. */
+const SHOWS_NO_COMMAND = new Set(['docs/architecture.md', 'docs/events.md', 'docs/interface.md']);
+
+function documents(): string[] {
+  const names = fs.readdirSync(path.join(root, 'docs')).filter((name) => name.endsWith('.md'));
+  return names.map((name) => `docs/${name}`).toSorted();
+}
+
+/** The fenced blocks of a page, in their order. */
+export function blocksOf(page: string): Block[] {
+  const found: Block[] = [];
+  let line = 1;
+  let notes: Notes = {};
+  for (const token of lexer(textOf(page))) {
+    if (token.type === 'html') Object.assign(notes, noteIn(token.raw, notes));
+    else if (token.type === 'code') {
+      found.push({ page, line: line + 1, language: token.lang ?? '', text: token.text, notes });
+      notes = {};
+    } else if (token.type !== 'space') notes = {};
+    line += token.raw.split('\n').length - 1;
+  }
+  return found;
+}
+
+/** What stands between backquotes in the text of a page, outside of blocks. */
+export function codeIn(page: string): string[] {
+  return tokensOf(page).flatMap((token) =>
+    token.type === 'codespan' ? [token.text.replaceAll(/\s+/g, ' ')] : [],
+  );
+}
+
+/** The elements of a page, each before those that it has inside. */
+export function tokensOf(page: string): Token[] {
+  const found: Token[] = [];
+  void walkTokens(lexer(textOf(page)), (token: Token) => void found.push(token));
+  return found;
+}
+
+function textOf(page: string): string {
+  return fs.readFileSync(path.join(root, page), 'utf8');
+}
+
+function noteIn(comment: string, { first = [] }: Notes): Notes {
+  const [, name, text = ''] =
+    /^<!--\s*(first|keys|size|not run):\s*(.*?)\s*-->\s*$/s.exec(comment) ?? [];
+  if (name === 'first') return { first: [...first, text] };
+  return name === undefined ? {} : { [name]: text };
+}

@@ -1,0 +1,28 @@
+import type { Block } from './page.ts';
+
+/** A command of a block, with what a page says that it writes. */
+export interface Step {
+  /** Where the page has it, as `README.md:42`. */
+  place: string;
+  command: string;
+  output: string;
+}
+
+/** The commands of a transcript: lines after `$ `, which go on after a backslash at their end, and what follows each. */
+export function stepsOf({ page, line, text }: Block): Step[] {
+  const steps: { place: string; command: string[]; output: string[] }[] = [];
+  for (const [at, words] of text.split('\n').entries()) {
+    const last = steps.at(-1);
+    if (words.startsWith('$ '))
+      steps.push({ place: `${page}:${line + at}`, command: [words.slice(2)], output: [] });
+    else if (!last) throw new Error(`${page}:${line + at}: a transcript begins with "$ "`);
+    else if (last.output.length === 0 && last.command.at(-1)?.endsWith('\\'))
+      last.command.push(words);
+    else last.output.push(words);
+  }
+  return steps.map(({ place, command, output }) => ({
+    place,
+    command: command.join('\n'),
+    output: output.join('\n').trimEnd(),
+  }));
+}
