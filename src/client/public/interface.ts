@@ -1,5 +1,20 @@
 // Written by `make openapi`.
 
+/** The body of POST /v1/approval-rules. */
+export interface AddApprovalRuleRequest {
+  effect: RuleEffect;
+  provider?: ProviderId | null | undefined;
+  /** Only requests to use the tool of this name. Agents of claude name all their tools, calls of cadre’s own tools have the name of the tool; agents of acp and codex name none. */
+  tool?: string | null | undefined;
+  /** Only requests to run one simple command whose words fit these. `*` stands for one word, or for a part of one; `**` at the end for any number of words. To allow, a `*` that is a whole word fits neither an option, nor an assignment, nor a path that leads out of the directory of the command. */
+  command?: string | null | undefined;
+  /** Only requests to change files that all fit this path, below the directory of the session if it does not begin with `/`. `*` stands for any part of a name, `**` for any number of names. */
+  path?: string | null | undefined;
+  /** An existing directory, as an absolute path. Its real path is stored. */
+  directory?: string | null | undefined;
+  reason?: string | null | undefined;
+}
+
 /** The body of POST /v1/teams/{team_id}/members. */
 export interface AddMemberRequest {
   agent_id: string;
@@ -14,6 +29,30 @@ export interface AddMemberRequest {
 export interface AddMemberResponse {
   team: Team;
   members: Array<Member>;
+}
+
+/** The body of POST /v1/sessions/{session_id}/queue. */
+export interface AddToQueueRequest {
+  /** As of a turn: an array of items, or a single item. */
+  input: Array<InputItem> | InputItem;
+  name?: string | null | undefined;
+  reason?: string | null | undefined;
+  /** When its turn is due. A time that is past is due at once. */
+  at?: number | null | undefined;
+  /** When its turns are due, again and again; not together with `at`. */
+  every?: string | null | undefined;
+  /** Of `every`; absent: the server's. */
+  time_zone?: string | null | undefined;
+  /** Of a schedule; absent: skip. */
+  overlap?: 'skip' | 'queue' | null | undefined;
+  /** For its turns only. */
+  permission_mode?: string | null | undefined;
+  /** For its turns only: the agent's own mode; for agents of acp. */
+  agent_mode?: string | null | undefined;
+  /** For its turns only. */
+  model?: string | null | undefined;
+  /** For its turns only. */
+  thinking_effort?: string | null | undefined;
 }
 
 /** An agent of a provider whose agents have names. */
@@ -114,6 +153,7 @@ export interface Approval {
   decision: 'accept' | 'decline' | null;
   /** What the acceptance is good for; null if it was not accepted. `once` also if `session` was asked for while no agent was running. */
   scope: ApprovalScope | null;
+  /** The token of the person who decided, or the rule that did. */
   decided_by: string | null;
   reason: string | null;
   expires_at: number | null;
@@ -202,6 +242,27 @@ export interface ApprovalResolvedEvent {
     /** With truncated: the bytes of its longest text, else of the whole. */
     total_bytes?: number | undefined;
   };
+}
+
+/** Decides requests of agents without asking a person. A request fits if it fits all conditions that are not null. */
+export interface ApprovalRule {
+  id: string;
+  effect: RuleEffect;
+  /** Only requests of agents of this provider. */
+  provider: ProviderId | null;
+  /** Only requests to use the tool of this name. Agents of claude name all their tools, calls of cadre’s own tools have the name of the tool; agents of acp and codex name none. */
+  tool: string | null;
+  /** Only requests to run one simple command whose words fit these. `*` stands for one word, or for a part of one; `**` at the end for any number of words. To allow, a `*` that is a whole word fits neither an option, nor an assignment, nor a path that leads out of the directory of the command. */
+  command: string | null;
+  /** Only requests to change files that all fit this path, below the directory of the session if it does not begin with `/`. `*` stands for any part of a name, `**` for any number of names. */
+  path: string | null;
+  /** Only requests in this directory or below it: the one that a command would run in, else that of the session. */
+  directory: string | null;
+  /** Why there is this rule. An agent is told it if its request is declined. */
+  reason: string | null;
+  /** The token that it was made with. */
+  created_by: string;
+  created_at: number;
 }
 
 /** What an acceptance is good for. `once`: this one request. `session`: also what the agent counts as the same kind of request, for as long as the agent of the session runs; cadre ends agents that are idle, and after that they ask again. If no agent runs to receive the acceptance, it is good once. */
@@ -705,6 +766,19 @@ export type DescribedEvent =
   | TurnCompletedEvent
   | TurnInterruptedEvent
   | TurnFailedEvent
+  | QueueAddedEvent
+  | QueueEditedEvent
+  | QueueChangedEvent
+  | QueueMovedEvent
+  | QueueDueEvent
+  | QueueStartedEvent
+  | QueueFinishedEvent
+  | QueueSkippedEvent
+  | QueueHeldEvent
+  | QueueReleasedEvent
+  | QueueRemovedEvent
+  | QueueSessionHeldEvent
+  | QueueSessionReleasedEvent
   | MessageDeltaEvent
   | MessageCompletedEvent
   | ReasoningDeltaEvent
@@ -783,6 +857,8 @@ export interface Diagnostics {
   processes: ProcessDiagnostics;
   worktrees: WorktreeDiagnostics;
   comms: CommsDiagnostics;
+  /** Older servers have no such field. */
+  queue?: QueueDiagnostics | undefined;
   children: {
     live: number;
     /** The process that kills every child if the server dies. It starts with the first child; null before. */
@@ -797,6 +873,30 @@ export interface Diagnostics {
     rss_bytes: number;
     heap_used_bytes: number;
   };
+}
+
+/** The body of PATCH /v1/queue/{entry_id}. */
+export interface EditQueueEntryRequest {
+  /** As of a turn: an array of items, or a single item. */
+  input?: Array<InputItem> | InputItem | undefined;
+  name?: string | null | undefined;
+  reason?: string | null | undefined;
+  /** When its turn is due; null: now. It replaces `every`. */
+  at?: number | null | undefined;
+  /** When its turns are due; it replaces `at`. */
+  every?: string | null | undefined;
+  /** Of `every`; absent: the server's. */
+  time_zone?: string | null | undefined;
+  /** What happens to a run of a schedule that is due while the run before it has not ended. skip: it is skipped. queue: it follows that one; if one follows already, it is skipped. */
+  overlap?: 'skip' | 'queue' | undefined;
+  /** For its turns only. */
+  permission_mode?: string | null | undefined;
+  /** For its turns only: the agent's own mode; for agents of acp. */
+  agent_mode?: string | null | undefined;
+  /** For its turns only. */
+  model?: string | null | undefined;
+  /** For its turns only. */
+  thinking_effort?: string | null | undefined;
 }
 
 /** The body of every refusal but 401. */
@@ -851,8 +951,8 @@ export interface Failure {
 
 /** What the server is in its fleet. */
 export interface FleetStatus {
-  /** off: configured for none. joining: not a member since the start. member: it is one. name_taken: another server has its name. diverged: the copy of its events in the fleet is of another log. unreachable: NATS does not answer just now. */
-  state: 'off' | 'joining' | 'member' | 'name_taken' | 'diverged' | 'unreachable';
+  /** off: configured for none. joining: not a member since the start. member: it is one. name_taken: another server has its name. diverged: the copy of its events in the fleet is of another log. not_mirrored: it is a member, and its events cannot be copied to the fleet. unreachable: NATS does not answer just now. */
+  state: 'off' | 'joining' | 'member' | 'name_taken' | 'diverged' | 'not_mirrored' | 'unreachable';
   /** What is wrong, and what to do about it. Only where something is. */
   detail?: string | undefined;
 }
@@ -932,6 +1032,18 @@ export interface HealthCheck {
   status: 'ok' | 'degraded';
   /** What is wrong, and what to do about it. Only where the status is not `ok`. */
   detail?: string | undefined;
+}
+
+/** Why an entry of the queue, or all that a session has to do, waits. */
+export interface Hold {
+  /** In snake_case: paused, session_closed or session_failed for an entry; paused, stopped or no_agent for a session; others may be added. */
+  code: string;
+  /** The reason, for people. */
+  message: string;
+  /** null: not known. */
+  since: number | null;
+  /** When it ends by itself; null: it does not. */
+  until: number | null;
 }
 
 /** An image in a file. */
@@ -1014,6 +1126,7 @@ export type KindPattern =
   | 'storage.*'
   | 'session.*'
   | 'turn.*'
+  | 'queue.*'
   | 'message.*'
   | 'reasoning.*'
   | 'tool.*'
@@ -1040,6 +1153,19 @@ export type KindPattern =
   | 'turn.completed'
   | 'turn.interrupted'
   | 'turn.failed'
+  | 'queue.added'
+  | 'queue.edited'
+  | 'queue.changed'
+  | 'queue.moved'
+  | 'queue.due'
+  | 'queue.started'
+  | 'queue.finished'
+  | 'queue.skipped'
+  | 'queue.held'
+  | 'queue.released'
+  | 'queue.removed'
+  | 'queue.session_held'
+  | 'queue.session_released'
   | 'message.delta'
   | 'message.completed'
   | 'reasoning.delta'
@@ -1288,6 +1414,14 @@ export interface ModelPreset {
   agent_mode: string | null;
 }
 
+/** The body of POST /v1/queue/{entry_id}/move. */
+export interface MoveQueueEntryRequest {
+  /** The entry before which it goes. */
+  before?: string | null | undefined;
+  /** Before or behind all others. */
+  to?: 'first' | 'last' | null | undefined;
+}
+
 /** An event of a kind that is not described here: a newer server has added it. */
 export interface NewerEvent {
   seq: number;
@@ -1303,6 +1437,18 @@ export interface NewerEvent {
   /** The payload's version. */
   v: number;
   payload: Record<string, unknown>;
+}
+
+/** The body of POST /v1/queue/{entry_id}/pause. */
+export interface PauseQueueEntryRequest {
+  reason?: string | null | undefined;
+}
+
+/** The body of POST /v1/sessions/{session_id}/queue/pause. */
+export interface PauseSessionQueueRequest {
+  reason?: string | null | undefined;
+  /** When the pause ends by itself; absent: it does not. */
+  until?: number | null | undefined;
 }
 
 /** One step of the plan of an agent. */
@@ -1697,6 +1843,447 @@ export interface Question {
   type: 'text' | 'number' | 'integer';
 }
 
+/** An entry was added to the queue of a session, and stored: it is due now, at a time, or again and again. */
+export interface QueueAddedEvent {
+  seq: number;
+  id: string;
+  kind: 'queue.added';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    entry: SentStoredQueueEntry;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** An entry changed by itself: its turn was accepted, or ended before it had started, so that it waits again; or its schedule began anew, because the clock was set back by more than a day. */
+export interface QueueChangedEvent {
+  seq: number;
+  id: string;
+  kind: 'queue.changed';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    entry: QueueEntryInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** What waits in the queues of all sessions. */
+export interface QueueDiagnostics {
+  /** The number of entries, by status. */
+  entries: Record<string, number>;
+  /** The sessions of which nothing that waits becomes a turn. */
+  sessions_held: number;
+  /** When the next entry is due; null: none is scheduled. */
+  next_at: number | null;
+}
+
+/** The time of an entry has come: it becomes a turn once its session is free and nothing before it waits. */
+export interface QueueDueEvent {
+  seq: number;
+  id: string;
+  kind: 'queue.due';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    entry: QueueEntryInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A person changed an entry: what is said, when, or what it is called. */
+export interface QueueEditedEvent {
+  seq: number;
+  id: string;
+  kind: 'queue.edited';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    entry: SentStoredQueueEntry;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** An entry of the queue, with its place. */
+export interface QueueEntry {
+  id: string;
+  session_id: string;
+  name: string | null;
+  reason: string | null;
+  input: Array<StoredInputItem>;
+  /** Of its turns; null: the session's. */
+  permission_mode: string | null;
+  /** Of its turns; null: the session's. */
+  agent_mode: string | null;
+  /** Of its turns; null: the session's. */
+  model: string | null;
+  /** Of its turns; null: the session's. */
+  thinking_effort: string | null;
+  /** When its only turn is due; null: it has no such time. */
+  at: number | null;
+  /** When its turns are due, in time_zone; null: it has one turn. */
+  every: string | null;
+  /** Of `every`; for `at`, the one in which it is shown. */
+  time_zone: string | null;
+  /** What happens to a run of a schedule that is due while the run before it has not ended. skip: it is skipped. queue: it follows that one; if one follows already, it is skipped. */
+  overlap: 'skip' | 'queue';
+  /** scheduled: its time has not come. waiting: it is due, and becomes a turn once its session is free and nothing before it waits. running: its turn is accepted and has not ended. held: it becomes no turn until its hold ends. */
+  status: 'scheduled' | 'waiting' | 'running' | 'held';
+  /** When it is due next; null: it is due, it was the last time, or it is held. */
+  next_at: number | null;
+  /** Since when the run that waits or runs is due; null: there is none. */
+  due_at: number | null;
+  /** Since when the run is due that follows the one that runs; null: there is none. */
+  again_at: number | null;
+  /** Of a schedule: every time up to here has become a run or was skipped. */
+  settled_until: number | null;
+  hold: Hold | null;
+  /** The turn of the run that runs. */
+  turn_id: string | null;
+  /** The turn of the last run that has started. */
+  last_turn_id: string | null;
+  /** How that turn ended; null: none has. */
+  last_status:
+    | 'accepted'
+    | 'running'
+    | 'waiting_for_approval'
+    | 'completed'
+    | 'interrupted'
+    | 'failed'
+    | null;
+  /** How many of its turns have started. */
+  runs: number;
+  /** How many of its runs were skipped. */
+  skipped: number;
+  /** The id of the token of the request. */
+  created_by: string;
+  created_at: number;
+  updated_at: number;
+  /** Its place among the entries of its session, from 1: of those that are due, the first becomes the next turn. */
+  position: number;
+}
+
+/** An entry of the queue that has changed, without `input`. */
+export interface QueueEntryInEvents {
+  id: string;
+  session_id: string;
+  name: string | null;
+  reason: string | null;
+  /** Of its turns; null: the session's. */
+  permission_mode: string | null;
+  /** Of its turns; null: the session's. */
+  agent_mode: string | null;
+  /** Of its turns; null: the session's. */
+  model: string | null;
+  /** Of its turns; null: the session's. */
+  thinking_effort: string | null;
+  /** When its only turn is due; null: it has no such time. */
+  at: number | null;
+  /** When its turns are due, in time_zone; null: it has one turn. */
+  every: string | null;
+  /** Of `every`; for `at`, the one in which it is shown. */
+  time_zone: string | null;
+  /** What happens to a run of a schedule that is due while the run before it has not ended. skip: it is skipped. queue: it follows that one; if one follows already, it is skipped. */
+  overlap: 'skip' | 'queue';
+  /** scheduled: its time has not come. waiting: it is due, and becomes a turn once its session is free and nothing before it waits. running: its turn is accepted and has not ended. held: it becomes no turn until its hold ends. */
+  status: 'scheduled' | 'waiting' | 'running' | 'held';
+  /** When it is due next; null: it is due, it was the last time, or it is held. */
+  next_at: number | null;
+  /** Since when the run that waits or runs is due; null: there is none. */
+  due_at: number | null;
+  /** Since when the run is due that follows the one that runs; null: there is none. */
+  again_at: number | null;
+  /** Of a schedule: every time up to here has become a run or was skipped. */
+  settled_until: number | null;
+  hold: Hold | null;
+  /** The turn of the run that runs. */
+  turn_id: string | null;
+  /** The turn of the last run that has started. */
+  last_turn_id: string | null;
+  /** How that turn ended; null: none has. */
+  last_status:
+    | 'accepted'
+    | 'running'
+    | 'waiting_for_approval'
+    | 'completed'
+    | 'interrupted'
+    | 'failed'
+    | null;
+  /** How many of its turns have started. */
+  runs: number;
+  /** How many of its runs were skipped. */
+  skipped: number;
+  /** The id of the token of the request. */
+  created_by: string;
+  created_at: number;
+  updated_at: number;
+}
+
+/** The turn of an entry has ended; `queue.removed` follows unless it is a schedule. */
+export interface QueueFinishedEvent {
+  seq: number;
+  id: string;
+  kind: 'queue.finished';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    entry: QueueEntryInEvents;
+    /** How the turn ended. */
+    status:
+      | 'accepted'
+      | 'running'
+      | 'waiting_for_approval'
+      | 'completed'
+      | 'interrupted'
+      | 'failed';
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** An entry becomes no turn for now; its `hold` says why: a person paused it, or its session was closed or has failed. */
+export interface QueueHeldEvent {
+  seq: number;
+  id: string;
+  kind: 'queue.held';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    entry: QueueEntryInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** The order of the entries of a session changed. */
+export interface QueueMovedEvent {
+  seq: number;
+  id: string;
+  kind: 'queue.moved';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    /** All entries of the session, in their order. */
+    entry_ids?: Array<string> | undefined;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** The hold of an entry ended: a person resumed it, or its session was brought back. */
+export interface QueueReleasedEvent {
+  seq: number;
+  id: string;
+  kind: 'queue.released';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    entry: QueueEntryInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** An entry has left the queue. `why`: done, because its only turn has ended; dropped by a person; trimmed, because retention deleted the content of its closed session. */
+export interface QueueRemovedEvent {
+  seq: number;
+  id: string;
+  kind: 'queue.removed';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    entry: QueueEntryInEvents;
+    why: 'done' | 'dropped' | 'trimmed';
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** Nothing that waits for a session becomes a turn from now on, until somebody resumes it or the time of the hold has come. A running turn goes on. */
+export interface QueueSessionHeldEvent {
+  seq: number;
+  id: string;
+  kind: 'queue.session_held';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    hold: Hold;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A hold of a session ended, because somebody resumed it or its time has come. */
+export interface QueueSessionReleasedEvent {
+  seq: number;
+  id: string;
+  kind: 'queue.session_released';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    hold: Hold;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** Runs of a schedule are left out, for good. `why`: missed, because the server did not run or the machine slept when they were due; held, because the entry was held; overlap, because the run before had not ended. */
+export interface QueueSkippedEvent {
+  seq: number;
+  id: string;
+  kind: 'queue.skipped';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    entry: QueueEntryInEvents;
+    why: 'missed' | 'held' | 'overlap';
+    /** How many; at 1000, there are that many or more. */
+    count: number;
+    /** When the first of them was due. */
+    first_at: number;
+    /** When the last of them was due. */
+    last_at: number;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** The turn of an entry has an agent, which is about to be prompted. */
+export interface QueueStartedEvent {
+  seq: number;
+  id: string;
+  kind: 'queue.started';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    entry: QueueEntryInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
 /** A piece of reasoning is whole. It comes no later than the end of its turn. */
 export interface ReasoningCompletedEvent {
   seq: number;
@@ -1806,6 +2393,18 @@ export interface RestartProcessResponse {
 export interface RestoreWorktreeRequest {
   /** Another name, if its own is in use. */
   name?: string | null | undefined;
+}
+
+/** What a rule does with a request that fits it. `deny`: it is declined. `ask`: a person decides, whatever other rules allow. `allow`: it is accepted for once. Of the rules that fit, `deny` wins over `ask`, and `ask` over `allow`. */
+export type RuleEffect = 'allow' | 'ask' | 'deny';
+
+/** What the rules decide about a request. */
+export interface Ruling {
+  effect: RuleEffect;
+  /** The rule that decides; null if none does, so that a person is asked. */
+  rule: ApprovalRule | null;
+  /** Why it is so, for people. */
+  why: string;
 }
 
 /** One thing that happened. It belongs to each scope whose id it carries. Within v1, kinds are added: who reads events passes over those of a kind that it does not have. */
@@ -1964,6 +2563,7 @@ export interface SentApproval {
   decision: 'accept' | 'decline' | null;
   /** What the acceptance is good for; null if it was not accepted. `once` also if `session` was asked for while no agent was running. */
   scope: ApprovalScope | null;
+  /** The token of the person who decided, or the rule that did. */
   decided_by: string | null;
   reason: string | null;
   expires_at: number | null;
@@ -1992,6 +2592,7 @@ export interface SentApprovalInEvents {
   decision: 'accept' | 'decline' | null;
   /** What the acceptance is good for; null if it was not accepted. `once` also if `session` was asked for while no agent was running. */
   scope: ApprovalScope | null;
+  /** The token of the person who decided, or the rule that did. */
   decided_by: string | null;
   reason: string | null;
   expires_at: number | null;
@@ -2125,6 +2726,63 @@ export interface SentSession {
   trimmed: boolean;
 }
 
+/** An input that becomes a turn of a session later. If the event is `truncated`, it may lack `input`. */
+export interface SentStoredQueueEntry {
+  id: string;
+  session_id: string;
+  name: string | null;
+  reason: string | null;
+  input?: Array<StoredInputItem> | undefined;
+  /** Of its turns; null: the session's. */
+  permission_mode: string | null;
+  /** Of its turns; null: the session's. */
+  agent_mode: string | null;
+  /** Of its turns; null: the session's. */
+  model: string | null;
+  /** Of its turns; null: the session's. */
+  thinking_effort: string | null;
+  /** When its only turn is due; null: it has no such time. */
+  at: number | null;
+  /** When its turns are due, in time_zone; null: it has one turn. */
+  every: string | null;
+  /** Of `every`; for `at`, the one in which it is shown. */
+  time_zone: string | null;
+  /** What happens to a run of a schedule that is due while the run before it has not ended. skip: it is skipped. queue: it follows that one; if one follows already, it is skipped. */
+  overlap: 'skip' | 'queue';
+  /** scheduled: its time has not come. waiting: it is due, and becomes a turn once its session is free and nothing before it waits. running: its turn is accepted and has not ended. held: it becomes no turn until its hold ends. */
+  status: 'scheduled' | 'waiting' | 'running' | 'held';
+  /** When it is due next; null: it is due, it was the last time, or it is held. */
+  next_at: number | null;
+  /** Since when the run that waits or runs is due; null: there is none. */
+  due_at: number | null;
+  /** Since when the run is due that follows the one that runs; null: there is none. */
+  again_at: number | null;
+  /** Of a schedule: every time up to here has become a run or was skipped. */
+  settled_until: number | null;
+  hold: Hold | null;
+  /** The turn of the run that runs. */
+  turn_id: string | null;
+  /** The turn of the last run that has started. */
+  last_turn_id: string | null;
+  /** How that turn ended; null: none has. */
+  last_status:
+    | 'accepted'
+    | 'running'
+    | 'waiting_for_approval'
+    | 'completed'
+    | 'interrupted'
+    | 'failed'
+    | null;
+  /** How many of its turns have started. */
+  runs: number;
+  /** How many of its runs were skipped. */
+  skipped: number;
+  /** The id of the token of the request. */
+  created_by: string;
+  created_at: number;
+  updated_at: number;
+}
+
 /** The call of a tool, as the agent reports it. If the event is `truncated`, it may lack `input`. */
 export interface SentToolCall {
   call_ref: string;
@@ -2142,7 +2800,7 @@ export interface SentTurn {
   session_id: string;
   turn_id: string;
   status: 'accepted' | 'running' | 'waiting_for_approval' | 'completed' | 'interrupted' | 'failed';
-  source: 'user' | 'team_message' | 'process_exit' | 'onboarding';
+  source: 'user' | 'queue' | 'team_message' | 'process_exit' | 'onboarding';
   input?: Array<StoredInputItem> | undefined;
   /** Of this turn only; null: the session's. */
   permission_mode: string | null;
@@ -2359,6 +3017,15 @@ export interface SessionNoticeEvent {
     /** With truncated: the bytes of its longest text, else of the whole. */
     total_bytes?: number | undefined;
   };
+}
+
+/** The queue of one session. */
+export interface SessionQueue {
+  session_id: string;
+  /** Why no entry becomes a turn now, though the session may be idle; empty: nothing is in the way. */
+  holds: Array<Hold>;
+  /** In their order. */
+  entries: Array<QueueEntry>;
 }
 
 /** A failed session was brought back, since its provider still has it. */
@@ -2796,6 +3463,19 @@ export interface TeamView {
   latest_seq: number;
 }
 
+/** The body of POST /v1/approval-rules/test. */
+export interface TestApprovalRulesRequest {
+  /** The whole command, as an agent would show it. */
+  command?: string | null | undefined;
+  /** A file that would be changed. */
+  path?: string | null | undefined;
+  tool?: string | null | undefined;
+  /** The provider of the agent; without it, rules for one provider do not fit. */
+  provider?: ProviderId | null | undefined;
+  /** The directory of session and command; the default is that of the server. */
+  cwd?: string | null | undefined;
+}
+
 /** A text for an agent. */
 export interface TextInput {
   type: 'text';
@@ -3015,7 +3695,7 @@ export interface Turn {
   session_id: string;
   turn_id: string;
   status: 'accepted' | 'running' | 'waiting_for_approval' | 'completed' | 'interrupted' | 'failed';
-  source: 'user' | 'team_message' | 'process_exit' | 'onboarding';
+  source: 'user' | 'queue' | 'team_message' | 'process_exit' | 'onboarding';
   input: Array<StoredInputItem>;
   /** Of this turn only; null: the session's. */
   permission_mode: string | null;
@@ -3118,7 +3798,7 @@ export interface TurnInEvents {
   session_id: string;
   turn_id: string;
   status: 'accepted' | 'running' | 'waiting_for_approval' | 'completed' | 'interrupted' | 'failed';
-  source: 'user' | 'team_message' | 'process_exit' | 'onboarding';
+  source: 'user' | 'queue' | 'team_message' | 'process_exit' | 'onboarding';
   /** Of this turn only; null: the session's. */
   permission_mode: string | null;
   /** Of this turn only; null: the session's, or that of the turn's permission_mode where it has one. */
@@ -3778,6 +4458,120 @@ export interface Routes {
     body?: {} | undefined;
     answer: Session;
   };
+  /** Queue a turn: for when the session is free, for a time, or for every time of a schedule. */
+  'POST /v1/sessions/{session_id}/queue': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+
+    body: AddToQueueRequest;
+    answer: QueueEntry;
+  };
+  /** The queue of a session, in its order. */
+  'GET /v1/sessions/{session_id}/queue': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+
+    answer: SessionQueue;
+  };
+  /** Let nothing that waits for a session become a turn, until it is resumed; a running turn goes on. */
+  'POST /v1/sessions/{session_id}/queue/pause': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+
+    body?: PauseSessionQueueRequest | undefined;
+    answer: SessionQueue;
+  };
+  /** End the pause of a session, also the one that an interrupt has begun. */
+  'POST /v1/sessions/{session_id}/queue/resume': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+
+    body?: {} | undefined;
+    answer: SessionQueue;
+  };
+  /** The entries of the queues of all sessions, newest first. */
+  'GET /v1/queue': {
+    query?:
+      | {
+          /** Only entries of this session. */
+          session_id?: string | undefined;
+          /** Only entries with this status. */
+          status?: 'scheduled' | 'waiting' | 'running' | 'held' | undefined;
+          /** The maximum number of records. */
+          limit?: number | undefined;
+          /** Where the page begins: the X-Next-Cursor of the page before. */
+          cursor?: string | undefined;
+        }
+      | undefined;
+
+    answer: Array<QueueEntry>;
+  };
+  /** One entry of the queue. */
+  'GET /v1/queue/{entry_id}': {
+    params: {
+      /** The entry of the queue. */
+      entry_id: string;
+    };
+
+    answer: QueueEntry;
+  };
+  /** Change an entry of the queue; a field that is absent stays as it is. */
+  'PATCH /v1/queue/{entry_id}': {
+    params: {
+      /** The entry of the queue. */
+      entry_id: string;
+    };
+
+    body?: EditQueueEntryRequest | undefined;
+    answer: QueueEntry;
+  };
+  /** Take an entry out of the queue; a turn of a schedule that runs goes on. */
+  'DELETE /v1/queue/{entry_id}': {
+    params: {
+      /** The entry of the queue. */
+      entry_id: string;
+    };
+
+    answer: QueueEntry;
+  };
+  /** Give an entry another place in the queue of its session. */
+  'POST /v1/queue/{entry_id}/move': {
+    params: {
+      /** The entry of the queue. */
+      entry_id: string;
+    };
+
+    body: MoveQueueEntryRequest;
+    answer: SessionQueue;
+  };
+  /** Let an entry of the queue become no turn until it is resumed; a turn of it that runs goes on. */
+  'POST /v1/queue/{entry_id}/pause': {
+    params: {
+      /** The entry of the queue. */
+      entry_id: string;
+    };
+
+    body?: PauseQueueEntryRequest | undefined;
+    answer: QueueEntry;
+  };
+  /** End the pause of an entry; what a schedule has missed meanwhile is skipped. */
+  'POST /v1/queue/{entry_id}/resume': {
+    params: {
+      /** The entry of the queue. */
+      entry_id: string;
+    };
+
+    body?: {} | undefined;
+    answer: QueueEntry;
+  };
   /** Decide an approval; the first decision wins. */
   'POST /v1/sessions/{session_id}/approvals/{approval_id}': {
     params: {
@@ -3836,6 +4630,38 @@ export interface Routes {
       | undefined;
 
     answer: Array<Approval>;
+  };
+  /** List the rules that decide approvals, newest first. */
+  'GET /v1/approval-rules': {
+    query?:
+      | {
+          /** The maximum number of records. */
+          limit?: number | undefined;
+          /** Where the page begins: the X-Next-Cursor of the page before. */
+          cursor?: string | undefined;
+        }
+      | undefined;
+
+    answer: Array<ApprovalRule>;
+  };
+  /** Add a rule that decides approvals from now on; needs `tool`, `command`, `path` or `directory`. */
+  'POST /v1/approval-rules': {
+    body: AddApprovalRuleRequest;
+    answer: ApprovalRule;
+  };
+  /** Remove a rule; decisions that were made by it stay. */
+  'DELETE /v1/approval-rules/{rule_id}': {
+    params: {
+      /** The rule. */
+      rule_id: string;
+    };
+
+    answer: ApprovalRule;
+  };
+  /** What the rules would decide about a command, a changed file or a tool; changes nothing. */
+  'POST /v1/approval-rules/test': {
+    body?: TestApprovalRulesRequest | undefined;
+    answer: Ruling;
   };
   /** The providers of this server, what they can do and whether they are healthy. */
   'GET /v1/providers': {
