@@ -1,7 +1,5 @@
-import { endpoints } from '../../api/index.ts';
-import { HttpClient } from '../../client/client.ts';
 import { findRegistration } from '../../config/registration.ts';
-import { AppError } from '../../errors.ts';
+import { healthAt } from '../answering.ts';
 import type { Manager, ServiceState } from './manager.ts';
 import { sealIn } from './install.ts';
 
@@ -71,16 +69,4 @@ function startedBy(
 ): StartedBy {
   if (manager && state?.pid === pid) return manager.name;
   return log === null ? 'foreground' : 'detached';
-}
-
-async function healthAt(url: string, signal: AbortSignal): Promise<string | null> {
-  const client = new HttpClient({ url, token: '' });
-  try {
-    return (await client.call(endpoints.getPublicHealth, {}, signal)).status;
-  } catch (error) {
-    if (error instanceof AppError && !signal.aborted) return null;
-    throw error;
-  } finally {
-    client.close();
-  }
 }
