@@ -36,6 +36,7 @@ KillMode=control-group
 TimeoutStartSec=5min
 TimeoutStopSec=45s
 TimeoutAbortSec=10s
+SyslogIdentifier=cadre
 Restart=on-failure
 RestartSec=2s
 # A wrong configuration, and another server on the same data, are not mended by another start.

@@ -36,30 +36,36 @@ export async function statusOf(
   manager: Manager | null,
   signal: AbortSignal,
 ): Promise<ServiceStatus> {
-  const state = manager === null ? null : await manager.state();
-  const found = findRegistration(directory);
-  const server = found?.runs ? found.server : null;
+  const { server, state } = await whatRuns(directory, manager);
+  const service = manager &&
+    state && {
+      manager: manager.name,
+      file: manager.file,
+      edited: sealIn(manager.file) !== 'ours',
+      ...state,
+      remark: manager.remark(),
+    };
   return {
     data_dir: directory,
-    server: server && {
-      started_by: startedBy(server, manager, state),
-      url: server.url,
-      pid: server.pid,
-      version: server.version,
-      health: await healthAt(server.url, signal),
-      log: server.log,
-    },
-    service:
-      manager && state
-        ? {
-            manager: manager.name,
-            file: manager.file,
-            edited: sealIn(manager.file) !== 'ours',
-            ...state,
-            remark: manager.remark(),
-          }
-        : null,
+    server: server && { ...server, health: await healthAt(server.url, signal) },
+    service,
   };
+}
+
+/** The server of a directory, and what the manager knows of the service, without asking the server. */
+export async function whatRuns(
+  directory: string,
+  manager: Manager | null,
+): Promise<{
+  server: Omit<NonNullable<ServiceStatus['server']>, 'health'> | null;
+  state: ServiceState | null;
+}> {
+  const state = manager === null ? null : await manager.state();
+  const found = findRegistration(directory);
+  if (!found?.runs) return { server: null, state };
+  const { url, pid, version, log } = found.server;
+  const started_by = startedBy(found.server, manager, state);
+  return { server: { started_by, url, pid, version, log }, state };
 }
 
 function startedBy(
