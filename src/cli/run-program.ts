@@ -47,8 +47,11 @@ export async function runAndFollow(
     stdio: ['ignore', 'pipe', 'pipe'],
     reject: false,
     buffer: { stdout: false },
+    // Its way of ending the program with this one would end this one by the signal.
+    cleanup: false,
   });
   signal.addEventListener('abort', () => child.kill(), { once: true });
+  process.once('exit', () => child.kill());
   for await (const line of child.iterable()) onLine(line);
   const ended = await child;
   if (ended.exitCode === undefined && ended.signal === undefined)

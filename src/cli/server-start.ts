@@ -1,19 +1,16 @@
 import fs from 'node:fs';
 import os from 'node:os';
-import { endpoints } from '../api/index.ts';
-import { HttpClient } from '../client/client.ts';
 import { prepareDirectory } from '../config/data-directory.ts';
 import { findRegistration } from '../config/registration.ts';
 import { AppError, type ErrorCode } from '../errors.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
 import { logFile, MAX_LOG_BYTES, setAside } from '../lib/own-log.ts';
 import { selfCommand } from '../lib/self.ts';
+import { serverOnceItAnswers } from './answering.ts';
 import { exitCodes } from './exit.ts';
 import { type ServeOptions, serveWords } from './serve-options.ts';
 import type { World } from './world.ts';
 
-/** Whether the server is there is looked at this often. */
-const LOOK_MS = 50;
 /** A server that has not answered by then goes on, but nobody waits for it; a migration of much data takes minutes. */
 const START_MS = 10 * 60_000;
 
@@ -55,18 +52,21 @@ export class ServerStart {
     setAside(this.log);
     const printed = sizeOf(this.log);
     const child = await this.#start(isDemo);
-    const deadline = clock.monotonic() + START_MS;
-    for (;;) {
-      const server = await this.#answering();
-      if (server) return server;
-      if (child.end) throw this.#failure(child.end, printed);
-      if (clock.monotonic() > deadline)
-        throw new AppError(
-          'timeout',
-          `the server has not answered yet, and goes on: see ${this.log}`,
-        );
-      await clock.sleep(LOOK_MS, this.#world.interrupted());
-    }
+    const server = await serverOnceItAnswers(this.#directory, {
+      clock,
+      signal: this.#world.interrupted(),
+      limitMs: START_MS,
+      look: () => {
+        if (child.end) throw this.#failure(child.end, printed);
+      },
+    });
+    if (server === null)
+      throw new AppError(
+        'timeout',
+        `the server has not answered yet, and goes on: see ${this.log}`,
+      );
+    const { url, pid, version, token_file } = server;
+    return { url, pid, version, token_file, data_dir: this.#directory, log: this.log };
   }
 
   /** Starts it; `end` is there once it has ended. */
@@ -89,23 +89,6 @@ export class ServerStart {
       (error: unknown) => (child.end = { code: null, why: (error as Error).message }),
     );
     return child;
-  }
-
-  /** The server, once it is registered and answers. */
-  async #answering(): Promise<StartedServer | null> {
-    const found = findRegistration(this.#directory);
-    if (!found?.runs) return null;
-    const { url, pid, version, token_file } = found.server;
-    const client = new HttpClient({ url, token: '' });
-    try {
-      await client.call(endpoints.getPublicHealth, {}, this.#world.interrupted());
-      return { url, pid, version, token_file, data_dir: this.#directory, log: this.log };
-    } catch (error) {
-      if (error instanceof AppError && error.code === 'unreachable') return null;
-      throw error;
-    } finally {
-      client.close();
-    }
   }
 
   /** What this start printed last, as the failure that it was. */

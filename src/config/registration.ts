@@ -20,6 +20,12 @@ interface Registration {
 /** What a server registers: its address, its version and the path of its token. */
 export type Registered = Pick<Registration, 'url' | 'version' | 'token_file'>;
 
+/** A registration, and whether its process still runs. */
+export interface Found {
+  server: Registration;
+  runs: boolean;
+}
+
 const NAME = 'server.json';
 const MAX_BYTES = 64 * 1024;
 
@@ -40,13 +46,11 @@ export function unregister(directory: string): void {
 }
 
 /** The registered server and whether its process still runs; null where the file is missing or damaged. */
-export function findRegistration(
-  directory: string,
-): { server: Registration; runs: boolean } | null {
+export function findRegistration(directory: string): Found | null {
   try {
     const { text } = readSmallFile(path.join(directory, NAME), { maxBytes: MAX_BYTES });
     const server = registrationOf(JSON.parse(text) as Partial<Registration>);
-    return server && { server, runs: runs(server) };
+    return server && { server, runs: serverRuns(server) };
   } catch {
     return null;
   }
@@ -68,7 +72,12 @@ function registrationOf(found: Partial<Registration>): Registration | null {
   return isWhole ? { url, pid, started_ticks, boot_id, version, token_file, log } : null;
 }
 
-function runs({ pid, started_ticks: startedTicks, boot_id }: Registration): boolean {
+/** Whether the process of a server that was registered still runs. */
+export function serverRuns({
+  pid,
+  started_ticks: startedTicks,
+  boot_id,
+}: Pick<Registration, 'pid' | 'started_ticks' | 'boot_id'>): boolean {
   if (startedTicks !== null) return boot_id === bootId() && isAlive({ pid, startedTicks });
   return signal(pid, 0) !== 'gone';
 }

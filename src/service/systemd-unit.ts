@@ -15,6 +15,7 @@ export function systemdUnit(
   { command, variables, variablesFile }: ServiceStart,
   { version, canNotify }: UnitOptions,
 ): string {
+  const [program, ...words] = command;
   const environment = Object.entries(variables).map(
     ([name, value]) => `Environment=${word(`${name}=${value}`)}`,
   );
@@ -27,7 +28,7 @@ StartLimitBurst=6
 
 [Service]
 ${readiness(canNotify)}
-ExecStart=${command.map((one) => argument(one)).join(' ')}
+ExecStart=${[word(program), ...words.map((one) => argument(one))].join(' ')}
 ExecReload=/bin/kill -HUP $MAINPID
 # The server ends its agents itself, in order; only then systemd ends what is left. After a crash its keeper does, and needs a moment.
 ExecStop=/bin/sh -c 'kill -TERM "$$1"; while kill -0 "$$1" 2>/dev/null; do sleep 0.1; done' sh $MAINPID
@@ -35,6 +36,7 @@ KillMode=control-group
 TimeoutStartSec=5min
 TimeoutStopSec=45s
 TimeoutAbortSec=10s
+SyslogIdentifier=cadre
 Restart=on-failure
 RestartSec=2s
 # A wrong configuration, and another server on the same data, are not mended by another start.
@@ -58,7 +60,7 @@ function readiness(canNotify: boolean): string {
   return canNotify ? 'Type=notify\nNotifyAccess=all\nWatchdogSec=2min' : 'Type=exec';
 }
 
-/** An argument as ExecStart has it. */
+/** An argument as ExecStart has it, which replaces variables there, but not in the path of the program. */
 function argument(text: string): string {
   return word(text.replaceAll('$', '$$$$'));
 }

@@ -35,7 +35,8 @@ describe('after a SIGKILL of the server', () => {
         identified(Number(spawned[1])),
       ];
       const keeper = await keeperOf(server);
-      for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.kill(keeper.pid, name);
+      for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGABRT'] as const)
+        process.kill(keeper.pid, name);
       expect(agents.map(isAlive)).toEqual([true, true, true, true]);
 
       await server.end('SIGKILL');

@@ -15,10 +15,14 @@ import {
   settingsLeftBehind,
   variablesOf,
 } from '../../service/start.ts';
+import { serverOnceItAnswers } from '../answering.ts';
 import { refuseRemote } from '../refuse-remote.ts';
 import { type ServeOptions, serveWords } from '../serve-options.ts';
 import type { World } from '../world.ts';
 import type { Manager } from './manager.ts';
+
+/** A service that was started answers within this time, or the user is told that it does not. */
+const ANSWER_MS = 30_000;
 
 export interface InstallOptions extends ServeOptions {
   force?: boolean;
@@ -36,7 +40,7 @@ export interface Installed {
   data_dir: string;
   /** The command lines that were run. */
   ran: string[];
-  /** Null where the service was not started. */
+  /** Null where no server answers. */
   url: string | null;
   /** What the user needs to know, each in a sentence. */
   remarks: string[];
@@ -73,7 +77,14 @@ export async function install(
     remarks.push(
       `the server that runs goes on as it was: ${manager.restartCommand} starts it anew`,
     );
-  const now = findRegistration(directory);
+  const signal = world.interrupted();
+  const isOther = running?.runs === true;
+  const server = await serverOnceItAnswers(directory, {
+    clock: world.clock,
+    signal,
+    limitMs: isOther ? 0 : ANSWER_MS,
+  });
+  if (server === null && !isOther) remarks.push('it does not answer yet: see cadre service logs');
   return {
     manager: manager.name,
     file: manager.file,
@@ -82,7 +93,7 @@ export async function install(
     path: start.variables.PATH ?? '',
     data_dir: directory,
     ran,
-    url: now?.runs ? now.server.url : null,
+    url: server?.url ?? null,
     remarks,
   };
 }

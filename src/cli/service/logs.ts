@@ -7,7 +7,7 @@ import { type Program, runAndFollow } from '../run-program.ts';
 import type { World } from '../world.ts';
 import { followedFile } from './log-program.ts';
 import type { Manager } from './manager.ts';
-import { statusOf } from './status.ts';
+import { whatRuns } from './status.ts';
 
 export interface LogOptions {
   directory: string;
@@ -35,11 +35,12 @@ export async function showLog(
     signal,
   );
   if (signal.aborted) return world.exit(Number(signal.reason));
-  if (code !== 0)
-    throw new AppError(
-      'internal',
-      `${program.command} ended with ${code}: ${plain(stderr.trim())}`,
-    );
+  if (code === 0) {
+    // Such as that some of the journal may not be read.
+    if (stderr.trim() !== '') world.stderr.write(`cadre: ${plain(stderr.trim())}\n`);
+    return;
+  }
+  throw new AppError('internal', `${program.command} ended with ${code}: ${plain(stderr.trim())}`);
 }
 
 async function programFor(
@@ -47,14 +48,14 @@ async function programFor(
   manager: Manager | null,
   { directory, tail, isFollowed }: LogOptions,
 ): Promise<Program> {
-  const { server, service } = await statusOf(directory, manager, world.interrupted());
+  const { server, state } = await whatRuns(directory, manager);
   const file = server?.log ?? logFile(directory);
   if (server?.started_by === 'foreground')
     throw new AppError(
       'conflict',
       `the server (pid ${server.pid}) was started in the foreground: its log is where its errors go`,
     );
-  const isOfManager = server ? server.started_by === manager?.name : service !== null;
+  const isOfManager = server ? server.started_by === manager?.name : state !== null;
   if (manager && isOfManager) return manager.log(tail, isFollowed, file);
   if (!existsSync(file)) throw new AppError('not_found', `no server has logged on ${directory}`);
   return followedFile(file, tail, isFollowed, world.env);

@@ -1,7 +1,5 @@
-import { endpoints } from '../../api/index.ts';
-import { HttpClient } from '../../client/client.ts';
 import { findRegistration } from '../../config/registration.ts';
-import { AppError } from '../../errors.ts';
+import { healthAt } from '../answering.ts';
 import type { Manager, ServiceState } from './manager.ts';
 import { sealIn } from './install.ts';
 
@@ -38,30 +36,36 @@ export async function statusOf(
   manager: Manager | null,
   signal: AbortSignal,
 ): Promise<ServiceStatus> {
-  const state = manager === null ? null : await manager.state();
-  const found = findRegistration(directory);
-  const server = found?.runs ? found.server : null;
+  const { server, state } = await whatRuns(directory, manager);
+  const service = manager &&
+    state && {
+      manager: manager.name,
+      file: manager.file,
+      edited: sealIn(manager.file) !== 'ours',
+      ...state,
+      remark: manager.remark(),
+    };
   return {
     data_dir: directory,
-    server: server && {
-      started_by: startedBy(server, manager, state),
-      url: server.url,
-      pid: server.pid,
-      version: server.version,
-      health: await healthAt(server.url, signal),
-      log: server.log,
-    },
-    service:
-      manager && state
-        ? {
-            manager: manager.name,
-            file: manager.file,
-            edited: sealIn(manager.file) !== 'ours',
-            ...state,
-            remark: manager.remark(),
-          }
-        : null,
+    server: server && { ...server, health: await healthAt(server.url, signal) },
+    service,
   };
+}
+
+/** The server of a directory, and what the manager knows of the service, without asking the server. */
+export async function whatRuns(
+  directory: string,
+  manager: Manager | null,
+): Promise<{
+  server: Omit<NonNullable<ServiceStatus['server']>, 'health'> | null;
+  state: ServiceState | null;
+}> {
+  const state = manager === null ? null : await manager.state();
+  const found = findRegistration(directory);
+  if (!found?.runs) return { server: null, state };
+  const { url, pid, version, log } = found.server;
+  const started_by = startedBy(found.server, manager, state);
+  return { server: { started_by, url, pid, version, log }, state };
 }
 
 function startedBy(
@@ -71,16 +75,4 @@ function startedBy(
 ): StartedBy {
   if (manager && state?.pid === pid) return manager.name;
   return log === null ? 'foreground' : 'detached';
-}
-
-async function healthAt(url: string, signal: AbortSignal): Promise<string | null> {
-  const client = new HttpClient({ url, token: '' });
-  try {
-    return (await client.call(endpoints.getPublicHealth, {}, signal)).status;
-  } catch (error) {
-    if (error instanceof AppError && !signal.aborted) return null;
-    throw error;
-  } finally {
-    client.close();
-  }
 }

@@ -1,9 +1,11 @@
-import { findRegistration } from '../../config/registration.ts';
+import { findRegistration, serverRuns } from '../../config/registration.ts';
 import { AppError } from '../../errors.ts';
 import type { World } from '../world.ts';
 import type { Manager } from './manager.ts';
 
 const LOOK_MS = 50;
+/** A stop waits for turns, and may have to end what does not want to. */
+const STOP_MS = 2 * 60_000;
 
 /**
  * Stops the server of a directory in order, however it was started; resolves with its pid once it has ended, and with null
@@ -22,18 +24,11 @@ export async function stopServer(
   else process.kill(pid, 'SIGTERM');
   const { clock } = world;
   const deadline = clock.monotonic() + STOP_MS;
-  while (isThere(directory, pid)) {
+  // Its registration goes a moment before it does.
+  while (serverRuns(found.server)) {
     if (clock.monotonic() > deadline)
       throw new AppError('timeout', `the server (pid ${pid}) still stops: see cadre service logs`);
     await clock.sleep(LOOK_MS, world.interrupted());
   }
   return pid;
-}
-
-/** A stop waits for turns, and may have to end what does not want to. */
-const STOP_MS = 2 * 60_000;
-
-function isThere(directory: string, pid: number): boolean {
-  const now = findRegistration(directory);
-  return now?.runs === true && now.server.pid === pid;
 }

@@ -56,8 +56,8 @@ export function systemd(env: NodeJS.ProcessEnv): Manager {
     log: (lines, isFollowed) => ({
       command: 'journalctl',
       args: [
-        '--user',
-        '--unit',
+        // Not --user, which leaves out a journal that is kept in memory alone.
+        '--user-unit',
         UNIT,
         '--output',
         'cat',

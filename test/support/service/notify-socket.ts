@@ -1,0 +1,58 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import path from 'node:path';
+import { expectEventually } from '../expect-eventually.ts';
+
+/** Whether a message can be sent and received here: Node has no datagrams on Unix sockets, Python has. */
+export const canNotify =
+  spawnSync('systemd-notify', ['--version']).status === 0 &&
+  spawnSync('python3', ['-c', 'import socket; socket.recv_fds']).status === 0;
+
+// A barrier brings a descriptor, and its sender waits until that is closed.
+const listener = `
+import json, os, socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+print(json.dumps(None), flush=True)
+while True:
+  data, fds, _, _ = socket.recv_fds(s, 65536, 8)
+  for fd in fds: os.close(fd)
+  print(json.dumps(data.decode()), flush=True)
+`;
+
+/** A service manager, as far as it listens. */
+export interface NotifySocket extends AsyncDisposable {
+  path: string;
+  /** What it was told, in order: the assignments of each message. */
+  messages: () => string[][];
+  /** Resolves once a message has that assignment, or one that begins so. */
+  expect: (assignment: string) => Promise<void>;
+}
+
+/** Listens at a socket in a directory. */
+export async function listen(directory: string): Promise<NotifySocket> {
+  const file = path.join(directory, 'notify');
+  const child = spawn('python3', ['-c', listener, file], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  const lines: (string | null)[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(JSON.parse(line)));
+  const messages = () =>
+    lines
+      .slice(1)
+      .map((text) => (text ?? '').split('\n').filter(Boolean))
+      .filter(([first]) => first !== 'BARRIER=1');
+  await expectEventually(() => lines.length).toBeGreaterThan(0);
+  return {
+    path: file,
+    messages,
+    async expect(assignment) {
+      const told = () => messages().flat();
+      const isTold = () => told().some((one) => one.startsWith(assignment));
+      await expectEventually(() => isTold() || told()).toBe(true);
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill();
+      await exited;
+    },
+  };
+}
