@@ -52,6 +52,16 @@ sizes: deps ## Report the sizes of files and functions, and import cycles; fail 
 test: deps ## Run all tests that need nothing but this machine
 	vitest run
 
+# What is about processes, their groups and their ends, and whatever else is read from /proc on Linux alone.
+POSIX_TESTS = test/children test/processes test/recovery test/config/registration test/lib/foreign-file \
+  test/cli/cursor-file-links test/cli/doctor test/cli/several test/campaigns/tail test/http/connections \
+  test/tui/job-control test/terminal/asking
+
+.PHONY: test-posix
+test-posix: export CADRE_TEST_ONLY_PLATFORM = posix
+test-posix: deps ## Test processes and recovery once more with what macOS has: ps instead of /proc
+	vitest run $(POSIX_TESTS)
+
 .PHONY: test-loaded
 test-loaded: deps ## The same beside 8 programs that want every core
 	node scripts/test-loaded.mjs

@@ -9,7 +9,12 @@ import { type Client, HttpClient } from '../../src/client/client.ts';
 import { settle } from '../../src/client/settle.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { selfCommand } from '../../src/lib/self.ts';
-import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
+import {
+  samePlatform,
+  startServer,
+  type TestServer,
+  untilNothingCarries,
+} from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, send } from '../support/turns.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
@@ -71,7 +76,7 @@ function startTail(directory: string, output: string, more: string[] = []) {
   const cursor = ['--cursor-file', path.join(directory, 'cursor')];
   const child = spawn(file, [...args, ...flags, ...cursor, ...more], {
     stdio: ['ignore', stdout, 'ignore'],
-    env: { PATH: process.env.PATH ?? '', HOME: directory },
+    env: { PATH: process.env.PATH ?? '', HOME: directory, ...samePlatform() },
   });
   fs.closeSync(stdout);
   return child;
