@@ -38,8 +38,10 @@ async function expectAsShown(block: Block, user: User, ids: Ids): Promise<void> 
     const { place, command, output } = step;
     const written = await type(user, withIds(command, ids), step === steps.at(-1) ? notes : {});
     const where = `${place} $ ${command}`;
-    if (!isShown(output, written.text, ids))
+    if (!isShown(output, written.text, ids)) {
       expect(`${where}\n${withoutIds(written.text)}`).toBe(`${where}\n${withoutIds(output)}`);
+      expect.fail(`${where}: the page has other ids than before for the same things`);
+    }
     // A failure whose words the page shows is meant.
     if (output === '') expectWell(where, written);
   }

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { selfCommand } from '../../src/lib/self.ts';
 import { scaled } from '../support/patience.ts';
-import { checkedServer, sharedCode } from '../support/server.ts';
+import { checkedServer, sharedCode, SHORT_LIVED } from '../support/server.ts';
 import { Glass } from '../support/tui/glass.ts';
 import { type InTerminal, programInTerminal } from '../support/tui/pty.ts';
 import { tempDirectory } from '../support/temp.ts';
@@ -60,7 +60,6 @@ export function newUser(): User {
     LANG: 'C.UTF-8',
     NO_COLOR: '1',
     ...sharedCode(),
-    ...checkedServer(),
   };
   const open = (script: string) => programInTerminal(home, ['/bin/bash', '-c', script], env, WIDE);
   const shell = open(LOOP);
@@ -126,11 +125,16 @@ const END = /\u001b\]9;(\d+)\u0007/;
 
 const GIT = '[user]\n\tname = You\n\temail = you@example.com\n[init]\n\tdefaultBranch = main\n';
 
-/** A server takes a free port; all else is as a user's own. */
+/** A server takes a free port, and checks what it answers; all else is as a user's own. */
 function program(): string {
   const { file, args } = selfCommand();
-  const cadre = [file, ...args].map((word) => `'${word}'`).join(' ');
-  return `#!/bin/sh\n[ "$1" != serve ] || { shift; set -- serve --port 0 "$@"; }\nexec ${cadre} "$@"\n`;
+  const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`).join(' ');
+  const checked = Object.entries(checkedServer()).map((entry) => entry.join('='));
+  const serve = quoted([...checked, file, ...SHORT_LIVED, ...args, 'serve', '--port', '0']);
+  return `#!/bin/sh
+[ "$1" != serve ] || { shift; exec env ${serve} "$@"; }
+exec ${quoted([file, ...args])} "$@"
+`;
 }
 
 /** What a terminal shows of it; of a program that takes the whole screen, what it showed last. */

@@ -39,7 +39,7 @@ export interface ServerOptions {
 }
 
 /** Such a server lives a second or two: to optimise the code of SQLite costs a quarter of that, and gains nothing. */
-const SHORT_LIVED = ['--liftoff-only'];
+export const SHORT_LIVED = ['--liftoff-only'];
 
 /** Starts `cadre serve` on a directory and a free port; resolves when it is ready. Rejects with its log. */
 export async function startServer(
