@@ -153,6 +153,14 @@ export const getProcessLogs = endpoint({
       .describe(
         'The maximum number of bytes of each stream: the last ones, cut between characters.',
       ),
+    from_byte: z
+      .int()
+      .min(0)
+      .max(Number.MAX_SAFE_INTEGER)
+      .optional()
+      .describe(
+        'Read on from this position instead of the end: the next output in whole characters, at most max_bytes of it, and no more than is there. The stream has to be named; tail_lines does not count.',
+      ),
   },
   response: z
     .looseObject({ process_id: z.string(), stdout: logPart, stderr: logPart })

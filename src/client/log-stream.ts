@@ -3,6 +3,7 @@ import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Client } from './client.ts';
 import { framesOf } from './frames.ts';
+import { type LogPiece, pagedLogs } from './paged-logs.ts';
 
 /** The delay before a lost connection is opened again. */
 const RETRY_MS = 500;
@@ -26,8 +27,17 @@ export async function* streamLogs(given: {
   let from = given.from ?? 0;
   while (!signal.aborted) {
     try {
+      const own = (await client.clientOf?.(processId)) ?? client;
+      if (own.follow) {
+        for await (const { text, next } of pagedLogs({ ...given, client: own, from })) {
+          onConnection?.(false);
+          from = next;
+          yield text;
+        }
+        return;
+      }
       const input = { params, query: { stream, from_byte: from } };
-      const response = await client.open(endpoints.streamProcessLogs, input, undefined, { signal });
+      const response = await own.open(endpoints.streamProcessLogs, input, undefined, { signal });
       onConnection?.(false);
       for await (const { id, event, data } of framesOf(response)) {
         if (event === 'end') return;
@@ -49,21 +59,21 @@ export async function* streamLogs(given: {
  */
 export async function readLogs(given: {
   client: Client;
+  clock: Clock;
   processId: string;
   stream: 'stdout' | 'stderr';
   from: number;
   to: number;
   signal: AbortSignal;
 }): Promise<{ from: number; text: string }> {
-  const { client, processId, stream, to, signal } = given;
-  const input = { params: { process_id: processId }, query: { stream, from_byte: given.from } };
-  const response = await client.open(endpoints.streamProcessLogs, input, undefined, { signal });
+  const { client, processId, to } = given;
+  const own = (await client.clientOf?.(processId)) ?? client;
   let from: number | null = null;
   const pieces: Buffer[] = [];
   // The end of this loop closes the connection.
-  for await (const { event, data } of framesOf(response)) {
-    if (event === 'end') break;
-    const { offset, text } = JSON.parse(data) as { offset: number; text: string };
+  for await (const { offset, text } of own.follow
+    ? pagedLogs({ ...given, client: own })
+    : streamedLogs({ ...given, client: own })) {
     if (offset >= to) break;
     from ??= offset;
     const bytes = Buffer.from(text);
@@ -71,4 +81,21 @@ export async function readLogs(given: {
     if (offset + bytes.length >= to) break;
   }
   return { from: from ?? to, text: Buffer.concat(pieces).toString('utf8') };
+}
+
+/** The same as pieces, over one connection. */
+async function* streamedLogs(given: {
+  client: Client;
+  processId: string;
+  stream: 'stdout' | 'stderr';
+  from: number;
+  signal: AbortSignal;
+}): AsyncGenerator<LogPiece, void> {
+  const { client, processId, stream, from, signal } = given;
+  const input = { params: { process_id: processId }, query: { stream, from_byte: from } };
+  const response = await client.open(endpoints.streamProcessLogs, input, undefined, { signal });
+  for await (const { event, data } of framesOf(response)) {
+    if (event === 'end') return;
+    yield JSON.parse(data) as LogPiece;
+  }
 }

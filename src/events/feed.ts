@@ -80,13 +80,15 @@ export class Feed {
   /**
    * Yields the events of a scope after the seq `after`, in pages, as soon as they are durable. Ends when `signal`
    * aborts, or when `ending` has aborted and every event up to then was yielded. If retention has deleted events that
-   * the follower has not read yet, the next page reports it, once.
+   * the follower has not read yet, the next page reports it, once. A follower that waited for an event awaits `gather`
+   * before it reads: what comes meanwhile is in the same page.
    */
   async *follow(
     scope: Scope,
     after: number,
     signal: AbortSignal,
     ending?: AbortSignal,
+    gather?: () => Promise<void>,
   ): AsyncGenerator<FeedPage, void> {
     const follower: Follower = { cursor: after, reportedTrim: after, wake: undefined };
     const isCovered = () => this.#ring.covers(follower.cursor);
@@ -110,7 +112,10 @@ export class Feed {
         // The scanned events were all of other kinds, and the cursor has moved past them.
         else if (follower.cursor > before) continue;
         else if (signal.aborted || ending?.aborted) break;
-        else if (isCovered()) await this.#wait(scope, follower);
+        else if (isCovered()) {
+          await this.#wait(scope, follower);
+          await gather?.();
+        }
         trimmed = null;
       }
     } finally {

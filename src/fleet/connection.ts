@@ -73,6 +73,8 @@ function optionsOf(access: Access): ConnectionOptions {
     maxReconnectAttempts: -1,
     reconnectTimeWait: RECONNECT_EVERY_MS,
     reconnectJitterTLS: RECONNECT_EVERY_MS,
+    // The stack of every request, for the case that it fails, costs more than the rest of it.
+    noAsyncTraces: true,
     // Whoever mends a mistake in the permissions need not start every node again.
     ignoreAuthErrorAbort: true,
     // What the servers tell each other may not be reachable from here: only the configured addresses count.

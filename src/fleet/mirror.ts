@@ -24,8 +24,12 @@ export interface MirroredLog {
   idAt(seq: number): string | null;
   /** The seq of the newest event up to `seq` that stays; 0: the log has none. */
   stayingUpTo(seq: number): number;
-  /** Ends when `ending` has aborted and everything up to then was yielded. */
-  follow(after: number, ending: AbortSignal): AsyncIterable<MirroredPage>;
+  /** Ends when `ending` has aborted and everything up to then was yielded. After a wait for an event, it awaits `gather`. */
+  follow(
+    after: number,
+    ending: AbortSignal,
+    gather: () => Promise<void>,
+  ): AsyncIterable<MirroredPage>;
 }
 
 /** How far the mirror had come, kept for the case that the stream has no message of this node left. */
@@ -67,6 +71,8 @@ export interface MirrorParts {
   onPublished?: (entries: readonly LogEntry[]) => void;
 }
 
+/** So long after the first event of a batch it is made, in ms: whoever waits for that event to be stored goes first. */
+const GATHER_MS = 10;
 /** Two batches begin at least this far apart, in ms, unless the first was full. */
 const PACE_MS = 25;
 /** A page of the feed with this many events may be followed by more at once. */
@@ -192,7 +198,8 @@ export class Mirror {
     const look = new AbortController();
     using _soon = clock.after(LOOK_MS, () => look.abort());
     const ending = AbortSignal.any([signal, look.signal]);
-    for await (const page of log.follow(place.after, ending)) {
+    const gather = () => clock.sleep(GATHER_MS, ending).catch(() => undefined);
+    for await (const page of log.follow(place.after, ending, gather)) {
       const began = clock.monotonic();
       await this.#mirror(page, place);
       this.#setState('following', null);

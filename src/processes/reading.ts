@@ -65,6 +65,25 @@ export async function readTail(
   };
 }
 
+/** Resolves with the next part of a log from a position on, in whole characters; empty if there is none yet. */
+export async function readOn(
+  path: string,
+  from: number,
+  limit: number,
+  isOver: boolean,
+): Promise<LogPart & { offset: number }> {
+  const { total, truncated } = await measureLog(path);
+  const { offset, text, next } = await readPiece(path, from, limit, isOver);
+  const bytes = next - offset;
+  return {
+    content: text,
+    bytes,
+    total_bytes: total,
+    truncated: truncated || bytes < total,
+    offset,
+  };
+}
+
 async function readBefore(
   path: string,
   end: number,

@@ -21,7 +21,7 @@ import type { RecordPage } from '../store/records.ts';
 import { assertCommand, assertProgram } from './command.ts';
 import type { StreamName } from './output.ts';
 import { hasEnded } from './process.ts';
-import { readPiece, readTail } from './reading.ts';
+import { readOn, readPiece, readTail } from './reading.ts';
 import type { ProcessRunner, ProcessSettings } from './runner.ts';
 import { CALLER, type ProcessStore } from './store.ts';
 import { ProcessWaits } from './waits.ts';
@@ -215,9 +215,15 @@ export class ProcessService {
     const { process_id } = process;
     const { tail_lines: lines, max_bytes: bytes, before_byte: before } = query;
     const bounds = { lines, bytes, before };
+    if (query.from_byte !== undefined && query.stream === 'both')
+      throw new AppError('invalid', 'from_byte is a position in one stream: name it with stream');
     const part = async (stream: StreamName) => {
       if (query.stream !== 'both' && query.stream !== stream) return null;
-      const tail = await readTail(this.#given.runner.logPath(process_id, stream), bounds);
+      const file = this.#given.runner.logPath(process_id, stream);
+      const tail =
+        query.from_byte === undefined
+          ? await readTail(file, bounds)
+          : await readOn(file, query.from_byte, bytes, await this.#hasEnded(process_id));
       // The file does not count the bytes that the disk refused, or that retention removed.
       const total_bytes = Math.max(tail.total_bytes, process[`${stream}_bytes`]);
       return { ...tail, total_bytes, truncated: tail.truncated || tail.bytes < total_bytes };

@@ -24,9 +24,9 @@ export function mirroredLog(parts: { db: Database; log: EventLog; feed: Feed }):
       return id;
     },
     stayingUpTo: (seq) => db.peek((rx) => staying.get(rx, seq)?.[0] ?? 0),
-    async *follow(after, ending) {
-      for await (const { frames, trimmed } of feed.follow(EVERYTHING, after, NEVER, ending))
-        yield { entries: entriesOf(frames), trimmed };
+    async *follow(after, ending, gather) {
+      const pages = feed.follow(EVERYTHING, after, NEVER, ending, gather);
+      for await (const { frames, trimmed } of pages) yield { entries: entriesOf(frames), trimmed };
     },
   };
 }

@@ -2,6 +2,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../src/api/index.ts';
+import { pagedLogs } from '../../src/client/paged-logs.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { withRuntime } from '../support/runtime.ts';
 import { ended, Gate, get, logs, printed, ranTo, run } from '../support/processes/work.ts';
 import { scaled } from '../support/patience.ts';
@@ -162,3 +165,44 @@ describe('the logs of a process', () => {
         expect(fs.statSync(path.join(directory, name)).mode & 0o777).toBe(0o600);
     }));
 });
+
+test('the logs of a process can be read on from a byte, page by page, in whole characters, until they end.', () =>
+  withRuntime(async (given) => {
+    const { client } = given;
+    const whole = 'a€🙂\n'.repeat(40);
+    using gate = new Gate(given.directory);
+    const { process_id: processId } = await run(
+      given,
+      `printf '${'a€🙂\\n'.repeat(40)}'; ${gate.wait}; printf end; printf err >&2`,
+    );
+    const over = new AbortController();
+    const options = {
+      client,
+      clock: systemClock,
+      processId,
+      from: 4,
+      signal: over.signal,
+    } as const;
+    let out = '';
+    for await (const { text } of pagedLogs({ ...options, stream: 'stdout' })) {
+      out += text;
+      if (out.length === whole.length - 2) gate.open();
+    }
+    expect(out).toBe(`${whole.slice(2)}end`);
+    let err = '';
+    for await (const { offset, text, next } of pagedLogs({ ...options, stream: 'stderr', from: 1 }))
+      err += `${offset} ${text} ${next}`;
+    expect(err).toBe('1 rr 3');
+    const page = { stream: 'stdout', from_byte: 1, max_bytes: 5 } as const;
+    const { stdout } = await client.call(endpoints.getProcessLogs, {
+      params: { process_id: processId },
+      query: page,
+    });
+    expect(stdout).toMatchObject({ content: '€', offset: 1, bytes: 3, truncated: true });
+    await expect(
+      client.call(endpoints.getProcessLogs, {
+        params: { process_id: processId },
+        query: { from_byte: 0 },
+      }),
+    ).rejects.toMatchObject({ code: 'invalid', message: expect.stringContaining('name it') });
+  }));

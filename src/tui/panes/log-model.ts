@@ -215,11 +215,11 @@ export class LogModel implements PaneModel {
   }
 
   async #readOlder(output: Output): Promise<void> {
-    const { client, processId } = this.#options;
+    const { client, clock, processId } = this.#options;
     const { signal } = this.#reading;
     const to = this.#from[output];
     const range = { from: Math.max(0, to - PAGE_BYTES), to };
-    const page = await readLogs({ client, processId, stream: output, ...range, signal });
+    const page = await readLogs({ client, clock, processId, stream: output, ...range, signal });
     if (signal.aborted || this.#from[output] !== to) return;
     // A page begins with a whole line, unless it has none.
     const begin = page.from === 0 ? 0 : page.text.indexOf('\n', 0) + 1;

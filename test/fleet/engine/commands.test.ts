@@ -115,6 +115,18 @@ describe('a node whose events are not copied', () => {
   });
 });
 
+test('what a process of a node prints is shown as it comes, and its end ends the command.', async () => {
+  const command = 'echo one; echo two >&2; sleep 0.3; echo three; exit 3';
+  const ran = await cadre(['processes', 'run', '--follow', command], fleet().urls);
+  expect(ran).toMatchObject({ code: 3, stdout: 'one\nthree\n' });
+  expect(ran.stderr).toContain('two\n');
+  const [found] = (await cadre(['processes', 'list', '--json'], fleet().urls)).json() as {
+    process_id: string;
+  }[];
+  const logs = await cadre(['processes', 'logs', found?.process_id ?? '', '-f'], fleet().urls);
+  expect(logs).toMatchObject({ code: 0, stdout: 'one\nthree\n', stderr: 'two\n' });
+});
+
 test('a node that is gone and has left nothing ends a command with 6 and its name.', async () => {
   const ended = await cadre(['run', '--on', 'gpu', 'hello'], fleet().urls);
   expect(ended).toMatchObject({ code: 6, stdout: '' });
