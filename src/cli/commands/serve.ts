@@ -7,6 +7,7 @@ import { failpointsFrom } from '../../lib/failpoint.ts';
 import { selfCommand, version } from '../../lib/self.ts';
 import { keepHeapSmall } from '../../lib/small-heap.ts';
 import type { Runtime } from '../../runtime/start.ts';
+import type { Migration } from '../../store/migrate.ts';
 import { durationText } from '../../terminal/time.ts';
 import { choicesOf } from '../choices.ts';
 import type { GlobalOptions } from '../context.ts';
@@ -78,18 +79,35 @@ async function serve(world: World, options: ServeOptions & GlobalOptions): Promi
       process.exit(exitCodes.failed);
     },
   });
-  const { url, tokenFile } = runtime;
-  const ready = { url, pid: process.pid, version, token_file: tokenFile, data_dir: directory };
+  const { url, tokenFile, migration } = runtime;
+  const ready = {
+    url,
+    pid: process.pid,
+    version,
+    token_file: tokenFile,
+    data_dir: directory,
+    ...(migration && { upgraded: migration }),
+  };
   world.stdout.write(
     options.json
       ? `${JSON.stringify(ready)}\n`
-      : `cadre ${version} listens on ${url}\n  data   ${directory}\n  token  ${tokenFile ?? 'from the configuration'}\n${isQuiet ? QUIET : ''}`,
+      : `cadre ${version} listens on ${url}\n  data   ${directory}\n  token  ${tokenFile ?? 'from the configuration'}\n${upgradeText(migration)}${isQuiet ? QUIET : ''}`,
   );
   if (!stop.signal.aborted)
     await new Promise((resolve) => stop.signal.addEventListener('abort', resolve));
   await runtime.stop(hurry.signal);
   // NATS that takes connections and says nothing leaves a socket open that nobody can close: nothing waits for it.
   world.clock.after(LINGER_MS, () => process.exit());
+}
+
+/** What a start says of data of an older version. */
+function upgradeText(migration: Migration | null): string {
+  if (!migration) return '';
+  const { version: before, format, copy } = migration;
+  return (
+    `  data was of cadre ${before} (format ${format}) and is of cadre ${version} now;\n` +
+    `         cadre db rollback goes back to ${copy}\n`
+  );
 }
 
 /**
