@@ -32,6 +32,10 @@ openapi: deps ## Write src/api/openapi.yaml and docs/events.md from the tables o
 completions: deps ## Write completions/, the scripts for bash, zsh and fish
 	node scripts/completions.mjs
 
+.PHONY: release-data
+release-data: build ## Store what this version writes, for the tests of all later ones: once for each release
+	node test/releases/make.main.ts
+
 .PHONY: demo
 demo: build ## Demonstrate recovery: run a turn, SIGKILL the server in another, check that nothing is lost
 	node scripts/demo.ts

@@ -208,6 +208,10 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   ],
   'tokens revoke': [['tokens revoke prometheus', 'by its name']],
   'db backup': [['db backup copy.cadre', '']],
+  'db rollback': [
+    ['db rollback', 'to the data from before the last upgrade'],
+    ['db rollback --yes --json', 'in a script'],
+  ],
   'db check': [
     ['db check', 'the database of this machine'],
     ['db check copy.cadre', 'a copy'],

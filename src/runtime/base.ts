@@ -57,6 +57,8 @@ export async function openBase(options: RuntimeOptions, undo: AsyncDisposableSta
     ...(options.fs ? { fs: options.fs } : { template: readBuilt('empty.cadre') }),
   });
   undo.defer(() => db.close());
+  if (db.migration)
+    logger.info(db.migration, 'the data of an older version was changed; a copy was kept');
   const log = new EventLog({ db, clock, ids });
   return { directory, config, logger, clock, ids, failpoint, db, log };
 }

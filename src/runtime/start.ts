@@ -1,6 +1,7 @@
 import { register, unregister } from '../config/registration.ts';
 import type { Config } from '../config/schema.ts';
 import { version } from '../lib/self.ts';
+import type { Migration } from '../store/migrate.ts';
 import { startBackground } from './background.ts';
 import { type Base, openBase } from './base.ts';
 import { buildEdge, buildNouns, type Edge, type Nouns } from './build.ts';
@@ -18,6 +19,8 @@ export interface Runtime {
   readonly url: string;
   readonly token: string;
   readonly tokenFile: string | null;
+  /** The data of an older version that this start has changed; null where there were none. */
+  readonly migration: Migration | null;
   /** The numbers of turns and processes that run just now: a stop waits for the former and ends the latter. */
   underWay(): { turns: number; processes: number };
   /** Resolves once the store has run a transaction behind those that were there before; rejects where it cannot any more. */
@@ -85,6 +88,7 @@ function runtimeOf(running: Running): Runtime {
     get tokenFile() {
       return config.now.auth.token_file;
     },
+    migration: running.base.db.migration,
     underWay: () => ({
       turns: sessions.runner.active,
       processes: processes.runner.counts.running,

@@ -1,4 +1,4 @@
-import { readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { AppError } from '../errors.ts';
@@ -74,8 +74,13 @@ export function backUpClosed(settings: BackupSettings, signal: AbortSignal): Pro
   return backUpFiles(settings, Number.MAX_SAFE_INTEGER, signal);
 }
 
+/** A directory for a copy in the making, on the disk of the data directory. */
+export function newCopyDirectory(directory: string): string {
+  return mkdtempSync(path.join(directory, COPY_PREFIX));
+}
+
 /** Removes the partial backups of processes that were killed. */
-function removeLeftovers(directory: string): void {
+export function removeLeftovers(directory: string): void {
   for (const name of readdirSync(directory))
     if (name.startsWith(COPY_PREFIX))
       rmSync(path.join(directory, name), { recursive: true, force: true });
@@ -88,7 +93,7 @@ async function backUpFiles(
   signal: AbortSignal,
 ): Promise<Backup> {
   const { directory } = settings;
-  const copy = await fs.mkdtemp(path.join(directory, COPY_PREFIX));
+  const copy = newCopyDirectory(directory);
   try {
     await assertRoom(settings, walBytes);
     for (const [name, limit] of [
@@ -152,8 +157,11 @@ async function copyFile(
   }
 }
 
-/** Turns a copy into an independent store in one file; returns its newest sequence number. */
-async function makeOwnStore(directory: string, settings: BackupSettings): Promise<number> {
+/** Turns a copy, of any format, into an independent store in one file; returns its newest sequence number. */
+export async function makeOwnStore(
+  directory: string,
+  settings: Pick<BackupSettings, 'wasm' | 'newEpoch'>,
+): Promise<number> {
   const host = await loadHostedSqlite({ wasm: settings.wasm, directory });
   const handle = openHandle(host);
   try {

@@ -1,12 +1,11 @@
 import nodeFs from 'node:fs';
-import path from 'node:path';
 import { AppError } from '../errors.ts';
 import { checksum } from './checksum.ts';
-import { openHandle, type SqlTools, sqlTools } from './connection.ts';
-import type { FileSystem } from './host/file-system.ts';
-import { type HostedSqlite, loadHostedSqlite } from './host/sqlite.ts';
+import { type SqlTools, sqlTools } from './connection.ts';
+import type { HostedSqlite } from './host/sqlite.ts';
 import { assertKnownFormat } from './migrate.ts';
 import { RawStatement, SqliteError, type SqlValue } from './raw-statement.ts';
+import { openReadOnly } from './read-only.ts';
 
 /** One finding of a check. */
 export interface Damage {
@@ -43,11 +42,9 @@ export async function checkStore(options: {
   onProgress: CheckProgress;
 }): Promise<CheckReport> {
   const { file, wasm, version, signal, onProgress } = options;
-  const directory = path.dirname(path.resolve(file));
   const { size } = nodeFs.statSync(file);
   if (size === 0) throw new AppError('storage_damaged', `${file} is empty: ${WAY_OUT}`);
-  const host = await loadHostedSqlite({ wasm, directory, fs: readOnly });
-  const handle = openHandle(host, path.basename(file));
+  const { host, handle } = await openReadOnly(file, wasm);
   try {
     const check = new Check(host, handle);
     check.open(file, version);
@@ -260,24 +257,6 @@ function faultOf(table: string, [key, id, record, sum]: RecordRow): string | nul
 /** Returns the name of a table's id field: `processes` → `process_id`. */
 function idField(table: string): string {
   return `${table.replace(/(ss)es$|s$/, '$1')}_id`;
-}
-
-/** Reads the files without changing them: closing a store would write its log back. A missing log counts as empty. */
-const readOnly: FileSystem = {
-  ...nodeFs,
-  openSync: ((file: string) =>
-    nodeFs.openSync(
-      nodeFs.existsSync(file) ? file : '/dev/null',
-      nodeFs.constants.O_RDONLY,
-    )) as FileSystem['openSync'],
-  writeSync: refuse,
-  ftruncateSync: refuse,
-  fsyncSync: () => undefined,
-  unlinkSync: () => undefined,
-};
-
-function refuse(): never {
-  throw Object.assign(new Error('the file is only read'), { code: 'EROFS' });
 }
 
 function nextTurn(): Promise<void> {

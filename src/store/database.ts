@@ -8,7 +8,7 @@ import { Damage } from './damage.ts';
 import type { FileSystem, HostFile } from './host/file-system.ts';
 import type { HostedSqlite } from './host/sqlite.ts';
 import { Group, undo } from './group.ts';
-import { type DatabaseOptions, openMigrated } from './open.ts';
+import { type DatabaseOptions, type Opened, openMigrated } from './open.ts';
 import { RawStatement, type SqliteError, type SqlValue } from './raw-statement.ts';
 import { Statement } from './statement.ts';
 import { asStorageError, isDamage, mayHaveRolledBack } from './storage-error.ts';
@@ -48,6 +48,8 @@ export class Database {
   #durableSeq: number;
   /** The random id of this data directory's log. */
   readonly epoch: string;
+  /** The older data that this start has changed; null where there were none. */
+  readonly migration: Opened['migration'];
   #running = false;
   #closed = false;
   /** The error that may have rolled back the whole group: no statement may run until that group has failed. */
@@ -58,11 +60,11 @@ export class Database {
 
   /** Opens (and makes, and migrates) the database of a directory that the caller has locked. */
   static async open(options: DatabaseOptions): Promise<Database> {
-    const { host, handle } = await openMigrated(options);
-    return new Database(options, host, handle);
+    return new Database(options, await openMigrated(options));
   }
 
-  private constructor(options: DatabaseOptions, host: HostedSqlite, handle: number) {
+  private constructor(options: DatabaseOptions, { host, handle, migration }: Opened) {
+    this.migration = migration;
     this.#options = options;
     this.#host = host;
     this.#handle = handle;
@@ -294,12 +296,10 @@ export class Database {
     this.#unsynced.push(group);
     const wroteNothing =
       (this.#wal?.writes ?? 0) === group.writesBefore && this.#unsynced.length === 1;
-    if (wroteNothing || this.#options.durability === 'normal')
-      this.#settle(this.#unsynced.splice(0));
+    const isUnsynced = this.#options.durability === 'normal';
+    if (wroteNothing || isUnsynced) this.#settle(this.#unsynced.splice(0));
     // Groups may follow one another without a pause: the log must not grow for ever.
-    this.#checkpointIfOver(
-      this.#options.durability === 'normal' ? this.#checkpointBytes : 2 * this.#checkpointBytes,
-    );
+    this.#checkpointIfOver(isUnsynced ? this.#checkpointBytes : 2 * this.#checkpointBytes);
     this.#syncWal();
   }
 

@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import { type Failpoint, noFailpoints } from '../lib/failpoint.ts';
 import type { SqlTools } from './connection.ts';
 import { migration001 } from './migrations/001-foundation.ts';
 import { migration002 } from './migrations/002-approvals.ts';
@@ -61,10 +62,24 @@ const migrations: readonly (string | Completion)[] = [
   migration023,
 ];
 
+/** The format of data that this version writes. */
+export const newestFormat = migrations.length;
+
+/** Data of an older format that a start has changed. */
+export interface Migration {
+  /** The version of cadre that wrote the data. */
+  version: string;
+  /** Its format. */
+  format: number;
+  /** The file that holds the data as they were. */
+  copy: string;
+}
+
 /**
  * Brings the database to the newest version and gives a new one its identity. That is one transaction: each commit of a
- * changed schema costs a sync and a new reading of the schema. A copy is made before an existing one is changed. Throws `storage_damaged` for a file of a newer
- * version.
+ * changed schema costs a sync and a new reading of the schema. A copy is made before an existing one is changed; a crash
+ * leaves the data as they were, or changed. Returns what was changed; null where nothing was. Throws `storage_damaged`
+ * for a file of a newer version.
  */
 export function migrate(
   sql: SqlTools,
@@ -72,35 +87,54 @@ export function migrate(
     version: string;
     newEpoch: () => string;
     now: number;
-    backup: (fromVersion: number) => void;
+    /** Copies the file, and returns the copy. */
+    backup: (fromFormat: number) => string;
+    failpoint?: Failpoint | undefined;
   },
-): void {
-  const found = assertKnownFormat(sql, about.version);
-  if (found > 0 && found < migrations.length) {
+): Migration | null {
+  const { version, newEpoch, now, backup, failpoint = noFailpoints } = about;
+  const found = assertKnownFormat(sql, version);
+  let migration: Migration | null = null;
+  if (found > 0 && found < newestFormat) {
     sql.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-    about.backup(found);
+    migration = { version: writerOf(sql), format: found, copy: backup(found) };
+    failpoint('migration.copied');
   }
-  if (found < migrations.length) createTables(sql, found);
+  if (found < newestFormat) createTables(sql, found, () => failpoint('migration.changed'));
+  if (migration) failpoint('migration.done');
   if (!sql.one("SELECT 1 FROM meta WHERE key = 'epoch'")) {
     sql.one(
       "INSERT INTO meta (key, value) VALUES ('epoch', ?), ('created_at', ?)",
-      about.newEpoch(),
-      String(about.now),
+      newEpoch(),
+      String(now),
     );
   }
-  if (sql.one("SELECT value FROM meta WHERE key = 'written_by'")?.[0] !== about.version)
-    sql.one("INSERT OR REPLACE INTO meta (key, value) VALUES ('written_by', ?)", about.version);
+  if (writerOf(sql) !== version)
+    sql.one("INSERT OR REPLACE INTO meta (key, value) VALUES ('written_by', ?)", version);
+  return migration;
 }
 
-/** Brings the tables from format `found`, 0 for those of an empty file, to the newest one, in one transaction. */
-export function createTables(sql: SqlTools, found = 0): void {
+/**
+ * Brings the tables from format `found`, 0 for those of an empty file, to the newest one, in one transaction. `changed`
+ * is called before that is committed.
+ */
+export function createTables(
+  sql: SqlTools,
+  found = 0,
+  changed: () => void = () => undefined,
+): void {
   sql.exec('BEGIN IMMEDIATE');
   for (const step of migrations.slice(found)) {
     if (typeof step === 'string') sql.exec(step);
     else complete(sql, step);
   }
-  sql.exec(`PRAGMA user_version = ${migrations.length}`);
+  sql.exec(`PRAGMA user_version = ${newestFormat}`);
+  changed();
   sql.exec('COMMIT');
+}
+
+function writerOf(sql: SqlTools): string {
+  return String(sql.one("SELECT value FROM meta WHERE key = 'written_by'")?.[0] ?? 'unknown');
 }
 
 /** Rewrites the records of a table. A damaged one stays as it is, so that it is still noticed when it is read. */
@@ -121,11 +155,12 @@ function complete(sql: SqlTools, { table, complete: completed }: Completion): vo
 /** Returns the format of the data. Throws `storage_damaged` if it is newer than this version supports. */
 export function assertKnownFormat(sql: SqlTools, version: string): number {
   const found = Number(sql.one('PRAGMA user_version')?.[0] ?? 0);
-  if (found <= migrations.length) return found;
-  const [writer] = sql.one("SELECT value FROM meta WHERE key = 'written_by'") ?? [];
+  if (found <= newestFormat) return found;
+  const writer = writerOf(sql);
   throw new AppError(
     'storage_damaged',
     `the data was written by cadre ${writer} (format ${found}); this is cadre ${version}, ` +
-      `which knows formats up to ${migrations.length}: use the newer version`,
+      `which knows formats up to ${newestFormat}: use the newer version, or go back to the data ` +
+      'from before it with cadre db rollback',
   );
 }

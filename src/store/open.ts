@@ -5,7 +5,9 @@ import type { Failpoint } from '../lib/failpoint.ts';
 import { configure, DATABASE_FILE, openHandle, sqlTools } from './connection.ts';
 import type { FileSystem } from './host/file-system.ts';
 import { type HostedSqlite, loadHostedSqlite } from './host/sqlite.ts';
-import { migrate } from './migrate.ts';
+import { copyStore, removePartialCopies } from './copy-store.ts';
+import { migrate, type Migration } from './migrate.ts';
+import { copyBefore } from './older-copies.ts';
 import { asStorageError } from './storage-error.ts';
 import { copyTemplate } from './template.ts';
 
@@ -19,6 +21,7 @@ interface OpenOptions {
   fs?: FileSystem;
   /** The bytes of a database that holds nothing, with which a new directory begins; absent: its tables are created. */
   template?: Uint8Array | undefined;
+  failpoint?: Failpoint;
 }
 
 export interface DatabaseOptions extends OpenOptions {
@@ -39,26 +42,32 @@ export interface DatabaseOptions extends OpenOptions {
   checkpointBytes?: number;
 }
 
+/** A database that was opened. */
+export interface Opened {
+  host: HostedSqlite;
+  handle: number;
+  migration: Migration | null;
+}
+
 /**
  * Opens (and if necessary creates or migrates) the database of a directory that the caller has locked. Throws
  * `storage_damaged` for data that cannot be read or is of a newer version.
  */
-export async function openMigrated(
-  options: OpenOptions,
-): Promise<{ host: HostedSqlite; handle: number }> {
+export async function openMigrated(options: OpenOptions): Promise<Opened> {
   const { directory, wasm, fs = nodeFs, clock, version, newEpoch, template } = options;
   if (template) copyTemplate(template, directory);
   const host = await loadHostedSqlite({ wasm, directory, fs });
   const handle = openHandle(host);
   try {
     configure(host, handle);
-    migrate(sqlTools(host, handle), {
+    const migration = migrate(sqlTools(host, handle), {
       version,
       newEpoch,
       now: clock.now(),
-      backup: (from) => backUp(directory, from),
+      backup: (format) => backUp(directory, format),
+      failpoint: options.failpoint,
     });
-    return { host, handle };
+    return { host, handle, migration };
   } catch (error) {
     host.sqlite._sqlite3_close_v2(handle);
     throw asStorageError(error);
@@ -66,9 +75,9 @@ export async function openMigrated(
 }
 
 /** Copies the database before a migration; no one else has it open, and its WAL has been written back. */
-function backUp(directory: string, fromVersion: number): void {
-  const file = path.join(directory, DATABASE_FILE);
-  const copy = `${file}.before-v${fromVersion + 1}`;
-  nodeFs.copyFileSync(file, copy);
-  nodeFs.chmodSync(copy, 0o600);
+function backUp(directory: string, format: number): string {
+  removePartialCopies(directory);
+  const copy = copyBefore(directory, format);
+  copyStore(path.join(directory, DATABASE_FILE), copy);
+  return copy;
 }

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { configure, DATABASE_FILE, openHandle, sqlTools } from './connection.ts';
+import { syncNow } from './copy-store.ts';
 import { loadHostedSqlite } from './host/sqlite.ts';
 import { createTables } from './migrate.ts';
 
@@ -39,15 +40,6 @@ export function copyTemplate(template: Uint8Array, directory: string): void {
     syncNow(directory);
   } catch {
     removeQuietly(fresh);
-  }
-}
-
-function syncNow(directory: string): void {
-  const fd = fs.openSync(directory, 'r');
-  try {
-    fs.fsyncSync(fd);
-  } finally {
-    fs.closeSync(fd);
   }
 }
 

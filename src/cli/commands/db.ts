@@ -4,16 +4,24 @@ import type { Damage } from '../../store/check.ts';
 import type { GlobalOptions } from '../context.ts';
 import { backUp } from '../db/backup.ts';
 import { check } from '../db/check.ts';
+import { rollBack, rolledBackText } from '../db/rollback.ts';
 import { exitCodes } from '../exit.ts';
 import { mebibytes, plain } from '../output.ts';
 import { showDocument, type World } from '../world.ts';
 
-/** `cadre db …`. These commands work with a running server and without one. */
+/** `cadre db …`. */
 export function dbCommands(program: Command, world: World): void {
   const db = program
     .command('db')
-    .description('the database: copies of it, and whether it is whole');
+    .description(
+      'the database: copies of it, whether it is whole, and the way back from an upgrade',
+    );
+  copyCommands(db, world);
+  rollbackCommand(db, world);
+}
 
+/** These commands work with a running server and without one. */
+function copyCommands(db: Command, world: World): void {
   db.command('backup')
     .description(
       'copy the database into one file, also while the server runs: the events.cadre of a new data directory',
@@ -45,6 +53,26 @@ export function dbCommands(program: Command, world: World): void {
         [...report.damage.map(lineOf), summary].join(''),
       );
       if (!ok) world.exit(exitCodes.failed);
+    });
+}
+
+function rollbackCommand(db: Command, world: World): void {
+  db.command('rollback')
+    .description(
+      'go back to the data from before an upgrade; no server may run. What is replaced is kept in a file',
+    )
+    .argument(
+      '[file]',
+      'another copy; default: the newest one that a start made of an older format',
+    )
+    .option('--yes', 'do it without asking')
+    .option('--config <file>', 'the configuration (CADRE_CONFIG)')
+    .action(async (file: string | undefined, _options: object, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions & { yes?: boolean }>();
+      const done = await rollBack(world, options, file);
+      if (done) return showDocument(world, options, done, () => rolledBackText(done));
+      world.stderr.write('nothing was changed\n');
+      world.exit(exitCodes.refused);
     });
 }
 

@@ -9,6 +9,7 @@ import { selfCommand, version } from '../../lib/self.ts';
 import { keepHeapSmall } from '../../lib/small-heap.ts';
 import type { Runtime } from '../../runtime/start.ts';
 import { Notifier } from '../../service/notifier.ts';
+import type { Migration } from '../../store/migrate.ts';
 import { durationText } from '../../terminal/time.ts';
 import { exitCodes } from '../exit.ts';
 import { refuseRemote } from '../refuse-remote.ts';
@@ -98,12 +99,19 @@ async function serveTelling(
       process.exit(exitCodes.failed);
     },
   });
-  const { url, tokenFile } = runtime;
-  const ready = { url, pid: process.pid, version, token_file: tokenFile, data_dir: directory };
+  const { url, tokenFile, migration } = runtime;
+  const ready = {
+    url,
+    pid: process.pid,
+    version,
+    token_file: tokenFile,
+    data_dir: directory,
+    ...(migration && { upgraded: migration }),
+  };
   world.stdout.write(
     options.json
       ? `${JSON.stringify(ready)}\n`
-      : `cadre ${version} listens on ${url}\n  data   ${directory}\n  token  ${tokenFile ?? 'from the configuration'}\n${isQuiet ? QUIET : ''}`,
+      : `cadre ${version} listens on ${url}\n  data   ${directory}\n  token  ${tokenFile ?? 'from the configuration'}\n${upgradeText(migration)}${isQuiet ? QUIET : ''}`,
   );
   using _watch = startWatching(world, directory, runtime, notifier);
   if (!stop.signal.aborted)
@@ -137,6 +145,16 @@ function startWatching(
 function statusOf(runtime: Runtime): string {
   const { turns, processes } = runtime.underWay();
   return `${runtime.url}: ${counted(turns, 'turn')}, ${counted(processes, 'process', 'processes')}`;
+}
+
+/** What a start says of data of an older version. */
+function upgradeText(migration: Migration | null): string {
+  if (!migration) return '';
+  const { version: before, format, copy } = migration;
+  return (
+    `  data was of cadre ${before} (format ${format}) and is of cadre ${version} now;\n` +
+    `         cadre db rollback goes back to ${copy}\n`
+  );
 }
 
 /**

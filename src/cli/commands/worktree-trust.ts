@@ -1,12 +1,12 @@
 import path from 'node:path';
-import { createInterface } from 'node:readline/promises';
 import { endpoints } from '../../api/index.ts';
 import type { Brought, Trusted } from '../../api/worktree-trust.ts';
 import { AppError } from '../../errors.ts';
+import { askYes } from '../ask-yes.ts';
 import { endpointCommand, type Register } from '../endpoint-command.ts';
 import { ago, listOf, plain } from '../output.ts';
 import { repositoryOption } from '../parameters.ts';
-import { clientAction, type CommandContext, type World } from '../world.ts';
+import { clientAction, type CommandContext } from '../world.ts';
 
 /** `cadre worktrees trust | untrust | list-trusted`. */
 export const trustCommands: readonly Register[] = [
@@ -88,7 +88,11 @@ async function chosen(
   for (const one of brings) {
     world.stderr.write(shown(one));
     if (one.trusted) world.stderr.write('  it is allowed already\n');
-    else if (yes || (canAsk && (await isAllowed(world)))) wanted.push(one.sha256);
+    else if (
+      yes ||
+      (canAsk && (await askYes(world, '  may this run for worktrees of the repository? [y/N] ')))
+    )
+      wanted.push(one.sha256);
     else if (!canAsk)
       throw new AppError(
         'usage',
@@ -106,14 +110,4 @@ function shown({ kind, name, sha256, text }: Brought): string {
     .split('\n')
     .map((line) => `  | ${plain(line)}\n`);
   return `\n${plain(name)} (${what})\n${lines.join('')}  sha256 ${sha256}\n`;
-}
-
-async function isAllowed({ stdin, stderr }: World): Promise<boolean> {
-  const lines = createInterface({ input: stdin, output: stderr });
-  try {
-    const answer = await lines.question('  may this run for worktrees of the repository? [y/N] ');
-    return /^y(es)?$/i.test(answer.trim());
-  } finally {
-    lines.close();
-  }
 }

@@ -22,6 +22,8 @@ export interface RunOptions {
   env?: Record<string, string>;
   stdin?: string;
   cwd?: string;
+  /** Whether stdin and stderr are a terminal. */
+  isTerminal?: boolean;
 }
 
 /** A command that runs. */
@@ -108,14 +110,15 @@ export function runCadre(
 export async function runHere(
   directory: string,
   args: readonly string[],
-  { env = {}, stdin = '', cwd = directory }: RunOptions = {},
+  { env = {}, stdin = '', cwd = directory, isTerminal = false }: RunOptions = {},
 ): Promise<Ended> {
   const [stdout, stderr] = [new Written(), new Written()];
+  const typed = Readable.from(stdin === '' ? [] : [Buffer.from(stdin)]);
   const code = await runIn(
     {
-      stdin: Readable.from(stdin === '' ? [] : [Buffer.from(stdin)]),
+      stdin: Object.assign(typed, { isTTY: isTerminal }),
       stdout,
-      stderr,
+      stderr: Object.assign(stderr, { isTTY: isTerminal }),
       env: environment(directory, env),
       cwd: () => cwd,
       clock: systemClock,

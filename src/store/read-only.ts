@@ -1,0 +1,33 @@
+import nodeFs from 'node:fs';
+import path from 'node:path';
+import { openHandle } from './connection.ts';
+import type { FileSystem } from './host/file-system.ts';
+import { type HostedSqlite, loadHostedSqlite } from './host/sqlite.ts';
+
+/** Opens the file of a store that nobody else has open, and never changes it. The caller closes the handle. */
+export async function openReadOnly(
+  file: string,
+  wasm: Uint8Array,
+): Promise<{ host: HostedSqlite; handle: number }> {
+  const directory = path.dirname(path.resolve(file));
+  const host = await loadHostedSqlite({ wasm, directory, fs: readOnly });
+  return { host, handle: openHandle(host, path.basename(file)) };
+}
+
+/** Reads the files without changing them: closing a store would write its log back. A missing log counts as empty. */
+const readOnly: FileSystem = {
+  ...nodeFs,
+  openSync: ((file: string) =>
+    nodeFs.openSync(
+      nodeFs.existsSync(file) ? file : '/dev/null',
+      nodeFs.constants.O_RDONLY,
+    )) as FileSystem['openSync'],
+  writeSync: refuse,
+  ftruncateSync: refuse,
+  fsyncSync: () => undefined,
+  unlinkSync: () => undefined,
+};
+
+function refuse(): never {
+  throw Object.assign(new Error('the file is only read'), { code: 'EROFS' });
+}

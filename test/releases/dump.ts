@@ -1,0 +1,51 @@
+import path from 'node:path';
+import { sqlTools } from '../../src/store/connection.ts';
+import { RawStatement } from '../../src/store/raw-statement.ts';
+import { openReadOnly } from '../../src/store/read-only.ts';
+import { readAsset } from '../../src/lib/self.ts';
+import { openHandle } from '../../src/store/connection.ts';
+import { loadHostedSqlite } from '../../src/store/host/sqlite.ts';
+
+/** What is of a run and not of the data. */
+const ofRuns = new Set(['children', 'runs', 'sqlite_sequence', 'sqlite_stat1']);
+
+/** Everything in a store that nobody has open, by table; of `meta` all but the id of the log and where it is from. */
+export async function dump(file: string): Promise<Record<string, unknown>> {
+  const { host, handle } = await openReadOnly(file, readAsset('sql-wasm.wasm'));
+  try {
+    const all = (sql: string) => {
+      const rows: unknown[][] = [];
+      const statement = new RawStatement(host, handle, sql, () => undefined);
+      statement.scan([], (row) => rows.push([...row]) > 0);
+      statement.finalize();
+      return rows;
+    };
+    sqlTools(host, handle).exec('PRAGMA locking_mode = EXCLUSIVE');
+    const tables = all("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+      .map(([name]) => String(name))
+      .filter((name) => !ofRuns.has(name));
+    const entries = tables.map((name) => [
+      name,
+      all(
+        name === 'meta'
+          ? "SELECT * FROM meta WHERE key NOT IN ('epoch', 'forked_from')"
+          : `SELECT * FROM ${name}`,
+      ),
+    ]);
+    return { format: all('PRAGMA user_version'), ...Object.fromEntries(entries) };
+  } finally {
+    host.sqlite._sqlite3_close_v2(handle);
+  }
+}
+
+/** Runs SQL on the store of a data directory that nobody has open. */
+export async function change(directory: string, sql: string): Promise<void> {
+  const host = await loadHostedSqlite({ wasm: readAsset('sql-wasm.wasm'), directory });
+  const handle = openHandle(host);
+  const { exec } = sqlTools(host, handle);
+  exec('PRAGMA locking_mode = EXCLUSIVE');
+  exec(sql);
+  host.sqlite._sqlite3_close_v2(handle);
+}
+
+export const storeIn = (directory: string) => path.join(directory, 'events.cadre');

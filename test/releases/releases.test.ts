@@ -1,0 +1,193 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../src/api/index.ts';
+import type { Worktree } from '../../src/api/worktrees.ts';
+import { HttpClient } from '../../src/client/client.ts';
+import { newestFormat } from '../../src/store/migrate.ts';
+import { cadreOn, runCadre, runHere, startCadre } from '../support/cli/cadre.ts';
+import { startServer } from '../support/server.ts';
+import { asDataDirectory, tempDirectory } from '../support/temp.ts';
+import { runTurn } from '../support/turns.ts';
+import { change, dump, storeIn } from './dump.ts';
+import { type Answers, answersOf, releases, unpack } from './stored.ts';
+
+/** The data of a release, made older than this version's where they are not, in a directory that a server can take. */
+async function withOld(
+  version: string,
+  test: (old: { directory: string; answers: Answers; copy: string }) => Promise<void>,
+): Promise<void> {
+  await using own = tempDirectory('release');
+  const directory = path.join(own.path, 'data');
+  const answers = unpack(version, directory);
+  asDataDirectory(directory);
+  const found = (await dump(storeIn(directory))).format as number[][];
+  let format = Number(found[0]?.[0]);
+  // Steps may be done twice: so data of this very format are as old as those of the one before.
+  if (format === newestFormat) await change(directory, `PRAGMA user_version = ${--format}`);
+  await test({ directory, answers, copy: `${storeIn(directory)}.before-v${format + 1}` });
+}
+
+/** Whether what was there is there: fields and records may have been added. */
+function expectKept(now: Record<string, unknown>, then: Record<string, unknown>): void {
+  for (const [name, records] of Object.entries(then))
+    expect([name, now[name]]).toEqual([name, kept(records)]);
+}
+
+/** The directories of the machine that made the data are gone, and a start notices that. */
+function withoutDirectories(worktrees: unknown): unknown {
+  return (worktrees as Worktree[]).map(({ status, updated_at, ...rest }) =>
+    status === 'active' ? rest : { status, updated_at, ...rest },
+  );
+}
+
+/** What matches a value with all that it has. */
+function kept(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(kept);
+  if (typeof value !== 'object' || value === null) return value;
+  const fields = Object.entries(value).map(([name, one]) => [name, kept(one)]);
+  return expect.objectContaining(Object.fromEntries(fields) as object) as unknown;
+}
+
+describe.each(releases)('The data of cadre %s', (version) => {
+  test('are changed by a start, which keeps a copy and says so, and are all readable then.', () =>
+    withOld(version, async ({ directory, answers, copy }) => {
+      const before = await dump(storeIn(directory));
+      const args = ['--data-dir', directory, 'serve', '--port', '0', '--demo'];
+      const first = startCadre(directory, args);
+      await first.until('token');
+      first.child.kill('SIGTERM');
+      expect((await first.ended).stdout).toContain(`data was of cadre ${version} `);
+      expect(first.stdout()).toContain(`cadre db rollback goes back to ${copy}\n`);
+      expect(await dump(copy)).toEqual(before);
+      const server = await startServer(directory);
+      try {
+        const { worktrees, ...records } = answers.records;
+        const now = await answersOf(server.client, answers.seq);
+        expectKept(now, { ...records, worktrees: withoutDirectories(worktrees) });
+        const reader = new HttpClient({ url: server.url, token: answers.token });
+        expect(await reader.call(endpoints.listSessions, { query: {} })).not.toEqual([]);
+        reader.close();
+        const { turn } = await runTurn(server.client, answers.session, 'history');
+        expect(turn).toMatchObject({
+          status: 'completed',
+          text: expect.stringMatching(/turns: [1-9]/),
+        });
+        expect((await cadreOn(server)(['db', 'check'])).stdout).toMatch(/: ok\n$/);
+      } finally {
+        await server.end('SIGTERM');
+      }
+    }));
+
+  test('come back with a rollback as they were, and what replaced them comes back with another.', () =>
+    withOld(version, async ({ directory, answers, copy }) => {
+      const before = await dump(storeIn(directory));
+      const server = await startServer(directory);
+      const cadre = cadreOn(server);
+      await runTurn(server.client, answers.session, 'say later');
+      expect(await cadre(['db', 'rollback', '--yes'])).toMatchObject({
+        code: 7,
+        stderr: expect.stringMatching(/another server \(pid \d+\) uses .*: stop it/),
+      });
+      await server.end('SIGKILL');
+      const { code, stdout, stderr } = await cadre(['db', 'rollback', '--yes', '--json']);
+      expect(code).toBe(0);
+      expect(stderr).toContain(`back to cadre ${version} (format `);
+      expect(stderr).toMatch(/lost +1 turn, events \d+ to \d+; what changed in older records/);
+      const done = JSON.parse(stdout) as { replaced: string };
+      expect(done).toMatchObject({ version, copy, lost: { turns: 1 } });
+      expect(await dump(storeIn(directory))).toEqual(before);
+      expect((await cadre(['db', 'rollback', '--yes'])).code).toBe(3);
+      const later = await dump(done.replaced);
+      expect((await cadre(['db', 'rollback', done.replaced, '--yes'])).code).toBe(0);
+      expect(await dump(storeIn(directory))).toEqual(later);
+      expect(JSON.stringify(later)).toContain('say later');
+      const again = await startServer(directory);
+      const { epoch } = await again.client.call(endpoints.getVersion, {});
+      expect(epoch).not.toBe(answers.epoch);
+      await again.end('SIGTERM');
+    }));
+
+  test.for(['migration.copied', 'migration.changed', 'migration.done'])(
+    'are whole where the start that changes them is killed at %s, and the next start goes on.',
+    (point) =>
+      withOld(version, async ({ directory, copy }) => {
+        const before = await dump(storeIn(directory));
+        const env = { CADRE_FAILPOINTS: `${point}=kill` };
+        await expect(startServer(directory, { env })).rejects.toThrow('SIGKILL');
+        await (await startServer(directory)).end('SIGTERM');
+        expect(await dump(copy)).toEqual(before);
+        const done = await runHere(directory, ['--data-dir', directory, 'db', 'rollback', '--yes']);
+        expect(done.code).toBe(0);
+        expect(await dump(storeIn(directory))).toEqual(before);
+      }),
+  );
+
+  test.for([
+    { point: 'rollback.prepared', isBack: false },
+    { point: 'rollback.kept', isBack: false },
+    { point: 'rollback.done', isBack: true },
+  ])('or those after them are whole where a rollback at $point is killed.', ({ point, isBack }) =>
+    withOld(version, async ({ directory }) => {
+      const before = await dump(storeIn(directory));
+      await (await startServer(directory)).end('SIGTERM');
+      const after = await dump(storeIn(directory));
+      const args = ['--data-dir', directory, 'db', 'rollback', '--yes'];
+      const env = { CADRE_FAILPOINTS: `${point}=kill` };
+      expect((await runCadre(directory, args, { env })).code).toBeNull();
+      expect(await dump(storeIn(directory))).toEqual(isBack ? before : after);
+      expect((await runHere(directory, args)).code).toBe(isBack ? 3 : 0);
+      expect(await dump(storeIn(directory))).toEqual(before);
+      const left = fs.readdirSync(directory).filter((name) => /part$|^backup-/.test(name));
+      expect(left).toEqual([]);
+    }),
+  );
+
+  test('are refused where a newer version wrote them, which says what to do.', () =>
+    withOld(version, async ({ directory, copy }) => {
+      const before = await dump(storeIn(directory));
+      await (await startServer(directory)).end('SIGTERM');
+      await change(
+        directory,
+        "PRAGMA user_version = 999; UPDATE meta SET value = '9.1.0' WHERE key = 'written_by'",
+      );
+      await expect(startServer(directory)).rejects.toThrow(
+        /the data was written by cadre 9\.1\.0 \(format 999\); this is cadre .*: use the newer version, or go back .* with cadre db rollback/,
+      );
+      const args = ['--data-dir', directory, 'db', 'rollback'];
+      const refused = await runHere(directory, args);
+      expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('pass --yes') });
+      const declined = await runHere(directory, args, { isTerminal: true, stdin: 'n\n' });
+      expect(declined).toMatchObject({
+        code: 5,
+        stderr: expect.stringMatching(/go back\? \[y\/N\] [^]*nothing was changed\n$/),
+      });
+      const done = await runHere(directory, args, { isTerminal: true, stdin: 'y\n' });
+      expect(done.stdout).toMatch(
+        /^the data are those of cadre .* again\n(?: .*\n)?  kept +(\S+)\n  undo +cadre db rollback \1\n$/,
+      );
+      expect(done.stderr).toContain(copy);
+      expect(await dump(storeIn(directory))).toEqual(before);
+    }));
+});
+
+test('cadre db rollback says so where there is no copy, and where a file is none.', async () => {
+  await using own = tempDirectory();
+  const [version = ''] = releases;
+  unpack(version, own.path);
+  const rollback = (...more: string[]) =>
+    runHere(own.path, ['--data-dir', own.path, 'db', 'rollback', '--yes', ...more]);
+  const before = await dump(storeIn(own.path));
+  expect(await rollback()).toMatchObject({
+    code: 3,
+    stderr: expect.stringContaining('there is no copy of older data in'),
+  });
+  fs.writeFileSync(path.join(own.path, 'nonsense'), 'nonsense '.repeat(1000));
+  const nonsense = await rollback('nonsense');
+  expect([nonsense.code, nonsense.stderr]).toEqual([
+    1,
+    expect.stringMatching(/nonsense cannot be read as a store .*: name another file/),
+  ]);
+  expect((await rollback('nowhere')).code).toBe(3);
+  expect(await dump(storeIn(own.path))).toEqual(before);
+});
