@@ -6,6 +6,7 @@ export const commands: Commands = {
     serve: async () => (await import('./serve.ts')).serveCommand,
     run: async () => (await import('./run.ts')).runCommand,
     sessions: clients.sessions,
+    queue: clients.queue,
     approvals: clients.approvals,
     providers: clients.providers,
     processes: clients.processes,
