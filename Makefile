@@ -104,6 +104,10 @@ processes: deps ## Run 10,000 short commands, one that prints 10 GB, and 1,000 r
 races: deps ## Run 10,000 races of two decisions on an approval, and of two turns for a session (RACES=...)
 	RACES=$(or $(RACES),10000) TEST_LIMIT_MS=3600000 vitest run test/sessions/races
 
+.PHONY: queue
+queue: deps ## Schedule, change, hold and kill for DAYS virtual days with a clock that jumps, against a model (DAYS=10000, SEED=...)
+	QUEUE_DAYS=$(or $(DAYS),10000) SEED=$(SEED) TEST_LIMIT_MS=43200000 vitest run test/queue/property
+
 LENGTHS = test/access/attacker test/http/sessions test/processes/queue test/retention/cut test/sessions/pool test/teams/property test/store/lock
 
 .PHONY: lengths

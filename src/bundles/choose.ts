@@ -4,6 +4,7 @@ export type Bundle = 'serve' | 'sidecar' | 'client' | 'complete' | 'program';
 /** The commands that are clients of a server and nothing else. */
 export const clientNouns: ReadonlySet<string> = new Set([
   'sessions',
+  'queue',
   'approvals',
   'providers',
   'processes',

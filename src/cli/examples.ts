@@ -57,6 +57,12 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'sessions send': [
     ['sessions send fe7289aa "and now the tests"', 'waits for the end of the turn'],
     ['sessions send fe7289aa "what is this?" --image shot.png', 'with an image'],
+    ['sessions send fe7289aa --queue "then the docs"', 'once the session is free'],
+    ['sessions send fe7289aa --at 18:00 "go on"', 'at a time'],
+    [
+      'sessions send fe7289aa --every "0 8 * * MON-FRI" --name morning "what is new?"',
+      'again and again',
+    ],
   ],
   'sessions turns': [['sessions turns "long job"', 'by its title']],
   'sessions items': [['sessions items fe7289aa', 'of the most recent turn']],
@@ -66,6 +72,25 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'sessions interrupt': [['sessions interrupt fe7289aa', 'the turn that runs']],
   'sessions close': [['sessions close fe7289aa --reason "it is done"', '']],
   'sessions resume': [['sessions resume fe7289aa', '']],
+  'queue list': [
+    ['queue list', 'of all sessions'],
+    ['queue list --session fe7289aa', 'of one session, in its order'],
+  ],
+  'queue show': [['queue show morning', 'by its name']],
+  'queue edit': [
+    ['queue edit 1b2c3d4e "and the docs, too"', 'what it says'],
+    ['queue edit morning --every "0 9 * * MON-FRI"', 'when it is due'],
+  ],
+  'queue move': [['queue move 1b2c3d4e --first', 'it becomes the next turn']],
+  'queue pause': [
+    ['queue pause morning --reason holidays', 'one entry'],
+    ['queue pause --session fe7289aa --until 18:00', 'all that waits for a session'],
+  ],
+  'queue resume': [
+    ['queue resume morning', 'what it has missed is skipped'],
+    ['queue resume --session fe7289aa', 'also after an interrupt'],
+  ],
+  'queue drop': [['queue drop 1b2c3d4e --yes', 'without asking']],
   'approvals list': [
     ['approvals list', 'what waits for an answer'],
     ['approvals list --status declined', 'what was refused'],

@@ -8,6 +8,7 @@ import {
   messages,
   type Noun,
   processes,
+  queueEntries,
   sessions,
   teams,
   rules,
@@ -23,6 +24,7 @@ export const worktreeId = finderOf(worktrees);
 export const teamId = finderOf(teams);
 export const ruleId = finderOf(rules);
 export const tokenId = finderOf(tokens);
+export const entryId = finderOf(queueEntries);
 export const deliveryId = finderOf(deliveries);
 export const messageId = finderOf(messages);
 
@@ -45,6 +47,7 @@ export const teamArgument = idArgument('team', 'name');
 export const worktreeArgument = idArgument('worktree', 'name');
 export const ruleArgument = idArgument('rule');
 export const tokenArgument = idArgument('token', 'name');
+export const entryArgument = idArgument('entry', 'name');
 
 /** The most recent turn of a session. Throws `not_found` where there is none. */
 export async function lastTurn(client: Client, session_id: string): Promise<string> {

@@ -11,6 +11,8 @@ const commands: readonly [refusal: RegExp, command: string][] = [
   [/^session "[^"]*" has no turn "/, 'see cadre sessions turns'],
   [/^session "[^"]*" has no approval "/, 'see cadre approvals list'],
   [/^session "[^"]*" is no member of team /, 'see cadre teams show'],
+  [/^no queue entry "/, 'see cadre queue list'],
+  [/^the queue of session "[^"]*" has no entry "/, 'see cadre queue list'],
   [/^no team "/, 'see cadre teams list'],
   [/^team "[^"]*" has no message "/, 'see cadre teams messages'],
   [/^team "[^"]*" has no delivery "/, 'see cadre teams deliveries'],

@@ -2,6 +2,7 @@ import type { ApprovalRule } from '../api/approval-rules.ts';
 import type { Approval } from '../api/approvals.ts';
 import { endpoints } from '../api/index.ts';
 import type { Process } from '../api/processes.ts';
+import type { QueueEntry } from '../api/queue.ts';
 import type { Session } from '../api/sessions.ts';
 import type { Delivery, Message } from '../api/team-messages.ts';
 import type { Member, Team } from '../api/teams.ts';
@@ -80,6 +81,15 @@ export const tokens: Noun<Token, []> = {
   idOf: ({ id }) => id,
   name: { field: 'name', of: ({ name }) => name },
   see: 'cadre tokens list',
+};
+
+export const queueEntries: Noun<QueueEntry, []> = {
+  what: 'queue entry',
+  prefix: 'que',
+  all: (client) => pagesOf((query) => client.ask(endpoints.listQueue, { query })),
+  idOf: ({ id }) => id,
+  name: { field: 'name', of: ({ name }) => name },
+  see: 'cadre queue list',
 };
 
 export const approvals: Noun<Approval, [status: Approval['status']]> = {

@@ -4,6 +4,8 @@ import { count } from './count.ts';
 import type { Reading } from './endpoint-command.ts';
 import {
   deliveryId,
+  entryArgument,
+  entryId,
   idArgument,
   lastTurn,
   memberId,
@@ -26,6 +28,7 @@ export const session = idAs('session_id', ...sessionArgument, sessionId);
 export const process = idAs('process_id', ...processArgument, processId);
 export const team = idAs('team_id', ...teamArgument, teamId);
 export const rule = idAs('rule_id', ...ruleArgument, ruleId);
+export const entry = idAs('entry_id', ...entryArgument, entryId);
 export const token = idAs('token_id', ...tokenArgument, tokenId);
 export const worktree = idAs('worktree_id', ...worktreeArgument, worktreeId);
 
@@ -76,6 +79,11 @@ export function imagesOption(description: string) {
 /** A session as the value of `field`, by its id or the end of it. */
 export function sessionAs<F extends string>(field: F, flags: string, description?: string) {
   return idAs(field, flags, description, sessionId);
+}
+
+/** An entry of the queue as the value of `field`, by its id, the end of it, or its name. */
+export function entryAs<F extends string>(field: F, flags: string, description?: string) {
+  return idAs(field, flags, description, entryId);
 }
 
 /** A member of the team that an earlier parameter names, by its session or its title in the team. */

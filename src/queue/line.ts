@@ -25,7 +25,6 @@ type Plain =
   | 'queue.added'
   | 'queue.edited'
   | 'queue.changed'
-  | 'queue.due'
   | 'queue.started'
   | 'queue.held'
   | 'queue.released';
@@ -79,8 +78,13 @@ export class QueueLine {
         session_id: entry.session_id,
         payload: { entry: inEvents(entry), ...runs },
       });
-    const isDue = entry.due_at !== before.due_at || entry.again_at !== before.again_at;
-    if (isDue && (entry.due_at ?? entry.again_at) !== null) this.#append(tx, 'queue.due', entry);
+    const due_at = newlyDue(before, entry);
+    if (due_at !== null)
+      this.#given.log.append(tx, {
+        kind: 'queue.due',
+        session_id: entry.session_id,
+        payload: { entry: inEvents(entry), due_at },
+      });
     if (entry.status === 'waiting') this.#given.inbox.beginNextTurn(tx, entry.session_id);
   }
 
@@ -172,6 +176,12 @@ export class QueueLine {
     if (!stays) this.#forget(tx, entry, 'done');
     return stays;
   }
+}
+
+/** Returns the time of the run that an entry has and had not before; null if there is none. */
+function newlyDue(before: StoredQueueEntry, { due_at, again_at }: StoredQueueEntry): number | null {
+  if (again_at !== before.again_at) return again_at;
+  return due_at === before.due_at ? null : due_at;
 }
 
 /** Returns the entry for events that do not change its input. */

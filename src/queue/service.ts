@@ -125,6 +125,11 @@ export class QueueService {
     return db.transact((tx) => {
       const before = store.entry(tx, id);
       assertNotBegun(before, 'changed');
+      if (before.turn_id !== null && change.time?.every === null)
+        throw new AppError(
+          'conflict',
+          `entry ${id} is a schedule of which turn ${before.turn_id} runs: wait for its end, or interrupt it`,
+        );
       const wish = body.input === undefined ? change : { ...change, input };
       const after = editedEntry(before, wish, clock.now());
       if (after !== before) line.write(tx, 'queue.edited', after);

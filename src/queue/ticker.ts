@@ -35,6 +35,7 @@ export class QueueTicker {
   #timer: Disposable | undefined;
   /** When the timer fires, on the monotonic clock. */
   #firesAt = Infinity;
+  #isFailing = false;
 
   constructor(given: TickerDependencies) {
     this.#given = given;
@@ -48,7 +49,8 @@ export class QueueTicker {
 
   /** Must be called once something is on disk that has a time, in Unix ms. */
   wake(at: number): void {
-    if (!this.#isOpen) return;
+    // A look that is under way sees it.
+    if (!this.#isOpen || this.#looking) return;
     const wait = this.#waitFor(at);
     if (this.#given.clock.monotonic() + wait < this.#firesAt) this.#setTimer(wait);
   }
@@ -62,31 +64,44 @@ export class QueueTicker {
   #look(): Promise<void> {
     return (this.#looking ??= this.#lookUntilSettled().finally(() => {
       this.#looking = undefined;
+      this.#setNextTimer();
     }));
   }
 
   async #lookUntilSettled(): Promise<void> {
-    const { db, store, holds, clock, logger } = this.#given;
-    this.#firesAt = Infinity;
-    while (this.#isOpen) {
-      try {
-        await this.#settleAll();
-      } catch (error) {
-        logger.error({ err: error }, 'what is due in the queue could not be stored');
-        return this.#setTimer(RETRY_MS);
-      }
-      const times = db.peek((rx) => [store.nextAt(rx), holds.nextEnd(rx)]);
-      const next = Math.min(...times.map((at) => at ?? Infinity));
-      if (next === Infinity) return;
-      if (next > clock.now()) return this.#setTimer(this.#waitFor(next));
+    const { clock, logger } = this.#given;
+    try {
+      do await this.#settleAll();
+      while (this.#isOpen && this.#nextTime() <= clock.now());
+      this.#isFailing = false;
+    } catch (error) {
+      this.#isFailing = true;
+      logger.error({ err: error }, 'what is due in the queue could not be stored');
     }
+  }
+
+  #setNextTimer(): void {
+    if (!this.#isOpen) return;
+    const next = this.#nextTime();
+    if (this.#isFailing) this.#setTimer(RETRY_MS);
+    else if (next < Infinity) this.#setTimer(this.#waitFor(next));
+  }
+
+  /** When the next entry is due or the next hold ends, in Unix ms; Infinity: nothing has a time. */
+  #nextTime(): number {
+    const { db, store, holds } = this.#given;
+    const times = db.peek((rx) => [store.nextAt(rx), holds.nextEnd(rx)]);
+    return Math.min(...times.map((at) => at ?? Infinity));
   }
 
   #setTimer(wait: number): void {
     const { clock } = this.#given;
     this.#timer?.[Symbol.dispose]();
     this.#firesAt = clock.monotonic() + wait;
-    this.#timer = clock.after(wait, () => void this.#look());
+    this.#timer = clock.after(wait, () => {
+      this.#firesAt = Infinity;
+      void this.#look();
+    });
   }
 
   #waitFor(at: number): number {

@@ -7,7 +7,7 @@ import { fill } from './hooks.ts';
  * before anything that calls a hook.
  */
 export function connect({ logger }: Base, nouns: Nouns, { server }: Edge): void {
-  const { providers, sessions, processes, worktrees, teams, gateway } = nouns;
+  const { providers, sessions, queue, processes, worktrees, teams, gateway } = nouns;
 
   fill(providers.hooks, { toolsFor: gateway.toolsFor });
   fill(gateway.hooks, { serverUrl: () => server.url });
@@ -20,6 +20,7 @@ export function connect({ logger }: Base, nouns: Nouns, { server }: Edge): void 
       void sessions.service.expire(approval).catch((error: unknown) => {
         logger.warn({ err: error, approval_id: approval.id }, 'an approval could not expire');
       }),
+    onHoldUntil: (at) => queue.ticker.wake(at),
     // A session's processes end with it.
     onSessionFailed: (tx, id) => processes.service.killAllOf(tx, id, 'session_failed'),
     onClosing(tx, { id }) {

@@ -5,6 +5,14 @@ import type { Database } from '../store/database.ts';
 import type { Statement } from '../store/statement.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 
+interface HoldsDependencies {
+  db: Database;
+  log: EventLog;
+  clock: Clock;
+  /** Runs once a hold is on disk that ends at a time, in Unix ms. */
+  onTime: (at: number) => void;
+}
+
 type HoldRow = [code: string, message: string, since: number, until: number | null];
 
 /**
@@ -14,6 +22,7 @@ type HoldRow = [code: string, message: string, since: number, until: number | nu
 export class Holds {
   readonly #log: EventLog;
   readonly #clock: Clock;
+  readonly #onTime: (at: number) => void;
   readonly #of: Statement<HoldRow>;
   readonly #put: Statement;
   readonly #end: Statement;
@@ -22,9 +31,10 @@ export class Holds {
   readonly #past: Statement<[sessionId: string, code: string]>;
   readonly #count: Statement<[number]>;
 
-  constructor({ db, log, clock }: { db: Database; log: EventLog; clock: Clock }) {
+  constructor({ db, log, clock, onTime }: HoldsDependencies) {
     this.#log = log;
     this.#clock = clock;
+    this.#onTime = onTime;
     this.#of = db.prepare(
       'SELECT code, message, since, until FROM session_holds WHERE session_id = ? ORDER BY code',
     );
@@ -41,13 +51,11 @@ export class Holds {
     this.#count = db.prepare('SELECT count(DISTINCT session_id) FROM session_holds');
   }
 
-  /** Returns the holds of a session whose time has not come. */
+  /** Returns the holds of a session. One whose time has come is among them until {@link endPast} has ended it. */
   of(rx: Reader, sessionId: string): Hold[] {
-    const now = this.#clock.now();
     return this.#of
       .all(rx, sessionId)
-      .map(([code, message, since, until]) => ({ code, message, since, until }))
-      .filter(({ until }) => until === null || until > now);
+      .map(([code, message, since, until]) => ({ code, message, since, until }));
   }
 
   /** Holds a session, or gives its hold with this code another reason and end. `until`: Unix ms; null: without an end. */
@@ -57,18 +65,17 @@ export class Holds {
     { code, message, until }: Pick<Hold, 'code' | 'message' | 'until'>,
   ): void {
     this.#put.run(tx, sessionId, code, message, this.#clock.now(), until);
-    const row = this.#of.all(tx, sessionId).find(([one]) => one === code);
-    const since = row?.[2] ?? null;
-    this.#append(tx, sessionId, 'queue.session_held', { code, message, since, until });
+    const hold = this.#find(tx, sessionId, code);
+    if (hold) this.#append(tx, sessionId, 'queue.session_held', hold);
+    if (until !== null) tx.whenDurable(() => this.#onTime(until));
   }
 
   /** Ends the hold of a session with this code. Returns false if there is none. */
   end(tx: Writer, sessionId: string, code: string): boolean {
-    const row = this.#of.all(tx, sessionId).find(([one]) => one === code);
-    if (!row) return false;
+    const hold = this.#find(tx, sessionId, code);
+    if (!hold) return false;
     this.#end.run(tx, sessionId, code);
-    const [, message, since, until] = row;
-    this.#append(tx, sessionId, 'queue.session_released', { code, message, since, until });
+    this.#append(tx, sessionId, 'queue.session_released', hold);
     return true;
   }
 
@@ -92,6 +99,10 @@ export class Holds {
   /** Returns the number of sessions that are held. */
   count(rx: Reader): number {
     return this.#count.get(rx)?.[0] ?? 0;
+  }
+
+  #find(rx: Reader, sessionId: string, code: string): Hold | undefined {
+    return this.of(rx, sessionId).find((one) => one.code === code);
   }
 
   #append(

@@ -41,14 +41,16 @@ export class InboxStore {
   readonly #ofTurn: Statement<EntryRow>;
   readonly #wantsInterrupt: Statement<[number]>;
   readonly #sessionsWithEntries: Statement<[string]>;
-  readonly #order: Statement<[ref: string, place: number]>;
-  readonly #setPlace: Statement;
+  readonly #order: Statement<[ref: string, n: number]>;
+  readonly #leave: Statement;
+  readonly #setPosition: Statement;
   readonly #pause: Statement<[failures: number, until: number | null]>;
   readonly #pauseWithoutEnd: Statement;
   readonly #backOff: Statement;
   readonly #endPause: Statement;
   readonly #endBackOff: Statement;
   readonly #endBackOffs: Statement;
+  readonly #endWait: Statement;
 
   constructor(db: Database) {
     const entries = 'SELECT owner, ref, text FROM inbox WHERE';
@@ -60,15 +62,15 @@ export class InboxStore {
     this.#remove = db.prepare('DELETE FROM inbox WHERE owner = ? AND ref = ?');
     this.#assign = db.prepare('UPDATE inbox SET turn_id = ? WHERE owner = ? AND ref = ?');
     this.#nextFor = db.prepare(
-      `${entries} session_id = ? AND held = 0 AND turn_id IS NULL ORDER BY rank, coalesce(place, n)`,
+      `${entries} session_id = ? AND held = 0 AND turn_id IS NULL ORDER BY rank, n`,
     );
     this.#waitingFor = db.prepare(`${entries} session_id = ? AND turn_id IS NULL ORDER BY n`);
     this.#ofTurn = db.prepare(`${entries} turn_id = ? ORDER BY rank, n`);
     this.#order = db.prepare(
-      `SELECT ref, coalesce(place, n) FROM inbox WHERE session_id = ? AND owner = ?
-       ORDER BY rank, coalesce(place, n)`,
+      'SELECT ref, n FROM inbox WHERE session_id = ? AND owner = ? ORDER BY rank, n',
     );
-    this.#setPlace = db.prepare('UPDATE inbox SET place = ? WHERE owner = ? AND ref = ?');
+    this.#leave = db.prepare('UPDATE inbox SET n = -n WHERE owner = ? AND ref = ?');
+    this.#setPosition = db.prepare('UPDATE inbox SET n = ? WHERE owner = ? AND ref = ?');
     this.#wantsInterrupt = db.prepare(
       `SELECT 1 FROM inbox WHERE session_id = ? AND held = 0 AND turn_id IS NULL
        AND interrupts = 1 LIMIT 1`,
@@ -91,6 +93,9 @@ export class InboxStore {
     const backOffs = 'DELETE FROM inbox_pauses WHERE until IS NOT NULL';
     this.#endBackOff = db.prepare(`${backOffs} AND session_id = ?`);
     this.#endBackOffs = db.prepare(backOffs);
+    this.#endWait = db.prepare(
+      'UPDATE inbox_pauses SET until = 0 WHERE session_id = ? AND until IS NOT NULL',
+    );
   }
 
   put(tx: Writer, { session_id, owner, ref, rank, held, interrupts, text }: NewEntry): void {
@@ -106,16 +111,20 @@ export class InboxStore {
     this.#assign.run(tx, turnId, owner, ref);
   }
 
-  /** Returns the entries of an owner for a session, in their order. */
-  order(rx: Reader, sessionId: string, owner: string): { ref: string; place: number }[] {
-    return this.#order.all(rx, sessionId, owner).map(([ref, place]) => ({ ref, place }));
+  /** Returns the references of an owner's entries for a session, in their order. */
+  order(rx: Reader, sessionId: string, owner: string): string[] {
+    return this.#order.all(rx, sessionId, owner).map(([ref]) => ref);
   }
 
-  setPlace(tx: Writer, owner: string, ref: string, place: number): void {
-    this.#setPlace.run(tx, place, owner, ref);
+  /** Orders the entries of an owner for a session: they share the positions that they have. `refs` names all of them. */
+  arrange(tx: Writer, sessionId: string, owner: string, refs: readonly string[]): void {
+    const positions = this.#order.all(tx, sessionId, owner).map(([, n]) => n);
+    for (const ref of refs) this.#leave.run(tx, owner, ref);
+    for (const [at, ref] of refs.entries())
+      this.#setPosition.run(tx, positions[at] ?? null, owner, ref);
   }
 
-  /** Returns the entries that may become the next turn of a session, by rank, then in their order. */
+  /** Returns the entries that may become the next turn of a session, by rank, then oldest first. */
   nextFor(rx: Reader, sessionId: string): InboxEntry[] {
     return this.#nextFor.all(rx, sessionId).map(entryOf);
   }
@@ -157,6 +166,11 @@ export class InboxStore {
 
   endBackOff(tx: Writer, sessionId: string): void {
     this.#endBackOff.run(tx, sessionId);
+  }
+
+  /** Ends the wait of a backoff, which goes on from there if the next turn gets no agent either. */
+  endWait(tx: Writer, sessionId: string): void {
+    this.#endWait.run(tx, sessionId);
   }
 
   endBackOffs(tx: Writer): void {

@@ -102,16 +102,12 @@ export class Inbox {
 
   /** Returns the references of an owner's entries for a session, in their order. */
   order(rx: Reader, sessionId: string, owner: string): string[] {
-    return this.#store.order(rx, sessionId, owner).map(({ ref }) => ref);
+    return this.#store.order(rx, sessionId, owner);
   }
 
   /** Orders the entries of an owner for a session: they share the positions that they have. `refs` names all of them. */
   arrange(tx: Writer, sessionId: string, owner: string, refs: readonly string[]): void {
-    const places = this.#store.order(tx, sessionId, owner);
-    for (const [at, ref] of refs.entries()) {
-      const place = places[at]?.place;
-      if (place !== undefined) this.#store.setPlace(tx, owner, ref, place);
-    }
+    this.#store.arrange(tx, sessionId, owner, refs);
   }
 
   /** Whether an entry for the session would become a turn at once. */
@@ -298,7 +294,11 @@ export class Inbox {
     for (let at = 0; at < sessionIds.length && this.#isOpen;) {
       const from = at;
       at = await db.transact((tx) =>
-        runSlice(clock, sessionIds, from, (id) => this.beginNextTurn(tx, id)),
+        runSlice(clock, sessionIds, from, (id) => {
+          // The timer has waited long enough, also where the wall clock was set back meanwhile.
+          this.#store.endWait(tx, id);
+          this.beginNextTurn(tx, id);
+        }),
       );
       if (at < sessionIds.length) await yieldToEventLoop();
     }

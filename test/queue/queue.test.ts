@@ -168,9 +168,7 @@ describe('times', () => {
     const one = await stage().provider.nextTurn();
     stage().clock.advance(HOUR);
     await stage().until(
-      (event) =>
-        ofEntry(entry, 'queue.due')(event) &&
-        (event.payload.entry as { again_at: number | null }).again_at !== null,
+      (event) => ofEntry(entry, 'queue.due')(event) && event.payload.due_at !== entry.next_at,
     );
     stage().clock.advance(HOUR);
     const skipped = await stage().until(ofEntry(entry, 'queue.skipped'));

@@ -86,8 +86,8 @@ export const queueKinds = {
   }),
   'queue.due': kind({
     when: 'The time of an entry has come: it becomes a turn once its session is free and nothing before it waits.',
-    payload: { entry: entryInEvents },
-    example: { entry: waiting },
+    payload: { entry: entryInEvents, due_at: timestamp.describe('The time that has come.') },
+    example: { entry: waiting, due_at: 1795417200000 },
   }),
   'queue.started': kind({
     when: 'The turn of an entry has an agent, which is about to be prompted.',

@@ -55,6 +55,15 @@ const kinds: Readonly<Record<string, Kind>> = {
     id: 'id',
     about: ({ kind, title }) => [kind, title],
   },
+  entry: {
+    path: () => list('queue'),
+    id: 'id',
+    name: 'name',
+    about: ({ status, name, input }) => [
+      status,
+      name ?? rowsOf(input).find(({ type }) => type === 'text')?.text,
+    ],
+  },
   worktree: {
     path: () => list('worktrees'),
     id: 'id',

@@ -22,7 +22,9 @@ interface SessionHooks
     Pick<NeedsOf<typeof AgentPool>, 'onExit'>,
     Pick<NeedsOf<typeof ApprovalDesk>, 'onExpired'>,
     Pick<NeedsOf<typeof TurnRunner>, 'onSessionFailed'>,
-    Pick<NeedsOf<typeof SessionService>, 'onClosing' | 'agentsOf' | 'onTurnSent'> {}
+    Pick<NeedsOf<typeof SessionService>, 'onClosing' | 'agentsOf' | 'onTurnSent'> {
+  onHoldUntil: NeedsOf<typeof Holds>['onTime'];
+}
 
 export type Sessions = ReturnType<typeof buildSessions>;
 
@@ -36,7 +38,7 @@ export function buildSessions(
   const { registry } = needs.providers;
   const hooks = {} as SessionHooks;
   const store = new SessionStore(base);
-  const holds = new Holds(base);
+  const holds = new Holds({ ...base, onTime: (at) => hooks.onHoldUntil(at) });
   const inbox = new Inbox({
     ...base,
     sessionStore: store,

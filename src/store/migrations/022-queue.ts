@@ -1,12 +1,7 @@
 /**
- * The queue: what waits to become a turn gets an order that people change, times, and reasons why a whole session waits.
+ * The queue: entries of the inbox with times, which people see and change, and the reasons why a whole session waits.
  */
 export const migration022 = `
--- The position of an entry among those of its rank, where people have changed it; NULL: that of its arrival.
-ALTER TABLE inbox ADD COLUMN place INTEGER;
-DROP INDEX IF EXISTS inbox_waiting;
-CREATE INDEX inbox_waiting ON inbox (session_id, held, rank, coalesce(place, n)) WHERE turn_id IS NULL;
-
 CREATE TABLE queue_entries (
   n INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,

@@ -1,0 +1,219 @@
+import type { StoredQueueEntry } from '../../../src/api/queue.ts';
+import type { UntypedEvent } from '../untyped-events.ts';
+import { DAY, MINUTE } from './queue.ts';
+
+/** A schedule whose times follow by arithmetic: those that are `offset` behind a whole number of periods. */
+export interface Rhythm {
+  every: string;
+  period: number;
+  offset: number;
+}
+
+/** What is known of an entry from the events alone. */
+interface Known {
+  entry: StoredQueueEntry;
+  /** Every time up to here has been told of. */
+  told: number;
+  /** The runs that were told as due and have neither begun nor been left out, by their time. */
+  waiting: Set<number>;
+  /** The run that has begun. */
+  begun: number | null;
+  begunTimes: Set<number>;
+}
+
+/** Later than this after its time no run of a schedule may become due. */
+const LATE = 5 * MINUTE;
+
+/**
+ * Judges the events of a queue against a model: each time of a schedule is told once, as due or as skipped; what is due
+ * begins once, in its order, in a session that is free and not held.
+ */
+export class Judge {
+  readonly #rhythms: readonly Rhythm[];
+  readonly #known = new Map<string, Known>();
+  readonly #orders = new Map<string, string[]>();
+  readonly #held = new Map<string, Set<string>>();
+  readonly #busy = new Map<string, string>();
+  readonly counts = { due: 0, begun: 0, skipped: 0, removed: 0, anew: 0 };
+
+  constructor(rhythms: readonly Rhythm[]) {
+    this.#rhythms = rhythms;
+  }
+
+  take(events: readonly UntypedEvent[]): void {
+    for (const event of events) this.#take(event);
+  }
+
+  /** Nothing may be left that the model says has to be over. */
+  assertSettled(now: number, isFree: (session: string) => boolean): void {
+    for (const { entry, told } of this.#known.values()) {
+      const { id, hold, status, session_id } = entry;
+      if (hold !== null || status === 'running') continue;
+      if (entry.every !== null && told <= now) {
+        const next = this.#next(entry, told);
+        if (next <= now) throw new Error(`${id}: nobody told of the time ${next}; it is ${now}`);
+      }
+      if (status === 'scheduled' && entry.every === null && (entry.at ?? 0) <= now)
+        throw new Error(`${id}: it is past its time, and not due: ${now} ${JSON.stringify(entry)}`);
+      if (status === 'waiting' && isFree(session_id))
+        throw new Error(`${id}: it waits, though its session is free`);
+    }
+  }
+
+  #take(event: UntypedEvent): void {
+    const { kind, payload, session_id, created_at: now } = event;
+    const session = session_id ?? '';
+    if (kind.startsWith('turn.')) return this.#turn(kind, session, event.turn_id ?? '');
+    if (kind === 'queue.moved')
+      return void this.#orders.set(session, payload.entry_ids as string[]);
+    if (kind === 'queue.session_held' || kind === 'queue.session_released') {
+      const codes = this.#held.get(session) ?? new Set();
+      const { code } = payload.hold as { code: string };
+      if (kind === 'queue.session_held') codes.add(code);
+      else codes.delete(code);
+      return void this.#held.set(session, codes);
+    }
+    if (!kind.startsWith('queue.')) return;
+    const entry = payload.entry as StoredQueueEntry;
+    if (kind === 'queue.added') this.#add(entry);
+    const known = this.#known.get(entry.id);
+    if (!known) throw new Error(`${kind} of an entry that is not there: ${entry.id}`);
+    const before = known.entry;
+    known.entry = entry;
+    if (kind === 'queue.edited' && this.#isRetimed(before, entry)) retime(known, entry);
+    if (kind === 'queue.skipped') this.#skipped(known, payload as unknown as Span);
+    if (kind === 'queue.due') this.#due(known, payload.due_at as number, now);
+    if (kind === 'queue.changed') this.#changed(known, before, now);
+    if (kind === 'queue.started') this.#begun(known);
+    if (kind === 'queue.finished') known.begun = null;
+    if (kind === 'queue.removed') this.#removed(known, payload.why as string);
+  }
+
+  #add(entry: StoredQueueEntry): void {
+    const known = {
+      entry,
+      told: 0,
+      waiting: new Set<number>(),
+      begun: null,
+      begunTimes: new Set<number>(),
+    };
+    retime(known, entry);
+    this.#known.set(entry.id, known);
+    this.#orders.set(entry.session_id, [...(this.#orders.get(entry.session_id) ?? []), entry.id]);
+  }
+
+  #isRetimed(a: StoredQueueEntry, b: StoredQueueEntry): boolean {
+    return (
+      a.every !== b.every ||
+      a.at !== b.at ||
+      a.settled_until !== b.settled_until ||
+      a.due_at !== b.due_at
+    );
+  }
+
+  #next({ every }: StoredQueueEntry, after: number): number {
+    const rhythm = this.#rhythms.find((one) => one.every === every);
+    if (!rhythm) throw new Error(`no rhythm is ${every}`);
+    const { period, offset } = rhythm;
+    return (Math.floor((after - offset) / period) + 1) * period + offset;
+  }
+
+  #skipped(known: Known, { why, count, first_at, last_at }: Span): void {
+    this.counts.skipped += count;
+    let first = first_at;
+    let left = count;
+    // A run that was due before the entry was held is given up when the hold ends.
+    if (why === 'held' && known.waiting.delete(first_at)) {
+      left--;
+      first = this.#next(known.entry, known.told);
+      if (left === 0) return;
+    }
+    const expected = this.#next(known.entry, known.told);
+    if (first !== expected)
+      throw new Error(`${known.entry.id}: told as skipped from ${first}, and ${expected} was next`);
+    const period = this.#next(known.entry, first) - first;
+    const times = (last_at - first) / period + 1;
+    if (Math.min(times, 1000) !== left && count < 1000)
+      throw new Error(`${known.entry.id}: ${left} told as skipped, and there were ${times}`);
+    known.told = last_at;
+  }
+
+  #due(known: Known, at: number, now: number): void {
+    const { entry } = known;
+    if (at > now) throw new Error(`${entry.id}: due at ${at}, which is to come at ${now}`);
+    if (entry.hold !== null) throw new Error(`${entry.id}: due while it is held`);
+    this.counts.due++;
+    if (entry.every !== null) {
+      const expected = this.#next(entry, known.told);
+      if (at !== expected) throw new Error(`${entry.id}: due at ${at}, and ${expected} was next`);
+      if (now - at > LATE) throw new Error(`${entry.id}: due ${now - at} ms late`);
+      known.told = at;
+    }
+    known.waiting.add(at);
+    if (known.waiting.size + (known.begun === null ? 0 : 1) > 2)
+      throw new Error(`${entry.id}: a heap of runs`);
+  }
+
+  #changed(known: Known, before: StoredQueueEntry, now: number): void {
+    const { entry } = known;
+    if (entry.settled_until !== before.settled_until) {
+      if (known.told - now <= DAY) throw new Error(`${entry.id}: began anew without a reason`);
+      known.told = entry.settled_until ?? 0;
+      this.counts.anew++;
+    }
+    if (entry.turn_id === null || entry.turn_id === before.turn_id) return;
+    if (before.status !== 'waiting') throw new Error(`${entry.id}: a turn while ${before.status}`);
+    if ((this.#held.get(entry.session_id)?.size ?? 0) > 0)
+      throw new Error(`${entry.id}: a turn while its session is held`);
+    const first = this.#orders
+      .get(entry.session_id)
+      ?.find((id) => id === entry.id || this.#known.get(id)?.entry.status === 'waiting');
+    if (first !== entry.id) throw new Error(`${entry.id}: a turn before ${first}`);
+    if (this.#busy.get(entry.session_id) !== entry.turn_id)
+      throw new Error(`${entry.id}: a turn that was not accepted`);
+  }
+
+  #begun(known: Known): void {
+    const { entry } = known;
+    const at = entry.due_at ?? 0;
+    if (!known.waiting.delete(at)) throw new Error(`${entry.id}: began at ${at}, and was not due`);
+    if (known.begunTimes.has(at)) throw new Error(`${entry.id}: began twice for ${at}`);
+    known.begunTimes.add(at);
+    known.begun = at;
+    this.counts.begun++;
+  }
+
+  #removed({ entry, begunTimes }: Known, why: string): void {
+    this.counts.removed++;
+    this.#known.delete(entry.id);
+    const order = this.#orders.get(entry.session_id) ?? [];
+    this.#orders.set(
+      entry.session_id,
+      order.filter((id) => id !== entry.id),
+    );
+    if (why === 'done' && begunTimes.size !== 1)
+      throw new Error(`${entry.id}: done, and began ${begunTimes.size} times`);
+  }
+
+  #turn(kind: string, session: string, turn: string): void {
+    if (kind === 'turn.accepted') {
+      if (this.#busy.has(session)) throw new Error(`${session}: two turns at once`);
+      this.#busy.set(session, turn);
+    } else if (/completed|failed|interrupted/.test(kind)) this.#busy.delete(session);
+  }
+}
+
+interface Span {
+  why: string;
+  count: number;
+  first_at: number;
+  last_at: number;
+}
+
+/** The model of an entry begins anew with its times. */
+function retime(known: Known, entry: StoredQueueEntry): void {
+  known.told = entry.settled_until ?? 0;
+  known.waiting.clear();
+  if (known.begun === null) known.begunTimes.clear();
+  if (entry.due_at !== null && entry.due_at !== known.begun) known.waiting.add(entry.due_at);
+}

@@ -1,0 +1,246 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Session, Turn } from '../../../src/api/sessions.ts';
+import { EventLog } from '../../../src/events/log.ts';
+import { systemIds } from '../../../src/lib/ids.ts';
+import { createLog } from '../../../src/lib/log.ts';
+import { QueueLine } from '../../../src/queue/line.ts';
+import { QueueService } from '../../../src/queue/service.ts';
+import { QueueStore } from '../../../src/queue/store.ts';
+import { QueueTicker } from '../../../src/queue/ticker.ts';
+import { beginTurnInRows } from '../../../src/sessions/begin-turn.ts';
+import { endTurnInRows } from '../../../src/sessions/end-turn.ts';
+import { failSessionInRows } from '../../../src/sessions/fail-session.ts';
+import { Holds } from '../../../src/sessions/holds.ts';
+import { Inbox } from '../../../src/sessions/inbox.ts';
+import { SessionStore } from '../../../src/sessions/store.ts';
+import { hasEnded } from '../../../src/sessions/turn.ts';
+import type { Database } from '../../../src/store/database.ts';
+import { openDatabase } from '../database.ts';
+import { ManualClock } from '../manual-clock.ts';
+import { aSession } from '../records.ts';
+import type { UntypedEvent } from '../untyped-events.ts';
+import { DAY, MINUTE } from './queue.ts';
+
+type Life = ReturnType<typeof liveOn>;
+
+/** The queue with its inbox on a real store, in lives that end by SIGKILL. Its agents do what a test says. */
+export class World {
+  readonly db: Database;
+  readonly sessions: readonly string[];
+  /** What the log has got since it was taken last. */
+  readonly #events: UntypedEvent[] = [];
+  life: Life;
+
+  private constructor(db: Database, sessions: readonly string[], life: Life) {
+    this.db = db;
+    this.sessions = sessions;
+    this.life = life;
+    db.onDurable((entries) => {
+      for (const { text } of entries as { text: string }[])
+        this.#events.push(JSON.parse(text) as UntypedEvent);
+    });
+  }
+
+  static async make(directory: string, start: number, count: number): Promise<World> {
+    const clock = new ManualClock(start);
+    const db = await openDatabase(directory, { durability: 'normal', clock });
+    const life = liveOn(db, clock);
+    const sessions = Array.from({ length: count }, (_, at) => `sess_${at}`);
+    await db.transact((tx) => {
+      for (const id of sessions) life.store.createSession(tx, aSession({ id }));
+    });
+    const world = new World(db, sessions, life);
+    await life.open();
+    return world;
+  }
+
+  takeEvents(): UntypedEvent[] {
+    return this.#events.splice(0);
+  }
+
+  now(): number {
+    return this.life.clock.now();
+  }
+
+  session(id: string): Session {
+    return this.db.peek((rx) => this.life.store.session(rx, id));
+  }
+
+  /** The turn that has not ended of a session. */
+  turn(id: string): Turn | undefined {
+    const turn = this.db.peek((rx) => this.life.store.activeTurn(rx, id));
+    return turn && !hasEnded(turn) ? turn : undefined;
+  }
+
+  /** Its agent is about to see the turn of a session. */
+  async begin(id: string): Promise<void> {
+    const { store, inbox, clock } = this.life;
+    const turn = this.turn(id);
+    if (turn?.status !== 'accepted') return;
+    const agent = { ref: 'a', asks: true, defaults };
+    await this.db.transact((tx) =>
+      beginTurnInRows(tx, turn, agent, { store, inbox, clock, ids: systemIds }),
+    );
+  }
+
+  /** The turn of a session ends; one that no agent has seen, because there is none. */
+  async end(id: string): Promise<void> {
+    const turn = this.turn(id);
+    if (!turn) return;
+    const error = { code: 'provider_unavailable', message: 'not now' };
+    const outcome =
+      turn.started_at === null
+        ? { status: 'failed' as const, error }
+        : { status: 'completed' as const, error: null };
+    const { store, log, inbox, clock } = this.life;
+    await this.db.transact((tx) => {
+      const { ended } = endTurnInRows(tx, turn, outcome, { store, log, clock });
+      inbox.turnEnded(tx, ended);
+      inbox.beginNextTurn(tx, id);
+    });
+  }
+
+  /** The agent of an idle session has lost it. */
+  async fail(id: string): Promise<void> {
+    if (this.session(id).status !== 'ready') return;
+    const failure = { code: 'resume_failed', message: 'it is unknown' };
+    await this.db.transact((tx) => failSessionInRows(tx, id, failure, this.life));
+  }
+
+  async bringBack(id: string): Promise<void> {
+    const { store, inbox } = this.life;
+    if (this.session(id).status !== 'failed') return;
+    await this.db.transact((tx) => {
+      const ready = { ...store.session(tx, id), status: 'ready' as const, failure: null };
+      store.updateSession(tx, ready, 'session.resumed');
+      inbox.takeBack(tx, id);
+    });
+  }
+
+  /** The server dies while it does something: what that stores is there, and nothing else comes of it. */
+  async killDuring(act: () => Promise<unknown>, downMs: number): Promise<void> {
+    const { clock } = this.life;
+    this.life.die();
+    await act().catch(() => undefined);
+    await nextTurn();
+    this.life = liveOn(this.db, new ManualClock(clock.now() + downMs));
+    await recover(this.life);
+    await this.life.open();
+  }
+
+  /**
+   * Lets time go by. While nothing is due the machine sleeps, so that a look at the clock a minute is not played through.
+   */
+  async pass(ms: number): Promise<void> {
+    const { clock } = this.life;
+    const end = clock.now() + ms;
+    while (clock.now() < end) {
+      const next = Math.min(end, this.#nextTime() ?? Infinity);
+      const gap = next - clock.now();
+      if (gap > MINUTE) clock.jump(gap - MINUTE);
+      clock.advance(Math.max(0, Math.min(gap, MINUTE)));
+      await this.#untilLooked();
+    }
+  }
+
+  /** Time that nobody plays through: the machine sleeps, or its clock is set. */
+  async jump(ms: number): Promise<void> {
+    this.life.clock.jump(ms);
+    this.life.clock.advance(MINUTE);
+    await this.#untilLooked({ isAnew: true });
+  }
+
+  /** The timers alone have to notice that something is due. */
+  async #untilLooked({ isAnew = false } = {}): Promise<void> {
+    for (let turns = 0; turns < 10_000; turns++) {
+      await nextTurn();
+      // A timer that was set while the time came is for now.
+      this.life.clock.advance(0);
+      const next = this.#nextTime();
+      // A read ends once all that it saw is on disk, and its events are told.
+      if ((next === null || next > this.now()) && !(isAnew && this.#ahead() > 0))
+        return this.db.read(() => undefined);
+    }
+    throw new Error(
+      `something is due, and no timer has noticed: it is ${this.now()}, and ${this.#nextTime()} was next`,
+    );
+  }
+
+  #nextTime(): number | null {
+    const { queue, holds } = this.life;
+    const times = this.db.peek((rx) => [queue.nextAt(rx), holds.nextEnd(rx)]);
+    const next = Math.min(...times.map((at) => at ?? Infinity));
+    return next === Infinity ? null : next;
+  }
+
+  #ahead(): number {
+    return this.db.peek((rx) => this.life.queue.settledAfter(rx, this.now() + DAY).length);
+  }
+
+  close(): Promise<void> {
+    this.life.die();
+    return this.db.close();
+  }
+}
+
+const defaults = { permissionMode: null, agentMode: null, model: null, thinkingEffort: null };
+
+/** A life of the server, as runtime/build makes it. */
+function liveOn(db: Database, clock: ManualClock) {
+  const ids = systemIds;
+  const logger = createLog({
+    level: 'error',
+    destination: process.stderr,
+    pretty: false,
+    secrets: () => [],
+  });
+  const log = new EventLog({ db, clock, ids });
+  const store = new SessionStore({ db, log });
+  const holds = new Holds({ db, log, clock, onTime: (at) => ticker.wake(at) });
+  const inbox = new Inbox({
+    ...{ db, sessionStore: store, holds, clock, ids, logger },
+    accepted: () => undefined,
+    requestInterrupt: () => undefined,
+  });
+  const queue = new QueueStore(db);
+  const line = new QueueLine({ store: queue, inbox, log, clock, onTime: (at) => ticker.wake(at) });
+  const ticker: QueueTicker = new QueueTicker({
+    db,
+    store: queue,
+    line,
+    holds,
+    inbox,
+    clock,
+    logger,
+  });
+  const service = new QueueService({
+    ...{ db, store: queue, line, holds, inbox, clock, ids, sessionStore: store },
+    sessions: {
+      prepareInput: (_id, { input }) =>
+        Promise.resolve([input].flat() as { type: 'text'; text: string }[]),
+    },
+  });
+  return {
+    ...{ db, clock, log, store, holds, inbox, queue, ticker, service },
+    async open() {
+      await inbox.open();
+      await ticker.open();
+    },
+    die() {
+      ticker.stop();
+      inbox.stop();
+    },
+  };
+}
+
+/** What a start does with the turns that the last life left. */
+async function recover({ db, store, log, inbox, clock }: Life): Promise<void> {
+  const error = { code: 'runtime_restarted', message: 'the server died' };
+  await db.transact((tx) => {
+    for (const turn of store.unfinishedTurns(tx)) {
+      if (turn.status === 'accepted') continue;
+      const outcome = { status: 'failed' as const, error };
+      inbox.turnEnded(tx, endTurnInRows(tx, turn, outcome, { store, log, clock }).ended);
+    }
+  });
+}
