@@ -18,7 +18,7 @@ export default defineConfig({
       'test/campaigns/api/**',
     ],
     globalSetup: ['test/support/global-setup.ts'],
-    setupFiles: ['test/support/check-answers.ts', 'test/support/limits.ts'],
+    setupFiles: ['test/support/record-answers.ts', 'test/support/limits.ts'],
     reporters: ['default', './test/support/watchdog.ts'],
     teardownTimeout: 60_000,
     retry: 0,
