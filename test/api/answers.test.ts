@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { kinds } from '../../src/api/events.ts';
-import { type Answer, DescribedAnswers } from '../support/described-answers.ts';
+import type { Answer } from '../support/answer-files.ts';
+import { DescribedAnswers } from '../support/described-answers.ts';
 
 const file = readFileSync(new URL('../../src/api/openapi.yaml', import.meta.url), 'utf8');
 const description = parse(file) as object;

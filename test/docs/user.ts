@@ -3,7 +3,7 @@ import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { selfCommand } from '../../src/lib/self.ts';
 import { scaled } from '../support/patience.ts';
-import { checkedServer, sharedCode, SHORT_LIVED } from '../support/server.ts';
+import { recordedServer, sharedCode } from '../support/server.ts';
 import { Glass } from '../support/tui/glass.ts';
 import { type InTerminal, programInTerminal } from '../support/tui/pty.ts';
 import { tempDirectory } from '../support/temp.ts';
@@ -129,8 +129,8 @@ const GIT = '[user]\n\tname = You\n\temail = you@example.com\n[init]\n\tdefaultB
 function program(): string {
   const { file, args } = selfCommand();
   const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`).join(' ');
-  const checked = Object.entries(checkedServer()).map((entry) => entry.join('='));
-  const serve = quoted([...checked, file, ...SHORT_LIVED, ...args, 'serve', '--port', '0']);
+  const recorded = Object.entries(recordedServer()).map((entry) => entry.join('='));
+  const serve = quoted([...recorded, file, ...args, 'serve', '--port', '0']);
   return `#!/bin/sh
 [ "$1" != serve ] || { shift; exec env ${serve} "$@"; }
 exec ${quoted([file, ...args])} "$@"

@@ -1,15 +1,20 @@
 import path from 'node:path';
 
-/** Where a run, by its temporary root, keeps what its answers are checked against and what was found. */
-export function answerFiles(root: string) {
-  const directory = path.join(root, 'answers');
-  return {
-    directory,
-    /** openapi.yaml as JSON, which is quicker to read. */
-    description: path.join(directory, 'openapi.json'),
-    /** A line for each thing that was wrong; some are there more than once. */
-    wrong: path.join(directory, 'wrong'),
-    /** A line for each request that was answered with success. */
-    succeeded: path.join(directory, 'succeeded'),
-  };
+/** An answer of a server, as it went out. */
+export interface Answer {
+  method: string;
+  url: string;
+  status: number;
+  /** By names in lower case. */
+  headers: Record<string, unknown>;
+  /** Of a stream, any number of whole frames; null where it is not to be looked at. */
+  body: string | null;
 }
+
+/** Where a run, by its temporary root, keeps the answers of its servers: a file a process, an answer a line, as JSON. */
+export function answerDirectory(root: string): string {
+  return path.join(root, 'answers');
+}
+
+/** What the name of such a file ends with. */
+export const ANSWERS = '.answers';

@@ -2,17 +2,7 @@ import { createRequire } from 'node:module';
 import type { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js';
 import type { SchemaValidateFunction } from 'ajv/dist/types/index.js';
 import { parse } from 'yaml';
-
-/** An answer of a server, as it went out. */
-export interface Answer {
-  method: string;
-  url: string;
-  status: number;
-  /** By names in lower case. */
-  headers: Record<string, unknown>;
-  /** Of a stream, any number of whole frames; null where it is not to be looked at. */
-  body: string | null;
-}
+import type { Answer } from './answer-files.ts';
 
 /** What is wrong with an answer, and what was asked: an operation of the description, else a path. */
 export interface Verdict {

@@ -3,11 +3,11 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { buildSync } from 'esbuild';
-import { pathToFileURL } from 'node:url';
 import type { TestProject } from 'vitest/node';
 import { parse } from 'yaml';
 import { carriersOf } from '../../src/children/procfs.ts';
-import { answerFiles } from './answer-files.ts';
+import { answerDirectory } from './answer-files.ts';
+import { judgeAnswers } from './judge-answers.ts';
 import { machineSlowness } from './machine.ts';
 
 /**
@@ -22,17 +22,19 @@ export default function setup(project: TestProject): () => Promise<void> {
   process.env.TEST_DISK = disk;
   process.env.TMPDIR = root;
   process.env.TEST_MACHINE_SLOWNESS ??= String(machineSlowness());
-  checkAnswers(root);
+  preload(root);
   return async () => {
-    const wrong = wrongAnswers(root);
-    const unseen = (await isWhole(project)) ? neverAnswered(root) : [];
-    fs.rmSync(answerFiles(root).directory, { recursive: true });
+    const { wrong, unseen: never } = judgeAnswers(root, parse(openApi()) as object);
+    const unseen = (await isWhole(project)) ? never : [];
+    fs.rmSync(answerDirectory(root), { recursive: true });
     const left = [...(await leftovers(root)), ...directoriesIn(disk)];
     for (const place of [root, disk]) fs.rmSync(place, { recursive: true, force: true });
     if (unseen.length > 0)
       console.log(`no test had a success of:\n${unseen.map((one) => `  ${one}`).join('\n')}`);
     const faults = [
-      ...(wrong.length > 0 ? ['answers were not as openapi.yaml says:', ...wrong] : []),
+      ...(wrong.length > 0
+        ? ['answers were not as openapi.yaml says:', ...wrong.map((line) => `  ${line}`)]
+        : []),
       ...(left.length > 0 ? ['the tests left behind:', ...left] : []),
     ];
     if (faults.length > 0) throw new Error(faults.join('\n'));
@@ -68,50 +70,26 @@ function runsPrograms(directory: string): boolean {
 }
 
 /**
- * Servers that are started with SERVER_NODE_OPTIONS as their NODE_OPTIONS check what they answer. The check is one file
- * for them, and NODE_COMPILE_CACHE keeps compiled code from one program to the next: hundreds of them start in a run.
+ * Makes one file of what servers of tests load before all else; they are started with SERVER_NODE_OPTIONS as their
+ * NODE_OPTIONS. NODE_COMPILE_CACHE keeps compiled code from one program to the next: hundreds of them start in a run.
  */
-function checkAnswers(root: string): void {
-  const { directory, description } = answerFiles(root);
+function preload(root: string): void {
+  const directory = answerDirectory(root);
   fs.mkdirSync(directory);
-  fs.writeFileSync(description, JSON.stringify(parse(openApi())));
-  const check = path.join(directory, 'check-answers.cjs');
+  const outfile = path.join(directory, 'preload.cjs');
   buildSync({
-    entryPoints: [path.join(import.meta.dirname, 'check-answers.ts')],
-    outfile: check,
+    entryPoints: [path.join(import.meta.dirname, 'preload.ts')],
+    outfile,
     bundle: true,
     platform: 'node',
-    // It loads the validator, with the first answer, from where it stands here.
-    define: { 'import.meta.url': JSON.stringify(pathToFileURL(import.meta.filename).href) },
   });
-  process.env.SERVER_NODE_OPTIONS = `--require=${check}`;
+  process.env.SERVER_NODE_OPTIONS = `--require=${outfile}`;
   // Outside of what is removed at the end: a program that ends late still writes to it.
   process.env.NODE_COMPILE_CACHE = path.join(import.meta.dirname, '../../.cache/compiled');
 }
 
 function openApi(): string {
   return fs.readFileSync(path.join(import.meta.dirname, '../../src/api/openapi.yaml'), 'utf8');
-}
-
-function wrongAnswers(root: string): string[] {
-  return linesOf(answerFiles(root).wrong).map((line) => `  ${line}`);
-}
-
-/** The requests of the description that no test had a success of. */
-function neverAnswered(root: string): string[] {
-  const succeeded = linesOf(answerFiles(root).succeeded);
-  const { paths } = parse(openApi()) as { paths: Record<string, object> };
-  return Object.entries(paths)
-    .flatMap(([template, methods]) =>
-      Object.keys(methods).map((method) => `${method.toUpperCase()} ${template}`),
-    )
-    .filter((request) => !succeeded.includes(request));
-}
-
-/** The distinct lines of a file that may not be there. */
-function linesOf(file: string): string[] {
-  if (!fs.existsSync(file)) return [];
-  return [...new Set(fs.readFileSync(file, 'utf8').split('\n').filter(Boolean))].toSorted();
 }
 
 async function isWhole(project: TestProject): Promise<boolean> {

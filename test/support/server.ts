@@ -38,9 +38,6 @@ export interface ServerOptions {
   user?: { uid: number; gid: number } | undefined;
 }
 
-/** Such a server lives a second or two: to optimise the code of SQLite costs a quarter of that, and gains nothing. */
-export const SHORT_LIVED = ['--liftoff-only'];
-
 /** Starts `cadre serve` on a directory and a free port; resolves when it is ready. Rejects with its log. */
 export async function startServer(
   directory: string,
@@ -51,7 +48,7 @@ export async function startServer(
   const agent = config === undefined ? ['--demo'] : ['--config', writeConfig(directory, config)];
   const flags = ['--json', '--data-dir', directory, 'serve', '--port', '0', ...agent, ...args];
   if (user) giveTo(user, directory);
-  const [program = file, ...words] = [...wrap, file, ...SHORT_LIVED, ...self, ...flags];
+  const [program = file, ...words] = [...wrap, file, ...self, ...flags];
   const child = spawn(program, words, {
     ...user,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -62,8 +59,8 @@ export async function startServer(
       HOME: directory,
       CADRE_DEMO_STATE: path.join(directory, 'demo-agent'),
       ...samePlatform(),
-      // What checks answers writes to files that are not of that user.
-      ...(user ? {} : { ...checkedServer(), ...sharedCode() }),
+      // What records answers writes to files that are not of that user.
+      ...(user ? {} : { ...recordedServer(), ...sharedCode() }),
       ...env,
     },
   });
@@ -127,8 +124,8 @@ export function sharedCode(): Record<string, string> {
   return directory === undefined ? {} : { NODE_COMPILE_CACHE: directory };
 }
 
-/** What lets a server check what it answers, where it is part of a run that wants to know. */
-export function checkedServer(): Record<string, string> {
+/** What lets a server write down what it answers, where it is part of a run that wants to know. */
+export function recordedServer(): Record<string, string> {
   const { SERVER_NODE_OPTIONS: options } = process.env;
   return options === undefined ? {} : { NODE_OPTIONS: options };
 }

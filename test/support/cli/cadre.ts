@@ -5,7 +5,7 @@ import { commands } from '../../../src/cli/commands/index.ts';
 import { runIn } from '../../../src/cli/program.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { selfCommand } from '../../../src/lib/self.ts';
-import { checkedServer, samePlatform, sharedCode, type TestServer } from '../server.ts';
+import { recordedServer, samePlatform, sharedCode, type TestServer } from '../server.ts';
 
 /** How a command ended, and all it wrote. */
 export interface Ended {
@@ -71,7 +71,7 @@ export function startCadre(
   const { file, args: self } = selfCommand();
   const { env = {}, stdin = '', cwd } = options;
   const child = spawn(file, [...self, ...args], {
-    env: environment(directory, { ...(args.includes('serve') ? checkedServer() : {}), ...env }),
+    env: environment(directory, { ...(args.includes('serve') ? recordedServer() : {}), ...env }),
     cwd: cwd ?? directory,
   });
   child.stdin.on('error', () => undefined);

@@ -1,0 +1,47 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { type Answer, ANSWERS, answerDirectory } from './answer-files.ts';
+import { DescribedAnswers } from './described-answers.ts';
+
+/** What the answers of a run show, each line once and in order. */
+export interface Judgement {
+  /** What was not as it is described. */
+  wrong: string[];
+  /** The requests of the description that no answer was a success of. */
+  unseen: string[];
+}
+
+/** Judges every answer that the processes of a run have written down below its temporary root. */
+export function judgeAnswers(root: string, description: object): Judgement {
+  const described = new DescribedAnswers(description);
+  const wrong = new Set<string>();
+  const succeeded = new Set<string>();
+  for (const answer of answersOf(root)) {
+    const { request, wrong: faults } = described.check(answer);
+    for (const fault of faults) wrong.add(`${request} ${answer.status}: ${fault}`);
+    if (answer.status < 400) succeeded.add(request);
+  }
+  return {
+    wrong: [...wrong].toSorted(),
+    unseen: requestsOf(description)
+      .filter((request) => !succeeded.has(request))
+      .toSorted(),
+  };
+}
+
+function* answersOf(root: string): Generator<Answer> {
+  const directory = answerDirectory(root);
+  for (const name of fs.readdirSync(directory).filter((one) => one.endsWith(ANSWERS))) {
+    const lines = fs.readFileSync(path.join(directory, name), 'utf8').split('\n');
+    // A process that was killed may have left the last one unfinished; else nothing is behind the last line.
+    lines.pop();
+    for (const line of lines) yield JSON.parse(line) as Answer;
+  }
+}
+
+function requestsOf(description: object): string[] {
+  const { paths } = description as { paths: Record<string, object> };
+  return Object.entries(paths).flatMap(([template, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${template}`),
+  );
+}

@@ -1,0 +1,118 @@
+// Loaded into every process of a test run that serves HTTP: vitest's workers, and servers by their NODE_OPTIONS.
+// Each answer is written down as it goes out; the end of the run judges them all, once, in one process. To load and
+// compile there what describes an answer would cost each of the hundreds of servers of a run as much as its own start.
+import { randomUUID } from 'node:crypto';
+import fs from 'node:fs';
+import http from 'node:http';
+import os from 'node:os';
+import path from 'node:path';
+import { type Answer, ANSWERS, answerDirectory } from './answer-files.ts';
+
+/** A longer body is not judged. */
+const MAX_BYTES = 1024 * 1024;
+/** Frames that were written down are remembered: every follower of a stream gets the same. */
+const MAX_REMEMBERED = 10_000;
+
+/** An answer on its way. */
+interface Going {
+  headers: Record<string, unknown>;
+  isStream: boolean;
+  /** Whether a part of it was written down. */
+  isKnown: boolean;
+  /** Of its body what was not written down yet; null where that is too long. */
+  text: string | null;
+}
+
+type Method = (this: http.ServerResponse, ...args: unknown[]) => unknown;
+
+const directory = answerDirectory(os.tmpdir());
+const going = new WeakMap<http.ServerResponse, Going>();
+const seen = new Set<string>();
+
+/** Marks a process in which answers are recorded: files of tests that share a worker each load this one. */
+const RECORDED = Symbol.for('answers are recorded');
+const marked = globalThis as { [RECORDED]?: true };
+if (!marked[RECORDED] && fs.existsSync(directory)) {
+  marked[RECORDED] = true;
+  recordAnswers();
+}
+
+function recordAnswers(): void {
+  // Opened before all else and kept: a test may let its server have no more files, or replace what is in `fs`.
+  const { writeSync } = fs;
+  const file = fs.openSync(path.join(directory, `${process.pid}-${randomUUID()}${ANSWERS}`), 'a');
+  const keep = (answer: Answer) => void writeSync(file, `${JSON.stringify(answer)}\n`);
+  const prototype = http.ServerResponse.prototype as unknown as {
+    writeHead: Method;
+    write: Method;
+    end: Method;
+  };
+  const { writeHead, write, end } = prototype;
+
+  prototype.writeHead = function (...args) {
+    const result = writeHead.apply(this, args);
+    const given = args.find((arg) => arg !== null && typeof arg === 'object') ?? {};
+    const headers = Object.fromEntries(
+      Object.entries({ ...this.getHeaders(), ...given }).map(([name, value]) => [
+        name.toLowerCase(),
+        value as unknown,
+      ]),
+    );
+    const isStream = String(headers['content-type']).startsWith('text/event-stream');
+    going.set(this, { headers, isStream, isKnown: false, text: '' });
+    return result;
+  };
+
+  prototype.write = function (...args) {
+    const result = write.apply(this, args);
+    const answer = take(this, args[0]);
+    if (answer?.isStream) recordFrames(this, answer, keep);
+    return result;
+  };
+
+  prototype.end = function (...args) {
+    const result = end.apply(this, args);
+    const answer = take(this, args[0]);
+    if (answer && !answer.isStream) keep(answerOf(this, answer, answer.text));
+    return result;
+  };
+}
+
+/** Takes note of a part of a body. The headers are there by then: whatever is sent sends them first. */
+function take(response: http.ServerResponse, part: unknown): Going | undefined {
+  const answer = going.get(response);
+  if (answer && answer.text !== null && (typeof part === 'string' || Buffer.isBuffer(part))) {
+    const text = answer.text + part.toString();
+    answer.text = text.length > MAX_BYTES ? null : text;
+  }
+  return answer;
+}
+
+/** Of a stream, which writes whole frames, those that no other stream had. */
+function recordFrames(
+  response: http.ServerResponse,
+  going: Going,
+  keep: (answer: Answer) => void,
+): void {
+  const frames = (going.text ?? '').split('\n\n').filter(isNew);
+  going.text = '';
+  if (going.isKnown && frames.length === 0) return;
+  going.isKnown = true;
+  keep(answerOf(response, going, frames.join('\n\n')));
+}
+
+function isNew(frame: string): boolean {
+  if (seen.has(frame)) return false;
+  if (seen.size === MAX_REMEMBERED) seen.clear();
+  seen.add(frame);
+  return true;
+}
+
+function answerOf(
+  { req, statusCode: status }: http.ServerResponse,
+  { headers }: Going,
+  body: string | null,
+): Answer {
+  const { method = '', url = '' } = req;
+  return { method, url, status, headers, body };
+}
