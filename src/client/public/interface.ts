@@ -1915,6 +1915,8 @@ export interface QueueDueEvent {
   v: number;
   payload: {
     entry: QueueEntryInEvents;
+    /** The time that has come. */
+    due_at: number;
     /** The payload was longer than 256 KiB: its long texts are cut. */
     truncated?: true | undefined;
     /** With truncated: the bytes of its longest text, else of the whole. */
@@ -4834,6 +4836,8 @@ export interface Routes {
           tail_lines?: number | undefined;
           /** The maximum number of bytes of each stream: the last ones, cut between characters. */
           max_bytes?: number | undefined;
+          /** Read on from this position instead of the end: the next output in whole characters, at most max_bytes of it, and no more than is there. The stream has to be named; tail_lines does not count. */
+          from_byte?: number | undefined;
         }
       | undefined;
 
