@@ -6,6 +6,7 @@ import type { Worktree } from '../../src/api/worktrees.ts';
 import { HttpClient } from '../../src/client/client.ts';
 import { newestFormat } from '../../src/store/migrate.ts';
 import { cadreOn, runCadre, runHere, startCadre } from '../support/cli/cadre.ts';
+import { openRuntime } from '../support/runtime.ts';
 import { startServer } from '../support/server.ts';
 import { asDataDirectory, tempDirectory } from '../support/temp.ts';
 import { runTurn } from '../support/turns.ts';
@@ -26,6 +27,13 @@ async function withOld(
   // Steps may be done twice: so data of this very format are as old as those of the one before.
   if (format === newestFormat) await change(directory, `PRAGMA user_version = ${--format}`);
   await test({ directory, answers, copy: `${storeIn(directory)}.before-v${format + 1}` });
+}
+
+/** A start in this process, which changes older data, and a stop in order. */
+async function startAndStop(directory: string): Promise<void> {
+  const { runtime, client } = await openRuntime(directory);
+  client.close();
+  await runtime.stop();
 }
 
 /** Whether what was there is there: fields and records may have been added. */
@@ -115,7 +123,7 @@ describe.each(releases)('The data of cadre %s', (version) => {
         const before = await dump(storeIn(directory));
         const env = { CADRE_FAILPOINTS: `${point}=kill` };
         await expect(startServer(directory, { env })).rejects.toThrow('SIGKILL');
-        await (await startServer(directory)).end('SIGTERM');
+        await startAndStop(directory);
         expect(await dump(copy)).toEqual(before);
         const done = await runHere(directory, ['--data-dir', directory, 'db', 'rollback', '--yes']);
         expect(done.code).toBe(0);
@@ -130,7 +138,7 @@ describe.each(releases)('The data of cadre %s', (version) => {
   ])('or those after them are whole where a rollback at $point is killed.', ({ point, isBack }) =>
     withOld(version, async ({ directory }) => {
       const before = await dump(storeIn(directory));
-      await (await startServer(directory)).end('SIGTERM');
+      await startAndStop(directory);
       const after = await dump(storeIn(directory));
       const args = ['--data-dir', directory, 'db', 'rollback', '--yes'];
       const env = { CADRE_FAILPOINTS: `${point}=kill` };
@@ -146,7 +154,7 @@ describe.each(releases)('The data of cadre %s', (version) => {
   test('are refused where a newer version wrote them, which says what to do.', () =>
     withOld(version, async ({ directory, copy }) => {
       const before = await dump(storeIn(directory));
-      await (await startServer(directory)).end('SIGTERM');
+      await startAndStop(directory);
       await change(
         directory,
         "PRAGMA user_version = 999; UPDATE meta SET value = '9.1.0' WHERE key = 'written_by'",
