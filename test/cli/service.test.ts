@@ -177,6 +177,9 @@ describe('service install', () => {
     const none = await runHere(place.path, ['service', 'install'], { env });
     expect(none).toMatchObject({ code: 2, stdout: '' });
     expect(none.stderr).toContain('cadre serve --detach');
+    const printed = await runHere(place.path, ['service', 'install', '--print'], { env });
+    expect(printed).toMatchObject({ code: 0, stderr: '' });
+    expect(printed.stdout).toMatch(/^Type=notify$/m);
   });
 
   test.skipIf(process.geteuid?.() !== 0)('refuses as root, with the reason.', async () => {

@@ -5,7 +5,7 @@ import { details } from '../details.ts';
 import { exitCodes } from '../exit.ts';
 import { layoutOf } from '../layout.ts';
 import { type ServeOptions, withServeOptions } from '../serve-options.ts';
-import { managerFor, managerOf } from '../service/choose-manager.ts';
+import { managerFor, managerOf, managerToPrint } from '../service/choose-manager.ts';
 import {
   type Installed,
   install,
@@ -45,13 +45,13 @@ function installCommand(service: Command, world: World): void {
     .option('--allow-root', 'install a service of root, with agents that are root')
     .action(async (given: InstallOptions & Chosen & { print?: boolean }, command: Command) => {
       const options = { ...command.optsWithGlobals<ServeOptions>(), ...given };
-      const manager = managerFor(given.manager, world.env);
       if (given.print) {
+        const manager = managerToPrint(given.manager, world.env);
         const text = serviceText(world, options, manager);
         const document = { manager: manager.name, file: manager.file, text };
         return showDocument(world, options, document, () => text);
       }
-      const installed = await install(world, options, manager);
+      const installed = await install(world, options, managerFor(given.manager, world.env));
       showDocument(world, options, installed, () => installedText(installed));
     });
 }

@@ -15,6 +15,11 @@ export function managerOf(env: NodeJS.ProcessEnv): Manager | null {
   return findProgram('systemctl', env.PATH) === null ? null : systemd(env);
 }
 
+/** The manager that a file is printed for: of that name, else of this machine, else systemd, which other machines have. */
+export function managerToPrint(name: ManagerName | undefined, env: NodeJS.ProcessEnv): Manager {
+  return name === undefined ? (managerOf(env) ?? systemd(env)) : managers[name](env);
+}
+
 /** The manager of that name, else the one of this machine. Throws `usage` where it has none. */
 export function managerFor(name: ManagerName | undefined, env: NodeJS.ProcessEnv): Manager {
   const manager = name === undefined ? managerOf(env) : managers[name](env);

@@ -27,11 +27,7 @@ export function systemd(env: NodeJS.ProcessEnv): Manager {
     name: 'systemd',
     file,
     restartCommand: 'systemctl --user restart cadre',
-    text: (start) =>
-      systemdUnit(start, {
-        version,
-        canNotify: findProgram('systemd-notify', env.PATH) !== null,
-      }),
+    text: (start) => systemdUnit(start, { version, canNotify: canNotify(env) }),
     assertReachable: () => assertReachable(runner),
     async enable() {
       const ran = [await systemctl('daemon-reload')];
@@ -69,6 +65,11 @@ export function systemd(env: NodeJS.ProcessEnv): Manager {
     }),
     remark: lingering,
   };
+}
+
+/** Nearly every systemd brings the program; a unit that is printed here for another machine has it there. */
+function canNotify({ PATH }: NodeJS.ProcessEnv): boolean {
+  return findProgram('systemd-notify', PATH) !== null || findProgram('systemctl', PATH) === null;
 }
 
 async function assertReachable(runner: Runner): Promise<void> {
