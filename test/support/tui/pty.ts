@@ -87,6 +87,8 @@ export function programInTerminal(
       ...env,
     },
   });
+  // Who types does not know yet that the command was killed.
+  child.stdin.on('error', () => undefined);
   const glass = new Glass(size);
   let terminal = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => glass.write(text));
