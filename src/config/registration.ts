@@ -64,6 +64,7 @@ function registrationOf(found: Partial<Registration>): Registration | null {
 }
 
 function runs({ pid, started_ticks: startedTicks, boot_id }: Registration): boolean {
-  if (startedTicks !== null) return boot_id === bootId() && isAlive({ pid, startedTicks });
+  // In this order, since a look at a process may tell of the boot as well.
+  if (startedTicks !== null) return isAlive({ pid, startedTicks }) && boot_id === bootId();
   return signal(pid, 0) !== 'gone';
 }
