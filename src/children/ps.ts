@@ -5,7 +5,7 @@ import type { Found, ProcessTable } from './process-table.ts';
 /**
  * Processes as macOS shows them: by `ps`. Start times are seconds since 1970, which is all that `ps` says.
  *
- * macOS hides the environment of the programs that it protects, such as /bin/sh, /bin/sleep and its git. So a process
+ * macOS hides the environment of the programs that it protects, such as /bin/sh and /bin/sleep. So a process
  * also counts as ours if its parent does; one that is protected, has left its group and has outlived its parents is not
  * found.
  */
