@@ -5,12 +5,15 @@ import type { Found, ProcessTable } from './process-table.ts';
 /**
  * Processes as macOS shows them: by `ps`. Start times are seconds since 1970, which is all that `ps` says.
  *
- * macOS hides the environment of the programs that it protects, such as /bin/sh, /bin/sleep and its git. So a process
+ * macOS hides the environment of the programs that it protects, such as /bin/sh and /bin/sleep. So a process
  * also counts as ours if its parent does; one that is protected, has left its group and has outlived its parents is not
  * found.
  */
 export const ps: ProcessTable = {
-  bootId: () => (bootedAt ??= find(1)?.started)?.toString() ?? 'unknown',
+  bootId: () => {
+    if (bootedAt === undefined) find(FIRST);
+    return bootedAt?.toString() ?? 'unknown';
+  },
   find,
   isInForeground: () => {
     const said = ask(['-o', 'pgid=', '-o', 'tpgid=', '-p', String(process.pid)]);
@@ -28,7 +31,8 @@ export const ps: ProcessTable = {
   },
 };
 
-/** The start of the first process stands for the boot. */
+/** The first process: its start stands for the boot, and is learned with the first process that is looked at. */
+const FIRST = 1;
 let bootedAt: number | undefined;
 
 /**
@@ -51,7 +55,10 @@ interface Line extends Found {
 }
 
 function find(pid: number): Found | undefined {
-  return linesOf(ask([...COLUMNS, '-p', String(pid)]))[0];
+  const asked = bootedAt === undefined ? [FIRST, pid] : [pid];
+  const found = linesOf(ask([...COLUMNS, '-p', asked.join(',')]));
+  bootedAt ??= found.find((one) => one.pid === FIRST)?.started;
+  return found.find((one) => one.pid === pid);
 }
 
 async function membersOf(group: number): Promise<number[]> {

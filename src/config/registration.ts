@@ -78,6 +78,7 @@ export function serverRuns({
   started_ticks: startedTicks,
   boot_id,
 }: Pick<Registration, 'pid' | 'started_ticks' | 'boot_id'>): boolean {
-  if (startedTicks !== null) return boot_id === bootId() && isAlive({ pid, startedTicks });
+  // In this order, since a look at a process may tell of the boot as well.
+  if (startedTicks !== null) return isAlive({ pid, startedTicks }) && boot_id === bootId();
   return signal(pid, 0) !== 'gone';
 }

@@ -42,6 +42,7 @@ describe('a data directory', () => {
     ['empty', {}],
     ['with a configuration and a token in it', { 'config.toml': '', auth: null }],
     ['with what a file system brings along', { 'lost+found': null }],
+    ['that the Finder has looked into', { '.DS_Store': 'x' }],
     [
       "a server's of before",
       { README: 'This directory belongs to cadre. …', 'events.cadre': '', own: '' },

@@ -11,7 +11,7 @@ import { openAsMacOs } from '../support/open-as-macos.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 /** How many servers start at once; in each round one of those that are left wins, and is killed. */
-const CONTENDERS = atLength(5, 30);
+const CONTENDERS = atLength(4, 30);
 
 const ways = [
   { name: 'the program flock', way: 'flock', take: lockedByFlock },

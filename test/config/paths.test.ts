@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { cacheDirectory, defaultConfigFile, defaultDataDirectory } from '../../src/config/paths.ts';
+
+const HOME = '/home/someone';
+
+test('Caches lie where the system expects them, unless the variable of XDG says otherwise.', () => {
+  expect(cacheDirectory({ HOME }, 'linux')).toBe('/home/someone/.cache/cadre');
+  expect(cacheDirectory({ HOME }, 'darwin')).toBe('/home/someone/Library/Caches/cadre');
+  for (const platform of ['linux', 'darwin'] as const)
+    expect(cacheDirectory({ HOME, XDG_CACHE_HOME: '/caches' }, platform)).toBe('/caches/cadre');
+});
+
+test('Configuration and data lie below the home directory, unless a variable says otherwise.', () => {
+  expect(defaultConfigFile({ HOME })).toBe('/home/someone/.config/cadre/config.toml');
+  expect(defaultConfigFile({ HOME, XDG_CONFIG_HOME: '/etc/own' })).toBe(
+    '/etc/own/cadre/config.toml',
+  );
+  expect(defaultDataDirectory({ HOME })).toBe('/home/someone/.local/share/cadre');
+  expect(defaultDataDirectory({ HOME, XDG_DATA_HOME: '/data' })).toBe('/data/cadre');
+});
