@@ -1,11 +1,12 @@
 import { parseArgs } from 'node:util';
 import { catchUp } from './fleet/catch-up.ts';
 import { manyNodes } from './fleet/many-nodes.ts';
+import { memory, requests } from './fleet/requests.ts';
 import { withAndWithout } from './fleet/with-and-without.ts';
 
 /**
- * Measures the mirror of a fleet with real NATS servers, which `make test-fleet` installs: what it costs the server, how
- * late events come, and how fast it catches up. Only figures of one run can be compared.
+ * Measures a fleet with real NATS servers, which `make test-fleet` installs: what its mirror costs the server, how late events
+ * come, how fast it catches up, what a request through it takes, and the memory of a member. Only figures of one run can be compared.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -19,6 +20,8 @@ const { values, positionals } = parseArgs({
 const parts: Record<string, () => Promise<void>> = {
   writes: () => withAndWithout(Number(values.rounds), ['writes']),
   turns: () => withAndWithout(Number(values.rounds), ['turns']),
+  requests: () => requests(Number(values.rounds)),
+  memory: () => memory(Number(values.rounds)),
   async 'catch-up'() {
     await catchUp(Number(values.events), 1);
     await catchUp(Number(values.events), 3);

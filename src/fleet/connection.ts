@@ -97,15 +97,29 @@ function tlsOf({ ca, cert, key }: Access['tls'], urls: readonly string[]) {
       const errors = hosts.map((host) => checkServerIdentity(host, certificate));
       return errors.includes(undefined) ? undefined : errors[0];
     },
-    ...(ca === null ? {} : { ca: readPem(ca) }),
-    ...(cert === null ? {} : { cert: readPem(cert) }),
-    ...(key === null ? {} : { key: readPem(key) }),
+    ...(ca === null ? {} : { ca: usable(() => readPem(ca)) }),
+    ...(cert === null ? {} : { cert: usable(() => readPem(cert)) }),
+    ...(key === null ? {} : { key: usable(() => readPem(key)) }),
   };
+}
+
+/** The seed of an nkey in a file. Throws `invalid` for a file that others may read, and for one without a seed. */
+export function seedIn(file: string): Uint8Array {
+  return usable(() => readSeed(file));
+}
+
+/** Throws `invalid` where a file cannot be used. */
+function usable<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw new AppError('invalid', (error as Error).message, { cause: error });
+  }
 }
 
 /** Throws `invalid` for a seed with a slip of the pen: it has a checksum. */
 function authenticatorOf(credentials: string): Authenticator {
-  const seed = readSeed(credentials);
+  const seed = seedIn(credentials);
   try {
     nkeys.fromSeed(seed);
   } catch (error) {

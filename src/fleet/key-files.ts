@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { nkeys } from '@nats-io/transport-node';
 import { makeDirectory } from '../lib/make-directory.ts';
-import { readSeed } from '../lib/nats-files.ts';
+import { seedIn } from './connection.ts';
 
 /**
  * The public key of the nkey in a file of a directory, which is made where it is missing: a line with the seed, that only
@@ -19,6 +19,6 @@ export function publicKeyIn(directory: string, name: string): string {
     return pair.getPublicKey();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    return nkeys.fromSeed(readSeed(file)).getPublicKey();
+    return nkeys.fromSeed(seedIn(file)).getPublicKey();
   }
 }

@@ -1,4 +1,3 @@
-import { AppError } from '../errors.ts';
 import { readSmallFile } from './foreign-file.ts';
 
 /** What is wrong with an address of NATS, and what to write instead; null: nothing. */
@@ -8,25 +7,21 @@ export function problemOfAddress(url: string): string | null {
   return `"${url}" is no address of NATS: give nats://HOST:PORT or tls://HOST:PORT`;
 }
 
-/** The text of a certificate or key in PEM. Throws `invalid` for a file that cannot be read, or is none. */
+/** The text of a certificate or key in PEM. Throws an Error for a file that cannot be read, or is none. */
 export function readPem(file: string): string {
   const { text } = read(file);
   if (/^-----BEGIN /m.test(text)) return text;
-  throw new AppError(
-    'invalid',
-    `${file} is not in PEM: it has no line that begins with -----BEGIN`,
-  );
+  throw new Error(`${file} is not in PEM: it has no line that begins with -----BEGIN`);
 }
 
-/** The seed of an nkey in a file. Throws `invalid` for a file that others may read, and for one without a seed. */
+/** The seed of an nkey in a file. Throws an Error for a file that others may read, and for one without a seed. */
 export function readSeed(file: string): Uint8Array {
   const { text, stat } = read(file);
   if ((stat.mode & 0o077) !== 0)
-    throw new AppError('invalid', `the key file ${file} may be read by others: chmod 600 it`);
+    throw new Error(`the key file ${file} may be read by others: chmod 600 it`);
   const seed = /^SU[A-Z2-7]{50,60}$/m.exec(text)?.[0];
   if (seed === undefined)
-    throw new AppError(
-      'invalid',
+    throw new Error(
       `the key file ${file} holds no seed of a user's nkey: it is a line that begins with SU`,
     );
   return new TextEncoder().encode(seed);
@@ -38,7 +33,7 @@ function read(file: string): ReturnType<typeof readSmallFile> {
   try {
     return readSmallFile(file, { maxBytes: MAX_FILE_BYTES });
   } catch (error) {
-    throw new AppError('invalid', `cannot read ${file}: ${(error as Error).message}`, {
+    throw new Error(`cannot read ${file}: ${(error as Error).message}`, {
       cause: error,
     });
   }

@@ -166,7 +166,7 @@ const FOREIGN = [
   `${names.inbox('alice')}.x`,
 ];
 /** What of that the key of alice is there for. */
-const MEANT = [names.request('n2', 'admin', 'alice'), names.key(names.places, 'taken')];
+const MEANT = new Set([names.request('n2', 'admin', 'alice'), names.key(names.places, 'taken')]);
 const DIRECT = `$JS.API.DIRECT.GET.${names.events}`;
 
 /** Each has JetStream, or a node, send something to a subject: as the answer to a question, or as what a consumer delivers. */
@@ -204,7 +204,7 @@ async function arrivals(who: string): Promise<number> {
     for (const subject of name === who ? [] : [...FOREIGN, names.requestsOf('n2')])
       one.subscribe(subject, { callback: (error) => void (error ?? count++) });
   await Promise.all([admin.flush(), alice.flush(), n2.flush()]);
-  const targets = FOREIGN.filter((to) => who !== 'alice' || !MEANT.includes(to));
+  const targets = FOREIGN.filter((to) => who !== 'alice' || !MEANT.has(to));
   for (const to of targets) for (const take of Object.values(detours)) take(own, to);
   // JetStream answers in the order in which it is asked, and so does NATS.
   await own.flush();
