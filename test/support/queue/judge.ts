@@ -159,6 +159,7 @@ export class Judge {
     if (entry.settled_until !== before.settled_until) {
       if (known.told - now <= DAY) throw new Error(`${entry.id}: began anew without a reason`);
       known.told = entry.settled_until ?? 0;
+      known.begunTimes.clear();
       this.counts.anew++;
     }
     if (entry.turn_id === null || entry.turn_id === before.turn_id) return;
@@ -214,6 +215,7 @@ interface Span {
 function retime(known: Known, entry: StoredQueueEntry): void {
   known.told = entry.settled_until ?? 0;
   known.waiting.clear();
-  if (known.begun === null) known.begunTimes.clear();
+  // Of another schedule, or after the clock was set back, an earlier time is another one.
+  known.begunTimes.clear();
   if (entry.due_at !== null && entry.due_at !== known.begun) known.waiting.add(entry.due_at);
 }
