@@ -59,9 +59,15 @@ export function QueueSheet(props: QueueSheetProps): ReactNode {
     });
   useKeys(
     {
-      ...{ escape: onLeave, q: onLeave, w: onLeave },
-      ...{ upArrow: step(-1), k: step(-1), downArrow: step(1), j: step(1) },
-      ...{ K: move(-1), J: move(1) },
+      escape: onLeave,
+      q: onLeave,
+      w: onLeave,
+      upArrow: step(-1),
+      k: step(-1),
+      downArrow: step(1),
+      j: step(1),
+      K: move(-1),
+      J: move(1),
       e: withChosen((entry) => {
         if (textOf(entry) === null)
           notices.tell('it has several lines: cadre queue edit changes it');
