@@ -7,7 +7,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Acts } from '../acts.ts';
 import { duration } from '../duration.ts';
 import type { Notices } from '../hooks.ts';
-import { useKeys } from '../keyboard.ts';
+import { type KeyTable, useKeys } from '../keyboard.ts';
 import { Prompt } from '../prompt.tsx';
 import { Tint } from '../tint.tsx';
 
@@ -25,72 +25,20 @@ interface QueueSheetProps {
 
 /** What waits for a session, in its order, with the keys that change it. */
 export function QueueSheet(props: QueueSheetProps): ReactNode {
-  const { session, acts, clock, notices, version, rows, columns, onLeave } = props;
-  const [queue, setQueue] = useState<SessionQueue | null>(null);
+  const { acts, clock, notices, rows, columns, onLeave } = props;
+  const queue = useQueue(props);
   const [at, setAt] = useState(0);
-  const [mode, setMode] = useState<'list' | 'edit' | 'drop'>('list');
-  const { attempt } = notices;
-  useEffect(() => {
-    let isShown = true;
-    attempt(
-      acts.queue(session.id).then((read) => {
-        if (isShown) setQueue(read);
-      }),
-    );
-    return () => {
-      isShown = false;
-    };
-    // oxlint-disable-next-line react-hooks/exhaustive-deps -- read again with each change, and not with each drawing
-  }, [acts, session.id, version]);
+  const [mode, setMode] = useState<Mode>('list');
   const entries = queue?.entries ?? [];
   const place = Math.max(0, Math.min(at, entries.length - 1));
   const chosen = entries[place];
-  const withChosen = (act: (entry: QueueEntry) => void) => () => {
-    if (chosen) act(chosen);
+  useKeys(listKeys({ entries, place, setAt, setMode, acts, notices, onLeave }), mode === 'list');
+  const toList = () => setMode('list');
+  const drop = () => {
+    if (chosen) notices.attempt(acts.dropEntry(chosen.id));
+    toList();
   };
-  const step = (by: number) => () => setAt(place + by);
-  const move = (by: number) =>
-    withChosen(({ id }) => {
-      const order = entries.filter((one) => one.id !== id);
-      const before = order[place + by]?.id;
-      if (place + by < 0) return;
-      attempt(acts.moveEntry(id, before === undefined ? { to: 'last' } : { before }));
-      setAt(place + by);
-    });
-  useKeys(
-    {
-      escape: onLeave,
-      q: onLeave,
-      w: onLeave,
-      upArrow: step(-1),
-      k: step(-1),
-      downArrow: step(1),
-      j: step(1),
-      K: move(-1),
-      J: move(1),
-      e: withChosen((entry) => {
-        if (textOf(entry) === null)
-          notices.tell('it has several lines: cadre queue edit changes it');
-        else setMode('edit');
-      }),
-      p: withChosen(({ id, hold }) =>
-        attempt(hold === null ? acts.pauseEntry(id) : acts.resumeEntry(id)),
-      ),
-      x: withChosen(() => setMode('drop')),
-    },
-    mode === 'list',
-  );
-  useKeys(
-    {
-      y: withChosen(({ id }) => {
-        attempt(acts.dropEntry(id));
-        setMode('list');
-      }),
-      n: () => setMode('list'),
-      escape: () => setMode('list'),
-    },
-    mode === 'drop',
-  );
+  useKeys({ y: drop, n: toList, escape: toList }, mode === 'drop');
   const now = clock.now();
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
@@ -106,21 +54,89 @@ export function QueueSheet(props: QueueSheetProps): ReactNode {
           columns={columns}
           question="says (enter: change):"
           initial={textOf(chosen) ?? ''}
-          onCancel={() => setMode('list')}
+          onCancel={toList}
           onAnswer={(text) => {
-            setMode('list');
-            if (text.trim() !== '') attempt(acts.editEntry(chosen.id, text));
+            toList();
+            if (text.trim() !== '') notices.attempt(acts.editEntry(chosen.id, text));
           }}
         />
       ) : (
         <Tint tone="faint" wrap="truncate-end">
-          {mode === 'drop'
-            ? 'take it out of the queue?  y yes  n no'
-            : 'J K move  e edit  p pause or resume  x drop  esc back'}
+          {mode === 'drop' ? 'take it out of the queue?  y yes  n no' : KEYS}
         </Tint>
       )}
     </Box>
   );
+}
+
+type Mode = 'list' | 'edit' | 'drop';
+const KEYS = 'J K move  e edit  p pause or resume  x drop  esc back';
+
+/** The queue of a session, read again with each change of it; null until it was read. */
+function useQueue({ session, acts, notices, version }: QueueSheetProps): SessionQueue | null {
+  const [queue, setQueue] = useState<SessionQueue | null>(null);
+  const { attempt } = notices;
+  useEffect(() => {
+    let isShown = true;
+    attempt(
+      acts.queue(session.id).then((read) => {
+        if (isShown) setQueue(read);
+      }),
+    );
+    return () => {
+      isShown = false;
+    };
+    // oxlint-disable-next-line react-hooks/exhaustive-deps -- read again with each change, and not with each drawing
+  }, [acts, session.id, version]);
+  return queue;
+}
+
+/** The keys of the list: they choose an entry, and change the one that is chosen. */
+function listKeys({
+  entries,
+  place,
+  setAt,
+  setMode,
+  acts,
+  notices: { attempt, tell },
+  onLeave,
+}: Pick<QueueSheetProps, 'acts' | 'notices' | 'onLeave'> & {
+  entries: readonly QueueEntry[];
+  place: number;
+  setAt: (place: number) => void;
+  setMode: (mode: Mode) => void;
+}): KeyTable {
+  const chosen = entries[place];
+  const withChosen = (act: (entry: QueueEntry) => void) => () => {
+    if (chosen) act(chosen);
+  };
+  const step = (by: number) => () => setAt(Math.max(0, Math.min(place + by, entries.length - 1)));
+  const move = (by: number) =>
+    withChosen(({ id }) => {
+      const before = entries.filter((one) => one.id !== id)[place + by]?.id;
+      if (place + by < 0) return;
+      attempt(acts.moveEntry(id, before === undefined ? { to: 'last' } : { before }));
+      step(by)();
+    });
+  return {
+    escape: onLeave,
+    q: onLeave,
+    w: onLeave,
+    upArrow: step(-1),
+    k: step(-1),
+    downArrow: step(1),
+    j: step(1),
+    K: move(-1),
+    J: move(1),
+    e: withChosen((entry) => {
+      if (textOf(entry) === null) tell('it has several lines: cadre queue edit changes it');
+      else setMode('edit');
+    }),
+    p: withChosen(({ id, hold }) =>
+      attempt(hold === null ? acts.pauseEntry(id) : acts.resumeEntry(id)),
+    ),
+    x: withChosen(() => setMode('drop')),
+  };
 }
 
 function Entry({
