@@ -245,13 +245,13 @@ export const moveQueueEntry = endpoint({
   body: z
     .strictObject({
       before: z.string().nullish().describe('The entry before which it goes.'),
-      to: z.enum(['first', 'last']).nullish().describe('Before or behind all others.'),
+      to: z
+        .enum(['first', 'last'])
+        .nullish()
+        .describe('Before or behind all others; absent, without before: last.'),
     })
     .refine(({ before, to }) => (before ?? null) === null || (to ?? null) === null, {
       error: 'has both before and to: give one',
-    })
-    .refine(({ before, to }) => (before ?? to ?? null) !== null, {
-      error: 'has neither before nor to: give one',
     }),
   response: sessionQueue,
   errors: ['not_found'],

@@ -69,7 +69,7 @@ function textOf(field: string, value: unknown, { now, layout = whole }: Shown): 
 }
 
 function numberText(field: string, value: number, now: number | undefined): string {
-  if (field.endsWith('_at') && value > 0) return timeText(value, now);
+  if (/(^|_)(at|until)$|^since$/.test(field) && value > 0) return timeText(value, now);
   if (field.endsWith('_ms')) return durationText(value);
   return /(^|_)bytes$/.test(field) ? sizeText(value) : String(value);
 }

@@ -149,7 +149,11 @@ export class QueueService {
       const order = line.order(tx, session_id);
       const others = order.filter((one) => one !== id);
       const place =
-        to === 'first' ? 0 : to === 'last' ? others.length : others.indexOf(before ?? '');
+        to === 'first'
+          ? 0
+          : (before ?? null) === null
+            ? others.length
+            : others.indexOf(before ?? '');
       if (place < 0 && before !== id)
         throw new AppError(
           'not_found',

@@ -2,6 +2,7 @@ import type { Approval } from '../api/approvals.ts';
 import type { BodyInputOf } from '../api/endpoint.ts';
 import { endpoints } from '../api/index.ts';
 import type { Process } from '../api/processes.ts';
+import type { SessionQueue } from '../api/queue.ts';
 import type { AgentCommand } from '../api/commands.ts';
 import type { Session } from '../api/sessions.ts';
 import type { Client } from '../client/client.ts';
@@ -134,6 +135,35 @@ export class Acts {
     body: BodyInputOf<typeof endpoints.updateSession>,
   ): Promise<void> {
     await this.#client.call(endpoints.updateSession, { params: { session_id }, body });
+  }
+
+  /** The queue of a session. */
+  queue(session_id: string): Promise<SessionQueue> {
+    return this.#client.call(endpoints.getSessionQueue, { params: { session_id } });
+  }
+
+  async moveEntry(
+    entry_id: string,
+    body: BodyInputOf<typeof endpoints.moveQueueEntry>,
+  ): Promise<void> {
+    await this.#client.call(endpoints.moveQueueEntry, { params: { entry_id }, body });
+  }
+
+  async editEntry(entry_id: string, text: string): Promise<void> {
+    const body = { input: { type: 'text' as const, text } };
+    await this.#client.call(endpoints.editQueueEntry, { params: { entry_id }, body });
+  }
+
+  async pauseEntry(entry_id: string): Promise<void> {
+    await this.#client.call(endpoints.pauseQueueEntry, { params: { entry_id }, body: {} });
+  }
+
+  async resumeEntry(entry_id: string): Promise<void> {
+    await this.#client.call(endpoints.resumeQueueEntry, { params: { entry_id }, body: {} });
+  }
+
+  async dropEntry(entry_id: string): Promise<void> {
+    await this.#client.call(endpoints.dropQueueEntry, { params: { entry_id } });
   }
 
   async kill({ process_id }: Process): Promise<void> {

@@ -16,6 +16,7 @@ export const overviewKinds = [
   'team.deleted',
   'team.lead_changed',
   'worktree.*',
+  'queue.*',
 ] as const;
 
 /** The overview after an event. */
@@ -27,6 +28,7 @@ export function withEvent(overview: Overview, event: RuntimeEventRecord): Overvi
   if (isIn('message', event) || isIn('tool', event)) return withWork(overview, event);
   if (isIn('team', event)) return withTeam(overview, event);
   if (isIn('worktree', event)) return withWorktree(overview, event);
+  if (isIn('queue', event)) return withQueue(overview, event);
   return overview;
 }
 
@@ -50,4 +52,12 @@ function withWorktree(overview: Overview, { payload }: EventOf<KindIn<'worktree'
   if (!('worktree' in payload)) return overview;
   const { worktree } = payload;
   return { ...overview, worktrees: changed(overview.worktrees, worktree.id, worktree) };
+}
+
+function withQueue(overview: Overview, event: EventOf<KindIn<'queue'>>): Overview {
+  const after = { ...overview, queueSeq: event.seq };
+  if (event.kind !== 'queue.added' && event.kind !== 'queue.removed') return after;
+  const { id, session_id } = event.payload.entry;
+  const session = event.kind === 'queue.added' ? session_id : null;
+  return { ...after, queued: changed(overview.queued, id, session) };
 }

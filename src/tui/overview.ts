@@ -15,6 +15,10 @@ export interface Overview {
   /** Those that were not deleted. */
   teams: ReadonlyMap<string, Team>;
   worktrees: ReadonlyMap<string, WorktreePlace>;
+  /** The sessions of the entries of all queues, by the id of the entry. */
+  queued: ReadonlyMap<string, string>;
+  /** The seq of the newest event of any queue. */
+  queueSeq: number;
   /** The approval that was resolved last, by this client or another. */
   resolved: Resolved | null;
   /** Of several servers, the one of each thing, by the id of the thing; empty where there is one server. */
@@ -51,6 +55,8 @@ export const emptyOverview: Overview = {
   processes: new Map(),
   teams: new Map(),
   worktrees: new Map(),
+  queued: new Map(),
+  queueSeq: 0,
   resolved: null,
   nodes: new Map(),
 };
@@ -80,6 +86,9 @@ export function joined(
     processes: all(({ processes }) => processes),
     teams: all(({ teams }) => teams),
     worktrees: all(({ worktrees }) => worktrees),
+    queued: all(({ queued }) => queued),
+    // Of several servers, the sum changes with each event of any of them.
+    queueSeq: parts.reduce((sum, { overview }) => sum + overview.queueSeq, 0),
     resolved,
     nodes: new Map(
       parts.flatMap(({ node, overview: { sessions, approvals, processes, teams } }) =>

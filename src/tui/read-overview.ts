@@ -1,9 +1,12 @@
 import type { Approval } from '../api/approvals.ts';
 import { endpoints } from '../api/index.ts';
 import type { Process } from '../api/processes.ts';
+import type { QueueEntry } from '../api/queue.ts';
 import type { Diagnostics } from '../api/runtime.ts';
 import type { Session } from '../api/sessions.ts';
 import type { Client } from '../client/client.ts';
+import { pagesOf } from '../client/pages.ts';
+import { AppError } from '../errors.ts';
 import { listAll } from '../client/listing.ts';
 import { replayBefore } from '../client/replay.ts';
 import { emptyOverview, type Overview, type SessionNow } from './overview.ts';
@@ -27,6 +30,7 @@ export async function readOverview(
   const ended = await client.call(endpoints.listProcesses, { query });
   const teams = await client.call(endpoints.listTeams, { query: { limit: 500 } });
   const worktrees = await client.call(endpoints.listWorktrees, { query: { limit: 500 } });
+  const queued = await readQueues(client);
   const overview = {
     ...overviewOf({
       sessions: [...closed, ...sessions],
@@ -38,8 +42,21 @@ export async function readOverview(
       ({ id }) => id,
     ),
     worktrees: keyed(worktrees, ({ id }) => id),
+    queued: new Map(queued.map(({ id, session_id }) => [id, session_id])),
   };
   return { seq, server, overview };
+}
+
+/** The entries of all queues; none where an older server has no queues. */
+async function readQueues(client: Client): Promise<QueueEntry[]> {
+  const found: QueueEntry[] = [];
+  try {
+    const pages = pagesOf((query) => client.ask(endpoints.listQueue, { query }));
+    for await (const page of pages) found.push(...page);
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'not_found') throw error;
+  }
+  return found;
 }
 
 /** The overview of what was listed, the newest of each first. */

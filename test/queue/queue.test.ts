@@ -58,7 +58,7 @@ describe('the queue of a session', () => {
     expect(moved.body.entries.map(({ id }) => id)).toEqual([three.id, one.id, two.id]);
     expect((await queue().move(three, { to: 'last' })).body.entries.at(-1)?.id).toBe(three.id);
     expect((await queue().move(three, { before: 'que_none' })).status).toBe(404);
-    expect((await queue().move(three, {})).status).toBe(400);
+    expect((await queue().move(three, { before: one.id, to: 'last' })).status).toBe(400);
     const at = stage().clock.now() + HOUR;
     const edited = await queue().edit(one, { input: { type: 'text', text: 'A' }, name: 'x', at });
     expect(edited.body).toMatchObject({ status: 'scheduled', next_at: at, name: 'x' });

@@ -39,7 +39,10 @@ async function edit(
   const body = {
     ...(text === '' ? {} : { input: { type: 'text' as const, text } }),
     ...(isNow ? { at: null, every: null } : timesOf(options, now)),
-    ...{ name, reason, overlap, model },
+    name,
+    reason,
+    overlap,
+    model,
   };
   const params = { entry_id: await entryId(client, said) };
   const edited = await client.call(endpoints.editQueueEntry, { params, body });

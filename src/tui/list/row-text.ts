@@ -83,7 +83,13 @@ function wordsOf(thing: Thing): Pick<RowText, 'title' | 'place' | 'agent' | 'wor
           ? `${path.basename(worktree.repo_root)}/${oneLine(worktree.branch)}`
           : shortPath(session.cwd),
         agent: agentOf(session),
-        words: [session.muted ? 'muted' : '', oneLine(last)].filter(Boolean).join(' · '),
+        words: [
+          session.muted ? 'muted' : '',
+          thing.queued === undefined ? '' : `${thing.queued} queued`,
+          oneLine(last),
+        ]
+          .filter(Boolean)
+          .join(' · '),
       };
     }
     case 'process': {

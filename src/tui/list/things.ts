@@ -9,7 +9,14 @@ export type Thing = Row & { node?: Node };
 
 type Row =
   | { kind: 'approval'; id: string; approval: Approval; session: Session | null }
-  | { kind: 'session'; id: string; now: SessionNow; worktree: WorktreePlace | null }
+  | {
+      kind: 'session';
+      id: string;
+      now: SessionNow;
+      worktree: WorktreePlace | null;
+      /** How many entries its queue has. */
+      queued?: number;
+    }
   | { kind: 'process'; id: string; process: Process }
   | { kind: 'team'; id: string; team: Team };
 
@@ -56,7 +63,9 @@ export function thingsOf(overview: Overview): Thing[] {
 }
 
 function rowsOf(overview: Overview): Row[] {
-  const { sessions, approvals, processes, teams, worktrees } = overview;
+  const { sessions, approvals, processes, teams, worktrees, queued } = overview;
+  const lengths = new Map<string, number>();
+  for (const session of queued.values()) lengths.set(session, (lengths.get(session) ?? 0) + 1);
   return [
     ...[...approvals.values()].map((approval) => ({
       kind: 'approval' as const,
@@ -69,6 +78,7 @@ function rowsOf(overview: Overview): Row[] {
       id: now.session.id,
       now,
       worktree: worktrees.get(now.session.worktree_id ?? '') ?? null,
+      ...(lengths.has(now.session.id) ? { queued: lengths.get(now.session.id) ?? 0 } : {}),
     })),
     ...[...processes.values()].toSorted(newest(({ queued_at }) => queued_at)).map((process) => ({
       kind: 'process' as const,

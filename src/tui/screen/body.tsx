@@ -1,11 +1,13 @@
 import { Box } from 'ink';
 import type { ReactNode } from 'react';
+import type { Session } from '../../api/sessions.ts';
 import { NewSessionForm } from '../forms/new-session.tsx';
 import { recentDirectories } from '../forms/recent.ts';
 import { Help } from '../help.tsx';
 import { useSource } from '../hooks.ts';
 import { List } from '../list/list.tsx';
 import { ApprovalSheet } from '../sheets/approval.tsx';
+import { QueueSheet } from '../sheets/queue.tsx';
 import { ServerSheet } from '../sheets/server.tsx';
 import { Tint } from '../tint.tsx';
 import { keysFor } from './help.ts';
@@ -37,6 +39,8 @@ export function Body({ shown }: { shown: Shown }): ReactNode {
           }}
         />
       );
+    case 'queue':
+      return <Queue shown={shown} session={mode.session} />;
     case 'sheet':
       // The sheet has its own last line, so it takes the one of the page, too.
       return (
@@ -53,6 +57,14 @@ export function Body({ shown }: { shown: Shown }): ReactNode {
     default:
       return <ListAndPane shown={shown} />;
   }
+}
+
+function Queue({ shown, session }: { shown: Shown; session: Session }): ReactNode {
+  const { place, height: rows, columns, back } = shown;
+  const { queueSeq: version } = useSource(place.desk.overview);
+  const { acts, clock } = place;
+  const props = { session, acts, clock, version, rows, columns };
+  return <QueueSheet {...props} notices={shown} onLeave={back} />;
 }
 
 /** The names of those of several servers on which a session can be opened. */

@@ -35,6 +35,7 @@ const screenKeys: Keys = [
   ['z', 'snooze a session for a time, or wake it'],
   ['m', 'mute a session, or unmute it: no bell, no notification'],
   ['R', 'rename a session'],
+  ['w', 'what waits for a session: J K move, e edit, p pause, x drop'],
   ['y', 'copy: id, last answer, code block, what is visible'],
   ['e', 'the events of it; q there comes back'],
   ['E', 'the events of everything'],

@@ -63,6 +63,7 @@ export function thingKeys(shown: Shown): KeyTable {
     z: withThing((thing) => snooze(shown, thing)),
     m: withThing((thing) => mute(shown, thing)),
     R: withThing((thing) => rename(shown, thing)),
+    w: withThing((thing) => queue(shown, thing)),
     y: withThing(() => setMode({ name: 'copy' })),
     e: withThing((thing) => onEvents(scopeOf(thing), thing.id)),
     E: () => onEvents({}, shown.thing?.id),
@@ -156,6 +157,12 @@ function rename(shown: Shown, thing: Thing): void {
   const session = sessionOf(shown, thing);
   if (!session) return shown.tell('only sessions can be renamed');
   shown.setMode({ name: 'rename', session });
+}
+
+function queue(shown: Shown, thing: Thing): void {
+  const session = sessionOf(shown, thing);
+  if (!session) return shown.tell('only sessions have a queue');
+  shown.setMode({ name: 'queue', session });
 }
 
 function snooze(shown: Shown, thing: Thing): void {

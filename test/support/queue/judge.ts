@@ -19,6 +19,8 @@ interface Known {
   /** The run that has begun. */
   begun: number | null;
   begunTimes: Set<number>;
+  /** Those of `waiting` that were due before the schedule or the clock was another. */
+  earlier: Set<number>;
 }
 
 /** Later than this after its time no run of a schedule may become due. */
@@ -96,6 +98,7 @@ export class Judge {
       waiting: new Set<number>(),
       begun: null,
       begunTimes: new Set<number>(),
+      earlier: new Set<number>(),
     };
     retime(known, entry);
     this.#known.set(entry.id, known);
@@ -159,6 +162,8 @@ export class Judge {
     if (entry.settled_until !== before.settled_until) {
       if (known.told - now <= DAY) throw new Error(`${entry.id}: began anew without a reason`);
       known.told = entry.settled_until ?? 0;
+      known.begunTimes.clear();
+      known.earlier = new Set(known.waiting);
       this.counts.anew++;
     }
     if (entry.turn_id === null || entry.turn_id === before.turn_id) return;
@@ -178,7 +183,7 @@ export class Judge {
     const at = entry.due_at ?? 0;
     if (!known.waiting.delete(at)) throw new Error(`${entry.id}: began at ${at}, and was not due`);
     if (known.begunTimes.has(at)) throw new Error(`${entry.id}: began twice for ${at}`);
-    known.begunTimes.add(at);
+    if (!known.earlier.delete(at)) known.begunTimes.add(at);
     known.begun = at;
     this.counts.begun++;
   }
@@ -214,6 +219,9 @@ interface Span {
 function retime(known: Known, entry: StoredQueueEntry): void {
   known.told = entry.settled_until ?? 0;
   known.waiting.clear();
-  if (known.begun === null) known.begunTimes.clear();
+  // Of another schedule, or after the clock was set back, an earlier time is another one.
+  known.begunTimes.clear();
+  known.earlier.clear();
   if (entry.due_at !== null && entry.due_at !== known.begun) known.waiting.add(entry.due_at);
+  if (entry.every !== null) known.earlier = new Set(known.waiting);
 }

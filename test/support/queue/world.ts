@@ -198,7 +198,12 @@ function liveOn(db: Database, clock: ManualClock) {
   const store = new SessionStore({ db, log });
   const holds = new Holds({ db, log, clock, onTime: (at) => ticker.wake(at) });
   const inbox = new Inbox({
-    ...{ db, sessionStore: store, holds, clock, ids, logger },
+    db,
+    sessionStore: store,
+    holds,
+    clock,
+    ids,
+    logger,
     accepted: () => undefined,
     requestInterrupt: () => undefined,
   });
@@ -214,14 +219,29 @@ function liveOn(db: Database, clock: ManualClock) {
     logger,
   });
   const service = new QueueService({
-    ...{ db, store: queue, line, holds, inbox, clock, ids, sessionStore: store },
+    db,
+    store: queue,
+    line,
+    holds,
+    inbox,
+    clock,
+    ids,
+    sessionStore: store,
     sessions: {
       prepareInput: (_id, { input }) =>
         Promise.resolve([input].flat() as { type: 'text'; text: string }[]),
     },
   });
   return {
-    ...{ db, clock, log, store, holds, inbox, queue, ticker, service },
+    db,
+    clock,
+    log,
+    store,
+    holds,
+    inbox,
+    queue,
+    ticker,
+    service,
     async open() {
       await inbox.open();
       await ticker.open();
