@@ -29,7 +29,7 @@ const assets = {
   'src/api/openapi.yaml': 'make openapi',
 };
 
-const bundles = ['complete', 'client', 'sidecar', 'serve', 'program'];
+const bundles = ['complete', 'client', 'sidecar', 'agent', 'serve', 'program'];
 
 // The bundle of clients opens no screen: where there is a terminal, src/bundles/choose.ts takes the whole program.
 const noScreen = {
