@@ -38,6 +38,12 @@ const handshake = [
   { id: 2, method: 'tools/list' },
 ];
 
+// What a server says to the demo agent first.
+const conversation = [
+  { id: 1, method: 'initialize', params: { protocolVersion: 1, clientCapabilities: {} } },
+  { id: 2, method: 'session/new', params: { cwd: '/', mcpServers: [] } },
+];
+
 // As long as in src/bundles/load.ts.
 export const TAG_BYTES = 32;
 
@@ -67,9 +73,10 @@ export async function compileBundles(directory) {
       clientLines.map((line) => [...data, ...line.split(' ')]),
     );
     const sidecar = run('sidecar', [['mcp', 'serve']], handshake.map(message).join(''));
+    const agent = run('agent', [['demo-agent']], conversation.map(message).join(''));
     const program = run('program', [['--help'], ['config', 'path']]);
     const complete = run('complete', [['__complete', '--', 'sessions', '']]);
-    await Promise.all([client, sidecar, program, complete].map(({ ended }) => ended));
+    await Promise.all([client, sidecar, agent, program, complete].map(({ ended }) => ended));
     server.end();
     await server.ended;
     await Promise.all(all.map(({ bundle }) => compile({ directory, place, bundle })));

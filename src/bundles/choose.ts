@@ -1,5 +1,5 @@
 /** A part of the program that has a bundle of its own, so that its users wait for nothing else to load. */
-export type Bundle = 'serve' | 'sidecar' | 'client' | 'complete' | 'program';
+export type Bundle = 'serve' | 'agent' | 'sidecar' | 'client' | 'complete' | 'program';
 
 /** The commands that are clients of a server and nothing else. */
 export const clientNouns: ReadonlySet<string> = new Set([
@@ -35,6 +35,7 @@ export function bundleFor(argv: readonly string[], hasTerminal: () => boolean): 
   if (at >= 0 && argv[at + 1] === '--') return 'complete';
   const [first = '', second] = operandsOf(argv);
   if (first === 'serve') return 'serve';
+  if (first === 'demo-agent') return 'agent';
   if (first === 'mcp' && second === 'serve') return 'sidecar';
   if (!clientNouns.has(first) || (first === 'events' && hasTerminal())) return 'program';
   return 'client';

@@ -16,6 +16,7 @@ describe('the bundle of a command line', () => {
     expect(chosen('--json --url http://127.0.0.1:1 status')).toBe('client');
     expect(chosen('--on b --fleet nats://127.0.0.1:1 --fleet teams list')).toBe('client');
     expect(chosen('mcp serve --caller me')).toBe('sidecar');
+    expect(chosen('demo-agent')).toBe('agent');
     expect(chosen('__complete -- cadre serve')).toBe('complete');
   });
 

@@ -50,14 +50,15 @@ export class DescribedAnswers {
     // What a browser asks before a request is not described: it is the same for every path.
     if (method === 'OPTIONS' && status === 204) return { request: 'OPTIONS', wrong: [] };
     const described = method === 'HEAD' ? 'GET' : method;
+    const path = pathOf(url);
     const operation = this.#operations.find(
-      ({ request, pattern }) => request.startsWith(`${described} `) && pattern.test(pathOf(url)),
+      ({ request, pattern }) => request.startsWith(`${described} `) && pattern.test(path),
     );
     // A path that is written out has no methods of another with parameters, which it seems to be, too.
     if (!operation || status === 405) {
       const wrong =
         status < 400 ? ['is a success of no operation'] : this.#wrong(answer, refusal(status));
-      return { request: `${method} ${pathOf(url)}`, wrong };
+      return { request: `${method} ${path}`, wrong };
     }
     const response = operation.responses[status];
     const wrong = response

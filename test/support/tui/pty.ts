@@ -6,8 +6,12 @@ import { expectEventually } from '../expect-eventually.ts';
 import { samePlatform } from '../server.ts';
 import { Glass } from './glass.ts';
 
+/** The program itself: what PATH has may be a script that looks for it anew each time, which takes longer than it. */
+const { status, stdout } = spawnSync('python3', ['-c', 'import pty, sys; print(sys.executable)']);
+const python = String(stdout).trim() || 'python3';
+
 /** Whether there is something that makes terminals. */
-export const hasPty = spawnSync('python3', ['-c', 'import pty']).status === 0;
+export const hasPty = status === 0;
 
 // Node makes no terminals; Python, which nearly every machine has, does. Sizes come as lines on descriptor 3; how the
 // command left its terminal goes to stderr.
@@ -75,7 +79,7 @@ export function programInTerminal(
   size: { rows: number; columns: number } = { rows: 20, columns: 100 },
 ): InTerminal {
   const { rows, columns } = size;
-  const child = spawn('python3', ['-c', relay, String(rows), String(columns), ...command], {
+  const child = spawn(python, ['-c', relay, String(rows), String(columns), ...command], {
     stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
     cwd: directory,
     env: {

@@ -1,0 +1,8 @@
+import { runCli } from '../cli/program.ts';
+
+// With `serve --demo`, each session starts one of these and waits for it.
+void runCli({
+  named: {
+    'demo-agent': async () => (await import('../cli/commands/demo-agent.ts')).demoAgentCommand,
+  },
+});
