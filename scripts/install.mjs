@@ -36,7 +36,9 @@ function install(place) {
   writeList(join(place, LIST), lines.join(''));
   // What an older version had and this one has not.
   for (const [to, digest] of before) if (!digests.has(to)) removeOwn(place, to, digest);
-  console.log(`install: ${join(place, 'bin', 'cadre')} and ${files.length - 1} files below ${place}`);
+  console.log(
+    `install: ${join(place, 'bin', 'cadre')} and ${files.length - 1} files below ${place}`,
+  );
 }
 
 function uninstall(place) {
