@@ -187,11 +187,11 @@ dist-check: deps ## Build the archives of this commit twice, in two new director
 .PHONY: install
 install: man ## Install the program, its completions, man pages and licences below PREFIX (default: ~/.local)
 	node scripts/package.mjs
-	node scripts/install.mjs install $(PREFIX)
+	node scripts/install.mjs install "$(PREFIX)"
 
 .PHONY: uninstall
 uninstall: ## Remove what `make install` has installed below PREFIX, and nothing else
-	node scripts/install.mjs uninstall $(PREFIX)
+	node scripts/install.mjs uninstall "$(PREFIX)"
 
 .PHONY: format
 format: deps ## Format the sources
