@@ -3,6 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 N ?= 200
 BENCH ?=
 PREFIX ?= $(HOME)/.local
+export DESTDIR
 SEED ?=
 
 .DEFAULT_GOAL := help
@@ -184,24 +185,31 @@ bench-check: build ## Say what got worse by more than 15 % since the results in 
 bench-page: deps ## Write the tables of docs/performance.md and its chart from the results in bench/stored (BENCH="FILE...")
 	node bench/page.ts $(BENCH)
 
+.PHONY: man
+man: build ## Write the man pages, dist/man, from the command tree, the configuration and the kinds of events
+	node scripts/man/write.ts
+
 .PHONY: package
 package: build ## Build the single executable, out/cadre, and smoke-test it
 	node scripts/package.mjs
 	sh scripts/smoke.sh out/cadre
 
+.PHONY: dist
+dist: man ## Build out/dist: archives for Linux and macOS, their bills of materials, SHA256SUMS (TARGETS=linux-x64,...)
+	node scripts/dist.mjs $(if $(TARGETS),--target $(TARGETS))
+
+.PHONY: dist-check
+dist-check: deps ## Build the archives of this commit twice, in two new directories, and compare their bytes (TARGETS=...)
+	node scripts/dist-check.mjs $(if $(TARGETS),--target $(TARGETS))
+
 .PHONY: install
-install: build ## Install the program and its completions below PREFIX (default: ~/.local)
+install: man ## Install the program, its completions, man pages and licences below PREFIX (default: ~/.local)
 	node scripts/package.mjs
-	install -D -m 755 out/cadre $(DESTDIR)$(PREFIX)/bin/cadre
-	install -D -m 644 completions/cadre.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cadre
-	install -D -m 644 completions/_cadre $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cadre
-	install -D -m 644 completions/cadre.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/cadre.fish
+	node scripts/install.mjs install "$(PREFIX)"
 
 .PHONY: uninstall
-uninstall: ## Remove what `make install` has installed below PREFIX
-	rm -f $(DESTDIR)$(PREFIX)/bin/cadre $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cadre
-	rm -f $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cadre
-	rm -f $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/cadre.fish
+uninstall: ## Remove what `make install` has installed below PREFIX, and nothing else
+	node scripts/install.mjs uninstall "$(PREFIX)"
 
 .PHONY: format
 format: deps ## Format the sources

@@ -54,16 +54,8 @@ export function tagBundle(file) {
 }
 
 /** Compiles the bundles in a directory, and writes what was compiled beside them. */
-export async function compileBundles(directory) {
-  const place = fs.mkdtempSync(join(os.tmpdir(), 'cadre-build-'));
-  const all = [];
-  const run = (bundle, lines, stdin = '') => {
-    const one = started({ directory, place, bundle, lines, stdin });
-    all.push(one);
-    return one;
-  };
-  const data = ['--data-dir', join(place, 'data')];
-  try {
+export function compileBundles(directory) {
+  return compileWhatRuns(directory, async (run, data) => {
     const server = run('serve', [
       ['serve', ...data, '--port', '0', '--demo', '--log-level', 'warn'],
     ]);
@@ -72,13 +64,35 @@ export async function compileBundles(directory) {
       'client',
       clientLines.map((line) => [...data, ...line.split(' ')]),
     );
-    const sidecar = run('sidecar', [['mcp', 'serve']], handshake.map(message).join(''));
     const agent = run('agent', [['demo-agent']], conversation.map(message).join(''));
     const program = run('program', [['--help'], ['config', 'path']]);
     const complete = run('complete', [['__complete', '--', 'sessions', '']]);
-    await Promise.all([client, sidecar, agent, program, complete].map(({ ended }) => ended));
+    const all = [client, runSidecar(run), agent, program, complete];
+    await Promise.all(all.map(({ ended }) => ended));
     server.end();
     await server.ended;
+  });
+}
+
+/** Compiles the one bundle that runs without a server. */
+export function compileSidecar(directory) {
+  return compileWhatRuns(directory, (run) => runSidecar(run).ended);
+}
+
+function runSidecar(run) {
+  return run('sidecar', [['mcp', 'serve']], handshake.map(message).join(''));
+}
+
+async function compileWhatRuns(directory, runThem) {
+  const place = fs.mkdtempSync(join(os.tmpdir(), 'cadre-build-'));
+  const all = [];
+  const run = (bundle, lines, stdin = '') => {
+    const one = started({ directory, place, bundle, lines, stdin });
+    all.push(one);
+    return one;
+  };
+  try {
+    await runThem(run, ['--data-dir', join(place, 'data')]);
     await Promise.all(all.map(({ bundle }) => compile({ directory, place, bundle })));
   } finally {
     for (const { end } of all) end();

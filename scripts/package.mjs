@@ -1,26 +1,27 @@
-// Packs dist into one executable that needs no Node and no files beside it.
+// Packs dist into executables that need no Node and no files beside them.
 //
 //   npm run package                                     out/cadre
 //   npm run package -- --target linux-x64,linux-arm64   out/cadre and out/cadre-<target>
 //
-// The base is the pinned Node from npm, so that every download has its digest in package-lock.json.
+// The base is a Node from npm, with a digest that is written down (base-node.mjs). Beside each executable there is
+// <name>.licenses: the licences of what it contains, with Node's own. `cadre licenses` prints the same.
 import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { licensesIn, licensesText } from '../src/cli/licenses.ts';
+import { LICENSES_FILE } from '../src/lib/self.ts';
+import { baseNode, HOST, nodeVersion, targets as allTargets, writingNode } from './base-node.mjs';
+import { checkSignature, signAdHoc } from './mach-o.ts';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const require = createRequire(import.meta.url);
-const toolchain = readJson('toolchain/package.json');
 
-// Neither the command line of pkg nor its exported function supports a code cache and assets, so this script
+// Neither the command line of pkg nor its exported function supports assets, so this script
 // calls an internal function of pkg. Another version may move or change it.
 const PKG_VERSION = '6.23.0';
-const HOST = `${process.platform}-${process.arch}`;
-const TARGETS = ['linux-x64', 'linux-arm64'];
 
 const { values: options } = parseArgs({
   options: {
@@ -47,7 +48,12 @@ async function main(targets, dist, out) {
   fs.mkdirSync(out, { recursive: true });
   const work = fs.mkdtempSync(join(root, '.cache', 'package-'));
   try {
-    for (const target of targets) seedBase(target, work);
+    for (const target of targets) {
+      seed(target, work, (to) => copyStripped(join(baseNode(target), 'bin', 'node'), to, target));
+      if (target !== HOST)
+        seed(HOST, work, (to) => link(writingNode(target), to), nodeVersion(target));
+    }
+    fs.copyFileSync(join(dist, 'cadre.cjs'), join(work, 'cadre.cjs'));
     moveHomeTo(work);
     for (const target of targets) await packTarget({ target, dist, out, work });
   } finally {
@@ -63,37 +69,32 @@ function refuseOtherVersions() {
         `read its lib-es5/sea.js, try the result, then change PKG_VERSION`,
     );
   }
-  // The layout of the blob is specific to the exact version of Node: any other executable crashes on it.
-  for (const target of TARGETS) {
-    const node = nodeVersion(target);
-    if (process.version !== `v${node}`) {
-      throw new Error(
-        `needs Node ${node}, this is ${process.version}; start it with \`npm run package\``,
-      );
-    }
+  // The other Node of Linux has the version of this one.
+  if (process.version !== `v${nodeVersion(HOST)}`) {
+    throw new Error(
+      `needs Node ${nodeVersion(HOST)}, this is ${process.version}; start it with \`npm run package\``,
+    );
   }
 }
 
 function refuseUnknownTargets(targets) {
   for (const target of targets) {
-    if (!TARGETS.includes(target)) {
-      throw new Error(`no target "${target}"; choose from ${TARGETS.join(', ')}`);
+    if (!allTargets.includes(target)) {
+      throw new Error(`no target "${target}"; choose from ${allTargets.join(', ')}`);
     }
   }
 }
 
-function nodeVersion(target) {
-  return toolchain.optionalDependencies[`node-${target}`];
-}
-
-// pkg looks for its base in $HOME/.pkg-cache/sea before it downloads one. It only checks that the archive
-// exists; the .ok files are its marks for "checked" and "unpacked".
-function seedBase(target, home) {
+// pkg looks for a Node in $HOME/.pkg-cache/sea before it downloads one: the base, and one of the same version that runs
+// here and writes what is put into the base. It only checks that the archive exists; the .ok files are its marks for
+// "checked" and "unpacked".
+function seed(target, home, put, version = nodeVersion(target)) {
   const cache = join(home, '.pkg-cache', 'sea');
-  const name = `node-v${nodeVersion(target)}-${target}`;
+  const name = `node-v${version}-${target}`;
   const executable = join(cache, name, 'bin', 'node');
+  if (fs.existsSync(executable)) return;
   fs.mkdirSync(dirname(executable), { recursive: true });
-  copyStripped(baseNode(target), executable, target);
+  put(executable);
   for (const mark of [
     join(cache, `${name}.tar.gz`),
     join(cache, `${name}.tar.gz.ok`),
@@ -103,17 +104,27 @@ function seedBase(target, home) {
   }
 }
 
+function link(node, to) {
+  fs.symlinkSync(join(node, 'bin', 'node'), to);
+}
+
 // The symbols are a seventh of the size. They are removed before the injection, because strip does not
 // know the injected section and would damage it.
 function copyStripped(from, to, target) {
   const tools = target === HOST ? ['strip', 'llvm-strip'] : ['llvm-strip'];
-  if (!tools.some((tool) => strip(tool, from, to))) {
+  if (isMacos(target)) {
+    fs.copyFileSync(from, to); // Its signature is over the symbols as well.
+  } else if (!tools.some((tool) => strip(tool, from, to))) {
     console.warn(
       `package: no ${tools.join(' or ')} for ${target}; its executable keeps the symbols`,
     );
     fs.copyFileSync(from, to);
   }
   fs.chmodSync(to, 0o755);
+}
+
+function isMacos(target) {
+  return target.startsWith('darwin-');
 }
 
 function strip(tool, from, to) {
@@ -125,54 +136,6 @@ function strip(tool, from, to) {
   }
 }
 
-function baseNode(target) {
-  const installed = join(root, 'node_modules', `node-${target}`, 'bin', 'node');
-  return fs.existsSync(installed) ? installed : fetchedNode(target);
-}
-
-// npm installs only the package of its own platform; that of another target is fetched once and cached.
-function fetchedNode(target) {
-  const name = `node-${target}`;
-  const version = nodeVersion(target);
-  const kept = join(root, '.cache', 'node', `${name}-${version}`);
-  if (!fs.existsSync(kept)) {
-    const parent = dirname(kept);
-    fs.mkdirSync(parent, { recursive: true });
-    const fresh = fs.mkdtempSync(`${kept}.`);
-    try {
-      unpack(fetchArchive(name, version, fresh), fresh);
-      fs.renameSync(fresh, kept);
-    } finally {
-      fs.rmSync(fresh, { recursive: true, force: true });
-    }
-  }
-  return join(kept, 'bin', 'node');
-}
-
-function fetchArchive(name, version, directory) {
-  const args = ['pack', '--silent', '--pack-destination', directory, `${name}@${version}`];
-  execFileSync('npm', args, { stdio: ['ignore', 'ignore', 'inherit'] });
-  const archive = join(directory, `${name}-${version}.tgz`);
-  const expected = readJson('package-lock.json').packages[`node_modules/${name}`]?.integrity;
-  const actual = `sha512-${createHash('sha512').update(fs.readFileSync(archive)).digest('base64')}`;
-  if (actual !== expected) {
-    throw new Error(`${name}@${version} is ${actual}, but package-lock.json says ${expected}`);
-  }
-  return archive;
-}
-
-function unpack(archive, directory) {
-  execFileSync('tar', [
-    '-xzf',
-    archive,
-    '-C',
-    directory,
-    '--strip-components=1',
-    'package/bin/node',
-  ]);
-  fs.rmSync(archive);
-}
-
 // Makes pkg keep its cache and its temporary files in the work directory. This comes after npm has run,
 // because npm needs the real home to find the user's settings.
 function moveHomeTo(work) {
@@ -181,19 +144,34 @@ function moveHomeTo(work) {
 }
 
 async function packTarget({ target, dist, out, work }) {
-  const [platform, arch] = target.split('-');
+  const [system, arch] = target.split('-');
+  const platform = system === 'darwin' ? 'macos' : system;
   const name = target === HOST ? 'cadre' : `cadre-${target}`;
   const fresh = join(work, name);
+  const licenses = `${fresh}.licenses`;
+  fs.writeFileSync(licenses, licensesWithNode(target, dist));
   await pkgSea()(join(dist, 'cadre.cjs'), {
     targets: [{ nodeRange: `node${nodeVersion(target)}`, platform, arch, output: fresh }],
-    seaConfig: seaConfig(target, dist),
+    seaConfig: seaConfig(target, dist, licenses),
   });
+  if (isMacos(target)) {
+    signAdHoc(fresh, 'cadre');
+    checkSignature(fresh);
+  }
   fs.chmodSync(fresh, 0o755);
   // A copy: of a file that was written in one piece, Linux counts up to 30 MB more as memory of each process that runs it.
   fs.copyFileSync(fresh, join(out, `${name}.new`));
   // An executable that is running cannot be written to, but a rename can replace it.
   fs.renameSync(join(out, `${name}.new`), join(out, name));
+  fs.copyFileSync(licenses, join(out, `${name}.licenses`));
   report(target, join(out, name));
+}
+
+function licensesWithNode(target, dist) {
+  const bundled = licensesIn(fs.readFileSync(join(dist, LICENSES_FILE), 'utf8'));
+  const text = fs.readFileSync(join(baseNode(target), 'LICENSE'), 'utf8');
+  const node = { name: 'node', version: nodeVersion(target), license: 'MIT and others', text };
+  return licensesText([...bundled, node]);
 }
 
 function pkgSea() {
@@ -202,8 +180,11 @@ function pkgSea() {
   return require('@yao-pkg/pkg/lib-es5/sea.js').default;
 }
 
-function seaConfig(target, dist) {
+function seaConfig(target, dist, licenses) {
   return {
+    // Node writes this path into the executable, which shall not depend on where it was built. pkg works in a directory
+    // below the one that is made here.
+    main: '../cadre.cjs',
     disableExperimentalSEAWarning: true,
     useSnapshot: false,
     useCodeCache: false,
@@ -212,12 +193,17 @@ function seaConfig(target, dist) {
     execArgvExtension: 'none',
     // On SIGUSR1 Node would open its debugger, without authentication, to every local user.
     execArgv: ['--disable-sigusr1'],
-    assets: { ...assetsOf(join(dist, 'assets')), ...bundlesOf(dist, target) },
+    assets: {
+      ...assetsOf(join(dist, 'assets')),
+      ...bundlesOf(dist, target),
+      [LICENSES_FILE]: licenses,
+    },
   };
 }
 
 function assetsOf(directory) {
-  return Object.fromEntries(fs.readdirSync(directory).map((name) => [name, join(directory, name)]));
+  const names = fs.readdirSync(directory).toSorted();
+  return Object.fromEntries(names.map((name) => [name, join(directory, name)]));
 }
 
 // The bundles, which src/bundles/load.ts runs, and what was compiled of them: that fits the platform that made it alone.
@@ -225,15 +211,12 @@ function bundlesOf(dist, target) {
   const names = fs
     .readdirSync(dist)
     .filter((name) => name.endsWith('.cjs') || (name.endsWith('.compiled') && target === HOST))
-    .filter((name) => name !== 'cadre.cjs');
+    .filter((name) => name !== 'cadre.cjs')
+    .toSorted();
   return Object.fromEntries(names.map((name) => [name, join(dist, name)]));
 }
 
 function report(target, file) {
   const megabytes = (fs.statSync(file).size / 1e6).toFixed(1);
   console.log(`${relative(process.cwd(), file)} ${megabytes} MB for ${target}`);
-}
-
-function readJson(path) {
-  return JSON.parse(fs.readFileSync(join(root, path), 'utf8'));
 }

@@ -106,6 +106,7 @@ function placeOf(url: string | null): string | null {
  * are in milliseconds.
  */
 export const configSchema = z.strictObject({
+  /** The address under which others reach the server, where that is not the one that it listens at. */
   public_base_url: z.url().nullable().default(null),
   /** The servers that commands ask where no flag or variable names one. New work goes to the first one. */
   servers: z
@@ -118,13 +119,18 @@ export const configSchema = z.strictObject({
     .default([]),
   server: z
     .strictObject({
+      /** Where the server listens. An address beyond this machine needs `allowed_hosts`. */
       bind_address: z
         .string()
         .regex(/^(\[[^\]]+\]|[^:]+):\d{1,5}$/, 'has to be HOST:PORT')
         .default('127.0.0.1:7433'),
+      /** Names by which clients may call the server, besides those of this machine. */
       allowed_hosts: z.array(z.string()).default([]),
+      /** Origins of web pages that may call the server. */
       allowed_origins: z.array(z.string()).default([]),
+      /** The time that turns have to end in when the server stops, in ms. */
       drain_ms: milliseconds.default(10_000),
+      /** The maximum number of streams of events at the same time. */
       max_streams: z.int().min(1).max(1_000_000).default(4096),
       /** The maximum number of streams of one token; null: a quarter of `max_streams`. The API token is exempt. */
       max_streams_per_token: z.int().min(1).max(1_000_000).nullable().default(null),
@@ -136,18 +142,23 @@ export const configSchema = z.strictObject({
     .prefault({}),
   log: z
     .strictObject({
+      /** What the server writes to its log, on stderr: this and everything graver. */
       level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
     })
     .prefault({}),
   auth: z
     .strictObject({
+      /** The API token itself; null: it is in `token_file`. */
       token: z.string().min(16).nullable().default(null),
+      /** The file with the API token; null: one in the data directory, which the server makes. */
       token_file: z.string().nullable().default(null),
     })
     .prefault({}),
   data: z
     .strictObject({
+      /** The data directory. */
       root_dir: z.string().nullable().default(null),
+      /** full: each write is on disk before it is answered; normal: the newest writes may be lost with the power. */
       durability: z.enum(['full', 'normal']).default('full'),
     })
     .prefault({}),
@@ -158,7 +169,9 @@ export const configSchema = z.strictObject({
         .int()
         .min(0)
         .default(2 * 1024 ** 3),
+      /** Closed sessions, and what has ended, are removed at this age, in days; null: at no age. */
       max_age_days: z.number().positive().nullable().default(null),
+      /** With less room than this on the disk, in bytes, new work is refused. */
       min_free_bytes: z
         .int()
         .min(0)
@@ -169,13 +182,17 @@ export const configSchema = z.strictObject({
     .strictObject({
       /** false: a command is split into words, and shell operators are refused. */
       allow_shell: z.boolean().default(true),
+      /** The maximum number of processes that run at the same time. */
       max_concurrent: z.int().min(1).max(10_000).default(32),
+      /** The maximum number of processes that wait for a place. A further one is refused. */
       max_queued: z.int().min(0).max(1_000_000).default(1000),
       /** The maximum number of running processes of one session. Further ones wait, without delaying other sessions. */
       max_per_session: z.int().min(1).max(10_000).default(16),
       /** The maximum number of waiting processes of one session. A further one is refused. */
       max_queued_per_session: z.int().min(0).max(1_000_000).default(100),
+      /** The time limit of a process that names none, in ms; 0: none. */
       default_timeout_ms: milliseconds.default(600_000),
+      /** The time between SIGTERM and SIGKILL, in ms. */
       kill_grace_ms: milliseconds.default(5000),
       /** The bytes stored of each stream: half of them from its beginning, half from its end. */
       max_output_bytes_per_process: z.int().min(1024).default(20_000_000),
@@ -191,6 +208,7 @@ export const configSchema = z.strictObject({
       root_dir: z.string().min(1).nullable().default(null),
       /** The path of the script in the repository. */
       init_script_path: z.string().min(1).default('.cadre/worktree-init.sh'),
+      /** What becomes of a worktree that no session uses any more, where none was chosen for it. */
       deletion_policy_default: z
         .enum(['delete_on_last_claim', 'retain_on_last_claim', 'delete_if_clean'])
         .default('delete_on_last_claim'),
@@ -206,13 +224,21 @@ export const configSchema = z.strictObject({
       /** A model and an effort of that provider and agent; sessions of others do not get them. */
       model: z.string().min(1).nullable().default(null),
       effort: z.string().min(1).nullable().default(null),
+      /** What agents of new sessions may do without asking. */
       permission_mode: z.string().min(1).nullable().default(null),
     })
     .prefault({}),
-  sessions: z.strictObject({ turn_timeout_ms: milliseconds.nullable().default(null) }).prefault({}),
+  sessions: z
+    .strictObject({
+      /** The time limit of a turn, in ms; null: none. */
+      turn_timeout_ms: milliseconds.nullable().default(null),
+    })
+    .prefault({}),
   approvals: z
     .strictObject({
+      /** The time after which an approval that nobody has answered is declined, in ms; null: it waits. */
       timeout_ms: milliseconds.nullable().default(null),
+      /** A command that is run for each new approval. */
       notify_command: z.string().min(1).nullable().default(null),
       /** The maximum number of pending approvals of one session. */
       max_pending_per_session: z.int().min(1).max(10_000).default(32),
@@ -228,12 +254,15 @@ export const configSchema = z.strictObject({
     .strictObject({
       /** false: agents have no team tools. The routes of teams stay. */
       enabled: z.boolean().default(true),
+      /** Whether agents that do not lead a team may add members to it. */
       non_lead_can_add_members: z.boolean().default(false),
+      /** Whether agents that do not lead a team may remove members of it. */
       non_lead_can_remove_members: z.boolean().default(false),
       /** The maximum number of messages of agents in a row, without a turn of a person between; 0: no limit. */
       max_hops: z.int().min(0).default(1000),
       /** The maximum number of open sessions that one agent has spawned, also by way of its members. */
       max_spawned_per_session: z.int().min(0).max(10_000).default(16),
+      /** Names for a provider, model and effort, which agents choose from for members that they spawn. */
       model_presets: z
         .array(
           z.strictObject({
@@ -297,7 +326,9 @@ export const configSchema = z.strictObject({
     .prefault({}),
   providers: z
     .strictObject({
+      /** The time after which an agent without work is stopped, in ms. */
       idle_timeout_ms: milliseconds.default(900_000),
+      /** The maximum number of agents that live at the same time. */
       max_live: z.int().min(1).max(10_000).default(32),
       ...providerSections,
     })

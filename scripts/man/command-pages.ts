@@ -1,0 +1,171 @@
+import type { Command, Help, Option } from 'commander';
+import { exitCodes } from '../../src/cli/exit.ts';
+import { bold, escaped, page, type Page, prose, tagged, verbatim } from './roff.ts';
+
+type Edition = Pick<Page, 'version' | 'date'>;
+
+/** The pages of section 1, by their names: `cadre`, and one a command, with those below it. */
+export function commandPages(program: Command, edition: Edition): Map<string, string> {
+  const help = program.createHelp();
+  const commands = help.visibleCommands(program).filter((one) => one.name() !== 'help');
+  const pages = commands.map((one) => [`cadre-${one.name()}`, commandPage(one, edition)] as const);
+  return new Map([['cadre', programPage(program, commands, edition)], ...pages]);
+}
+
+function programPage(program: Command, commands: readonly Command[], edition: Edition): string {
+  const about = 'run teams of coding agents on one machine';
+  return page({ name: 'cadre', section: 1, about, ...edition }, [
+    ['Synopsis', synopsis(program)],
+    [
+      'Description',
+      `${prose(program.description())}\nWithout a command, on a terminal, it opens the screen.\n${prose(
+        '`cadre serve` is the server; every other command is a client of it.',
+      )}`,
+    ],
+    [
+      'Commands',
+      commands
+        .map((one) => tagged(`${bold(`cadre-${one.name()}`)}(1)`, one.description()))
+        .join('\n'),
+    ],
+    ['Options', optionsOf(program.createHelp().visibleOptions(program))],
+    ['Exit status', exitStatus()],
+    ['Environment', environment.map(([name, text]) => tagged(bold(name), text)).join('\n')],
+    ['Files', files.map(([name, text]) => tagged(`\\fI${escaped(name)}\\fR`, text)).join('\n')],
+    ['Examples', examplesIn(textAfter(program))],
+    ['See also', seeAlso(commands.map((one) => `cadre-${one.name()}(1)`))],
+  ]);
+}
+
+const environment = [
+  ['CADRE_URL', 'The address of the server, as `--url`.'],
+  ['CADRE_TOKEN', 'The API token itself.'],
+  ['CADRE_CONFIG', 'The configuration file.'],
+  ['CADRE_DATA_ROOT_DIR', 'The data directory, as `--data-dir`.'],
+  ['CADRE_FLEET', 'The address of the NATS of a fleet, as `--fleet`.'],
+  [
+    'CADRE_SECTION_KEY',
+    'Each key of the configuration has such a variable: see `cadre-config`(5).',
+  ],
+] as const;
+
+const files = [
+  [
+    '~/.config/cadre/config.toml',
+    'The configuration, see `cadre-config`(5). XDG_CONFIG_HOME names another place than ~/.config.',
+  ],
+  [
+    '~/.local/share/cadre',
+    'The data directory. XDG_DATA_HOME names another place than ~/.local/share.',
+  ],
+] as const;
+
+const exitMeanings: Record<keyof typeof exitCodes, string> = {
+  ok: 'It is done.',
+  failed: 'It has failed.',
+  usage: 'The command line is wrong.',
+  notFound: 'What it names does not exist.',
+  auth: 'The token is missing or wrong.',
+  refused: 'The server refuses it.',
+  unreachable: 'No server answers.',
+  conflict: 'It does not fit the state of what it names.',
+  timeout: 'A time limit has passed.',
+  interrupted: 'It was ended by Ctrl-C.',
+};
+
+function exitStatus(): string {
+  const names = Object.keys(exitMeanings) as (keyof typeof exitCodes)[];
+  return names.map((name) => tagged(bold(String(exitCodes[name])), exitMeanings[name])).join('\n');
+}
+
+function commandPage(command: Command, edition: Edition): string {
+  const name = `cadre-${command.name()}`;
+  const help = command.createHelp();
+  const below = help.visibleCommands(command).filter((one) => one.name() !== 'help');
+  const all = below.length > 0 ? below : [command];
+  return page({ name, section: 1, about: command.description(), ...edition }, [
+    ['Synopsis', all.map(synopsis).join('\n.br\n')],
+    ['Description', prose(sentence(command.description()))],
+    ['Commands', below.map((one) => section(one)).join('\n')],
+    ...(below.length > 0 ? [] : ([['Arguments', argumentsOf(command, help)]] as const)),
+    ['Options', optionsOf(ownOptions(command, help))],
+    ['Global options', optionsOf(globalOptions(command, help))],
+    ['Notes', notesIn(textAfter(command))],
+    ['Examples', examplesIn(textAfter(command))],
+    ['See also', seeAlso(['cadre(1)', 'cadre-config(5)', 'cadre-events(7)'])],
+  ]);
+}
+
+/** A command below another, as a part of its page. */
+function section(command: Command): string {
+  const help = command.createHelp();
+  const after = textAfter(command);
+  return [
+    `.SS ${escaped(pathOf(command))}`,
+    prose(sentence(command.description())),
+    argumentsOf(command, help),
+    optionsOf(ownOptions(command, help)),
+    notesIn(after),
+    examplesIn(after),
+  ]
+    .filter(Boolean)
+    .join('\n');
+}
+
+function synopsis(command: Command): string {
+  return `${bold(pathOf(command))} ${escaped(command.usage())}`;
+}
+
+function argumentsOf(command: Command, help: Help): string {
+  return help
+    .visibleArguments(command)
+    .map((one) =>
+      tagged(`\\fI${escaped(help.argumentTerm(one))}\\fR`, help.argumentDescription(one)),
+    )
+    .join('\n');
+}
+
+function ownOptions(command: Command, help: Help): Option[] {
+  return help.visibleOptions(command).filter(({ long }) => long !== '--help');
+}
+
+/** What the commands above give to this one. */
+function globalOptions(command: Command, help: Help): Option[] {
+  return help.visibleGlobalOptions(command).filter(({ long }) => long !== '--version');
+}
+
+function optionsOf(options: readonly Option[]): string {
+  return options.map((one) => tagged(bold(one.flags), one.description)).join('\n');
+}
+
+/** What the help of a command says after its options. */
+function textAfter(command: Command): string {
+  let text = '';
+  // It is an emitter of events, which its types do not say.
+  const emitter = command as unknown as NodeJS.EventEmitter;
+  emitter.emit('afterHelp', { error: false, command, write: (part: string) => (text += part) });
+  return text;
+}
+
+function notesIn(after: string): string {
+  const notes = after.replace(/^Examples:\n(?: {2}.*\n)+/m, '').trim();
+  return notes && verbatim(notes);
+}
+
+function examplesIn(after: string): string {
+  const lines = /^Examples:\n((?: {2}.*\n)+)/m.exec(after)?.[1];
+  return lines === undefined ? '' : verbatim(lines);
+}
+
+function seeAlso(names: readonly string[]): string {
+  return names.map((name) => name.replace(/^[^(]+/, (page) => bold(page))).join(',\n');
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, '.');
+}
+
+/** `cadre sessions list`. */
+function pathOf(command: Command): string {
+  return [...(command.parent ? [pathOf(command.parent)] : []), command.name()].join(' ');
+}

@@ -1,0 +1,73 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { billOf } from '../../scripts/bill-of-materials.ts';
+import { compileSidecar } from '../../scripts/code-cache.mjs';
+import { archive } from '../../scripts/tar.ts';
+import { licensesIn } from '../../src/cli/licenses.ts';
+import { LICENSES_FILE, readAsset, selfCommand } from '../../src/lib/self.ts';
+import { tempDirectory } from '../support/temp.ts';
+
+const dist = path.dirname(selfCommand().args.at(-1) ?? '');
+
+describe('an archive', () => {
+  test('has the same bytes for the same files, whoever has them, in any order and at any time.', () => {
+    using place = tempDirectory();
+    const files = filesIn(place.path);
+    const first = archive('cadre-1', files, 1_795_312_000);
+    for (const { from } of files) fs.utimesSync(from, 1, 2);
+    expect(digest(archive('cadre-1', files.toReversed(), 1_795_312_000))).toBe(digest(first));
+  });
+
+  test('is unpacked by tar with the names, the contents, the modes and the time that it was given.', () => {
+    using place = tempDirectory();
+    const file = path.join(place.path, 'a.tar.gz');
+    fs.writeFileSync(file, archive('cadre-1', filesIn(place.path), 1_795_312_000));
+    execFileSync('tar', ['-xzf', file, '-C', place.path]);
+    const unpacked = path.join(place.path, 'cadre-1/bin/program');
+    expect(fs.readFileSync(unpacked, 'utf8')).toBe('x'.repeat(1000));
+    const { mode, mtimeMs } = fs.statSync(unpacked);
+    expect([mode & 0o777, mtimeMs]).toEqual([0o755, 1_795_312_000_000]);
+    expect(fs.readFileSync(path.join(place.path, 'cadre-1/empty'), 'utf8')).toBe('');
+  });
+});
+
+test('The code that is compiled for a bundle is the same in another directory and at another time.', async () => {
+  await using place = tempDirectory();
+  const compiled = fs.readdirSync(dist).find((name) => /^sidecar\..*compiled$/.test(name)) ?? '';
+  for (const name of ['cadre.cjs', 'sidecar.cjs', 'fleet.cjs'])
+    fs.copyFileSync(path.join(dist, name), path.join(place.path, name));
+  await compileSidecar(place.path);
+  const again = fs.readFileSync(path.join(place.path, compiled));
+  expect(digest(again)).toBe(digest(fs.readFileSync(path.join(dist, compiled))));
+});
+
+test('The bill of materials lists what is bundled, and Node, without a time or a random number.', () => {
+  const bundled = licensesIn(new TextDecoder().decode(readAsset(LICENSES_FILE)));
+  const node = { name: 'node', version: '24.0.0', license: 'MIT', text: '' };
+  const text = billOf(process.cwd(), 'cadre-1', [...bundled, node]);
+  const bill = JSON.parse(text) as {
+    metadata: { component: { name: string } };
+    components: { name: string; version: string }[];
+  };
+  const names = bill.components.map(({ name, version }) => `${name} ${version}`);
+  const expected = [...bundled, node].map(({ name, version }) => `${name} ${version}`);
+  expect(names.toSorted()).toEqual(expected.toSorted());
+  expect(bill.metadata.component.name).toBe('cadre');
+  expect(text).not.toMatch(/timestamp|serialNumber/);
+});
+
+function filesIn(place: string) {
+  fs.writeFileSync(path.join(place, 'program'), 'x'.repeat(1000));
+  fs.writeFileSync(path.join(place, 'nothing'), '');
+  return [
+    { from: path.join(place, 'program'), to: 'bin/program', mode: 0o755 },
+    { from: path.join(place, 'nothing'), to: 'empty', mode: 0o644 },
+  ];
+}
+
+function digest(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}

@@ -1,0 +1,91 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { tempDirectory } from '../support/temp.ts';
+
+test('What is installed is removed again, and nothing else.', () => {
+  using place = tempDirectory();
+  const prefix = path.join(place.path, 'prefix');
+  const foreign = ['bin/other', 'share/doc/cadre/notes', 'share/man/man1/other.1'];
+  for (const name of foreign) put(path.join(prefix, name), 'foreign');
+  installer(treeIn(place.path), 'install', prefix);
+  expect(filesIn(prefix)).toEqual(
+    [
+      ...foreign,
+      'bin/cadre',
+      'share/bash-completion/completions/cadre',
+      'share/doc/cadre/LICENSE',
+      'share/doc/cadre/THIRD-PARTY-LICENSES',
+      'share/doc/cadre/installed',
+      'share/fish/vendor_completions.d/cadre.fish',
+      'share/man/man1/cadre.1',
+      'share/man/man5/cadre-config.5',
+      'share/zsh/site-functions/_cadre',
+    ].toSorted(),
+  );
+  expect(fs.statSync(path.join(prefix, 'bin/cadre')).mode & 0o777).toBe(0o755);
+  fs.appendFileSync(path.join(prefix, 'share/zsh/site-functions/_cadre'), '# mine');
+  const { stderr } = installer(treeIn(place.path), 'uninstall', prefix);
+  expect(stderr).toContain('_cadre was changed since it was installed, so it stays');
+  expect(filesIn(prefix)).toEqual([...foreign, 'share/zsh/site-functions/_cadre'].toSorted());
+});
+
+test('A newer version takes away what only the older one had; DESTDIR goes before the prefix.', () => {
+  using place = tempDirectory();
+  const env = { DESTDIR: path.join(place.path, 'stage') };
+  const tree = treeIn(place.path);
+  const page = path.join(tree, 'dist/man/man1/cadre-gone.1');
+  put(page, 'a page');
+  installer(tree, 'install', '/usr', env);
+  fs.rmSync(page);
+  installer(tree, 'install', '/usr', env);
+  const installed = filesIn(path.join(env.DESTDIR, 'usr'));
+  expect(installed).toContain('share/man/man1/cadre.1');
+  expect(installed).not.toContain('share/man/man1/cadre-gone.1');
+});
+
+test('Where nothing was installed, nothing is removed.', () => {
+  using place = tempDirectory();
+  put(path.join(place.path, 'prefix/bin/cadre'), 'foreign');
+  const script = path.join(treeIn(place.path), 'scripts/install.mjs');
+  const prefix = path.join(place.path, 'prefix');
+  const run = spawnSync(process.execPath, [script, 'uninstall', prefix], { encoding: 'utf8' });
+  expect([run.status, run.stderr]).toEqual([1, expect.stringContaining('nothing was installed')]);
+  expect(filesIn(prefix)).toEqual(['bin/cadre']);
+});
+
+/** A tree with the scripts, and files in the places of those that are installed. */
+function treeIn(place: string): string {
+  const tree = path.join(place, 'tree');
+  for (const name of ['install.mjs', 'layout.mjs'])
+    put(path.join(tree, 'scripts', name), fs.readFileSync(path.join('scripts', name), 'utf8'));
+  for (const name of ['out/cadre', 'out/cadre.licenses', 'LICENSE', 'dist/man/man1/cadre.1'])
+    put(path.join(tree, name), name);
+  for (const name of ['cadre.bash', '_cadre', 'cadre.fish'])
+    put(path.join(tree, 'completions', name), name);
+  put(path.join(tree, 'dist/man/man5/cadre-config.5'), 'a page');
+  return tree;
+}
+
+function installer(tree: string, action: string, prefix: string, more: NodeJS.ProcessEnv = {}) {
+  const script = path.join(tree, 'scripts/install.mjs');
+  const env = { PATH: process.env.PATH, ...more };
+  const run = spawnSync(process.execPath, [script, action, prefix], { encoding: 'utf8', env });
+  expect([run.status, run.stderr.replaceAll(/.*so it stays\n/g, '')]).toEqual([0, '']);
+  return run;
+}
+
+function put(file: string, text: string): void {
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  fs.writeFileSync(file, text);
+}
+
+function filesIn(directory: string): string[] {
+  const found = execFileSync('find', ['.', '-type', 'f'], { cwd: directory, encoding: 'utf8' });
+  return found
+    .trim()
+    .split('\n')
+    .map((line) => line.slice(2))
+    .toSorted();
+}
