@@ -56,6 +56,10 @@ sizes: deps ## Report the sizes of files and functions, and import cycles; fail 
 test: deps ## Run all tests that need nothing but this machine
 	vitest run
 
+.PHONY: test-nodes
+test-nodes: build ## Install the npm package and test it under other Nodes, which come from npm (NODES="22.12.0 ...")
+	node test/package/nodes.main.ts
+
 .PHONY: test-loaded
 test-loaded: deps ## The same beside 8 programs that want every core
 	node scripts/test-loaded.mjs
