@@ -67,6 +67,10 @@ test-posix: export CADRE_TEST_ONLY_PLATFORM = posix
 test-posix: deps ## Test processes and recovery once more with what macOS has: ps instead of /proc
 	vitest run $(POSIX_TESTS)
 
+.PHONY: test-nodes
+test-nodes: build ## Install the npm package and test it under other Nodes, which come from npm (NODES="22.12.0 ...")
+	node test/package/nodes.main.ts
+
 .PHONY: test-loaded
 test-loaded: deps ## The same beside 8 programs that want every core
 	node scripts/test-loaded.mjs

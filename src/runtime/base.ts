@@ -13,6 +13,7 @@ import { readAsset, readBuilt, version } from '../lib/self.ts';
 import { Database } from '../store/database.ts';
 import { lockDirectory } from '../store/lock.ts';
 import type { RuntimeOptions } from './options.ts';
+import type { Undo } from '../lib/undo.ts';
 
 /** The parts that every noun needs. */
 export interface Base {
@@ -29,7 +30,7 @@ export interface Base {
 }
 
 /** Locks the data directory, then opens and migrates its store. Throws AppError. */
-export async function openBase(options: RuntimeOptions, undo: AsyncDisposableStack): Promise<Base> {
+export async function openBase(options: RuntimeOptions, undo: Undo): Promise<Base> {
   const { directory, clock = systemClock, ids = systemIds, failpoint = noFailpoints } = options;
   const config = withDataDirectory(directory, () => {
     prepareDirectory(directory);

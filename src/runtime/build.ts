@@ -14,12 +14,13 @@ import { buildTeams } from './build/teams.ts';
 import { buildWorktrees } from './build/worktrees.ts';
 import { FleetSeat } from './fleet.ts';
 import type { RuntimeOptions } from './options.ts';
+import type { Undo } from '../lib/undo.ts';
 
 export type Nouns = ReturnType<typeof buildNouns>;
 export type Edge = ReturnType<typeof buildEdge>;
 
 /** Builds each noun after those that it needs. Nothing runs by itself yet, and no row is written. */
-export function buildNouns(base: Base, options: RuntimeOptions, undo: AsyncDisposableStack) {
+export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
   const storage = buildStorage(base, undo);
   const children = buildChildren(base);
   const providers = buildProviders(base, children, options.providers);
@@ -37,12 +38,7 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: AsyncDispo
 }
 
 /** Builds the parts that admit requests. It must follow recovery, because tokens begin to expire here. */
-export function buildEdge(
-  base: Base,
-  nouns: Nouns,
-  recovery: RecoverySummary,
-  undo: AsyncDisposableStack,
-) {
+export function buildEdge(base: Base, nouns: Nouns, recovery: RecoverySummary, undo: Undo) {
   const { config } = base;
   const tokens = undo.use(
     new TokenService({

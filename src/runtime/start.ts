@@ -12,6 +12,7 @@ import { reload } from './reload.ts';
 import type { Running } from './running.ts';
 import { stop } from './stop.ts';
 import { startUpkeep } from './upkeep.ts';
+import { Undo } from '../lib/undo.ts';
 
 /** A server that listens. */
 export interface Runtime {
@@ -36,7 +37,7 @@ export interface Runtime {
 
 /** Starts a server, step by step. Throws AppError, with nothing left running. */
 export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
-  await using undo = new AsyncDisposableStack();
+  await using undo = new Undo();
   const base = await openBase(options, undo);
   const nouns = buildNouns(base, options, undo);
   undo.defer(() => nouns.children.keeper.stop());
@@ -69,7 +70,7 @@ function announce(
   { directory, config, logger }: Base,
   { storage }: Nouns,
   { server: { url } }: Edge,
-  undo: AsyncDisposableStack,
+  undo: Undo,
 ): void {
   register(directory, { url, version, token_file: config.now.auth.token_file });
   undo.defer(() => unregister(directory));

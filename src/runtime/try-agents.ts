@@ -7,6 +7,7 @@ import { configuredProviders } from '../providers/configured.ts';
 import { type NamedAgentKind, ProviderError } from '../providers/provider.ts';
 import { openBase } from './base.ts';
 import { buildChildren } from './build/children.ts';
+import { Undo } from '../lib/undo.ts';
 
 /** An agent has this long to start and open a session, in milliseconds. */
 const PATIENCE_MS = 60_000;
@@ -27,7 +28,7 @@ export interface TriedAgent {
  * homes stays. Aborting `signal` ends what was started.
  */
 export async function tryAgents(config: Config, signal: AbortSignal): Promise<TriedAgent[]> {
-  await using undo = new AsyncDisposableStack();
+  await using undo = new Undo();
   const scratch = fs.mkdtempSync(path.join(os.tmpdir(), 'cadre-agents-'));
   undo.defer(() => fs.rmSync(scratch, { recursive: true, force: true }));
   const directory = path.join(scratch, 'data');

@@ -16,6 +16,7 @@ import type { Sessions } from './sessions.ts';
 import type { Storage } from './storage.ts';
 import type { Teams } from './teams.ts';
 import type { Worktrees } from './worktrees.ts';
+import type { Undo } from '../../lib/undo.ts';
 
 /** The nouns that diagnostics measure. */
 interface Measured {
@@ -37,7 +38,7 @@ export function buildDiagnostics(
   base: Base,
   nouns: Measured,
   recovery: RecoverySummary,
-  undo: AsyncDisposableStack,
+  undo: Undo,
 ) {
   const { db, clock, config } = base;
   const { budget, feed, tally } = nouns.storage;

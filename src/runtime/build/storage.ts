@@ -6,11 +6,12 @@ import { StorageBudget } from '../../retention/budget.ts';
 import { Backups } from '../../store/backup.ts';
 import { KeptAnswers } from '../../store/kept-answers.ts';
 import type { Base } from '../base.ts';
+import type { Undo } from '../../lib/undo.ts';
 
 export type Storage = ReturnType<typeof buildStorage>;
 
 /** Builds the parts that work on the store and its log without knowing the nouns: feed, backups and disk budget. */
-export function buildStorage(base: Base, undo: AsyncDisposableStack) {
+export function buildStorage(base: Base, undo: Undo) {
   const { directory, config, ids, db, log } = base;
   const backups = undo.use(
     new Backups({
