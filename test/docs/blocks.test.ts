@@ -20,7 +20,7 @@ describe('the pages', () => {
       agent: 7,
       bench: 4,
       editor: 3,
-      install: 2,
+      install: 3,
       machines: 6,
     });
     expect(Object.keys(reasons)).toEqual(expect.arrayContaining(Object.keys(unrun)));

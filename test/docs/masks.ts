@@ -9,7 +9,7 @@ const masks: [RegExp, string][] = [
   [/\b\d\d:\d\d(:\d\d(\.\d+)?)?\b/g, 'TIME'],
   [/\b1[789]\d{11}\b/g, 'TIME'],
   [/(?<=127\.0\.0\.1:|localhost:)\d+/g, 'PORT'],
-  [/\bpid \d+/g, 'pid PID'],
+  [/\b(pid|stopped) +\d+/g, '$1 PID'],
   [/\b\d+(\.\d+)? ?(B|KiB|MiB|GiB|bytes)\b/g, 'SIZE'],
   [/\b(\d{1,4}(\.\d+)?(ms|s|m|h|d|w)\b|now\b)( \d+(s|m|h))?/g, 'AGE'],
   [/^ *\d+(?= {2}TIME)/gm, 'SEQ'],

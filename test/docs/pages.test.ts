@@ -48,7 +48,7 @@ async function expectAsShown(block: Block, user: User, ids: Ids): Promise<void> 
 }
 
 function type(user: User, command: string, { keys, size }: Notes = {}): Promise<Written> {
-  if (command.startsWith('cadre serve')) return user.serves(command);
+  if (/^cadre serve\b(?!.*--detach)/.test(command)) return user.serves(command);
   const [columns, rows] = size?.split('x').map(Number) ?? [];
   return user.runs(command, keysOf(keys), rows && columns ? { rows, columns } : undefined);
 }

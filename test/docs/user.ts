@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -105,6 +106,9 @@ export function newUser(): User {
     },
     async [Symbol.asyncDispose]() {
       await stop();
+      // What a page has started in the background is left where the page fails before its end.
+      if (fs.existsSync(path.join(home, '.local/share/cadre/server.json')))
+        spawnSync(path.join(bin, 'cadre'), ['service', 'stop'], { env });
       await shell[Symbol.asyncDispose]();
       directory[Symbol.dispose]();
     },
