@@ -1418,7 +1418,7 @@ export interface ModelPreset {
 export interface MoveQueueEntryRequest {
   /** The entry before which it goes. */
   before?: string | null | undefined;
-  /** Before or behind all others. */
+  /** Before or behind all others; absent, without before: last. */
   to?: 'first' | 'last' | null | undefined;
 }
 
@@ -4551,7 +4551,7 @@ export interface Routes {
       entry_id: string;
     };
 
-    body: MoveQueueEntryRequest;
+    body?: MoveQueueEntryRequest | undefined;
     answer: SessionQueue;
   };
   /** Let an entry of the queue become no turn until it is resumed; a turn of it that runs goes on. */
