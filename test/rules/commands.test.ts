@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import fc from 'fast-check';
+import { array, constantFrom, oneof, sample, stringMatching } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fits, readPattern } from '../../src/rules/command-pattern.ts';
 import { readCommand } from '../../src/rules/shell-words.ts';
@@ -87,8 +87,8 @@ describe('a rule to deny', () => {
 });
 
 it('What is read as words is what shells read as words.', () => {
-  const piece = fc.oneof(
-    fc.constantFrom(
+  const piece = oneof(
+    constantFrom(
       "'",
       '"',
       ' ',
@@ -114,10 +114,9 @@ it('What is read as words is what shells read as words.', () => {
       '.',
       '^',
     ),
-    fc.stringMatching(/^[a-z0-9é ]{1,4}$/),
+    stringMatching(/^[a-z0-9é ]{1,4}$/),
   );
-  const texts = fc
-    .sample(fc.array(piece, { maxLength: 8 }), { numRuns: 20_000, seed: 7 })
+  const texts = sample(array(piece, { maxLength: 8 }), { numRuns: 20_000, seed: 7 })
     .map((pieces) => `x${pieces.join('')}`)
     .filter((text) => 'words' in readCommand(text));
   expect(texts.length).toBeGreaterThan(1000);

@@ -68,7 +68,7 @@ describe('a request that a rule allows', () => {
       });
       const events = await stage.events(play.session.id);
       expect(events.map(({ kind }) => kind)).not.toContain('approval.requested');
-      const [told] = events.filter(({ kind }) => kind === 'approval.resolved');
+      const told = events.find(({ kind }) => kind === 'approval.resolved');
       expect(told?.payload).toMatchObject({ approval: { id: approval?.id, decided_by: rule.id } });
       expect((await stage.session(play.session.id)).status).toBe('running');
     }));
