@@ -585,7 +585,7 @@ describe('an answer that was kept', () => {
 
 describe('effect and answer are one transaction:', () => {
   const tellTale =
-    /^(session|turn|approval|team|delivery|worktree)\.|^process\.(queued|kill_requested)/;
+    /^(session|queue|turn|approval|team|delivery|worktree)\.|^process\.(queued|kill_requested)/;
   // Without a wish to remove, it tells what it would do; a look changes nothing; input goes to a process alone.
   const changing = routes.filter(
     (route) => !/worktrees\/gc$|worktree-trust\/look$|stdin$/.test(route),
