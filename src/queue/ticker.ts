@@ -116,6 +116,7 @@ export class QueueTicker {
         for (const id of sessions) inbox.beginNextTurn(tx, id);
         return sessions.length > 0;
       });
+    if (!this.#isOpen) return;
     const now = clock.now();
     const ids = db.peek((rx) => [...store.due(rx, now), ...store.settledAfter(rx, now)]);
     for (let from = 0; from < ids.length && this.#isOpen;) {

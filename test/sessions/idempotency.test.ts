@@ -72,6 +72,39 @@ const requests: Record<string, (stage: Stage) => Promise<Keyed>> = {
     await stage.until(endOf(body.turn_id));
     return { path: `/v1/sessions/${session.id}/resume`, body: {} };
   },
+  '/v1/sessions/{session_id}/queue': async (stage) => {
+    const { id } = await stage.open();
+    const at = stage.clock.now() + 86_400_000;
+    const input = (text: string) => ({ input: { type: 'text', text }, at });
+    return { path: `/v1/sessions/${id}/queue`, body: input('one'), otherBody: input('two') };
+  },
+  '/v1/sessions/{session_id}/queue/pause': async (stage) => ({
+    path: `/v1/sessions/${(await stage.open()).id}/queue/pause`,
+    body: { reason: 'one' },
+    otherBody: { reason: 'two' },
+  }),
+  '/v1/sessions/{session_id}/queue/resume': async (stage) => {
+    const { id } = await stage.open();
+    await stage.post(`/v1/sessions/${id}/queue/pause`);
+    return { path: `/v1/sessions/${id}/queue/resume`, body: {} };
+  },
+  '/v1/queue/{entry_id}/move': async (stage) => {
+    return {
+      path: `${await queued(stage)}/move`,
+      body: { to: 'first' },
+      otherBody: { to: 'last' },
+    };
+  },
+  '/v1/queue/{entry_id}/pause': async (stage) => ({
+    path: `${await queued(stage)}/pause`,
+    body: { reason: 'one' },
+    otherBody: { reason: 'two' },
+  }),
+  '/v1/queue/{entry_id}/resume': async (stage) => {
+    const path = await queued(stage);
+    await stage.post(`${path}/pause`);
+    return { path: `${path}/resume`, body: {} };
+  },
   '/v1/sessions/{session_id}/approvals/{approval_id}': async (stage) => {
     const session = await stage.open();
     const turn = await stage.play(session);
@@ -230,6 +263,19 @@ async function worktree(stage: Stage) {
   const body = { source_session_id: source.id, repo_root, worktree_name: 'tree' };
   const made = await stage.post<Worktree>('/v1/worktrees', body);
   return { path: `/v1/worktrees/${made.body.id}`, session_id: source.id, place: made.body.path };
+}
+
+/** The path of an entry of a queue, before which its session has another. */
+async function queued(stage: Stage): Promise<string> {
+  const { id } = await stage.open();
+  const at = stage.clock.now() + 86_400_000;
+  const add = () =>
+    stage.post<{ id: string }>(`/v1/sessions/${id}/queue`, {
+      input: { type: 'text', text: 'x' },
+      at,
+    });
+  await add();
+  return `/v1/queue/${(await add()).body.id}`;
 }
 
 const routes = Object.keys(requests);
@@ -539,7 +585,7 @@ describe('an answer that was kept', () => {
 
 describe('effect and answer are one transaction:', () => {
   const tellTale =
-    /^(session|turn|approval|team|delivery|worktree)\.|^process\.(queued|kill_requested)/;
+    /^(session|queue|turn|approval|team|delivery|worktree)\.|^process\.(queued|kill_requested)/;
   // Without a wish to remove, it tells what it would do; a look changes nothing; input goes to a process alone.
   const changing = routes.filter(
     (route) => !/worktrees\/gc$|worktree-trust\/look$|stdin$/.test(route),

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Session, Turn } from '../../../src/api/sessions.ts';
 import { EventLog } from '../../../src/events/log.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
 import { systemIds } from '../../../src/lib/ids.ts';
 import { createLog } from '../../../src/lib/log.ts';
 import { QueueLine } from '../../../src/queue/line.ts';
@@ -16,6 +17,7 @@ import { SessionStore } from '../../../src/sessions/store.ts';
 import { hasEnded } from '../../../src/sessions/turn.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { openDatabase } from '../database.ts';
+import { scaled } from '../patience.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { aSession } from '../records.ts';
 import type { UntypedEvent } from '../untyped-events.ts';
@@ -152,7 +154,8 @@ export class World {
 
   /** The timers alone have to notice that something is due. */
   async #untilLooked({ isAnew = false } = {}): Promise<void> {
-    for (let turns = 0; turns < 10_000; turns++) {
+    const late = systemClock.monotonic() + scaled(20_000);
+    while (systemClock.monotonic() < late) {
       await nextTurn();
       // A timer that was set while the time came is for now.
       this.life.clock.advance(0);
