@@ -7,6 +7,7 @@ import { failpointsFrom } from '../../lib/failpoint.ts';
 import { keepLogSmall, ownLog } from '../../lib/own-log.ts';
 import { selfCommand, version } from '../../lib/self.ts';
 import { keepHeapSmall } from '../../lib/small-heap.ts';
+import { Undo } from '../../lib/undo.ts';
 import type { Runtime } from '../../runtime/start.ts';
 import { Notifier } from '../../service/notifier.ts';
 import type { Migration } from '../../store/migrate.ts';
@@ -113,7 +114,7 @@ async function serveTelling(
       ? `${JSON.stringify(ready)}\n`
       : `cadre ${version} listens on ${url}\n  data   ${directory}\n  token  ${tokenFile ?? 'from the configuration'}\n${upgradeText(migration)}${isQuiet ? QUIET : ''}`,
   );
-  using _watch = startWatching(world, directory, runtime, notifier);
+  await using _watch = startWatching(world, directory, runtime, notifier);
   if (!stop.signal.aborted)
     await new Promise((resolve) => stop.signal.addEventListener('abort', resolve));
   await runtime.stop(hurry.signal);
@@ -127,8 +128,8 @@ function startWatching(
   directory: string,
   runtime: Runtime,
   notifier: Notifier | null,
-): Disposable {
-  const ends = new DisposableStack();
+): AsyncDisposable {
+  const ends = new Undo();
   const log = ownLog(directory);
   if (log !== null) ends.use(keepLogSmall(log, clock));
   if (!notifier) return ends;
