@@ -3,16 +3,18 @@ import path from 'node:path';
 
 /** The configuration file that is read unless a flag names one. */
 export function defaultConfigFile(env: NodeJS.ProcessEnv): string {
-  return (
-    env.CADRE_CONFIG ??
-    path.join(env.XDG_CONFIG_HOME ?? path.join(home(env), '.config'), 'cadre', 'config.toml')
-  );
+  return env.CADRE_CONFIG ?? path.join(configBase(env), 'cadre', 'config.toml');
+}
+
+/** The directory below which programs have their configuration. */
+export function configBase(env: NodeJS.ProcessEnv): string {
+  return baseOf(env.XDG_CONFIG_HOME, path.join(home(env), '.config'));
 }
 
 /** The data directory, unless the configuration or a flag names one. */
 export function defaultDataDirectory(env: NodeJS.ProcessEnv): string {
   const { CADRE_DATA_ROOT_DIR: own, XDG_DATA_HOME: base } = env;
-  return own ?? path.join(base ?? path.join(home(env), '.local', 'share'), 'cadre');
+  return own ?? path.join(baseOf(base, path.join(home(env), '.local', 'share')), 'cadre');
 }
 
 /**
@@ -26,13 +28,18 @@ export function cacheDirectory(
   platform: NodeJS.Platform = process.platform,
 ): string {
   const usual = platform === 'darwin' ? 'Library/Caches' : '.cache';
-  return path.join(env.XDG_CACHE_HOME ?? path.join(home(env), usual), 'cadre');
+  return path.join(baseOf(env.XDG_CACHE_HOME, path.join(home(env), usual)), 'cadre');
 }
 
 /** A file that the configuration names: absolute, below the home directory with `~/`, else beside the configuration. */
 export function configuredFile(name: string, configFile: string, env: NodeJS.ProcessEnv): string {
   if (name.startsWith('~/')) return path.join(home(env), name.slice(2));
   return path.resolve(path.dirname(configFile), name);
+}
+
+/** XDG has it that a variable which is empty, or a relative path, counts as not set. */
+function baseOf(value: string | undefined, usual: string): string {
+  return value && path.isAbsolute(value) ? value : usual;
 }
 
 function home(env: NodeJS.ProcessEnv): string {

@@ -18,3 +18,13 @@ test('Configuration and data lie below the home directory, unless a variable say
   expect(defaultDataDirectory({ HOME })).toBe('/home/someone/.local/share/cadre');
   expect(defaultDataDirectory({ HOME, XDG_DATA_HOME: '/data' })).toBe('/data/cadre');
 });
+
+test('A variable of XDG that is empty or a relative path counts as not set.', () => {
+  for (const value of ['', 'own/config']) {
+    expect(defaultConfigFile({ HOME, XDG_CONFIG_HOME: value })).toBe(defaultConfigFile({ HOME }));
+    expect(defaultDataDirectory({ HOME, XDG_DATA_HOME: value })).toBe(
+      defaultDataDirectory({ HOME }),
+    );
+    expect(cacheDirectory({ HOME, XDG_CACHE_HOME: value })).toBe(cacheDirectory({ HOME }));
+  }
+});

@@ -100,7 +100,26 @@ async function serveTelling(
       process.exit(exitCodes.failed);
     },
   });
-  const { url, tokenFile, migration } = runtime;
+  try {
+    announce(world, options, runtime, { directory, isQuiet });
+    await using _watch = startWatching(world, directory, runtime, notifier);
+    if (!stop.signal.aborted)
+      await new Promise((resolve) => stop.signal.addEventListener('abort', resolve));
+  } finally {
+    // Also after an error: the server would run on, and no signal would end it.
+    await runtime.stop(hurry.signal);
+    // NATS that takes connections and says nothing leaves a socket open that nobody can close: nothing waits for it.
+    world.clock.after(LINGER_MS, () => process.exit());
+  }
+}
+
+/** Says that the server listens, and where. */
+function announce(
+  { stdout }: World,
+  { json }: ServeOptions,
+  { url, tokenFile, migration }: Runtime,
+  { directory, isQuiet }: { directory: string; isQuiet: boolean },
+): void {
   const ready = {
     url,
     pid: process.pid,
@@ -109,17 +128,11 @@ async function serveTelling(
     data_dir: directory,
     ...(migration && { upgraded: migration }),
   };
-  world.stdout.write(
-    options.json
+  stdout.write(
+    json
       ? `${JSON.stringify(ready)}\n`
       : `cadre ${version} listens on ${url}\n  data   ${directory}\n  token  ${tokenFile ?? 'from the configuration'}\n${upgradeText(migration)}${isQuiet ? QUIET : ''}`,
   );
-  await using _watch = startWatching(world, directory, runtime, notifier);
-  if (!stop.signal.aborted)
-    await new Promise((resolve) => stop.signal.addEventListener('abort', resolve));
-  await runtime.stop(hurry.signal);
-  // NATS that takes connections and says nothing leaves a socket open that nobody can close: nothing waits for it.
-  world.clock.after(LINGER_MS, () => process.exit());
 }
 
 /** Tells the manager that the server is ready and, by and by, that it works; keeps its log small. */
