@@ -5,14 +5,15 @@ import path from 'node:path';
 export function defaultConfigFile(env: NodeJS.ProcessEnv): string {
   return (
     env.CADRE_CONFIG ??
-    path.join(env.XDG_CONFIG_HOME ?? path.join(home(env), '.config'), 'cadre', 'config.toml')
+    path.join(baseDirectory(env, 'XDG_CONFIG_HOME', '.config'), 'cadre', 'config.toml')
   );
 }
 
 /** The data directory, unless the configuration or a flag names one. */
 export function defaultDataDirectory(env: NodeJS.ProcessEnv): string {
-  const { CADRE_DATA_ROOT_DIR: own, XDG_DATA_HOME: base } = env;
-  return own ?? path.join(base ?? path.join(home(env), '.local', 'share'), 'cadre');
+  // An empty variable is one that somebody unset.
+  if (env.CADRE_DATA_ROOT_DIR) return env.CADRE_DATA_ROOT_DIR;
+  return path.join(baseDirectory(env, 'XDG_DATA_HOME', '.local/share'), 'cadre');
 }
 
 /**
@@ -26,13 +27,22 @@ export function cacheDirectory(
   platform: NodeJS.Platform = process.platform,
 ): string {
   const usual = platform === 'darwin' ? 'Library/Caches' : '.cache';
-  return path.join(env.XDG_CACHE_HOME ?? path.join(home(env), usual), 'cadre');
+  return path.join(baseDirectory(env, 'XDG_CACHE_HOME', usual), 'cadre');
 }
 
 /** A file that the configuration names: absolute, below the home directory with `~/`, else beside the configuration. */
 export function configuredFile(name: string, configFile: string, env: NodeJS.ProcessEnv): string {
   if (name.startsWith('~/')) return path.join(home(env), name.slice(2));
   return path.resolve(path.dirname(configFile), name);
+}
+
+/**
+ * A base directory of XDG, else `usual` below the home directory. The specification has a variable count as unset where
+ * it is empty or a relative path, which would be another directory for each program.
+ */
+export function baseDirectory(env: NodeJS.ProcessEnv, variable: string, usual: string): string {
+  const named = env[variable] ?? '';
+  return path.isAbsolute(named) ? named : path.join(home(env), usual);
 }
 
 function home(env: NodeJS.ProcessEnv): string {

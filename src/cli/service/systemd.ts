@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { baseDirectory } from '../../config/paths.ts';
 import { AppError } from '../../errors.ts';
 import { findProgram } from '../../lib/find-program.ts';
 import { version } from '../../lib/self.ts';
@@ -19,8 +20,7 @@ const STATES: Readonly<Record<string, ServiceState['state']>> = {
 
 /** The user manager of systemd. */
 export function systemd(env: NodeJS.ProcessEnv): Manager {
-  const { HOME = os.homedir(), XDG_CONFIG_HOME = path.join(HOME, '.config') } = env;
-  const file = path.join(XDG_CONFIG_HOME, 'systemd', 'user', UNIT);
+  const file = path.join(baseDirectory(env, 'XDG_CONFIG_HOME', '.config'), 'systemd', 'user', UNIT);
   const runner = new Runner(env);
   const systemctl = (...words: string[]) => runner.must('systemctl', '--user', ...words);
   return {
