@@ -57,6 +57,7 @@ function bytesOf(name: string): Buffer {
 
 /** In the user's own directory: the default is shared, and compiled code is run without being checked. */
 function keepCompiled(): void {
-  const { HOME, XDG_CACHE_HOME = HOME && path.join(HOME, '.cache') } = process.env;
-  if (XDG_CACHE_HOME) enableCompileCache(path.join(XDG_CACHE_HOME, 'cadre'));
+  const { HOME, XDG_CACHE_HOME: named = '' } = process.env;
+  const caches = path.isAbsolute(named) ? named : HOME && path.join(HOME, '.cache');
+  if (caches) enableCompileCache(path.join(caches, 'cadre'));
 }

@@ -20,6 +20,8 @@ const commands: readonly [refusal: RegExp, command: string][] = [
   [/^no process "/, 'see cadre processes list'],
   [/^no worktree "/, 'see cadre worktrees list'],
   [/^no token "/, 'see cadre tokens list'],
+  [/^no rule "/, 'see cadre approvals rules list'],
+  [/^the data was written by cadre .* go back to the data/, 'with cadre db rollback'],
   [/^acp: .*name an agent that is installed/, 'with --agent: see cadre providers discover'],
   [/^acp: not configured/, 'or try cadre serve --demo'],
 ];

@@ -3,18 +3,17 @@ import path from 'node:path';
 
 /** The configuration file that is read unless a flag names one. */
 export function defaultConfigFile(env: NodeJS.ProcessEnv): string {
-  return env.CADRE_CONFIG ?? path.join(configBase(env), 'cadre', 'config.toml');
-}
-
-/** The directory below which programs have their configuration. */
-export function configBase(env: NodeJS.ProcessEnv): string {
-  return baseOf(env.XDG_CONFIG_HOME, path.join(home(env), '.config'));
+  return (
+    env.CADRE_CONFIG ??
+    path.join(baseDirectory(env, 'XDG_CONFIG_HOME', '.config'), 'cadre', 'config.toml')
+  );
 }
 
 /** The data directory, unless the configuration or a flag names one. */
 export function defaultDataDirectory(env: NodeJS.ProcessEnv): string {
-  const { CADRE_DATA_ROOT_DIR: own, XDG_DATA_HOME: base } = env;
-  return own ?? path.join(baseOf(base, path.join(home(env), '.local', 'share')), 'cadre');
+  // An empty variable is one that somebody unset.
+  if (env.CADRE_DATA_ROOT_DIR) return env.CADRE_DATA_ROOT_DIR;
+  return path.join(baseDirectory(env, 'XDG_DATA_HOME', '.local/share'), 'cadre');
 }
 
 /**
@@ -28,7 +27,7 @@ export function cacheDirectory(
   platform: NodeJS.Platform = process.platform,
 ): string {
   const usual = platform === 'darwin' ? 'Library/Caches' : '.cache';
-  return path.join(baseOf(env.XDG_CACHE_HOME, path.join(home(env), usual)), 'cadre');
+  return path.join(baseDirectory(env, 'XDG_CACHE_HOME', usual), 'cadre');
 }
 
 /** A file that the configuration names: absolute, below the home directory with `~/`, else beside the configuration. */
@@ -37,9 +36,13 @@ export function configuredFile(name: string, configFile: string, env: NodeJS.Pro
   return path.resolve(path.dirname(configFile), name);
 }
 
-/** XDG has it that a variable which is empty, or a relative path, counts as not set. */
-function baseOf(value: string | undefined, usual: string): string {
-  return value && path.isAbsolute(value) ? value : usual;
+/**
+ * A base directory of XDG, else `usual` below the home directory. The specification has a variable count as unset where
+ * it is empty or a relative path, which would be another directory for each program.
+ */
+export function baseDirectory(env: NodeJS.ProcessEnv, variable: string, usual: string): string {
+  const named = env[variable] ?? '';
+  return path.isAbsolute(named) ? named : path.join(home(env), usual);
 }
 
 function home(env: NodeJS.ProcessEnv): string {

@@ -160,7 +160,6 @@ export function assertKnownFormat(sql: SqlTools, version: string): number {
   throw new AppError(
     'storage_damaged',
     `the data was written by cadre ${writer} (format ${found}); this is cadre ${version}, ` +
-      `which knows formats up to ${newestFormat}: use the newer version, or go back to the data ` +
-      'from before it with cadre db rollback',
+      `which knows formats up to ${newestFormat}: use the newer version, or go back to the data from before it`,
   );
 }

@@ -485,8 +485,10 @@ async function thingsToRead(given: TestRuntime): Promise<Record<string, string>>
   const repo_root = makeRepository(path.join(directory, 'repository'));
   const wish = { source_session_id: id, repo_root, worktree_name: 'tree' };
   const worktree = await client.call(endpoints.createWorktree, { body: wish });
+  const entry = await client.call(endpoints.addToQueue, { params: { session_id: id }, body });
   return {
     ...params,
+    entry_id: entry.id,
     team_id: team.id,
     worktree_id: worktree.id,
     item_id: item?.item_id ?? '',

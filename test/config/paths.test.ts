@@ -19,12 +19,14 @@ test('Configuration and data lie below the home directory, unless a variable say
   expect(defaultDataDirectory({ HOME, XDG_DATA_HOME: '/data' })).toBe('/data/cadre');
 });
 
-test('A variable of XDG that is empty or a relative path counts as not set.', () => {
-  for (const value of ['', 'own/config']) {
-    expect(defaultConfigFile({ HOME, XDG_CONFIG_HOME: value })).toBe(defaultConfigFile({ HOME }));
-    expect(defaultDataDirectory({ HOME, XDG_DATA_HOME: value })).toBe(
-      defaultDataDirectory({ HOME }),
+test('A variable of XDG that is empty or a relative path counts as unset.', () => {
+  const HOME = '/home/you';
+  for (const wrong of ['', 'relative', './here']) {
+    const env = { HOME, XDG_CONFIG_HOME: wrong, XDG_DATA_HOME: wrong, XDG_CACHE_HOME: wrong };
+    expect(defaultConfigFile(env)).toBe('/home/you/.config/cadre/config.toml');
+    expect(defaultDataDirectory({ ...env, CADRE_DATA_ROOT_DIR: '' })).toBe(
+      '/home/you/.local/share/cadre',
     );
-    expect(cacheDirectory({ HOME, XDG_CACHE_HOME: value })).toBe(cacheDirectory({ HOME }));
+    expect(cacheDirectory(env, 'linux')).toBe('/home/you/.cache/cadre');
   }
 });

@@ -160,7 +160,7 @@ describe.each(releases)('The data of cadre %s', (version) => {
         "PRAGMA user_version = 999; UPDATE meta SET value = '9.1.0' WHERE key = 'written_by'",
       );
       await expect(startServer(directory)).rejects.toThrow(
-        /the data was written by cadre 9\.1\.0 \(format 999\); this is cadre .*: use the newer version, or go back .* with cadre db rollback/,
+        /the data was written by cadre 9\.1\.0 \(format 999\); this is cadre .*: use the newer version, or go back .*"with cadre db rollback"/,
       );
       const args = ['--data-dir', directory, 'db', 'rollback'];
       const refused = await runHere(directory, args);

@@ -198,6 +198,16 @@ const requests: Record<string, (stage: Stage) => Promise<Keyed>> = {
     await stage.post('/v1/worktree-trust', body);
     return { path: '/v1/worktree-trust/withdraw', body, otherBody: { repo_root } };
   },
+  '/v1/approval-rules': async () => ({
+    path: '/v1/approval-rules',
+    body: { effect: 'deny', command: 'one' },
+    otherBody: { effect: 'deny', command: 'two' },
+  }),
+  '/v1/approval-rules/test': async () => ({
+    path: '/v1/approval-rules/test',
+    body: { command: 'one' },
+    otherBody: { command: 'two' },
+  }),
   '/v1/teams': async (stage) => {
     const { id } = await stage.open();
     const body = { name: 'one', lead_agent_id: id };
@@ -588,7 +598,7 @@ describe('effect and answer are one transaction:', () => {
     /^(session|queue|turn|approval|team|delivery|worktree)\.|^process\.(queued|kill_requested)/;
   // Without a wish to remove, it tells what it would do; a look changes nothing; input goes to a process alone.
   const changing = routes.filter(
-    (route) => !/worktrees\/gc$|worktree-trust\/look$|stdin$/.test(route),
+    (route) => !/worktrees\/gc$|worktree-trust\/look$|approval-rules\/test$|stdin$/.test(route),
   );
   // What takes several steps keeps its answer with the last.
   const inOne = routes.filter((route) => !/worktrees$|release$|cleanup$|restore$/.test(route));
@@ -598,10 +608,11 @@ describe('effect and answer are one transaction:', () => {
     await onStage(async (stage) => {
       const request = await requests[route]?.(stage);
       if (!request) throw new Error(route);
-      // Trust in content has rows and no events.
+      // Trust in content and rules have rows and no events.
       const told = async () => [
         kinds(await stage.events()).filter((kind) => tellTale.test(kind)).length,
         (await stage.get<object[]>('/v1/worktree-trust')).body.length,
+        (await stage.get<object[]>('/v1/approval-rules')).body.length,
       ];
       const before = await told();
       disk.full = true;

@@ -17,6 +17,7 @@ const small: Record<string, string> = {
   sqlite_schema: 'a row a table or index',
   pragma_table_info: 'a row a column',
   children: 'what ran when the last server ended',
+  approval_rules: 'at most 1000, and all of them are kept in memory',
   tokens: 'at most 1000, and all of them are kept in memory',
   sessions_active: 'the sessions at work',
   worktree_claims_active: 'the claims that hold',

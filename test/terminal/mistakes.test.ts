@@ -31,7 +31,9 @@ describe('without a server', () => {
       'cadre: unknown command "nope"; see cadre --help\n',
       'cadre: unknown command "sessions nope"; see cadre sessions --help\n',
       'cadre: unknown command "session"; did you mean cadre sessions list?\n',
-      expect.stringContaining('did you mean cadre sessions list, cadre approvals list'),
+      expect.stringContaining(
+        'did you mean cadre sessions list, cadre queue list, cadre approvals list',
+      ),
     ]);
   });
 

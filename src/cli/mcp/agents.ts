@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { baseDirectory } from '../../config/paths.ts';
 import { AppError } from '../../errors.ts';
 import { valueAt, withoutValue, withValue } from './jsonc.ts';
 
@@ -55,7 +56,7 @@ export const mcpAgents: readonly McpAgent[] = [
     command: 'opencode',
     own: null,
     files: (env) => {
-      const base = env.XDG_CONFIG_HOME ?? path.join(homeOf(env), '.config');
+      const base = baseDirectory(env, 'XDG_CONFIG_HOME', '.config');
       return ['opencode.jsonc', 'opencode.json'].map((file) => path.join(base, 'opencode', file));
     },
     has: (text) => valueAt(text, ['mcp', SERVER]) !== undefined,

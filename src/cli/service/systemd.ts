@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { configBase } from '../../config/paths.ts';
+import { baseDirectory } from '../../config/paths.ts';
 import { AppError } from '../../errors.ts';
 import { findProgram } from '../../lib/find-program.ts';
 import { version } from '../../lib/self.ts';
@@ -20,7 +20,7 @@ const STATES: Readonly<Record<string, ServiceState['state']>> = {
 
 /** The user manager of systemd. */
 export function systemd(env: NodeJS.ProcessEnv): Manager {
-  const file = path.join(configBase(env), 'systemd', 'user', UNIT);
+  const file = path.join(baseDirectory(env, 'XDG_CONFIG_HOME', '.config'), 'systemd', 'user', UNIT);
   const runner = new Runner(env);
   const systemctl = (...words: string[]) => runner.must('systemctl', '--user', ...words);
   return {

@@ -2,7 +2,7 @@
  * The queue: entries of the inbox with times, which people see and change, and the reasons why a whole session waits.
  */
 export const migration022 = `
-CREATE TABLE queue_entries (
+CREATE TABLE IF NOT EXISTS queue_entries (
   n INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
   record TEXT NOT NULL,
@@ -11,11 +11,11 @@ CREATE TABLE queue_entries (
   status TEXT AS (record ->> '$.status') VIRTUAL,
   next_at INTEGER AS (record ->> '$.next_at') VIRTUAL
 );
-CREATE INDEX queue_entries_session ON queue_entries (session_id, n);
-CREATE INDEX queue_entries_next ON queue_entries (next_at) WHERE next_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS queue_entries_session ON queue_entries (session_id, n);
+CREATE INDEX IF NOT EXISTS queue_entries_next ON queue_entries (next_at) WHERE next_at IS NOT NULL;
 
 -- Why a session begins no turn of its inbox, and until when (NULL: until somebody ends it).
-CREATE TABLE session_holds (
+CREATE TABLE IF NOT EXISTS session_holds (
   session_id TEXT NOT NULL,
   code TEXT NOT NULL,
   message TEXT NOT NULL,
@@ -23,5 +23,5 @@ CREATE TABLE session_holds (
   until INTEGER,
   PRIMARY KEY (session_id, code)
 ) WITHOUT ROWID;
-CREATE INDEX session_holds_until ON session_holds (until) WHERE until IS NOT NULL;
+CREATE INDEX IF NOT EXISTS session_holds_until ON session_holds (until) WHERE until IS NOT NULL;
 `;
