@@ -1,5 +1,6 @@
 import { formatPatch, FILE_HEADERS_ONLY, structuredPatch, type StructuredPatchHunk } from 'diff';
 import type { ApprovalDetail } from '../api/approvals.ts';
+import { shellWord } from '../lib/shell-word.ts';
 
 /**
  * The number of lines that a diff may add and remove before the search for a shorter one ends: its time grows with
@@ -14,7 +15,7 @@ export function commandDetail(
   command: string | readonly string[],
   cwd: string | null,
 ): ApprovalDetail {
-  const line = typeof command === 'string' ? command : command.map(quoted).join(' ');
+  const line = typeof command === 'string' ? command : command.map(shellWord).join(' ');
   return { type: 'command', command: line, cwd };
 }
 
@@ -89,9 +90,4 @@ function linesOf(text: string): string[] {
 function marked(mark: string, text: string, lines: readonly string[]): string[] {
   const isOpen = text !== '' && !text.endsWith('\n');
   return [...lines.map((line) => mark + line), ...(isOpen ? [NO_NEWLINE] : [])];
-}
-
-/** A word as a shell reads it. */
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
