@@ -2,7 +2,7 @@ import type { ApprovalRule, Ruling } from '../api/approval-rules.ts';
 import { fitsAny, type Misfit, misfitOf, readPattern } from './command-pattern.ts';
 import { reachesOwnName } from './own-names.ts';
 import { fitsPath, isInside } from './path-pattern.ts';
-import { leadsOut, type Wish, type WishedCommand } from './wish.ts';
+import type { Wish, WishedCommand } from './wish.ts';
 
 /**
  * Decides a wish by the rules. To deny or to ask, a rule has to fit any part of it; to allow, one rule has to fit all of
@@ -119,13 +119,13 @@ function isDenied(command: string, forms: WishedCommand['forms']): boolean {
  */
 function misfitIn(
   { command, directory }: ApprovalRule,
-  { words: read, cwd }: WishedCommand,
+  { words: read, cwd, leadsOut }: WishedCommand,
   wish: Wish,
 ): Misfit | null {
   const pattern = command === null ? null : readPattern(command, 'strict');
   if (pattern === null || 'why' in pattern || 'why' in read) return { at: 0, why: 'no rule fits' };
   const { words } = read;
-  const misfit = misfitOf(pattern, words, (word) => leadsOut(word, cwd ?? wish.cwd));
+  const misfit = misfitOf(pattern, words, leadsOut);
   if (misfit !== null) return misfit;
   if (cwd === null) return { at: words.length, why: 'it is not certain where it would run' };
   if (directory === null ? cwd === wish.cwd : isInside(cwd, directory)) return null;

@@ -58,7 +58,7 @@ export class RuleService {
       tool: asked.tool ?? null,
       kind: command !== null ? 'command' : path !== null ? 'file_change' : 'tool',
       cwd,
-      commands: command === null ? [] : [commandIn(command, cwd)],
+      commands: command === null ? [] : [commandIn(command, cwd, cwd)],
       files: path === null ? [] : [fileIn(nodePath.resolve(cwd, path), cwd)],
       rest: null,
     };

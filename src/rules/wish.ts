@@ -29,6 +29,8 @@ export interface WishedCommand {
   forms: readonly (readonly string[])[];
   /** The real directory that it would run in; null if that is not certain. */
   cwd: string | null;
+  /** Whether a word is the name of a file that a symbolic link puts out of the directory, or among git's own. */
+  leadsOut: (word: string) => boolean;
 }
 
 /** Reads a request of an agent of the session. */
@@ -42,7 +44,7 @@ export function wishOf(
   const commands = details.flatMap((one) => {
     if (one.type !== 'command') return [];
     const real = realOrNull(one.cwd, cwd);
-    return [commandIn(one.command, isNamedByModel && real !== cwd ? null : real)];
+    return [commandIn(one.command, isNamedByModel && real !== cwd ? null : real, cwd)];
   });
   const diffs = details.flatMap((one) => (one.type === 'diff' ? [one] : []));
   const files = diffs.flatMap((one) => filesOf(one).map((file) => fileIn(file, cwd)));
@@ -52,9 +54,19 @@ export function wishOf(
 }
 
 /** A command, as {@link Wish} has it. */
-export function commandIn(text: string, cwd: string | null): WishedCommand {
+export function commandIn(text: string, cwd: string | null, sessionCwd: string): WishedCommand {
   const words = readCommand(text);
-  return { words, forms: 'words' in words ? formsOf(words.words) : [], cwd };
+  const seen = new Map<string, boolean>();
+  return {
+    words,
+    forms: 'words' in words ? formsOf(words.words) : [],
+    cwd,
+    leadsOut(word) {
+      const known = seen.get(word) ?? leadsOut(word, cwd ?? sessionCwd);
+      seen.set(word, known);
+      return known;
+    },
+  };
 }
 
 /** A file by its name, as {@link Wish} has it. */
@@ -67,13 +79,6 @@ export function fileIn(file: string, cwd: string): Wish['files'][number] {
   const isCertain =
     isExact && real !== null && (absolute === real || !file.split('/').includes('..'));
   return { names: [absolute, ...(real === null ? [] : [real])], isCertain };
-}
-
-/** Whether a word of a command is the name of a file that a symbolic link puts out of the directory, or among git's own. */
-export function leadsOut(word: string, cwd: string): boolean {
-  if (word.startsWith('/')) return false;
-  const real = realPathOf(path.resolve(cwd, word));
-  return real === null || !isInside(real, cwd) || reachesOwnName(path.relative(cwd, real), word);
 }
 
 /** The names in the header of a diff, which may be two if a file is moved, and the name that the agent gave. */
@@ -133,6 +138,12 @@ function realPathOf(absolute: string): string | null {
       missing.unshift(path.basename(existing));
     }
   }
+}
+
+function leadsOut(word: string, cwd: string): boolean {
+  if (word.startsWith('/')) return false;
+  const real = realPathOf(path.resolve(cwd, word));
+  return real === null || !isInside(real, cwd) || reachesOwnName(path.relative(cwd, real), word);
 }
 
 /** Whether there is certainly nothing of that name. */

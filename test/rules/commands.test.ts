@@ -1,10 +1,13 @@
 import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
 import { array, constantFrom, oneof, sample, stringMatching } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { findProgram } from '../../src/lib/find-program.ts';
 import { fitsAny, misfitOf, readPattern } from '../../src/rules/command-pattern.ts';
 import { formsOf } from '../../src/rules/programs.ts';
 import { readCommand } from '../../src/rules/shell-words.ts';
+import { tempDirectory } from '../support/temp.ts';
 import { hostileCommands, usualRules } from './hostile-commands.ts';
 
 /** Whether a rule to allow commands of this pattern would allow the command. */
@@ -119,8 +122,10 @@ it('A very long word is compared in no time.', () => {
   expect(allows('echo *a*b*a*b*a*c', command)).toBe(false);
 });
 
-it('What is read as words is what shells read as words.', () => {
+it('What is read as words is what shells read as words.', async () => {
+  await using own = tempDirectory('words');
   const piece = oneof(
+    constantFrom("''", '""'),
     constantFrom(
       "'",
       '"',
@@ -154,11 +159,14 @@ it('What is read as words is what shells read as words.', () => {
     .filter((text) => 'words' in readCommand(text));
   expect(texts.length).toBeGreaterThan(1000);
   const script = texts.map((text) => `printf '%s\\0' ${text}; printf '\\1'`).join('\n');
+  // Fish reads no script from a socket.
+  const file = path.join(own.path, 'script');
+  fs.writeFileSync(file, script);
   const installed = ['dash', 'zsh', 'ksh', 'fish'].filter((shell) =>
     findProgram(shell, process.env['PATH']),
   );
   for (const shell of ['sh', 'bash', ...installed]) {
-    const said = execFileSync(shell, { input: script, encoding: 'utf8', maxBuffer: 2 ** 26 });
+    const said = execFileSync(shell, [file], { encoding: 'utf8', maxBuffer: 2 ** 26 });
     const read = said
       .split('\u0001')
       .slice(0, -1)
