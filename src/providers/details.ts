@@ -55,9 +55,8 @@ export function unifiedDiff(
 
 /** The change of a file whose hunks are already written as a unified diff without its header. */
 export function hunksDetail(path: string, hunks: string, movedTo = path): ApprovalDetail {
-  const header = /^--- /m.test(hunks.split('@@', 1)[0] ?? '')
-    ? ''
-    : `--- ${path}\n+++ ${movedTo}\n`;
+  const isHeaded = movedTo === path && /^--- /m.test(hunks.split('@@', 1)[0] ?? '');
+  const header = isHeaded ? '' : `--- ${path}\n+++ ${movedTo}\n`;
   return { type: 'diff', path, diff: header + hunks };
 }
 

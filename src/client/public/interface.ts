@@ -6,9 +6,9 @@ export interface AddApprovalRuleRequest {
   provider?: ProviderId | null | undefined;
   /** Only requests to use the tool of this name. Agents of claude name all their tools, calls of cadre’s own tools have the name of the tool; agents of acp and codex name none. */
   tool?: string | null | undefined;
-  /** Only requests to run one simple command whose words fit these. `*` stands for one word, or for a part of one; `**` at the end for any number of words. To allow, a `*` that is a whole word fits neither an option, nor an assignment, nor a path that leads out of the directory of the command. */
+  /** Only requests to run one simple command whose words fit these. `*` stands for one word, or for a part of one; `**` at the end for any number of words. To allow, a `*` at the begin of a word stands for no option, assignment or address, and no `*` for a path that leads out of the directory of the command, or for files of git and agents. */
   command?: string | null | undefined;
-  /** Only requests to change files that all fit this path, below the directory of the session if it does not begin with `/`. `*` stands for any part of a name, `**` for any number of names. */
+  /** Only requests to change files that all fit this path, below the directory of the session if it does not begin with `/`. `*` stands for any part of a name, `**` for any number of names. To allow, files of git and agents (`.git`, `.claude`) have to be named. */
   path?: string | null | undefined;
   /** An existing directory, as an absolute path. Its real path is stored. */
   directory?: string | null | undefined;
@@ -252,11 +252,11 @@ export interface ApprovalRule {
   provider: ProviderId | null;
   /** Only requests to use the tool of this name. Agents of claude name all their tools, calls of cadre’s own tools have the name of the tool; agents of acp and codex name none. */
   tool: string | null;
-  /** Only requests to run one simple command whose words fit these. `*` stands for one word, or for a part of one; `**` at the end for any number of words. To allow, a `*` that is a whole word fits neither an option, nor an assignment, nor a path that leads out of the directory of the command. */
+  /** Only requests to run one simple command whose words fit these. `*` stands for one word, or for a part of one; `**` at the end for any number of words. To allow, a `*` at the begin of a word stands for no option, assignment or address, and no `*` for a path that leads out of the directory of the command, or for files of git and agents. */
   command: string | null;
-  /** Only requests to change files that all fit this path, below the directory of the session if it does not begin with `/`. `*` stands for any part of a name, `**` for any number of names. */
+  /** Only requests to change files that all fit this path, below the directory of the session if it does not begin with `/`. `*` stands for any part of a name, `**` for any number of names. To allow, files of git and agents (`.git`, `.claude`) have to be named. */
   path: string | null;
-  /** Only requests in this directory or below it: the one that a command would run in, else that of the session. */
+  /** Only requests in this directory or below it: the one that a command would run in, else that of the session. Without it, a command is allowed in the directory of the session alone. */
   directory: string | null;
   /** Why there is this rule. An agent is told it if its request is declined. */
   reason: string | null;
