@@ -106,7 +106,7 @@ const queueEntry = storedQueueEntry
     position: z
       .int()
       .describe(
-        'Its place among the entries of its session, from 1: of those that are due, the first becomes the next turn.',
+        'Its place among the entries of its session, from 1: of those that are due, the first becomes the next turn. A schedule goes behind all that waits when a run of it ends.',
       ),
   })
   .meta({ id: 'QueueEntry', description: 'An entry of the queue, with its place.' });

@@ -114,8 +114,7 @@ export class QueueService {
   async edit(id: string, body: BodyOf<typeof editQueueEntry>): Promise<QueueEntry> {
     const { db, store, sessions, line, clock } = this.#given;
     const known = await this.get(id);
-    const change = changeOf(body, known, clock.now());
-    const settings = { ...known, ...change };
+    const settings = { ...known, ...changeOf(body, known, clock.now()) };
     const said = body.input ?? { type: 'text' as const, text: '' };
     const input = await sessions.prepareInput(known.session_id, {
       input: said,
@@ -125,6 +124,7 @@ export class QueueService {
     return db.transact((tx) => {
       const before = store.entry(tx, id);
       assertNotBegun(before, 'changed');
+      const change = changeOf(body, before, clock.now());
       if (before.turn_id !== null && change.time?.every === null)
         throw new AppError(
           'conflict',
@@ -132,7 +132,7 @@ export class QueueService {
         );
       const wish = body.input === undefined ? change : { ...change, input };
       const after = editedEntry(before, wish, clock.now());
-      if (after !== before) line.write(tx, 'queue.edited', after);
+      if (after !== before) line.edit(tx, before, after);
       return this.#answer(tx, id);
     });
   }
@@ -167,7 +167,7 @@ export class QueueService {
     });
   }
 
-  /** Holds an entry until it is resumed. One that is held stays as it is. */
+  /** Holds an entry until it is resumed, also where its session is brought back before. One that is paused stays as it is. */
   pause(id: string, reason: string | null, keep: Keep = keepNothing): Promise<QueueEntry> {
     const { db, store, line, clock } = this.#given;
     return db.transact((tx) => {
@@ -176,7 +176,8 @@ export class QueueService {
       const now = clock.now();
       const message = reason ?? 'a person paused it';
       const hold = { code: 'paused', message, since: now, until: null };
-      if (entry.hold === null) line.write(tx, 'queue.held', heldEntry(entry, hold, now));
+      if (entry.hold === null || entry.hold.code === 'session_failed')
+        line.write(tx, 'queue.held', heldEntry(entry, hold, now));
       return this.#answer(tx, id, keep);
     });
   }
