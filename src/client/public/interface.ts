@@ -1947,7 +1947,7 @@ export interface QueueEditedEvent {
   };
 }
 
-/** An entry of the queue, with its place. */
+/** An entry of the queue, with its place and what holds its session. */
 export interface QueueEntry {
   id: string;
   session_id: string;
@@ -2004,6 +2004,8 @@ export interface QueueEntry {
   updated_at: number;
   /** Its place among the entries of its session, from 1: of those that are due, the first becomes the next turn. A schedule goes behind all that waits when a run of it ends. */
   position: number;
+  /** Why nothing that waits for its session becomes a turn now; empty: nothing is in the way. */
+  session_holds: Array<Hold>;
 }
 
 /** An entry of the queue that has changed, without `input`. */
