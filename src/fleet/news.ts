@@ -20,7 +20,7 @@ export class News implements Disposable {
   /** The newest message that was told of, by its number in the stream; 0: none yet. */
   newest = 0;
   readonly #clock: Clock;
-  readonly #undo = new DisposableStack();
+  readonly #stop: () => void;
   #hasCome = false;
   #wake: () => void = () => undefined;
 
@@ -35,10 +35,12 @@ export class News implements Disposable {
         this.#wake();
       },
     });
-    this.#undo.defer(() => subscription.unsubscribe());
     // Its type does not say that it can be stopped.
     const status = connection.status() as QueuedIterator<Status>;
-    this.#undo.defer(() => status.stop());
+    this.#stop = () => {
+      status.stop();
+      subscription.unsubscribe();
+    };
     void (async () => {
       for await (const { type } of status) if (type === 'reconnect') onDoubt();
     })();
@@ -56,6 +58,6 @@ export class News implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#undo.dispose();
+    this.#stop();
   }
 }

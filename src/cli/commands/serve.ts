@@ -113,7 +113,9 @@ async function serveTelling(
       ? `${JSON.stringify(ready)}\n`
       : `cadre ${version} listens on ${url}\n  data   ${directory}\n  token  ${tokenFile ?? 'from the configuration'}\n${upgradeText(migration)}${isQuiet ? QUIET : ''}`,
   );
-  using _watch = startWatching(world, directory, runtime, notifier);
+  const log = ownLog(directory);
+  using _small = log === null ? null : keepLogSmall(log, world.clock);
+  using _watch = notifier && startTelling(notifier, runtime);
   if (!stop.signal.aborted)
     await new Promise((resolve) => stop.signal.addEventListener('abort', resolve));
   await runtime.stop(hurry.signal);
@@ -121,25 +123,13 @@ async function serveTelling(
   world.clock.after(LINGER_MS, () => process.exit());
 }
 
-/** Tells the manager that the server is ready and, by and by, that it works; keeps its log small. */
-function startWatching(
-  { clock }: World,
-  directory: string,
-  runtime: Runtime,
-  notifier: Notifier | null,
-): Disposable {
-  const ends = new DisposableStack();
-  const log = ownLog(directory);
-  if (log !== null) ends.use(keepLogSmall(log, clock));
-  if (!notifier) return ends;
+/** Tells the manager that the server is ready and, by and by, that it works. */
+function startTelling(notifier: Notifier, runtime: Runtime): Disposable {
   void notifier.ready(statusOf(runtime));
-  ends.use(
-    notifier.watch(
-      () => runtime.proveStore(),
-      () => statusOf(runtime),
-    ),
+  return notifier.watch(
+    () => runtime.proveStore(),
+    () => statusOf(runtime),
   );
-  return ends;
 }
 
 function statusOf(runtime: Runtime): string {
