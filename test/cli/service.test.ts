@@ -76,6 +76,19 @@ describe('serve --detach', () => {
     await untilNothingCarries(other.path);
   });
 
+  test('says what is wrong with a data directory in which it cannot write its log.', async () => {
+    await using other = tempDirectory('server');
+    const directory = path.join(other.path, '.local/share/cadre');
+    fs.mkdirSync(path.join(directory, 'serve.log'), { recursive: true });
+    fs.chmodSync(directory, 0o700);
+    fs.writeFileSync(path.join(directory, 'README'), 'This directory belongs to cadre.');
+    const { code, stderr } = await runHere(other.path, ['serve', '--detach'], { env });
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(/^cadre: the data directory \S+ cannot be used \(EISDIR.*\): .*\n$/),
+    ]);
+  });
+
   test('is seen by service status and service logs.', async () => {
     const status = (await here('service', 'status', '--json')).json() as ServiceStatus;
     const { url, pid } = started;
