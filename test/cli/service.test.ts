@@ -76,16 +76,15 @@ describe('serve --detach', () => {
     await untilNothingCarries(other.path);
   });
 
-  test('says what is wrong with a data directory in which it cannot write its log.', async () => {
+  test('says what is wrong with a data directory that it cannot use.', async () => {
     await using other = tempDirectory('server');
-    const directory = path.join(other.path, '.local/share/cadre');
-    fs.mkdirSync(path.join(directory, 'serve.log'), { recursive: true });
-    fs.chmodSync(directory, 0o700);
-    fs.writeFileSync(path.join(directory, 'README'), 'This directory belongs to cadre.');
-    const { code, stderr } = await runHere(other.path, ['serve', '--detach'], { env });
+    const file = path.join(other.path, 'file');
+    fs.writeFileSync(file, '');
+    const args = ['--data-dir', path.join(file, 'data'), 'serve', '--detach'];
+    const { code, stderr } = await runHere(other.path, args, { env });
     expect([code, stderr]).toEqual([
       2,
-      expect.stringMatching(/^cadre: the data directory \S+ cannot be used \(EISDIR.*\): .*\n$/),
+      expect.stringMatching(/^cadre: the data directory \S+ cannot be used \(ENOTDIR.*\): .*\n$/),
     ]);
   });
 
