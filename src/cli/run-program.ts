@@ -33,7 +33,7 @@ export function runAndRead(program: Program): Promise<Ended> {
 
 /**
  * Runs a program without input and hands on each line that it prints, until it ends or `signal` ends it. Throws `usage`
- * where it cannot be started.
+ * where it cannot be started, and the reason of a signal that has aborted before.
  */
 export async function runAndFollow(
   { command, args, env }: Program,
@@ -41,6 +41,7 @@ export async function runAndFollow(
   signal: AbortSignal,
 ): Promise<Ended> {
   const { execa } = await import('execa');
+  signal.throwIfAborted();
   const child = execa(command, args, {
     env,
     extendEnv: false,

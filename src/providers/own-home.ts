@@ -1,4 +1,3 @@
-import fs from 'node:fs';
 import { type LoginProviderId, providerKinds } from '../api/provider-kinds.ts';
 
 /**
@@ -10,12 +9,4 @@ export function loginHint(id: LoginProviderId, hasOwnHome: boolean): string {
   return hasOwnHome
     ? `give cadre a key for ${id}, which has a home of its own (providers.${id}.home)`
     : `run "${login}" as the user who runs cadre, or set providers.${id}.home and give cadre a key for ${id}`;
-}
-
-/** Writes a file that nobody else can read at any moment. It replaces an older file as a whole (rename). */
-export function writePrivately(file: string, text: string): void {
-  const next = `${file}.new`;
-  fs.rmSync(next, { force: true });
-  fs.writeFileSync(next, text, { mode: 0o600, flag: 'wx' });
-  fs.renameSync(next, file);
 }

@@ -7,8 +7,9 @@ import type { Supervisor } from '../../children/supervisor.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { readForeignFile } from '../../lib/foreign-file.ts';
 import { makeDirectory } from '../../lib/make-directory.ts';
+import { replaceFile } from '../../lib/replace-file.ts';
 import { parsed } from '../json-lines.ts';
-import { loginHint, writePrivately } from '../own-home.ts';
+import { loginHint } from '../own-home.ts';
 import { ProviderError } from '../provider.ts';
 
 /** The file of the API key, beside claude's own files in a home that is cadre's alone. */
@@ -25,7 +26,7 @@ const MAX_KEY_BYTES = 64 * 1024;
 
 export function writeKey(home: string, key: string): void {
   makeDirectory(home);
-  writePrivately(path.join(home, KEY_FILE), `${key}\n`);
+  replaceFile(path.join(home, KEY_FILE), `${key}\n`);
 }
 
 export function removeKey(home: string): void {

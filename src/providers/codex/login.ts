@@ -3,7 +3,8 @@ import { z } from 'zod';
 import type { AuthStatus } from '../../api/providers.ts';
 import { AppError } from '../../errors.ts';
 import { makeDirectory } from '../../lib/make-directory.ts';
-import { loginHint, writePrivately } from '../own-home.ts';
+import { replaceFile } from '../../lib/replace-file.ts';
+import { loginHint } from '../own-home.ts';
 import { ProviderError } from '../provider.ts';
 
 const account = z.looseObject({
@@ -73,5 +74,5 @@ export function writeAuth(home: string, auth: object): void {
     );
   }
   makeHome(home);
-  writePrivately(path.join(home, 'auth.json'), JSON.stringify(auth, null, 2));
+  replaceFile(path.join(home, 'auth.json'), JSON.stringify(auth, null, 2));
 }
