@@ -88,6 +88,9 @@ function harmIn(wanted: string, word: string, leadsOut: (word: string) => boolea
   if (!wanted.includes('*')) return null;
   const why = wanted.startsWith('*') ? meaningOf(word) : null;
   if (why !== null) return `${why}, which * does not stand for`;
+  // `main*` of a branch is not `main:other`.
+  if (gaps.at(-1)?.includes(':') === true && !wanted.startsWith('*') && !wanted.includes(':'))
+    return `is not ${shown(wanted)}: * stands for no ":" there`;
   if (gaps.slice(0, -1).some((gap) => /[/\\?#@:]/.test(gap)))
     return `is not ${shown(wanted)}: only a * at the end stands for several names`;
   if (word.split(/[/=:,]/).includes('..') || leadsOut(word))

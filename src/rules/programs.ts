@@ -20,6 +20,9 @@ const CHANGING = new Set(
   ),
 );
 
+/** Programs that take a word without a scheme as an address, too. */
+const REACHING = new Set('aria2c curl http https lynx w3m wget xh'.split(' '));
+
 /** Programs whose first argument chooses what they do: some choices run anything. */
 const WITH_SUBCOMMANDS = new Set(
   (
@@ -58,6 +61,8 @@ export function dangerIn(words: readonly string[], open: number): string | null 
   if (open < 0) return null;
   if (RUNNERS.has(name))
     return `${program} runs what its arguments say: give all words of the command, without *`;
+  if (REACHING.has(name) && words.some((word) => word.startsWith('*')))
+    return `${program} sends to any address: name it, as in https://example.com/*`;
   if (WITH_SUBCOMMANDS.has(name) && (open === 1 || subcommand.startsWith('-')))
     return `what ${program} does depends on its first argument: name that, without *`;
   if (RUNNING_SUBCOMMANDS.has(`${name} ${subcommand}`))

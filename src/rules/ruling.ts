@@ -51,8 +51,12 @@ function whyNotAllowed(rules: readonly ApprovalRule[], wish: Wish): string {
       null,
     );
   if (nearest) return `${nearest.misfit.why} (${wordsOf(nearest.one)})`;
-  if (wish.files.some(({ isCertain }) => !isCertain))
-    return 'no rule fits, and it is not certain which file is meant';
+  const uncertain = wish.files.find(({ isCertain }) => !isCertain);
+  if (uncertain)
+    return `it is not certain which file is meant by ${JSON.stringify(uncertain.names[0])}: its name is relative, or a link leads to nothing`;
+  const own = wish.files.find(({ names }) => names.some((name) => reachesOwnName(name, wish.cwd)));
+  if (own)
+    return `${JSON.stringify(own.names.at(-1))} is of git or an agent: a rule has to name it without *`;
   return 'no rule fits';
 }
 
@@ -60,7 +64,8 @@ function whyNotAllowed(rules: readonly ApprovalRule[], wish: Wish): string {
 function touches(rule: ApprovalRule, wish: Wish): boolean {
   if (!isFor(rule, wish)) return false;
   const { command, path, directory } = rule;
-  const directories = wish.commands.length > 0 ? wish.commands.map(({ cwd }) => cwd) : [wish.cwd];
+  const directories =
+    wish.commands.length > 0 ? wish.commands.flatMap(({ cwds }) => cwds) : [wish.cwd];
   if (directory !== null && !directories.some((one) => one === null || isInside(one, directory)))
     return false;
   if (command !== null && !wish.commands.some(({ forms }) => isDenied(command, forms)))

@@ -29,6 +29,8 @@ export interface WishedCommand {
   forms: readonly (readonly string[])[];
   /** The real directory that it would run in; null if that is not certain. */
   cwd: string | null;
+  /** All directories that it may run in; null among them: any. */
+  cwds: readonly (string | null)[];
   /** Whether a word is the name of a file that a symbolic link puts out of the directory, or among git's own. */
   leadsOut: (word: string) => boolean;
 }
@@ -44,7 +46,10 @@ export function wishOf(
   const commands = details.flatMap((one) => {
     if (one.type !== 'command') return [];
     const real = realOrNull(one.cwd, cwd);
-    return [commandIn(one.command, isNamedByModel && real !== cwd ? null : real, cwd)];
+    const command = commandIn(one.command, real, cwd);
+    return [
+      isNamedByModel && real !== cwd ? { ...command, cwd: null, cwds: [real, cwd] } : command,
+    ];
   });
   const diffs = details.flatMap((one) => (one.type === 'diff' ? [one] : []));
   const files = diffs.flatMap((one) => filesOf(one).map((file) => fileIn(file, cwd)));
@@ -61,6 +66,7 @@ export function commandIn(text: string, cwd: string | null, sessionCwd: string):
     words,
     forms: 'words' in words ? formsOf(words.words) : [],
     cwd,
+    cwds: [cwd],
     leadsOut(word) {
       const known = seen.get(word) ?? leadsOut(word, cwd ?? sessionCwd);
       seen.set(word, known);
@@ -75,7 +81,7 @@ export function fileIn(file: string, cwd: string): Wish['files'][number] {
   const real = realPathOf(absolute);
   // Agents resolve a relative name in a directory that is not always the session's, read `~`, and drop blanks. What `..`
   // means after a symbolic link is up to the program that opens the file.
-  const isExact = file.startsWith('/') && !/\p{Cc}|\s$/u.test(file);
+  const isExact = file.startsWith('/') && !/[\p{Cc}\p{Zl}\p{Zp}]|\s$/u.test(file);
   const isCertain =
     isExact && real !== null && (absolute === real || !file.split('/').includes('..'));
   return { names: [absolute, ...(real === null ? [] : [real])], isCertain };
@@ -83,8 +89,8 @@ export function fileIn(file: string, cwd: string): Wish['files'][number] {
 
 /** The names in the header of a diff, which may be two if a file is moved, and the name that the agent gave. */
 function filesOf({ path: file, diff }: Extract<ApprovalDetail, { type: 'diff' }>): string[] {
-  const header = diff.split(/^@@/m, 1)[0] ?? '';
-  const named = [...header.matchAll(/^(?:---|\+\+\+) (.+)/gmu)].map(([, name = '']) => name);
+  const header = diff.split(/(?:^|\n)@@/, 1)[0] ?? '';
+  const named = [...header.matchAll(/^(?:---|\+\+\+) ([^\n]+)/gm)].map(([, name = '']) => name);
   return [...new Set([file, ...named])].filter((name) => name !== '/dev/null');
 }
 

@@ -82,6 +82,8 @@ describe('a rule to allow', () => {
     ['mvn test *', 'runs what its arguments say'],
     ['cadre **', 'runs what its arguments say'],
     ['go install *', 'runs what its arguments say'],
+    ['curl **', 'sends to any address'],
+    ['curl -s *', 'sends to any address'],
     ['cd *', 'changes what later commands do'],
     ['cd src', 'changes what later commands do'],
     ['curl https://example.com*', 'host of an address has to be complete'],

