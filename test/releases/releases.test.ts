@@ -6,6 +6,7 @@ import type { Worktree } from '../../src/api/worktrees.ts';
 import { HttpClient } from '../../src/client/client.ts';
 import { newestFormat } from '../../src/store/migrate.ts';
 import { cadreOn, runCadre, runHere, startCadre } from '../support/cli/cadre.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
 import { openRuntime } from '../support/runtime.ts';
 import { startServer } from '../support/server.ts';
 import { asDataDirectory, tempDirectory } from '../support/temp.ts';
@@ -81,6 +82,17 @@ describe.each(releases)('The data of cadre %s', (version) => {
           status: 'completed',
           text: expect.stringMatching(/turns: [1-9]/),
         });
+        const queued = await cadreOn(server)([
+          'sessions',
+          'send',
+          answers.session,
+          '--queue',
+          'say',
+        ]);
+        expect(queued.stdout).toMatch(/^que_\w+ is turn turn_/);
+        await expectEventually(
+          async () => (await server.client.call(endpoints.listQueue, { query: {} })).length,
+        ).toBe(0);
         expect((await cadreOn(server)(['db', 'check'])).stdout).toMatch(/: ok\n$/);
       } finally {
         await server.end('SIGTERM');

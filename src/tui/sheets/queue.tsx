@@ -4,6 +4,7 @@ import type { QueueEntry, SessionQueue } from '../../api/queue.ts';
 import type { Session } from '../../api/sessions.ts';
 import { oneLine } from '../../client/telling.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { shorten } from '../../lib/shorten.ts';
 import type { Acts } from '../acts.ts';
 import { duration } from '../duration.ts';
 import type { Notices } from '../hooks.ts';
@@ -64,7 +65,9 @@ export function QueueSheet(props: QueueSheetProps): ReactNode {
         />
       ) : (
         <Tint tone="faint" wrap="truncate-end">
-          {asked ? `take "${labelOf(asked)}" out of the queue?  y yes  n no` : KEYS}
+          {asked
+            ? `take "${shorten(labelOf(asked), columns - 40)}" out of the queue?  y yes  n no`
+            : KEYS}
         </Tint>
       )}
     </Box>
