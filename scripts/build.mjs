@@ -87,12 +87,12 @@ async function main(out) {
       tagBundle(join(fresh, `${name}.cjs`));
     }
     for (const name of ['cadre', ...bundles, ...parts]) refuseWideText(join(fresh, `${name}.cjs`));
+    fs.mkdirSync(join(fresh, 'library'));
+    files.push(...(await buildClientLibrary(join(fresh, 'library'), packageVersion())));
     copyAssets(join(fresh, 'assets'));
     writeLicenses(join(fresh, LICENSES_FILE), [...files, ...Object.keys(assets)]);
     writeCommands(fresh);
     await writeTemplate(fresh);
-    fs.mkdirSync(join(fresh, 'library'));
-    await buildClientLibrary(join(fresh, 'library'), packageVersion());
     await compileBundles(fresh);
     publish(fresh, out);
   } finally {

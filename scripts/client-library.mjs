@@ -7,13 +7,15 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { bundledFiles } from './licenses.ts';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const face = 'src/client/public';
 
-/** Writes client.js and client.d.ts to a directory. */
+/** Writes client.js and client.d.ts to a directory. Returns the files that are in the bundle. */
 export async function buildClientLibrary(out, version) {
-  await build({
+  const { metafile } = await build({
+    metafile: true,
     absWorkingDir: root,
     entryPoints: [`${face}/index.ts`],
     outfile: join(out, 'client.js'),
@@ -26,6 +28,7 @@ export async function buildClientLibrary(out, version) {
     banner: { js: `// cadre/client ${version}` },
   });
   fs.writeFileSync(join(out, 'client.d.ts'), declarations(out, version));
+  return bundledFiles(metafile);
 }
 
 function declarations(out, version) {

@@ -26,7 +26,8 @@ const project = shared<Project>('project', async (use) => {
   const env = { PATH: process.env.PATH ?? '', HOME: own.path, npm_config_offline: 'true' };
   const npm = (...args: string[]) =>
     run('npm', [...args, '--loglevel=error'], { cwd: directory, env });
-  // The scripts would build once more: the bundles are there.
+  // The scripts would build once more: the bundles are there, and the man pages are written as `prepack` does.
+  await run(process.execPath, [path.join(root, 'scripts/man/write.ts')]);
   const packed = await npm(
     'pack',
     '--ignore-scripts',
@@ -42,6 +43,11 @@ const project = shared<Project>('project', async (use) => {
   await npm('install', '--no-audit', '--no-fund', path.join(own.path, filename));
   await use({ directory, files: files.map((file) => file.path), env });
 });
+
+/** The pages that npm installs, by package.json. */
+const { man: manPages } = JSON.parse(fs.readFileSync(path.join(root, 'package.json'), 'utf8')) as {
+  man: string[];
+};
 
 /** The programs of the page, each with what it prints. */
 const page = fs.readFileSync(path.join(root, 'docs/client.md'), 'utf8');
@@ -64,6 +70,9 @@ describe('the package of npm', () => {
       'dist/assets/openapi.yaml',
       'dist/library/client.js',
       'dist/library/client.d.ts',
+      'dist/THIRD-PARTY-LICENSES',
+      'dist/man/man1/cadre-serve.1',
+      ...manPages,
       'completions/cadre.bash',
       'docs/client.md',
       'README.md',
