@@ -7,6 +7,7 @@
 // since, or that was never installed, is left where it is.
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
+import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { layout } from './layout.mjs';
@@ -18,8 +19,10 @@ const [action, prefix] = process.argv.slice(2);
 try {
   if (!prefix || !['install', 'uninstall'].includes(action))
     throw new Error('say `install PREFIX` or `uninstall PREFIX`');
+  // All users may read what is installed, whatever the user who installs it lets others read of new files.
+  process.umask(0o022);
   // With DESTDIR the prefix is a place in another tree, where an absolute path is meant.
-  const place = join(process.env.DESTDIR ?? '', resolve(prefix));
+  const place = join(process.env.DESTDIR ?? '', resolve(withHome(prefix)));
   if (action === 'install') install(place);
   else uninstall(place);
 } catch (error) {
@@ -27,15 +30,21 @@ try {
   process.exitCode = 1;
 }
 
+// Not every shell replaces the ~ of PREFIX=~/.local.
+function withHome(prefix) {
+  return prefix.replace(/^~(?=\/|$)/, homedir());
+}
+
 function install(place) {
   const before = installedIn(place);
   const files = layout(root, join(root, 'out', 'cadre'));
+  const digests = new Map(files.map(({ from, to }) => [to, digestOf(from)]));
+  // The list comes first, so that what has been installed when the disk is full can be uninstalled.
+  writeList(place, new Map([...before, ...digests]));
   for (const { from, to, mode } of files) replace(from, join(place, to), mode);
-  const digests = new Map(files.map(({ to }) => [to, digestOf(join(place, to))]));
-  const lines = [...digests].map(([to, digest]) => `${digest}  ${to}\n`);
-  writeList(join(place, LIST), lines.join(''));
   // What an older version had and this one has not.
   for (const [to, digest] of before) if (!digests.has(to)) removeOwn(place, to, digest);
+  writeList(place, digests);
   console.log(
     `install: ${join(place, 'bin', 'cadre')} and ${files.length - 1} files below ${place}`,
   );
@@ -71,8 +80,11 @@ function replace(from, to, mode) {
   }
 }
 
-function writeList(to, text) {
-  fs.writeFileSync(`${to}.new-${process.pid}`, text);
+function writeList(place, digests) {
+  const to = join(place, LIST);
+  const lines = [...digests].map(([file, digest]) => `${digest}  ${file}\n`);
+  fs.mkdirSync(dirname(to), { recursive: true });
+  fs.writeFileSync(`${to}.new-${process.pid}`, lines.join(''));
   fs.renameSync(`${to}.new-${process.pid}`, to);
 }
 

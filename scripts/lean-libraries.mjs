@@ -19,6 +19,7 @@ const onFirstUse = {
   ),
   'simple-git': ['simpleGit', 'GitPluginError'],
   '@agentclientprotocol/sdk': ['client', 'RequestError'],
+  croner: ['Cron'],
 };
 const ours = /\/src\/[a-z]/;
 

@@ -32,21 +32,23 @@ const conditions = {
     .nullable()
     .describe(
       'Only requests to run one simple command whose words fit these. `*` stands for one word, or for a part of one; ' +
-        '`**` at the end for any number of words. To allow, a `*` that is a whole word fits neither an option, nor an ' +
-        'assignment, nor a path that leads out of the directory of the command.',
+        '`**` at the end for any number of words. To allow, a `*` at the begin of a word stands for no option, assignment or ' +
+        'address, and no `*` for a path that leads out of the directory of the command, or for files of git and agents.',
     ),
   path: z
     .string()
     .nullable()
     .describe(
       'Only requests to change files that all fit this path, below the directory of the session if it does not begin ' +
-        'with `/`. `*` stands for any part of a name, `**` for any number of names.',
+        'with `/`. `*` stands for any part of a name, `**` for any number of names. To allow, files of git and agents ' +
+        '(`.git`, `.claude`) have to be named.',
     ),
   directory: z
     .string()
     .nullable()
     .describe(
-      'Only requests in this directory or below it: the one that a command would run in, else that of the session.',
+      'Only requests in this directory or below it: the one that a command would run in, else that of the session. ' +
+        'Without it, a command is allowed in the directory of the session alone.',
     ),
 };
 

@@ -106,10 +106,18 @@ const queueEntry = storedQueueEntry
     position: z
       .int()
       .describe(
-        'Its place among the entries of its session, from 1: of those that are due, the first becomes the next turn.',
+        'Its place among the entries of its session, from 1: of those that are due, the first becomes the next turn. A schedule goes behind all that waits when a run of it ends.',
+      ),
+    session_holds: z
+      .array(hold)
+      .describe(
+        'Why nothing that waits for its session becomes a turn now; empty: nothing is in the way.',
       ),
   })
-  .meta({ id: 'QueueEntry', description: 'An entry of the queue, with its place.' });
+  .meta({
+    id: 'QueueEntry',
+    description: 'An entry of the queue, with its place and what holds its session.',
+  });
 export type QueueEntry = z.output<typeof queueEntry>;
 
 const sessionQueue = z

@@ -11,7 +11,7 @@ export function notifyManager(
   assignments: readonly string[],
 ): Promise<void> {
   const ended = Promise.withResolvers<void>();
-  // It ends by itself, and must not keep a stopped server alive.
+  // Not by the supervisor: it ends by itself, and is started before there is one, and after it has stopped.
   const child = spawn(program, assignments, { stdio: 'ignore', env: { NOTIFY_SOCKET: socket } });
   child.once('error', ended.reject);
   child.once('exit', (code, signal) => {

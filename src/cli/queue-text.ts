@@ -13,7 +13,7 @@ export const queueTable = listOf<QueueEntry>(
     shortId(one.id),
     shortId(one.session_id),
     String(one.position),
-    one.status === 'held' ? `held: ${one.hold?.message ?? ''}` : one.status,
+    statusText(one),
     dueText(one, now),
     one.every ?? '-',
     one.name ?? '-',
@@ -34,8 +34,20 @@ export function placeText(entry: QueueEntry, now: number): string {
   const rhythm = every === null ? '' : ` (${every})`;
   if (status === 'running') return `${id} is turn ${turn_id}\n`;
   if (status === 'held') return `${id} is held: ${oneLine(hold?.message ?? '')}\n`;
-  if (status === 'waiting') return `${id} waits for the session, at place ${position}\n`;
+  if (status === 'waiting')
+    return `${id} waits for the session, at place ${position}${whyText(entry)}\n`;
   return `${id} is due ${next_at === null ? 'never' : momentText(next_at, now, zone)}${rhythm}\n`;
+}
+
+function statusText(entry: QueueEntry): string {
+  if (entry.status === 'held') return `held: ${entry.hold?.message ?? ''}`;
+  return entry.status === 'waiting' ? `waiting${whyText(entry)}` : entry.status;
+}
+
+/** Why the session of an entry that is due begins no turn, though it may be idle. */
+function whyText({ session_holds }: QueueEntry): string {
+  const [first] = session_holds;
+  return first === undefined ? '' : `: ${oneLine(first.message)}`;
 }
 
 function dueText({ next_at, status }: QueueEntry, now: number): string {

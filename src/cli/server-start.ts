@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import os from 'node:os';
-import { prepareDirectory } from '../config/data-directory.ts';
+import { prepareDirectory, withDataDirectory } from '../config/data-directory.ts';
 import { findRegistration } from '../config/registration.ts';
 import { AppError, type ErrorCode } from '../errors.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
@@ -47,10 +47,12 @@ export class ServerStart {
     const { clock } = this.#world;
     const found = findRegistration(this.#directory);
     if (found?.runs) throw alreadyRuns(this.#directory, found.server);
-    // Before the log is there: with a file that is not its own, the directory would be refused by the server.
-    prepareDirectory(this.#directory);
-    setAside(this.log);
-    const printed = sizeOf(this.log);
+    const printed = withDataDirectory(this.#directory, () => {
+      // Before the log is there: with a file that is not its own, the directory would be refused by the server.
+      prepareDirectory(this.#directory);
+      setAside(this.log);
+      return sizeOf(this.log);
+    });
     const child = await this.#start(isDemo);
     const server = await serverOnceItAnswers(this.#directory, {
       clock,
@@ -78,13 +80,14 @@ export class ServerStart {
     const options = { ...this.#options, dataDir: this.#directory, demo: isDemo };
     const words = serveWords(options, cwd());
     const child: { end?: Ended } = {};
-    startDetached({
+    const start = {
       file,
       args: [...args, ...words],
       env: withoutManager(env),
       log: this.log,
       cwd: fs.existsSync(os.homedir()) ? os.homedir() : '/',
-    }).then(
+    };
+    withDataDirectory(this.#directory, () => startDetached(start)).then(
       (code) => (child.end = { code }),
       (error: unknown) => (child.end = { code: null, why: (error as Error).message }),
     );

@@ -21,12 +21,15 @@ export function momentOf(text: string, now: number, zone: string): number {
   const found = text.startsWith('+')
     ? later(text.slice(1), now)
     : (timeOfDay(text, now, zone) ?? dated(text.replace(' ', 'T'), zone));
-  if (found !== null) return found;
+  if (found !== null && found <= MAX_MOMENT) return found;
   throw new AppError(
     'usage',
     `"${text}" is no time: give one such as 18:00, +2h, 2026-11-30T08:00 or 2026-11-30T08:00Z`,
   );
 }
+
+/** The last moment that has a date, in Unix ms. */
+const MAX_MOMENT = 8_640_000_000_000_000;
 
 /** A moment as people read it: the date and time in a zone, the zone, and how far away it is. */
 export function momentText(at: number, now: number, zone: string): string {
@@ -52,8 +55,16 @@ function timeOfDay(text: string, now: number, zone: string): number | null {
 }
 
 function dated(text: string, zone: string): number | null {
+  const [, date = ''] = /^(\d{4}-\d\d-\d\d)T/.exec(text) ?? [];
+  if (!isDate(date)) return null;
   const hasOffset = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/.test(text);
   if (!hasOffset) return localTime(text, zone);
   const at = Date.parse(text);
   return Number.isNaN(at) ? null : at;
+}
+
+/** Whether there is such a day: 30 February would be read as 2 March. */
+function isDate(text: string): boolean {
+  const day = new Date(`${text}T00:00Z`);
+  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);
 }

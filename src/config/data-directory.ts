@@ -85,3 +85,18 @@ function wrongWith(directory: string, name: string): string | null {
 function isForeign({ uid }: fs.Stats): boolean {
   return process.geteuid !== undefined && uid !== process.geteuid();
 }
+
+/** Runs `work`, which uses files of the data directory. Throws `invalid` if the system refuses access. */
+export function withDataDirectory<T>(directory: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof AppError || !(error as NodeJS.ErrnoException).syscall) throw error;
+    const { message } = error as Error;
+    throw new AppError(
+      'invalid',
+      `the data directory ${directory} cannot be used (${message}): make it a directory of the user who runs the server, or name another with --data-dir`,
+      { cause: error },
+    );
+  }
+}

@@ -1,4 +1,4 @@
-import type { NatsConnection, QueuedIterator, Status } from '@nats-io/transport-node';
+import type { NatsConnection, QueuedIterator, Status, Subscription } from '@nats-io/transport-node';
 import type { Clock } from '../lib/clock.ts';
 
 interface NewsParts {
@@ -20,13 +20,14 @@ export class News implements Disposable {
   /** The newest message that was told of, by its number in the stream; 0: none yet. */
   newest = 0;
   readonly #clock: Clock;
-  readonly #undo = new DisposableStack();
+  readonly #subscription: Subscription;
+  readonly #status: QueuedIterator<Status>;
   #hasCome = false;
   #wake: () => void = () => undefined;
 
   constructor({ connection, clock, subject, floor = 0, onDoubt = () => undefined }: NewsParts) {
     this.#clock = clock;
-    const subscription = connection.subscribe(subject, {
+    this.#subscription = connection.subscribe(subject, {
       callback: (error, message) => {
         const seq = Number(message?.headers?.get('Nats-Sequence'));
         if (error || !(seq > Math.max(floor, this.newest))) onDoubt();
@@ -35,10 +36,9 @@ export class News implements Disposable {
         this.#wake();
       },
     });
-    this.#undo.defer(() => subscription.unsubscribe());
     // Its type does not say that it can be stopped.
     const status = connection.status() as QueuedIterator<Status>;
-    this.#undo.defer(() => status.stop());
+    this.#status = status;
     void (async () => {
       for await (const { type } of status) if (type === 'reconnect') onDoubt();
     })();
@@ -56,6 +56,7 @@ export class News implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#undo.dispose();
+    this.#subscription.unsubscribe();
+    this.#status.stop();
   }
 }

@@ -30,19 +30,22 @@ export function accessOfPath(url: string): Endpoint['access'] {
   return route?.access ?? (/^\/+v1(\/|$)/i.test(path) ? 'token' : 'public');
 }
 
-/** Paths with parameters that also match another, literal path. */
-const overlapping = new Set(
-  routes
-    .filter(({ path, pattern }) =>
-      routes.some((one) => one.path !== path && pattern.test(one.path)),
-    )
-    .map(({ path }) => path),
-);
+/** The paths with parameters that also match another, literal path: looked for as each is first requested. */
+const overlaps = new Map<string, boolean>();
+
+function isOverlapping(path: string): boolean {
+  const known = overlaps.get(path);
+  if (known !== undefined) return known;
+  const own = routes.find((one) => one.path === path);
+  const found = routes.some((one) => one.path !== path && own?.pattern.test(one.path) === true);
+  overlaps.set(path, found);
+  return found;
+}
 
 /**
  * Whether a request was routed to a path with parameters although its literal path exists without that method: `gc` in
  * DELETE /v1/worktrees/gc is not an id.
  */
 export function isShadowed(route: string | undefined, method: string, path: string): boolean {
-  return route !== undefined && overlapping.has(route) && !methodsOf(path).includes(method);
+  return route !== undefined && isOverlapping(route) && !methodsOf(path).includes(method);
 }

@@ -1,5 +1,6 @@
 import { formatPatch, FILE_HEADERS_ONLY, structuredPatch, type StructuredPatchHunk } from 'diff';
 import type { ApprovalDetail } from '../api/approvals.ts';
+import { shellWord } from '../lib/shell-word.ts';
 
 /**
  * The number of lines that a diff may add and remove before the search for a shorter one ends: its time grows with
@@ -14,7 +15,7 @@ export function commandDetail(
   command: string | readonly string[],
   cwd: string | null,
 ): ApprovalDetail {
-  const line = typeof command === 'string' ? command : command.map(quoted).join(' ');
+  const line = typeof command === 'string' ? command : command.map(shellWord).join(' ');
   return { type: 'command', command: line, cwd };
 }
 
@@ -54,9 +55,8 @@ export function unifiedDiff(
 
 /** The change of a file whose hunks are already written as a unified diff without its header. */
 export function hunksDetail(path: string, hunks: string, movedTo = path): ApprovalDetail {
-  const header = /^--- /m.test(hunks.split('@@', 1)[0] ?? '')
-    ? ''
-    : `--- ${path}\n+++ ${movedTo}\n`;
+  const isHeaded = movedTo === path && /^--- /m.test(hunks.split('@@', 1)[0] ?? '');
+  const header = isHeaded ? '' : `--- ${path}\n+++ ${movedTo}\n`;
   return { type: 'diff', path, diff: header + hunks };
 }
 
@@ -89,9 +89,4 @@ function linesOf(text: string): string[] {
 function marked(mark: string, text: string, lines: readonly string[]): string[] {
   const isOpen = text !== '' && !text.endsWith('\n');
   return [...lines.map((line) => mark + line), ...(isOpen ? [NO_NEWLINE] : [])];
-}
-
-/** A word as a shell reads it. */
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { QueueEntryInEvents } from '../api/event-kinds/queue.ts';
 import type { Hold, StoredQueueEntry } from '../api/queue.ts';
 import type { Session, Turn } from '../api/sessions.ts';
@@ -21,13 +22,7 @@ const OWNER = 'queue';
 const RANK = 1;
 
 /** The kinds of events that carry an entry and nothing else. */
-type Plain =
-  | 'queue.added'
-  | 'queue.edited'
-  | 'queue.changed'
-  | 'queue.started'
-  | 'queue.held'
-  | 'queue.released';
+type Plain = 'queue.added' | 'queue.changed' | 'queue.started' | 'queue.held' | 'queue.released';
 
 interface LineDependencies {
   store: QueueStore;
@@ -60,7 +55,15 @@ export class QueueLine {
   write(tx: Writer, kind: Plain, entry: StoredQueueEntry): void {
     this.#store(tx, entry);
     this.#append(tx, kind, entry);
-    if (entry.status === 'waiting') this.#given.inbox.beginNextTurn(tx, entry.session_id);
+    this.#beginIfDue(tx, entry);
+  }
+
+  /** Stores what a person has changed of an entry. The event has the input only if that is another: it may be long. */
+  edit(tx: Writer, before: StoredQueueEntry, after: StoredQueueEntry): void {
+    this.#store(tx, after);
+    const entry = isDeepStrictEqual(before.input, after.input) ? inEvents(after) : after;
+    this.#given.log.append(tx, { kind: 'queue.edited', ...ofTurn(after), payload: { entry } });
+    this.#beginIfDue(tx, after);
   }
 
   /** Stores an entry after some time has passed, with the events of what has become of it. */
@@ -85,7 +88,7 @@ export class QueueLine {
         session_id: entry.session_id,
         payload: { entry: inEvents(entry), due_at },
       });
-    if (entry.status === 'waiting') this.#given.inbox.beginNextTurn(tx, entry.session_id);
+    this.#beginIfDue(tx, entry);
   }
 
   remove(tx: Writer, entry: StoredQueueEntry, why: 'done' | 'dropped' | 'trimmed'): void {
@@ -109,6 +112,22 @@ export class QueueLine {
     this.#put(tx, entry);
   }
 
+  /** Stores a schedule of which a run has ended, behind all that waits: otherwise its runs could keep that waiting for ever. */
+  #storeBehind(tx: Writer, entry: StoredQueueEntry): void {
+    const { inbox, log } = this.#given;
+    const { id, session_id } = entry;
+    const before = this.order(tx, session_id);
+    if (inbox.hasNext(tx, session_id)) inbox.remove(tx, OWNER, id);
+    this.#store(tx, entry);
+    const entry_ids = this.order(tx, session_id);
+    if (!isDeepStrictEqual(entry_ids, before))
+      log.append(tx, { kind: 'queue.moved', session_id, payload: { entry_ids } });
+  }
+
+  #beginIfDue(tx: Writer, { status, session_id }: StoredQueueEntry): void {
+    if (status === 'waiting') this.#given.inbox.beginNextTurn(tx, session_id);
+  }
+
   #put(tx: Writer, { id: ref, session_id, status, next_at }: StoredQueueEntry): void {
     const held = status !== 'waiting';
     this.#given.inbox.put(tx, { session_id, owner: OWNER, ref, rank: RANK, held });
@@ -122,10 +141,8 @@ export class QueueLine {
   }
 
   #append(tx: Writer, kind: Plain, entry: StoredQueueEntry): void {
-    const { session_id, turn_id } = entry;
-    const of = turn_id === null ? { session_id } : { session_id, turn_id };
-    if (kind === 'queue.added' || kind === 'queue.edited')
-      this.#given.log.append(tx, { kind, ...of, payload: { entry } });
+    const of = ofTurn(entry);
+    if (kind === 'queue.added') this.#given.log.append(tx, { kind, ...of, payload: { entry } });
     else this.#given.log.append(tx, { kind, ...of, payload: { entry: inEvents(entry) } });
   }
 
@@ -170,7 +187,7 @@ export class QueueLine {
     const { session_id } = before;
     const entry = finishedEntry(before, { status }, this.#given.clock.now());
     const stays = before.every !== null;
-    if (stays) this.#store(tx, entry);
+    if (stays) this.#storeBehind(tx, entry);
     const payload = { entry: inEvents(entry), status };
     this.#given.log.append(tx, { kind: 'queue.finished', session_id, turn_id, payload });
     if (!stays) this.#forget(tx, entry, 'done');
@@ -182,6 +199,11 @@ export class QueueLine {
 function newlyDue(before: StoredQueueEntry, { due_at, again_at }: StoredQueueEntry): number | null {
   if (again_at !== before.again_at) return again_at;
   return due_at === before.due_at ? null : due_at;
+}
+
+/** Returns what an event of an entry is about. */
+function ofTurn({ session_id, turn_id }: StoredQueueEntry) {
+  return turn_id === null ? { session_id } : { session_id, turn_id };
 }
 
 /** Returns the entry for events that do not change its input. */

@@ -2,6 +2,7 @@ import type { BodyOf, QueryOf } from '../api/endpoint.ts';
 import {
   type addToQueue,
   type editQueueEntry,
+  type Hold,
   type listQueue,
   type moveQueueEntry,
   type pauseSessionQueue,
@@ -98,10 +99,10 @@ export class QueueService {
       if (filters.session_id !== undefined)
         this.#given.sessionStore.session(rx, filters.session_id);
       const page = this.#given.store.entries.page(rx, filters, limit, cursor);
-      const orders = new Map<string, string[]>();
+      const lines = new Map<string, Line>();
       return {
         ...page,
-        records: page.records.map((entry) => this.#placed(rx, entry, orders)),
+        records: page.records.map((entry) => this.#placed(rx, entry, lines)),
       };
     });
   }
@@ -114,8 +115,7 @@ export class QueueService {
   async edit(id: string, body: BodyOf<typeof editQueueEntry>): Promise<QueueEntry> {
     const { db, store, sessions, line, clock } = this.#given;
     const known = await this.get(id);
-    const change = changeOf(body, known, clock.now());
-    const settings = { ...known, ...change };
+    const settings = { ...known, ...changeOf(body, known, clock.now()) };
     const said = body.input ?? { type: 'text' as const, text: '' };
     const input = await sessions.prepareInput(known.session_id, {
       input: said,
@@ -125,6 +125,7 @@ export class QueueService {
     return db.transact((tx) => {
       const before = store.entry(tx, id);
       assertNotBegun(before, 'changed');
+      const change = changeOf(body, before, clock.now());
       if (before.turn_id !== null && change.time?.every === null)
         throw new AppError(
           'conflict',
@@ -132,7 +133,7 @@ export class QueueService {
         );
       const wish = body.input === undefined ? change : { ...change, input };
       const after = editedEntry(before, wish, clock.now());
-      if (after !== before) line.write(tx, 'queue.edited', after);
+      if (after !== before) line.edit(tx, before, after);
       return this.#answer(tx, id);
     });
   }
@@ -167,7 +168,7 @@ export class QueueService {
     });
   }
 
-  /** Holds an entry until it is resumed. One that is held stays as it is. */
+  /** Holds an entry until it is resumed, also where its session is brought back before. One that is paused stays as it is. */
   pause(id: string, reason: string | null, keep: Keep = keepNothing): Promise<QueueEntry> {
     const { db, store, line, clock } = this.#given;
     return db.transact((tx) => {
@@ -176,7 +177,8 @@ export class QueueService {
       const now = clock.now();
       const message = reason ?? 'a person paused it';
       const hold = { code: 'paused', message, since: now, until: null };
-      if (entry.hold === null) line.write(tx, 'queue.held', heldEntry(entry, hold, now));
+      if (entry.hold === null || entry.hold.code === 'session_failed')
+        line.write(tx, 'queue.held', heldEntry(entry, hold, now));
       return this.#answer(tx, id, keep);
     });
   }
@@ -279,23 +281,33 @@ export class QueueService {
   #sessionQueue(rx: Reader, sessionId: string): SessionQueue {
     const { store, sessionStore, inbox } = this.#given;
     const session = sessionStore.session(rx, sessionId);
-    const orders = new Map<string, string[]>();
+    const lines = new Map<string, Line>();
     const entries = store
       .ofSession(rx, sessionId)
-      .map((entry) => this.#placed(rx, entry, orders))
+      .map((entry) => this.#placed(rx, entry, lines))
       .toSorted((a, b) => a.position - b.position);
     const isOver = session.status === 'closed' || session.status === 'failed';
     const end = isOver ? [holdFor(session, session.updated_at)] : [];
     return { session_id: sessionId, holds: [...end, ...inbox.obstacles(rx, sessionId)], entries };
   }
 
-  /** Returns an entry with its place. `orders`: those of the sessions that were read before. */
-  #placed(rx: Reader, entry: StoredQueueEntry, orders = new Map<string, string[]>()): QueueEntry {
+  /** Returns an entry with its place. `lines`: those of the sessions that were read before. */
+  #placed(rx: Reader, entry: StoredQueueEntry, lines = new Map<string, Line>()): QueueEntry {
     const { session_id } = entry;
-    const order = orders.get(session_id) ?? this.#given.line.order(rx, session_id);
-    orders.set(session_id, order);
-    return { ...entry, position: order.indexOf(entry.id) + 1 };
+    const { line, inbox } = this.#given;
+    const { order, session_holds } = lines.get(session_id) ?? {
+      order: line.order(rx, session_id),
+      session_holds: inbox.obstacles(rx, session_id),
+    };
+    lines.set(session_id, { order, session_holds });
+    return { ...entry, position: order.indexOf(entry.id) + 1, session_holds };
   }
+}
+
+/** The entries of a session in their order, and what is in their way. */
+interface Line {
+  order: readonly string[];
+  session_holds: Hold[];
 }
 
 function assertSize(input: readonly StoredInputItem[]): void {

@@ -41,10 +41,10 @@ export class QueueTicker {
     this.#given = given;
   }
 
-  /** Looks at once, and from now on in time. Resolves after the first look. */
+  /** Looks at once, if anything has a time, and from now on in time. Resolves after the first look. */
   async open(): Promise<void> {
     this.#isOpen = true;
-    await this.#look();
+    if (this.#nextTime() < Infinity) await this.#look();
   }
 
   /** Must be called once something is on disk that has a time, in Unix ms. */

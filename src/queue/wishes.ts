@@ -4,6 +4,9 @@ import { AppError } from '../errors.ts';
 import { isTimeZone, ownTimeZone, recurrenceOf } from '../lib/cron.ts';
 import type { EntryChange } from './entry.ts';
 
+const OVERLAP_OF_NONE =
+  'body.overlap: is for an entry that comes again and again, and this one comes once: give a schedule as well';
+
 type Times = Pick<StoredQueueEntry, 'at' | 'every' | 'time_zone'>;
 
 /** Returns when a new entry is due. Throws `invalid` for a time that is none, or that never comes. */
@@ -13,7 +16,7 @@ export function timesOf(
 ): Times {
   const times = { at: at ?? null, every: every ?? null };
   if (times.every === null && (overlap ?? null) !== null)
-    throw new AppError('invalid', 'body.overlap: is for entries with body.every');
+    throw new AppError('invalid', OVERLAP_OF_NONE);
   return zoned(times, time_zone ?? null, now);
 }
 
@@ -28,6 +31,7 @@ export function changeOf(
   const time = isTimed ? { at: at ?? null, every: every ?? null } : known;
   const zone = time_zone === undefined ? known.time_zone : time_zone;
   const times = zoned({ at: time.at, every: time.every }, zone, now);
+  if (times.every === null && overlap !== undefined) throw new AppError('invalid', OVERLAP_OF_NONE);
   return {
     ...(Object.fromEntries(
       Object.entries(plain).filter(([, value]) => value !== undefined),

@@ -1,3 +1,7 @@
+import { shorten } from '../lib/shorten.ts';
+import { reachesOwnName } from './own-names.ts';
+import { dangerIn } from './programs.ts';
+
 /**
  * The words that a command has to have, one by one. `*` is any word, or any part of the word that it is in; `**` at the
  * end is any number of words.
@@ -9,35 +13,11 @@ export interface CommandPattern {
 /** How strictly a `*` is taken. To allow, it has to be harmless what it stands for; to deny or ask, it is anything. */
 export type Strictness = 'strict' | 'any';
 
-/** Programs that run what their arguments say: any other argument is another command. */
-const RUNNERS = new Set(
-  (
-    'ash awk bash busybox bun builtin bunx chroot chrt command coproc crontab csh dash deno doas docker emacs ' +
-    'env eval exec expect fish flock gawk gdb ionice irb java jshell ksh lua make mawk nawk nc ' +
-    'ncat nice nohup node nodejs npx nsenter nvim osascript parallel perl php pkexec pnpx podman powershell ' +
-    'psql pwsh python python2 python3 rbash rlwrap rsync ruby run-parts runuser scp screen script sed ' +
-    'setarch setpriv setsid sh socat source ssh sqlite3 start-stop-daemon stdbuf strace su sudo systemd-run ' +
-    'taskset tclsh telnet time timeout tmux trap ts-node tsx tar uv uvx unshare valgrind vi view vim watch xargs xterm yarn zsh . ['
-  ).split(' '),
-);
-
-/** Programs whose first argument chooses what they do: some choices run anything. */
-const WITH_SUBCOMMANDS = new Set(
-  (
-    'apt apt-get brew bundle cargo composer conda dotnet gem gh git go gradle helm hg jj just kubectl mvn nix npm pip ' +
-    'pip3 pipx pnpm poetry rake rustup svn systemctl terraform'
-  ).split(' '),
-);
-
-/** Subcommands that run what their further arguments say. */
-const RUNNING_SUBCOMMANDS = new Set(
-  (
-    'bundle exec|cargo run|cargo install|composer exec|conda run|dotnet exec|dotnet run|dotnet tool|gh alias|gh api|gh codespace|' +
-    'gh extension|git bisect|git clone|git config|git difftool|git filter-branch|git mergetool|git submodule|go generate|go run|' +
-    'go tool|kubectl exec|kubectl run|nix run|nix shell|nix develop|nix eval|nix build|npm exec|npm explore|npm install|npm i|npm config|' +
-    'npm run|npm run-script|pip install|pip3 install|pipx run|pnpm dlx|pnpm exec|pnpm run|poetry run|rustup run|svn diff'
-  ).split('|'),
-);
+/** The first word of a command that does not fit a pattern, by its place from 0, and why, for people. */
+export interface Misfit {
+  at: number;
+  why: string;
+}
 
 /** Reads a pattern. Returns why it cannot be one, where it cannot. */
 export function readPattern(
@@ -49,68 +29,110 @@ export function readPattern(
   if (rest >= 0 && rest !== words.length - 1)
     return { why: '`**` stands for all further words, so it has to be the last one' };
   if (strictness === 'any') return { words };
-  return dangerIn(words) ?? { words };
+  if (words.some((word) => /^[a-z][\w+.-]*:\/\/[^/]*\*$/i.test(word)))
+    return { why: 'the host of an address has to be complete: https://example.com/*' };
+  const open = words.findIndex((word) => word.includes('*'));
+  const why = dangerIn(words, open);
+  return why === null ? { words } : { why };
 }
 
-/** Whether the words of a command fit the pattern. */
-export function fits(
+/** Whether any form of a command fits the pattern of a rule to deny or ask. */
+export function fitsAny(
+  { words: pattern }: CommandPattern,
+  forms: readonly (readonly string[])[],
+): boolean {
+  return forms.some((form) => firstMisfit(pattern, form, isUnlike) === null);
+}
+
+/**
+ * The first word that does not fit the pattern of a rule to allow; null if the command fits. `leadsOut` says whether a
+ * word names a file elsewhere, behind a symbolic link.
+ */
+export function misfitOf(
   { words: pattern }: CommandPattern,
   words: readonly string[],
-  strictness: Strictness,
-): boolean {
-  const isOpen = pattern.at(-1) === '**';
-  const fixed = isOpen ? pattern.slice(0, -1) : pattern;
-  if (isOpen ? words.length < fixed.length : words.length !== fixed.length) return false;
-  return words.every((word, at) => {
-    const wanted = fixed[at] ?? '*';
-    return at === 0 && strictness === 'any'
-      ? fitsWord(wanted, word, 'any') || fitsWord(wanted, nameOf(word), 'any')
-      : fitsWord(wanted, word, strictness);
-  });
+  leadsOut: (word: string) => boolean = () => false,
+): Misfit | null {
+  return firstMisfit(pattern, words, (wanted, word) => harmIn(wanted, word, leadsOut));
 }
 
-/** Why a pattern would allow more than its words say; null where it does not. */
-function dangerIn(words: readonly string[]): { why: string } | null {
-  const open = words.findIndex((word) => word.includes('*'));
-  if (open < 0) return null;
-  const [program = '', subcommand = ''] = words;
-  if (open === 0) return { why: 'the first word has to name the program' };
-  if (RUNNERS.has(nameOf(program)))
-    return {
-      why: `${program} runs what its arguments say: give all words of the command, without *`,
-    };
-  if (WITH_SUBCOMMANDS.has(nameOf(program)) && (open === 1 || subcommand.startsWith('-')))
-    return { why: `what ${program} does depends on its first argument: name that, without *` };
-  if (RUNNING_SUBCOMMANDS.has(`${nameOf(program)} ${subcommand}`))
-    return {
-      why: `${program} ${subcommand} runs what its arguments say: give all words of the command, without *`,
-    };
+function firstMisfit(
+  pattern: readonly string[],
+  words: readonly string[],
+  whyNot: (wanted: string, word: string) => string | null,
+): Misfit | null {
+  const isOpen = pattern.at(-1) === '**';
+  const fixed = isOpen ? pattern.slice(0, -1) : pattern;
+  for (const [at, word] of words.entries()) {
+    const wanted = fixed[at] ?? (isOpen ? '*' : null);
+    const why = wanted === null ? 'is a word too many' : whyNot(wanted, word);
+    if (why !== null) return { at, why: `${shown(word)} ${why}` };
+  }
+  const missing = fixed[words.length];
+  return missing === undefined ? null : { at: words.length, why: `${shown(missing)} is missing` };
+}
+
+function shown(word: string): string {
+  return JSON.stringify(shorten(word, 80));
+}
+
+/** Why a word does not fit one that may have `*` for anything. */
+function isUnlike(wanted: string, word: string): string | null {
+  return gapsIn(wanted, word) === null ? `is not ${shown(wanted)}` : null;
+}
+
+/** Why a word does not fit, or why it is not certain that it is harmless. */
+function harmIn(wanted: string, word: string, leadsOut: (word: string) => boolean): string | null {
+  const gaps = gapsIn(wanted, word);
+  if (gaps === null) return `is not ${shown(wanted)}`;
+  if (!wanted.includes('*')) return null;
+  const why = wanted.startsWith('*') ? meaningOf(word) : null;
+  if (why !== null) return `${why}, which * does not stand for`;
+  if (gaps.slice(0, -1).some((gap) => /[/\\?#@:]/.test(gap)))
+    return `is not ${shown(wanted)}: only a * at the end stands for several names`;
+  if (word.split(/[/=:,]/).includes('..') || leadsOut(word))
+    return 'leads out of the directory, which * does not do';
+  if (reachesOwnName(word, wanted))
+    return 'names files of git or agents: * does not stand for them';
   return null;
 }
 
-function nameOf(program: string): string {
-  return program.slice(program.lastIndexOf('/') + 1);
+/** What a word says to programs beside being a name in the directory; null if nothing. */
+function meaningOf(word: string): string | null {
+  if (word === '') return 'is an empty word';
+  if (/^[-+]/.test(word)) return 'is an option';
+  if (word.startsWith('@')) return 'names a file that holds arguments';
+  if (word.startsWith('/')) return 'is an absolute path';
+  if (/^[^/]*=/.test(word)) return 'is a setting';
+  if (/^\.{2,}(?:\/|$)/.test(word)) return 'leads out of the directory';
+  if (word.startsWith(':')) return 'begins with ":"';
+  // `scheme:/`, `transport::address`, `user@host:path`, `host.example:path` and `[::1]:path`; but not `a.py::test`.
+  const isAddress =
+    /^[a-z][\w+.-]*:\//i.test(word) ||
+    /^\w+::/.test(word) ||
+    /^[^/]*@[^/]*:/.test(word) ||
+    /^[^/:]*\.[^/:]+:(?!:)/.test(word) ||
+    word.startsWith('[');
+  return isAddress ? 'is an address' : null;
 }
 
-function fitsWord(wanted: string, word: string, strictness: Strictness): boolean {
-  if (!wanted.includes('*')) return wanted === word;
-  if (strictness === 'strict' && !(wanted === '*' ? isHarmless(word) : staysInside(word)))
-    return false;
-  const parts = wanted.split('*').map((part) => part.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&'));
-  return new RegExp(`^${parts.join('.*')}$`, 'su').test(word);
-}
-
-/** Whether a word is none that programs take as an option, a setting or a file that holds arguments, and leads nowhere else. */
-function isHarmless(word: string): boolean {
-  return (
-    word !== '' &&
-    !/^[-+@/]/.test(word) &&
-    !/^[^/]*=/.test(word) &&
-    !/^\w+::/.test(word) &&
-    staysInside(word)
-  );
-}
-
-function staysInside(word: string): boolean {
-  return !word.split(/[/=:,]/).includes('..');
+/** What each `*` of a word stands for; null if the word is another one. */
+function gapsIn(wanted: string, word: string): string[] | null {
+  const [first = '', ...others] = wanted.split('*');
+  if (others.length === 0) return wanted === word ? [] : null;
+  const last = others.pop() ?? '';
+  if (!word.startsWith(first)) return null;
+  const gaps: string[] = [];
+  let end = first.length;
+  for (const part of others) {
+    const found = word.indexOf(part, end);
+    if (found < 0) return null;
+    gaps.push(word.slice(end, found));
+    end = found + part.length;
+  }
+  const rest = word.slice(end);
+  if (!rest.endsWith(last)) return null;
+  const gap = rest.slice(0, rest.length - last.length);
+  // What follows the last `*` makes it an inner one.
+  return last === '' ? [...gaps, gap] : [...gaps, gap, ''];
 }

@@ -5,8 +5,14 @@ export function fitsPath(pattern: string, directory: string, file: string): bool
   const absolute = pattern.startsWith('/')
     ? pattern
     : path.posix.join('/', escaped(directory), pattern);
-  return expressionOf(absolute).test(file);
+  return (
+    file.length <= MAX_PATH &&
+    expressionOf(absolute.replaceAll(/(?:\/\*\*)+(?=\/|$)/g, '/**')).test(file)
+  );
 }
+
+/** No file has a longer name, and matching one would take long. Characters. */
+const MAX_PATH = 4096;
 
 /** Whether a directory is another one or below it; both are real paths. */
 export function isInside(directory: string, outer: string): boolean {

@@ -1,7 +1,8 @@
 import type { ApprovalRule, Ruling } from '../api/approval-rules.ts';
-import { fits, readPattern, type Strictness } from './command-pattern.ts';
+import { fitsAny, type Misfit, misfitOf, readPattern } from './command-pattern.ts';
+import { reachesOwnName } from './own-names.ts';
 import { fitsPath, isInside } from './path-pattern.ts';
-import type { Wish } from './wish.ts';
+import type { Wish, WishedCommand } from './wish.ts';
 
 /**
  * Decides a wish by the rules. To deny or to ask, a rule has to fit any part of it; to allow, one rule has to fit all of
@@ -34,9 +35,25 @@ function byPeople(why: string): Ruling {
   return { effect: 'ask', rule: null, why };
 }
 
-function whyNotAllowed(rules: readonly ApprovalRule[], { rest }: Wish): string {
-  if (!rules.some(({ effect }) => effect === 'allow')) return 'no rule allows anything';
-  return rest ?? 'no rule fits';
+/** Why no rule allows the wish: where the words of a rule are like those of the command, what does not fit. */
+function whyNotAllowed(rules: readonly ApprovalRule[], wish: Wish): string {
+  const allowing = rules.filter((one) => one.effect === 'allow');
+  if (allowing.length === 0) return 'no rule allows anything';
+  if (wish.rest !== null) return wish.rest;
+  const nearest = allowing
+    .filter((one) => isFor(one, wish))
+    .flatMap((one) =>
+      wish.commands.map((command) => ({ one, misfit: misfitIn(one, command, wish) })),
+    )
+    .reduce<{ one: ApprovalRule; misfit: Misfit } | null>(
+      (best, { one, misfit }) =>
+        misfit !== null && misfit.at > (best?.misfit.at ?? 0) ? { one, misfit } : best,
+      null,
+    );
+  if (nearest) return `${nearest.misfit.why} (${wordsOf(nearest.one)})`;
+  if (wish.files.some(({ isCertain }) => !isCertain))
+    return 'no rule fits, and it is not certain which file is meant';
+  return 'no rule fits';
 }
 
 /** Whether any part of the wish fits the rule. */
@@ -46,7 +63,7 @@ function touches(rule: ApprovalRule, wish: Wish): boolean {
   const directories = wish.commands.length > 0 ? wish.commands.map(({ cwd }) => cwd) : [wish.cwd];
   if (directory !== null && !directories.some((one) => one === null || isInside(one, directory)))
     return false;
-  if (command !== null && !wish.commands.some(({ words }) => fitsCommand(command, words, 'any')))
+  if (command !== null && !wish.commands.some(({ forms }) => isDenied(command, forms)))
     return false;
   return (
     path === null ||
@@ -62,17 +79,22 @@ function covers(rule: ApprovalRule, wish: Wish): boolean {
   if (isOfTool)
     return rule.tool !== null && rule.command === null && rule.path === null && isIn(rule, cwd);
   if (wish.rest !== null) return false;
-  const { command, path } = rule;
+  const { path } = rule;
+  // A tool of another kind may take the same fields for something else: a command for another machine.
+  if (commands.length > 0 && kind !== 'command') return false;
+  if (files.length > 0 && kind !== 'file_change') return false;
   return (
     commands.length + files.length > 0 &&
-    commands.every(
-      (one) => command !== null && fitsCommand(command, one.words, 'strict') && isIn(rule, one.cwd),
-    ) &&
+    commands.every((one) => misfitIn(rule, one, wish) === null) &&
     files.every(
       ({ names, isCertain }) =>
         path !== null &&
         isCertain &&
-        names.every((name) => fitsPath(path, cwd, name)) &&
+        names.every(
+          (name) =>
+            fitsPath(path, cwd, name) &&
+            !reachesOwnName(name, path.startsWith('/') ? path : `${cwd}/${path}`),
+        ) &&
         isIn(rule, cwd),
     )
   );
@@ -86,11 +108,28 @@ function isIn({ directory }: ApprovalRule, cwd: string | null): boolean {
   return directory === null || (cwd !== null && isInside(cwd, directory));
 }
 
-function fitsCommand(
-  command: string,
-  words: Wish['commands'][number]['words'],
-  strictness: Strictness,
-): boolean {
-  const pattern = readPattern(command, strictness);
-  return 'words' in pattern && 'words' in words && fits(pattern, words.words, strictness);
+function isDenied(command: string, forms: WishedCommand['forms']): boolean {
+  const pattern = readPattern(command, 'any');
+  return 'words' in pattern && fitsAny(pattern, forms);
+}
+
+/**
+ * What keeps a rule from allowing a command; null if it allows it. Without a directory, a rule is good in the session's
+ * alone: what a command does depends on the files where it runs, and an agent may have written those.
+ */
+function misfitIn(
+  { command, directory }: ApprovalRule,
+  { words: read, cwd, leadsOut }: WishedCommand,
+  wish: Wish,
+): Misfit | null {
+  const pattern = command === null ? null : readPattern(command, 'strict');
+  if (pattern === null || 'why' in pattern || 'why' in read) return { at: 0, why: 'no rule fits' };
+  const { words } = read;
+  const misfit = misfitOf(pattern, words, leadsOut);
+  if (misfit !== null) return misfit;
+  if (cwd === null) return { at: words.length, why: 'it is not certain where it would run' };
+  if (directory === null ? cwd === wish.cwd : isInside(cwd, directory)) return null;
+  const where =
+    directory === null ? 'the session is elsewhere: give the rule a directory' : 'not there';
+  return { at: words.length, why: `it would run in ${cwd}, ${where}` };
 }

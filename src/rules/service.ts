@@ -1,3 +1,4 @@
+import nodePath from 'node:path';
 import type {
   ApprovalRule,
   Ruling,
@@ -18,8 +19,7 @@ import { type Keep, keepNothing } from '../store/kept-answers.ts';
 import { type RecordPage, RecordTable } from '../store/records.ts';
 import { readPattern } from './command-pattern.ts';
 import { rule, wordsOf } from './ruling.ts';
-import { readCommand } from './shell-words.ts';
-import { fileIn, type Wish, wishOf } from './wish.ts';
+import { commandIn, fileIn, type Wish, wishOf } from './wish.ts';
 
 /** The maximum number of rules, because all of them are in memory. */
 const MAX_RULES = 1000;
@@ -58,8 +58,8 @@ export class RuleService {
       tool: asked.tool ?? null,
       kind: command !== null ? 'command' : path !== null ? 'file_change' : 'tool',
       cwd,
-      commands: command === null ? [] : [{ words: readCommand(command), cwd }],
-      files: path === null ? [] : [fileIn(path, cwd)],
+      commands: command === null ? [] : [commandIn(command, cwd, cwd)],
+      files: path === null ? [] : [fileIn(nodePath.resolve(cwd, path), cwd)],
       rest: null,
     };
     return rule(this.#rules, wish);

@@ -36,8 +36,9 @@ function wordsOf(text: string): Words {
       quote = character;
       word ??= '';
     } else if (plain.test(character)) {
-      // `=name` is the path of a program in zsh.
-      if (word === null && character === '=') return notPlain(character);
+      // `=name` is the path of a program in zsh, also as `''=name`; `%self` is a number in fish.
+      if ((word ?? '') === '' && (character === '=' || character === '%'))
+        return notPlain(character);
       word = (word ?? '') + character;
     } else return notPlain(character);
   }

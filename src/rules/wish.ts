@@ -3,6 +3,9 @@ import path from 'node:path';
 import type { Approval, ApprovalDetail } from '../api/approvals.ts';
 import type { Session } from '../api/sessions.ts';
 import type { AgentRequest } from '../providers/provider.ts';
+import { reachesOwnName } from './own-names.ts';
+import { isInside } from './path-pattern.ts';
+import { formsOf } from './programs.ts';
 import { readCommand, type Words } from './shell-words.ts';
 
 /** What an agent wishes to do, as far as rules can judge it. */
@@ -13,11 +16,21 @@ export interface Wish {
   kind: Approval['kind'];
   /** The real directory of the session. */
   cwd: string;
-  commands: readonly { words: Words; cwd: string | null }[];
+  commands: readonly WishedCommand[];
   /** The names of each file that would change: as it was named, and its real path. Empty names fit nothing. */
   files: readonly { names: readonly string[]; isCertain: boolean }[];
   /** Why the wish is more than these commands or files; null if it is not. */
   rest: string | null;
+}
+
+export interface WishedCommand {
+  words: Words;
+  /** What rules to deny and ask look at: the command, and what it runs. */
+  forms: readonly (readonly string[])[];
+  /** The real directory that it would run in; null if that is not certain. */
+  cwd: string | null;
+  /** Whether a word is the name of a file that a symbolic link puts out of the directory, or among git's own. */
+  leadsOut: (word: string) => boolean;
 }
 
 /** Reads a request of an agent of the session. */
@@ -26,61 +39,87 @@ export function wishOf(
   { provider, cwd }: Pick<Session, 'provider' | 'cwd'>,
 ): Wish {
   const { kind, tool = null, details } = request;
-  const commands = details.flatMap((one) =>
-    one.type === 'command'
-      ? [{ words: readCommand(one.command), cwd: realOrNull(one.cwd, cwd) }]
-      : [],
-  );
+  // An agent of acp shows what the model wrote: it may run the command in its own directory all the same.
+  const isNamedByModel = provider === 'acp' && tool === null;
+  const commands = details.flatMap((one) => {
+    if (one.type !== 'command') return [];
+    const real = realOrNull(one.cwd, cwd);
+    return [commandIn(one.command, isNamedByModel && real !== cwd ? null : real, cwd)];
+  });
   const diffs = details.flatMap((one) => (one.type === 'diff' ? [one] : []));
   const files = diffs.flatMap((one) => filesOf(one).map((file) => fileIn(file, cwd)));
-  const rest = details.map((one) => moreIn(one, kind, diffs)).find((why) => why !== null) ?? null;
+  const rest =
+    details.map((one) => moreIn(one, request, diffs)).find((why) => why !== null) ?? null;
   return { provider, tool, kind, cwd, commands, files, rest };
+}
+
+/** A command, as {@link Wish} has it. */
+export function commandIn(text: string, cwd: string | null, sessionCwd: string): WishedCommand {
+  const words = readCommand(text);
+  const seen = new Map<string, boolean>();
+  return {
+    words,
+    forms: 'words' in words ? formsOf(words.words) : [],
+    cwd,
+    leadsOut(word) {
+      const known = seen.get(word) ?? leadsOut(word, cwd ?? sessionCwd);
+      seen.set(word, known);
+      return known;
+    },
+  };
 }
 
 /** A file by its name, as {@link Wish} has it. */
 export function fileIn(file: string, cwd: string): Wish['files'][number] {
   const absolute = path.resolve(cwd, file);
   const real = realPathOf(absolute);
-  // What `..` means after a symbolic link is up to the program that opens the file.
-  const isCertain = real !== null && (absolute === real || !file.split('/').includes('..'));
+  // Agents resolve a relative name in a directory that is not always the session's, read `~`, and drop blanks. What `..`
+  // means after a symbolic link is up to the program that opens the file.
+  const isExact = file.startsWith('/') && !/\p{Cc}|\s$/u.test(file);
+  const isCertain =
+    isExact && real !== null && (absolute === real || !file.split('/').includes('..'));
   return { names: [absolute, ...(real === null ? [] : [real])], isCertain };
 }
 
 /** The names in the header of a diff, which may be two if a file is moved, and the name that the agent gave. */
 function filesOf({ path: file, diff }: Extract<ApprovalDetail, { type: 'diff' }>): string[] {
   const header = diff.split(/^@@/m, 1)[0] ?? '';
-  const named = [...header.matchAll(/^(?:---|\+\+\+) ([^\t\n]+)/gm)].map(([, name = '']) => name);
+  const named = [...header.matchAll(/^(?:---|\+\+\+) (.+)/gmu)].map(([, name = '']) => name);
   return [...new Set([file, ...named])].filter((name) => name !== '/dev/null');
 }
 
-/** Fields that change nothing about what a command does. */
-const BESIDE = new Set([
-  'description',
-  'reason',
-  'run_in_background',
-  'timeout',
-  'timeout_ms',
-  'title',
-  'tool',
-  'wait_ms',
-]);
+/** Fields that change nothing about what a command does, by the type of their value. */
+const BESIDE: Readonly<Record<string, 'string' | 'number' | 'boolean'>> = {
+  description: 'string',
+  is_background: 'boolean',
+  reason: 'string',
+  run_in_background: 'boolean',
+  timeout: 'number',
+  timeout_ms: 'number',
+  title: 'string',
+};
 
 /** Why a detail is no command and no file; null where it is one, or says nothing of what would be done. */
 function moreIn(
   detail: ApprovalDetail,
-  kind: Approval['kind'],
+  { kind, tool }: AgentRequest,
   diffs: readonly { path: string }[],
 ): string | null {
   if (detail.type === 'omitted') return 'a part of it is too large to be judged';
-  if (detail.type !== 'input' || BESIDE.has(detail.name)) return null;
+  if (detail.type !== 'input') return null;
+  const { name, value } = detail;
+  if (Object.hasOwn(BESIDE, name) && typeof value === BESIDE[name]) return null;
+  // Tools of cadre are named beside their arguments.
+  if (name === 'tool' && value === tool) return null;
   // Agents name the file again beside the diff that they have made of their input.
-  if (kind === 'file_change' && diffs.some((one) => one.path === detail.value)) return null;
-  return `it says more than rules can judge: ${JSON.stringify(detail.name)}`;
+  if (kind === 'file_change' && diffs.some((one) => one.path === value)) return null;
+  return `it says more than rules can judge: ${JSON.stringify(name)}`;
 }
 
 /** The real path of a directory; null where it is not certain which one is meant. */
 function realOrNull(directory: string | null, cwd: string): string | null {
   if (directory === null) return null;
+  if (directory === cwd) return cwd;
   const { names, isCertain } = fileIn(directory, cwd);
   return isCertain ? (names.at(-1) ?? null) : null;
 }
@@ -95,16 +134,25 @@ function realPathOf(absolute: string): string | null {
     try {
       return path.join(fs.realpathSync.native(existing), ...missing);
     } catch {
-      if (existing === '/' || isLink(existing)) return null;
+      if (existing === '/' || !isMissing(existing)) return null;
       missing.unshift(path.basename(existing));
     }
   }
 }
 
-function isLink(file: string): boolean {
+function leadsOut(word: string, cwd: string): boolean {
+  if (word.startsWith('/')) return false;
+  const real = realPathOf(path.resolve(cwd, word));
+  return real === null || !isInside(real, cwd) || reachesOwnName(path.relative(cwd, real), word);
+}
+
+/** Whether there is certainly nothing of that name. */
+function isMissing(file: string): boolean {
   try {
-    return fs.lstatSync(file).isSymbolicLink();
-  } catch {
+    fs.lstatSync(file);
     return false;
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    return ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(code);
   }
 }

@@ -1,8 +1,7 @@
-import { prepareDirectory } from '../config/data-directory.ts';
+import { prepareDirectory, withDataDirectory } from '../config/data-directory.ts';
 import { LiveConfig } from '../config/live.ts';
 import { secretsOf } from '../config/secrets.ts';
 import { withToken } from '../config/token.ts';
-import { AppError } from '../errors.ts';
 import { EventLog } from '../events/log.ts';
 import { type Clock, systemClock } from '../lib/clock.ts';
 import { type Failpoint, noFailpoints } from '../lib/failpoint.ts';
@@ -62,19 +61,4 @@ export async function openBase(options: RuntimeOptions, undo: Undo): Promise<Bas
     logger.info(db.migration, 'the data of an older version was changed; a copy was kept');
   const log = new EventLog({ db, clock, ids });
   return { directory, config, logger, clock, ids, failpoint, db, log };
-}
-
-/** Runs `work`, which uses files of the data directory. Throws `invalid` if the system refuses access. */
-export function withDataDirectory<T>(directory: string, work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof AppError || !(error as NodeJS.ErrnoException).syscall) throw error;
-    const { message } = error as Error;
-    throw new AppError(
-      'invalid',
-      `the data directory ${directory} cannot be used (${message}): make it a directory of the user who runs the server, or name another with --data-dir`,
-      { cause: error },
-    );
-  }
 }

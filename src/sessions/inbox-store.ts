@@ -129,6 +129,10 @@ export class InboxStore {
     return this.#nextFor.all(rx, sessionId).map(entryOf);
   }
 
+  hasNext(rx: Reader, sessionId: string): boolean {
+    return this.#nextFor.get(rx, sessionId) !== undefined;
+  }
+
   /** Returns all entries that wait for a session, including held ones, oldest first. */
   waitingFor(rx: Reader, sessionId: string): InboxEntry[] {
     return this.#waitingFor.all(rx, sessionId).map(entryOf);

@@ -110,6 +110,11 @@ export class Inbox {
     this.#store.arrange(tx, sessionId, owner, refs);
   }
 
+  /** Whether an entry waits for a session that may become its next turn. */
+  hasNext(rx: Reader, sessionId: string): boolean {
+    return this.#store.hasNext(rx, sessionId);
+  }
+
   /** Whether an entry for the session would become a turn at once. */
   isFree(rx: Reader, sessionId: string): boolean {
     const session = this.#given.sessionStore.sessions.get(rx, sessionId);

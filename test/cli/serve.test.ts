@@ -51,6 +51,34 @@ describe('cadre serve', () => {
     await untilNothingCarries(place.path);
   });
 
+  test('needs nothing that only the pinned Node has, and the oldest one lacks.', async () => {
+    await using place = tempDirectory();
+    const args = ['--data-dir', path.join(place.path, 'data'), 'serve', '--demo', '--port', '0'];
+    const lacks = 'delete globalThis.DisposableStack; delete globalThis.AsyncDisposableStack;';
+    const server = startCadre(place.path, args, { env: withPreload(lacks) });
+    await server.until('token\n');
+    server.child.kill('SIGTERM');
+    const { code, stderr } = await server.ended;
+    expect(stderr).not.toContain('DisposableStack');
+    expect(code).toBe(0);
+    await untilNothingCarries(place.path);
+  });
+
+  test('ends, and leaves nothing behind, where something fails after it has begun to listen.', async () => {
+    await using place = tempDirectory();
+    const args = ['--data-dir', path.join(place.path, 'data'), 'serve', '--demo', '--port', '0'];
+    const fails = `
+      const { write } = process.stdout;
+      process.stdout.write = function (text) {
+        if (text.includes('listens on')) throw new Error('nobody hears it');
+        return write.apply(this, arguments);
+      };`;
+    const { code, stderr } = await runCadre(place.path, args, { env: withPreload(fails) });
+    expect(stderr).toMatch(/"msg":"stopped".*cadre: .*nobody hears it/s);
+    expect(code).toBe(1);
+    await untilNothingCarries(place.path);
+  });
+
   test.for(['SIGTERM', 'SIGINT'] as const)(
     'drains on %s, and ends with 0; a second signal ends the waiting.',
     (signal) =>
@@ -131,3 +159,8 @@ describe('cadre serve', () => {
     expect(stderr).toContain('--allow-remote');
   });
 });
+
+/** An environment in which Node runs some code before the program. */
+function withPreload(code: string): Record<string, string> {
+  return { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(code)}` };
+}

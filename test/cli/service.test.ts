@@ -76,6 +76,18 @@ describe('serve --detach', () => {
     await untilNothingCarries(other.path);
   });
 
+  test('says what is wrong with a data directory that it cannot use.', async () => {
+    await using other = tempDirectory('server');
+    const file = path.join(other.path, 'file');
+    fs.writeFileSync(file, '');
+    const args = ['--data-dir', path.join(file, 'data'), 'serve', '--detach'];
+    const { code, stderr } = await runHere(other.path, args, { env });
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(/^cadre: the data directory \S+ cannot be used \(ENOTDIR.*\): .*\n$/),
+    ]);
+  });
+
   test('is seen by service status and service logs.', async () => {
     const status = (await here('service', 'status', '--json')).json() as ServiceStatus;
     const { url, pid } = started;

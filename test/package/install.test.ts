@@ -55,6 +55,38 @@ test('Where nothing was installed, nothing is removed.', () => {
   expect(filesIn(prefix)).toEqual(['bin/cadre']);
 });
 
+test('A prefix that begins with ~ is in the home directory, also where the shell leaves it as it is.', () => {
+  using place = tempDirectory();
+  installer(treeIn(place.path), 'install', '~/.local', { HOME: place.path });
+  expect(filesIn(path.join(place.path, '.local'))).toContain('bin/cadre');
+});
+
+test('All users may read what is installed, whatever the user who installs it lets others read.', () => {
+  using place = tempDirectory();
+  const prefix = path.join(place.path, 'prefix');
+  const before = process.umask(0o077);
+  try {
+    installer(treeIn(place.path), 'install', prefix);
+  } finally {
+    process.umask(before);
+  }
+  const hidden = execFileSync('find', [prefix, '!', '-perm', '-o=r'], { encoding: 'utf8' });
+  expect(hidden).toBe('');
+});
+
+test('What an installation that failed has installed is removed again.', () => {
+  using place = tempDirectory();
+  const prefix = path.join(place.path, 'prefix');
+  fs.mkdirSync(path.join(prefix, 'share/man/man5/cadre-config.5'), { recursive: true });
+  const tree = treeIn(place.path);
+  const script = path.join(tree, 'scripts/install.mjs');
+  const run = spawnSync(process.execPath, [script, 'install', prefix], { encoding: 'utf8' });
+  expect([run.status, run.stderr]).toEqual([1, expect.stringMatching(/^install: .*cadre-config/)]);
+  fs.rmdirSync(path.join(prefix, 'share/man/man5/cadre-config.5'));
+  installer(tree, 'uninstall', prefix);
+  expect(filesIn(prefix)).toEqual([]);
+});
+
 /** A tree with the scripts, and files in the places of those that are installed. */
 function treeIn(place: string): string {
   const tree = path.join(place, 'tree');
@@ -84,8 +116,8 @@ function put(file: string, text: string): void {
 function filesIn(directory: string): string[] {
   const found = execFileSync('find', ['.', '-type', 'f'], { cwd: directory, encoding: 'utf8' });
   return found
-    .trim()
     .split('\n')
+    .filter(Boolean)
     .map((line) => line.slice(2))
     .toSorted();
 }

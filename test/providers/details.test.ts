@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { detailsOf as acpDetails } from '../../src/providers/acp/details.ts';
 import { detailsOf as claudeDetails } from '../../src/providers/claude/details.ts';
-import { changeDetail, legacyChangeDetail } from '../../src/providers/codex/changes.ts';
+import { changeDetails, legacyChangeDetails } from '../../src/providers/codex/changes.ts';
 import { Reader } from '../../src/providers/codex/items.ts';
 import { readRequest } from '../../src/providers/codex/requests.ts';
 import { commandDetail, diffDetail } from '../../src/providers/details.ts';
@@ -110,6 +110,19 @@ describe('an ACP agent', () => {
       { type: 'diff', path: '/w/b', diff: '--- /dev/null\n+++ /w/b\n@@ -0,0 +1,1 @@\n+z\n' },
       { type: 'input', name: 'content', value: 'edits two files' },
       { type: 'input', name: 'content', value: { type: 'terminal', terminalId: 't1' } },
+    ]);
+  });
+
+  test('is shown by its places, too, where its diffs do not name them', () => {
+    const change = { type: 'diff', path: 'a.md', oldText: 'a', newText: '/etc/x' };
+    const asked = {
+      rawInput: { new_string: '/etc/x', destination: '/etc/x' },
+      content: [change],
+      locations: [{ path: 'a.md' }, { path: '/etc/x' }],
+    };
+    expect(shown(asked, 'move').filter(({ type }) => type === 'input')).toEqual([
+      { type: 'input', name: 'destination', value: '/etc/x' },
+      { type: 'input', name: 'locations', value: [{ path: '/etc/x' }] },
     ]);
   });
 
@@ -310,21 +323,35 @@ describe('codex', () => {
 
   test('is shown by a change that it tells in no diff, or in the words of older versions', () => {
     const untold = { path: 'a', kind: { type: 'update' }, diff: null };
-    expect(changeDetail(untold)).toMatchObject({ type: 'input', name: 'change of a' });
-    expect(legacyChangeDetail(['a', { type: 'add', content: 'x' }])).toMatchObject({
-      diff: '--- /dev/null\n+++ a\n@@ -0,0 +1,1 @@\n+x\n\\ No newline at end of file\n',
-    });
-    expect(legacyChangeDetail(['a', { delete: { content: 'x\n' } }])).toMatchObject({
-      diff: '--- a\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-x\n',
-    });
+    expect(changeDetails(untold)).toMatchObject([{ type: 'input', name: 'change of a' }]);
+    expect(legacyChangeDetails(['a', { type: 'add', content: 'x' }])).toMatchObject([
+      {
+        diff: '--- /dev/null\n+++ a\n@@ -0,0 +1,1 @@\n+x\n\\ No newline at end of file\n',
+      },
+    ]);
+    expect(legacyChangeDetails(['a', { delete: { content: 'x\n' } }])).toMatchObject([
+      {
+        diff: '--- a\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-x\n',
+      },
+    ]);
     const update = { type: 'update', unified_diff: '@@ -1 +1 @@\n-a\n+b\n', move_path: null };
-    expect(legacyChangeDetail(['a', update])).toMatchObject({
-      diff: '--- a\n+++ a\n@@ -1 +1 @@\n-a\n+b\n',
-    });
-    expect(legacyChangeDetail(['a', 'odd'])).toEqual({
+    expect(legacyChangeDetails(['a', update])).toMatchObject([
+      {
+        diff: '--- a\n+++ a\n@@ -1 +1 @@\n-a\n+b\n',
+      },
+    ]);
+    expect(legacyChangeDetails(['a', 'odd'])).toEqual([
+      { type: 'input', name: 'change of a', value: 'odd' },
+    ]);
+    const hidden = { path: 'a', kind: { type: 'update', movePath: 'b' }, diff: '@@ -1 +1 @@\n' };
+    expect(changeDetails(hidden)).toContainEqual({
       type: 'input',
       name: 'change of a',
-      value: 'odd',
+      value: { movePath: 'b' },
+    });
+    const headed = { path: 'a', kind: { type: 'update', move_path: 'b' }, diff: '--- a\n+++ a\n' };
+    expect(changeDetails(headed)[0]).toMatchObject({
+      diff: expect.stringContaining('+++ b\n') as unknown,
     });
   });
 

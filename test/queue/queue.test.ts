@@ -275,10 +275,14 @@ describe('holds', () => {
     await stage().until(
       ({ kind, session_id }) => kind === 'turn.completed' && session_id === session.id,
     );
-    expect((await queue().get(entry)).body.status).toBe('waiting');
+    expect((await queue().get(entry)).body).toMatchObject({
+      status: 'waiting',
+      session_holds: [{ message: 'lunch' }],
+    });
     stage().clock.advance(HOUR);
     const turn = await stage().provider.nextTurn();
     expect(turn.text).toBe('after lunch');
+    expect((await queue().get(entry)).body.session_holds).toEqual([]);
     turn.end(completed);
   });
 

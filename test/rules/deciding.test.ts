@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ApprovalRule, Ruling } from '../../src/api/approval-rules.ts';
 import type { AgentRequest } from '../../src/providers/provider.ts';
-import { diffDetail } from '../../src/providers/details.ts';
+import { diffDetail, hunksDetail } from '../../src/providers/details.ts';
 import { onStage, type Stage } from '../support/sessions/stage.ts';
 import { tempDirectory } from '../support/temp.ts';
 
@@ -77,14 +77,13 @@ describe('a request that a rule allows', () => {
     onStage(async (stage) => {
       await add(stage, { effect: 'allow', path: 'docs/**' });
       const play = await playing(stage);
-      expect(await isAsked(stage, play, writing('docs/a/b.md'))).toBe(false);
-      expect(await isAsked(stage, play, writing(path.join(stage.directory, 'docs/.hidden')))).toBe(
-        false,
-      );
-      expect(await isAsked(stage, play, writing('src/a.ts'))).toBe(true);
+      const at = (file: string) => path.join(stage.directory, file);
+      expect(await isAsked(stage, play, writing(at('docs/a/b.md')))).toBe(false);
+      expect(await isAsked(stage, play, writing(at('docs/.hidden')))).toBe(false);
+      expect(await isAsked(stage, play, writing(at('src/a.ts')))).toBe(true);
       const both = {
-        ...writing('docs/a.md'),
-        details: [diffDetail('docs/a.md', 'a', 'b'), diffDetail('src/a', 'a', 'b')],
+        ...writing(at('docs/a.md')),
+        details: [diffDetail(at('docs/a.md'), 'a', 'b'), diffDetail(at('src/a'), 'a', 'b')],
       };
       expect(await isAsked(stage, play, both)).toBe(true);
     }));
@@ -107,6 +106,7 @@ describe('a request that a rule allows', () => {
 describe('a person is asked, although a rule allows the command or the file, if', () => {
   const rules = [
     { effect: 'allow', command: 'npm test' },
+    { effect: 'allow', command: 'rm *' },
     { effect: 'allow', path: 'src/**' },
   ];
   it.each<[string, (directory: string) => Partial<AgentRequest>]>([
@@ -125,24 +125,63 @@ describe('a person is asked, although a rule allows the command or the file, if'
     ],
     ['it is a question', (cwd) => ({ ...running('npm test', cwd), kind: 'question' })],
     ['the agent names no command', () => ({ kind: 'command', title: 'npm test', details: [] })],
-    ['the file is elsewhere', () => writing('src/../../x')],
+    ['the command runs in another directory', (cwd) => running('npm test', path.join(cwd, 'src'))],
+    [
+      'a model names the directory in the input of a tool',
+      (cwd) => running('make', path.join(cwd, 'src')),
+    ],
+    [
+      'a field with a usual name has an unusual value',
+      (cwd) => running('npm test', cwd, { type: 'input', name: 'timeout', value: { env: 'x' } }),
+    ],
+    [
+      'the tool is another one',
+      (cwd) => running('npm test', cwd, { type: 'input', name: 'tool', value: 'remote' }),
+    ],
+    [
+      'a tool of another kind takes the command',
+      (cwd) => ({ ...running('npm test', cwd), kind: 'tool' }),
+    ],
+    [
+      'a tool of another kind shows a diff',
+      (cwd) => ({ ...writing(path.join(cwd, 'src/a')), kind: 'command' }),
+    ],
+    ['a file of the command is behind a link', (cwd) => running('rm src/out/x', cwd)],
+    ['a file of the command is git’s, by a link', (cwd) => running('rm src/hidden/config', cwd)],
+    ['the file is elsewhere', (cwd) => writing(`${cwd}/src/../../x`)],
+    ['the name of the file is relative', () => writing('src/a')],
+    ['the name begins with a home directory', () => writing('~/src/a')],
+    ['the name ends with a blank', (cwd) => writing(`${cwd}/src/a `)],
+    ['the file is git’s', (cwd) => writing(`${cwd}/src/.git/config`)],
+    ['the file is git’s on other file systems', (cwd) => writing(`${cwd}/src/.GI\u200dT/config`)],
+    ['the file is an agent’s', (cwd) => writing(`${cwd}/src/.claude/settings.json`)],
     [
       'the file is moved elsewhere',
-      () => ({
+      (cwd) => ({
         kind: 'file_change',
-        details: [{ type: 'diff', path: 'src/a', diff: '--- src/a\n+++ /etc/x\n' }],
+        details: [{ type: 'diff', path: `${cwd}/src/a`, diff: `--- ${cwd}/src/a\n+++ /etc/x\n` }],
+      }),
+    ],
+    [
+      'the file is moved to a name with a tab',
+      (cwd) => ({
+        kind: 'file_change',
+        details: [hunksDetail(`${cwd}/src/a`, '@@ -1 +1 @@\n', `${cwd}/src/b\t/../../../x`)],
       }),
     ],
     [
       'the agent asks for a whole directory, too',
-      () => writing('src/a', { type: 'input', name: 'grantRoot', value: '/' }),
+      (cwd) => writing(`${cwd}/src/a`, { type: 'input', name: 'grantRoot', value: '/' }),
     ],
-    ['a symbolic link leads elsewhere', () => writing('src/out/x')],
-    ['a symbolic link leads to nothing', () => writing('src/nowhere')],
+    ['a symbolic link leads elsewhere', (cwd) => writing(`${cwd}/src/out/x`)],
+    ['a symbolic link leads to nothing', (cwd) => writing(`${cwd}/src/nowhere`)],
   ])('%s.', (_title, request) =>
     onStage(async (stage) => {
       for (const rule of rules) await add(stage, rule);
+      await add(stage, { effect: 'allow', command: 'make', directory: stage.directory });
       fs.mkdirSync(path.join(stage.directory, 'src'));
+      fs.mkdirSync(path.join(stage.directory, '.git'));
+      fs.symlinkSync('../.git', path.join(stage.directory, 'src/hidden'));
       fs.symlinkSync('/tmp', path.join(stage.directory, 'src/out'));
       fs.symlinkSync('/tmp/not/there', path.join(stage.directory, 'src/nowhere'));
       const play = await playing(stage);
@@ -179,7 +218,8 @@ describe('of several rules', () => {
       fs.mkdirSync(`${inner}-not`);
       await add(stage, { effect: 'allow', command: 'make', directory: inner });
       const play = await playing(stage);
-      const asks = (cwd: string) => isAsked(stage, play, running('make', cwd));
+      const asks = (cwd: string, tool = 'cadre_process_run') =>
+        isAsked(stage, play, { ...running('make', cwd), tool });
       expect(await asks(inner)).toBe(false);
       expect(await asks(path.join(inner, 'deep'))).toBe(false);
       expect(await asks(`${inner}-not`)).toBe(true);
@@ -241,8 +281,15 @@ describe('the rules', () => {
       });
       expect(await test({ command: 'git log --output=x' })).toMatchObject({
         effect: 'ask',
-        why: 'no rule fits',
+        why: '"--output=x" is an option, which * does not stand for (allow command git log **)',
       });
+      expect(await test({ command: 'git log ../x' })).toMatchObject({
+        why: '"../x" leads out of the directory, which * does not stand for (allow command git log **)',
+      });
+      expect(await test({ command: 'git push' })).toMatchObject({
+        why: '"push" is not "log" (allow command git log **)',
+      });
+      expect(await test({ command: 'ls' })).toMatchObject({ why: 'no rule fits' });
       expect(await test({ path: 'x' })).toMatchObject({ effect: 'ask', why: 'no rule fits' });
     }));
 

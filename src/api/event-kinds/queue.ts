@@ -13,6 +13,15 @@ const entryInEvents = storedQueueEntry.omit({ input: true }).meta({
 });
 export type QueueEntryInEvents = z.output<typeof entryInEvents>;
 
+const editedEntry = storedQueueEntry
+  .extend({
+    input: storedQueueEntry.shape.input.optional().describe('What it says; absent: as before.'),
+  })
+  .meta({
+    id: 'EditedQueueEntry',
+    description: 'An entry of the queue that a person has changed.',
+  });
+
 const entry = {
   id: 'que_019aa8d5ee107b7d9c0a7f5e2d1c0b12',
   session_id: 'sess_019aa8d25b1c7c079a542f6d0c1b7e11',
@@ -65,9 +74,9 @@ export const queueKinds = {
   }),
   'queue.edited': kind({
     when: 'A person changed an entry: what is said, when, or what it is called.',
-    payload: { entry: storedQueueEntry },
+    payload: { entry: editedEntry },
     large: ['entry.input'],
-    example: { entry: { ...entry, name: 'every morning', input } },
+    example: { entry: { ...entry, input: [{ type: 'text', text: 'what is new since Friday?' }] } },
   }),
   'queue.changed': kind({
     when:
@@ -77,7 +86,7 @@ export const queueKinds = {
     example: { entry: running },
   }),
   'queue.moved': kind({
-    when: 'The order of the entries of a session changed.',
+    when: 'The order of the entries of a session changed: a person moved one, or a run of a schedule ended, which puts it behind what waits.',
     payload: {
       entry_ids: z.array(z.string()).describe('All entries of the session, in their order.'),
     },

@@ -3,6 +3,7 @@ import { endpoints } from '../../api/index.ts';
 import type { Client } from '../../client/client.ts';
 import { AppError } from '../../errors.ts';
 import { selfCommand } from '../../lib/self.ts';
+import { shellWord } from '../../lib/shell-word.ts';
 import { type GlobalOptions, serverDirectory } from '../context.ts';
 import type { Register } from '../endpoint-command.ts';
 import { sessionId } from '../find.ts';
@@ -106,7 +107,7 @@ async function plan(world: World, name: string, command: Command): Promise<void>
   const change = plannedChange(await agentOf(name), serverStart(name, directory), world.env);
   const text = () =>
     change.command
-      ? `${change.command.map(quoted).join(' ')}\n`
+      ? `${change.command.map(shellWord).join(' ')}\n`
       : `# ${change.file}\n${change.content}`;
   showDocument(world, global, { agent: name, ...change }, text);
 }
@@ -169,8 +170,4 @@ async function revoke(client: Client, token_id: string): Promise<void> {
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'not_found') throw error;
   }
-}
-
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
 import type { Process } from '../../api/processes.ts';
 import type { Client } from '../../client/client.ts';
+import { shellWord } from '../../lib/shell-word.ts';
 import { exitCodes } from '../exit.ts';
 import { sessionId } from '../find.ts';
 import { followOutput } from '../follow-output.ts';
@@ -50,7 +51,7 @@ async function run(context: CommandContext, words: string[], options: RunOptions
   const passesInput = follows && mayReadInput(world.stdin);
   const { process } = await client.call(endpoints.createProcess, {
     body: {
-      command: words.length === 1 ? (words[0] ?? '') : words.map(quote).join(' '),
+      command: words.length === 1 ? (words[0] ?? '') : words.map(shellWord).join(' '),
       cwd: here === undefined ? undefined : path.resolve(world.cwd(), here),
       // The server's default is for agents, which forget what they started; 0 is no limit.
       timeout_ms: options.timeout ?? 0,
@@ -85,11 +86,6 @@ async function run(context: CommandContext, words: string[], options: RunOptions
   if (global.json || !options.follow) show(ended, () => `${statusText(ended)}\n`);
   else if (ended.status !== 'completed') world.stderr.write(`cadre: ${statusText(ended)}\n`);
   world.exit(signal.aborted ? Number(signal.reason) : exitCodeOf(ended));
-}
-
-/** A word quoted for the shell, if it has to be. */
-function quote(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 async function untilEnded(client: Client, id: string): Promise<Process> {

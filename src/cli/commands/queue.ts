@@ -45,9 +45,13 @@ export const queueCommands = commandGroup('queue', 'what becomes a turn of a ses
       {
         flags: '--first',
         description: 'before all others',
-        read: () => ({ to: 'first' as const }),
+        read: (_, { fields }) => placeAt('first', fields),
       },
-      { flags: '--last', description: 'behind all others', read: () => ({ to: 'last' as const }) },
+      {
+        flags: '--last',
+        description: 'behind all others; also without an option',
+        read: (_, { fields }) => placeAt('last', fields),
+      },
     ],
     print: ({ entries }, call) => queueTable(entries, call),
   }),
@@ -78,6 +82,11 @@ export const queueCommands = commandGroup('queue', 'what becomes a turn of a ses
       .option('--yes', 'without asking')
       .action(clientAction(world, drop)),
 ]);
+
+function placeAt(to: 'first' | 'last', { before, to: earlier }: Readonly<Record<string, unknown>>) {
+  if (before === undefined && earlier === undefined) return { to };
+  throw new AppError('usage', 'give one of --before, --first and --last');
+}
 
 interface PauseOptions {
   session?: string;

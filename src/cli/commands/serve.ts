@@ -7,6 +7,7 @@ import { failpointsFrom } from '../../lib/failpoint.ts';
 import { keepLogSmall, ownLog } from '../../lib/own-log.ts';
 import { selfCommand, version } from '../../lib/self.ts';
 import { keepHeapSmall } from '../../lib/small-heap.ts';
+import { Undo } from '../../lib/undo.ts';
 import type { Runtime } from '../../runtime/start.ts';
 import { Notifier } from '../../service/notifier.ts';
 import type { Migration } from '../../store/migrate.ts';
@@ -99,7 +100,26 @@ async function serveTelling(
       process.exit(exitCodes.failed);
     },
   });
-  const { url, tokenFile, migration } = runtime;
+  try {
+    announce(world, options, runtime, { directory, isQuiet });
+    await using _watch = startWatching(world, directory, runtime, notifier);
+    if (!stop.signal.aborted)
+      await new Promise((resolve) => stop.signal.addEventListener('abort', resolve));
+  } finally {
+    // Also after an error: the server would run on, and no signal would end it.
+    await runtime.stop(hurry.signal);
+    // NATS that takes connections and says nothing leaves a socket open that nobody can close: nothing waits for it.
+    world.clock.after(LINGER_MS, () => process.exit());
+  }
+}
+
+/** Says that the server listens, and where. */
+function announce(
+  { stdout }: World,
+  { json }: ServeOptions,
+  { url, tokenFile, migration }: Runtime,
+  { directory, isQuiet }: { directory: string; isQuiet: boolean },
+): void {
   const ready = {
     url,
     pid: process.pid,
@@ -108,17 +128,11 @@ async function serveTelling(
     data_dir: directory,
     ...(migration && { upgraded: migration }),
   };
-  world.stdout.write(
-    options.json
+  stdout.write(
+    json
       ? `${JSON.stringify(ready)}\n`
       : `cadre ${version} listens on ${url}\n  data   ${directory}\n  token  ${tokenFile ?? 'from the configuration'}\n${upgradeText(migration)}${isQuiet ? QUIET : ''}`,
   );
-  using _watch = startWatching(world, directory, runtime, notifier);
-  if (!stop.signal.aborted)
-    await new Promise((resolve) => stop.signal.addEventListener('abort', resolve));
-  await runtime.stop(hurry.signal);
-  // NATS that takes connections and says nothing leaves a socket open that nobody can close: nothing waits for it.
-  world.clock.after(LINGER_MS, () => process.exit());
 }
 
 /** Tells the manager that the server is ready and, by and by, that it works; keeps its log small. */
@@ -127,8 +141,8 @@ function startWatching(
   directory: string,
   runtime: Runtime,
   notifier: Notifier | null,
-): Disposable {
-  const ends = new DisposableStack();
+): AsyncDisposable {
+  const ends = new Undo();
   const log = ownLog(directory);
   if (log !== null) ends.use(keepLogSmall(log, clock));
   if (!notifier) return ends;

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { shellWord } from '../../lib/shell-word.ts';
 import { count } from '../count.ts';
 import { serverDirectory } from '../context.ts';
 import { details } from '../details.ts';
@@ -68,7 +69,12 @@ function managerOption(): Option {
 
 function installedText(installed: Installed): string {
   const { file, change, command, path, data_dir, ran, url, remarks } = installed;
-  const shown = details({ [change]: file, starts: command.join(' '), PATH: path, data: data_dir });
+  const shown = details({
+    [change]: file,
+    starts: command.map(shellWord).join(' '),
+    PATH: path,
+    data: data_dir,
+  });
   return [
     shown,
     ...ran.map((line) => `ran ${line}\n`),

@@ -4,6 +4,7 @@ import { AppError } from '../../errors.ts';
 import { failpointsFrom } from '../../lib/failpoint.ts';
 import { systemIds } from '../../lib/ids.ts';
 import { readAsset, version } from '../../lib/self.ts';
+import { shellWord } from '../../lib/shell-word.ts';
 import type { Noun, StoreFacts } from '../../store/older-copies.ts';
 import { askYes } from '../ask-yes.ts';
 import type { GlobalOptions } from '../context.ts';
@@ -71,7 +72,7 @@ export function rolledBackText(done: RolledBack): string {
       ? [`  start cadre ${plain(done.version)}: this version would change them again\n`]
       : []),
     `  kept    ${done.replaced}\n`,
-    `  undo    cadre db rollback ${done.replaced}\n`,
+    `  undo    cadre db rollback ${shellWord(done.replaced)}\n`,
   ].join('');
 }
 

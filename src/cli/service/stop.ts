@@ -1,3 +1,4 @@
+import { signal } from '../../children/identity.ts';
 import { findRegistration, serverRuns } from '../../config/registration.ts';
 import { AppError } from '../../errors.ts';
 import type { World } from '../world.ts';
@@ -9,7 +10,8 @@ const STOP_MS = 2 * 60_000;
 
 /**
  * Stops the server of a directory in order, however it was started; resolves with its pid once it has ended, and with null
- * where none runs. Throws `timeout` after two minutes, with the server still stopping.
+ * where none runs. Throws `timeout` after two minutes, with the server still stopping, and `usage` where another user
+ * has started it.
  */
 export async function stopServer(
   world: World,
@@ -21,7 +23,11 @@ export async function stopServer(
   const { pid } = found.server;
   // What a manager has started, it would take for failed and start again.
   if (manager && (await manager.state())?.pid === pid) await manager.stop();
-  else process.kill(pid, 'SIGTERM');
+  else if (signal(pid, 'SIGTERM') === 'refused')
+    throw new AppError(
+      'usage',
+      `the server (pid ${pid}) runs as another user: stop it as that one`,
+    );
   const { clock } = world;
   const deadline = clock.monotonic() + STOP_MS;
   // Its registration goes a moment before it does.

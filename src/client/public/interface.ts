@@ -6,9 +6,9 @@ export interface AddApprovalRuleRequest {
   provider?: ProviderId | null | undefined;
   /** Only requests to use the tool of this name. Agents of claude name all their tools, calls of cadre’s own tools have the name of the tool; agents of acp and codex name none. */
   tool?: string | null | undefined;
-  /** Only requests to run one simple command whose words fit these. `*` stands for one word, or for a part of one; `**` at the end for any number of words. To allow, a `*` that is a whole word fits neither an option, nor an assignment, nor a path that leads out of the directory of the command. */
+  /** Only requests to run one simple command whose words fit these. `*` stands for one word, or for a part of one; `**` at the end for any number of words. To allow, a `*` at the begin of a word stands for no option, assignment or address, and no `*` for a path that leads out of the directory of the command, or for files of git and agents. */
   command?: string | null | undefined;
-  /** Only requests to change files that all fit this path, below the directory of the session if it does not begin with `/`. `*` stands for any part of a name, `**` for any number of names. */
+  /** Only requests to change files that all fit this path, below the directory of the session if it does not begin with `/`. `*` stands for any part of a name, `**` for any number of names. To allow, files of git and agents (`.git`, `.claude`) have to be named. */
   path?: string | null | undefined;
   /** An existing directory, as an absolute path. Its real path is stored. */
   directory?: string | null | undefined;
@@ -252,11 +252,11 @@ export interface ApprovalRule {
   provider: ProviderId | null;
   /** Only requests to use the tool of this name. Agents of claude name all their tools, calls of cadre’s own tools have the name of the tool; agents of acp and codex name none. */
   tool: string | null;
-  /** Only requests to run one simple command whose words fit these. `*` stands for one word, or for a part of one; `**` at the end for any number of words. To allow, a `*` that is a whole word fits neither an option, nor an assignment, nor a path that leads out of the directory of the command. */
+  /** Only requests to run one simple command whose words fit these. `*` stands for one word, or for a part of one; `**` at the end for any number of words. To allow, a `*` at the begin of a word stands for no option, assignment or address, and no `*` for a path that leads out of the directory of the command, or for files of git and agents. */
   command: string | null;
-  /** Only requests to change files that all fit this path, below the directory of the session if it does not begin with `/`. `*` stands for any part of a name, `**` for any number of names. */
+  /** Only requests to change files that all fit this path, below the directory of the session if it does not begin with `/`. `*` stands for any part of a name, `**` for any number of names. To allow, files of git and agents (`.git`, `.claude`) have to be named. */
   path: string | null;
-  /** Only requests in this directory or below it: the one that a command would run in, else that of the session. */
+  /** Only requests in this directory or below it: the one that a command would run in, else that of the session. Without it, a command is allowed in the directory of the session alone. */
   directory: string | null;
   /** Why there is this rule. An agent is told it if its request is declined. */
   reason: string | null;
@@ -1980,7 +1980,7 @@ export interface QueueEditedEvent {
   /** The payload's version. */
   v: number;
   payload: {
-    entry: SentStoredQueueEntry;
+    entry: SentEditedQueueEntry;
     /** The payload was longer than 256 KiB: its long texts are cut. */
     truncated?: true | undefined;
     /** With truncated: the bytes of its longest text, else of the whole. */
@@ -1988,7 +1988,7 @@ export interface QueueEditedEvent {
   };
 }
 
-/** An entry of the queue, with its place. */
+/** An entry of the queue, with its place and what holds its session. */
 export interface QueueEntry {
   id: string;
   session_id: string;
@@ -2043,8 +2043,10 @@ export interface QueueEntry {
   created_by: string;
   created_at: number;
   updated_at: number;
-  /** Its place among the entries of its session, from 1: of those that are due, the first becomes the next turn. */
+  /** Its place among the entries of its session, from 1: of those that are due, the first becomes the next turn. A schedule goes behind all that waits when a run of it ends. */
   position: number;
+  /** Why nothing that waits for its session becomes a turn now; empty: nothing is in the way. */
+  session_holds: Array<Hold>;
 }
 
 /** An entry of the queue that has changed, without `input`. */
@@ -2157,7 +2159,7 @@ export interface QueueHeldEvent {
   };
 }
 
-/** The order of the entries of a session changed. */
+/** The order of the entries of a session changed: a person moved one, or a run of a schedule ended, which puts it behind what waits. */
 export interface QueueMovedEvent {
   seq: number;
   id: string;
@@ -2641,6 +2643,64 @@ export interface SentApprovalInEvents {
   expires_at: number | null;
   created_at: number;
   resolved_at: number | null;
+}
+
+/** An entry of the queue that a person has changed. If the event is `truncated`, it may lack `input`. */
+export interface SentEditedQueueEntry {
+  id: string;
+  session_id: string;
+  name: string | null;
+  reason: string | null;
+  /** What it says; absent: as before. */
+  input?: Array<StoredInputItem> | undefined;
+  /** Of its turns; null: the session's. */
+  permission_mode: string | null;
+  /** Of its turns; null: the session's. */
+  agent_mode: string | null;
+  /** Of its turns; null: the session's. */
+  model: string | null;
+  /** Of its turns; null: the session's. */
+  thinking_effort: string | null;
+  /** When its only turn is due; null: it has no such time. */
+  at: number | null;
+  /** When its turns are due, in time_zone; null: it has one turn. */
+  every: string | null;
+  /** Of `every`; for `at`, the one in which it is shown. */
+  time_zone: string | null;
+  /** What happens to a run of a schedule that is due while the run before it has not ended. skip: it is skipped. queue: it follows that one; if one follows already, it is skipped. */
+  overlap: 'skip' | 'queue';
+  /** scheduled: its time has not come. waiting: it is due, and becomes a turn once its session is free and nothing before it waits. running: its turn is accepted and has not ended. held: it becomes no turn until its hold ends. */
+  status: 'scheduled' | 'waiting' | 'running' | 'held';
+  /** When it is due next; null: it is due, it was the last time, or it is held. */
+  next_at: number | null;
+  /** Since when the run that waits or runs is due; null: there is none. */
+  due_at: number | null;
+  /** Since when the run is due that follows the one that runs; null: there is none. */
+  again_at: number | null;
+  /** Of a schedule: every time up to here has become a run or was skipped. */
+  settled_until: number | null;
+  hold: Hold | null;
+  /** The turn of the run that runs. */
+  turn_id: string | null;
+  /** The turn of the last run that has started. */
+  last_turn_id: string | null;
+  /** How that turn ended; null: none has. */
+  last_status:
+    | 'accepted'
+    | 'running'
+    | 'waiting_for_approval'
+    | 'completed'
+    | 'interrupted'
+    | 'failed'
+    | null;
+  /** How many of its turns have started. */
+  runs: number;
+  /** How many of its runs were skipped. */
+  skipped: number;
+  /** The id of the token of the request. */
+  created_by: string;
+  created_at: number;
+  updated_at: number;
 }
 
 /** A message of a member of a team to others. If the event is `truncated`, it may lack `recipient_agent_ids`, `input`, `image_paths`, `images`. */

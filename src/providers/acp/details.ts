@@ -17,6 +17,7 @@ const diff = z.looseObject({
 });
 type Diff = z.output<typeof diff>;
 const text = z.looseObject({ content: z.looseObject({ text: z.string() }) });
+const place = z.looseObject({ path: z.string() });
 const list = z.array(z.unknown()).catch([]);
 
 /**
@@ -39,6 +40,11 @@ export function detailsOf(
   ];
   if (details.length === 0)
     return [...inputDetails({ title }), ...inputDetails({ locations: places(locations) })];
+  // An agent may name the file in full, or where it is moved to, in the places alone.
+  if (diffs.length > 0) {
+    const shown = new Set(diffs.map(({ path }) => path));
+    details.push(...inputDetails({ locations: places(locations, shown) }));
+  }
   return isShown(title, details) ? details : [...inputDetails({ title }), ...details];
 }
 
@@ -48,12 +54,16 @@ function isShown(title: string, details: readonly ApprovalDetail[]): boolean {
   return details.some((one) => one.type === 'command' && title.includes(one.command));
 }
 
+/** The names that agents give to the texts of an edit. Another field may hold the same text and mean something else. */
+const HOLDS_TEXT =
+  /^(?!.*(?:path|file|dir|name|dest|target)).*(?:old|new|text|content|str|body|replac|search|code)/i;
+
 /** The input of a call, without the texts that its diffs show. */
 function inputOf(rawInput: unknown, diffs: readonly Diff[], cwd: string): ApprovalDetail[] {
   const command = commandInput.safeParse(rawInput).data;
   const texts = new Set<unknown>(diffs.flatMap(({ oldText, newText }) => [oldText, newText]));
   const others = inputDetails(rawInput, command ? ['command', 'cwd'] : []).filter(
-    (one) => one.type !== 'input' || !texts.has(one.value),
+    (one) => one.type !== 'input' || !texts.has(one.value) || !HOLDS_TEXT.test(one.name),
   );
   return command ? [commandDetail(command.command, command.cwd ?? cwd), ...others] : others;
 }
@@ -66,7 +76,10 @@ function contentOf(part: unknown, rawInput: unknown): ApprovalDetail[] {
   return said.includes(value) ? [] : inputDetails({ content: value });
 }
 
-function places(locations: unknown): unknown {
-  const found = list.parse(locations);
+/** The places that a call names, without those of the paths that are shown; null where there are none. */
+function places(locations: unknown, shown: ReadonlySet<string> = new Set()): unknown {
+  const found = list
+    .parse(locations)
+    .filter((one) => !shown.has(place.safeParse(one).data?.path ?? ''));
   return found.length > 0 ? found : null;
 }

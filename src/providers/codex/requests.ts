@@ -6,7 +6,7 @@ import { cutTitle } from '../../lib/cut-title.ts';
 import { approvalTitle } from '../approval-title.ts';
 import { commandDetail } from '../details.ts';
 import { contentFor, readElicitation, wishOf } from './elicitation.ts';
-import { changeDetail, legacyChangeDetail } from './changes.ts';
+import { changeDetails, legacyChangeDetails } from './changes.ts';
 import { type Reader, titleOfChanges } from './items.ts';
 
 /** A request of codex, and how it is answered. */
@@ -106,7 +106,7 @@ const kinds: Record<string, Kind> = {
         {
           kind: 'file_change',
           title: approvalTitle(title, rootIn(fileChange.parse(params))),
-          details: [...changes.map(changeDetail), ...otherDetails(params)],
+          details: [...changes.flatMap(changeDetails), ...otherDetails(params)],
           ...offersOf(params, SAME_FILES),
           subject: isTold ? { ...wholeOf(params), changes } : null,
         },
@@ -188,7 +188,7 @@ const kinds: Record<string, Kind> = {
         kind: 'file_change',
         title: approvalTitle(`edit ${paths.join(', ')}`, rootIn({ grantRoot })),
         details: [
-          ...Object.entries(changes).map(legacyChangeDetail),
+          ...Object.entries(changes).flatMap(legacyChangeDetails),
           ...otherDetails(params, ['fileChanges']),
         ],
         scopes: ['once', 'session'],

@@ -27,18 +27,20 @@ interface QueueSheetProps {
 export function QueueSheet(props: QueueSheetProps): ReactNode {
   const { acts, clock, notices, rows, columns, onLeave } = props;
   const queue = useQueue(props);
-  const [at, setAt] = useState(0);
+  const [choice, choose] = useState<Choice>({ id: null, place: 0 });
   const [mode, setMode] = useState<Mode>('list');
   const entries = queue?.entries ?? [];
-  const place = Math.max(0, Math.min(at, entries.length - 1));
+  const place = placeOf(choice, entries);
   const chosen = entries[place];
-  useKeys(listKeys({ entries, place, setAt, setMode, acts, notices, onLeave }), mode === 'list');
+  useKeys(listKeys({ entries, place, choose, setMode, acts, notices, onLeave }), mode === 'list');
   const toList = () => setMode('list');
+  const asked = mode === 'list' ? null : mode.entry;
+  const isDrop = mode !== 'list' && mode.act === 'drop';
   const drop = () => {
-    if (chosen) notices.attempt(acts.dropEntry(chosen.id));
+    if (asked) notices.attempt(acts.dropEntry(asked.id));
     toList();
   };
-  useKeys({ y: drop, n: toList, escape: toList }, mode === 'drop');
+  useKeys({ y: drop, n: toList, escape: toList }, isDrop);
   const now = clock.now();
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
@@ -49,27 +51,33 @@ export function QueueSheet(props: QueueSheetProps): ReactNode {
         <Entry key={entry.id} entry={entry} isChosen={entry === chosen} now={now} />
       ))}
       <Box flexGrow={1} />
-      {mode === 'edit' && chosen ? (
+      {asked && !isDrop ? (
         <Prompt
           columns={columns}
           question="says (enter: change):"
-          initial={textOf(chosen) ?? ''}
+          initial={textOf(asked) ?? ''}
           onCancel={toList}
           onAnswer={(text) => {
             toList();
-            if (text.trim() !== '') notices.attempt(acts.editEntry(chosen.id, text));
+            if (text.trim() !== '') notices.attempt(acts.editEntry(asked.id, text));
           }}
         />
       ) : (
         <Tint tone="faint" wrap="truncate-end">
-          {mode === 'drop' ? 'take it out of the queue?  y yes  n no' : KEYS}
+          {asked ? `take "${labelOf(asked)}" out of the queue?  y yes  n no` : KEYS}
         </Tint>
       )}
     </Box>
   );
 }
 
-type Mode = 'list' | 'edit' | 'drop';
+/** The list, or a question about an entry: the queue may change while a person answers. */
+type Mode = 'list' | { act: 'edit' | 'drop'; entry: QueueEntry };
+/** The entry that is chosen, and the place at which the choice stays once it has left the queue. */
+interface Choice {
+  id: string | null;
+  place: number;
+}
 const KEYS = 'J K move  e edit  p pause or resume  x drop  esc back';
 
 /** The queue of a session, read again with each change of it; null until it was read. */
@@ -95,7 +103,7 @@ function useQueue({ session, acts, notices, version }: QueueSheetProps): Session
 function listKeys({
   entries,
   place,
-  setAt,
+  choose,
   setMode,
   acts,
   notices: { attempt, tell },
@@ -103,20 +111,23 @@ function listKeys({
 }: Pick<QueueSheetProps, 'acts' | 'notices' | 'onLeave'> & {
   entries: readonly QueueEntry[];
   place: number;
-  setAt: (place: number) => void;
+  choose: (choice: Choice) => void;
   setMode: (mode: Mode) => void;
 }): KeyTable {
   const chosen = entries[place];
   const withChosen = (act: (entry: QueueEntry) => void) => () => {
     if (chosen) act(chosen);
   };
-  const step = (by: number) => () => setAt(Math.max(0, Math.min(place + by, entries.length - 1)));
+  const step = (by: number) => () => {
+    const to = Math.max(0, Math.min(place + by, entries.length - 1));
+    choose({ id: entries[to]?.id ?? null, place: to });
+  };
   const move = (by: number) =>
     withChosen(({ id }) => {
       const before = entries.filter((one) => one.id !== id)[place + by]?.id;
       if (place + by < 0) return;
+      choose({ id, place });
       attempt(acts.moveEntry(id, before === undefined ? { to: 'last' } : { before }));
-      step(by)();
     });
   return {
     escape: onLeave,
@@ -130,12 +141,12 @@ function listKeys({
     J: move(1),
     e: withChosen((entry) => {
       if (textOf(entry) === null) tell('it has several lines: cadre queue edit changes it');
-      else setMode('edit');
+      else setMode({ act: 'edit', entry });
     }),
     p: withChosen(({ id, hold }) =>
       attempt(hold === null ? acts.pauseEntry(id) : acts.resumeEntry(id)),
     ),
-    x: withChosen(() => setMode('drop')),
+    x: withChosen((entry) => setMode({ act: 'drop', entry })),
   };
 }
 
@@ -148,15 +159,24 @@ function Entry({
   isChosen: boolean;
   now: number;
 }): ReactNode {
-  const { name, input } = entry;
-  const said = input.map((item) => (item.type === 'text' ? item.text : '[image]')).join(' ');
   return (
     <Text wrap="truncate-end" bold={isChosen}>
       <Tint tone="name">{isChosen ? '▌' : ' '}</Tint>
       <Tint tone="faint">{`${whenOf(entry, now).padEnd(16)} `}</Tint>
-      {oneLine([name, said].filter(Boolean).join(': '))}
+      {labelOf(entry)}
     </Text>
   );
+}
+
+/** The place of the choice among the entries as they are now. */
+function placeOf({ id, place }: Choice, entries: readonly QueueEntry[]): number {
+  const found = entries.findIndex((one) => one.id === id);
+  return found === -1 ? Math.max(0, Math.min(place, entries.length - 1)) : found;
+}
+
+function labelOf({ name, input }: QueueEntry): string {
+  const said = input.map((item) => (item.type === 'text' ? item.text : '[image]')).join(' ');
+  return oneLine([name, said].filter(Boolean).join(': '));
 }
 
 function headOf(queue: SessionQueue | null, now: number): string {
