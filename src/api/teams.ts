@@ -152,6 +152,7 @@ const worktreeWish = z
     branch_prefix: gitReference.nullish(),
     base_ref: gitReference.nullish(),
     run_init_script: z.boolean().nullish(),
+    copy_included: z.boolean().nullish(),
   })
   .meta({ id: 'WorktreeWish', description: 'The worktree of a new member.' });
 

@@ -25,10 +25,16 @@ export type Trusted = z.output<typeof trusted>;
 
 const brought = z
   .looseObject({
-    kind: z.enum(['init_script', 'filters']),
+    kind: z
+      .enum(['init_script', 'included_files', 'filters'])
+      .describe(
+        'included_files: the patterns of ignored files that are copied into new worktrees.',
+      ),
     name: z.string().describe('Its path in the repository, or the name of the setting.'),
     sha256,
-    text: z.string().describe('The commands that would run.'),
+    text: z
+      .string()
+      .describe('The commands that would run, or the patterns of the files that would be copied.'),
     trusted: z.boolean(),
   })
   .meta({ id: 'BroughtContent', description: 'A content of a repository that can be run.' });
@@ -46,7 +52,8 @@ export const listTrusted = endpoint({
 export const lookAtBrought = endpoint({
   method: 'POST',
   path: '/v1/worktree-trust/look',
-  summary: 'Show the contents of a repository that can be run, and which of them are allowed',
+  summary:
+    'Show the contents of a repository that need a permission, and which of them are allowed',
   access: 'admin',
   body: z.strictObject({ repo_root: repository }),
   response: z
@@ -58,7 +65,8 @@ export const lookAtBrought = endpoint({
 export const trustContent = endpoint({
   method: 'POST',
   path: '/v1/worktree-trust',
-  summary: 'Allow content of a repository: an init script, or its filters',
+  summary:
+    'Allow content of a repository: an init script, a list of included files, or its filters',
   access: 'admin',
   body: z.strictObject({ repo_root: repository, sha256 }),
   response: trusted,

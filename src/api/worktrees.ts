@@ -25,6 +25,26 @@ const initScript = z.looseObject({
   how_to_allow: z.string().nullish().describe('How to allow a script that was skipped.'),
 });
 
+const included = z.looseObject({
+  status: z
+    .enum(['completed', 'not_found', 'off', 'skipped_untrusted'])
+    .describe(
+      'not_found: the repository has no .worktreeinclude, or no main worktree. skipped_untrusted: its content is not allowed. If a file cannot be copied, no worktree is created.',
+    ),
+  files: z.int().describe('How many files were copied.'),
+  bytes: z.int().describe('Their size together.'),
+  skipped: z
+    .int()
+    .describe(
+      'How many more files match and were left out: symbolic links, files that the checkout has or does not ignore, and names that are not UTF-8.',
+    ),
+  sha256: z
+    .string()
+    .nullable()
+    .describe('The digest of .worktreeinclude as it is committed in the main worktree.'),
+  how_to_allow: z.string().nullable().describe('How to allow a list that was skipped.'),
+});
+
 export const worktree = z
   .looseObject({
     id: z.string(),
@@ -42,6 +62,16 @@ export const worktree = z
     team_id: z.string().nullable(),
     operation_id: z.string().nullable(),
     init_script: initScript,
+    included: included.describe(
+      'What was copied into it when it was made: ignored files of the main worktree that .worktreeinclude names.',
+    ),
+    port_base: z
+      .int()
+      .nullable()
+      .describe(
+        'The first of the ports that belong to it while it exists; null: none was free when it was made. Programs in it have it as CADRE_PORT_BASE.',
+      ),
+    port_count: z.int().describe('How many ports that are; 0: none.'),
     archive_ref: z
       .string()
       .nullable()
@@ -110,6 +140,12 @@ export const worktreeSettings = {
     .nullish()
     .describe(
       'true: run it even if its content is not allowed. Absent: run it if its content is allowed.',
+    ),
+  copy_included: z
+    .boolean()
+    .nullish()
+    .describe(
+      'Whether the ignored files that .worktreeinclude names are copied. true: even if its content is not allowed. Absent: if it is allowed.',
     ),
 };
 

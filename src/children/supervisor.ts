@@ -35,7 +35,7 @@ export interface Child {
   end(graceMs: number): Promise<readonly number[]>;
 }
 
-/** A command for the supervisor, which adds the marker to its environment. */
+/** A command for the supervisor, which adds the marker and the variables of its directory to its environment. */
 export interface ChildCommand extends GatedCommand {
   /** A description for the ledger and the log. */
   what: string;
@@ -65,6 +65,8 @@ interface SupervisorDependencies {
   failpoint: Failpoint;
   log: Logger;
   marker: string;
+  /** Returns variables that every child in a directory gets. */
+  variablesAt: (directory: string) => Record<string, string>;
 }
 
 /** Starts child processes, in groups that end with the server at the latest. */
@@ -121,9 +123,9 @@ export class Supervisor {
   }
 
   #startGated(command: ChildCommand): Gated | Promise<Error> {
-    const { keeper, marker, failpoint } = this.#given;
+    const { keeper, marker, failpoint, variablesAt } = this.#given;
     keeper.ensure();
-    const env = { ...command.env, [MARKER_VARIABLE]: marker };
+    const env = { ...command.env, ...variablesAt(command.cwd), [MARKER_VARIABLE]: marker };
     const started = startGated({ ...command, env });
     failpoint('child.gated');
     // In the same turn of the event loop, so that the keeper learns of the child before anything else can happen.

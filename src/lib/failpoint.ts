@@ -24,6 +24,7 @@ export type FailpointName =
   | 'turn.ending'
   | 'worktree.creating'
   | 'worktree.added'
+  | 'worktree.included'
   | 'worktree.made'
   | 'worktree.archived'
   | 'worktree.aside'

@@ -60,6 +60,31 @@ export async function openForeignFile(
 }
 
 /**
+ * Creates an empty file, for its user alone, in a directory under the same rules, with the directories that lead to it.
+ * Resolves with null if something has its name, or if a directory on the way is none. Throws ForeignFileError if a
+ * symbolic link leads to it. The caller closes the handle.
+ */
+export async function createForeignFile(
+  directory: string,
+  name: string,
+): Promise<fs.FileHandle | null> {
+  const root = await fs.realpath(directory);
+  const file = path.join(root, name);
+  if (!(await makeParents(path.dirname(file), root))) return null;
+  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+  let handle: fs.FileHandle;
+  try {
+    handle = await fs.open(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return null;
+    throw error;
+  }
+  if (await isStillAt(handle, file)) return handle;
+  await handle.close();
+  throw new ForeignFileError(`${file} is reached over a symbolic link`);
+}
+
+/**
  * Reads a small file of the server or of its operator synchronously, for the few that are needed before anything runs:
  * the configuration, the token, the record of the server that uses a data directory. Links are followed. Throws
  * ForeignFileError, without blocking, for what is not a regular file or has more than `maxBytes`; throws the error of
@@ -89,6 +114,19 @@ async function open(file: string): Promise<fs.FileHandle> {
     if (codeOf(error) === 'ELOOP') throw new ForeignFileError(`${file} is a symbolic link`);
     if (codeOf(error) === 'ENXIO') throw new ForeignFileError(`${file} is not a regular file`);
     throw error;
+  }
+}
+
+/** Makes the directories from `root` down to `directory`; whether each of them is one, and no link. */
+async function makeParents(directory: string, root: string): Promise<boolean> {
+  if (directory === root) return true;
+  if (!(await makeParents(path.dirname(directory), root))) return false;
+  try {
+    await fs.mkdir(directory);
+    return true;
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+    return (await fs.lstat(directory)).isDirectory();
   }
 }
 

@@ -26,6 +26,7 @@ import { migration019 } from './migrations/019-mcp-servers.ts';
 import { migration021 } from './migrations/021-kinds.ts';
 import { migration022 } from './migrations/022-queue.ts';
 import { migration023 } from './migrations/023-approval-rules.ts';
+import { migration024 } from './migrations/024-worktrees-that-run.ts';
 import { checksum } from './checksum.ts';
 
 /** Completes the records of a table, for example with a field that they lack. */
@@ -60,6 +61,9 @@ const migrations: readonly (string | Completion)[] = [
   migration021,
   migration022,
   migration023,
+  migration024.path,
+  migration024.worktrees,
+  migration024.operations,
 ];
 
 /** The format of data that this version writes. */

@@ -5,47 +5,54 @@ import type { Setting } from './bench.ts';
 import type { Git } from './git.ts';
 import { commitOf, refsOf, type Repository } from './repository.ts';
 
-/** The maximum size of an init script, in bytes. */
-const SCRIPT_BYTES = 1024 * 1024;
+/** The maximum size of an init script, and of the patterns of included files, in bytes. */
+const COMMITTED_BYTES = 1024 * 1024;
 
-/** The init script of a repository. */
-export interface Script {
+/** A file that a repository brings, and that cadre acts on. */
+export interface Committed {
   content: Buffer;
   sha256: string;
   isExecutable: boolean;
 }
 
+/** What a file of a repository is for, and how a request does without it; errors say both. */
+export interface Purpose {
+  /** What it is, with the article: "the init script". */
+  what: string;
+  /** How a request does without it: "set run_init_script to false". */
+  without: string;
+}
+
 /**
- * Returns the init script as committed at the HEAD of the main worktree; no other copy of it is ever run. Null if there
- * is none. Throws `conflict` if the path is not a regular file, or if it is larger than 1 MiB.
+ * Returns a file as committed at the HEAD of the main worktree; no other copy of it ever counts. Null if there is none.
+ * Throws `conflict` if it is not a regular file of the repository, or if it is larger than 1 MiB.
  */
-export async function committedScript(
+export async function committedFile(
   git: Git,
   repository: Repository,
-  script: string,
-): Promise<Script | null> {
-  const name = path.posix.normalize(script);
+  file: string,
+  { what, without }: Purpose,
+): Promise<Committed | null> {
+  const name = path.posix.normalize(file);
+  const refuse = (why: string) => new AppError('conflict', `${what} ${name} ${why}, or ${without}`);
   if (name.startsWith('/') || name.startsWith('..'))
-    throw new AppError(
-      'conflict',
-      `worktrees.init_script_path is "${script}": name a path inside the repository, or set run_init_script to false`,
-    );
+    throw refuse('is no path inside the repository: name one that is');
   const location = refsOf(repository);
   const head = await commitOf(git, location, 'HEAD');
   if (head === null) return null;
   const entry = await git.bytes(location, ['ls-tree', '-z', '--full-tree', '-l', head, '--', name]);
   const [, mode, type, sha, size] = /^(\d+) (\w+) ([0-9a-f]+) +(\d+|-)\t/.exec(entry) ?? [];
   if (sha === undefined) return null;
-  const refuse = (why: string) =>
-    new AppError(
-      'conflict',
-      `the init script ${name} ${why}: fix it, or set run_init_script to false`,
-    );
-  if (type !== 'blob' || mode === '120000') throw refuse('is not committed as a file');
-  if (Number(size) > SCRIPT_BYTES)
-    throw refuse(`has ${size} bytes, at most ${SCRIPT_BYTES} are run`);
+  if (type !== 'blob' || mode === '120000') throw refuse('is not committed as a file: fix it');
+  if (Number(size) > COMMITTED_BYTES)
+    throw refuse(`has ${size} bytes, at most ${COMMITTED_BYTES} are read: shorten it`);
   const content = Buffer.from(await git.bytes(location, ['cat-file', 'blob', sha]), 'latin1');
   return { content, sha256: sha256Of(content), isExecutable: mode === '100755' };
+}
+
+/** Says how a person allows content of a repository that nobody has allowed yet. */
+export function howToAllow(repoRoot: string): string {
+  return `nobody has allowed it yet: cadre worktrees trust --repo ${shellWord(repoRoot)}`;
 }
 
 /** Formats the filters of a repository as one text: people see it, and its digest is what they allow. */
@@ -59,4 +66,8 @@ export function filtersText(filters: readonly Setting[]): string {
 /** Returns the SHA-256 digest of content in hexadecimal; content is allowed by this digest. */
 export function sha256Of(content: string | Buffer): string {
   return createHash('sha256').update(content).digest('hex');
+}
+
+function shellWord(text: string): string {
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -6,7 +6,8 @@ import { agentEnvironment } from '../children/environment.ts';
 import type { Child, Supervisor } from '../children/supervisor.ts';
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
-import type { Script } from './consent.ts';
+import { type Committed, howToAllow } from './consent.ts';
+import { portVariables } from './ports.ts';
 
 const LIMIT_MS = 10 * 60_000;
 const GRACE_MS = 2000;
@@ -20,7 +21,7 @@ const TAIL_WAIT_MS = 1000;
  */
 export async function runInitScript(
   worktree: Worktree,
-  script: Script,
+  script: Committed,
   options: {
     supervisor: Supervisor;
     clock: Clock;
@@ -43,6 +44,7 @@ export async function runInitScript(
       CADRE_WORKTREE_BRANCH: worktree.branch,
       CADRE_REPO_ROOT: worktree.repo_root,
       CADRE_SESSION_ID: worktree.source_session_id,
+      ...portVariables(worktree),
     }),
     what: `init script of ${worktree.id}`,
     stdin: 'none',
@@ -74,18 +76,14 @@ export async function runInitScript(
 }
 
 /** Returns the record of an init script that was skipped because nobody has allowed it. */
-export function skippedScript({ sha256 }: Script, repoRoot: string): Worktree['init_script'] {
+export function skippedScript({ sha256 }: Committed, repoRoot: string): Worktree['init_script'] {
   return {
     status: 'skipped_untrusted',
     exit_code: null,
     output_tail: '',
     sha256,
-    how_to_allow: `nobody has allowed it yet: cadre worktrees trust --repo ${shellWord(repoRoot)}`,
+    how_to_allow: howToAllow(repoRoot),
   };
-}
-
-function shellWord(text: string): string {
-  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** Collects the end of a child's output, of both streams together. */

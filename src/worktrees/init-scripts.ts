@@ -8,10 +8,13 @@ import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
 import { type RecordPage, RecordTable } from '../store/records.ts';
 import { filtersIn, ownSettings } from './bench.ts';
-import { committedScript, filtersText, type Script, sha256Of } from './consent.ts';
+import { type Committed, committedFile, filtersText, sha256Of } from './consent.ts';
 import type { Git } from './git.ts';
 import { findRepository, type Repository } from './repository.ts';
 import type { WorktreeStore } from './store.ts';
+
+/** The file of a repository that names the ignored files which new worktrees get; it has the syntax of `.gitignore`. */
+const PATTERNS_FILE = '.worktreeinclude';
 
 interface InitScriptsDependencies {
   db: Database;
@@ -24,8 +27,8 @@ interface InitScriptsDependencies {
 }
 
 /**
- * The init scripts and filters that repositories bring, and which of them a person has allowed. Content is allowed by
- * its digest, for one repository each.
+ * The init scripts, lists of included files and filters that repositories bring, and which of them a person has allowed.
+ * Content is allowed by its digest, for one repository each.
  */
 export class InitScripts {
   readonly #given: InitScriptsDependencies;
@@ -106,7 +109,7 @@ export class InitScripts {
     return this.#given.db.read((rx) => this.#trusted.page(rx, { repo_root }, limit, cursor));
   }
 
-  /** Returns everything executable that a repository brings. Throws `invalid` if the directory is not a repository. */
+  /** Returns everything that a repository brings and that a person has to allow. Throws `invalid` if the directory is not a repository. */
   async brings(directory: string): Promise<{ repo_root: string; brings: Brought[] }> {
     const repository = await this.#named(directory);
     const { root: repo_root } = repository;
@@ -118,14 +121,27 @@ export class InitScripts {
     };
     const script = await this.scriptOf(repository);
     if (script !== null) await add('init_script', this.#given.script(), script.content);
+    const patterns = await this.patternsOf(repository);
+    if (patterns !== null) await add('included_files', PATTERNS_FILE, patterns.content);
     const filters = filtersIn(await ownSettings(this.#given.git, repository, null));
     if (filters.length > 0) await add('filters', 'git config', filtersText(filters));
     return { repo_root, brings };
   }
 
   /** Returns the init script as committed in the main worktree; null if there is none. */
-  scriptOf(repository: Repository): Promise<Script | null> {
-    return committedScript(this.#given.git, repository, this.#given.script());
+  scriptOf(repository: Repository): Promise<Committed | null> {
+    return committedFile(this.#given.git, repository, this.#given.script(), {
+      what: 'the init script',
+      without: 'set run_init_script to false',
+    });
+  }
+
+  /** Returns the patterns of the ignored files that new worktrees get, as committed there; null if there are none. */
+  patternsOf(repository: Repository): Promise<Committed | null> {
+    return committedFile(this.#given.git, repository, PATTERNS_FILE, {
+      what: 'the list of included files',
+      without: 'set copy_included to false',
+    });
   }
 
   /** Whether a person has allowed this content for a repository. */

@@ -6,16 +6,25 @@ import type { Clock } from '../lib/clock.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import type { Ids } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
+import { OneAtATime } from '../lib/one-at-a-time.ts';
 import type { Database } from '../store/database.ts';
 import { isThere } from './foreign.ts';
+import { copyIncluded, skippedFiles } from './included.ts';
 import { runInitScript, skippedScript } from './init-script.ts';
 import type { InitScripts } from './init-scripts.ts';
+import { freePorts, type PortSettings } from './ports.ts';
 import { commitOf, gitDirOf, recordedRepository, realPath, type Repository } from './repository.ts';
-import type { WorktreeStore } from './store.ts';
+import type { Operation, WorktreeStore } from './store.ts';
 import { reasonOf } from './words.ts';
 import { Checkouts } from './checkouts.ts';
 import type { Workshop } from './workshop.ts';
-import { newWorktree, noScript, renamed, type WorktreeRequest } from './worktree.ts';
+import {
+  newWorktree,
+  noScript,
+  nothingIncluded,
+  renamed,
+  type WorktreeRequest,
+} from './worktree.ts';
 import type { Writer } from '../store/transaction.ts';
 
 /** The collaborators and settings that {@link Making} needs. */
@@ -29,7 +38,7 @@ export interface MakingDependencies {
   ids: Ids;
   failpoint: Failpoint;
   logger: Logger;
-  settings: () => {
+  settings: () => PortSettings & {
     init_script_path: string;
     deletion_policy_default: Worktree['deletion_policy'];
   };
@@ -41,6 +50,8 @@ export interface MakingDependencies {
 export class Making {
   readonly #given: MakingDependencies;
   readonly #checkouts: Checkouts;
+  /** The mutex of choosing ports: what is chosen is stored before the next choice. */
+  readonly #choosing = new OneAtATime();
 
   constructor(given: MakingDependencies) {
     this.#given = given;
@@ -55,7 +66,7 @@ export class Making {
     finish: (tx: Writer, made: Worktree) => T,
   ): Promise<T> {
     const { db, store, workshop, ids, clock, settings, failpoint } = this.#given;
-    const planned = await workshop.alone(repository, async () => {
+    const checked = await workshop.alone(repository, async () => {
       const found = newWorktree(request, {
         id: ids.next('wt'),
         root: workshop.root,
@@ -67,19 +78,37 @@ export class Making {
       await this.#checkouts.assertFree(found, repository);
       return found;
     });
-    await db.transact((tx) =>
-      store.operations.insert(tx, { kind: 'create', worktree: planned, tip: planned.base_commit }),
-    );
+    const planned = await this.#begin({
+      kind: 'create',
+      worktree: checked,
+      tip: checked.base_commit,
+    });
     failpoint('worktree.creating');
     return this.#orUndo(planned, 'the worktree could not be made', async () => {
       await this.#checkouts.add(planned, repository);
+      const included = await this.#include(planned, repository, request);
+      failpoint('worktree.included');
       const init_script = await this.#initialise(planned, repository, request);
       return db.transact((tx) => {
-        const made: Worktree = { ...planned, init_script };
+        const made: Worktree = { ...planned, included, init_script };
         store.create(tx, made);
         this.#forgetOperation(tx, planned);
         return finish(tx, made);
       });
+    });
+  }
+
+  /** Stores an operation before its first step, and returns its worktree, which has ports of its own from then on. */
+  #begin(operation: Operation): Promise<Worktree> {
+    const { db, store, settings, logger } = this.#given;
+    const { worktree: planned } = operation;
+    return this.#choosing.run('ports', async () => {
+      const taken = await db.read((rx) => store.withPorts(rx, planned.id));
+      const worktree = { ...planned, ...(await freePorts(settings(), planned, taken)) };
+      if (worktree.port_base === null)
+        logger.warn({ worktree_id: planned.id }, 'no block of ports is free for a worktree');
+      await db.transact((tx) => store.operations.insert(tx, { ...operation, worktree }));
+      return worktree;
     });
   }
 
@@ -108,6 +137,24 @@ export class Making {
       throw new AppError('invalid', `${directory} has no commit yet: make one, or name a base_ref`);
     const branch = await git.maybe(location, ['symbolic-ref', '--quiet', '--short', 'HEAD']);
     return { baseRef: named ?? branch ?? commit, baseCommit: commit };
+  }
+
+  /** Copies ignored files of the main worktree if the request demands it, or if the list of them is allowed. */
+  async #include(
+    worktree: Worktree,
+    repository: Repository,
+    { copy_included }: WorktreeRequest,
+  ): Promise<Worktree['included']> {
+    const { initScripts, workshop } = this.#given;
+    if (copy_included === false) return worktree.included;
+    const { root, commonDir } = repository;
+    const patterns = root === commonDir ? null : await initScripts.patternsOf(repository);
+    if (patterns === null) return nothingIncluded('not_found');
+    const mayCopy = copy_included === true || (await initScripts.isTrusted(root, patterns.sha256));
+    if (!mayCopy) return skippedFiles(patterns, root);
+    return workshop.withScratch(worktree, (scratch) =>
+      copyIncluded(workshop.git, { repository, worktree, patterns, scratch }),
+    );
   }
 
   /** Runs the init script if the request demands it, or if its content is allowed. */
@@ -179,14 +226,12 @@ export class Making {
         'conflict',
         `the repository ${old.repo_root} is gone: bring it back first`,
       );
-    const planned = renamed(old, name, workshop.root);
+    const checked = renamed(old, name, workshop.root);
     const tip = await workshop.alone(repository, async () => {
-      await this.#checkouts.assertFree(planned, repository);
-      return this.#checkouts.restorable(planned, repository);
+      await this.#checkouts.assertFree(checked, repository);
+      return this.#checkouts.restorable(checked, repository);
     });
-    await db.transact((tx) =>
-      store.operations.insert(tx, { kind: 'restore', worktree: planned, tip }),
-    );
+    const planned = await this.#begin({ kind: 'restore', worktree: checked, tip });
     failpoint('worktree.restoring');
     return this.#orUndo(planned, 'the worktree could not be restored', async () => {
       await this.#checkouts.restore(planned, repository);

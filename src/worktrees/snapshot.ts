@@ -2,13 +2,19 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { readForeignFile } from '../lib/foreign-file.ts';
 import { INDEX_BYTES, isOn, openBench, type Setting } from './bench.ts';
-import { kindOf, readNote } from './foreign.ts';
+import { kindOf, readLog, readNote } from './foreign.ts';
 import type { Git, GitLocation } from './git.ts';
 import { type Beside, ownCommits } from './own-commits.ts';
 import { commitOf, refIn, refsOf, type Repository } from './repository.ts';
 
 /** A file in conflict has up to three versions; a tree holds each below this directory and its stage number. */
 export const CONFLICTS = '.cadre-conflicts';
+
+/**
+ * The file in git's own directory for a worktree that lists the ignored files which were copied into it. They stay
+ * ignored even if its `.gitignore` no longer says so: what may be secret must not be archived.
+ */
+export const INCLUDED = 'cadre-included';
 
 /** The current directories of a worktree, and the settings that apply to it. */
 interface WorktreeState {
@@ -84,7 +90,10 @@ export async function takeSnapshot(
   const headRef = adminDir === null ? `refs/heads/${branch}` : await refIn(adminDir);
   const bench = await openBench({ ...state, head, scratch });
   const absent = await copyIndex(git, bench, { adminDir, head });
-  const changes = files === null ? noChanges : await changesIn(git, bench, files);
+  const included = new Set(
+    adminDir === null ? [] : (await readLog(adminDir, INCLUDED)).split('\0'),
+  );
+  const changes = files === null ? noChanges : await changesIn(git, bench, files, included);
   const staged = await stagedTree(git, bench, changes.conflicts);
   const asGitSees =
     files === null || changes.changed.length > 0 || changes.conflicts.length > 0
@@ -131,7 +140,7 @@ const noChanges: Changes = { changed: [], conflicts: [], ignored: [], nested: []
  * Copies the index, so that no other process writes to it, and clears the flags that hide changes of existing files;
  * returns the names of the files that are excluded from the checkout and do not exist.
  */
-async function copyIndex(
+export async function copyIndex(
   git: Git,
   location: GitLocation,
   { adminDir, head }: { adminDir: string | null; head: string | null },
@@ -170,7 +179,13 @@ async function unhideExisting(git: Git, location: GitLocation, files: string): P
   return absent;
 }
 
-async function changesIn(git: Git, location: GitLocation, files: string): Promise<Changes> {
+/** Finds what differs from the index. Untracked files of `included` count as ignored. */
+async function changesIn(
+  git: Git,
+  location: GitLocation,
+  files: string,
+  included: ReadonlySet<string>,
+): Promise<Changes> {
   const output = await git.bytes(location, [
     'status',
     '--porcelain=v2',
@@ -185,7 +200,7 @@ async function changesIn(git: Git, location: GitLocation, files: string): Promis
     const fields = line.split(' ');
     const [kind = '', xy = '', sub = ''] = fields;
     const name = fields.slice({ '1': 8, u: 10 }[kind] ?? 1).join(' ');
-    if (kind === '!') found.ignored.push(name);
+    if (kind === '!' || (kind === '?' && included.has(name))) found.ignored.push(name);
     else if (kind === '?' && name.endsWith('/')) found.nested.push(name.slice(0, -1));
     else if (kind === '?') found.changed.push({ name, isThere: true });
     // Submodules are examined separately.

@@ -1,3 +1,4 @@
+import path from 'node:path';
 import type { KindIn } from '../api/events.ts';
 import type { Claim, Worktree } from '../api/worktrees.ts';
 import { AppError } from '../errors.ts';
@@ -63,6 +64,23 @@ export class WorktreeStore {
   /** Returns the worktrees that should be on the disk, oldest first. */
   present(rx: Reader): Worktree[] {
     return this.worktrees.where(rx, "status IN ('active', 'retained')");
+  }
+
+  /** Returns the worktrees that have ports, without the given one: those that exist or are being made. */
+  withPorts(rx: Reader, id: string): Worktree[] {
+    const underWay = this.cutOff(rx).map(({ worktree }) => worktree);
+    return [...this.present(rx), ...underWay].filter((one) => one.id !== id);
+  }
+
+  /** Returns the worktree that a directory lies in; undefined if it lies in none. */
+  around(rx: Reader, directory: string): Worktree | undefined {
+    const [found] = this.worktrees.where(
+      rx,
+      "record ->> '$.path' = ? AND status IN ('active', 'retained')",
+      directory,
+    );
+    const parent = path.dirname(directory);
+    return found ?? (parent === directory ? undefined : this.around(rx, parent));
   }
 
   /** Returns the other worktrees of a repository that exist, are being made or have not been cleaned up yet. */

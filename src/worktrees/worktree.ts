@@ -38,6 +38,9 @@ export function newWorktree(request: WorktreeRequest, facts: WorktreeFacts): Wor
     team_id: request.team_id ?? null,
     operation_id: request.operation_id ?? null,
     init_script: noScript('off'),
+    included: nothingIncluded('off'),
+    port_base: null,
+    port_count: 0,
     archive_ref: null,
     created_at: facts.now,
     updated_at: facts.now,
@@ -47,6 +50,11 @@ export function newWorktree(request: WorktreeRequest, facts: WorktreeFacts): Wor
 /** Returns the record for a worktree in which no init script ran. */
 export function noScript(status: 'off' | 'not_found'): Worktree['init_script'] {
   return { status, exit_code: null, output_tail: '', sha256: null, how_to_allow: null };
+}
+
+/** Returns the record for a worktree into which no files were copied. */
+export function nothingIncluded(status: 'off' | 'not_found'): Worktree['included'] {
+  return { status, files: 0, bytes: 0, skipped: 0, sha256: null, how_to_allow: null };
 }
 
 export function branchFor({ branch_prefix, worktree_name }: WorktreeRequest): string {
@@ -120,9 +128,10 @@ export function claimedBy(
   );
 }
 
-/** Returns the worktree as events after `worktree.created` carry it: without `init_script`, which never changes. */
+/** Returns the worktree as events after `worktree.created` carry it: without the fields that never change. */
 export function worktreeInEvents({
   init_script: _initScript,
+  included: _included,
   ...rest
 }: Worktree): WorktreeInEvents {
   return rest;

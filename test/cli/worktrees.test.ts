@@ -128,7 +128,7 @@ describe('cadre worktrees trust', () => {
       expect([nobody.code, nobody.stdout]).toEqual([2, '']);
       expect(nobody.stderr).toContain('  | touch ran\n');
       const trusted = await cadre(['worktrees', 'trust', ...at, '--yes']);
-      expect(trusted.stdout).toMatch(/^[0-9a-f]{64} may run for /);
+      expect(trusted.stdout).toMatch(/^[0-9a-f]{64} is allowed for /);
       const sha256 = trusted.stdout.slice(0, 64);
       expect((await cadre(['worktrees', 'list-trusted', ...at])).stdout).toContain(sha256);
       const allowed = await create('allowed', '--init-if-trusted');

@@ -79,6 +79,9 @@ describe('the defaults', () => {
         root_dir: null,
         init_script_path: '.cadre/worktree-init.sh',
         deletion_policy_default: 'delete_on_last_claim',
+        port_first: 20_000,
+        port_last: 29_999,
+        port_block: 20,
       },
       fleet: {
         url: null,

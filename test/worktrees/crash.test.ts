@@ -114,7 +114,7 @@ async function cleaned(life: Life): Promise<Worktree> {
 }
 
 describe('a server that is killed while it makes a worktree', () => {
-  test.for(['worktree.creating', 'worktree.added'])(
+  test.for(['worktree.creating', 'worktree.added', 'worktree.included'])(
     'at %s leaves none, and its name is free.',
     (point) =>
       expectMended(point, {

@@ -4,10 +4,15 @@ import { kindOf } from './kind.ts';
 
 const kind = kindOf('worktree');
 
+/** Events of before worktrees had ports and included files lack the fields. */
+const worktreeAsMade = worktree
+  .partial({ included: true, port_base: true, port_count: true })
+  .meta({ id: 'WorktreeAsMade', description: 'A worktree that was made.' });
+
 /** A worktree as events carry it after its creation. */
-const worktreeInEvents = worktree.omit({ init_script: true }).meta({
+const worktreeInEvents = worktreeAsMade.omit({ init_script: true, included: true }).meta({
   id: 'WorktreeInEvents',
-  description: 'A worktree that has changed, without `init_script`.',
+  description: 'A worktree that has changed, without `init_script` and `included`.',
 });
 export type WorktreeInEvents = z.output<typeof worktreeInEvents>;
 
@@ -26,6 +31,8 @@ const active = {
   source_session_id: 'sess_019aa8d25b1c7c079a542f6d0c1b7e11',
   team_id: null,
   operation_id: null,
+  port_base: 20_480,
+  port_count: 20,
   archive_ref: null,
   created_at: 1795312007000,
   updated_at: 1795312007000,
@@ -47,11 +54,19 @@ const archived = {
 export const worktreeKinds = {
   'worktree.created': kind({
     when: 'A worktree was made.',
-    payload: { worktree },
+    payload: { worktree: worktreeAsMade },
     example: {
       worktree: {
         ...active,
         init_script: { status: 'not_found', exit_code: null, output_tail: '', sha256: null },
+        included: {
+          status: 'not_found',
+          files: 0,
+          bytes: 0,
+          skipped: 0,
+          sha256: null,
+          how_to_allow: null,
+        },
       },
     },
   }),

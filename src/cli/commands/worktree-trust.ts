@@ -14,7 +14,7 @@ export const trustCommands: readonly Register[] = [
     worktrees
       .command('trust')
       .description(
-        'show the init script and the filters of a repository, and allow them by their content',
+        'show the init script, the included files and the filters of a repository, and allow them by their content',
       )
       .option('-R, --repo <directory>', 'the repository', '.')
       .option('--sha256 <digest>', 'allow this content, which was read elsewhere, without asking')
@@ -70,7 +70,7 @@ async function trust(context: CommandContext, options: TrustOptions): Promise<vo
   }
   show(trusted, () => {
     if (trusted.length === 0) return 'nothing was allowed\n';
-    return trusted.map((one) => `${one.sha256} may run for ${plain(one.repo_root)}\n`).join('');
+    return trusted.map((one) => `${one.sha256} is allowed for ${plain(one.repo_root)}\n`).join('');
   });
 }
 
@@ -82,7 +82,10 @@ async function chosen(
 ): Promise<string[]> {
   const { brings } = await client.call(endpoints.lookAtBrought, { body: { repo_root } });
   if (brings.length === 0)
-    throw new AppError('not_found', `${repo_root} has no init script and no filters`);
+    throw new AppError(
+      'not_found',
+      `${repo_root} has no init script, no .worktreeinclude and no filters`,
+    );
   const canAsk = world.stdin.isTTY && world.stderr.isTTY;
   const wanted: string[] = [];
   for (const one of brings) {
@@ -90,7 +93,7 @@ async function chosen(
     if (one.trusted) world.stderr.write('  it is allowed already\n');
     else if (
       yes ||
-      (canAsk && (await askYes(world, '  may this run for worktrees of the repository? [y/N] ')))
+      (canAsk && (await askYes(world, `  may ${wish(one)} of the repository? [y/N] `)))
     )
       wanted.push(one.sha256);
     else if (!canAsk)
@@ -102,9 +105,19 @@ async function chosen(
   return wanted;
 }
 
+function wish({ kind }: Brought): string {
+  return kind === 'included_files'
+    ? 'these ignored files be copied into worktrees'
+    : 'this run for worktrees';
+}
+
 /** A script with a mark before each line, so that no line of it looks like one of this command. */
 function shown({ kind, name, sha256, text }: Brought): string {
-  const what = kind === 'init_script' ? 'init script, as committed at HEAD' : 'filters';
+  const what = {
+    init_script: 'init script, as committed at HEAD',
+    included_files: 'ignored files to copy, as committed at HEAD',
+    filters: 'filters',
+  }[kind];
   const lines = text
     .replace(/\n$/, '')
     .split('\n')

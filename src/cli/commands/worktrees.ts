@@ -6,6 +6,14 @@ import { ago, details, listOf, mebibytes, plain, shortId, table } from '../outpu
 import { limit, reason, repositoryOption, sessionAs, worktree } from '../parameters.ts';
 import { trustCommands } from './worktree-trust.ts';
 
+// A type alias, because options are matched by an index signature.
+type ConsentOptions = {
+  init: boolean;
+  initIfTrusted?: boolean;
+  include: boolean;
+  includeIfTrusted?: boolean;
+};
+
 const create = endpointCommand({
   name: 'create',
   description: 'make a worktree for a session, or claim the one of that name; shows its path',
@@ -36,15 +44,30 @@ const create = endpointCommand({
       flags: '--init-if-trusted',
       description: 'run the init script only where its content is allowed',
     },
+    { flags: '--no-include', description: 'do not copy the files that .worktreeinclude names' },
+    {
+      flags: '--include-if-trusted',
+      description: 'copy those files only where .worktreeinclude is allowed',
+    },
   ],
-  // The person who runs this command consents to the init script by running it, unless an option says otherwise.
-  fields: ({ init, initIfTrusted }: { init: boolean; initIfTrusted?: boolean }) => ({
+  // The person who runs this command consents by that to the script and the copies, unless an option says otherwise.
+  fields: ({ init, initIfTrusted, include, includeIfTrusted }: ConsentOptions) => ({
     run_init_script: init && initIfTrusted ? null : init,
+    copy_included: include && includeIfTrusted ? null : include,
   }),
   print: (made) => `${plain(made.path)}\n`,
-  after({ id, worktree_name, init_script: { how_to_allow } }, { stderr }) {
+  after({ id, worktree_name, init_script, included, port_base }, { stderr }) {
     if (stderr.isTTY) stderr.write(`cadre: worktree ${worktree_name}, id ${shortId(id)}\n`);
+    const { how_to_allow } = init_script;
     if (how_to_allow) stderr.write(`the init script did not run: ${plain(how_to_allow)}\n`);
+    if (port_base === null)
+      stderr.write(
+        'it has no ports of its own: no block of worktrees.port_first to port_last is free\n',
+      );
+    if (included.how_to_allow)
+      stderr.write(
+        `the files that .worktreeinclude names were not copied: ${plain(included.how_to_allow)}\n`,
+      );
   },
 });
 

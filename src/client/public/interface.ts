@@ -335,12 +335,13 @@ export interface BroadcastResponse {
 
 /** A content of a repository that can be run. */
 export interface BroughtContent {
-  kind: 'init_script' | 'filters';
+  /** included_files: the patterns of ignored files that are copied into new worktrees. */
+  kind: 'init_script' | 'included_files' | 'filters';
   /** Its path in the repository, or the name of the setting. */
   name: string;
   /** The digest of the allowed content: of the script, or of the list of filters as `look` shows it. */
   sha256: string;
-  /** The commands that would run. */
+  /** The commands that would run, or the patterns of the files that would be copied. */
   text: string;
   trusted: boolean;
 }
@@ -517,6 +518,8 @@ export interface CreateWorktreeRequest {
   deletion_policy?: DeletionPolicy | null | undefined;
   /** true: run it even if its content is not allowed. Absent: run it if its content is allowed. */
   run_init_script?: boolean | null | undefined;
+  /** Whether the ignored files that .worktreeinclude names are copied. true: even if its content is not allowed. Absent: if it is allowed. */
+  copy_included?: boolean | null | undefined;
   team_id?: string | null | undefined;
   operation_id?: string | null | undefined;
 }
@@ -546,6 +549,25 @@ export interface CreateWorktreeResponse {
     /** How to allow a script that was skipped. */
     how_to_allow?: string | null | undefined;
   };
+  /** What was copied into it when it was made: ignored files of the main worktree that .worktreeinclude names. */
+  included: {
+    /** not_found: the repository has no .worktreeinclude, or no main worktree. skipped_untrusted: its content is not allowed. If a file cannot be copied, no worktree is created. */
+    status: 'completed' | 'not_found' | 'off' | 'skipped_untrusted';
+    /** How many files were copied. */
+    files: number;
+    /** Their size together. */
+    bytes: number;
+    /** How many more files match and were left out: symbolic links, files that the checkout has or does not ignore, and names that are not UTF-8. */
+    skipped: number;
+    /** The digest of .worktreeinclude as it is committed in the main worktree. */
+    sha256: string | null;
+    /** How to allow a list that was skipped. */
+    how_to_allow: string | null;
+  };
+  /** The first of the ports that belong to it while it exists; null: none was free when it was made. Programs in it have it as CADRE_PORT_BASE. */
+  port_base: number | null;
+  /** How many ports that are; 0: none. */
+  port_count: number;
   /** The ref in its repository that keeps the work that was in it when it was last cleaned. */
   archive_ref: string | null;
   created_at: number;
@@ -1004,6 +1026,25 @@ export interface GetWorktreeResponse {
     /** How to allow a script that was skipped. */
     how_to_allow?: string | null | undefined;
   };
+  /** What was copied into it when it was made: ignored files of the main worktree that .worktreeinclude names. */
+  included: {
+    /** not_found: the repository has no .worktreeinclude, or no main worktree. skipped_untrusted: its content is not allowed. If a file cannot be copied, no worktree is created. */
+    status: 'completed' | 'not_found' | 'off' | 'skipped_untrusted';
+    /** How many files were copied. */
+    files: number;
+    /** Their size together. */
+    bytes: number;
+    /** How many more files match and were left out: symbolic links, files that the checkout has or does not ignore, and names that are not UTF-8. */
+    skipped: number;
+    /** The digest of .worktreeinclude as it is committed in the main worktree. */
+    sha256: string | null;
+    /** How to allow a list that was skipped. */
+    how_to_allow: string | null;
+  };
+  /** The first of the ports that belong to it while it exists; null: none was free when it was made. Programs in it have it as CADRE_PORT_BASE. */
+  port_base: number | null;
+  /** How many ports that are; 0: none. */
+  port_count: number;
   /** The ref in its repository that keeps the work that was in it when it was last cleaned. */
   archive_ref: string | null;
   created_at: number;
@@ -3150,6 +3191,8 @@ export interface SessionWorktree {
   deletion_policy?: DeletionPolicy | null | undefined;
   /** true: run it even if its content is not allowed. Absent: run it if its content is allowed. */
   run_init_script?: boolean | null | undefined;
+  /** Whether the ignored files that .worktreeinclude names are copied. true: even if its content is not allowed. Absent: if it is allowed. */
+  copy_included?: boolean | null | undefined;
 }
 
 /** The body of POST /v1/providers/claude/auth/api-key. */
@@ -4047,6 +4090,25 @@ export interface Worktree {
     /** How to allow a script that was skipped. */
     how_to_allow?: string | null | undefined;
   };
+  /** What was copied into it when it was made: ignored files of the main worktree that .worktreeinclude names. */
+  included: {
+    /** not_found: the repository has no .worktreeinclude, or no main worktree. skipped_untrusted: its content is not allowed. If a file cannot be copied, no worktree is created. */
+    status: 'completed' | 'not_found' | 'off' | 'skipped_untrusted';
+    /** How many files were copied. */
+    files: number;
+    /** Their size together. */
+    bytes: number;
+    /** How many more files match and were left out: symbolic links, files that the checkout has or does not ignore, and names that are not UTF-8. */
+    skipped: number;
+    /** The digest of .worktreeinclude as it is committed in the main worktree. */
+    sha256: string | null;
+    /** How to allow a list that was skipped. */
+    how_to_allow: string | null;
+  };
+  /** The first of the ports that belong to it while it exists; null: none was free when it was made. Programs in it have it as CADRE_PORT_BASE. */
+  port_base: number | null;
+  /** How many ports that are; 0: none. */
+  port_count: number;
   /** The ref in its repository that keeps the work that was in it when it was last cleaned. */
   archive_ref: string | null;
   created_at: number;
@@ -4074,6 +4136,58 @@ export interface WorktreeArchivedEvent {
     /** With truncated: the bytes of its longest text, else of the whole. */
     total_bytes?: number | undefined;
   };
+}
+
+/** A worktree that was made. */
+export interface WorktreeAsMade {
+  id: string;
+  worktree_name: string;
+  repo_root: string;
+  path: string;
+  branch: string;
+  base_ref: string;
+  base_commit: string;
+  deletion_policy: DeletionPolicy;
+  /** active: it has claims. retained: it has none. cleaned: the server removed its path and branch. missing: its path was removed by somebody else. */
+  status: 'active' | 'retained' | 'cleaned' | 'missing';
+  source_session_id: string;
+  team_id: string | null;
+  operation_id: string | null;
+  init_script: {
+    /** not_found: the repository has no init script. skipped_untrusted: its content is not allowed. If the script fails, no worktree is created. */
+    status: 'completed' | 'not_found' | 'off' | 'skipped_untrusted';
+    exit_code: number | null;
+    output_tail: string;
+    /** The digest of the script as it is committed in the main worktree, if there is one. */
+    sha256?: string | null | undefined;
+    /** How to allow a script that was skipped. */
+    how_to_allow?: string | null | undefined;
+  };
+  /** What was copied into it when it was made: ignored files of the main worktree that .worktreeinclude names. */
+  included?:
+    | {
+        /** not_found: the repository has no .worktreeinclude, or no main worktree. skipped_untrusted: its content is not allowed. If a file cannot be copied, no worktree is created. */
+        status: 'completed' | 'not_found' | 'off' | 'skipped_untrusted';
+        /** How many files were copied. */
+        files: number;
+        /** Their size together. */
+        bytes: number;
+        /** How many more files match and were left out: symbolic links, files that the checkout has or does not ignore, and names that are not UTF-8. */
+        skipped: number;
+        /** The digest of .worktreeinclude as it is committed in the main worktree. */
+        sha256: string | null;
+        /** How to allow a list that was skipped. */
+        how_to_allow: string | null;
+      }
+    | undefined;
+  /** The first of the ports that belong to it while it exists; null: none was free when it was made. Programs in it have it as CADRE_PORT_BASE. */
+  port_base?: number | null | undefined;
+  /** How many ports that are; 0: none. */
+  port_count?: number | undefined;
+  /** The ref in its repository that keeps the work that was in it when it was last cleaned. */
+  archive_ref: string | null;
+  created_at: number;
+  updated_at: number;
 }
 
 /** A session claims a worktree: while it is claimed, it stays. */
@@ -4179,7 +4293,7 @@ export interface WorktreeCreatedEvent {
   /** The payload's version. */
   v: number;
   payload: {
-    worktree: Worktree;
+    worktree: WorktreeAsMade;
     /** The payload was longer than 256 KiB: its long texts are cut. */
     truncated?: true | undefined;
     /** With truncated: the bytes of its longest text, else of the whole. */
@@ -4198,7 +4312,7 @@ export interface WorktreeDiagnostics {
   under_way: number;
 }
 
-/** A worktree that has changed, without `init_script`. */
+/** A worktree that has changed, without `init_script` and `included`. */
 export interface WorktreeInEvents {
   id: string;
   worktree_name: string;
@@ -4213,6 +4327,10 @@ export interface WorktreeInEvents {
   source_session_id: string;
   team_id: string | null;
   operation_id: string | null;
+  /** The first of the ports that belong to it while it exists; null: none was free when it was made. Programs in it have it as CADRE_PORT_BASE. */
+  port_base?: number | null | undefined;
+  /** How many ports that are; 0: none. */
+  port_count?: number | undefined;
   /** The ref in its repository that keeps the work that was in it when it was last cleaned. */
   archive_ref: string | null;
   created_at: number;
@@ -4321,6 +4439,7 @@ export interface WorktreeWish {
   branch_prefix?: string | null | undefined;
   base_ref?: string | null | undefined;
   run_init_script?: boolean | null | undefined;
+  copy_included?: boolean | null | undefined;
 }
 
 /** The body of POST /v1/processes/{process_id}/stdin. */
@@ -5068,12 +5187,12 @@ export interface Routes {
 
     answer: Array<TrustedContent>;
   };
-  /** Allow content of a repository: an init script, or its filters. */
+  /** Allow content of a repository: an init script, a list of included files, or its filters. */
   'POST /v1/worktree-trust': {
     body: TrustContentRequest;
     answer: TrustedContent;
   };
-  /** Show the contents of a repository that can be run, and which of them are allowed. */
+  /** Show the contents of a repository that need a permission, and which of them are allowed. */
   'POST /v1/worktree-trust/look': {
     body: LookAtBroughtRequest;
     answer: BroughtContents;

@@ -2,6 +2,7 @@ import path from 'node:path';
 import { Claims } from '../../worktrees/claims.ts';
 import { Git } from '../../worktrees/git.ts';
 import { InitScripts } from '../../worktrees/init-scripts.ts';
+import { portVariables } from '../../worktrees/ports.ts';
 import { SessionOpening } from '../../worktrees/opening.ts';
 import { WorktreeMender } from '../../worktrees/mend.ts';
 import { WorktreeService } from '../../worktrees/service.ts';
@@ -26,6 +27,10 @@ export function buildWorktrees(
   const sessionStore = needs.sessions.store;
   const stopping = new AbortController();
   const store = new WorktreeStore(base);
+  needs.children.hooks.variablesAt = (directory) => {
+    const worktree = base.db.peek((rx) => store.around(rx, directory));
+    return worktree ? portVariables(worktree) : {};
+  };
   const claims = new Claims({ ...base, store, sessionStore });
   const git = new Git({ marker, signal: stopping.signal, keeper });
   const initScripts = new InitScripts({
