@@ -63,7 +63,8 @@ export function billOf(root: string, name: string, licenses: readonly License[])
 }
 
 function bomOf(root: string): Bill {
-  const line = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'];
+  // What is bundled is of the dependencies for development, which npm leaves out where NODE_ENV is production.
+  const line = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only', '--include=dev'];
   const text = execFileSync('npm', line, {
     cwd: root,
     encoding: 'utf8',
