@@ -58,6 +58,8 @@ function compilerSettings(work) {
       emitDeclarationOnly: true,
       rootDir: root,
       outDir: work,
+      // A build may go to a directory that is not below this one.
+      typeRoots: [join(root, 'node_modules/@types')],
     },
     files: [join(root, face, 'index.ts')],
     include: [],

@@ -59,44 +59,46 @@ export function compileBundles(directory) {
     const server = run('serve', [
       ['serve', ...data, '--port', '0', '--demo', '--log-level', 'warn'],
     ]);
+    runSidecar(run);
+    run('agent', [['demo-agent']], conversation.map(message).join(''));
+    run('program', [['--help'], ['config', 'path']]);
+    run('complete', [['__complete', '--', 'sessions', '']]);
     await server.ready;
     const client = run(
       'client',
       clientLines.map((line) => [...data, ...line.split(' ')]),
     );
-    const agent = run('agent', [['demo-agent']], conversation.map(message).join(''));
-    const program = run('program', [['--help'], ['config', 'path']]);
-    const complete = run('complete', [['__complete', '--', 'sessions', '']]);
-    const all = [client, runSidecar(run), agent, program, complete];
-    await Promise.all(all.map(({ ended }) => ended));
+    await client.ended;
     server.end();
-    await server.ended;
   });
 }
 
 /** Compiles the one bundle that runs without a server. */
 export function compileSidecar(directory) {
-  return compileWhatRuns(directory, (run) => runSidecar(run).ended);
+  return compileWhatRuns(directory, (run) => void runSidecar(run));
 }
 
 function runSidecar(run) {
   return run('sidecar', [['mcp', 'serve']], handshake.map(message).join(''));
 }
 
+/** Compiles each bundle that is run, as soon as it has ended. */
 async function compileWhatRuns(directory, runThem) {
   const place = fs.mkdtempSync(join(os.tmpdir(), 'cadre-build-'));
   const all = [];
   const run = (bundle, lines, stdin = '') => {
     const one = started({ directory, place, bundle, lines, stdin });
-    all.push(one);
+    const compiled = one.ended.then(() => compile({ directory, place, bundle }));
+    compiled.catch(() => undefined); // it is awaited below, after what the others do
+    all.push({ ...one, compiled });
     return one;
   };
   try {
     await runThem(run, ['--data-dir', join(place, 'data')]);
-    await Promise.all(all.map(({ bundle }) => compile({ directory, place, bundle })));
+    await Promise.all(all.map(({ compiled }) => compiled));
   } finally {
     for (const { end } of all) end();
-    await Promise.allSettled(all.map(({ ended }) => ended));
+    await Promise.allSettled(all.map(({ compiled }) => compiled));
     fs.rmSync(place, { recursive: true, force: true });
   }
 }
@@ -137,7 +139,6 @@ function started({ directory, place, bundle, lines, stdin }) {
     if (code !== 0) throw new Error(`${bundle} ended with ${code} while it was compiled: ${said}`);
   });
   return {
-    bundle,
     ended,
     ready: Promise.race([once(child.stdout, 'data'), ended]),
     end: () => child.kill('SIGTERM'),

@@ -47,8 +47,12 @@ function compileFunction(start, end) {
 function positionsIn(source, scriptId) {
   const starts = [...source.matchAll(/^/gm)].map(({ index }) => index);
   return (offset) => {
-    const after = starts.findIndex((start) => start > offset);
-    const lineNumber = (after < 0 ? starts.length : after) - 1;
+    let [lineNumber, behind] = [0, starts.length];
+    while (behind - lineNumber > 1) {
+      const middle = (lineNumber + behind) >> 1;
+      if (starts[middle] > offset) behind = middle;
+      else lineNumber = middle;
+    }
     return { scriptId, lineNumber, columnNumber: offset - starts[lineNumber] };
   };
 }
