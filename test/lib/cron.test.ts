@@ -94,8 +94,13 @@ describe('where clocks change', () => {
           const last = upTo(now) ?? expect.unreachable();
           const next = after(now) ?? expect.unreachable();
           const context = `${expression} in ${zone} at ${now}`;
-          expect([last <= now, now < next], context).toEqual([true, true]);
-          expect([after(last - 1), after(last), upTo(next)], context).toEqual([last, next, next]);
+          expect([context, last <= now, now < next]).toEqual([context, true, true]);
+          expect([context, after(last - 1), after(last), upTo(next)]).toEqual([
+            context,
+            last,
+            next,
+            next,
+          ]);
         }
   });
 });
