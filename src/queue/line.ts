@@ -61,7 +61,7 @@ export class QueueLine {
   /** Stores what a person has changed of an entry. The event has the input only if that is another: it may be long. */
   edit(tx: Writer, before: StoredQueueEntry, after: StoredQueueEntry): void {
     this.#store(tx, after);
-    const entry = isDeepStrictEqual(before.input, after.input) ? inEvents(after) : after;
+    const entry = isDeepStrictEqual(before.input, after.input) ? { ...after, input: null } : after;
     this.#given.log.append(tx, { kind: 'queue.edited', ...ofTurn(after), payload: { entry } });
     this.#beginIfDue(tx, after);
   }

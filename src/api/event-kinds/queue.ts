@@ -15,7 +15,7 @@ export type QueueEntryInEvents = z.output<typeof entryInEvents>;
 
 const editedEntry = storedQueueEntry
   .extend({
-    input: storedQueueEntry.shape.input.optional().describe('What it says; absent: as before.'),
+    input: storedQueueEntry.shape.input.nullable().describe('What it says; null: as before.'),
   })
   .meta({
     id: 'EditedQueueEntry',

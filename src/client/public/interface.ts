@@ -2651,8 +2651,8 @@ export interface SentEditedQueueEntry {
   session_id: string;
   name: string | null;
   reason: string | null;
-  /** What it says; absent: as before. */
-  input?: Array<StoredInputItem> | undefined;
+  /** What it says; null: as before. */
+  input?: Array<StoredInputItem> | null | undefined;
   /** Of its turns; null: the session's. */
   permission_mode: string | null;
   /** Of its turns; null: the session's. */
