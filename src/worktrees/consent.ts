@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import path from 'node:path';
 import { AppError } from '../errors.ts';
+import { shellWord } from '../lib/shell-word.ts';
 import type { Setting } from './bench.ts';
 import type { Git } from './git.ts';
 import { commitOf, refsOf, type Repository } from './repository.ts';
@@ -66,8 +67,4 @@ export function filtersText(filters: readonly Setting[]): string {
 /** Returns the SHA-256 digest of content in hexadecimal; content is allowed by this digest. */
 export function sha256Of(content: string | Buffer): string {
   return createHash('sha256').update(content).digest('hex');
-}
-
-function shellWord(text: string): string {
-  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
