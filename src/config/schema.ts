@@ -212,8 +212,9 @@ export const configSchema = z.strictObject({
       deletion_policy_default: z
         .enum(['delete_on_last_claim', 'retain_on_last_claim', 'delete_if_clean'])
         .default('delete_on_last_claim'),
-      /** The first and the last port that worktrees may get. */
+      /** The first port that worktrees may get. */
       port_first: z.int().min(1).max(65_535).default(20_000),
+      /** The last port that worktrees may get. */
       port_last: z.int().min(1).max(65_535).default(29_999),
       /** The number of ports that each worktree gets. */
       port_block: z.int().min(1).max(1000).default(20),
