@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { AppError } from '../errors.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
+import { replaceFile } from '../lib/replace-file.ts';
 import { makeDirectory } from '../lib/make-directory.ts';
 
 /**
@@ -45,11 +46,7 @@ export function readCaller(directory: string, name: string): CallerFile | null {
 export function writeCaller(directory: string, caller: CallerFile): void {
   const file = callerPath(directory, caller.name);
   makeDirectory(path.dirname(file));
-  const draft = `${file}.${process.pid}`;
-  fs.rmSync(draft, { force: true });
-  const text = `${JSON.stringify(caller, null, 2)}\n`;
-  fs.writeFileSync(draft, text, { flag: 'wx', mode: 0o600, flush: true });
-  fs.renameSync(draft, file);
+  replaceFile(file, `${JSON.stringify(caller, null, 2)}\n`, { flush: true });
 }
 
 export function removeCaller(directory: string, name: string): void {

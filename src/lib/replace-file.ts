@@ -2,12 +2,15 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { newUuid } from './ids.ts';
 
-/** Writes a file that its owner alone may read, atomically: to a draft beside it, which is then renamed. */
-export function replaceFile(file: string, text: string): void {
+/**
+ * Writes a file that its owner alone may read, atomically: to a draft beside it, which is then renamed. With `flush` the
+ * text is on disk before that.
+ */
+export function replaceFile(file: string, text: string, { flush = false } = {}): void {
   // Created exclusively under an unpredictable name: in a shared directory another user could place a link there.
   const draft = path.join(path.dirname(file), `.${path.basename(file)}.${newUuid()}.part`);
   try {
-    fs.writeFileSync(draft, text, { mode: 0o600, flag: 'wx' });
+    fs.writeFileSync(draft, text, { mode: 0o600, flag: 'wx', flush });
     fs.renameSync(draft, file);
   } catch (error) {
     fs.rmSync(draft, { force: true });

@@ -1,16 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { ProviderError } from '../../src/providers/provider.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
-import { DAY, HOUR, queueOf } from '../support/queue/queue.ts';
+import { DAY, HOUR, ofEntry, queueOf, unresumable } from '../support/queue/queue.ts';
 import { retain } from '../support/retention/stage.ts';
 import { onStage, sharedStage } from '../support/sessions/stage.ts';
 import { completed } from '../support/teams/team.ts';
 
 const stage = sharedStage();
 const queue = () => queueOf(stage());
-const ofEntry =
-  (entry: { id: string }, kind: string) => (event: { kind: string; payload: object }) =>
-    event.kind === kind && (event.payload as { entry?: { id: string } }).entry?.id === entry.id;
 const hourly = { every: '0 * * * *', time_zone: 'UTC' };
 
 describe('a change of an entry', () => {
@@ -103,15 +99,7 @@ describe('what waits beside a schedule', () => {
 
 describe('the end of a session', () => {
   it('An entry that is paused while its session has failed stays so when the session is brought back.', async () => {
-    const session = await stage().open();
-    const first = await stage().play(session);
-    first.end(completed);
-    await stage().until(
-      ({ kind, session_id }) => kind === 'turn.completed' && session_id === session.id,
-    );
-    first.agent.die('gone');
-    await first.agent.gone;
-    stage().provider.refuseOpen(new ProviderError('resume_failed', 'it is unknown'));
+    const session = await unresumable(stage());
     const { body: one } = await queue().add(session, 'one');
     await stage().until(ofEntry(one, 'queue.held'));
     expect((await queue().pause(one, { reason: 'wait' })).body.hold).toMatchObject({

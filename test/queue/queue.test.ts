@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ProviderError } from '../../src/providers/provider.ts';
-import { DAY, HOUR, MINUTE, queueOf } from '../support/queue/queue.ts';
+import { DAY, HOUR, MINUTE, ofEntry, queueOf, unresumable } from '../support/queue/queue.ts';
 import { onStage, sharedStage } from '../support/sessions/stage.ts';
 import { completed } from '../support/teams/team.ts';
 
@@ -8,9 +7,6 @@ const stage = sharedStage();
 const queue = () => queueOf(stage());
 const texts = (entries: readonly { input: readonly object[] }[]) =>
   entries.map(({ input: [first] }) => (first as { text?: string }).text);
-const ofEntry =
-  (entry: { id: string }, kind: string) => (event: { kind: string; payload: object }) =>
-    event.kind === kind && (event.payload as { entry?: { id: string } }).entry?.id === entry.id;
 
 describe('the queue of a session', () => {
   it('A turn that is queued while the session is busy begins when the running turn ends; a turn that is sent is refused.', async () => {
@@ -319,15 +315,7 @@ describe('holds', () => {
   });
 
   it('The entries of a session that cannot be resumed are held, and go on when it is brought back.', async () => {
-    const session = await stage().open();
-    const first = await stage().play(session);
-    first.end(completed);
-    await stage().until(
-      ({ kind, session_id }) => kind === 'turn.completed' && session_id === session.id,
-    );
-    first.agent.die('gone');
-    await first.agent.gone;
-    stage().provider.refuseOpen(new ProviderError('resume_failed', 'it is unknown'));
+    const session = await unresumable(stage());
     const { body: entry } = await queue().add(session, 'once');
     const { payload } = await stage().until(ofEntry(entry, 'queue.held'));
     expect(payload.entry).toMatchObject({ hold: { code: 'session_failed' } });

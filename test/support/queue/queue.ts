@@ -1,5 +1,8 @@
 import type { QueueEntry, SessionQueue } from '../../../src/api/queue.ts';
+import type { Session } from '../../../src/api/sessions.ts';
+import { ProviderError } from '../../../src/providers/provider.ts';
 import type { Refusal, Reply, Stage } from '../sessions/stage.ts';
+import { completed } from '../teams/team.ts';
 
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
@@ -37,4 +40,24 @@ export function queueOf(stage: Stage) {
     resumeAll: (session: { id: string }): Promise<Reply<SessionQueue & Refusal>> =>
       stage.post(`${path(session)}/resume`),
   };
+}
+
+/** Whether an event is of this kind and of this entry. */
+export function ofEntry(entry: { id: string }, kind: string) {
+  return (event: { kind: string; payload: object }) =>
+    event.kind === kind && (event.payload as { entry?: { id: string } }).entry?.id === entry.id;
+}
+
+/** A session that has done a turn and whose agent is gone; the next attempt to resume it fails. */
+export async function unresumable(stage: Stage): Promise<Session> {
+  const session = await stage.open();
+  const first = await stage.play(session);
+  first.end(completed);
+  await stage.until(
+    ({ kind, session_id }) => kind === 'turn.completed' && session_id === session.id,
+  );
+  first.agent.die('gone');
+  await first.agent.gone;
+  stage.provider.refuseOpen(new ProviderError('resume_failed', 'it is unknown'));
+  return session;
 }
