@@ -42,7 +42,8 @@ demo: build ## Demonstrate recovery: run a turn, SIGKILL the server in another, 
 	node scripts/demo.ts
 
 .PHONY: check
-check: deps ## Check types, lint rules (with the import map), format, unused code and sizes
+check: deps ## Check types, lint rules (with the import map), format, unused code, sizes, and that no merge is half done
+	! git grep --line-number --extended-regexp '^(<{7}|>{7}) '
 	tsc --noEmit
 	oxlint --type-aware
 	oxfmt --check
