@@ -127,7 +127,10 @@ interface Starts {
   main: string | null;
 }
 
-async function startsOf(git: Git, { repository, branch, adminDir }: WorktreeState): Promise<Starts> {
+async function startsOf(
+  git: Git,
+  { repository, branch, adminDir }: WorktreeState,
+): Promise<Starts> {
   const { commonDir } = repository;
   const ref = `refs/heads/${branch}`;
   const [own, shared] = adminDir === null ? [ref, 'HEAD'] : ['HEAD', 'main-worktree/HEAD'];
