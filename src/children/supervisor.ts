@@ -195,19 +195,24 @@ export class Supervisor {
   }
 
   async #end(group: Group, graceMs: number): Promise<readonly number[]> {
-    const left = await this.#endMembers(group.leader, graceMs);
+    const left = await this.#endMembers(group, graceMs);
     letGo(group);
     return left;
   }
 
-  async #endMembers({ pid }: Identity, graceMs: number): Promise<readonly number[]> {
+  async #endMembers(group: Group, graceMs: number): Promise<readonly number[]> {
+    const { pid } = group.leader;
     if (graceMs > 0 && signal(-pid, 'SIGTERM') !== 'gone')
-      await this.#while(() => groupRuns(pid), graceMs);
+      await this.#while(async () => leaderRuns(group) || groupRuns(pid), graceMs);
     for (;;) {
       const members = await membersOf(pid);
       if (!members.some(isReachable)) return members;
       signal(-pid, 'SIGKILL');
-      await this.#while(async () => (await membersOf(pid)).some(isReachable), KILLED_MS);
+      await this.#while(
+        async () =>
+          (leaderRuns(group) && isReachable(pid)) || (await membersOf(pid)).some(isReachable),
+        KILLED_MS,
+      );
     }
   }
 
@@ -220,9 +225,15 @@ export class Supervisor {
   }
 }
 
+/** Whether the leader has not exited. To ask this costs nothing; to look for members reads what the system has of all processes. */
+function leaderRuns({ process }: Group): boolean {
+  return process.exitCode === null && process.signalCode === null;
+}
+
 /** Stops waiting for a leader that only another user can end. */
-function letGo({ process, leader, exit }: Group): void {
-  if (process.exitCode !== null || process.signalCode !== null) return;
+function letGo(group: Group): void {
+  const { process, leader, exit } = group;
+  if (!leaderRuns(group)) return;
   if (signal(leader.pid, 0) !== 'refused' || !isAlive(leader)) return;
   for (const stream of process.stdio) stream?.destroy();
   process.unref();

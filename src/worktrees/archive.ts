@@ -156,8 +156,10 @@ export async function fillFromArchive(
   const entries = (await git.bytes(index, ['ls-tree', '-r', '-z', '--full-tree', staged]))
     .split('\0')
     .filter(Boolean);
-  await git.text(index, ['read-tree', '--empty']);
-  if (entries.length > 0)
+  // Without an index git begins an empty one.
+  await fs.rm(index.index, { force: true });
+  if (entries.length === 0) await git.text(index, ['read-tree', '--empty']);
+  else
     await git.text(
       index,
       ['update-index', '-z', '--index-info'],

@@ -14,6 +14,9 @@ import type { Workshop } from './workshop.ts';
 /** The disk limits checkouts, so running more of them at once is no faster. */
 const CHECKOUTS_AT_ONCE = 4;
 
+/** Names of branches that git accepts for sure; it is asked about all others. */
+const PLAIN = /^\w[\w-]*(\/\w[\w-]*)*$/;
+
 /**
  * Makes worktrees on the disk: branch, registration with git, and files. No row is read or written here. The server may
  * crash after any step, so each step can be repeated.
@@ -31,7 +34,9 @@ export class Checkouts {
   /** Throws `conflict` if the path or the branch exists already, `invalid` if git does not accept the branch name. */
   async assertFree({ path: directory, branch }: Worktree, repository: Repository): Promise<void> {
     const ref = `refs/heads/${branch}`;
-    if ((await this.#workshop.git.maybe(refsOf(repository), ['check-ref-format', ref])) === null)
+    const isPlain = PLAIN.test(branch);
+    const check = ['check-ref-format', ref];
+    if (!isPlain && (await this.#workshop.git.maybe(refsOf(repository), check)) === null)
       throw new AppError('invalid', `"${branch}" cannot be the name of a branch: choose another`);
     if ((await commitOf(this.#workshop.git, refsOf(repository), ref)) !== null)
       throw new AppError(
@@ -61,8 +66,7 @@ export class Checkouts {
   }
 
   /** Makes the branch and the worktree again from its archive; holds the mutex of the repository for parts of that. */
-  async restore(worktree: Worktree, repository: Repository): Promise<void> {
-    const archived = await this.#archived(worktree, repository);
+  async restore(worktree: Worktree, repository: Repository, archived: Archived): Promise<void> {
     const { head, headRef, tip } = archived;
     // Git checks a branch out in one worktree only, so a worktree that was on any other ref gets its commit
     // detached.
@@ -76,13 +80,14 @@ export class Checkouts {
     );
   }
 
-  /**
-   * Returns the commit that the branch of the restored worktree will point to. Throws `conflict` if there is no
-   * archive.
-   */
-  async restorable(worktree: Worktree, repository: Repository): Promise<string> {
-    const { head, tip } = await this.#archived(worktree, repository);
-    return tip ?? head;
+  /** Returns what a worktree can be restored from. Throws `conflict` if it has no archive. */
+  async archived(worktree: Worktree, repository: Repository): Promise<Archived> {
+    const archived = await readArchive(this.#workshop.git, repository, worktree.id);
+    if (archived) return archived;
+    throw new AppError(
+      'conflict',
+      `worktree ${worktree.id} has no archive to restore it from: create another worktree`,
+    );
   }
 
   /**
@@ -105,15 +110,6 @@ export class Checkouts {
         await this.#workshop.git.text(location, ['update-ref', archiveRef(worktree.id), tip]);
       await this.#workshop.removeBranch(worktree, repository, tip);
     });
-  }
-
-  async #archived(worktree: Worktree, repository: Repository): Promise<Archived> {
-    const archived = await readArchive(this.#workshop.git, repository, worktree.id);
-    if (archived) return archived;
-    throw new AppError(
-      'conflict',
-      `worktree ${worktree.id} has no archive to restore it from: create another worktree`,
-    );
   }
 
   async #make(

@@ -39,9 +39,11 @@ export async function committedFile(
   if (name.startsWith('/') || name.startsWith('..'))
     throw refuse('is no path inside the repository: name one that is');
   const location = refsOf(repository);
-  const head = await commitOf(git, location, 'HEAD');
-  if (head === null) return null;
-  const entry = await git.bytes(location, ['ls-tree', '-z', '--full-tree', '-l', head, '--', name]);
+  const list = ['ls-tree', '-z', '--full-tree', '-l', 'HEAD', '--', name];
+  const entry = await git.bytes(location, list).catch(async (error: unknown) => {
+    if ((await commitOf(git, location, 'HEAD')) === null) return '';
+    throw error;
+  });
   const [, mode, type, sha, size] = /^(\d+) (\w+) ([0-9a-f]+) +(\d+|-)\t/.exec(entry) ?? [];
   if (sha === undefined) return null;
   if (type !== 'blob' || mode === '120000') throw refuse('is not committed as a file: fix it');

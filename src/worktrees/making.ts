@@ -135,8 +135,9 @@ export class Making {
       );
     if (commit === null)
       throw new AppError('invalid', `${directory} has no commit yet: make one, or name a base_ref`);
+    if (named !== null) return { baseRef: named, baseCommit: commit };
     const branch = await git.maybe(location, ['symbolic-ref', '--quiet', '--short', 'HEAD']);
-    return { baseRef: named ?? branch ?? commit, baseCommit: commit };
+    return { baseRef: branch ?? commit, baseCommit: commit };
   }
 
   /** Copies ignored files of the main worktree if the request demands it, or if the list of them is allowed. */
@@ -227,14 +228,15 @@ export class Making {
         `the repository ${old.repo_root} is gone: bring it back first`,
       );
     const checked = renamed(old, name, workshop.root);
-    const tip = await workshop.alone(repository, async () => {
+    const archived = await workshop.alone(repository, async () => {
       await this.#checkouts.assertFree(checked, repository);
-      return this.#checkouts.restorable(checked, repository);
+      return this.#checkouts.archived(checked, repository);
     });
+    const tip = archived.tip ?? archived.head;
     const planned = await this.#begin({ kind: 'restore', worktree: checked, tip });
     failpoint('worktree.restoring');
     return this.#orUndo(planned, 'the worktree could not be restored', async () => {
-      await this.#checkouts.restore(planned, repository);
+      await this.#checkouts.restore(planned, repository, archived);
       failpoint('worktree.restored');
       return db.transact((tx) => {
         const now: Worktree = { ...planned, status: 'retained', updated_at: clock.now() };

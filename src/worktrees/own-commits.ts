@@ -2,7 +2,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { kindOf, readLog, readNote } from './foreign.ts';
 import type { Git } from './git.ts';
-import { commitOf, refsOf, type Repository } from './repository.ts';
+import { refsOf, type Repository } from './repository.ts';
 
 /** The branches of the other worktrees of a repository. Each of them is deleted with its worktree. */
 export interface Beside {
@@ -18,6 +18,8 @@ interface WorktreeRefs {
   branch: string;
   beside: Beside;
   adminDir: string | null;
+  /** The commit that is checked out in the main worktree; null: none. */
+  main: string | null;
 }
 
 /**
@@ -31,10 +33,9 @@ export async function ownCommits(
   refs: WorktreeRefs,
   now: readonly (string | null)[],
 ): Promise<{ own: string[]; isAlone: boolean }> {
-  const { repository, branch, beside } = refs;
+  const { repository, branch, beside, main } = refs;
   const commits = await commitsOf(git, refs, now);
   if (commits.length === 0) return { own: [], isAlone: false };
-  const main = await commitOf(git, refsOf(repository), 'HEAD');
   const beyond = async (excluded: readonly string[], ...more: string[]) => {
     const keepers = [
       ...(main === null ? [] : [main]),

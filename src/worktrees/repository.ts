@@ -108,6 +108,25 @@ export async function commitOf(
 }
 
 /**
+ * Returns the ids of the objects that these names stand for, null for a name that stands for none; null if git cannot
+ * work at that location. Names have no white space. This is one process of git for all of them.
+ */
+export async function idsOf(
+  git: Git,
+  location: GitLocation,
+  names: readonly string[],
+): Promise<(string | null)[] | null> {
+  const check = ['cat-file', '--batch-check=%(objectname)'];
+  const output = await git
+    .text(location, check, `${names.join('\n')}\n`)
+    .catch((error: unknown) => {
+      if (error instanceof GitFailure && error.exitCode > 0) return null;
+      throw error;
+    });
+  return output?.split('\n').map((line) => (/^[0-9a-f]{40,64}$/.test(line) ? line : null)) ?? null;
+}
+
+/**
  * Returns git's own directory for the worktree registered at `worktreePath`, whether its files exist or not; null if
  * git has no such worktree. `files` is the directory that has its files at the moment.
  */

@@ -5,7 +5,7 @@ import { INDEX_BYTES, isOn, openBench, type Setting } from './bench.ts';
 import { kindOf, readLog, readNote } from './foreign.ts';
 import type { Git, GitLocation } from './git.ts';
 import { type Beside, ownCommits } from './own-commits.ts';
-import { commitOf, refIn, refsOf, type Repository } from './repository.ts';
+import { commitOf, idsOf, refIn, refsOf, type Repository } from './repository.ts';
 
 /** A file in conflict has up to three versions; a tree holds each below this directory and its stage number. */
 export const CONFLICTS = '.cadre-conflicts';
@@ -83,10 +83,7 @@ export async function takeSnapshot(
   scratch: string,
 ): Promise<Snapshot> {
   const { repository, branch, adminDir, files } = state;
-  const { commonDir } = repository;
-  const tip = await commitOf(git, refsOf(repository), `refs/heads/${branch}`);
-  const location = { directory: commonDir, gitDir: adminDir ?? commonDir };
-  const head = adminDir === null ? tip : await commitOf(git, location, 'HEAD');
+  const { tip, head, tree, main } = await startsOf(git, state);
   const headRef = adminDir === null ? `refs/heads/${branch}` : await refIn(adminDir);
   const bench = await openBench({ ...state, head, scratch });
   const absent = await copyIndex(git, bench, { adminDir, head });
@@ -99,8 +96,8 @@ export async function takeSnapshot(
     files === null || changes.changed.length > 0 || changes.conflicts.length > 0
       ? files && (await filesTree(git, bench, files, changes.changed))
       : staged;
-  const committed = await headTree(git, bench, head);
-  const { own, isAlone } = await ownCommits(git, state, [head, tip]);
+  const committed = tree ?? (await headTree(git, bench, head));
+  const { own, isAlone } = await ownCommits(git, { ...state, main }, [head, tip]);
   const isCommitted = staged === committed && (asGitSees ?? committed) === committed;
   const mustBeKept = asGitSees !== null && holdsWork({ own, isCommitted });
   return {
@@ -118,6 +115,35 @@ export async function takeSnapshot(
     ignored: changes.ignored,
     nested: changes.nested,
   };
+}
+
+/** The commits that a snapshot starts from. */
+interface Starts {
+  tip: string | null;
+  head: string | null;
+  /** The tree of `head`. */
+  tree: string | null;
+  /** The HEAD of the main worktree. */
+  main: string | null;
+}
+
+async function startsOf(
+  git: Git,
+  { repository, branch, adminDir }: WorktreeState,
+): Promise<Starts> {
+  const { commonDir } = repository;
+  const ref = `refs/heads/${branch}`;
+  const [own, shared] = adminDir === null ? [ref, 'HEAD'] : ['HEAD', 'main-worktree/HEAD'];
+  const location = { directory: commonDir, gitDir: adminDir ?? commonDir };
+  const names = [`${ref}^{commit}`, `${own}^{commit}`, `${own}^{tree}`, `${shared}^{commit}`];
+  const found = await idsOf(git, location, names);
+  if (found) {
+    const [tip = null, head = null, tree = null, main = null] = found;
+    return { tip, head, tree, main };
+  }
+  // Git's directory for the worktree is damaged; the branch may still be there.
+  const tip = await commitOf(git, refsOf(repository), ref);
+  return { tip, head: null, tree: null, main: await commitOf(git, refsOf(repository), 'HEAD') };
 }
 
 interface Changed {

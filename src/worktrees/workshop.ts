@@ -6,6 +6,7 @@ import { makeDirectory } from '../lib/make-directory.ts';
 import { OneAtATime } from '../lib/one-at-a-time.ts';
 import { filtersIn, type Setting } from './bench.ts';
 import { filtersText, sha256Of } from './consent.ts';
+import { readNote } from './foreign.ts';
 import { type Git, GitFailure } from './git.ts';
 import { removeTree } from './remove-tree.ts';
 import { adminDirectory, refsOf, type Repository } from './repository.ts';
@@ -89,7 +90,10 @@ export class Workshop {
       if (!(error instanceof GitFailure)) throw error;
       return `branch ${branch} stays (${error.message})`;
     }
-    await this.git.maybe(location, ['config', '--local', '--remove-section', `branch.${branch}`]);
+    // Few repositories have settings of branches, and git takes longer to say so than it takes to look.
+    const config = await readNote(repository.commonDir, 'config').catch(() => '[branch');
+    if (/\[\s*branch/i.test(config ?? ''))
+      await this.git.maybe(location, ['config', '--local', '--remove-section', `branch.${branch}`]);
     return null;
   }
 

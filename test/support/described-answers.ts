@@ -26,7 +26,10 @@ interface Operation {
 }
 
 const NAME = 'openapi.yaml';
-/** Frames that were found good are remembered, since every follower of a stream gets the same. */
+/**
+ * What was found good is remembered: every follower of a stream gets the same frames, every reader the same refusals and
+ * the same description.
+ */
 const MAX_REMEMBERED = 10_000;
 
 /**
@@ -37,7 +40,7 @@ export class DescribedAnswers {
   readonly #document: Json;
   readonly #operations: Operation[];
   readonly #validators = new Map<Json, ValidateFunction>();
-  readonly #good = new Set<string>();
+  readonly #good = new Map<Json, Set<string>>();
   #compiler: Ajv2020 | undefined;
 
   constructor(description: object) {
@@ -90,23 +93,31 @@ export class DescribedAnswers {
     const type = String(headers['content-type']).split(';')[0] ?? '';
     const schema = content[type]?.schema;
     if (!schema) return [`is ${type}`];
-    if (type === 'text/event-stream') return this.#wrongFrames(schema, body);
-    try {
-      return this.#faults(schema, readers[type]?.(body) ?? body);
-    } catch (error) {
-      return [`is no ${type.includes('yaml') ? 'YAML' : 'JSON'}: ${(error as Error).message}`];
-    }
+    if (type === 'text/event-stream')
+      return body.split('\n\n').flatMap((frame) =>
+        this.#unlessGood(schema, frame, () => {
+          const value = frameIn(frame);
+          return value ? this.#faults(schema, [value]) : [];
+        }),
+      );
+    return this.#unlessGood(schema, body, () => {
+      try {
+        return this.#faults(schema, readers[type]?.(body) ?? body);
+      } catch (error) {
+        return [`is no ${type.includes('yaml') ? 'YAML' : 'JSON'}: ${(error as Error).message}`];
+      }
+    });
   }
 
-  #wrongFrames(schema: Json, text: string): string[] {
-    return text.split('\n\n').flatMap((frame) => {
-      if (this.#good.has(frame)) return [];
-      const value = frameIn(frame);
-      const faults = value ? this.#faults(schema, [value]) : [];
-      if (this.#good.size === MAX_REMEMBERED) this.#good.clear();
-      if (faults.length === 0) this.#good.add(frame);
-      return faults;
-    });
+  /** Returns what is wrong with a text that a schema describes; asks only where it was not found good before. */
+  #unlessGood(schema: Json, text: string, faultsOf: () => string[]): string[] {
+    const good = this.#good.get(schema) ?? new Set();
+    this.#good.set(schema, good);
+    if (good.has(text)) return [];
+    const faults = faultsOf();
+    if (good.size === MAX_REMEMBERED) good.clear();
+    if (faults.length === 0) good.add(text);
+    return faults;
   }
 
   #faults(schema: Json, value: unknown): string[] {
@@ -218,7 +229,10 @@ function frameIn(text: string): Json | null {
 function compilerWith(document: Json): Ajv2020 {
   const require = createRequire(import.meta.url);
   const { Ajv2020: Compiler } = require('ajv/dist/2020') as typeof import('ajv/dist/2020.js');
-  const compiler = new Compiler({ strict: false, validateFormats: false, validateSchema: false });
+  // Most schemas judge a few dozen answers: to make their code short takes longer than they run.
+  const code = { optimize: false };
+  const options = { strict: false, validateFormats: false, validateSchema: false };
+  const compiler = new Compiler({ ...options, code, inlineRefs: false });
   // Each alternative is compiled when it is met first: there are many, and most processes meet few.
   const isMeant: SchemaValidateFunction = (
     { propertyName, mapping }: Discriminator,
