@@ -1,6 +1,7 @@
 import * as agentLogins from './agent-logins.ts';
 import * as approvalRules from './approval-rules.ts';
 import * as approvals from './approvals.ts';
+import * as diffs from './diffs.ts';
 import * as events from './event-routes.ts';
 import * as gateway from './gateway.ts';
 import { namedLoginEndpoints } from './provider-logins.ts';
@@ -42,6 +43,7 @@ export const endpoints = {
   interruptTurn: turns.interruptTurn,
   closeSession: sessions.closeSession,
   resumeSession: sessions.resumeSession,
+  getSessionDiff: diffs.getSessionDiff,
   addToQueue: queue.addToQueue,
   getSessionQueue: queue.getSessionQueue,
   pauseSessionQueue: queue.pauseSessionQueue,

@@ -897,6 +897,15 @@ export interface Diagnostics {
   };
 }
 
+/** What the files of a session are compared with. */
+export interface DiffBase {
+  /** worktree: the commit from which its worktree was made. session: the commit that was checked out when the session was opened. head: the commit that is checked out. turn: the files at the beginning of a turn. */
+  kind: 'worktree' | 'session' | 'head' | 'turn';
+  /** null: there is none, so every file counts as added. */
+  commit: string | null;
+  turn_id: string | null;
+}
+
 /** The body of PATCH /v1/queue/{entry_id}. */
 export interface EditQueueEntryRequest {
   /** As of a turn: an array of items, or a single item. */
@@ -969,6 +978,32 @@ export interface FailedSession {
 export interface Failure {
   code: string;
   message: string;
+}
+
+/** What changed in one file. */
+export interface FileChange {
+  /** The path of the file, relative to `root`; bytes that are not UTF-8 are replaced. */
+  path: string;
+  /** Its path before, if the file was renamed. */
+  old_path: string | null;
+  status: 'added' | 'deleted' | 'modified' | 'renamed' | 'type_changed';
+  /** As git writes it, such as 100644; null: it wasn't. */
+  old_mode: string | null;
+  new_mode: string | null;
+  /** The id of its content before, as git counts it. */
+  old_blob: string | null;
+  /** The id of its content now. It changes when the content does. */
+  new_blob: string | null;
+  /** Added lines; null: it is not compared as text. */
+  additions: number | null;
+  deletions: number | null;
+  /** Its size before, if it is not compared as text. */
+  old_bytes: number | null;
+  new_bytes: number | null;
+  /** Its part of the unified diff, from the line "diff --git" on; bytes that are not UTF-8 are replaced. */
+  patch: string | null;
+  /** Why there is no patch. binary: it is no text. large: the file has more than 2 MiB, or its patch more than 512 KiB. limit: the patches before it fill the answer. not_asked: `stat` is true. */
+  no_patch: 'binary' | 'large' | 'limit' | 'not_asked' | null;
 }
 
 /** What the server is in its fleet. */
@@ -1259,6 +1294,13 @@ export interface LastMessage {
   /** The beginning of its text. */
   text: string;
   created_at: number;
+}
+
+/** A changed file whose content was not read. large: it has more than 32 MiB. limit: the changed files before it reach a limit. repository: it is a git repository of its own. */
+export interface LeftOut {
+  path: string;
+  reason: 'large' | 'limit' | 'repository';
+  bytes: number | null;
 }
 
 /** A page that a person is to open, to log in to an agent. */
@@ -3023,6 +3065,28 @@ export interface SessionCreatedEvent {
   };
 }
 
+/** What changed in the directory of a session, committed or not. */
+export interface SessionDiff {
+  session_id: string;
+  /** The directory that the paths are relative to. */
+  root: string;
+  base: DiffBase;
+  /** The commit that is checked out. */
+  head_commit: string | null;
+  /** When the files were read. */
+  taken_at: number;
+  /** At most 3,000, in the order of their paths. */
+  files: Array<FileChange>;
+  files_changed: number;
+  additions: number;
+  deletions: number;
+  /** Whether files, patches or lists are missing because of a limit. */
+  is_cut: boolean;
+  /** At most 100. */
+  left_out: Array<LeftOut>;
+  left_out_count: number;
+}
+
 /** A session failed: its provider does not have it any more, or cannot take it up again. */
 export interface SessionFailedEvent {
   seq: number;
@@ -4638,6 +4702,25 @@ export interface Routes {
 
     body?: {} | undefined;
     answer: Session;
+  };
+  /** What changed in the checkout of a session: its files now against where they began. */
+  'GET /v1/sessions/{session_id}/diff': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+    query?:
+      | {
+          /** start: where its worktree began, or what was checked out when the session was opened. head: what is checked out, so that only what is not committed is shown. */
+          against?: 'start' | 'head' | undefined;
+          /** Only files at or below these paths, relative to `root`. */
+          path?: Array<string> | undefined;
+          /** Only the figures, without patches. */
+          stat?: boolean | undefined;
+        }
+      | undefined;
+
+    answer: SessionDiff;
   };
   /** Queue a turn: for when the session is free, for a time, or for every time of a schedule. */
   'POST /v1/sessions/{session_id}/queue': {
