@@ -30,6 +30,11 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['run --worktree fix-login "fix the login"', 'in a git worktree of its own'],
     ['run --on gpu "fix the login"', 'on one of several servers, by its name'],
   ],
+  diff: [
+    ['diff fe7289aa', 'what its agent changed, in a pager on a terminal'],
+    ['diff fe7289aa --stat', 'the files alone'],
+    ['diff fe7289aa --head src', 'what is not committed below src'],
+  ],
   'sessions create': [
     ['sessions create --title "long job"', 'prints the id of the session'],
     ['sessions create --on gpu', 'on one of several servers, by its name'],
