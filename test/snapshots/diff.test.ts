@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { SessionDiff } from '../../src/api/diffs.ts';
 import type { QueryInputOf } from '../../src/api/endpoint.ts';
 import { endpoints } from '../../src/api/index.ts';
+import { stateOf } from '../support/snapshots/state.ts';
 import { openSession } from '../support/turns.ts';
 import { commit, git, type Server, sharedStages, write } from '../support/worktrees/work.ts';
 
@@ -34,19 +35,6 @@ function commitLater(repo: string): void {
     log,
     lines.replace(/(\d+)( \S+\t.*\n)$/, (_, at, rest) => `${Number(at) + 5}${rest}`),
   );
-}
-
-/** Everything of a repository that somebody else could notice: its refs, index and objects, with their times. */
-function stateOf(repo: string): string {
-  const directory = path.join(repo, '.git');
-  return fs
-    .readdirSync(directory, { recursive: true, encoding: 'utf8' })
-    .toSorted()
-    .map((name) => {
-      const { mtimeMs, size } = fs.lstatSync(path.join(directory, name));
-      return `${name} ${mtimeMs} ${size}`;
-    })
-    .join('\n');
 }
 
 describe('the diff of a session', () => {

@@ -1,11 +1,13 @@
 import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
-import { sessionArgument, sessionId } from '../find.ts';
+import { sessionArgument, sessionId, turnId } from '../find.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
 
 interface DiffOptions {
   stat?: boolean;
   head?: boolean;
+  since?: string;
+  at?: string;
 }
 
 /** `cadre diff`. */
@@ -17,6 +19,8 @@ export function diffCommand(program: Command, world: World): void {
     .argument('[path...]', 'only files at or below these paths, seen from the root of the checkout')
     .option('--stat', 'the files and how many lines changed, without the lines')
     .option('--head', 'only what is not committed')
+    .option('--since <turn>', 'since the beginning of this turn, of which there is a snapshot')
+    .option('--at <turn>', 'only what this turn changed; with --since: until its end')
     .action(clientAction(world, show));
 }
 
@@ -24,11 +28,17 @@ async function show(
   { world, client, global, layout }: CommandContext,
   said: string,
   paths: string[],
-  { stat = false, head = false }: DiffOptions,
+  { stat = false, head = false, since, at }: DiffOptions,
 ): Promise<void> {
   const params = { session_id: await sessionId(client, said) };
   const against = head ? ('head' as const) : ('start' as const);
-  const query = { against, path: paths, stat };
+  const query = {
+    against,
+    path: paths,
+    stat,
+    since: since === undefined ? undefined : await turnId(client, since, params.session_id),
+    at: at === undefined ? undefined : await turnId(client, at, params.session_id),
+  };
   const found = await client.call(endpoints.getSessionDiff, { params, query });
   if (global.json) {
     world.stdout.write(`${JSON.stringify(found, null, 2)}\n`);
