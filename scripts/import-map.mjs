@@ -8,7 +8,16 @@
 
 const base = ['lib', 'errors'];
 const records = ['events', 'store', 'api', ...base];
-const features = ['sessions', 'rules', 'queue', 'processes', 'worktrees', 'teams', 'gateway'];
+const features = [
+  'sessions',
+  'rules',
+  'queue',
+  'processes',
+  'worktrees',
+  'snapshots',
+  'teams',
+  'gateway',
+];
 
 export const places = {
   lib: {
@@ -108,6 +117,11 @@ export const places = {
     may: ['sessions', 'processes', 'children', ...records],
     because:
       'a lower noun never imports a higher one: runtime/ connects the hooks of the lower noun to the higher service',
+  },
+  snapshots: {
+    may: ['sessions', 'worktrees', ...records],
+    because:
+      'snapshots read the files of sessions through the git of worktrees, and sessions know none of them',
   },
   teams: {
     may: ['sessions', 'processes', 'worktrees', ...records],

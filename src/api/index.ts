@@ -1,6 +1,7 @@
 import * as agentLogins from './agent-logins.ts';
 import * as approvalRules from './approval-rules.ts';
 import * as approvals from './approvals.ts';
+import * as diffs from './diffs.ts';
 import * as events from './event-routes.ts';
 import * as gateway from './gateway.ts';
 import { namedLoginEndpoints } from './provider-logins.ts';
@@ -10,6 +11,7 @@ import * as queue from './queue.ts';
 import * as runtime from './runtime.ts';
 import * as commands from './commands.ts';
 import * as sessions from './sessions.ts';
+import * as snapshots from './snapshots.ts';
 import * as teamMessages from './team-messages.ts';
 import * as teamView from './team-view.ts';
 import * as teams from './teams.ts';
@@ -42,6 +44,11 @@ export const endpoints = {
   interruptTurn: turns.interruptTurn,
   closeSession: sessions.closeSession,
   resumeSession: sessions.resumeSession,
+  getSessionDiff: diffs.getSessionDiff,
+  getSnapshots: snapshots.getSnapshots,
+  setSnapshots: snapshots.setSnapshots,
+  listSessionFiles: snapshots.listSessionFiles,
+  restoreFile: snapshots.restoreFile,
   addToQueue: queue.addToQueue,
   getSessionQueue: queue.getSessionQueue,
   pauseSessionQueue: queue.pauseSessionQueue,

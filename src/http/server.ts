@@ -24,6 +24,7 @@ import { accessOf, Entrance } from './entrance.ts';
 import { askInside, type InsideAnswer, type InsideRequest } from './inside.ts';
 import { type Mount, mounter } from './mount.ts';
 import { assertNotEncoded, isUnknown, refuseUnknown } from './refuse.ts';
+import { diffRoutes, type Files } from './routes/diffs.ts';
 import { eventRoutes } from './routes/events.ts';
 import { gatewayRoutes } from './routes/gateway.ts';
 import { processRoutes } from './routes/processes.ts';
@@ -75,6 +76,7 @@ interface HttpServerDependencies {
   processes: ProcessService;
   worktrees: WorktreeService;
   initScripts: InitScripts;
+  files: Files;
   teams: Teams;
   providers: ProviderKnowledge;
   rules: RuleService;
@@ -160,6 +162,7 @@ function mountRoutes(
   queueRoutes(mount, dependencies.queue);
   processRoutes(mount, dependencies.processes);
   worktreeRoutes(mount, dependencies.worktrees, dependencies.initScripts);
+  diffRoutes(mount, dependencies.files);
   teamRoutes(mount, dependencies.teams);
   eventRoutes(mount, { ...dependencies, teams: dependencies.teams.teams });
   approvalRuleRoutes(mount, dependencies.rules);

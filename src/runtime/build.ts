@@ -9,6 +9,7 @@ import { buildProviders } from './build/providers.ts';
 import { buildQueue } from './build/queue.ts';
 import { buildServer } from './build/server.ts';
 import { buildSessions } from './build/sessions.ts';
+import { buildSnapshots } from './build/snapshots.ts';
 import { buildStorage } from './build/storage.ts';
 import { buildTeams } from './build/teams.ts';
 import { buildWorktrees } from './build/worktrees.ts';
@@ -28,13 +29,25 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
   const queue = buildQueue(base, { sessions });
   const processes = buildProcesses(base, { storage, children, sessions });
   const worktrees = buildWorktrees(base, { storage, children, sessions, processes });
+  const snapshots = buildSnapshots(base, { sessions, worktrees });
   const teams = buildTeams(base, { storage, providers, sessions, worktrees });
   const gateway = buildGateway(
     base,
     { storage, sessions, processes, worktrees, teams },
     options.sessionTokens,
   );
-  return { storage, children, providers, sessions, queue, processes, worktrees, teams, gateway };
+  return {
+    storage,
+    children,
+    providers,
+    sessions,
+    queue,
+    processes,
+    worktrees,
+    snapshots,
+    teams,
+    gateway,
+  };
 }
 
 /** Builds the parts that admit requests. It must follow recovery, because tokens begin to expire here. */

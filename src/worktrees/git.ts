@@ -76,6 +76,9 @@ export class GitFailure extends Error {
   }
 }
 
+/** Takes a piece of the output of a command; false: no more is wanted. */
+type Take = (chunk: Buffer) => boolean | void;
+
 interface GitDependencies {
   /** The marker of the run, which every process carries. */
   marker: string;
@@ -97,8 +100,13 @@ export class Git {
   }
 
   /** Returns the output of a command, without trailing whitespace. Throws GitFailure. */
-  async text(location: GitLocation, args: readonly string[], input?: string): Promise<string> {
-    return Buffer.from(await this.bytes(location, args, input), 'latin1')
+  async text(
+    location: GitLocation,
+    args: readonly string[],
+    input?: string,
+    signal?: AbortSignal,
+  ): Promise<string> {
+    return Buffer.from(await this.bytes(location, args, input, signal), 'latin1')
       .toString('utf8')
       .trimEnd();
   }
@@ -117,17 +125,61 @@ export class Git {
    * Returns the output of a command with one character for each byte, because file names need not be UTF-8; `input` has
    * the same encoding.
    */
-  async bytes(location: GitLocation, args: readonly string[], input?: string): Promise<string> {
-    const call = newUuid();
+  async bytes(
+    location: GitLocation,
+    args: readonly string[],
+    input?: string,
+    signal?: AbortSignal,
+  ): Promise<string> {
     const chunks: Buffer[] = [];
+    await this.#run(location, args, { input, signal, take: (chunk) => void chunks.push(chunk) });
+    return Buffer.concat(chunks).toString('latin1');
+  }
+
+  /**
+   * Passes the output of a command to `take`, a piece at a time, until `take` returns false: then the command is ended.
+   * Returns whether it was. Throws GitFailure, also if `signal` aborts.
+   */
+  async pieces(
+    location: GitLocation,
+    args: readonly string[],
+    { take, input, signal }: { take: Take; input?: string; signal?: AbortSignal },
+  ): Promise<boolean> {
+    const enough = new AbortController();
+    try {
+      await this.#run(location, args, {
+        input,
+        signal: signal ? AbortSignal.any([signal, enough.signal]) : enough.signal,
+        take(chunk) {
+          if (!enough.signal.aborted && take(chunk) === false) enough.abort();
+        },
+      });
+      return enough.signal.aborted;
+    } catch (error) {
+      if (enough.signal.aborted && !signal?.aborted) return true;
+      throw error;
+    }
+  }
+
+  async #run(
+    location: GitLocation,
+    args: readonly string[],
+    {
+      take,
+      input,
+      signal,
+    }: { take: Take; input: string | undefined; signal?: AbortSignal | undefined },
+  ): Promise<void> {
+    const call = newUuid();
     let failure: GitFailure | undefined;
     try {
+      signal?.throwIfAborted();
       const git = simpleGit({
         baseDir: location.directory,
         config: location.mayBeBare ? [...CONFIG, 'safe.bareRepository=all'] : CONFIG,
         timeout: { block: SILENT_MS },
         completion: { onClose: true, onExit: false },
-        abort: this.#given.signal,
+        abort: signal ? AbortSignal.any([this.#given.signal, signal]) : this.#given.signal,
         allowEnvironment: [...Object.keys(FIXED_VARIABLES), ...LOCATION_VARIABLES],
         unsafe: {
           allowUnsafeHooksPath: true,
@@ -143,14 +195,13 @@ export class Git {
       });
       git.env(this.#environment(location, call));
       git.outputHandler((_command, stdout) => {
-        stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
+        stdout.on('data', take);
         // simple-git waits another 50 ms for a command that printed nothing, which is half the time of a worktree's
         // cleanup.
         stdout.once('end', () => stdout.emit('data', Buffer.alloc(0)));
       });
       this.#given.keeper?.ensure();
       await git.raw([...args]);
-      return Buffer.concat(chunks).toString('latin1');
     } catch (error) {
       if (failure) throw failure;
       // The command was ended early, so the processes that it started are killed too.

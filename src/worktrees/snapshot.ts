@@ -146,12 +146,12 @@ async function startsOf(
   return { tip, head: null, tree: null, main: await commitOf(git, refsOf(repository), 'HEAD') };
 }
 
-interface Changed {
+export interface Changed {
   name: string;
   isThere: boolean;
 }
 
-interface Changes {
+export interface Changes {
   /** Files that differ from the index, and whether each exists. */
   changed: Changed[];
   conflicts: string[];
@@ -212,17 +212,28 @@ async function changesIn(
   files: string,
   included: ReadonlySet<string>,
 ): Promise<Changes> {
-  const output = await git.bytes(location, [
-    'status',
-    '--porcelain=v2',
-    '-z',
-    '--untracked-files=all',
-    '--ignored=matching',
-    '--no-renames',
-    '--ignore-submodules=all',
-  ]);
+  const output = await git.bytes(location, [...STATUS, '--ignored=matching']);
+  return readStatus(output.split('\0'), files, included);
+}
+
+/** Lists what differs from the index, in the form that `readStatus` takes. */
+export const STATUS = [
+  'status',
+  '--porcelain=v2',
+  '-z',
+  '--untracked-files=all',
+  '--no-renames',
+  '--ignore-submodules=all',
+];
+
+/** Reads the entries of that list. Untracked files of `included` count as ignored. */
+export async function readStatus(
+  entries: readonly string[],
+  files: string,
+  included: ReadonlySet<string>,
+): Promise<Changes> {
   const found: Changes = { changed: [], conflicts: [], ignored: [], nested: [] };
-  for (const line of output.split('\0').filter(Boolean)) {
+  for (const line of entries.filter(Boolean)) {
     const fields = line.split(' ');
     const [kind = '', xy = '', sub = ''] = fields;
     const name = fields.slice({ '1': 8, u: 10 }[kind] ?? 1).join(' ');
@@ -282,11 +293,12 @@ async function filesTree(
 }
 
 /** Returns index lines for files as they are on the disk, byte for byte, without filters or line-ending conversion. */
-async function entriesOf(
+export async function entriesOf(
   git: Git,
   location: GitLocation,
   files: string,
   changed: readonly Changed[],
+  signal?: AbortSignal,
 ): Promise<string[]> {
   const scratch = path.dirname(location.index ?? '');
   const existing: { name: string; mode: string; from: string }[] = [];
@@ -308,6 +320,7 @@ async function entriesOf(
     location,
     existing.map(({ from }) => from),
     ['-w'],
+    signal,
   );
   const zeros = '0'.repeat(shas[0]?.length ?? 40);
   return [
@@ -356,11 +369,12 @@ async function objectIdsOf(
   location: GitLocation,
   names: readonly string[],
   flags: readonly string[],
+  signal?: AbortSignal,
 ): Promise<string[]> {
   if (names.length === 0) return [];
   const paths = names.map((name) => `${quoted(name)}\n`).join('');
   const args = ['hash-object', ...flags, '--no-filters', '--stdin-paths'];
-  return (await git.text(location, args, paths)).split('\n');
+  return (await git.bytes(location, args, paths, signal)).trimEnd().split('\n');
 }
 
 async function headTree(git: Git, location: GitLocation, head: string | null): Promise<string> {
@@ -402,7 +416,7 @@ export function nulTerminated(entries: readonly string[]): string {
 }
 
 /** Quotes a path that stands on a line of its own, as git reads it. */
-function quoted(name: string): string {
+export function quoted(name: string): string {
   if (!/^"|[\n\r\\]/.test(name)) return name;
   const escaped = name.replaceAll(
     /["\\\n\r]/g,

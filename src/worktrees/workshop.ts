@@ -50,7 +50,7 @@ export class Workshop {
   }
 
   /** Runs `work` with an empty directory, which is removed afterwards. */
-  async withScratch<T>({ id }: Worktree, work: (scratch: string) => Promise<T>): Promise<T> {
+  async withScratch<T>({ id }: { id: string }, work: (scratch: string) => Promise<T>): Promise<T> {
     const scratch = await fs.promises.mkdtemp(path.join(this.#given.scratch, `${id}-`));
     try {
       return await work(scratch);

@@ -420,6 +420,9 @@ function goodBodyOf({ body }: (typeof table)[number]['endpoint'], place: () => s
     sender_agent_id: '0123',
     recipient_agent_id: '0123',
     sha256: '0'.repeat(64),
+    file: 'a.txt',
+    enabled: true,
+    turn_id: 'turn_0123',
   };
   const shape = (body as { shape?: Record<string, z.ZodType> } | null)?.shape ?? {};
   // The scope of a token is not the scope of an approval.

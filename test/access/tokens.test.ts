@@ -467,7 +467,9 @@ function speaking() {
 /** What stands for each parameter of a path, so that there is something to read. */
 async function thingsToRead(given: TestRuntime): Promise<Record<string, string>> {
   const { client, directory } = given;
-  const { id } = await openSession(client, directory);
+  // A diff is of a checkout.
+  const repo_root = makeRepository(path.join(directory, 'repository'));
+  const { id } = await openSession(client, repo_root);
   const { turn } = await runTurn(client, id, 'hi');
   const params = { session_id: id, turn_id: turn.turn_id };
   const [item] = await client.call(endpoints.listItems, { params });
@@ -482,7 +484,6 @@ async function thingsToRead(given: TestRuntime): Promise<Record<string, string>>
   const { team } = await client.call(endpoints.createTeam, {
     body: { name: 'team', lead_agent_id: id },
   });
-  const repo_root = makeRepository(path.join(directory, 'repository'));
   const wish = { source_session_id: id, repo_root, worktree_name: 'tree' };
   const worktree = await client.call(endpoints.createWorktree, { body: wish });
   const entry = await client.call(endpoints.addToQueue, { params: { session_id: id }, body });

@@ -897,6 +897,15 @@ export interface Diagnostics {
   };
 }
 
+/** What the files of a session are compared with. */
+export interface DiffBase {
+  /** worktree: the commit from which its worktree was made. session: the commit that was checked out when the session was opened. head: the commit that is checked out. turn: the files at the beginning of a turn. */
+  kind: 'worktree' | 'session' | 'head' | 'turn';
+  /** null: there is none, so every file counts as added. */
+  commit: string | null;
+  turn_id: string | null;
+}
+
 /** The body of PATCH /v1/queue/{entry_id}. */
 export interface EditQueueEntryRequest {
   /** As of a turn: an array of items, or a single item. */
@@ -971,6 +980,41 @@ export interface Failure {
   message: string;
 }
 
+/** What changed in one file. */
+export interface FileChange {
+  /** The path of the file, relative to `root`; bytes that are not UTF-8 are replaced. */
+  path: string;
+  /** Its path before, if the file was renamed. */
+  old_path: string | null;
+  status: 'added' | 'deleted' | 'modified' | 'renamed' | 'type_changed';
+  /** As git writes it, such as 100644; null: it wasn't. */
+  old_mode: string | null;
+  new_mode: string | null;
+  /** The id of its content before, as git counts it. */
+  old_blob: string | null;
+  /** The id of its content now. It changes when the content does. */
+  new_blob: string | null;
+  /** Added lines; null: it is not compared as text. */
+  additions: number | null;
+  deletions: number | null;
+  /** Its size before, if it is not compared as text. */
+  old_bytes: number | null;
+  new_bytes: number | null;
+  /** Its part of the unified diff, from the line "diff --git" on; bytes that are not UTF-8 are replaced. */
+  patch: string | null;
+  /** Why there is no patch. binary: it is no text. large: the file has more than 2 MiB, or its patch more than 512 KiB. limit: the patches before it fill the answer. not_asked: `stat` is true. */
+  no_patch: 'binary' | 'large' | 'limit' | 'not_asked' | null;
+}
+
+/** A file of a session. */
+export interface FileOfSession {
+  path: string;
+  /** As git writes it, such as 100644. */
+  mode: string;
+  blob: string;
+  bytes: number | null;
+}
+
 /** What the server is in its fleet. */
 export interface FleetStatus {
   /** off: configured for none. joining: not a member since the start. member: it is one. name_taken: another server has its name. diverged: the copy of its events in the fleet is of another log. not_mirrored: it is a member, and its events cannot be copied to the fleet. unreachable: NATS does not answer just now. */
@@ -982,6 +1026,17 @@ export interface FleetStatus {
 /** The response of GET /health. */
 export interface GetPublicHealthResponse {
   status: 'ok' | 'degraded';
+}
+
+/** The response of GET /v1/sessions/{session_id}/snapshots. */
+export interface GetSnapshotsResponse {
+  session_id: string;
+  /** Whether snapshots are taken at its next turn. */
+  enabled: boolean;
+  /** What a person chose for this session; null: snapshots.enabled decides. */
+  chosen: boolean | null;
+  /** The newest 1,000, oldest first. */
+  snapshots: Array<Snapshot>;
 }
 
 /** The response of GET /v1/teams/{team_id}. */
@@ -1259,6 +1314,26 @@ export interface LastMessage {
   /** The beginning of its text. */
   text: string;
   created_at: number;
+}
+
+/** A changed file whose content was not read. large: it has more than 32 MiB. limit: the changed files before it reach a limit. repository: it is a git repository of its own. */
+export interface LeftOut {
+  path: string;
+  reason: 'large' | 'limit' | 'repository';
+  bytes: number | null;
+}
+
+/** The response of GET /v1/sessions/{session_id}/files. */
+export interface ListSessionFilesResponse {
+  session_id: string;
+  turn_id: string | null;
+  moment: SnapshotMoment | null;
+  root: string;
+  taken_at: number;
+  /** At most 5,000. */
+  files: Array<FileOfSession>;
+  /** Whether there are more. */
+  is_cut: boolean;
 }
 
 /** A page that a person is to open, to log in to an agent. */
@@ -2434,6 +2509,29 @@ export interface RestartProcessResponse {
   process: Process;
 }
 
+/** The body of PATCH /v1/sessions/{session_id}/files. */
+export interface RestoreFileRequest {
+  /** Its path, relative to the root of the checkout. */
+  file: string;
+  turn_id: string;
+  /** The files at the end of that turn, or at its start. */
+  moment?: SnapshotMoment | undefined;
+  /** Write it even if somebody else may have changed it since; what is there is kept beside it, under another name. */
+  force?: boolean | undefined;
+}
+
+/** The response of PATCH /v1/sessions/{session_id}/files. */
+export interface RestoreFileResponse {
+  session_id: string;
+  path: string;
+  turn_id: string;
+  moment: SnapshotMoment;
+  /** false: the file was like that already. */
+  changed: boolean;
+  /** The name, relative to the root, under which the file of before was kept. */
+  kept_as: string | null;
+}
+
 /** The body of POST /v1/worktrees/{worktree_id}/restore. */
 export interface RestoreWorktreeRequest {
   /** Another name, if its own is in use. */
@@ -3023,6 +3121,28 @@ export interface SessionCreatedEvent {
   };
 }
 
+/** What changed in the directory of a session, committed or not. */
+export interface SessionDiff {
+  session_id: string;
+  /** The directory that the paths are relative to. */
+  root: string;
+  base: DiffBase;
+  /** The commit that is or was checked out. */
+  head_commit: string | null;
+  /** When the files were read. */
+  taken_at: number;
+  /** At most 3,000, in the order of their paths. */
+  files: Array<FileChange>;
+  files_changed: number;
+  additions: number;
+  deletions: number;
+  /** Whether files, patches or lists are missing because of a limit. */
+  is_cut: boolean;
+  /** At most 100. */
+  left_out: Array<LeftOut>;
+  left_out_count: number;
+}
+
 /** A session failed: its provider does not have it any more, or cannot take it up again. */
 export interface SessionFailedEvent {
   seq: number;
@@ -3217,6 +3337,47 @@ export interface SetLeadResponse {
   team: Team;
   members: Array<Member>;
 }
+
+/** The body of PATCH /v1/sessions/{session_id}/snapshots. */
+export interface SetSnapshotsRequest {
+  /** null: as the configuration says. */
+  enabled: boolean | null;
+}
+
+/** The response of PATCH /v1/sessions/{session_id}/snapshots. */
+export interface SetSnapshotsResponse {
+  session_id: string;
+  /** Whether snapshots are taken at its next turn. */
+  enabled: boolean;
+  /** What a person chose for this session; null: snapshots.enabled decides. */
+  chosen: boolean | null;
+  /** The newest 1,000, oldest first. */
+  snapshots: Array<Snapshot>;
+}
+
+/** The files of a session at the beginning or end of a turn. */
+export interface Snapshot {
+  session_id: string;
+  turn_id: string;
+  moment: SnapshotMoment;
+  /** The id of the tree of files; null: the snapshot could not be taken. */
+  tree: string | null;
+  /** The commit that was checked out. */
+  head_commit: string | null;
+  /** The directory of the files. */
+  root: string | null;
+  /** Why it could not be taken. */
+  problem: string | null;
+  /** false: changed files were left out, because they are too large or too many. */
+  is_whole: boolean;
+  /** Whether the turn had begun before the snapshot was taken, because that took too long. */
+  is_late: boolean;
+  taken_at: number;
+  took_ms: number;
+}
+
+/** The beginning of a turn, or its end. */
+export type SnapshotMoment = 'start' | 'end';
 
 /** A session that was opened for a team. */
 export interface SpawnedMember {
@@ -4638,6 +4799,77 @@ export interface Routes {
 
     body?: {} | undefined;
     answer: Session;
+  };
+  /** What changed in the checkout of a session: its files now against where they began. */
+  'GET /v1/sessions/{session_id}/diff': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+    query?:
+      | {
+          /** start: where its worktree began, or what was checked out when the session was opened. head: what is checked out, so that only what is not committed is shown. */
+          against?: 'start' | 'head' | undefined;
+          /** A turn: against the files at its beginning, of which there has to be a snapshot. */
+          since?: string | undefined;
+          /** A turn: the files at its end instead of those of now; without `since`, against its beginning. */
+          at?: string | undefined;
+          /** Only files at or below these paths, relative to `root`. */
+          path?: Array<string> | undefined;
+          /** Only the figures, without patches. */
+          stat?: boolean | undefined;
+        }
+      | undefined;
+
+    answer: SessionDiff;
+  };
+  /** List the snapshots of a session, and whether more are taken. */
+  'GET /v1/sessions/{session_id}/snapshots': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+
+    answer: GetSnapshotsResponse;
+  };
+  /** Switch the snapshots of a session on or off, from its next turn on. */
+  'PATCH /v1/sessions/{session_id}/snapshots': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+
+    body: SetSnapshotsRequest;
+    answer: SetSnapshotsResponse;
+  };
+  /** List the files of a session that git does not ignore, now or at a turn. */
+  'GET /v1/sessions/{session_id}/files': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+    query?:
+      | {
+          /** Absent: the files as they are now. */
+          turn_id?: string | undefined;
+          /** The files at the end of that turn, or at its start. */
+          moment?: SnapshotMoment | undefined;
+          /** Only files at or below this path. */
+          path?: string | undefined;
+        }
+      | undefined;
+
+    answer: ListSessionFilesResponse;
+  };
+  /** Write a file as it was at a turn, unless somebody else changed it since. */
+  'PATCH /v1/sessions/{session_id}/files': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+
+    body: RestoreFileRequest;
+    answer: RestoreFileResponse;
   };
   /** Queue a turn: for when the session is free, for a time, or for every time of a schedule. */
   'POST /v1/sessions/{session_id}/queue': {

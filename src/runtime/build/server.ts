@@ -10,6 +10,7 @@ import type { Processes } from './processes.ts';
 import type { Providers } from './providers.ts';
 import type { Queue } from './queue.ts';
 import type { Sessions } from './sessions.ts';
+import type { Snapshots } from './snapshots.ts';
 import type { Storage } from './storage.ts';
 import type { Teams } from './teams.ts';
 import type { Worktrees } from './worktrees.ts';
@@ -22,6 +23,7 @@ interface Served {
   queue: Queue;
   processes: Processes;
   worktrees: Worktrees;
+  snapshots: Snapshots;
   teams: Teams;
   gateway: Gateway;
 }
@@ -67,6 +69,11 @@ export function buildServer(
     processes: nouns.processes.service,
     worktrees: worktrees.service,
     initScripts: worktrees.initScripts,
+    files: {
+      differ: nouns.snapshots.differ,
+      snapshots: nouns.snapshots.service,
+      restorer: nouns.snapshots.restorer,
+    },
     teams: {
       teams: teams.service,
       messages: teams.messages,

@@ -72,5 +72,5 @@ export function buildWorktrees(
     worktrees: service,
     claims,
   });
-  return { store, claims, git, initScripts, mender, service, opening, stopping };
+  return { store, claims, git, workshop, initScripts, mender, service, opening, stopping };
 }

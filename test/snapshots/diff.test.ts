@@ -1,0 +1,100 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { SessionDiff } from '../../src/api/diffs.ts';
+import type { QueryInputOf } from '../../src/api/endpoint.ts';
+import { endpoints } from '../../src/api/index.ts';
+import { stateOf } from '../support/snapshots/state.ts';
+import { openSession } from '../support/turns.ts';
+import { commit, git, type Server, sharedStages, write } from '../support/worktrees/work.ts';
+
+const onShared = sharedStages();
+
+function diff(
+  { client }: Server,
+  session_id: string,
+  query: QueryInputOf<typeof endpoints.getSessionDiff> = {},
+): Promise<SessionDiff> {
+  return client.call(endpoints.getSessionDiff, { params: { session_id }, query });
+}
+
+/** Each file as `status path`, and its patch from the first hunk on. */
+function told({ files }: SessionDiff): [string, string | null][] {
+  return files.map(({ status, path: name, patch }) => [
+    `${status} ${name}`,
+    patch?.slice(patch.indexOf('@@')) ?? null,
+  ]);
+}
+
+/** Commits all there is; git's log of HEAD, which counts seconds, has it after everything that is there. */
+function commitLater(repo: string): void {
+  commit(repo, 'of the agent');
+  const log = path.join(repo, '.git/logs/HEAD');
+  const lines = fs.readFileSync(log, 'utf8');
+  fs.writeFileSync(
+    log,
+    lines.replace(/(\d+)( \S+\t.*\n)$/, (_, at, rest) => `${Number(at) + 5}${rest}`),
+  );
+}
+
+describe('the diff of a session', () => {
+  test('shows what is committed, staged, changed, deleted and untracked since it was opened, and leaves the repository as it is.', () =>
+    onShared(async (stage) => {
+      const { repo, session } = stage;
+      write(repo, { 'a.txt': 'one\ntwo\n', '.gitignore': 'build\n' });
+      commitLater(repo);
+      write(repo, { 'staged.txt': 'staged\n', 'build/out': 'ignored\n', 'new dir/ü.txt': 'new\n' });
+      git(repo, 'add', 'staged.txt');
+      fs.rmSync(path.join(repo, 'sub/b.txt'));
+      const before = stateOf(repo);
+      const found = await diff(stage, session);
+      expect(told(found)).toEqual([
+        ['added .gitignore', '@@ -0,0 +1 @@\n+build\n'],
+        ['modified a.txt', '@@ -1 +1,2 @@\n one\n+two\n'],
+        ['added new dir/ü.txt', '@@ -0,0 +1 @@\n+new\n'],
+        ['added staged.txt', '@@ -0,0 +1 @@\n+staged\n'],
+        ['deleted sub/b.txt', '@@ -1 +0,0 @@\n-two\n'],
+      ]);
+      expect(found).toMatchObject({
+        root: repo,
+        base: { kind: 'session', turn_id: null },
+        files_changed: 5,
+        additions: 4,
+        deletions: 1,
+        is_cut: false,
+        left_out_count: 0,
+      });
+      expect(stateOf(repo)).toBe(before);
+      const uncommitted = await diff(stage, session, { against: 'head', stat: true });
+      expect(uncommitted.base).toMatchObject({ kind: 'head', commit: found.head_commit });
+      expect(told(uncommitted)).toEqual([
+        ['added new dir/ü.txt', null],
+        ['added staged.txt', null],
+        ['deleted sub/b.txt', null],
+      ]);
+      const below = await diff(stage, session, { path: ['sub', 'a.txt'] });
+      expect(below.files.map((file) => file.path)).toEqual(['a.txt', 'sub/b.txt']);
+    }));
+
+  test('compares a worktree with the commit that it was made from.', () =>
+    onShared(async (stage) => {
+      const { client, repo } = stage;
+      const { id, cwd } = await openSession(client, repo, { worktree: true });
+      write(cwd, { 'a.txt': 'agent\n' });
+      commit(cwd, 'in the worktree');
+      write(cwd, { 'more.txt': 'more\n' });
+      // The main worktree is somebody else's.
+      write(repo, { 'a.txt': 'person\n' });
+      const found = await diff(stage, id);
+      expect(found.base).toEqual({
+        kind: 'worktree',
+        commit: git(repo, 'rev-parse', 'HEAD'),
+        turn_id: null,
+      });
+      expect(found.root).toBe(cwd);
+      expect(told(found)).toEqual([
+        ['modified a.txt', '@@ -1 +1 @@\n-one\n+agent\n'],
+        ['added more.txt', '@@ -0,0 +1 @@\n+more\n'],
+      ]);
+    }));
+});
