@@ -69,6 +69,8 @@ export interface GitLocation {
 export class GitFailure extends Error {
   override readonly name = 'GitFailure';
   readonly exitCode: number;
+  /** What git printed to stdout before it failed, with one character for each byte. */
+  output = '';
 
   constructor(exitCode: number, message: string) {
     super(message);
@@ -152,7 +154,10 @@ export class Git {
       await git.raw([...args]);
       return Buffer.concat(chunks).toString('latin1');
     } catch (error) {
-      if (failure) throw failure;
+      if (failure) {
+        failure.output = Buffer.concat(chunks).toString('latin1');
+        throw failure;
+      }
       // The command was ended early, so the processes that it started are killed too.
       await killCarriers(`${CALL_VARIABLE}=${call}`);
       throw new GitFailure(-1, firstLine((error as Error).message));

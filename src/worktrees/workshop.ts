@@ -49,7 +49,10 @@ export class Workshop {
   }
 
   /** Runs `work` with an empty directory, which is removed afterwards. */
-  async withScratch<T>({ id }: Worktree, work: (scratch: string) => Promise<T>): Promise<T> {
+  async withScratch<T>(
+    { id }: Pick<Worktree, 'id'>,
+    work: (scratch: string) => Promise<T>,
+  ): Promise<T> {
     const scratch = await fs.promises.mkdtemp(path.join(this.#given.scratch, `${id}-`));
     try {
       return await work(scratch);

@@ -828,6 +828,9 @@ export type DescribedEvent =
   | WorktreeRetainedEvent
   | WorktreeCleanupFailedEvent
   | WorktreeRestoredEvent
+  | WorktreeMergedEvent
+  | WorktreeRebasedEvent
+  | WorktreePullRequestOpenedEvent
   | WorktreeMissingEvent
   | TeamCreatedEvent
   | TeamDeletedEvent
@@ -969,6 +972,24 @@ export interface FailedSession {
 export interface Failure {
   code: string;
   message: string;
+}
+
+/** A commit of a worktree. */
+export interface FinishedCommit {
+  commit: string;
+  subject: string;
+  /** The name of its author. */
+  author: string;
+  authored_at: number;
+}
+
+/** A file that a merge or a rebase changes. */
+export interface FinishedFile {
+  path: string;
+  change: 'added' | 'deleted' | 'modified';
+  /** null: a binary file. */
+  lines_added: number | null;
+  lines_deleted: number | null;
 }
 
 /** What the server is in its fleet. */
@@ -1234,6 +1255,9 @@ export type KindPattern =
   | 'worktree.retained'
   | 'worktree.cleanup_failed'
   | 'worktree.restored'
+  | 'worktree.merged'
+  | 'worktree.rebased'
+  | 'worktree.pull_request_opened'
   | 'worktree.missing'
   | 'team.created'
   | 'team.deleted'
@@ -1348,6 +1372,31 @@ export interface MemberRow {
   worktree: Worktree | null;
   context_window_remaining_percentage: number | null;
   pending_deliveries: number;
+}
+
+/** A file in which git cannot decide. */
+export interface MergeConflict {
+  path: string;
+  /** As git names it: contents, modify/delete, rename/rename and so on. */
+  kind: string;
+  /** Git's message; it may be empty. */
+  message: string;
+}
+
+/** The body of POST /v1/worktrees/{worktree_id}/merge. */
+export interface MergeWorktreeRequest {
+  /** The branch. Default: the one that the worktree began at. */
+  into?: string | null | undefined;
+  /** Make one commit of all. Default: false. */
+  squash?: boolean | null | undefined;
+  /** Of the commit of the merge; with it, one is made even if the branch could be moved forward. */
+  message?: string | null | undefined;
+  /** Commit what is not committed in the worktree first, with this message. */
+  commit_message?: string | null | undefined;
+  /** Default: true, which changes nothing and says what would happen. */
+  dry_run?: boolean | null | undefined;
+  /** Refuse if the result would differ from what was shown: the result_tree of an earlier answer. */
+  expected_tree?: string | null | undefined;
 }
 
 /** A message of a member of a team to others. */
@@ -1478,6 +1527,28 @@ export interface NewerEvent {
   /** The payload's version. */
   v: number;
   payload: Record<string, unknown>;
+}
+
+/** The body of POST /v1/worktrees/{worktree_id}/pull-request. */
+export interface OpenPullRequestRequest {
+  /** The branch to merge into. Default: the one that the worktree began at. */
+  into?: string | null | undefined;
+  /** The remote. Default: origin. */
+  remote?: string | null | undefined;
+  /** Push the branch first. Default: false: nothing is pushed. */
+  push?: boolean | null | undefined;
+  /** Default: the subject of the only commit, or the name of the worktree. */
+  title?: string | null | undefined;
+  /** Default: the subjects of the commits. */
+  body?: string | null | undefined;
+  /** Default: false. */
+  draft?: boolean | null | undefined;
+  /** Default: true, which changes nothing and says what would happen. */
+  dry_run?: boolean | null | undefined;
+  /** Refuse if the branch is elsewhere: the source_commit of an earlier answer. */
+  expected_commit?: string | null | undefined;
+  /** Refuse if the remote is elsewhere: the remote_url of an earlier answer. */
+  expected_url?: string | null | undefined;
 }
 
 /** The body of POST /v1/queue/{entry_id}/pause. */
@@ -2385,6 +2456,18 @@ export interface ReasoningDeltaEvent {
     /** With truncated: the bytes of its longest text, else of the whole. */
     total_bytes?: number | undefined;
   };
+}
+
+/** The body of POST /v1/worktrees/{worktree_id}/rebase. */
+export interface RebaseWorktreeRequest {
+  /** The branch. Default: the one that the worktree began at. */
+  onto?: string | null | undefined;
+  /** Commit what is not committed in the worktree first, with this message. */
+  commit_message?: string | null | undefined;
+  /** Default: true, which changes nothing and says what would happen. */
+  dry_run?: boolean | null | undefined;
+  /** Refuse if the result would differ from what was shown: the result_tree of an earlier answer. */
+  expected_tree?: string | null | undefined;
 }
 
 /** What startup recovery found and repaired: ids, by the kind of repair. */
@@ -4312,6 +4395,46 @@ export interface WorktreeDiagnostics {
   under_way: number;
 }
 
+/** What a merge or a rebase does, or has done. */
+export interface WorktreeFinish {
+  worktree: Worktree;
+  /** planned: this is what would happen. nothing_to_do: the branch has it all already. */
+  outcome: 'planned' | 'done' | 'nothing_to_do';
+  /** The commit at which the branch of the worktree is. */
+  source_commit: string;
+  /** The branch that it is merged into or rebased onto. */
+  target: string;
+  /** The commit at which that branch was. */
+  target_commit: string;
+  /** What the worktree has beyond the target, newest first: at most 100. */
+  commits: Array<FinishedCommit>;
+  commit_count: number;
+  /** What changes in the target: at most 500 files. */
+  files: Array<FinishedFile>;
+  file_count: number;
+  /** Changes in the worktree that are not committed: at most 100 names. */
+  uncommitted: Array<string>;
+  uncommitted_count: number;
+  /** Why it is refused as things are, and what to do; empty: nothing prevents it. */
+  obstacles: Array<string>;
+  /** What is worth knowing before it happens. */
+  notes: Array<string>;
+  /** fast_forward: the branch moves to a commit that exists. replay: the commits are written again. none: there is nothing to do, or a conflict. */
+  how: 'fast_forward' | 'merge_commit' | 'squash' | 'replay' | 'none';
+  /** The commit at which the branch is afterwards; null while it is planned. */
+  result_commit: string | null;
+  /** What the branch holds afterwards, as the id of a tree; null: there are conflicts. */
+  result_tree: string | null;
+  /** Where git cannot decide; nothing is changed then. */
+  conflicts: Array<MergeConflict>;
+  /** Of a rebase: the commit that conflicts. */
+  conflict_in: string | null;
+  /** Who commits, by the settings of git; null: it does not know. */
+  committer: string | null;
+  /** The directory that has the branch checked out, and whose files follow it. */
+  checkout: string | null;
+}
+
 /** A worktree that has changed, without `init_script` and `included`. */
 export interface WorktreeInEvents {
   id: string;
@@ -4337,6 +4460,37 @@ export interface WorktreeInEvents {
   updated_at: number;
 }
 
+/** The branch of a worktree was merged into another branch, as somebody asked. The worktree is as it was. */
+export interface WorktreeMergedEvent {
+  seq: number;
+  id: string;
+  kind: 'worktree.merged';
+  scope: 'worktree';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    worktree: WorktreeInEvents;
+    /** The branch. */
+    into: string;
+    /** fast_forward, merge_commit, squash or replay. */
+    how: string;
+    /** Where the branch that moved was before. */
+    previous_commit: string;
+    /** Where it is now. */
+    commit: string;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
 /** The path of a worktree is gone, and the server did not remove it. */
 export interface WorktreeMissingEvent {
   seq: number;
@@ -4353,6 +4507,106 @@ export interface WorktreeMissingEvent {
   v: number;
   payload: {
     worktree: WorktreeInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** The pull request of a worktree. */
+export interface WorktreePullRequest {
+  worktree: Worktree;
+  /** planned: this is what would happen. nothing_to_do: the branch has it all already. */
+  outcome: 'planned' | 'done' | 'nothing_to_do';
+  /** The commit at which the branch of the worktree is. */
+  source_commit: string;
+  /** The branch that it is merged into or rebased onto. */
+  target: string;
+  /** The commit at which that branch was. */
+  target_commit: string;
+  /** What the worktree has beyond the target, newest first: at most 100. */
+  commits: Array<FinishedCommit>;
+  commit_count: number;
+  /** What changes in the target: at most 500 files. */
+  files: Array<FinishedFile>;
+  file_count: number;
+  /** Changes in the worktree that are not committed: at most 100 names. */
+  uncommitted: Array<string>;
+  uncommitted_count: number;
+  /** Why it is refused as things are, and what to do; empty: nothing prevents it. */
+  obstacles: Array<string>;
+  /** What is worth knowing before it happens. */
+  notes: Array<string>;
+  /** The name of the remote. */
+  remote: string;
+  /** Where that is; a password in it is left out. */
+  remote_url: string;
+  /** The branch there, from which the pull request is made. */
+  branch: string;
+  /** Whether that branch is at source_commit. */
+  pushed: boolean;
+  title: string;
+  body: string;
+  draft: boolean;
+  /** The pull request; null while it is planned. */
+  url: string | null;
+}
+
+/** A pull request was opened for the branch of a worktree, as somebody asked. */
+export interface WorktreePullRequestOpenedEvent {
+  seq: number;
+  id: string;
+  kind: 'worktree.pull_request_opened';
+  scope: 'worktree';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    worktree: WorktreeInEvents;
+    /** The branch. */
+    into: string;
+    /** The commit at which the branch was. */
+    commit: string;
+    /** Whether the branch was pushed for it. */
+    pushed: boolean;
+    url: string;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** The commits of a worktree were written again on top of a branch, as somebody asked. */
+export interface WorktreeRebasedEvent {
+  seq: number;
+  id: string;
+  kind: 'worktree.rebased';
+  scope: 'worktree';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    worktree: WorktreeInEvents;
+    /** The branch. */
+    onto: string;
+    /** fast_forward, merge_commit, squash or replay. */
+    how: string;
+    /** Where the branch that moved was before. */
+    previous_commit: string;
+    /** Where it is now. */
+    commit: string;
     /** The payload was longer than 256 KiB: its long texts are cut. */
     truncated?: true | undefined;
     /** With truncated: the bytes of its longest text, else of the whole. */
@@ -5171,6 +5425,36 @@ export interface Routes {
   /** How many worktrees there are, by status, and how many claims. */
   'GET /v1/diagnostics/worktrees': {
     answer: WorktreeDiagnostics;
+  };
+  /** Merge the branch of a worktree into another branch, or show what that would do. */
+  'POST /v1/worktrees/{worktree_id}/merge': {
+    params: {
+      /** The worktree. */
+      worktree_id: string;
+    };
+
+    body?: MergeWorktreeRequest | undefined;
+    answer: WorktreeFinish;
+  };
+  /** Write the commits of a worktree again on top of a branch, or show what that would do. */
+  'POST /v1/worktrees/{worktree_id}/rebase': {
+    params: {
+      /** The worktree. */
+      worktree_id: string;
+    };
+
+    body?: RebaseWorktreeRequest | undefined;
+    answer: WorktreeFinish;
+  };
+  /** Open a pull request with `gh` for the branch of a worktree, or show what that would do. */
+  'POST /v1/worktrees/{worktree_id}/pull-request': {
+    params: {
+      /** The worktree. */
+      worktree_id: string;
+    };
+
+    body?: OpenPullRequestRequest | undefined;
+    answer: WorktreePullRequest;
   };
   /** List the contents of repositories that are allowed to run, newest first. */
   'GET /v1/worktree-trust': {
