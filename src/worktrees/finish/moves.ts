@@ -146,7 +146,7 @@ function checkoutsIn({ moves }: Moves): Checkout[] {
 /** Moves all branches in one transaction of git, or none. */
 async function moveRefs(git: Git, repository: Repository, { moves, log }: Moves): Promise<void> {
   const commands = moves.map(
-    ({ branch, from, to }) => `update\0refs/heads/${branch}\0${to}\0${from}\0`,
+    ({ branch, from, to }) => `update refs/heads/${branch}\0${to}\0${from}\0`,
   );
   const args = ['update-ref', '--create-reflog', '-m', log, '-z', '--stdin'];
   await git.text(refsOf(repository), args, ['start\0', ...commands, 'commit\0'].join(''));
