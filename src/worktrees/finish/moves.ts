@@ -87,7 +87,7 @@ export class HalfMoved extends AppError {
 
 /**
  * Finishes moves that a crash cut off: if one branch has moved, all do, and the files follow; what a person has changed
- * since then stays as it is. Returns whether the branches have moved. A checkout whose lock is gone is left alone,
+ * since then stays as it is. Returns whether the last of the branches has moved. A checkout whose lock is gone is left alone,
  * because whoever removed the lock works there.
  */
 export async function finishMoves(
@@ -99,10 +99,12 @@ export async function finishMoves(
   const now = await Promise.all(
     all.moves.map(({ branch }) => commitOf(workshop.git, location, `refs/heads/${branch}`)),
   );
-  const hasMoved = all.moves.some(({ to }, at) => now[at] === to);
-  if (hasMoved) {
+  if (all.moves.some(({ to }, at) => now[at] === to)) {
     const moves = all.moves.filter(({ from }, at) => now[at] === from);
-    if (moves.length > 0) await moveRefs(workshop.git, repository, { ...all, moves });
+    // Git was killed in the middle of its transaction, unless somebody removed a lock and moved the branch back.
+    const locks = await Promise.all(checkoutsIn(all).map((one) => isLockedBy(one, all.id)));
+    if (moves.length > 0 && locks.every(Boolean))
+      await moveRefs(workshop.git, repository, { ...all, moves });
     for (const move of all.moves) {
       const { branch, to, checkout } = move;
       if (checkout === null || !(await isLockedBy(checkout, all.id))) continue;
@@ -112,7 +114,11 @@ export async function finishMoves(
     }
   }
   for (const checkout of checkoutsIn(all)) await unlock(checkout, all.id);
-  return hasMoved;
+  const last = all.moves.at(-1);
+  if (!last) return false;
+  const tip = await commitOf(workshop.git, location, `refs/heads/${last.branch}`);
+  const isIn = ['merge-base', '--is-ancestor', last.to, tip ?? ''];
+  return tip !== null && (await workshop.git.maybe(location, isIn)) !== null;
 }
 
 /** Returns the files that differ between two commits. */
