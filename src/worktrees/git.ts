@@ -61,6 +61,8 @@ export interface GitLocation {
   index?: string | undefined;
   /** Whether the directory may itself be a bare repository, because a person or a record named it. */
   mayBeBare?: boolean | undefined;
+  /** Whether git may reach another repository, because a person has asked for that. */
+  mayConnect?: boolean | undefined;
   /** The directory of its objects, if that is not in `gitDir`. */
   objects?: string | undefined;
 }
@@ -165,7 +167,7 @@ export class Git {
   }
 
   #environment(location: GitLocation, call: string): Record<string, string> {
-    const { gitDir, workTree, index, objects } = location;
+    const { gitDir, workTree, index, objects, mayConnect = false } = location;
     const passed = Object.entries(cleanEnvironment(process.env, new Set())).filter(
       ([name]) => !REMOVED.test(name),
     );
@@ -175,6 +177,7 @@ export class Git {
     return {
       ...Object.fromEntries(passed),
       ...FIXED_VARIABLES,
+      ...(mayConnect ? { GIT_ALLOW_PROTOCOL: 'https:http:ssh:file' } : {}),
       ...Object.fromEntries(locations),
       [MARKER_VARIABLE]: this.#given.marker,
       [CALL_VARIABLE]: call,

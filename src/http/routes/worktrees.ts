@@ -32,6 +32,9 @@ export function worktreeRoutes(
   mount(endpoints.rebaseWorktree, ({ params, body, keep }) =>
     worktrees.rebase(params.worktree_id, body, keep),
   );
+  mount(endpoints.openPullRequest, ({ params, body, keep }) =>
+    worktrees.openPullRequest(params.worktree_id, body, keep),
+  );
   mount(endpoints.collectWorktrees, ({ body }) => worktrees.collect(body));
   mount(endpoints.getWorktreeDiagnostics, () => worktrees.diagnostics());
 

@@ -84,11 +84,12 @@ function splitTwice(field: string): string[] {
 export async function hooksOf(
   { commonDir, root }: Repository,
   settings: readonly Setting[],
+  names: readonly string[] = HOOKS,
 ): Promise<string[]> {
   const named = settings.findLast(([name]) => name === 'core.hookspath')?.[1];
   const directory = named === undefined ? path.join(commonDir, 'hooks') : path.resolve(root, named);
   const found: string[] = [];
-  for (const name of HOOKS) {
+  for (const name of names) {
     const file = path.join(directory, name);
     if ((await kindOf(file)) === null) continue;
     const mode = await fs.stat(file).then(
