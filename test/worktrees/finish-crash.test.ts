@@ -7,7 +7,15 @@ import { startServer, type TestServer, untilNothingCarries } from '../support/se
 import { tempDirectory } from '../support/temp.ts';
 import { openSession } from '../support/turns.ts';
 import { scaled } from '../support/patience.ts';
-import { commit, create, git, kindsOf, makeRepository, read, write } from '../support/worktrees/work.ts';
+import {
+  commit,
+  create,
+  git,
+  kindsOf,
+  makeRepository,
+  read,
+  write,
+} from '../support/worktrees/work.ts';
 
 interface Life {
   repo: string;

@@ -6,7 +6,15 @@ import { endpoints } from '../../src/api/index.ts';
 import type { Worktree } from '../../src/api/worktrees.ts';
 import { nameOf, withoutPassword } from '../../src/worktrees/finish/github.ts';
 import { tempDirectory } from '../support/temp.ts';
-import { commit, create, git, kindsOf, sharedStages, type Stage, write } from '../support/worktrees/work.ts';
+import {
+  commit,
+  create,
+  git,
+  kindsOf,
+  sharedStages,
+  type Stage,
+  write,
+} from '../support/worktrees/work.ts';
 
 const onStage = sharedStages();
 const searchPath = process.env.PATH;

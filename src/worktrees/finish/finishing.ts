@@ -12,7 +12,7 @@ import type { Told, WorktreeStore } from '../store.ts';
 import { assertThere } from '../worktree.ts';
 import type { Workshop } from '../workshop.ts';
 import { planMerge, refuse } from './merge-plan.ts';
-import { HalfMoved, makeMoves, type Moves } from './moves.ts';
+import { finishMoves, HalfMoved, makeMoves, type Moves } from './moves.ts';
 import type { Plan, Shown } from './plan.ts';
 import { planRebase } from './rebase-plan.ts';
 import { repositoryOf } from './source.ts';
@@ -81,6 +81,7 @@ export class Finishing {
     assertRoom();
     const repository = await repositoryOf(workshop, worktree);
     return workshop.alone(repository, async () => {
+      await this.#finishLeft(worktree, repository);
       const { shown, moves, check } = await steps.plan(repository);
       shown.obstacles.unshift(...(await this.#turnsIn(worktree, shown)));
       shown.notes.push(...(await db.read((rx) => this.#claimsOn(rx, worktree))));
@@ -108,6 +109,19 @@ export class Finishing {
         keep(tx, answer);
         return answer;
       });
+    });
+  }
+
+  /** Finishes moves that failed halfway, for instance because the disk was full. */
+  async #finishLeft({ id }: Worktree, repository: Repository): Promise<void> {
+    const { db, store, workshop, clock } = this.#given;
+    const operation = await db.read((rx) => store.operations.get(rx, id));
+    if (operation?.kind !== 'move' || !operation.moves) return;
+    const { moves, told } = operation;
+    const hasMoved = await finishMoves(workshop, repository, moves);
+    await db.transact((tx) => {
+      if (hasMoved && told) store.finish(tx, id, told, clock.now());
+      store.operations.deleteWhere(tx, 'id = ?', id);
     });
   }
 

@@ -67,9 +67,10 @@ export async function createPullRequest(
 
 /** Returns the name of a repository as `gh` takes it: HOST/OWNER/NAME; what looks otherwise is left as it is. */
 export function nameOf(address: string): string {
-  const found = /^(?:[a-z+]+:\/\/)?(?:[^@/]*@)?([^/:]+)(?::\d+)?[:/]+([^/]+\/[^/]+?)(?:\.git)?\/?$/i.exec(
-    address,
-  );
+  const found =
+    /^(?:[a-z+]+:\/\/)?(?:[^@/]*@)?([^/:]+)(?::\d+)?[:/]+([^/]+\/[^/]+?)(?:\.git)?\/?$/i.exec(
+      address,
+    );
   return found ? `${found[1]}/${found[2]}` : address;
 }
 

@@ -74,12 +74,12 @@ export async function makeMoves(
   for (const checkout of locked) await unlock(checkout, all.id);
 }
 
-/** Branches have moved, and the files of a checkout could neither follow nor go back: the next start tries again. */
+/** Branches have moved, and the files of a checkout could neither follow nor go back: the next merge or start tries again. */
 export class HalfMoved extends AppError {
   constructor(options: ErrorOptions) {
     super(
       'conflict',
-      `the branch has moved, and its files could not be written (${(options.cause as Error).message}): git is locked there until the next start of the server, which tries again`,
+      `the branch has moved, and its files could not be written (${(options.cause as Error).message}): git is locked there until the next merge or rebase of the worktree, or the next start of the server, finishes that`,
       options,
     );
   }

@@ -21,7 +21,9 @@ type Request = BodyOf<typeof openPullRequest>;
 
 /** An answer without the record of the worktree. */
 type Shown = {
-  [K in keyof PullRequest as string extends K ? never : K extends 'worktree' ? never : K]: PullRequest[K];
+  [
+    K in keyof PullRequest as string extends K ? never : K extends 'worktree' ? never : K
+  ]: PullRequest[K];
 };
 
 interface Dependencies extends FinishingDependencies {
@@ -89,7 +91,9 @@ export class PullRequests {
     if (findGh() === null) obstacles.push(NO_GH);
     if (range.commit_count === 0) obstacles.push(`it has no commits beyond ${into}`);
     if (!pushed && push !== true)
-      obstacles.push(`${branch} of ${name} is not at ${tip.slice(0, 12)}: push it, or ask for that`);
+      obstacles.push(
+        `${branch} of ${name} is not at ${tip.slice(0, 12)}: push it, or ask for that`,
+      );
     const hooks = await hooksOf(repository, await ownSettings(git, repository, null), ['pre-push']);
     const [only] = range.read;
     const subjects = range.read.toReversed().map((one) => `* ${subjectOf(one)}`);
@@ -105,7 +109,9 @@ export class PullRequests {
       obstacles,
       notes:
         hooks.length > 0 && !pushed
-          ? ['the hook pre-push of the repository does not run: what it uploads, such as files of git lfs, has to be there']
+          ? [
+              'the hook pre-push of the repository does not run: what it uploads, such as files of git lfs, has to be there',
+            ]
           : [],
       remote: name,
       remote_url: withoutPassword(address),
