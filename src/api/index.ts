@@ -17,6 +17,7 @@ import * as teamView from './team-view.ts';
 import * as teams from './teams.ts';
 import * as tokens from './tokens.ts';
 import * as turns from './turns.ts';
+import * as worktreeFinish from './worktree-finish.ts';
 import * as worktreeTrust from './worktree-trust.ts';
 import * as worktrees from './worktrees.ts';
 
@@ -96,6 +97,9 @@ export const endpoints = {
   restoreWorktree: worktrees.restoreWorktree,
   collectWorktrees: worktrees.collectWorktrees,
   getWorktreeDiagnostics: worktrees.getWorktreeDiagnostics,
+  mergeWorktree: worktreeFinish.mergeWorktree,
+  rebaseWorktree: worktreeFinish.rebaseWorktree,
+  openPullRequest: worktreeFinish.openPullRequest,
   listTrusted: worktreeTrust.listTrusted,
   lookAtBrought: worktreeTrust.lookAtBrought,
   trustContent: worktreeTrust.trustContent,

@@ -122,6 +122,11 @@ export class Supervisor {
     return started instanceof Promise ? undefined : this.#waitingOf(started, command.what);
   }
 
+  /** The variables that commands in a directory get, also where an agent starts them itself. */
+  variablesAt(directory: string): Record<string, string> {
+    return this.#given.variablesAt(directory);
+  }
+
   #startGated(command: ChildCommand): Gated | Promise<Error> {
     const { keeper, marker, failpoint, variablesAt } = this.#given;
     keeper.ensure();

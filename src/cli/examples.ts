@@ -187,6 +187,14 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'worktrees release': [
     ['worktrees release fix-login --session 1b2c3d4e', 'with the last claim it is cleaned up'],
   ],
+  'worktrees merge': [
+    ['worktrees merge fix-login', 'shows what would happen, and asks'],
+    ['worktrees merge fix-login --into release --squash --yes', 'as one commit, without asking'],
+  ],
+  'worktrees rebase': [['worktrees rebase fix-login --onto main', '']],
+  'worktrees pr': [
+    ['worktrees pr fix-login --push --draft', 'pushes its branch, and opens a draft with gh'],
+  ],
   'worktrees cleanup': [['worktrees cleanup fix-login', '']],
   'worktrees restore': [['worktrees restore 9a8b7c6d', 'with all that was in it']],
   'worktrees gc': [

@@ -29,6 +29,9 @@ export type FailpointName =
   | 'worktree.archived'
   | 'worktree.aside'
   | 'worktree.removed'
+  | 'worktree.moving'
+  | 'worktree.moved'
+  | 'worktree.followed'
   | 'worktree.restoring'
   | 'worktree.restored';
 

@@ -61,6 +61,8 @@ export interface GitLocation {
   index?: string | undefined;
   /** Whether the directory may itself be a bare repository, because a person or a record named it. */
   mayBeBare?: boolean | undefined;
+  /** Whether git may reach another repository, because a person has asked for that. */
+  mayConnect?: boolean | undefined;
   /** The directory of its objects, if that is not in `gitDir`. */
   objects?: string | undefined;
 }
@@ -69,6 +71,8 @@ export interface GitLocation {
 export class GitFailure extends Error {
   override readonly name = 'GitFailure';
   readonly exitCode: number;
+  /** What git printed to stdout before it failed, with one character for each byte. */
+  output = '';
 
   constructor(exitCode: number, message: string) {
     super(message);
@@ -203,7 +207,10 @@ export class Git {
       this.#given.keeper?.ensure();
       await git.raw([...args]);
     } catch (error) {
-      if (failure) throw failure;
+      if (failure) {
+        failure.output = Buffer.concat(chunks).toString('latin1');
+        throw failure;
+      }
       // The command was ended early, so the processes that it started are killed too.
       await killCarriers(`${CALL_VARIABLE}=${call}`);
       throw new GitFailure(-1, firstLine((error as Error).message));
@@ -211,7 +218,7 @@ export class Git {
   }
 
   #environment(location: GitLocation, call: string): Record<string, string> {
-    const { gitDir, workTree, index, objects } = location;
+    const { gitDir, workTree, index, objects, mayConnect = false } = location;
     const passed = Object.entries(cleanEnvironment(process.env, new Set())).filter(
       ([name]) => !REMOVED.test(name),
     );
@@ -221,6 +228,7 @@ export class Git {
     return {
       ...Object.fromEntries(passed),
       ...FIXED_VARIABLES,
+      ...(mayConnect ? { GIT_ALLOW_PROTOCOL: 'https:http:ssh:file' } : {}),
       ...Object.fromEntries(locations),
       [MARKER_VARIABLE]: this.#given.marker,
       [CALL_VARIABLE]: call,

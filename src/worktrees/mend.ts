@@ -5,7 +5,8 @@ import type { Database } from '../store/database.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Claims } from './claims.ts';
 import { isThere } from './foreign.ts';
-import { recordedRepository } from './repository.ts';
+import { finishMoves } from './finish/moves.ts';
+import { recordedRepository, type Repository } from './repository.ts';
 import type { Operation, WorktreeStore } from './store.ts';
 import { Checkouts } from './checkouts.ts';
 import { Disposal } from './disposal.ts';
@@ -73,8 +74,10 @@ export class WorktreeMender {
     return { claims_released, worktrees_missing: missing.map(({ id }) => id) };
   }
 
-  async #mend({ kind, worktree, tip }: Operation): Promise<(tx: Writer) => void> {
+  async #mend(operation: Operation): Promise<(tx: Writer) => void> {
+    const { kind, worktree, tip } = operation;
     const repository = await recordedRepository(this.#given.workshop.git, worktree.repo_root);
+    if (kind === 'move') return this.#finishMove(operation, repository);
     if (kind !== 'remove') {
       await new Checkouts(this.#given.workshop).discard(worktree, repository, tip ?? '');
       return () => undefined;
@@ -100,6 +103,20 @@ export class WorktreeMender {
       const now = { ...this.#given.store.worktree(tx, worktree.id), archive_ref, updated_at };
       if (hasBegun) this.#given.store.clean(tx, { ...now, status: 'cleaned' }, 'recovery');
       else this.#given.store.worktrees.update(tx, now);
+    };
+  }
+
+  async #finishMove(
+    { worktree, moves, told }: Operation,
+    repository: Repository | null,
+  ): Promise<(tx: Writer) => void> {
+    if (!repository || !moves || !told) return () => undefined;
+    const { store, clock, workshop } = this.#given;
+    const hasMoved = await workshop.alone(repository, () =>
+      finishMoves(workshop, repository, moves),
+    );
+    return (tx) => {
+      if (hasMoved) store.finish(tx, worktree.id, told, clock.now());
     };
   }
 }

@@ -67,6 +67,13 @@ export class Removal {
       worktree: store.worktree(rx, id),
       users: this.#usersOf(rx, found),
     }));
+    const operation = await db.read((rx) => store.operations.get(rx, id));
+    if (operation?.kind === 'move')
+      return this.#fail(
+        id,
+        reason,
+        'a merge or rebase of it is not finished: merge it again first',
+      );
     if (users.length > 0 && !anyway)
       return this.#result(id, { status: 'skipped_active_claims', diagnostics: users });
     if (worktree.deletion_policy === 'retain_on_last_claim' && worktree.status !== 'missing')

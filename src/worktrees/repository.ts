@@ -200,7 +200,7 @@ export async function branchesAlike(
 }
 
 /** Returns git's own directories for the worktrees beside the main one. */
-async function adminDirectories({ commonDir }: Repository): Promise<string[]> {
+export async function adminDirectories({ commonDir }: Repository): Promise<string[]> {
   const all = path.join(commonDir, 'worktrees');
   const names = (await kindOf(all)) === 'directory' ? await fs.readdir(all) : [];
   return names.map((name) => path.join(all, name));

@@ -13,6 +13,13 @@ import type {
   Worktree,
   WorktreeDiagnostics,
 } from '../api/worktrees.ts';
+import type {
+  Finished,
+  mergeWorktree,
+  openPullRequest,
+  PullRequest,
+  rebaseWorktree,
+} from '../api/worktree-finish.ts';
 import type { Session } from '../api/sessions.ts';
 import { type Keep, keepNothing } from '../store/kept-answers.ts';
 import { AppError } from '../errors.ts';
@@ -24,6 +31,8 @@ import type { SessionStore } from '../sessions/store.ts';
 import type { RecordPage } from '../store/records.ts';
 import type { Claims } from './claims.ts';
 import { Making, type MakingDependencies } from './making.ts';
+import { Finishing } from './finish/finishing.ts';
+import { PullRequests } from './finish/pull-requests.ts';
 import { Removal } from './removal.ts';
 import { findRepository, realPath, type Repository } from './repository.ts';
 import { assertMatches, type WorktreeRequest } from './worktree.ts';
@@ -46,11 +55,15 @@ export class WorktreeService {
   readonly #turns = new OneAtATime();
   readonly #making: Making;
   readonly #removal: Removal;
+  readonly #finishing: Finishing;
+  readonly #pullRequests: PullRequests;
 
   constructor(given: Dependencies) {
     this.#given = given;
     this.#making = new Making(given);
     this.#removal = new Removal(given);
+    this.#finishing = new Finishing(given);
+    this.#pullRequests = new PullRequests(given);
   }
 
   /** Makes a worktree and claims it; if one of that name exists, claims that one. */
@@ -169,6 +182,25 @@ export class WorktreeService {
 
   cleanUp(id: string, reason: string | null): Promise<CleanupResult> {
     return this.#inTurnOf(id, () => this.#removal.cleanUp(id, reason));
+  }
+
+  /** Merges the branch of a worktree into another one, or shows what that would do. */
+  merge(id: string, request: BodyOf<typeof mergeWorktree>, keep: Keep): Promise<Finished> {
+    return this.#inTurnOf(id, (worktree) => this.#finishing.merge(worktree, request, keep));
+  }
+
+  /** Writes the commits of a worktree again on top of a branch, or shows what that would do. */
+  rebase(id: string, request: BodyOf<typeof rebaseWorktree>, keep: Keep): Promise<Finished> {
+    return this.#inTurnOf(id, (worktree) => this.#finishing.rebase(worktree, request, keep));
+  }
+
+  /** Opens a pull request for the branch of a worktree, or shows what that would do. */
+  openPullRequest(
+    id: string,
+    request: BodyOf<typeof openPullRequest>,
+    keep: Keep,
+  ): Promise<PullRequest> {
+    return this.#inTurnOf(id, (worktree) => this.#pullRequests.open(worktree, request, keep));
   }
 
   /** Restores a worktree from its archive, under its own name or another. */

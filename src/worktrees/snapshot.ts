@@ -171,18 +171,24 @@ export async function copyIndex(
   location: GitLocation,
   { adminDir, head }: { adminDir: string | null; head: string | null },
 ): Promise<string[]> {
-  const copy = location.index ?? '';
-  const content =
-    adminDir === null ? null : await readForeignFile(adminDir, 'index', { maxBytes: INDEX_BYTES });
-  if (content === null || adminDir === null) {
+  const isCopied = adminDir !== null && (await copyIndexFile(location, adminDir));
+  if (!isCopied) {
     await git.text(location, ['read-tree', head ?? '--empty']);
     return [];
   }
+  return location.workTree === undefined ? [] : unhideExisting(git, location, location.workTree);
+}
+
+/** Copies the index as it is; returns whether there is one. */
+export async function copyIndexFile(location: GitLocation, adminDir: string): Promise<boolean> {
+  const copy = location.index ?? '';
+  const content = await readForeignFile(adminDir, 'index', { maxBytes: INDEX_BYTES });
+  if (content === null) return false;
   // Git trusts an entry that is older than the index, so the copy must not be younger than the original.
   const { mtimeMs } = await fs.lstat(path.join(adminDir, 'index'));
   await fs.writeFile(copy, content);
   await fs.utimes(copy, Math.floor(mtimeMs / 1000), Math.floor(mtimeMs / 1000));
-  return location.workTree === undefined ? [] : unhideExisting(git, location, location.workTree);
+  return true;
 }
 
 /** Clears the flags assume-unchanged and skip-worktree of every existing file, so that git compares it. */

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { KindIn } from '../api/events.ts';
+import type { EventOf, KindIn } from '../api/events.ts';
 import type { Claim, Worktree } from '../api/worktrees.ts';
 import { AppError } from '../errors.ts';
 import type { EventBody } from '../events/event.ts';
@@ -7,6 +7,7 @@ import type { EventLog } from '../events/log.ts';
 import type { Database } from '../store/database.ts';
 import { RecordTable } from '../store/records.ts';
 import type { Statement } from '../store/statement.ts';
+import type { Moves } from './finish/moves.ts';
 import { worktreeInEvents } from './worktree.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 
@@ -15,10 +16,29 @@ import type { Reader, Writer } from '../store/transaction.ts';
  * the end; for a removal, `tip` is the commit that the branch to be deleted pointed to.
  */
 export interface Operation {
-  kind: 'create' | 'remove' | 'restore';
+  kind: 'create' | 'remove' | 'restore' | 'move';
   worktree: Worktree;
   tip: string | null;
+  /** What moves, and what is told once it has; only for the kind `move`. */
+  moves?: Moves;
+  told?: Told;
 }
+
+/** What is told of a worktree whose work was finished: the record as it is then, and the fields of the event beside it. */
+export type Told =
+  | { kind: 'worktree.merged'; payload: Omit<PayloadOf<'worktree.merged'>, 'worktree'> }
+  | {
+      kind: 'worktree.rebased';
+      payload: Omit<PayloadOf<'worktree.rebased'>, 'worktree'>;
+      /** Where it begins since then. */
+      base: Pick<Worktree, 'base_ref' | 'base_commit'>;
+    }
+  | {
+      kind: 'worktree.pull_request_opened';
+      payload: Omit<PayloadOf<'worktree.pull_request_opened'>, 'worktree'>;
+    };
+
+type PayloadOf<K extends KindIn<'worktree'>> = EventOf<K>['payload'];
 
 /** The rows of worktrees and claims. Each change is written together with its event. */
 export class WorktreeStore {
@@ -127,6 +147,16 @@ export class WorktreeStore {
     this.#append(tx, worktree, { kind: 'worktree.cleaned', payload });
   }
 
+  /** Stores that the work of a worktree was merged, rebased or proposed. */
+  finish(tx: Writer, id: string, told: Told, now: number): Worktree {
+    const base = told.kind === 'worktree.rebased' ? told.base : {};
+    const worktree = { ...this.worktree(tx, id), ...base, updated_at: now };
+    this.worktrees.update(tx, worktree);
+    const payload = { worktree: worktreeInEvents(worktree), ...told.payload };
+    this.#append(tx, worktree, { kind: told.kind, payload } as EventBody);
+    return worktree;
+  }
+
   /** Stores that a cleanup of a worktree failed. */
   failCleanup(tx: Writer, worktree: Worktree, reason: string | null, diagnostics: string[]): void {
     this.worktrees.update(tx, worktree);
@@ -196,7 +226,10 @@ type KindWithMore =
   | 'worktree.claimed'
   | 'worktree.released'
   | 'worktree.cleaned'
-  | 'worktree.cleanup_failed';
+  | 'worktree.cleanup_failed'
+  | 'worktree.merged'
+  | 'worktree.rebased'
+  | 'worktree.pull_request_opened';
 
 function claimId({ worktree_id, session_id }: Pick<Claim, 'worktree_id' | 'session_id'>): string {
   return `${worktree_id}/${session_id}`;

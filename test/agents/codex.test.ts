@@ -8,6 +8,7 @@ import { WatchedSession } from '../support/providers/contract-stage.ts';
 import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { ofKind, openSession, runTurn } from '../support/turns.ts';
+import { makeRepository } from '../support/worktrees/work.ts';
 import { codexConfig, type CodexOptions, writeCatalog } from './codex-env.ts';
 import { escalated, shell } from './codex-fixture.ts';
 import { startModelServer } from './model-server.ts';
@@ -30,6 +31,22 @@ test('the model that codex begins with runs its tools out of code, and they are 
 
     await runTurn(client, session.id, patch('Add', 'out-of-code.txt', '+made'));
     expect(readFileSync(join(directory, 'out-of-code.txt'), 'utf8')).toBe('made\n');
+  });
+});
+
+test('a command in a worktree gets the ports of that worktree, beside the variables of the user', async () => {
+  const config = { shell_environment_policy: { set: { OWN_VARIABLE: 'own' } } };
+  await withCodex({ config }, async ({ client, directory }) => {
+    const repo = makeRepository(join(directory, 'repository'));
+    const session = await client.call(endpoints.createSession, {
+      body: { provider: 'codex', cwd: repo, worktree: { worktree_name: 'tree' } },
+    });
+    const [tree] = await client.call(endpoints.listWorktrees, { query: {} });
+    const command = 'echo $CADRE_PORT_BASE $CADRE_PORT_COUNT $OWN_VARIABLE';
+    const { events } = await runTurn(client, session.id, shell(command));
+    const [tool] = ofKind(events, 'tool.completed');
+    const text = `${tree?.port_base} ${tree?.port_count} own\n`;
+    expect(tool?.payload).toMatchObject({ status: 'completed', text });
   });
 });
 

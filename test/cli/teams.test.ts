@@ -6,7 +6,7 @@ import { endpoints } from '../../src/api/index.ts';
 import { streamEvents } from '../../src/client/stream.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openSession } from '../support/turns.ts';
-import { makeRepository } from '../support/worktrees/work.ts';
+import { commit, makeRepository, write } from '../support/worktrees/work.ts';
 import { cadreOn, startCadre } from '../support/cli/cadre.ts';
 import { scaled } from '../support/patience.ts';
 
@@ -131,19 +131,27 @@ describe('cadre teams', () => {
         const wrong = [
           ['--base', 'main'],
           ['--no-init'],
+          ['--no-include'],
           ['--branch-prefix', 'x'],
           ['--metadata', '{'],
         ];
         const codes = await Promise.all(wrong.map(async (one) => (await spawn(...one)).code));
-        expect(codes).toEqual([2, 2, 2, 2]);
+        expect(codes).toEqual([2, 2, 2, 2, 2]);
         const repository = makeRepository(path.join(server.directory, 'repository'));
         const source = await openSession(server.client, repository);
         await cadre(['teams', 'add', team.id, source.id]);
-        const how = ['--branch-prefix', 'mine', '--base', 'HEAD', '--no-init', '--worktree', 'w'];
+        write(repository, { '.worktreeinclude': '.env\n', '.gitignore': '.env\n', '.env': 'X=1\n' });
+        commit(repository, 'a list of files');
+        const none = ['--no-init', '--no-include', '--worktree', 'w'];
+        const how = ['--branch-prefix', 'mine', '--base', 'HEAD', ...none];
         const of = ['teams', 'spawn', team.id, '--source', source.id, '--json', ...how];
         const spawned = await cadre(of);
         expect(JSON.parse(spawned.stdout)).toMatchObject({
-          worktree: { branch: expect.stringMatching(/^mine/), base_ref: 'HEAD' },
+          worktree: {
+            branch: expect.stringMatching(/^mine/),
+            base_ref: 'HEAD',
+            included: { status: 'off' },
+          },
         });
       }),
   );

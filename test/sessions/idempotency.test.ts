@@ -15,7 +15,7 @@ import { completed } from '../support/scripted-provider.ts';
 import { startServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { makeTeam } from '../support/teams/team.ts';
-import { makeRepository, write } from '../support/worktrees/work.ts';
+import { commit, git, makeRepository, write } from '../support/worktrees/work.ts';
 import { FullDisk } from '../support/sessions/faults.ts';
 import {
   endOf,
@@ -177,6 +177,23 @@ const requests: Record<string, (stage: Stage) => Promise<Keyed>> = {
     await stage.post(`${path}/release`, { session_id });
     return { path: `${path}/restore`, body: {}, otherBody: { name: 'other' } };
   },
+  '/v1/worktrees/{worktree_id}/merge': async (stage) => {
+    const { path, place } = await worktree(stage);
+    write(place, { 'new.txt': 'work' });
+    commit(place, 'mine');
+    return { path: `${path}/merge`, body: { dry_run: false }, otherBody: { dry_run: true } };
+  },
+  '/v1/worktrees/{worktree_id}/rebase': async (stage) => {
+    const { path, repo_root } = await worktree(stage);
+    write(repo_root, { 'new.txt': 'work' });
+    commit(repo_root, 'theirs');
+    return { path: `${path}/rebase`, body: { dry_run: false }, otherBody: { dry_run: true } };
+  },
+  '/v1/worktrees/{worktree_id}/pull-request': async (stage) => {
+    const { path, repo_root } = await worktree(stage);
+    git(repo_root, 'remote', 'add', 'origin', repo_root);
+    return { path: `${path}/pull-request`, body: {}, otherBody: { push: true } };
+  },
   '/v1/worktrees/gc': async () => ({
     path: '/v1/worktrees/gc',
     body: {},
@@ -272,7 +289,8 @@ async function worktree(stage: Stage) {
   const { repo_root, source } = await repository(stage);
   const body = { source_session_id: source.id, repo_root, worktree_name: 'tree' };
   const made = await stage.post<Worktree>('/v1/worktrees', body);
-  return { path: `/v1/worktrees/${made.body.id}`, session_id: source.id, place: made.body.path };
+  const { id, path: place } = made.body;
+  return { path: `/v1/worktrees/${id}`, session_id: source.id, place, repo_root };
 }
 
 /** The path of an entry of a queue, before which its session has another. */
@@ -598,10 +616,15 @@ describe('effect and answer are one transaction:', () => {
     /^(session|queue|turn|approval|team|delivery|worktree)\.|^process\.(queued|kill_requested)/;
   // Without a wish to remove, it tells what it would do; a look changes nothing; input goes to a process alone.
   const changing = routes.filter(
-    (route) => !/worktrees\/gc$|worktree-trust\/look$|approval-rules\/test$|stdin$/.test(route),
+    (route) =>
+      !/worktrees\/gc$|pull-request$|worktree-trust\/look$|approval-rules\/test$|stdin$/.test(
+        route,
+      ),
   );
   // What takes several steps keeps its answer with the last.
-  const inOne = routes.filter((route) => !/worktrees$|release$|cleanup$|restore$/.test(route));
+  const inOne = routes.filter(
+    (route) => !/worktrees$|release$|cleanup$|restore$|merge$|rebase$/.test(route),
+  );
 
   it.each(changing)('where the store refuses, %s leaves neither', async (route) => {
     using disk = new FullDisk();

@@ -18,6 +18,12 @@ export type WorktreeInEvents = z.output<typeof worktreeInEvents>;
 
 const reason = z.string().nullable().describe('Why it was to go, as whoever asked for it says.');
 
+const move = {
+  how: z.string().describe('fast_forward, merge_commit, squash or replay.'),
+  previous_commit: z.string().describe('Where the branch that moved was before.'),
+  commit: z.string().describe('Where it is now.'),
+};
+
 const active = {
   id: 'wt_019aa8d411aa7f0e8d1c0b9e4f7a6c33',
   worktree_name: 'fix-tests',
@@ -115,6 +121,45 @@ export const worktreeKinds = {
     when: 'A worktree that was cleaned is there again, with the work that was archived.',
     payload: { worktree: worktreeInEvents },
     example: { worktree: archived },
+  }),
+  'worktree.merged': kind({
+    when: 'The branch of a worktree was merged into another branch, as somebody asked. The worktree is as it was.',
+    payload: { worktree: worktreeInEvents, into: z.string().describe('The branch.'), ...move },
+    example: {
+      worktree: active,
+      into: 'main',
+      how: 'merge_commit',
+      previous_commit: '7d9d51150a2b2d5f7b1c0e4f8a6c3d2e1b0f9a8c',
+      commit: '0b5f0a6d9c8e7f1a2b3c4d5e6f708192a3b4c5d6',
+    },
+  }),
+  'worktree.rebased': kind({
+    when: 'The commits of a worktree were written again on top of a branch, as somebody asked.',
+    payload: { worktree: worktreeInEvents, onto: z.string().describe('The branch.'), ...move },
+    example: {
+      worktree: active,
+      onto: 'main',
+      how: 'replay',
+      previous_commit: '7d9d51150a2b2d5f7b1c0e4f8a6c3d2e1b0f9a8c',
+      commit: '0b5f0a6d9c8e7f1a2b3c4d5e6f708192a3b4c5d6',
+    },
+  }),
+  'worktree.pull_request_opened': kind({
+    when: 'A pull request was opened for the branch of a worktree, as somebody asked.',
+    payload: {
+      worktree: worktreeInEvents,
+      into: z.string().describe('The branch.'),
+      commit: z.string().describe('The commit at which the branch was.'),
+      pushed: z.boolean().describe('Whether the branch was pushed for it.'),
+      url: z.string(),
+    },
+    example: {
+      worktree: active,
+      into: 'main',
+      commit: '0b5f0a6d9c8e7f1a2b3c4d5e6f708192a3b4c5d6',
+      pushed: true,
+      url: 'https://github.com/ada/project/pull/7',
+    },
   }),
   'worktree.missing': kind({
     when: 'The path of a worktree is gone, and the server did not remove it.',

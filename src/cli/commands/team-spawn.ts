@@ -55,6 +55,7 @@ export const teamSpawn = endpointCommand({
     },
     { flags: '--base <ref>', description: 'what that branch starts from' },
     { flags: '--no-init', description: 'do not run the init script of the repository' },
+    { flags: '--no-include', description: 'do not copy the files that .worktreeinclude names' },
     {
       flags: '--metadata <json>',
       description: 'any JSON, stored with the session',
@@ -80,15 +81,16 @@ type SpawnOptions = {
   branchPrefix?: string;
   base?: string;
   init: boolean;
+  include: boolean;
 };
 
 /** The worktree that the options ask for. Throws `usage` where they describe one and do not name it. */
-function worktreeOf({ worktree: name, branchPrefix, base, init }: SpawnOptions) {
+function worktreeOf({ worktree: name, branchPrefix, base, init, include }: SpawnOptions) {
   if (name === undefined) {
-    if (branchPrefix === undefined && base === undefined && init) return undefined;
+    if (branchPrefix === undefined && base === undefined && init && include) return undefined;
     throw new AppError(
       'usage',
-      '--branch-prefix, --base and --no-init apply to a worktree: pass --worktree, too',
+      '--branch-prefix, --base, --no-init and --no-include apply to a worktree: pass --worktree, too',
     );
   }
   return {
@@ -97,5 +99,6 @@ function worktreeOf({ worktree: name, branchPrefix, base, init }: SpawnOptions) 
     branch_prefix: branchPrefix,
     base_ref: base,
     run_init_script: init ? undefined : false,
+    copy_included: include ? undefined : false,
   };
 }

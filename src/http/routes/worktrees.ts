@@ -26,6 +26,15 @@ export function worktreeRoutes(
   mount(endpoints.restoreWorktree, ({ params, body, keep }) =>
     worktrees.restore(params.worktree_id, body, keep),
   );
+  mount(endpoints.mergeWorktree, ({ params, body, keep }) =>
+    worktrees.merge(params.worktree_id, body, keep),
+  );
+  mount(endpoints.rebaseWorktree, ({ params, body, keep }) =>
+    worktrees.rebase(params.worktree_id, body, keep),
+  );
+  mount(endpoints.openPullRequest, ({ params, body, keep }) =>
+    worktrees.openPullRequest(params.worktree_id, body, keep),
+  );
   mount(endpoints.collectWorktrees, ({ body }) => worktrees.collect(body));
   mount(endpoints.getWorktreeDiagnostics, () => worktrees.diagnostics());
 

@@ -45,6 +45,8 @@ export interface CodexOptions {
   hasOwnHome: boolean;
   /** The tools that the agent of a session is given. */
   toolsFor: (sessionId: string) => AgentTools;
+  /** The variables that commands in a directory get. */
+  variablesAt: (directory: string) => Record<string, string>;
   onUnknown: () => void;
 }
 
@@ -244,10 +246,12 @@ class CodexAgent implements Agent, Route {
 
   /** What codex does not store with a thread: it is sent at each start and each resume. */
   #threadParams(): object {
+    const { id, cwd } = this.#session;
+    const { toolsFor, variablesAt } = this.#options;
     return {
-      cwd: this.#session.cwd,
+      cwd,
       approvalsReviewer: 'user',
-      ...configOf(this.#options.toolsFor(this.#session.id)),
+      ...configOf(toolsFor(id), variablesAt(cwd)),
     };
   }
 

@@ -108,7 +108,7 @@ export class CodexProvider implements Provider {
   }
 
   async #open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent> {
-    const { clock, toolsFor } = this.#context;
+    const { clock, toolsFor, supervisor } = this.#context;
     const models = await this.#listModels(signal);
     return openCodex(session, sink, await this.#shared.lease(signal), {
       clock,
@@ -116,6 +116,7 @@ export class CodexProvider implements Provider {
       models,
       hasOwnHome: this.#installed.hasOwnHome,
       toolsFor,
+      variablesAt: (directory) => supervisor.variablesAt(directory),
       onUnknown: this.#countUnknown,
     });
   }

@@ -178,15 +178,25 @@ function readOwn(kept: string | null): Permissions {
 /** A tool call may wait for a person, so it has a time limit of a week. */
 const TOOL_SECONDS = 7 * 24 * 3600;
 
-/** The configuration of a thread, which codex does not store. The tools of cadre decide themselves what they may do. */
-export function configOf({ sidecar, others }: AgentTools): { config: object } {
+/**
+ * The configuration of a thread, which codex does not store. The tools of cadre decide themselves what they may do.
+ * Codex has one process for all threads, so it is told here which variables the commands of this one get; each is a
+ * setting of its own, so those of the user's configuration stay.
+ */
+export function configOf(
+  { sidecar, others }: AgentTools,
+  variables: Record<string, string>,
+): { config: object } {
   const cadre = {
     ...sidecar,
     default_tools_approval_mode: 'approve',
     tool_timeout_sec: TOOL_SECONDS,
   };
   const mcp_servers = { ...Object.fromEntries(others.map(serverEntry)), cadre };
-  return { config: { mcp_servers } };
+  const set = Object.entries(variables).map(
+    ([name, value]) => [`shell_environment_policy.set.${name}`, value] as const,
+  );
+  return { config: { mcp_servers, ...Object.fromEntries(set) } };
 }
 
 /** A server of the client. Of its name codex takes letters, digits, hyphens and underscores. */

@@ -1,0 +1,149 @@
+import type { Worktree } from '../../api/worktrees.ts';
+import { AppError } from '../../errors.ts';
+import type { Git, GitLocation } from '../git.ts';
+import {
+  adminDirectory,
+  commitOf,
+  recordedRepository,
+  refIn,
+  refsOf,
+  type Repository,
+} from '../repository.ts';
+import { nulTerminated } from '../snapshot.ts';
+import { nestedMessage } from '../words.ts';
+import type { Workshop } from '../workshop.ts';
+import {
+  changesOf,
+  type Changes,
+  type Checkout,
+  checkoutOfBranch,
+  rebasing,
+  settingsOf,
+  underWayIn,
+} from './checkout.ts';
+import { toText } from './commits.ts';
+
+/** A worktree whose branch is to be merged or moved. */
+export interface Source {
+  worktree: Worktree;
+  repository: Repository;
+  checkout: Checkout;
+  /** The commit at which its branch is. */
+  tip: string;
+  changes: Changes;
+  /** What is not committed, as text. */
+  uncommitted: string[];
+  /** The tree of all that is in it, committed or not; null if it was not asked for, or cannot be made. */
+  tree: string | null;
+  /** Why it cannot be finished as it is. */
+  obstacles: string[];
+}
+
+/** Returns the repository of a worktree. Throws `conflict` if it is gone. */
+export async function repositoryOf({ git }: Workshop, worktree: Worktree): Promise<Repository> {
+  const repository = await recordedRepository(git, worktree.repo_root);
+  if (repository) return repository;
+  throw new AppError('conflict', `its repository ${worktree.repo_root} is gone: bring it back`);
+}
+
+/**
+ * Looks at a worktree; nothing is changed. With `isCommitted`, what is not committed becomes a tree, so that it can be
+ * committed. Throws `conflict` if there is nothing to look at.
+ */
+export async function lookAt(
+  workshop: Workshop,
+  worktree: Worktree,
+  repository: Repository,
+  { isCommitted }: { isCommitted: boolean },
+): Promise<Source> {
+  const { git } = workshop;
+  const { branch, path: files } = worktree;
+  const gitDir = await adminDirectory(repository, files);
+  if (gitDir === null)
+    throw new AppError('conflict', `git does not know ${files} any more: git worktree repair`);
+  const checkout: Checkout = { gitDir, files };
+  const tip = await commitOf(git, refsOf(repository), `refs/heads/${branch}`);
+  if (tip === null) throw new AppError('conflict', `its branch ${branch} is gone: make it again`);
+  const location = { directory: repository.commonDir, gitDir };
+  const head = (await commitOf(git, location, 'HEAD')) ?? tip;
+  const obstacles = await obstaclesOf(worktree, repository, checkout);
+  return workshop.withScratch(worktree, async (scratch) => {
+    const { bench, ...changes } = await changesOf(workshop, repository, checkout, {
+      head,
+      scratch,
+    });
+    const uncommitted = [...changes.tracked, ...changes.untracked, ...changes.nested].map(toText);
+    const found = { worktree, repository, checkout, tip, changes, uncommitted };
+    if (uncommitted.length === 0) return { ...found, tree: null, obstacles };
+    if (!isCommitted) obstacles.push('it has changes that are not committed: commit them first');
+    else if (changes.nested.length > 0) obstacles.push(nestedMessage(changes.nested));
+    else if ((await settingsOf(workshop, repository, checkout)).isFiltered)
+      obstacles.push(filtersMessage(repository));
+    if (!isCommitted || obstacles.length > 0) return { ...found, tree: null, obstacles };
+    return { ...found, tree: await treeWith(git, bench, changes), obstacles };
+  });
+}
+
+/** Says that files cannot be written or committed because of filters that nobody has allowed. */
+export function filtersMessage({ root }: Repository): string {
+  return `the git configuration of ${root} has filters that nobody has allowed: allow them, or use git itself`;
+}
+
+async function obstaclesOf(
+  { branch, path: files }: Worktree,
+  repository: Repository,
+  { gitDir }: Checkout,
+): Promise<string[]> {
+  const found: string[] = [];
+  const underWay = await underWayIn(gitDir);
+  if (underWay !== null) found.push(`${underWay} is under way in it: finish or abort it first`);
+  const ref = await refIn(gitDir);
+  if (ref === `refs/heads/${branch}`) return found;
+  const where = ref === null ? 'a detached HEAD' : ref.replace(/^refs\/heads\//, '');
+  found.push(`it has ${where} checked out instead of ${branch}: git -C ${files} switch ${branch}`);
+  return found;
+}
+
+/** Writes the tree of a checkout with all that is not committed. */
+async function treeWith(git: Git, bench: GitLocation, changes: Changes): Promise<string> {
+  const names = [...changes.tracked, ...changes.untracked];
+  const add = ['update-index', '--add', '--remove', '--replace', '-z', '--stdin'];
+  await git.text(bench, add, nulTerminated(names));
+  return git.text(bench, ['write-tree']);
+}
+
+/** A branch that is merged into or rebased onto. */
+export interface Target {
+  branch: string;
+  tip: string;
+  checkout: Checkout | null;
+}
+
+/** Returns the branch that is named, or the one that the worktree began at. Throws `invalid` if there is none. */
+export async function targetOf(
+  workshop: Workshop,
+  worktree: Worktree,
+  repository: Repository,
+  { named, field }: { named: string | null; field: string },
+): Promise<Target> {
+  const { git } = workshop;
+  const name = (named ?? worktree.base_ref).replace(/^refs\/heads\//, '');
+  const ref = `refs/heads/${name}`;
+  const args = ['show-ref', '--verify', '--hash', '--', ref];
+  const tip = await git.maybe(refsOf(repository), args);
+  if (tip === null || !/^[0-9a-f]{40,64}$/.test(tip))
+    throw new AppError(
+      'invalid',
+      named === null
+        ? `the worktree began at ${name}, which is no branch of the repository: name one as ${field}`
+        : `${field} "${name}" is no branch of the repository: name one that is`,
+    );
+  if (name === worktree.branch)
+    throw new AppError('invalid', `${field} ${name} is its own branch: name another one`);
+  if ((await git.maybe(refsOf(repository), ['symbolic-ref', '--quiet', ref])) !== null)
+    throw new AppError('invalid', `${field} ${name} stands for another branch: name that one`);
+  const inRebase = await rebasing(repository, name);
+  if (inRebase !== null)
+    throw new AppError('conflict', `a rebase of ${name} is under way: finish or abort it first`);
+  return { branch: name, tip, checkout: await checkoutOfBranch(workshop, repository, name) };
+}
