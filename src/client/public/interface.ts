@@ -189,6 +189,15 @@ export interface ApprovalInput {
   value: unknown;
 }
 
+/** A link that answers one approval, once, and nothing else. */
+export interface ApprovalLink {
+  /** Stands in `decided_by` of the approval if it was answered by this link. */
+  id: string;
+  /** The page with the two buttons. Whoever has it can answer this approval, once. */
+  url: string;
+  expires_at: number;
+}
+
 /** A part of the request that is not shown here, because it is too large. `request` has it, unless `name` says otherwise. A client must not let anybody accept such an approval without saying so. */
 export interface ApprovalOmitted {
   type: 'omitted';
@@ -843,7 +852,11 @@ export type DescribedEvent =
   | DeliveryInjectedEvent
   | DeliveryConsumedEvent
   | DeliveryFailedEvent
-  | DeliveryCancelledEvent;
+  | DeliveryCancelledEvent
+  | HookFailingEvent
+  | HookRecoveredEvent
+  | HookSkippedEvent
+  | HookGapEvent;
 
 /** Metrics of the server and its parts. */
 export interface Diagnostics {
@@ -1065,6 +1078,8 @@ export interface Health {
     store: HealthCheck;
     /** Whether each enabled provider can start agents, and could when it last tried. */
     providers: HealthCheck;
+    /** Whether hooks are given their events. Only where there are hooks. */
+    hooks?: HealthCheck | undefined;
   };
 }
 
@@ -1085,6 +1100,193 @@ export interface Hold {
   since: number | null;
   /** When it ends by itself; null: it does not. */
   until: number | null;
+}
+
+/** A command or an address that is told of events, in their order, each at least once. */
+export interface Hook {
+  name: string;
+  /** idle: it was given all there is. delivering: it is behind. failing: its event is tried again later. off: not enabled. broken: its configuration cannot work, see `problem`. */
+  state: 'idle' | 'delivering' | 'failing' | 'off' | 'broken';
+  /** What to mend in its configuration. */
+  problem: string | null;
+  /** The kinds as the configuration names them. */
+  kinds: Array<string>;
+  /** null: events of the whole runtime. */
+  scope: {
+    type: 'session' | 'team' | 'process' | 'worktree';
+    id: string;
+  } | null;
+  /** `command`, or the origin of its URL; the rest may be a secret, and is not shown. */
+  target: string;
+  /** Whether it is given links that answer approvals. */
+  links: boolean;
+  /** Every event up to this one is dealt with. */
+  cursor: number;
+  /** How many events wait for it; counted up to 1000. */
+  waiting: number;
+  /** When the oldest of them happened. */
+  waiting_since: number | null;
+  /** How many events it was given in all. */
+  delivered: number;
+  /** When it was given one last. */
+  delivered_at: number | null;
+  failure: HookFailure | null;
+  gap: HookGap | null;
+  /** Not null: new events come as fast as it is given them, so it gets them together, once a second. If its own effects cause them, it triggers itself. */
+  slowed_since: number | null;
+}
+
+/** A hook has failed at the same event for five minutes, or it cannot work at all. It is tried again. */
+export interface HookFailingEvent {
+  seq: number;
+  id: string;
+  kind: 'hook.failing';
+  scope: 'runtime';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    /** The name of the hook. */
+    hook: string;
+    /** The event that it waits with; null: none. */
+    event_seq: number | null;
+    /** How often it was tried. */
+    attempts: number;
+    /** The first failure at this event. */
+    since: number;
+    error: string;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** Why the next event of a hook was not delivered yet. */
+export interface HookFailure {
+  /** The event that it waits with; null: the log cannot be read. */
+  event_seq: number | null;
+  /** The first failure at this event. */
+  since: number;
+  /** How often it was tried. */
+  attempts: number;
+  /** What went wrong last. */
+  error: string;
+  /** When it is tried again. */
+  retry_at: number;
+}
+
+/** Retention took events before the hook was given them; some of them may have been for it. The latest such gap. */
+export interface HookGap {
+  /** The last event that was dealt with before. */
+  after_seq: number;
+  /** The highest event that is gone. */
+  trimmed_seq: number;
+  /** When it was noticed. */
+  at: number;
+  /** How many such gaps there were. */
+  times: number;
+}
+
+/** Retention took events before a hook was given them. Some of them may have been for it. */
+export interface HookGapEvent {
+  seq: number;
+  id: string;
+  kind: 'hook.gap';
+  scope: 'runtime';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    /** The name of the hook. */
+    hook: string;
+    /** The last event that was dealt with before. */
+    after_seq: number;
+    /** The highest event that is gone. */
+    trimmed_seq: number;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A hook of which `hook.failing` told was given its event after all. */
+export interface HookRecoveredEvent {
+  seq: number;
+  id: string;
+  kind: 'hook.recovered';
+  scope: 'runtime';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    /** The name of the hook. */
+    hook: string;
+    /** That event. */
+    event_seq: number;
+    /** The first failure at that event. */
+    since: number;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A person had a hook skip events. It is never given them. */
+export interface HookSkippedEvent {
+  seq: number;
+  id: string;
+  kind: 'hook.skipped';
+  scope: 'runtime';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    /** The name of the hook. */
+    hook: string;
+    /** The last event that was dealt with before. */
+    after_seq: number;
+    /** The last event that is skipped. */
+    up_to_seq: number;
+    /** The token of who asked for it. */
+    by: string;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** What came of the test of a hook. */
+export interface HookTest {
+  ok: boolean;
+  /** What went wrong. */
+  error: string | null;
+  elapsed_ms: number;
+  /** What was sent. */
+  event: Record<string, unknown>;
 }
 
 /** An image in a file. */
@@ -1178,6 +1380,7 @@ export type KindPattern =
   | 'worktree.*'
   | 'team.*'
   | 'delivery.*'
+  | 'hook.*'
   | 'runtime.started'
   | 'runtime.recovered'
   | 'runtime.stopping'
@@ -1249,7 +1452,11 @@ export type KindPattern =
   | 'delivery.injected'
   | 'delivery.consumed'
   | 'delivery.failed'
-  | 'delivery.cancelled';
+  | 'delivery.cancelled'
+  | 'hook.failing'
+  | 'hook.recovered'
+  | 'hook.skipped'
+  | 'hook.gap';
 
 /** A message in short, in the row of a member. */
 export interface LastMessage {
@@ -1259,6 +1466,12 @@ export interface LastMessage {
   /** The beginning of its text. */
   text: string;
   created_at: number;
+}
+
+/** The body of POST /v1/sessions/{session_id}/approvals/{approval_id}/link. */
+export interface LinkApprovalRequest {
+  /** The default is `approvals.link_expires_ms` of the configuration. */
+  expires_in_ms?: number | null | undefined;
 }
 
 /** A page that a person is to open, to log in to an agent. */
@@ -3216,6 +3429,14 @@ export interface SetLeadRequest {
 export interface SetLeadResponse {
   team: Team;
   members: Array<Member>;
+}
+
+/** The body of POST /v1/hooks/{hook_name}/skip. */
+export interface SkipHookRequest {
+  /** Only if the hook waits with this event; the default is whichever it waits with. */
+  event_seq?: number | null | undefined;
+  /** All that have happened up to now. */
+  all?: boolean | null | undefined;
 }
 
 /** A session that was opened for a team. */
@@ -5511,6 +5732,41 @@ export interface Routes {
     };
 
     answer: Token;
+  };
+  /** List the hooks of the configuration, with how far each has come. */
+  'GET /v1/hooks': {
+    answer: Array<Hook>;
+  };
+  /** Give a hook an example of its first kind at once, marked with `test: true`; its place in the log stays. */
+  'POST /v1/hooks/{hook_name}/test': {
+    params: {
+      /** The hook. */
+      hook_name: string;
+    };
+
+    answer: HookTest;
+  };
+  /** Have a hook never be given the event that it waits with, or all that wait. */
+  'POST /v1/hooks/{hook_name}/skip': {
+    params: {
+      /** The hook. */
+      hook_name: string;
+    };
+
+    body?: SkipHookRequest | undefined;
+    answer: Hook;
+  };
+  /** Make a link that answers this approval once; accepts no Idempotency-Key. */
+  'POST /v1/sessions/{session_id}/approvals/{approval_id}/link': {
+    params: {
+      /** The session. */
+      session_id: string;
+      /** The approval. */
+      approval_id: string;
+    };
+
+    body?: LinkApprovalRequest | undefined;
+    answer: ApprovalLink;
   };
 }
 
