@@ -65,7 +65,14 @@ describe('the defaults', () => {
         env_pass: [],
       },
       sessions: { turn_timeout_ms: null },
-      approvals: { timeout_ms: null, notify_command: null, max_pending_per_session: 32 },
+      approvals: {
+        timeout_ms: null,
+        notify_command: null,
+        max_pending_per_session: 32,
+        link_base_url: null,
+        link_expires_ms: 3_600_000,
+      },
+      hooks: [],
       gateway: { free: [] },
       teams: {
         enabled: true,

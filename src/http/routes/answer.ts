@@ -37,11 +37,12 @@ export function answerRoutes(
     );
     scope.setErrorHandler(async (error, request, reply) => {
       const { status, body, isBug } = errorReply(error);
+      const said = status === 415 ? 'only the form of the page is taken' : undefined;
       if (isBug) request.log.error({ err: error }, 'a request failed on a bug');
       // The rest of a body that was refused is not read.
       reply.header('connection', 'close');
       const { refusalPage } = await pages();
-      return send(reply, status, refusalPage((body as { error: string }).error));
+      return send(reply, status, refusalPage(said ?? (body as { error: string }).error));
     });
     const config = { access: 'link', path: '/answer/{secret}' } as const;
     scope.get(PATH, { exposeHeadRoute: true, config }, async (request: Asked, reply) => {
