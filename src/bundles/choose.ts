@@ -11,6 +11,7 @@ export const clientNouns: ReadonlySet<string> = new Set([
   'worktrees',
   'teams',
   'events',
+  'hooks',
   'tokens',
   'status',
   'diagnostics',

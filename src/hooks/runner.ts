@@ -65,11 +65,14 @@ export class HookRunner {
     this.#done = this.#runUntilStopped();
   }
 
-  /** Ends what is under way; resolves once nothing of the hook runs and its place is stored. */
-  async stop(): Promise<void> {
+  /**
+   * Ends what is under way, after at most `graceMs`; resolves once nothing of the hook runs and its place is stored.
+   */
+  async stop(graceMs = 0): Promise<void> {
     this.#stopping.abort();
-    this.#atHand.abort();
     this.#wake?.();
+    if (graceMs === 0) this.#atHand.abort();
+    using _limit = this.#given.clock.after(graceMs, () => this.#atHand.abort());
     await this.#done;
     await this.#store().catch(() => undefined);
   }
@@ -238,8 +241,9 @@ export class HookRunner {
         return this.#delivered(entry, false);
       }
       await this.#failed(entry, outcome.error, attempt);
-      await clock.sleep(pauseAfter(attempt), signal).catch(() => undefined);
-      if (signal.aborted) return this.#leave();
+      const ended = AbortSignal.any([signal, this.#stopping.signal]);
+      await clock.sleep(pauseAfter(attempt), ended).catch(() => undefined);
+      if (ended.aborted) return this.#leave();
     }
   }
 

@@ -18,6 +18,9 @@ import { HookRunner } from './runner.ts';
 import { sendPost } from './send-post.ts';
 import { HookStore } from './store.ts';
 
+/** How long an attempt may go on when the configuration of its hook has changed, in ms. */
+const GRACE_MS = 2000;
+
 interface HookServiceDependencies {
   db: Database;
   log: EventLog;
@@ -131,7 +134,7 @@ export class HookService {
       isDeepStrictEqual(before.get(one.name)?.definition, one) && isRunnable(one);
     const kept = new Set(definitions.filter(same).map(({ name }) => name));
     const ended = [...before.values()].filter(({ definition: { name } }) => !kept.has(name));
-    await Promise.all(ended.map((runner) => runner.stop()));
+    await Promise.all(ended.map((runner) => runner.stop(GRACE_MS)));
     for (const { definition } of ended) before.delete(definition.name);
     this.#definitions = definitions;
     for (const definition of definitions) {

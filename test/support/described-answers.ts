@@ -52,7 +52,7 @@ export class DescribedAnswers {
     const described = method === 'HEAD' ? 'GET' : method;
     const path = pathOf(url);
     // The page of a link is for people in a browser, and no part of the interface of programs.
-    if (/^\/answer\/[^/]+$/.test(path)) return { request: `${method} /answer/`, wrong: [] };
+    if (/^\/answer\/[^/]*$/.test(path)) return { request: `${method} /answer/`, wrong: [] };
     const operation = this.#operations.find(
       ({ request, pattern }) => request.startsWith(`${described} `) && pattern.test(path),
     );
