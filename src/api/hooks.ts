@@ -96,6 +96,15 @@ export const testHook = endpoint({
   errors: ['not_found', 'conflict'],
 });
 
+export const hookSkip = z
+  .looseObject({
+    name: z.string(),
+    after_seq: seq.describe('The last event that was dealt with before.'),
+    up_to_seq: seq.describe('The last event that is skipped; `after_seq` where nothing waits.'),
+  })
+  .meta({ id: 'HookSkip', description: 'What a hook is never given.' });
+export type HookSkip = z.output<typeof hookSkip>;
+
 export const skipHook = endpoint({
   method: 'POST',
   path: '/v1/hooks/{hook_name}/skip',
@@ -107,7 +116,7 @@ export const skipHook = endpoint({
       .describe('Only if the hook waits with this event; the default is whichever it waits with.'),
     all: z.boolean().nullish().describe('All that have happened up to now.'),
   }),
-  response: hook,
+  response: hookSkip,
   errors: ['not_found', 'conflict'],
 });
 

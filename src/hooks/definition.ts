@@ -95,7 +95,7 @@ function kindsOf(patterns: readonly string[]): Set<string> {
 }
 
 function problemOf(patterns: readonly string[]): string | null {
-  const [wrong] = patterns.filter((one) => kindsOf([one]).size === 0);
+  const wrong = patterns.find((one) => kindsOf([one]).size === 0);
   if (wrong === undefined) return null;
   if (wrong.startsWith('hook.')) return `kinds: no hook is told of "${wrong}"`;
   const isDelta = eventKinds.some((kind) => matches(wrong, kind));

@@ -148,11 +148,7 @@ export class ApprovalLinks {
 /** Refusals that say no more than that the link is good for nothing. */
 const REFUSED: ReadonlySet<string> = new Set(['approval_resolved', 'not_found', 'invalid']);
 
-/** Whether two buttons can answer it: a question needs words. */
-export function isAnswerable({ kind, status }: Approval): boolean {
-  return status === 'pending' && kind !== 'question';
-}
-
+/** Throws for an approval that two buttons cannot answer: a question needs words. */
 function assertAnswerable({ id, kind, status }: Approval): void {
   if (status !== 'pending')
     throw new AppError('approval_resolved', `approval ${id} is ${status} already`);

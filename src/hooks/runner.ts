@@ -129,29 +129,17 @@ export class HookRunner {
     return null;
   }
 
-  /**
-   * Never delivers the event that it waits with, or with `all` whatever has happened. Returns false if it waits with no
-   * event, or with another than `seq`.
-   */
-  async skip({ all, seq, by }: { all: boolean; seq: number | null; by: string }): Promise<boolean> {
-    const { db, store, log, feed } = this.#given;
-    const target = all ? feed.latestSeq : this.#headSeq();
-    if (target === null || (seq !== null && seq !== target)) return false;
-    await db.transact((tx) => {
-      const state = this.#row(tx);
-      const after_seq = Math.max(state.cursor, this.#cursor);
-      if (target <= after_seq) return;
-      store.update(tx, { ...state, cursor: target, failure: null });
-      const payload = { hook: state.name, after_seq, up_to_seq: target, by };
-      log.append(tx, { kind: 'hook.skipped', payload });
-      tx.whenDurable(() => {
-        this.#state = { ...state, cursor: target, failure: null };
-        this.#cursor = Math.max(this.#cursor, target);
-        this.#atHand.abort();
-        this.#wake?.();
-      });
-    });
-    return true;
+  /** Everything up to here is dealt with. */
+  get cursor(): number {
+    return Math.max(this.#cursor, this.#state.cursor);
+  }
+
+  /** Must be called once it is on disk that the hook goes on behind the event `cursor`. */
+  skipped(state: HookState): void {
+    this.#state = state;
+    this.#cursor = Math.max(this.#cursor, state.cursor);
+    this.#atHand.abort();
+    this.#wake?.();
   }
 
   async #runUntilStopped(): Promise<void> {
@@ -347,10 +335,6 @@ export class HookRunner {
       scope.kinds.has(kind) &&
       (column === null || (scope.name !== 'runtime' && ids[column] === scope.id))
     );
-  }
-
-  #headSeq(): number | null {
-    return this.#read(this.#cursor, 1, this.#given.feed.latestSeq).entries[0]?.seq ?? null;
   }
 
   #waiting(): { count: number; since: number | null } {

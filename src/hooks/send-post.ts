@@ -1,7 +1,9 @@
+import type { LookupOptions } from 'node:dns';
 import { lookup } from 'node:dns/promises';
 import http from 'node:http';
 import https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
+import { callbackify } from 'node:util';
 import type { Clock } from '../lib/clock.ts';
 import { cutLine } from '../lib/cut-line.ts';
 import { OneAtATime } from '../lib/one-at-a-time.ts';
@@ -107,22 +109,25 @@ function statusOf(
 /** Node looks names up on the threads that read files: slow servers of names must not take all of them. */
 const lookups = new OneAtATime();
 
-/** Looks a name up, and refuses it if any of its addresses is one that no hook may be sent to. */
+/** Looks a name up. Rejects if any of its addresses is one that no hook may be sent to. */
+async function addressesOf(hostname: string, options: LookupOptions, url: URL) {
+  const found = await lookups.run('', () => lookup(hostname, { ...options, all: true }));
+  for (const { address } of found) {
+    const objection = objectionToAddress(address, url);
+    if (objection !== null) throw new Error(objection);
+  }
+  return found;
+}
+
 function guardedLookup(url: URL): LookupFunction {
+  const find = callbackify(addressesOf);
   return (hostname, options, callback) => {
-    const found = lookups.run('', () => lookup(hostname, { ...options, all: true }));
-    found.then(
-      (all) => {
-        const objections = all.map(({ address }) => objectionToAddress(address, url));
-        const objection = objections.find((one) => one !== null);
-        const [first] = all;
-        if (objection !== undefined || !first)
-          return callback(new Error(objection ?? `${hostname} has no address`), '', 0);
-        if (options.all === true) return callback(null, all);
-        return callback(null, first.address, first.family);
-      },
-      (error: unknown) => callback(error as Error, '', 0),
-    );
+    find(hostname, options, url, (error, found) => {
+      const [first] = found ?? [];
+      if (error ?? !first) return callback(error ?? new Error('no address'), '', 0);
+      if (options.all === true) return callback(null, found);
+      callback(null, first?.address ?? '', first?.family);
+    });
   };
 }
 

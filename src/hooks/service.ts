@@ -1,6 +1,6 @@
 import type { Approval } from '../api/approvals.ts';
 import { isEventKind, kinds } from '../api/events.ts';
-import type { Hook, HookTest } from '../api/hooks.ts';
+import type { Hook, HookSkip, HookTest } from '../api/hooks.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { Supervisor } from '../children/supervisor.ts';
 import { AppError } from '../errors.ts';
@@ -10,6 +10,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Database } from '../store/database.ts';
+import type { Keep } from '../store/kept-answers.ts';
 import type { HookDefinition } from './definition.ts';
 import { type ApprovalLinks, LINK_PATH } from './links.ts';
 import type { Delivery, Outcome } from './outcome.ts';
@@ -111,20 +112,33 @@ export class HookService {
     }
   }
 
-  /** Throws `not_found`, and `conflict` if the hook waits with nothing, or with another event. */
-  async skip(name: string, what: { all: boolean; seq: number | null; by: string }): Promise<Hook> {
-    const definition = this.#definition(name);
+  /**
+   * Has a hook, which may be off, never be given the event that it waits with, or with `all` whatever has happened.
+   * Throws `not_found`, and `conflict` if it waits with nothing, or with another event than `seq`.
+   */
+  async skip(name: string, { all, seq, by }: SkipWish, keep: Keep): Promise<HookSkip> {
+    const { db, log, feed, logger } = this.#given;
+    const { scope } = this.#definition(name);
     const runner = this.#runners.get(name);
-    if (!runner) throw new AppError('conflict', `hook "${name}" does not run`);
-    if (!(await runner.skip(what)))
-      throw new AppError(
-        'conflict',
-        what.seq === null
-          ? `hook "${name}" waits with no event`
-          : `hook "${name}" does not wait with event ${what.seq}`,
-      );
-    this.#given.logger.warn({ hook: name, ...what }, 'a hook was made to skip events');
-    return this.#described(definition);
+    const stored = db.peek((rx) => this.#store.get(rx, name))?.cursor;
+    const place = runner?.cursor ?? stored ?? feed.latestSeq;
+    const target = all ? feed.latestSeq : headAfter(place, scope, this.#given);
+    assertWaits(name, target, seq);
+    const skipped = await db.transact((tx) => {
+      const state = this.#store.begin(tx, name, place);
+      const after_seq = Math.max(state.cursor, place);
+      const up_to_seq = Math.max(after_seq, target);
+      const answer = { name, after_seq, up_to_seq };
+      keep(tx, answer);
+      if (up_to_seq === after_seq) return answer;
+      const next = { ...state, cursor: up_to_seq, failure: null };
+      this.#store.update(tx, next);
+      log.append(tx, { kind: 'hook.skipped', payload: { hook: name, after_seq, up_to_seq, by } });
+      tx.whenDurable(() => this.#runners.get(name)?.skipped(next));
+      return answer;
+    });
+    logger.warn({ ...skipped, by }, 'a hook was made to skip events');
+    return skipped;
   }
 
   async #apply(definitions: readonly HookDefinition[], from: number): Promise<void> {
@@ -267,6 +281,45 @@ export class HookService {
       slowed_since: null,
     };
   }
+}
+
+/** What a person wants a hook to skip. */
+export interface SkipWish {
+  all: boolean;
+  /** Only if the hook waits with this event; null: whichever. */
+  seq: number | null;
+  /** The token of who asks. */
+  by: string;
+}
+
+/** Returns the first event of a scope after `place`; null: there is none, or it cannot be read. */
+function headAfter(
+  place: number,
+  scope: HookDefinition['scope'],
+  { log, feed }: Pick<HookServiceDependencies, 'log' | 'feed'>,
+): number | null {
+  const upTo = feed.latestSeq;
+  for (let after = place; after < upTo;) {
+    const bounds = { after, upTo, limit: 1, maxBytes: 1 };
+    try {
+      const { count, last, end } = log.page(scope, bounds, () => undefined);
+      if (count > 0) return last;
+      after = end;
+    } catch {
+      return null;
+    }
+  }
+  return null;
+}
+
+function assertWaits(
+  name: string,
+  head: number | null,
+  seq: number | null,
+): asserts head is number {
+  if (head === null) throw new AppError('conflict', `hook "${name}" waits with no event`);
+  if (seq !== null && seq !== head)
+    throw new AppError('conflict', `hook "${name}" does not wait with event ${seq}`);
 }
 
 /** What is read of an event. */

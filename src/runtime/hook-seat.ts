@@ -1,10 +1,11 @@
 import type { Approval } from '../api/approvals.ts';
-import type { ApprovalLink, Hook, HookTest } from '../api/hooks.ts';
+import type { ApprovalLink, Hook, HookSkip, HookTest } from '../api/hooks.ts';
 import type { Supervisor } from '../children/supervisor.ts';
 import { AppError } from '../errors.ts';
 import type { Feed } from '../events/feed.ts';
-import type { ApprovalLinks, HookService } from '../hooks/index.ts';
+import type { ApprovalLinks, HookService, SkipWish } from '../hooks/index.ts';
 import type { LinkDependencies, LinkedApproval } from '../hooks/links.ts';
+import type { Keep } from '../store/kept-answers.ts';
 import type { Base } from './base.ts';
 
 /** The parts of the server that hooks and links use. */
@@ -78,8 +79,8 @@ export class HookSeat {
   }
 
   /** Throws `not_found` and `conflict`. */
-  async skip(name: string, what: { all: boolean; seq: number | null; by: string }): Promise<Hook> {
-    return (await this.#service(name)).skip(name, what);
+  async skip(name: string, wish: SkipWish, keep: Keep): Promise<HookSkip> {
+    return (await this.#service(name)).skip(name, wish, keep);
   }
 
   /** Makes a link to an approval. Throws `not_found`, `approval_resolved` and `invalid`. */

@@ -60,7 +60,10 @@ export const hookCommands = commandGroup(
         },
         { flags: '--all', description: 'all that have happened up to now', field: 'all' },
       ],
-      print: (one) => `hook "${one.name}" goes on after event ${one.cursor}\n`,
+      print: ({ name, after_seq, up_to_seq }) =>
+        after_seq === up_to_seq
+          ? `nothing waits for hook "${name}"\n`
+          : `hook "${name}" goes on after event ${up_to_seq}\n`,
     }),
   ],
 );

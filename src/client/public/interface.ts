@@ -1249,6 +1249,15 @@ export interface HookRecoveredEvent {
   };
 }
 
+/** What a hook is never given. */
+export interface HookSkip {
+  name: string;
+  /** The last event that was dealt with before. */
+  after_seq: number;
+  /** The last event that is skipped; `after_seq` where nothing waits. */
+  up_to_seq: number;
+}
+
 /** A person had a hook skip events. It is never given them. */
 export interface HookSkippedEvent {
   seq: number;
@@ -5754,7 +5763,7 @@ export interface Routes {
     };
 
     body?: SkipHookRequest | undefined;
-    answer: Hook;
+    answer: HookSkip;
   };
   /** Make a link that answers this approval once; accepts no Idempotency-Key. */
   'POST /v1/sessions/{session_id}/approvals/{approval_id}/link': {

@@ -1,12 +1,17 @@
 import { endpoints } from '../../api/index.ts';
-import type { ApprovalLink, Hook, HookTest } from '../../api/hooks.ts';
+import type { ApprovalLink, Hook, HookSkip, HookTest } from '../../api/hooks.ts';
+import type { Keep } from '../../store/kept-answers.ts';
 import { type Mount, senderOf } from '../mount.ts';
 
 /** What the routes of hooks and links need of them. */
 export interface Hooks {
   list(): Promise<Hook[]>;
   test(name: string): Promise<HookTest>;
-  skip(name: string, what: { all: boolean; seq: number | null; by: string }): Promise<Hook>;
+  skip(
+    name: string,
+    wish: { all: boolean; seq: number | null; by: string },
+    keep: Keep,
+  ): Promise<HookSkip>;
   link(
     approvalId: string,
     made: { by: string; sessionId: string; lifetimeMs: number | null },
@@ -17,13 +22,11 @@ export interface Hooks {
 export function hookRoutes(mount: Mount, hooks: Hooks): void {
   mount(endpoints.listHooks, () => hooks.list());
   mount(endpoints.testHook, ({ params }) => hooks.test(params.hook_name));
-  mount(endpoints.skipHook, ({ params, body, bearer }) =>
-    hooks.skip(params.hook_name, {
-      all: body.all ?? false,
-      seq: body.event_seq ?? null,
-      by: senderOf({ bearer }),
-    }),
-  );
+  mount(endpoints.skipHook, ({ params, body, bearer, keep }) => {
+    const by = senderOf({ bearer });
+    const wish = { all: body.all ?? false, seq: body.event_seq ?? null, by };
+    return hooks.skip(params.hook_name, wish, keep);
+  });
   mount(endpoints.linkApproval, ({ params, body, bearer }) =>
     hooks.link(params.approval_id, {
       by: senderOf({ bearer }),

@@ -32,8 +32,7 @@ export function buildSessions(
   base: Base,
   needs: { storage: Storage; children: Children; providers: Providers },
 ) {
-  const { config, db, directory } = base;
-  const { supervisor } = needs.children;
+  const { config, directory } = base;
   const { registry } = needs.providers;
   const hooks = {} as SessionHooks;
   const store = new SessionStore(base);
