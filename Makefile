@@ -114,6 +114,11 @@ races: deps ## Run 10,000 races of two decisions on an approval, and of two turn
 queue: deps ## Schedule, change, hold and kill for DAYS virtual days with a clock that jumps, against a model (DAYS=10000, SEED=...)
 	QUEUE_DAYS=$(or $(DAYS),10000) SEED=$(SEED) TEST_LIMIT_MS=43200000 vitest run test/queue/property
 
+.PHONY: hooks
+hooks: N = 10000
+hooks: deps ## Deliver N events to hooks while the receiver is down or slow and the server is killed KILLS times (N=10000, KILLS=20, SEED=...)
+	HOOK_EVENTS=$(N) HOOK_KILLS=$(or $(KILLS),20) SEED=$(SEED) TEST_LIMIT_MS=3600000 vitest run test/campaigns/hooks
+
 LENGTHS = test/access/attacker test/http/sessions test/processes/queue test/retention/cut test/sessions/pool test/teams/property test/store/lock
 
 .PHONY: lengths

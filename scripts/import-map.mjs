@@ -108,6 +108,12 @@ export const places = {
     because:
       'the queue gives entries to the inbox of a session, which decides when they become turns: it starts none itself',
   },
+  hooks: {
+    may: ['children/environment', 'config/hooks-section', ...records],
+    types: ['children/supervisor', 'config/schema'],
+    because:
+      'hooks deliver what the log has: they know no noun but the approval that a link answers, by functions that runtime hands in',
+  },
   processes: {
     may: ['sessions', 'children', ...records],
     because:
@@ -230,7 +236,7 @@ export const places = {
       'a fleet carries requests and events of servers that need none: it is a bundle of its own, and takes everything else from the one that loads it',
   },
   runtime: {
-    lazily: ['fleet'],
+    lazily: ['fleet', 'hooks'],
     may: [
       'config',
       'children',
@@ -370,12 +376,12 @@ export const doors = {
       'every child process needs the gate, keeper, ledger and marker of children, or nothing would end it after a crash (flock is the exception)',
   },
   'node:http': {
-    in: ['client', 'http', 'access/admit'],
-    because: 'only the client and the server speak HTTP',
+    in: ['client', 'http', 'access/admit', 'hooks/send-post'],
+    because: 'only the client, the server and the hooks with a URL speak HTTP',
   },
   'node:https': {
-    in: ['client', 'http'],
-    because: 'only the client and the server speak HTTP',
+    in: ['client', 'http', 'hooks/send-post'],
+    because: 'only the client, the server and the hooks with a URL speak HTTP',
   },
   'node:http2': {
     in: ['client', 'http'],

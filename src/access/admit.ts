@@ -13,6 +13,8 @@ export interface AccessRules {
   allowedHosts: () => readonly string[];
   /** Returns the origins from which a browser may send requests. */
   allowedOrigins: () => readonly string[];
+  /** Returns the address under which links to approvals are opened, and nothing else is; null: none of its own. */
+  linkOrigin: () => string | null;
 }
 
 /** The sender of a request: the holder of a token, or an agent, by the id of its session. */
@@ -44,6 +46,24 @@ export function assertAddressed(
     'forbidden_origin',
     `requests from the origin "${origin}" are refused: add it to server.allowed_origins`,
   );
+}
+
+/**
+ * The same for the page of a link: it is also opened under the address of links, and its form is sent from the page
+ * itself, whose origin is where it was opened. Neither is good for any other route.
+ */
+export function assertLinkAddressed(
+  request: EnteringRequest,
+  rules: Pick<AccessRules, 'allowedHosts' | 'allowedOrigins' | 'linkOrigin'>,
+): void {
+  const link = rules.linkOrigin();
+  const host = request.headers.host ?? '';
+  const own = link === null ? [] : [new URL(link).hostname];
+  assertAddressed(request, {
+    allowedHosts: () => [...rules.allowedHosts(), ...own],
+    // A tunnel may end TLS, and hand on the Host of its own choice.
+    allowedOrigins: () => [`http://${host}`, `https://${host}`, ...(link === null ? [] : [link])],
+  });
 }
 
 /** Returns the sender of a request. Throws `unauthorized` if there is no token, or nobody holds it. */

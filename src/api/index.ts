@@ -4,6 +4,7 @@ import * as approvals from './approvals.ts';
 import * as diffs from './diffs.ts';
 import * as events from './event-routes.ts';
 import * as gateway from './gateway.ts';
+import * as hooks from './hooks.ts';
 import { namedLoginEndpoints } from './provider-logins.ts';
 import * as providers from './providers.ts';
 import * as processes from './processes.ts';
@@ -134,4 +135,8 @@ export const endpoints = {
   listTokens: tokens.listTokens,
   createToken: tokens.createToken,
   deleteToken: tokens.deleteToken,
+  listHooks: hooks.listHooks,
+  testHook: hooks.testHook,
+  skipHook: hooks.skipHook,
+  linkApproval: hooks.linkApproval,
 } as const;

@@ -49,6 +49,9 @@ export const health = z
       providers: healthCheck.describe(
         'Whether each enabled provider can start agents, and could when it last tried.',
       ),
+      hooks: healthCheck
+        .optional()
+        .describe('Whether hooks are given their events. Only where there are hooks.'),
     }),
   })
   .meta({

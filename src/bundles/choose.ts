@@ -12,6 +12,7 @@ export const clientNouns: ReadonlySet<string> = new Set([
   'worktrees',
   'teams',
   'events',
+  'hooks',
   'tokens',
   'status',
   'diagnostics',

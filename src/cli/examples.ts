@@ -122,6 +122,19 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'approvals show': [['approvals show 0a1b2c3d', 'all that the agent asked for']],
   'approvals accept': [['approvals accept 0a1b2c3d', '']],
   'approvals decline': [['approvals decline 0a1b2c3d --reason "use make clean"', '']],
+  'approvals link': [
+    ['approvals link 0a1b2c3d', 'prints the address of the page'],
+    ['approvals link 0a1b2c3d --expires 8h', 'good until the morning'],
+  ],
+  'hooks list': [
+    ['hooks list', 'who is behind, and why'],
+    ['hooks list --json', 'for a program'],
+  ],
+  'hooks test': [['hooks test phone', 'an example of an event, now']],
+  'hooks skip': [
+    ['hooks skip phone', 'the event that it fails at'],
+    ['hooks skip phone --all', 'all that wait'],
+  ],
   'approvals rules list': [['approvals rules list', '']],
   'approvals rules add': [
     ['approvals rules add allow --command "git log **"', 'without options of git log'],

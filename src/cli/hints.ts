@@ -25,6 +25,7 @@ const commands: readonly [refusal: RegExp, command: string][] = [
   [/has filters that nobody has allowed/, 'see cadre worktrees trust'],
   [/^no token "/, 'see cadre tokens list'],
   [/^no rule "/, 'see cadre approvals rules list'],
+  [/^no hook "/, 'see cadre hooks list'],
   [/^the data was written by cadre .* go back to the data/, 'with cadre db rollback'],
   [/^acp: .*name an agent that is installed/, 'with --agent: see cadre providers discover'],
   [/^acp: not configured/, 'or try cadre serve --demo'],

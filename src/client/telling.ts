@@ -36,6 +36,7 @@ function tellingPart(event: DescribedEvent): string {
   }
   if ('delivery' in payload) return payload.delivery.error?.message ?? '';
   if (isIn('queue', event)) return tellingOfQueue(event);
+  if (isIn('hook', event)) return tellingOfHook(event);
   if ('worktree' in payload) return payload.worktree.worktree_name;
   if ('team' in payload) return payload.team.name;
   return tellingOfInputOrEnd(event);
@@ -76,6 +77,14 @@ function tellingOfQueue({ kind, payload }: EventOf<KindIn<'queue'>>): string {
   if (kind === 'queue.held' && hold) return `${label}: ${hold.message}`;
   if (kind === 'queue.removed') return `${label}: ${payload.why}`;
   return kind === 'queue.finished' ? `${label}: ${payload.status}` : label;
+}
+
+/** A hook, and what became of the events that are for it. */
+function tellingOfHook({ kind, payload }: EventOf<KindIn<'hook'>>): string {
+  if (kind === 'hook.failing') return `${payload.hook}: ${payload.error}`;
+  if (kind === 'hook.recovered') return payload.hook;
+  const end = kind === 'hook.gap' ? payload.trimmed_seq : payload.up_to_seq;
+  return `${payload.hook}: events ${payload.after_seq + 1} to ${end}`;
 }
 
 /** How many entries of a plan are done, and the entry in progress. */

@@ -46,6 +46,9 @@ const RELOADED = new Set([
   'teams.max_hops',
   'teams.max_spawned_per_session',
   'teams.model_presets',
+  'hooks',
+  'approvals.link_base_url',
+  'approvals.link_expires_ms',
 ]);
 
 /** The current configuration. It may change, so readers keep no value of it. */

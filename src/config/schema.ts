@@ -3,6 +3,7 @@ import { agentName, type ProviderId, providerIds } from '../api/provider-kinds.t
 import { toolNames } from '../api/tool-names.ts';
 import { nearest } from '../lib/nearest.ts';
 import { fleetContradictions } from './fleet-section.ts';
+import { hookSection, linkBase } from './hooks-section.ts';
 
 const milliseconds = z.int().min(0).max(2_147_483_647);
 
@@ -262,8 +263,18 @@ export const configSchema = z.strictObject({
       notify_command: z.string().min(1).nullable().default(null),
       /** The maximum number of pending approvals of one session. */
       max_pending_per_session: z.int().min(1).max(10_000).default(32),
+      /** How the page that answers one approval is reached from elsewhere, such as `https://box.example`; null: as the server. */
+      link_base_url: linkBase.nullable().default(null),
+      /** The time for which a link to that page is good, in ms. */
+      link_expires_ms: milliseconds.min(1000).max(604_800_000).default(3_600_000),
     })
     .prefault({}),
+  /** Commands and addresses that are told of events. */
+  hooks: z
+    .array(hookSection)
+    .max(32)
+    .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, 'has a name twice')
+    .default([]),
   gateway: z
     .strictObject({
       /** Tools that agents call without an approval, in every mode but `read_only`. */

@@ -21,22 +21,25 @@ const DEGRADING: ReadonlySet<FleetStatus['state']> = new Set([
 
 /** Returns the server's health, which is `degraded` if one of its checks is, or its fleet keeps it out. */
 export function readHealth(
-  sources: Pick<Sources, 'clock' | 'startedAt' | 'budget' | 'providers' | 'fleet'> & {
+  sources: Pick<Sources, 'clock' | 'startedAt' | 'budget' | 'providers' | 'fleet' | 'hooks'> & {
     db: Pick<Database, 'syncTimes' | 'damage'>;
   },
 ): Health {
   const store = checkOf(storeProblems(sources));
   const unhealthy = sources.providers.unhealthy();
   const providers = checkOf(unhealthy.map(({ id, detail }) => `${id}: ${detail}`));
+  const told = sources.hooks.problems();
+  const hooks = told === null ? {} : { hooks: checkOf(told) };
   const fleet = sources.fleet();
   const isBad = DEGRADING.has(fleet.state);
-  const worst = [store, providers].some(({ status }) => status !== 'ok') || isBad;
+  const worst =
+    [store, providers, ...Object.values(hooks)].some(({ status }) => status !== 'ok') || isBad;
   return {
     status: worst ? 'degraded' : 'ok',
     version,
     uptime_ms: Math.round(uptimeMs(sources)),
     fleet,
-    checks: { store, providers },
+    checks: { store, providers, ...hooks },
   };
 }
 

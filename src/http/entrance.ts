@@ -1,6 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type AccessRules, assertAddressed, assertScope, identify } from '../access/admit.ts';
+import {
+  type AccessRules,
+  assertAddressed,
+  assertLinkAddressed,
+  assertScope,
+  identify,
+} from '../access/admit.ts';
 import type { FailedAuthentications } from '../access/failed-auth.ts';
 import type { TokenHolder } from '../access/tokens.ts';
 import type { Endpoint } from '../api/endpoint.ts';
@@ -40,18 +46,22 @@ export class Entrance {
     const { access } = this.#given;
     const holder = letInElsewhere();
     if (holder) return this.#letInAs(holder, request);
+    const asked = accessOf(request);
+    if (asked === 'link') {
+      assertLinkAddressed(request, access);
+      return true;
+    }
     assertAddressed(request, access);
     allowOrigin(request, reply, access.allowedOrigins().length > 0);
     if (isPreflight(request)) {
       void answerPreflight(request, reply);
       return false;
     }
-    const asked = accessOf(request);
     if (asked === 'public') return true;
     try {
       request.bearer = identify(request.headers.authorization, access);
     } catch (error) {
-      await this.#failed(request, reply);
+      await this.failed(request, reply);
       throw error;
     }
     assertScope(request.bearer, request.method, asked);
@@ -61,9 +71,15 @@ export class Entrance {
   /** Admits a request that another door has identified. Throws if the rights of its sender do not suffice. */
   #letInAs(holder: TokenHolder, request: FastifyRequest): boolean {
     request.bearer = holder;
+    const asked = accessOf(request);
+    if (asked === 'link')
+      throw new AppError(
+        'invalid',
+        'the page of a link is for browsers: it is not reached through the fleet',
+      );
     // Answers are kept under the sender's authorization and key: this one can come from nobody else.
     request.headers.authorization = holder.id;
-    assertScope(holder, request.method, accessOf(request));
+    assertScope(holder, request.method, asked);
     const { answers } = request.routeOptions.config;
     if (answers === 'stream' || answers === 'bytes')
       throw new AppError(
@@ -102,8 +118,9 @@ export class Entrance {
     else request.over.addEventListener('abort', note, { once: true });
   }
 
-  async #failed(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const source = request.socket.remoteAddress ?? 'unknown';
+  /** Counts a request whose sender is unknown; resolves when its answer may be sent. */
+  async failed(request: FastifyRequest, reply: FastifyReply, by = ''): Promise<void> {
+    const source = `${by}${request.socket.remoteAddress ?? 'unknown'}`;
     const failed = { source, log: request.log, signal: request.over };
     const { hangUp } = await this.#given.failures.note(failed);
     if (hangUp) reply.header('connection', 'close');
@@ -114,7 +131,7 @@ export class Entrance {
  * Returns who may use a request's route, by the matched route instead of the spelling of its path. Paths without a
  * route are public outside /v1 only.
  */
-export function accessOf(request: FastifyRequest): Endpoint['access'] {
+export function accessOf(request: FastifyRequest): Endpoint['access'] | 'link' {
   const { url, config } = request.routeOptions;
   if (url !== undefined) return config.access ?? 'token';
   return accessOfPath(request.url);

@@ -23,7 +23,8 @@ declare module 'fastify' {
     over: AbortSignal;
   }
   interface FastifyContextConfig {
-    access?: Endpoint['access'];
+    /** `link`: the page that a link to an approval opens, for whoever has the link. */
+    access?: Endpoint['access'] | 'link';
     answers?: Endpoint['answers'];
     statuses?: Endpoint['statuses'];
     /** The path as the endpoint writes it. */

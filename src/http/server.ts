@@ -27,12 +27,14 @@ import { assertNotEncoded, isUnknown, refuseUnknown } from './refuse.ts';
 import { diffRoutes, type Files } from './routes/diffs.ts';
 import { eventRoutes } from './routes/events.ts';
 import { gatewayRoutes } from './routes/gateway.ts';
+import { type Hooks, hookRoutes } from './routes/hooks.ts';
 import { processRoutes } from './routes/processes.ts';
 import { type ProviderKnowledge, providerRoutes } from './routes/providers.ts';
 import { queueRoutes } from './routes/queue.ts';
 import { runtimeRoutes, type SelfKnowledge } from './routes/runtime.ts';
 import { sessionRoutes } from './routes/sessions.ts';
 import { type Teams, teamRoutes } from './routes/teams.ts';
+import { type Answering, answerRoutes } from './routes/answer.ts';
 import { approvalRuleRoutes } from './routes/approval-rules.ts';
 import { tokenRoutes } from './routes/tokens.ts';
 import { worktreeRoutes } from './routes/worktrees.ts';
@@ -80,6 +82,7 @@ interface HttpServerDependencies {
   teams: Teams;
   providers: ProviderKnowledge;
   rules: RuleService;
+  hooks: Hooks & Answering;
   tokens: TokenService;
   gateway: ToolGateway;
   keptAnswers: KeptAnswers;
@@ -106,6 +109,10 @@ export function createHttpServer(dependencies: HttpServerDependencies): HttpServ
     admit(request, reply, dependencies, takesChanges);
   });
   mountRoutes(mounter(app, { keptAnswers, streams }), dependencies, requests);
+  // A tunnel is one source for all who use it: they must not slow down those who come without it.
+  answerRoutes(app, dependencies.hooks, (request, reply) =>
+    entrance.failed(request, reply, 'link '),
+  );
 
   return {
     get url() {
@@ -137,7 +144,8 @@ function admit(
   { self, feed }: Pick<HttpServerDependencies, 'self' | 'feed'>,
   takesChanges: boolean,
 ): void {
-  const isPublic = accessOf(request) === 'public';
+  const access = accessOf(request);
+  const isPublic = access === 'public' || access === 'link';
   if (!isPublic) reply.header('X-Epoch', self.epoch);
   if (isUnknown(request)) refuseUnknown(request, reply);
   // A keep-alive connection ends with its response, or the server would wait for it.
@@ -166,6 +174,7 @@ function mountRoutes(
   teamRoutes(mount, dependencies.teams);
   eventRoutes(mount, { ...dependencies, teams: dependencies.teams.teams });
   approvalRuleRoutes(mount, dependencies.rules);
+  hookRoutes(mount, dependencies.hooks);
   tokenRoutes(mount, dependencies.tokens);
   gatewayRoutes(mount, dependencies.gateway);
 }

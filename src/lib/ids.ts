@@ -13,6 +13,7 @@ type IdPrefix =
   | 'msg'
   | 'dlv'
   | 'que'
+  | 'link'
   | 'op'
   | 'run'
   | 'evt'

@@ -4,6 +4,7 @@ import type { Base } from './base.ts';
 import { buildChildren } from './build/children.ts';
 import { buildDiagnostics } from './build/diagnostics.ts';
 import { buildGateway } from './build/gateway.ts';
+import { buildHooks } from './build/hooks.ts';
 import { buildProcesses } from './build/processes.ts';
 import { buildProviders } from './build/providers.ts';
 import { buildQueue } from './build/queue.ts';
@@ -27,6 +28,7 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
   const providers = buildProviders(base, children, options.providers);
   const sessions = buildSessions(base, { storage, children, providers });
   const queue = buildQueue(base, { sessions });
+  const hooks = buildHooks(base, { storage, children, sessions });
   const processes = buildProcesses(base, { storage, children, sessions });
   const worktrees = buildWorktrees(base, { storage, children, sessions, processes });
   const snapshots = buildSnapshots(base, { sessions, worktrees });
@@ -36,18 +38,8 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
     { storage, sessions, processes, worktrees, teams },
     options.sessionTokens,
   );
-  return {
-    storage,
-    children,
-    providers,
-    sessions,
-    queue,
-    processes,
-    worktrees,
-    snapshots,
-    teams,
-    gateway,
-  };
+  const lower = { storage, children, providers, sessions, queue, hooks };
+  return { ...lower, processes, worktrees, snapshots, teams, gateway };
 }
 
 /** Builds the parts that admit requests. It must follow recovery, because tokens begin to expire here. */

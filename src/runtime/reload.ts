@@ -18,6 +18,7 @@ export function reload({ base, nouns, edge }: Running, load: () => Config): void
     edge.tokens.apiTokenChanged();
     nouns.sessions.pool.admit();
     nouns.processes.runner.admit();
+    nouns.hooks.reload();
     if (needRestart.length > 0)
       logger.warn({ keys: needRestart }, 'some keys that have changed need a restart');
     logger.info({ changed }, 'configuration reloaded');

@@ -50,6 +50,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   await nouns.sessions.inbox.open();
   await nouns.queue.ticker.open();
   const background = startBackground(base, nouns, summary);
+  nouns.hooks.open(() => edge.server.url);
   announce(base, nouns, edge, undo);
   edge.fleet.take({
     agents: nouns.sessions.pool,

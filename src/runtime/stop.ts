@@ -12,9 +12,11 @@ export async function stop(running: Running, hurry: AbortSignal): Promise<void> 
   base.logger.info('stopping');
   takeNothingNew(running);
   await storeStopping(base);
+  const hooksEnded = nouns.hooks.stop();
   const processesEnded = processes.runner.stop();
   await sessions.runner.stop(base.config.now.server.drain_ms, hurry);
   await processesEnded;
+  await hooksEnded;
   await endWorktrees(base, nouns, hurry);
   await endBackground(running);
   await children.supervisor.endAll(hurry.aborted ? 0 : CHILD_GRACE_MS);
@@ -31,7 +33,6 @@ function takeNothingNew({ nouns: { sessions, queue }, edge, upkeep, background }
   edge.server.refuseChanges();
   queue.ticker.stop();
   sessions.inbox.stop();
-  sessions.notifier.stop();
   upkeep[Symbol.dispose]();
   background.stopVerification();
 }

@@ -26,8 +26,6 @@ interface ApprovalDeskDependencies {
   maxPending: () => number;
   /** Returns what the rules decide about a request; `ask`: a person decides. */
   rulingOn: (request: AgentRequest, session: Session) => Ruling;
-  /** Called with each new pending approval, once it is on disk. */
-  notify: (approval: Approval) => void;
   /** Called with an approval when it has timed out. */
   onExpired: (approval: Approval) => void;
   /** Runs in the transaction of `resolve`; not for an approval that is cancelled with its turn. */
@@ -67,7 +65,6 @@ export class ApprovalDesk {
         this.#open(tx, id, sessionId, turnId, request),
       );
       if (!approval) return { decision: 'cancelled' };
-      this.#given.notify(approval);
       using _expiry = this.watchExpiry(approval, timeoutOf(approval));
       withdrawn.addEventListener('abort', () => void this.#withdraw(approval), { once: true });
       if (withdrawn.aborted) void this.#withdraw(approval);

@@ -28,6 +28,7 @@ import { migration022 } from './migrations/022-queue.ts';
 import { migration023 } from './migrations/023-approval-rules.ts';
 import { migration024 } from './migrations/024-worktrees-that-run.ts';
 import { migration027 } from './migrations/027-snapshots.ts';
+import { migration030 } from './migrations/030-hooks.ts';
 import { checksum } from './checksum.ts';
 
 /** Completes the records of a table, for example with a field that they lack. */
@@ -66,6 +67,7 @@ const migrations: readonly (string | Completion)[] = [
   migration024.worktrees,
   migration024.operations,
   migration027,
+  migration030,
 ];
 
 /** The format of data that this version writes. */

@@ -84,6 +84,7 @@ describe('who may enter', () => {
     sessionOf: (given: string) => (given === 'an-agent' ? 'sess_1' : null),
     allowedHosts: () => ['box.lan'],
     allowedOrigins: () => ['https://app.example'],
+    linkOrigin: () => null,
   };
   const codeOf = (
     headers: Record<string, string | undefined>,

@@ -42,7 +42,14 @@ describe('a configuration that is loaded again', () => {
         },
         retention: { max_bytes: 1, max_age_days: 1, min_free_bytes: 1 },
         sessions: { turn_timeout_ms: 1 },
-        approvals: { timeout_ms: 1, notify_command: 'true', max_pending_per_session: 1 },
+        approvals: {
+          timeout_ms: 1,
+          notify_command: 'true',
+          max_pending_per_session: 1,
+          link_base_url: 'https://a.example',
+          link_expires_ms: 1000,
+        },
+        hooks: [{ name: 'a', kinds: ['*'], command: 'true' }],
         gateway: { free: ['cadre_process_run'] },
         providers: { idle_timeout_ms: 1, max_live: 1 },
       },
@@ -52,11 +59,14 @@ describe('a configuration that is loaded again', () => {
     expect(live.now).toEqual(next);
     expect(needRestart).toEqual([]);
     expect(changed.toSorted()).toEqual([
+      'approvals.link_base_url',
+      'approvals.link_expires_ms',
       'approvals.max_pending_per_session',
       'approvals.notify_command',
       'approvals.timeout_ms',
       'auth.token',
       'gateway.free',
+      'hooks',
       'log.level',
       'processes.allow_shell',
       'processes.default_timeout_ms',

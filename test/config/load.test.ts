@@ -66,7 +66,14 @@ describe('the defaults', () => {
       },
       sessions: { turn_timeout_ms: null },
       snapshots: { enabled: false, max_bytes: 1024 ** 3, max_age_days: 14 },
-      approvals: { timeout_ms: null, notify_command: null, max_pending_per_session: 32 },
+      approvals: {
+        timeout_ms: null,
+        notify_command: null,
+        max_pending_per_session: 32,
+        link_base_url: null,
+        link_expires_ms: 3_600_000,
+      },
+      hooks: [],
       gateway: { free: [] },
       teams: {
         enabled: true,

@@ -12,6 +12,7 @@ import type { FailpointName } from '../../src/lib/failpoint.ts';
 import { newUuid, systemIds } from '../../src/lib/ids.ts';
 import { ProviderError } from '../../src/providers/provider.ts';
 import { completed } from '../support/scripted-provider.ts';
+import { configSchema } from '../../src/config/schema.ts';
 import { startServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { makeTeam } from '../support/teams/team.ts';
@@ -225,6 +226,16 @@ const requests: Record<string, (stage: Stage) => Promise<Keyed>> = {
     body: { command: 'one' },
     otherBody: { command: 'two' },
   }),
+  '/v1/hooks/{hook_name}/test': async (stage) => {
+    await withHooks(stage, [hookOff]);
+    return { path: '/v1/hooks/resting/test', body: {} };
+  },
+  '/v1/hooks/{hook_name}/skip': async (stage) => {
+    await withHooks(stage, [{ ...hookOff, enabled: true }]);
+    await withHooks(stage, [hookOff]);
+    await stage.open();
+    return { path: '/v1/hooks/resting/skip', body: { all: true }, otherBody: {} };
+  },
   '/v1/teams': async (stage) => {
     const { id } = await stage.open();
     const body = { name: 'one', lead_agent_id: id };
@@ -304,6 +315,22 @@ async function queued(stage: Stage): Promise<string> {
     });
   await add();
   return `/v1/queue/${(await add()).body.id}`;
+}
+
+/** A hook that nothing is told of; its secret is nowhere, so that it cannot be sent to either. */
+const hookOff = {
+  name: 'resting',
+  enabled: false,
+  kinds: ['storage.trimmed'],
+  url: 'http://127.0.0.1:1',
+  secret_file: '/nowhere/secret',
+};
+
+/** Has a server take over hooks, and waits until they are there. */
+async function withHooks({ given, get }: Stage, hooks: object[]): Promise<void> {
+  const server = { bind_address: '127.0.0.1:0', drain_ms: 200 };
+  given.runtime.reload(() => configSchema.parse({ server, hooks }));
+  await get('/v1/hooks');
 }
 
 const routes = Object.keys(requests);
@@ -613,11 +640,11 @@ describe('an answer that was kept', () => {
 
 describe('effect and answer are one transaction:', () => {
   const tellTale =
-    /^(session|queue|turn|approval|team|delivery|worktree)\.|^process\.(queued|kill_requested)/;
+    /^(session|queue|turn|approval|team|delivery|worktree|hook)\.|^process\.(queued|kill_requested)/;
   // Without a wish to remove, it tells what it would do; a look changes nothing; input goes to a process alone.
   const changing = routes.filter(
     (route) =>
-      !/worktrees\/gc$|pull-request$|worktree-trust\/look$|approval-rules\/test$|stdin$/.test(
+      !/worktrees\/gc$|pull-request$|worktree-trust\/look$|(?:approval-rules|hooks\/\{hook_name\})\/test$|stdin$/.test(
         route,
       ),
   );

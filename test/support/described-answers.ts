@@ -54,6 +54,8 @@ export class DescribedAnswers {
     if (method === 'OPTIONS' && status === 204) return { request: 'OPTIONS', wrong: [] };
     const described = method === 'HEAD' ? 'GET' : method;
     const path = pathOf(url);
+    // The page of a link is for people in a browser, and no part of the interface of programs.
+    if (/^\/answer\/[^/]*$/.test(path)) return { request: `${method} /answer/`, wrong: [] };
     const operation = this.#operations.find(
       ({ request, pattern }) => request.startsWith(`${described} `) && pattern.test(path),
     );

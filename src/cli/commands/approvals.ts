@@ -7,10 +7,12 @@ import {
   commandGroup,
   endpointCommand,
   type OptionParameter,
+  type Reading,
   type Register,
 } from '../endpoint-command.ts';
 import { idArgument, matches, onlyOne } from '../find.ts';
 import type { Layout } from '../layout.ts';
+import { milliseconds } from '../milliseconds.ts';
 import { approvals } from '../nouns.ts';
 import { ago, details, listOf, plain, shortId } from '../output.ts';
 import { sessionAs } from '../parameters.ts';
@@ -54,6 +56,21 @@ export const approvalCommands = commandGroup('approvals', 'what agents ask you f
     },
   ]),
   decisionCommand('decline', 'refuse it'),
+  endpointCommand({
+    name: 'link',
+    description: 'make a link that answers it once, by a page with two buttons',
+    endpoint: endpoints.linkApproval,
+    operands: [approvalOperand()],
+    options: [
+      {
+        flags: '--expires <time>',
+        description: 'how long it is good: 30m, 8h (default: approvals.link_expires_ms)',
+        parse: milliseconds,
+        field: 'expires_in_ms',
+      },
+    ],
+    print: ({ url }) => `${url}\n`,
+  }),
   approvalRuleCommands,
 ]);
 
@@ -62,21 +79,14 @@ function decisionCommand(
   description: string,
   options: readonly OptionParameter<typeof endpoints.decideApproval>[] = [],
 ): Register {
-  const [flags, idDescription] = approvalArgument;
   return endpointCommand({
     name: decision,
     description,
     endpoint: endpoints.decideApproval,
     operands: [
-      {
-        flags,
-        description: idDescription,
-        async read(end: string, { client, world }) {
-          const approval = await findApproval(client, end);
-          if (decision === 'accept') warnOfOmitted(approval, world);
-          return { approval_id: approval.id, session_id: approval.session_id };
-        },
-      },
+      approvalOperand((approval, world) => {
+        if (decision === 'accept') warnOfOmitted(approval, world);
+      }),
     ],
     options: [
       {
@@ -90,6 +100,20 @@ function decisionCommand(
     print: ({ status, title, scope }) =>
       `${status}${scope === 'session' ? ' for the session' : ''}: ${title}\n`,
   });
+}
+
+/** The argument that names an approval. `onFound` is called with it before the request. */
+function approvalOperand(onFound: (approval: Approval, world: World) => void = () => undefined) {
+  const [flags, description] = approvalArgument;
+  return {
+    flags,
+    description,
+    async read(end: string, { client, world }: Reading) {
+      const approval = await findApproval(client, end);
+      onFound(approval, world);
+      return { approval_id: approval.id, session_id: approval.session_id };
+    },
+  };
 }
 
 /** Says what nobody can have read before, because it is in no detail of the approval. */

@@ -11,6 +11,7 @@ export const clients = {
   worktrees: async () => (await import('./worktrees.ts')).worktreeCommands,
   teams: async () => (await import('./teams.ts')).teamCommands,
   events: async () => (await import('./events.ts')).eventCommands,
+  hooks: async () => (await import('./hooks.ts')).hookCommands,
   tokens: async () => (await import('./tokens.ts')).tokenCommands,
   status: async () => (await import('./status.ts')).statusCommand,
   diagnostics: async () => (await import('./diagnostics.ts')).diagnosticsCommands,

@@ -17,6 +17,7 @@ export const commands: Commands = {
     mcp: async () => (await import('./mcp.ts')).mcpCommands,
     acp: async () => (await import('./acp.ts')).acpCommand,
     fleet: async () => (await import('./fleet.ts')).fleetCommands,
+    hooks: clients.hooks,
     tokens: clients.tokens,
     db: async () => (await import('./db.ts')).dbCommands,
     config: async () => (await import('./config.ts')).configCommands,

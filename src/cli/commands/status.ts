@@ -18,13 +18,14 @@ export function statusCommand(program: Command, world: World): void {
         if (servers) return (await import('../top-of-all.ts')).showStatus(context, servers);
         const found = await client.call(endpoints.getDiagnostics, {});
         const { checks, fleet } = found.health;
-        const { store } = checks;
+        const { store, hooks } = checks;
         show(found, () =>
           details(
             {
               server: client.url,
               status: found.health.status,
               ...(store.detail === undefined ? {} : { store: store.detail }),
+              ...(hooks?.detail === undefined ? {} : { hooks: hooks.detail }),
               ...(fleet === undefined || fleet.state === 'off' ? {} : { fleet: fleetText(fleet) }),
               version: found.health.version,
               uptime: durationText(found.health.uptime_ms),

@@ -88,6 +88,12 @@ const kinds: Readonly<Record<string, Kind>> = {
     name: 'name',
     about: ({ scope, name }) => [scope, name],
   },
+  hook: {
+    path: () => '/v1/hooks',
+    id: 'name',
+    whole: true,
+    about: ({ state, target }) => [state, target],
+  },
   member: {
     path: async ({ team }) => below('teams', await team(), '/view?message_limit=0'),
     rows: (answer) => rowsOf((answer as Row).members),

@@ -77,4 +77,8 @@ export const eventKinds: ReadonlySet<string> = new Set([
   'delivery.consumed',
   'delivery.failed',
   'delivery.cancelled',
+  'hook.failing',
+  'hook.recovered',
+  'hook.skipped',
+  'hook.gap',
 ]);

@@ -8,6 +8,7 @@ import type { Sources } from '../../diagnostics/sources.ts';
 import { StorageUsage } from '../../diagnostics/usage.ts';
 import type { Base } from '../base.ts';
 import type { FleetSeat } from '../fleet.ts';
+import type { HookSeat } from '../hook-seat.ts';
 import type { Children } from './children.ts';
 import type { Processes } from './processes.ts';
 import type { Providers } from './providers.ts';
@@ -25,6 +26,7 @@ interface Measured {
   providers: Providers;
   sessions: Sessions;
   queue: Queue;
+  hooks: HookSeat;
   processes: Processes;
   worktrees: Worktrees;
   teams: Teams;
@@ -61,6 +63,7 @@ export function buildDiagnostics(
     worktrees: nouns.worktrees.service,
     teams: nouns.teams.service,
     queue: nouns.queue.service,
+    hooks: nouns.hooks,
     supervisor: nouns.children.supervisor,
     keeper: nouns.children.keeper,
     fleet: () => nouns.fleet.status,

@@ -5,6 +5,7 @@ import { createHttpServer, type HttpServer } from '../../http/server.ts';
 import { commit, readAsset, version } from '../../lib/self.ts';
 import type { Base } from '../base.ts';
 import type { ServerDiagnostics } from './diagnostics.ts';
+import type { HookSeat } from '../hook-seat.ts';
 import type { Gateway } from './gateway.ts';
 import type { Processes } from './processes.ts';
 import type { Providers } from './providers.ts';
@@ -21,6 +22,7 @@ interface Served {
   providers: Providers;
   sessions: Sessions;
   queue: Queue;
+  hooks: HookSeat;
   processes: Processes;
   worktrees: Worktrees;
   snapshots: Snapshots;
@@ -43,6 +45,7 @@ export function buildServer(
       holderOf: (secret) => tokens.holderOf(secret),
       sessionOf: (secret) => gateway.sessionTokens.sessionOf(secret),
       allowedHosts: () => allowedHosts(config.now),
+      linkOrigin: () => linkOrigin(config.now),
       allowedOrigins: () => config.now.server.allowed_origins,
     },
     self: {
@@ -89,10 +92,16 @@ export function buildServer(
       agentLogin: (agent) => registry.agentLogin('acp', agent),
     },
     rules: nouns.sessions.rules,
+    hooks: nouns.hooks,
     tokens,
     gateway: gateway.service,
     keptAnswers: storage.keptAnswers,
   });
+}
+
+/** The origin under which links to approvals are opened; null: as everything else. */
+function linkOrigin({ approvals: { link_base_url: base } }: Config): string | null {
+  return base === null ? null : new URL(base).origin;
 }
 
 function allowedHosts({ server, public_base_url: base }: Config): string[] {

@@ -5,7 +5,6 @@ import { ApprovalDesk } from '../../sessions/approval-desk.ts';
 import { Blobs } from '../../sessions/blobs.ts';
 import { Holds } from '../../sessions/holds.ts';
 import { Inbox } from '../../sessions/inbox.ts';
-import { Notifier } from '../../sessions/notifier.ts';
 import { SessionService } from '../../sessions/service.ts';
 import { SessionStore } from '../../sessions/store.ts';
 import { TurnRunner } from '../../sessions/turn-runner.ts';
@@ -33,8 +32,7 @@ export function buildSessions(
   base: Base,
   needs: { storage: Storage; children: Children; providers: Providers },
 ) {
-  const { config, db, directory } = base;
-  const { supervisor } = needs.children;
+  const { config, directory } = base;
   const { registry } = needs.providers;
   const hooks = {} as SessionHooks;
   const store = new SessionStore(base);
@@ -53,12 +51,6 @@ export function buildSessions(
     kindOf: ({ provider, agent }) => registry.usable(provider, agent),
     onExit: (agent) => hooks.onExit(agent),
   });
-  const notifier = new Notifier({
-    ...base,
-    supervisor,
-    command: () => config.now.approvals.notify_command,
-    isPending: ({ id }) => db.peek((rx) => store.approvals.get(rx, id)?.status === 'pending'),
-  });
   const rules = new RuleService(base);
   const desk = new ApprovalDesk({
     ...base,
@@ -66,7 +58,6 @@ export function buildSessions(
     rulingOn: (request, session) => rules.decide(request, session),
     timeoutMs: () => config.now.approvals.timeout_ms,
     maxPending: () => config.now.approvals.max_pending_per_session,
-    notify: (approval) => notifier.notify(approval),
     onExpired: (approval) => hooks.onExpired(approval),
     onResolved: (tx, { session_id }) => inbox.atBoundary(tx, session_id),
   });
@@ -99,5 +90,5 @@ export function buildSessions(
     availableKind: ({ provider, agent }) => registry.usable(provider, agent),
     objectionOf: ({ provider, agent }, settings) => registry.objection(provider, agent, settings),
   });
-  return { store, holds, inbox, pool, notifier, rules, desk, runner, blobs, service, hooks };
+  return { store, holds, inbox, pool, rules, desk, runner, blobs, service, hooks };
 }

@@ -1,0 +1,96 @@
+import { isIPv4 } from 'node:net';
+import { z } from 'zod';
+
+/** The name under which `approvals.notify_command` is a hook. */
+export const NOTIFY_HOOK = 'notify_command';
+
+/** The longest time that one attempt may take, in ms. */
+const MAX_TIMEOUT_MS = 600_000;
+
+/** An address of this machine alone, as URLs write it. */
+export function isLoopbackHost(host: string): boolean {
+  return host === 'localhost' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'));
+}
+
+/** What is wrong with the address of a hook; null: nothing. */
+function objectionTo(text: string): string | null {
+  if (!URL.canParse(text)) return 'has to be a URL';
+  const { protocol, hostname, username, password, hash } = new URL(text);
+  if (protocol !== 'https:' && protocol !== 'http:') return 'has to begin with https:// or http://';
+  if (username !== '' || password !== '')
+    return 'has to be without a user name and a password: the signature says who sends it';
+  if (hash !== '') return 'has to be without "#"';
+  if (protocol === 'http:' && !isLoopbackHost(hostname))
+    return 'has to begin with https://: http:// is for addresses of this machine (127.0.0.1, [::1], localhost)';
+  return null;
+}
+
+const hookUrl = z.string().superRefine((text, found) => {
+  const message = objectionTo(text);
+  if (message !== null) found.addIssue({ code: 'custom', message });
+});
+
+/** The address under which the page of links is reached: no more than a scheme and a host. */
+export const linkBase = z.string().superRefine((text, found) => {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const isPlain =
+    url !== null && /^https?:$/.test(url.protocol) && url.origin === text.replace(/\/$/, '');
+  if (!isPlain)
+    found.addIssue({
+      code: 'custom',
+      message: 'has to be https://HOST or http://HOST:PORT, and nothing more',
+    });
+});
+
+/** One of `[[hooks]]`. */
+export const hookSection = z
+  .strictObject({
+    /** What it is called in lists, and under which its place in the log is kept. */
+    name: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, 'has to be 1 to 63 small letters, digits, "-" or "_"')
+      .refine((name) => name !== NOTIFY_HOOK, `"${NOTIFY_HOOK}" is the one of [approvals]`),
+    /** false: it is told of nothing, and goes on where it was once it is true again. */
+    enabled: z.boolean().default(true),
+    /** Kinds of events, such as `turn.completed`, all of a group as `approval.*`, or `*`; never texts while they grow. */
+    kinds: z
+      .array(
+        z
+          .string()
+          .regex(
+            /^(\*|[a-z_]+\.(\*|[a-z_]+))$/,
+            'has to be a kind such as "turn.completed", a group as "turn.*", or "*"',
+          ),
+      )
+      .min(1)
+      .max(100),
+    /** Only events of this session, by its whole id. */
+    session: z.string().min(1).nullable().default(null),
+    /** Only events of this team, by its whole id. */
+    team: z.string().min(1).nullable().default(null),
+    /** Only events of this process, by its whole id. */
+    process: z.string().min(1).nullable().default(null),
+    /** Only events of this worktree, by its whole id. */
+    worktree: z.string().min(1).nullable().default(null),
+    /** A command of the shell, which gets the event as JSON on its stdin. */
+    command: z.string().min(1).nullable().default(null),
+    /** An address that gets the event by POST: https, or http on this machine. */
+    url: hookUrl.nullable().default(null),
+    /** The file with the secret that signs each POST, which only its owner may read. */
+    secret_file: z.string().min(1).nullable().default(null),
+    /** The time that one attempt may take, in ms. */
+    timeout_ms: z.int().min(100).max(MAX_TIMEOUT_MS).default(30_000),
+    /** Whether an event `approval.requested` brings a link that answers it, once. */
+    link: z.boolean().default(false),
+  })
+  .superRefine((hook, found) => {
+    const say = (path: string, message: string) =>
+      found.addIssue({ code: 'custom', path: [path], message });
+    if ((hook.command === null) === (hook.url === null))
+      say('command', 'a hook has a command or a url, and not both');
+    if (hook.url !== null && hook.secret_file === null)
+      say('secret_file', 'is needed with url: each POST is signed');
+    const scopes = [hook.session, hook.team, hook.process, hook.worktree];
+    if (scopes.filter((one) => one !== null).length > 1)
+      say('session', 'a hook has one of session, team, process and worktree');
+  });

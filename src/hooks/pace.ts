@@ -1,0 +1,36 @@
+/** How often in a row a hook may begin anew with what has happened since it was up to date. */
+const BURST = 60;
+/** How long it takes until it may do so once more, in ms. */
+const REFILL_MS = 1000;
+
+/**
+ * Bounds a hook whose own effects cause events that it is given. What has happened up to one moment is a round, and is
+ * delivered as fast as the hook takes it; what that causes is part of a later round. Rounds begin 60 times in a row,
+ * and then once a second. So a loop is slow, and a hook that is merely behind is not.
+ */
+export class Pace {
+  #left = BURST;
+  #at: number;
+  #slowedAt: number | null = null;
+
+  /** `now`: monotonic ms. */
+  constructor(now: number) {
+    this.#at = now;
+  }
+
+  /** Since when rounds have had to wait, in monotonic ms; null: they need not. */
+  get slowedAt(): number | null {
+    return this.#slowedAt;
+  }
+
+  /** Begins a round. Returns how long it has to wait before, in ms. */
+  begin(now: number): number {
+    this.#left = Math.min(BURST, this.#left + (now - this.#at) / REFILL_MS);
+    this.#at = now;
+    if (this.#left >= BURST - 1) this.#slowedAt = null;
+    this.#left -= 1;
+    if (this.#left >= 0) return 0;
+    this.#slowedAt ??= now;
+    return -this.#left * REFILL_MS;
+  }
+}
