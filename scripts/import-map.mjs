@@ -8,7 +8,17 @@
 
 const base = ['lib', 'errors'];
 const records = ['events', 'store', 'api', ...base];
-const features = ['sessions', 'rules', 'queue', 'processes', 'worktrees', 'teams', 'gateway'];
+const features = [
+  'sessions',
+  'rules',
+  'queue',
+  'processes',
+  'worktrees',
+  'teams',
+  'gateway',
+  'usage',
+  'budgets',
+];
 
 export const places = {
   lib: {
@@ -93,6 +103,15 @@ export const places = {
     types: ['providers/provider'],
     because:
       'rules judge what an agent wishes to do, by what the request shows: sessions call them by a hook, and know none of them',
+  },
+  usage: {
+    may: ['sessions', ...records],
+    because: 'usage sums what sessions have stored of each turn, and changes nothing',
+  },
+  budgets: {
+    may: ['sessions', ...records],
+    because:
+      'budgets judge what turns have used: sessions call them by a hook when a turn has ended, and know none of them',
   },
   queue: {
     may: ['sessions', ...records],

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { budgetKinds } from './event-kinds/budgets.ts';
 import { agentKinds, itemKinds } from './event-kinds/items.ts';
 import type { EventScope, ValuesOf } from './event-kinds/kind.ts';
 import { processKinds } from './event-kinds/processes.ts';
@@ -23,6 +24,7 @@ export const kinds = {
   ...worktreeKinds,
   ...teamKinds,
   ...deliveryKinds,
+  ...budgetKinds,
 };
 
 type Kinds = typeof kinds;

@@ -36,6 +36,7 @@ function tellingPart(event: DescribedEvent): string {
   }
   if ('delivery' in payload) return payload.delivery.error?.message ?? '';
   if (isIn('queue', event)) return tellingOfQueue(event);
+  if (isIn('budget', event)) return tellingOfBudget(event);
   if ('worktree' in payload) return payload.worktree.worktree_name;
   if ('team' in payload) return payload.team.name;
   return tellingOfInputOrEnd(event);
@@ -61,6 +62,19 @@ function tellingOfApproval({
   if (status === 'pending') return title;
   const by = decided_by === null ? '' : ` by ${decided_by}`;
   return `${status}${by}: ${title}${reason === null ? '' : ` (${reason})`}`;
+}
+
+/** What a budget is for, and what is spent of it. */
+function tellingOfBudget({ payload: { budget } }: EventOf<KindIn<'budget'>>): string {
+  const { session_id, team_id, time_zone, spent, allowed } = budget;
+  const whose = session_id ?? team_id;
+  const of = whose === null ? 'all sessions' : whose.slice(-8);
+  const parts = (['tokens', 'cost_usd', 'turns'] as const).flatMap((one) => {
+    const most = allowed[one];
+    const [sign, name] = one === 'cost_usd' ? ['$', ''] : ['', ` ${one}`];
+    return most === null ? [] : `${sign}${spent[one]} of ${sign}${most}${name}`;
+  });
+  return `${of}${time_zone === null ? '' : ' today'}: ${parts.join(', ')}`;
 }
 
 /** An entry of a queue by its name, else by what it says or its id, and what has become of it. */

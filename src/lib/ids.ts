@@ -13,6 +13,7 @@ type IdPrefix =
   | 'msg'
   | 'dlv'
   | 'que'
+  | 'bud'
   | 'op'
   | 'run'
   | 'evt'

@@ -1,6 +1,7 @@
 import { TokenService } from '../access/tokens.ts';
 import type { RecoverySummary } from '../api/runtime.ts';
 import type { Base } from './base.ts';
+import { buildBudgets } from './build/budgets.ts';
 import { buildChildren } from './build/children.ts';
 import { buildDiagnostics } from './build/diagnostics.ts';
 import { buildGateway } from './build/gateway.ts';
@@ -25,16 +26,28 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
   const children = buildChildren(base);
   const providers = buildProviders(base, children, options.providers);
   const sessions = buildSessions(base, { storage, children, providers });
-  const queue = buildQueue(base, { sessions });
   const processes = buildProcesses(base, { storage, children, sessions });
   const worktrees = buildWorktrees(base, { storage, children, sessions, processes });
   const teams = buildTeams(base, { storage, providers, sessions, worktrees });
+  const budgets = buildBudgets(base, { sessions, teams });
+  const queue = buildQueue(base, { sessions, budgets });
   const gateway = buildGateway(
     base,
     { storage, sessions, processes, worktrees, teams },
     options.sessionTokens,
   );
-  return { storage, children, providers, sessions, queue, processes, worktrees, teams, gateway };
+  return {
+    storage,
+    children,
+    providers,
+    sessions,
+    queue,
+    processes,
+    worktrees,
+    teams,
+    budgets,
+    gateway,
+  };
 }
 
 /** Builds the parts that admit requests. It must follow recovery, because tokens begin to expire here. */

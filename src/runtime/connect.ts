@@ -7,7 +7,7 @@ import { fill } from './hooks.ts';
  * before anything that calls a hook.
  */
 export function connect({ logger }: Base, nouns: Nouns, { server }: Edge): void {
-  const { providers, sessions, queue, processes, worktrees, teams, gateway } = nouns;
+  const { providers, sessions, queue, processes, worktrees, teams, budgets, gateway } = nouns;
 
   fill(providers.hooks, { toolsFor: gateway.toolsFor });
   fill(gateway.hooks, { serverUrl: () => server.url });
@@ -25,10 +25,22 @@ export function connect({ logger }: Base, nouns: Nouns, { server }: Edge): void 
     onSessionFailed: (tx, id) => processes.service.killAllOf(tx, id, 'session_failed'),
     onClosing(tx, { id }) {
       worktrees.claims.releaseAllOf(tx, id);
+      budgets.guard.sessionClosed(tx, id);
       processes.service.killAllOf(tx, id, 'session_closed');
     },
     // The sessions of a team.
     agentsOf: (rx, teamId) => teams.service.agentsOf(rx, teamId),
     onTurnSent: (tx, session) => teams.messages.resetHops(tx, session),
+    // What turns use, and what budgets say to it.
+    onTurnEnded: (tx, turn) => budgets.guard.turnEnded(tx, turn),
+    onUsage: (tx, turn, usage) => budgets.guard.turnUses(tx, turn, usage),
+    onUsageAmended: (tx, turn, before) => budgets.guard.turnAmended(tx, turn, before),
+    budgetHolds: (rx, id) => budgets.guard.holds(rx, id),
+    assertBudget: (rx, id) => budgets.guard.assertFree(rx, id),
+    onBudgetAnswered: (tx, approval) => budgets.guard.answered(tx, approval),
+  });
+  fill(teams.hooks, {
+    onDeleted: (tx, id) => budgets.guard.teamDeleted(tx, id),
+    onLeft: (tx, id) => budgets.guard.memberLeft(tx, id),
   });
 }

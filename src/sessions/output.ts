@@ -61,6 +61,8 @@ interface TurnOutputDependencies {
   onError: (error: unknown) => void;
   /** Runs in the transaction in which a tool ends, unless the turn ends with it. */
   onToolEnded: (tx: Writer) => void;
+  /** Runs in the transaction that stores what the turn has used so far. */
+  onUsage: (tx: Writer, usage: Usage) => void;
 }
 
 /**
@@ -259,7 +261,10 @@ export class TurnOutput {
 
   #mergeUsage(reported: Partial<Usage>): void {
     const usage = this.usageWith(reported);
-    this.#write((tx) => this.#event(tx, { kind: 'usage.updated', payload: { usage } }));
+    this.#write((tx) => {
+      this.#event(tx, { kind: 'usage.updated', payload: { usage } });
+      this.#given.onUsage(tx, usage);
+    });
   }
 
   /** Writes the batched text and then `change`, in one transaction. Calls `onError` if it fails. */

@@ -1,4 +1,4 @@
-import type { Session } from '../api/sessions.ts';
+import type { Session, Turn, Usage } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -21,6 +21,10 @@ export interface OutputsDependencies {
   blobs: Blobs;
   clock: Clock;
   ids: Ids;
+  /** Runs in the transaction that stores what a running turn has used so far. */
+  onUsage: (tx: Writer, turn: { session_id: string; turn_id: string }, usage: Usage) => void;
+  /** Runs in the transaction that stores what an agent says of a turn after its end; `before`: what it had said. */
+  onUsageAmended: (tx: Writer, turn: Turn, before: Usage | null) => void;
 }
 
 /**
@@ -43,6 +47,10 @@ export class AgentOutputs {
       costBefore: usage?.cost_usd ?? null,
       onError,
       onToolEnded: (tx: Writer) => inbox.atBoundary(tx, session.id),
+      onUsage: (tx: Writer, reported: Usage) => {
+        if (turnId !== null)
+          this.#given.onUsage(tx, { session_id: session.id, turn_id: turnId }, reported);
+      },
     });
   }
 
@@ -97,6 +105,7 @@ export class AgentOutputs {
       const usage = output.usageWith(update.usage);
       const session = amendUsage(store.session(tx, turn.session_id), turn.usage, usage);
       store.amendUsage(tx, session, { ...turn, usage });
+      this.#given.onUsageAmended(tx, { ...turn, usage }, turn.usage);
     });
   }
 

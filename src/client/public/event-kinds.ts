@@ -74,4 +74,9 @@ export const eventKinds: ReadonlySet<string> = new Set([
   'delivery.consumed',
   'delivery.failed',
   'delivery.cancelled',
+  'budget.set',
+  'budget.reached',
+  'budget.declined',
+  'budget.released',
+  'budget.removed',
 ]);

@@ -5,6 +5,7 @@ import { createHttpServer, type HttpServer } from '../../http/server.ts';
 import { commit, readAsset, version } from '../../lib/self.ts';
 import type { Base } from '../base.ts';
 import type { ServerDiagnostics } from './diagnostics.ts';
+import type { Budgets } from './budgets.ts';
 import type { Gateway } from './gateway.ts';
 import type { Processes } from './processes.ts';
 import type { Providers } from './providers.ts';
@@ -23,6 +24,7 @@ interface Served {
   processes: Processes;
   worktrees: Worktrees;
   teams: Teams;
+  budgets: Budgets;
   gateway: Gateway;
 }
 
@@ -82,6 +84,8 @@ export function buildServer(
       agentLogin: (agent) => registry.agentLogin('acp', agent),
     },
     rules: nouns.sessions.rules,
+    usage: nouns.budgets.usage,
+    budgets: nouns.budgets.service,
     tokens,
     gateway: gateway.service,
     keptAnswers: storage.keptAnswers,

@@ -1,4 +1,5 @@
 import path from 'node:path';
+import type { Approval } from '../../api/approvals.ts';
 import { RuleService } from '../../rules/service.ts';
 import { AgentPool } from '../../sessions/agent-pool.ts';
 import { ApprovalDesk } from '../../sessions/approval-desk.ts';
@@ -9,6 +10,7 @@ import { Notifier } from '../../sessions/notifier.ts';
 import { SessionService } from '../../sessions/service.ts';
 import { SessionStore } from '../../sessions/store.ts';
 import { TurnRunner } from '../../sessions/turn-runner.ts';
+import type { Writer } from '../../store/transaction.ts';
 import type { Base } from '../base.ts';
 import type { NeedsOf } from '../hooks.ts';
 import type { Children } from './children.ts';
@@ -18,12 +20,14 @@ import type { Storage } from './storage.ts';
 /** The functions that the parts of sessions call of each other and of later nouns; each is described at its caller. */
 interface SessionHooks
   extends
-    Pick<NeedsOf<typeof Inbox>, 'accepted' | 'requestInterrupt'>,
+    Pick<NeedsOf<typeof Inbox>, 'accepted' | 'requestInterrupt' | 'onTurnEnded' | 'budgetHolds'>,
     Pick<NeedsOf<typeof AgentPool>, 'onExit'>,
     Pick<NeedsOf<typeof ApprovalDesk>, 'onExpired'>,
     Pick<NeedsOf<typeof TurnRunner>, 'onSessionFailed'>,
-    Pick<NeedsOf<typeof SessionService>, 'onClosing' | 'agentsOf' | 'onTurnSent'> {
+    Pick<NeedsOf<typeof SessionService>, 'onClosing' | 'agentsOf' | 'onTurnSent' | 'assertBudget'>,
+    Pick<NeedsOf<typeof TurnRunner>, 'onUsage' | 'onUsageAmended'> {
   onHoldUntil: NeedsOf<typeof Holds>['onTime'];
+  onBudgetAnswered: (tx: Writer, approval: Approval) => void;
 }
 
 export type Sessions = ReturnType<typeof buildSessions>;
@@ -45,6 +49,8 @@ export function buildSessions(
     holds,
     accepted: (tx, session, turn) => hooks.accepted(tx, session, turn),
     requestInterrupt: (tx, turn) => hooks.requestInterrupt(tx, turn),
+    onTurnEnded: (tx, turn) => hooks.onTurnEnded(tx, turn),
+    budgetHolds: (rx, id) => hooks.budgetHolds(rx, id),
   });
   const pool = new AgentPool({
     ...base,
@@ -68,7 +74,10 @@ export function buildSessions(
     maxPending: () => config.now.approvals.max_pending_per_session,
     notify: (approval) => notifier.notify(approval),
     onExpired: (approval) => hooks.onExpired(approval),
-    onResolved: (tx, { session_id }) => inbox.atBoundary(tx, session_id),
+    onResolved(tx, approval) {
+      if (approval.kind === 'budget') hooks.onBudgetAnswered(tx, approval);
+      else inbox.atBoundary(tx, approval.session_id);
+    },
   });
   const blobs = new Blobs(path.join(directory, 'blobs'), needs.storage.assertRoom);
   const runner = new TurnRunner({
@@ -79,6 +88,8 @@ export function buildSessions(
     desk,
     inbox,
     onSessionFailed: (tx, id) => hooks.onSessionFailed(tx, id),
+    onUsage: (tx, turn, usage) => hooks.onUsage(tx, turn, usage),
+    onUsageAmended: (tx, turn, before) => hooks.onUsageAmended(tx, turn, before),
     turnTimeoutMs: () => config.now.sessions.turn_timeout_ms,
   });
   const service = new SessionService({
@@ -93,6 +104,7 @@ export function buildSessions(
     agentsOf: (rx, teamId) => hooks.agentsOf(rx, teamId),
     onTurnSent: (tx, session) => hooks.onTurnSent(tx, session),
     assertRoom: needs.storage.assertRoom,
+    assertBudget: (rx, id) => hooks.assertBudget(rx, id),
     agentFor: (id, asked) => registry.agentFor(id, asked),
     availableKind: ({ provider, agent }) => registry.usable(provider, agent),
     objectionOf: ({ provider, agent }, settings) => registry.objection(provider, agent, settings),
