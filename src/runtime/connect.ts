@@ -31,13 +31,6 @@ export function connect({ logger }: Base, nouns: Nouns, { server }: Edge): void 
     // The sessions of a team.
     agentsOf: (rx, teamId) => teams.service.agentsOf(rx, teamId),
     onTurnSent: (tx, session) => teams.messages.resetHops(tx, session),
-    // What turns use, and what budgets say to it.
-    onTurnEnded: (tx, turn) => budgets.guard.turnEnded(tx, turn),
-    onUsage: (tx, turn, usage) => budgets.guard.turnUses(tx, turn, usage),
-    onUsageAmended: (tx, turn, before) => budgets.guard.turnAmended(tx, turn, before),
-    budgetHolds: (rx, id) => budgets.guard.holds(rx, id),
-    assertBudget: (rx, id) => budgets.guard.assertFree(rx, id),
-    onBudgetAnswered: (tx, approval) => budgets.guard.answered(tx, approval),
   });
   fill(teams.hooks, {
     onDeleted: (tx, id) => budgets.guard.teamDeleted(tx, id),

@@ -8,6 +8,7 @@ import type { AgentUpdate, ToolChange } from '../providers/provider.ts';
 import type { Database } from '../store/database.ts';
 import type { Writer } from '../store/transaction.ts';
 import { type ClosedStatus, closingEvent } from './close-items.ts';
+import { addUsage } from './session.ts';
 import type { SessionStore } from './store.ts';
 import { noUsage } from './turn.ts';
 
@@ -57,6 +58,8 @@ interface TurnOutputDependencies {
   scope: { session_id: string; turn_id: string | null };
   /** The cost of the session before this turn, in USD. It is subtracted, because agents report the session's total. */
   costBefore: number | null;
+  /** What the turn had used before its agent was gone; null: it had none before. */
+  usedBefore?: Usage | null;
   /** Called when a write failed, so that the turn can be failed. */
   onError: (error: unknown) => void;
   /** Runs in the transaction in which a tool ends, unless the turn ends with it. */
@@ -90,7 +93,7 @@ export class TurnOutput {
 
   constructor(given: TurnOutputDependencies) {
     this.#given = given;
-    this.#costBefore = given.costBefore ?? 0;
+    this.#costBefore = (given.costBefore ?? 0) + (given.usedBefore?.cost_usd ?? 0);
   }
 
   get closed(): boolean {
@@ -155,7 +158,7 @@ export class TurnOutput {
       this.#tools.clear();
     }
     if (usage) this.#usage = mergeUsage(this.#usage, usage);
-    return { text: this.#lastMessage, usage: this.#usage };
+    return { text: this.#lastMessage, usage: this.#wholeUsage() };
   }
 
   #snapshot(): Snapshot {
@@ -256,7 +259,13 @@ export class TurnOutput {
   usageWith(reported: Partial<Usage>): Usage {
     const { cost_usd: cost, ...rest } = reported;
     const own = typeof cost === 'number' ? { cost_usd: Math.max(0, cost - this.#costBefore) } : {};
-    return (this.#usage = mergeUsage(this.#usage, { ...rest, ...own }));
+    this.#usage = mergeUsage(this.#usage, { ...rest, ...own });
+    return this.#wholeUsage() ?? this.#usage;
+  }
+
+  /** What the turn has used, also before its agent was gone. */
+  #wholeUsage(): Usage | null {
+    return addUsage(this.#given.usedBefore ?? null, this.#usage);
   }
 
   #mergeUsage(reported: Partial<Usage>): void {

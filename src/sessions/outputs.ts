@@ -38,13 +38,20 @@ export class AgentOutputs {
   }
 
   /** Opens the output of a turn, or, with null, one outside any turn. `onError` is called when a write fails. */
-  open(session: Session, turnId: string | null, onError: (error: unknown) => void): TurnOutput {
-    const { db, store, inbox } = this.#given;
+  open(
+    session: Session,
+    turn: Pick<Turn, 'turn_id' | 'started_at'> | null,
+    onError: (error: unknown) => void,
+  ): TurnOutput {
+    const { db, store, log, inbox } = this.#given;
+    const turnId = turn?.turn_id ?? null;
     const usage = db.peek((rx) => store.sessions.get(rx, session.id)?.usage);
+    const isAgain = turn !== null && turn.started_at !== null;
     return new TurnOutput({
       ...this.#given,
       scope: { session_id: session.id, turn_id: turnId },
       costBefore: usage?.cost_usd ?? null,
+      usedBefore: isAgain ? db.peek((rx) => log.lastUsage(rx, session.id, turn.turn_id)) : null,
       onError,
       onToolEnded: (tx: Writer) => inbox.atBoundary(tx, session.id),
       onUsage: (tx: Writer, reported: Usage) => {

@@ -5,6 +5,7 @@ import { BudgetStore } from '../../budgets/store.ts';
 import type { Reader } from '../../store/transaction.ts';
 import { UsageService } from '../../usage/service.ts';
 import type { Base } from '../base.ts';
+import { fill, type NeedsOf } from '../hooks.ts';
 import type { Sessions } from './sessions.ts';
 import type { Teams } from './teams.ts';
 
@@ -15,7 +16,8 @@ export function buildBudgets(
   base: Base,
   { sessions, teams }: { sessions: Sessions; teams: Teams },
 ) {
-  const { store: sessionStore, inbox, notifier, runner, hooks } = sessions;
+  const { store: sessionStore, inbox, notifier, runner } = sessions;
+  const hooks = {} as Pick<NeedsOf<typeof BudgetGuard>, 'onTime'>;
   const teamName = (rx: Reader, id: string) => teams.store.teams.get(rx, id)?.name ?? null;
   const usage = new UsageService({ ...base, sessionStore, teamName });
   const store = new BudgetStore(base);
@@ -34,7 +36,7 @@ export function buildBudgets(
     membersOf: (rx, id) => teams.store.agents(rx, id),
     wake: (tx) => inbox.wake(tx),
     interrupt: (tx, turn, error) => runner.requestInterrupt(tx, turn, error),
-    onTime: (at) => hooks.onHoldUntil(at),
+    onTime: (at) => hooks.onTime(at),
   });
   const service = new BudgetService({
     ...base,
@@ -43,5 +45,13 @@ export function buildBudgets(
     sessionStore,
     assertTeam: (rx, id) => void teams.store.openTeam(rx, id),
   });
-  return { usage, guard, service };
+  fill(sessions.budgets, {
+    onTurnEnded: (tx, turn) => guard.turnEnded(tx, turn),
+    onUsage: (tx, turn, used) => guard.turnUses(tx, turn, used),
+    onUsageAmended: (tx, turn, before) => guard.turnAmended(tx, turn, before),
+    budgetHolds: (rx, id) => guard.holds(rx, id),
+    assertBudget: (rx, id) => guard.assertFree(rx, id),
+    onBudgetAnswered: (tx, approval) => guard.answered(tx, approval),
+  });
+  return { usage, guard, service, hooks };
 }

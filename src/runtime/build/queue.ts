@@ -3,6 +3,7 @@ import { QueueService } from '../../queue/service.ts';
 import { QueueStore } from '../../queue/store.ts';
 import { QueueTicker } from '../../queue/ticker.ts';
 import type { Base } from '../base.ts';
+import { fill } from '../hooks.ts';
 import type { Budgets } from './budgets.ts';
 import type { Sessions } from './sessions.ts';
 
@@ -24,6 +25,7 @@ export function buildQueue(
     budgets: budgets.guard,
     inbox,
   });
+  fill(budgets.hooks, { onTime: (at) => ticker.wake(at) });
   const service = new QueueService({
     ...base,
     store,

@@ -20,13 +20,20 @@ import type { Storage } from './storage.ts';
 /** The functions that the parts of sessions call of each other and of later nouns; each is described at its caller. */
 interface SessionHooks
   extends
-    Pick<NeedsOf<typeof Inbox>, 'accepted' | 'requestInterrupt' | 'onTurnEnded' | 'budgetHolds'>,
+    Pick<NeedsOf<typeof Inbox>, 'accepted' | 'requestInterrupt'>,
     Pick<NeedsOf<typeof AgentPool>, 'onExit'>,
     Pick<NeedsOf<typeof ApprovalDesk>, 'onExpired'>,
     Pick<NeedsOf<typeof TurnRunner>, 'onSessionFailed'>,
-    Pick<NeedsOf<typeof SessionService>, 'onClosing' | 'agentsOf' | 'onTurnSent' | 'assertBudget'>,
-    Pick<NeedsOf<typeof TurnRunner>, 'onUsage' | 'onUsageAmended'> {
+    Pick<NeedsOf<typeof SessionService>, 'onClosing' | 'agentsOf' | 'onTurnSent'> {
   onHoldUntil: NeedsOf<typeof Holds>['onTime'];
+}
+
+/** What budgets say to turns. They are filled as soon as budgets are built, because recovery ends turns. */
+interface BudgetHooks
+  extends
+    Pick<NeedsOf<typeof Inbox>, 'onTurnEnded' | 'budgetHolds'>,
+    Pick<NeedsOf<typeof SessionService>, 'assertBudget'>,
+    Pick<NeedsOf<typeof TurnRunner>, 'onUsage' | 'onUsageAmended'> {
   onBudgetAnswered: (tx: Writer, approval: Approval) => void;
 }
 
@@ -41,6 +48,7 @@ export function buildSessions(
   const { supervisor } = needs.children;
   const { registry } = needs.providers;
   const hooks = {} as SessionHooks;
+  const budgets = {} as BudgetHooks;
   const store = new SessionStore(base);
   const holds = new Holds({ ...base, onTime: (at) => hooks.onHoldUntil(at) });
   const inbox = new Inbox({
@@ -49,8 +57,8 @@ export function buildSessions(
     holds,
     accepted: (tx, session, turn) => hooks.accepted(tx, session, turn),
     requestInterrupt: (tx, turn) => hooks.requestInterrupt(tx, turn),
-    onTurnEnded: (tx, turn) => hooks.onTurnEnded(tx, turn),
-    budgetHolds: (rx, id) => hooks.budgetHolds(rx, id),
+    onTurnEnded: (tx, turn) => budgets.onTurnEnded(tx, turn),
+    budgetHolds: (rx, id) => budgets.budgetHolds(rx, id),
   });
   const pool = new AgentPool({
     ...base,
@@ -75,7 +83,7 @@ export function buildSessions(
     notify: (approval) => notifier.notify(approval),
     onExpired: (approval) => hooks.onExpired(approval),
     onResolved(tx, approval) {
-      if (approval.kind === 'budget') hooks.onBudgetAnswered(tx, approval);
+      if (approval.kind === 'budget') budgets.onBudgetAnswered(tx, approval);
       else inbox.atBoundary(tx, approval.session_id);
     },
   });
@@ -88,8 +96,8 @@ export function buildSessions(
     desk,
     inbox,
     onSessionFailed: (tx, id) => hooks.onSessionFailed(tx, id),
-    onUsage: (tx, turn, usage) => hooks.onUsage(tx, turn, usage),
-    onUsageAmended: (tx, turn, before) => hooks.onUsageAmended(tx, turn, before),
+    onUsage: (tx, turn, usage) => budgets.onUsage(tx, turn, usage),
+    onUsageAmended: (tx, turn, before) => budgets.onUsageAmended(tx, turn, before),
     turnTimeoutMs: () => config.now.sessions.turn_timeout_ms,
   });
   const service = new SessionService({
@@ -104,10 +112,23 @@ export function buildSessions(
     agentsOf: (rx, teamId) => hooks.agentsOf(rx, teamId),
     onTurnSent: (tx, session) => hooks.onTurnSent(tx, session),
     assertRoom: needs.storage.assertRoom,
-    assertBudget: (rx, id) => hooks.assertBudget(rx, id),
+    assertBudget: (rx, id) => budgets.assertBudget(rx, id),
     agentFor: (id, asked) => registry.agentFor(id, asked),
     availableKind: ({ provider, agent }) => registry.usable(provider, agent),
     objectionOf: ({ provider, agent }, settings) => registry.objection(provider, agent, settings),
   });
-  return { store, holds, inbox, pool, notifier, rules, desk, runner, blobs, service, hooks };
+  return {
+    store,
+    holds,
+    inbox,
+    pool,
+    notifier,
+    rules,
+    desk,
+    runner,
+    blobs,
+    service,
+    hooks,
+    budgets,
+  };
 }
