@@ -2,12 +2,14 @@ import type { Approval } from '../api/approvals.ts';
 import type { Budget } from '../api/budgets.ts';
 import type { Turn } from '../api/sessions.ts';
 import type { EventLog } from '../events/log.ts';
+import { amountsText, spentText } from '../lib/amounts.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
 import { resolveApproval } from '../sessions/approval.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
-import { labelOf, onceMoreText, spentText } from './words.ts';
+import { onceMore } from './budget.ts';
+import { labelOf } from './words.ts';
 
 interface AskingDependencies {
   sessionStore: SessionStore;
@@ -51,7 +53,7 @@ export class BudgetAsking {
       request: { budget_id: budget.id },
       details: [
         { type: 'input', name: 'used', value: spentText(budget) },
-        { type: 'input', name: 'accepted, it may use up to', value: onceMoreText(budget) },
+        { type: 'input', name: 'accepted, it may use up to', value: amountsText(onceMore(budget)) },
         { type: 'input', name: 'declined', value: 'no turn begins until the budget is set anew' },
       ],
       scopes: ['once'],

@@ -3,6 +3,7 @@ import type { Budget } from '../api/budgets.ts';
 import type { Hold } from '../api/queue.ts';
 import type { Turn, Usage } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
+import { spentText } from '../lib/amounts.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
@@ -18,7 +19,6 @@ import {
 } from './budget.ts';
 import type { BudgetAsking } from './asking.ts';
 import type { BudgetStore } from './store.ts';
-import { spentText } from './words.ts';
 
 interface GuardDependencies {
   store: BudgetStore;

@@ -5,6 +5,8 @@ export type Bundle = 'serve' | 'agent' | 'sidecar' | 'client' | 'complete' | 'pr
 export const clientNouns: ReadonlySet<string> = new Set([
   'sessions',
   'queue',
+  'usage',
+  'budgets',
   'approvals',
   'providers',
   'processes',

@@ -19,6 +19,11 @@ const commands: readonly [refusal: RegExp, command: string][] = [
   [/^message \S+ has no delivery that still waits/, 'see cadre teams deliveries'],
   [/^no process "/, 'see cadre processes list'],
   [/^no worktree "/, 'see cadre worktrees list'],
+  [/^no budget "/, 'see cadre budgets list'],
+  [
+    /^the budget of .* or queue the turn until then$/,
+    'see cadre approvals list, cadre budgets set and sessions send --queue',
+  ],
   [/^no token "/, 'see cadre tokens list'],
   [/^no rule "/, 'see cadre approvals rules list'],
   [/^the data was written by cadre .* go back to the data/, 'with cadre db rollback'],

@@ -10,6 +10,7 @@ import {
   type StreamGap,
 } from '../api/events.ts';
 import type { StoredInputItem, Usage } from '../api/sessions.ts';
+import { spentText } from '../lib/amounts.ts';
 import { oneLine } from '../lib/plain.ts';
 
 export { oneLine };
@@ -66,15 +67,9 @@ function tellingOfApproval({
 
 /** What a budget is for, and what is spent of it. */
 function tellingOfBudget({ payload: { budget } }: EventOf<KindIn<'budget'>>): string {
-  const { session_id, team_id, time_zone, spent, allowed } = budget;
-  const whose = session_id ?? team_id;
-  const of = whose === null ? 'all sessions' : whose.slice(-8);
-  const parts = (['tokens', 'cost_usd', 'turns'] as const).flatMap((one) => {
-    const most = allowed[one];
-    const [sign, name] = one === 'cost_usd' ? ['$', ''] : ['', ` ${one}`];
-    return most === null ? [] : `${sign}${spent[one]} of ${sign}${most}${name}`;
-  });
-  return `${of}${time_zone === null ? '' : ' today'}: ${parts.join(', ')}`;
+  const { session_id, team_id, time_zone } = budget;
+  const whose = (session_id ?? team_id)?.slice(-8) ?? 'all sessions';
+  return `${whose}${time_zone === null ? '' : ' today'}: ${spentText(budget)}`;
 }
 
 /** An entry of a queue by its name, else by what it says or its id, and what has become of it. */

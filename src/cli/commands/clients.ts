@@ -4,6 +4,8 @@ import type { Commands } from '../program.ts';
 export const clients = {
   sessions: async () => (await import('./sessions.ts')).sessionCommands,
   queue: async () => (await import('./queue.ts')).queueCommands,
+  usage: async () => (await import('./usage.ts')).usageCommand,
+  budgets: async () => (await import('./budgets.ts')).budgetCommands,
   approvals: async () => (await import('./approvals.ts')).approvalCommands,
   providers: async () => (await import('./providers.ts')).providerCommands,
   processes: async () => (await import('./processes.ts')).processCommands,
