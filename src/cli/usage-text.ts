@@ -27,8 +27,12 @@ export function unknownText({ limit, spent }: Pick<Budget, 'limit' | 'spent'>): 
 export function usageNotes({ total, left_out }: UsageReport): string[] {
   const { turns, turns_without_tokens: tokens, turns_without_cost: cost } = total;
   return [
-    tokens > 0 ? `${tokens} of ${turns} turns report no tokens: sums with a + are too low` : [],
-    cost > 0 ? `${cost} of ${turns} turns report no cost: sums with a + are too low` : [],
+    tokens > 0 && tokens < turns
+      ? `${tokens} of ${turns} turns report no tokens: sums with a + are too low`
+      : [],
+    cost > 0 && cost < turns
+      ? `${cost} of ${turns} turns report no cost: sums with a + are too low`
+      : [],
     left_out > 0 ? `${left_out} more rows: --limit shows them` : [],
   ].flat();
 }

@@ -94,7 +94,7 @@ export class TurnUsage {
     const last = 'ORDER BY ended_at DESC, turn_id DESC LIMIT 1';
     this.#lastOfSession = db.prepare(
       `SELECT id FROM turns WHERE session_id = ? AND record ->> '$.started_at' IS NOT NULL
-       AND record ->> '$.ended_at' IS NOT NULL ORDER BY n DESC LIMIT 1`,
+       AND record ->> '$.ended_at' IS NOT NULL ORDER BY turns.n DESC LIMIT 1`,
     );
     this.#lastOfTeam = db.prepare(`SELECT turn_id ${team} ${last}`);
     this.#lastOfAll = db.prepare(`SELECT turn_id FROM turn_usage ${last}`);
