@@ -17,6 +17,8 @@ const features = [
   'snapshots',
   'teams',
   'gateway',
+  'usage',
+  'budgets',
 ];
 
 export const places = {
@@ -102,6 +104,15 @@ export const places = {
     types: ['providers/provider'],
     because:
       'rules judge what an agent wishes to do, by what the request shows: sessions call them by a hook, and know none of them',
+  },
+  usage: {
+    may: ['sessions', ...records],
+    because: 'usage sums what sessions have stored of each turn, and changes nothing',
+  },
+  budgets: {
+    may: ['sessions', ...records],
+    because:
+      'budgets judge what turns have used: sessions call them by a hook when a turn has ended, and know none of them',
   },
   queue: {
     may: ['sessions', ...records],

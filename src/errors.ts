@@ -28,6 +28,7 @@ export const serverErrorCodes = [
   'delivery_state',
   'idempotency_conflict',
   'provider_managed',
+  'budget_reached',
   'too_many',
   'internal',
   'storage_full',

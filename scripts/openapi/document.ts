@@ -77,6 +77,8 @@ const tags: Record<string, string> = {
   turns: 'Inputs to an agent, and its messages and actions until it has finished.',
   approvals: 'Requests of agents for permission.',
   'approval-rules': 'Rules that decide such requests instead of a person.',
+  usage: 'What turns have used.',
+  budgets: 'How much turns may use.',
   processes: 'Commands that the server runs.',
   worktrees: 'Git worktrees, and the claims of sessions to them.',
   'worktree-trust': 'The contents of repositories that can be run, and the permission to run them.',

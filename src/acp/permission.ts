@@ -54,6 +54,7 @@ const kinds = {
   file_change: 'edit',
   tool: 'other',
   question: 'other',
+  budget: 'other',
 } as const satisfies Record<Approval['kind'], string>;
 
 function optionsOf({ scopes, session_allows }: Approval): PermissionOption[] {

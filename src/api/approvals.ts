@@ -103,7 +103,11 @@ export const approval = z
     session_id: z.string(),
     turn_id: z.string(),
     provider: providerId,
-    kind: z.enum(['command', 'file_change', 'tool', 'question']),
+    kind: z
+      .enum(['command', 'file_change', 'tool', 'question', 'budget'])
+      .describe(
+        'budget: no agent asks, but cadre, whether turns may go on although a budget is used up; its turn has ended.',
+      ),
     title: z.string(),
     request: z.unknown().describe('The request as the agent sent it.'),
     details: z

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { hookKinds } from './event-kinds/hooks.ts';
+import { budgetKinds } from './event-kinds/budgets.ts';
 import { agentKinds, itemKinds } from './event-kinds/items.ts';
 import type { EventScope, ValuesOf } from './event-kinds/kind.ts';
 import { processKinds } from './event-kinds/processes.ts';
@@ -25,6 +26,7 @@ export const kinds = {
   ...teamKinds,
   ...deliveryKinds,
   ...hookKinds,
+  ...budgetKinds,
 };
 
 type Kinds = typeof kinds;

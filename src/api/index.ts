@@ -2,6 +2,7 @@ import * as agentLogins from './agent-logins.ts';
 import * as approvalRules from './approval-rules.ts';
 import * as approvals from './approvals.ts';
 import * as diffs from './diffs.ts';
+import * as budgets from './budgets.ts';
 import * as events from './event-routes.ts';
 import * as gateway from './gateway.ts';
 import * as hooks from './hooks.ts';
@@ -19,6 +20,7 @@ import * as teams from './teams.ts';
 import * as tokens from './tokens.ts';
 import * as turns from './turns.ts';
 import * as worktreeFinish from './worktree-finish.ts';
+import * as usage from './usage.ts';
 import * as worktreeTrust from './worktree-trust.ts';
 import * as worktrees from './worktrees.ts';
 
@@ -70,6 +72,11 @@ export const endpoints = {
   addApprovalRule: approvalRules.addApprovalRule,
   removeApprovalRule: approvalRules.removeApprovalRule,
   testApprovalRules: approvalRules.testApprovalRules,
+  getUsage: usage.getUsage,
+  listBudgets: budgets.listBudgets,
+  getBudget: budgets.getBudget,
+  setBudget: budgets.setBudget,
+  removeBudget: budgets.removeBudget,
   listProviders: providers.listProviders,
   listModels: providers.listModels,
   ...namedLoginEndpoints,

@@ -55,6 +55,10 @@ export const refusals: Record<ServerErrorCode, { status: number; when: string }>
     status: 409,
     when: "the login is the user's own; the message names the command that changes it",
   },
+  budget_reached: {
+    status: 409,
+    when: 'a budget of the session, of a team of it, or of all sessions is used up; the message names it',
+  },
   payload_too_large: { status: 413, when: 'the body is larger than this route accepts' },
   unsupported_media_type: { status: 415, when: 'the body is not application/json' },
   too_many: {

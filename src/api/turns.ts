@@ -37,6 +37,7 @@ export const sendTurn = endpoint({
     'turn_conflict',
     'session_closed',
     'session_failed',
+    'budget_reached',
     'provider_unavailable',
   ],
 });

@@ -6,6 +6,8 @@ export const clientNouns: ReadonlySet<string> = new Set([
   'sessions',
   'diff',
   'queue',
+  'usage',
+  'budgets',
   'approvals',
   'providers',
   'processes',

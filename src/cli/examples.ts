@@ -115,6 +115,24 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['queue resume --session fe7289aa', 'also after an interrupt'],
   ],
   'queue drop': [['queue drop 1b2c3d4e --yes', 'without asking']],
+  usage: [
+    ['usage', 'of each of the last 30 days'],
+    ['usage --by session --since 7d', 'which sessions used most'],
+    ['usage --by provider --since all --json', 'all there ever was, for a program'],
+  ],
+  'budgets list': [
+    ['budgets list', 'what is used, and what is used up'],
+    ['budgets list --team shop', 'of one team'],
+  ],
+  'budgets set': [
+    [
+      'budgets set --session fe7289aa --tokens 500k',
+      'then it asks whether it may use as much again',
+    ],
+    ['budgets set --team shop --cost 20 --per day', 'each day anew'],
+    ['budgets set --turns 200 --hard', 'of all sessions, a day; running turns are interrupted'],
+  ],
+  'budgets remove': [['budgets remove 1b2c3d4e', '']],
   'approvals list': [
     ['approvals list', 'what waits for an answer'],
     ['approvals list --status declined', 'what was refused'],

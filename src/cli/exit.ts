@@ -44,6 +44,7 @@ const exitCodeOf: Record<ErrorCode, number> = {
   delivery_state: exitCodes.conflict,
   idempotency_conflict: exitCodes.conflict,
   provider_managed: exitCodes.conflict,
+  budget_reached: exitCodes.conflict,
   timeout: exitCodes.timeout,
   provider_unavailable: exitCodes.failed,
   too_many: exitCodes.refused,

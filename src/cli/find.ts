@@ -3,6 +3,7 @@ import type { Client } from '../client/client.ts';
 import { AppError } from '../errors.ts';
 import { shorten } from '../lib/shorten.ts';
 import {
+  budgets,
   deliveries,
   members,
   messages,
@@ -27,6 +28,7 @@ export const teamId = finderOf(teams);
 export const ruleId = finderOf(rules);
 export const tokenId = finderOf(tokens);
 export const entryId = finderOf(queueEntries);
+export const budgetId = finderOf(budgets);
 export const deliveryId = finderOf(deliveries);
 export const messageId = finderOf(messages);
 
@@ -49,6 +51,7 @@ export const teamArgument = idArgument('team', 'name');
 export const worktreeArgument = idArgument('worktree', 'name');
 export const ruleArgument = idArgument('rule');
 export const tokenArgument = idArgument('token', 'name');
+export const budgetArgument = idArgument('budget');
 export const entryArgument = idArgument('entry', 'name');
 
 /** The most recent turn of a session. Throws `not_found` where there is none. */

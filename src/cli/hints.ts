@@ -23,6 +23,11 @@ const commands: readonly [refusal: RegExp, command: string][] = [
   [/^it has changes that are not committed: /, 'or pass --commit MESSAGE'],
   [/ is not at [0-9a-f]+: push it, or ask for that/, 'with --push'],
   [/has filters that nobody has allowed/, 'see cadre worktrees trust'],
+  [/^no budget "/, 'see cadre budgets list'],
+  [
+    /^the budget of .* or queue the turn until then$/,
+    'see cadre approvals list, cadre budgets set and sessions send --queue',
+  ],
   [/^no token "/, 'see cadre tokens list'],
   [/^no rule "/, 'see cadre approvals rules list'],
   [/^no hook "/, 'see cadre hooks list'],

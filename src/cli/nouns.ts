@@ -1,5 +1,6 @@
 import type { ApprovalRule } from '../api/approval-rules.ts';
 import type { Approval } from '../api/approvals.ts';
+import type { Budget } from '../api/budgets.ts';
 import { endpoints } from '../api/index.ts';
 import type { Process } from '../api/processes.ts';
 import type { QueueEntry } from '../api/queue.ts';
@@ -99,6 +100,14 @@ export const queueEntries: Noun<QueueEntry, []> = {
   idOf: ({ id }) => id,
   name: { field: 'name', of: ({ name }) => name },
   see: 'cadre queue list',
+};
+
+export const budgets: Noun<Budget, []> = {
+  what: 'budget',
+  prefix: 'bud',
+  all: (client) => pagesOf((query) => client.ask(endpoints.listBudgets, { query })),
+  idOf: ({ id }) => id,
+  see: 'cadre budgets list',
 };
 
 export const approvals: Noun<Approval, [status: Approval['status']]> = {

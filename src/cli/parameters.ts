@@ -3,6 +3,8 @@ import type { Client } from '../client/client.ts';
 import { count } from './count.ts';
 import type { Reading } from './endpoint-command.ts';
 import {
+  budgetArgument,
+  budgetId,
   deliveryId,
   entryArgument,
   entryId,
@@ -29,6 +31,7 @@ export const process = idAs('process_id', ...processArgument, processId);
 export const team = idAs('team_id', ...teamArgument, teamId);
 export const rule = idAs('rule_id', ...ruleArgument, ruleId);
 export const entry = idAs('entry_id', ...entryArgument, entryId);
+export const budget = idAs('budget_id', ...budgetArgument, budgetId);
 export const token = idAs('token_id', ...tokenArgument, tokenId);
 export const worktree = idAs('worktree_id', ...worktreeArgument, worktreeId);
 
@@ -79,6 +82,11 @@ export function imagesOption(description: string) {
 /** A session as the value of `field`, by its id or the end of it. */
 export function sessionAs<F extends string>(field: F, flags: string, description?: string) {
   return idAs(field, flags, description, sessionId);
+}
+
+/** A team as the value of `field`, by its id, the end of it, or its name. */
+export function teamAs<F extends string>(field: F, flags: string, description?: string) {
+  return idAs(field, flags, description, teamId);
 }
 
 /** An entry of the queue as the value of `field`, by its id, the end of it, or its name. */

@@ -39,6 +39,8 @@ function lookUp(client: Caller, id: string): Promise<unknown> {
   switch (id.split('_')[0]) {
     case 'proc':
       return client.call(endpoints.getProcess, { params: { process_id: id } });
+    case 'bud':
+      return client.call(endpoints.getBudget, { params: { budget_id: id } });
     case 'que':
       return client.call(endpoints.getQueueEntry, { params: { entry_id: id } });
     case 'team':

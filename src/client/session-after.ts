@@ -20,10 +20,18 @@ export function sessionAfterApproval(
   event: EventOf<KindIn<'approval'>>,
   pending: Iterable<Approval>,
 ): Session {
+  if (event.payload.approval.kind === 'budget') return sessionAfterBudget(session, event);
   if (session.active_turn_id === null) return session;
   if (event.kind === 'approval.requested') return sessionAfterRequest(session, event);
-  const waits = [...pending].some(({ session_id }) => session_id === session.id);
+  const waits = [...pending].some(
+    ({ session_id, kind }) => session_id === session.id && kind !== 'budget',
+  );
   return { ...session, status: waits ? 'waiting_for_approval' : 'running' };
+}
+
+/** No turn waits for the approval of a budget: it is news of its session, and nothing more. */
+function sessionAfterBudget(session: Session, event: EventOf<KindIn<'approval'>>): Session {
+  return event.kind === 'approval.requested' ? { ...session, news_seq: event.seq } : session;
 }
 
 /** Returns a session after an event of its turn, as the server stores it; its usage and provider fields stay. */

@@ -10,6 +10,7 @@ import {
   type StreamGap,
 } from '../api/events.ts';
 import type { StoredInputItem, Usage } from '../api/sessions.ts';
+import { spentText } from '../lib/amounts.ts';
 import { oneLine } from '../lib/plain.ts';
 
 export { oneLine };
@@ -37,6 +38,7 @@ function tellingPart(event: DescribedEvent): string {
   if ('delivery' in payload) return payload.delivery.error?.message ?? '';
   if (isIn('queue', event)) return tellingOfQueue(event);
   if (isIn('hook', event)) return tellingOfHook(event);
+  if (isIn('budget', event)) return tellingOfBudget(event);
   if ('worktree' in payload) return payload.worktree.worktree_name;
   if ('team' in payload) return payload.team.name;
   return tellingOfInputOrEnd(event);
@@ -62,6 +64,13 @@ function tellingOfApproval({
   if (status === 'pending') return title;
   const by = decided_by === null ? '' : ` by ${decided_by}`;
   return `${status}${by}: ${title}${reason === null ? '' : ` (${reason})`}`;
+}
+
+/** What a budget is for, and what is spent of it. */
+function tellingOfBudget({ payload: { budget } }: EventOf<KindIn<'budget'>>): string {
+  const { session_id, team_id, time_zone } = budget;
+  const whose = (session_id ?? team_id)?.slice(-8) ?? 'all sessions';
+  return `${whose}${time_zone === null ? '' : ' today'}: ${spentText(budget)}`;
 }
 
 /** An entry of a queue by its name, else by what it says or its id, and what has become of it. */

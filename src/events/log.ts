@@ -6,6 +6,7 @@ import {
   type RuntimeEventRecord,
   settlesWith,
 } from '../api/events.ts';
+import type { Usage } from '../api/sessions.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
 import { checksum } from '../store/checksum.ts';
@@ -76,6 +77,7 @@ export class EventLog {
   readonly #deleteSettled: Statement;
   readonly #itemDeltas: Statement<EntryRow>;
   readonly #trimmed: Statement<[number]>;
+  readonly #lastUsage: Statement<EntryRow>;
 
   constructor({ db, clock, ids }: { db: Database; clock: Clock; ids: Ids }) {
     this.#db = db;
@@ -99,6 +101,14 @@ export class EventLog {
       'SELECT seq, kind, record, sum FROM deltas WHERE item_id = ? ORDER BY seq',
     );
     this.#trimmed = db.prepare('SELECT seq FROM trimmed WHERE scope = ?');
+    // Neither part looks further back than the begin of the newest turn of the session.
+    this.#lastUsage = db.prepare(
+      `SELECT seq, kind, record, sum FROM events INDEXED BY events_session
+       WHERE session_id = ?1 AND kind = 'usage.updated' AND record ->> '$.turn_id' = ?2
+       AND seq > coalesce((SELECT seq FROM events INDEXED BY events_session
+         WHERE session_id = ?1 AND kind = 'turn.accepted' ORDER BY seq DESC LIMIT 1), 0)
+       ORDER BY seq DESC LIMIT 1`,
+    );
   }
 
   /**
@@ -173,6 +183,16 @@ export class EventLog {
       this.#verify(seq, kind, text, sum);
       return JSON.parse(text) as DeltaEvent;
     });
+  }
+
+  /** Returns what the newest turn of a session had used by its last `usage.updated`; null if there is none. */
+  lastUsage(rx: Reader, sessionId: string, turnId: string): Usage | null {
+    const row = this.#lastUsage.get(rx, sessionId, turnId);
+    if (!row) return null;
+    const [seq, kind, text, sum] = row;
+    this.#verify(seq, kind, text, sum);
+    const { payload } = JSON.parse(text) as { payload: { usage: Usage } };
+    return payload.usage;
   }
 
   /** Removes the deltas of a few items settled over `SETTLED_KEEP_MS` ago. Resolves with whether there may be more. */

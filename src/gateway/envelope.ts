@@ -39,6 +39,7 @@ const codes: Record<ServerErrorCode, ToolErrorCode> = {
   delivery_state: 'conflict',
   idempotency_conflict: 'conflict',
   provider_managed: 'conflict',
+  budget_reached: 'conflict',
   too_many: 'limit_reached',
   internal: 'internal',
   storage_full: 'limit_reached',

@@ -14,6 +14,7 @@ type IdPrefix =
   | 'dlv'
   | 'que'
   | 'link'
+  | 'bud'
   | 'op'
   | 'run'
   | 'evt'

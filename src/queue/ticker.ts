@@ -4,7 +4,7 @@ import { runSlice, yieldToEventLoop } from '../lib/slices.ts';
 import type { Holds } from '../sessions/holds.ts';
 import type { Inbox } from '../sessions/inbox.ts';
 import type { Database } from '../store/database.ts';
-import type { Writer } from '../store/transaction.ts';
+import type { Reader, Writer } from '../store/transaction.ts';
 import { atTime, begunAnew, isAhead } from './entry.ts';
 import type { QueueLine } from './line.ts';
 import type { QueueStore } from './store.ts';
@@ -22,9 +22,18 @@ interface TickerDependencies {
   store: QueueStore;
   line: QueueLine;
   holds: Holds;
+  budgets: Days;
   inbox: Inbox;
   clock: Clock;
   logger: Logger;
+}
+
+/** Budgets whose next day ends what they hold. */
+interface Days {
+  /** When the next such day begins, in Unix ms; null: none does. */
+  nextEnd: (rx: Reader) => number | null;
+  /** Begins those that have come. */
+  endPast: (tx: Writer) => void;
 }
 
 /** Looks when the next entry is due or the next hold ends, by the wall clock. All that it knows is in the rows. */
@@ -89,8 +98,8 @@ export class QueueTicker {
 
   /** When the next entry is due or the next hold ends, in Unix ms; Infinity: nothing has a time. */
   #nextTime(): number {
-    const { db, store, holds } = this.#given;
-    const times = db.peek((rx) => [store.nextAt(rx), holds.nextEnd(rx)]);
+    const { db, store, holds, budgets } = this.#given;
+    const times = db.peek((rx) => [store.nextAt(rx), holds.nextEnd(rx), budgets.nextEnd(rx)]);
     return Math.min(...times.map((at) => at ?? Infinity));
   }
 
@@ -109,7 +118,9 @@ export class QueueTicker {
   }
 
   async #settleAll(): Promise<void> {
-    const { db, store, holds, inbox, clock } = this.#given;
+    const { db, store, holds, budgets, inbox, clock } = this.#given;
+    const days = db.peek((rx) => budgets.nextEnd(rx));
+    if (days !== null && days <= clock.now()) await db.transact((tx) => budgets.endPast(tx));
     for (let isMore = true; isMore && this.#isOpen;)
       isMore = await db.transact((tx) => {
         const sessions = holds.endPast(tx);

@@ -1,6 +1,7 @@
 import { TokenService } from '../access/tokens.ts';
 import type { RecoverySummary } from '../api/runtime.ts';
 import type { Base } from './base.ts';
+import { buildBudgets } from './build/budgets.ts';
 import { buildChildren } from './build/children.ts';
 import { buildDiagnostics } from './build/diagnostics.ts';
 import { buildGateway } from './build/gateway.ts';
@@ -27,19 +28,20 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
   const children = buildChildren(base);
   const providers = buildProviders(base, children, options.providers);
   const sessions = buildSessions(base, { storage, children, providers });
-  const queue = buildQueue(base, { sessions });
   const hooks = buildHooks(base, { storage, children, sessions });
   const processes = buildProcesses(base, { storage, children, sessions });
   const worktrees = buildWorktrees(base, { storage, children, sessions, processes });
   const snapshots = buildSnapshots(base, { sessions, worktrees });
   const teams = buildTeams(base, { storage, providers, sessions, worktrees });
+  const budgets = buildBudgets(base, { sessions, teams });
+  const queue = buildQueue(base, { sessions, budgets });
   const gateway = buildGateway(
     base,
     { storage, sessions, processes, worktrees, teams },
     options.sessionTokens,
   );
   const lower = { storage, children, providers, sessions, queue, hooks };
-  return { ...lower, processes, worktrees, snapshots, teams, gateway };
+  return { ...lower, processes, worktrees, snapshots, teams, budgets, gateway };
 }
 
 /** Builds the parts that admit requests. It must follow recovery, because tokens begin to expire here. */

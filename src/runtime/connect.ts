@@ -7,7 +7,8 @@ import { fill } from './hooks.ts';
  * before anything that calls a hook.
  */
 export function connect({ logger }: Base, nouns: Nouns, { server }: Edge): void {
-  const { providers, sessions, queue, processes, worktrees, snapshots, teams, gateway } = nouns;
+  const { providers, sessions, queue, processes, worktrees, snapshots, teams, budgets, gateway } =
+    nouns;
 
   fill(providers.hooks, { toolsFor: gateway.toolsFor });
   fill(gateway.hooks, { serverUrl: () => server.url });
@@ -25,6 +26,7 @@ export function connect({ logger }: Base, nouns: Nouns, { server }: Edge): void 
     onSessionFailed: (tx, id) => processes.service.killAllOf(tx, id, 'session_failed'),
     onClosing(tx, { id }) {
       worktrees.claims.releaseAllOf(tx, id);
+      budgets.guard.sessionClosed(tx, id);
       processes.service.killAllOf(tx, id, 'session_closed');
     },
     beforeTurn: (session, turn, signal) => snapshots.taker.before(session, turn, signal),
@@ -32,5 +34,9 @@ export function connect({ logger }: Base, nouns: Nouns, { server }: Edge): void 
     // The sessions of a team.
     agentsOf: (rx, teamId) => teams.service.agentsOf(rx, teamId),
     onTurnSent: (tx, session) => teams.messages.resetHops(tx, session),
+  });
+  fill(teams.hooks, {
+    onDeleted: (tx, id) => budgets.guard.teamDeleted(tx, id),
+    onLeft: (tx, id) => budgets.guard.memberLeft(tx, id),
   });
 }

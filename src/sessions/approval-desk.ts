@@ -77,7 +77,10 @@ export class ApprovalDesk {
   /** Resolves an approval. Its agent receives the decision once that is on disk. Throws `approval_resolved`. */
   resolve(tx: Writer, approval: Approval, resolution: Resolution): Approval {
     const turn = this.#given.store.turn(tx, approval.session_id, approval.turn_id);
-    const isHeld = resolution.status === 'accepted' && turn.provider_turn_ref === null;
+    const isHeld =
+      approval.kind !== 'budget' &&
+      resolution.status === 'accepted' &&
+      turn.provider_turn_ref === null;
     const decided = resolveApproval(approval, resolution, this.#given.clock.now());
     // No agent receives it, and the one that resumes the turn gets it as the answer to one equal request.
     const resolved = isHeld ? { ...decided, held: true, scope: 'once' as const } : decided;

@@ -44,7 +44,7 @@ export function releaseHeld(tx: Writer, turnId: string, { store }: Pick<Rows, 's
  * Ends a turn that has not ended: cancels its approvals, closes its open items and frees its session. If an interrupt
  * of the turn is stored, the turn ends as interrupted, with the error stored with the interrupt, and the outcome that
  * its agent reports is ignored. Open items are closed from `output`, which holds the agent's text in memory; without
- * one, or if one of its writes failed, from the stored rows.
+ * one, or if one of its writes failed, from the stored rows; what the turn has used is then what was told of it last.
  */
 export function endTurnInRows(
   tx: Writer,
@@ -60,7 +60,10 @@ export function endTurnInRows(
   const interrupted = { status: 'interrupted' as const, error: turn.error };
   const { status } = hasInterrupt ? interrupted : outcome;
   const error = hasInterrupt ? interrupted.error : (outcome.error ?? turn.error);
-  const closed = output?.close(tx, status, outcome.usage) ?? { text: null, usage: turn.usage };
+  const closed = output?.close(tx, status, outcome.usage) ?? {
+    text: null,
+    usage: rows.log.lastUsage(tx, turn.session_id, turn.turn_id),
+  };
   const isWhole = output !== undefined && !output.broken;
   if (!isWhole) closeStoredItems(tx, store.openItems(tx, turn.turn_id), status, rows);
   const text = (isWhole ? closed.text : null) ?? store.lastMessage(tx, turn.turn_id);

@@ -62,6 +62,10 @@ interface Dependencies {
   accepted: (tx: Writer, session: Session, turn: Turn) => void;
   /** Stores the interrupt of a turn. Its agent is asked to end the turn once that is on disk. */
   requestInterrupt: (tx: Writer, turn: Turn) => unknown;
+  /** Runs when a turn has ended, before anything that waits for its session becomes the next one. */
+  onTurnEnded: (tx: Writer, turn: Turn) => void;
+  /** Returns the holds of the budgets of a session. */
+  budgetHolds: (rx: Reader, sessionId: string) => Hold[];
 }
 
 /**
@@ -131,6 +135,7 @@ export class Inbox {
     return [
       ...(isPaused ? [pauseAsHold(pause.until)] : []),
       ...this.#given.holds.of(rx, sessionId),
+      ...this.#given.budgetHolds(rx, sessionId),
     ];
   }
 
@@ -184,6 +189,7 @@ export class Inbox {
 
   /** Must be called when a turn has ended. Its entries wait again if no agent has seen them. */
   turnEnded(tx: Writer, turn: Turn, isUnseen = turn.started_at === null): void {
+    this.#given.onTurnEnded(tx, turn);
     const entries = this.#store.ofTurn(tx, turn.turn_id);
     for (const entry of entries) {
       const owner = this.#ownerOf(entry);
@@ -244,6 +250,15 @@ export class Inbox {
     if (!mustWait) this.#given.requestInterrupt(tx, turn);
   }
 
+  /** Tries all sessions that something waits for, once the transaction is on disk: what held several of them is over. */
+  wake(tx: Writer): void {
+    tx.whenDurable(() => {
+      if (!this.#isOpen) return;
+      this.#due.push(...this.#given.db.peek((rx) => this.#store.sessionsWithEntries(rx)));
+      this.#beginDue();
+    });
+  }
+
   /** Leaves the entries for the next start of the server. */
   stop(): void {
     this.#isOpen = false;
@@ -275,6 +290,10 @@ export class Inbox {
 
   #tryAgain(sessionId: string): void {
     this.#due.push(sessionId);
+    this.#beginDue();
+  }
+
+  #beginDue(): void {
     this.#beginDueTurns().catch((error: unknown) =>
       this.#given.logger.error({ err: error }, 'the turn of an inbox could not be begun'),
     );

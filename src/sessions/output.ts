@@ -8,6 +8,7 @@ import type { AgentUpdate, ToolChange } from '../providers/provider.ts';
 import type { Database } from '../store/database.ts';
 import type { Writer } from '../store/transaction.ts';
 import { type ClosedStatus, closingEvent } from './close-items.ts';
+import { addUsage } from './session.ts';
 import type { SessionStore } from './store.ts';
 import { noUsage } from './turn.ts';
 
@@ -57,10 +58,14 @@ interface TurnOutputDependencies {
   scope: { session_id: string; turn_id: string | null };
   /** The cost of the session before this turn, in USD. It is subtracted, because agents report the session's total. */
   costBefore: number | null;
+  /** What the turn had used before its agent was gone; null: it had none before. */
+  usedBefore?: Usage | null;
   /** Called when a write failed, so that the turn can be failed. */
   onError: (error: unknown) => void;
   /** Runs in the transaction in which a tool ends, unless the turn ends with it. */
   onToolEnded: (tx: Writer) => void;
+  /** Runs in the transaction that stores what the turn has used so far. */
+  onUsage: (tx: Writer, usage: Usage) => void;
 }
 
 /**
@@ -88,7 +93,7 @@ export class TurnOutput {
 
   constructor(given: TurnOutputDependencies) {
     this.#given = given;
-    this.#costBefore = given.costBefore ?? 0;
+    this.#costBefore = (given.costBefore ?? 0) + (given.usedBefore?.cost_usd ?? 0);
   }
 
   get closed(): boolean {
@@ -153,7 +158,7 @@ export class TurnOutput {
       this.#tools.clear();
     }
     if (usage) this.#usage = mergeUsage(this.#usage, usage);
-    return { text: this.#lastMessage, usage: this.#usage };
+    return { text: this.#lastMessage, usage: this.#wholeUsage() };
   }
 
   #snapshot(): Snapshot {
@@ -254,12 +259,21 @@ export class TurnOutput {
   usageWith(reported: Partial<Usage>): Usage {
     const { cost_usd: cost, ...rest } = reported;
     const own = typeof cost === 'number' ? { cost_usd: Math.max(0, cost - this.#costBefore) } : {};
-    return (this.#usage = mergeUsage(this.#usage, { ...rest, ...own }));
+    this.#usage = mergeUsage(this.#usage, { ...rest, ...own });
+    return this.#wholeUsage() ?? this.#usage;
+  }
+
+  /** What the turn has used, also before its agent was gone. */
+  #wholeUsage(): Usage | null {
+    return addUsage(this.#given.usedBefore ?? null, this.#usage);
   }
 
   #mergeUsage(reported: Partial<Usage>): void {
     const usage = this.usageWith(reported);
-    this.#write((tx) => this.#event(tx, { kind: 'usage.updated', payload: { usage } }));
+    this.#write((tx) => {
+      this.#event(tx, { kind: 'usage.updated', payload: { usage } });
+      this.#given.onUsage(tx, usage);
+    });
   }
 
   /** Writes the batched text and then `change`, in one transaction. Calls `onError` if it fails. */

@@ -1,4 +1,4 @@
-import type { Session } from '../api/sessions.ts';
+import type { Session, Turn, Usage } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -21,6 +21,10 @@ export interface OutputsDependencies {
   blobs: Blobs;
   clock: Clock;
   ids: Ids;
+  /** Runs in the transaction that stores what a running turn has used so far. */
+  onUsage: (tx: Writer, turn: { session_id: string; turn_id: string }, usage: Usage) => void;
+  /** Runs in the transaction that stores what an agent says of a turn after its end; `before`: what it had said. */
+  onUsageAmended: (tx: Writer, turn: Turn, before: Usage | null) => void;
 }
 
 /**
@@ -34,15 +38,26 @@ export class AgentOutputs {
   }
 
   /** Opens the output of a turn, or, with null, one outside any turn. `onError` is called when a write fails. */
-  open(session: Session, turnId: string | null, onError: (error: unknown) => void): TurnOutput {
-    const { db, store, inbox } = this.#given;
+  open(
+    session: Session,
+    turn: Pick<Turn, 'turn_id' | 'started_at'> | null,
+    onError: (error: unknown) => void,
+  ): TurnOutput {
+    const { db, store, log, inbox } = this.#given;
+    const turnId = turn?.turn_id ?? null;
     const usage = db.peek((rx) => store.sessions.get(rx, session.id)?.usage);
+    const isAgain = turn !== null && turn.started_at !== null;
     return new TurnOutput({
       ...this.#given,
       scope: { session_id: session.id, turn_id: turnId },
       costBefore: usage?.cost_usd ?? null,
+      usedBefore: isAgain ? db.peek((rx) => log.lastUsage(rx, session.id, turn.turn_id)) : null,
       onError,
       onToolEnded: (tx: Writer) => inbox.atBoundary(tx, session.id),
+      onUsage: (tx: Writer, reported: Usage) => {
+        if (turnId !== null)
+          this.#given.onUsage(tx, { session_id: session.id, turn_id: turnId }, reported);
+      },
     });
   }
 
@@ -97,6 +112,7 @@ export class AgentOutputs {
       const usage = output.usageWith(update.usage);
       const session = amendUsage(store.session(tx, turn.session_id), turn.usage, usage);
       store.amendUsage(tx, session, { ...turn, usage });
+      this.#given.onUsageAmended(tx, { ...turn, usage }, turn.usage);
     });
   }
 

@@ -14,7 +14,7 @@ import {
   ProviderError,
   type TurnSettings,
 } from '../providers/provider.ts';
-import type { Writer } from '../store/transaction.ts';
+import type { Reader, Writer } from '../store/transaction.ts';
 import type { AgentPool } from './agent-pool.ts';
 import { assertAnswers } from './answers.ts';
 import { assertOffered, decisionOf, type Resolution } from './approval.ts';
@@ -58,6 +58,8 @@ interface SessionServiceDependencies extends SessionQueriesDependencies {
   /** Throws `storage_full` if there is no room for new work. */
   assertRoom: () => void;
   /** Returns the name of the agent of a new session, where agents have names. Throws `invalid` for an unknown one. */
+  /** Throws `budget_reached` if a budget lets no turn of a session begin. */
+  assertBudget: (rx: Reader, sessionId: string) => void;
   agentFor: (id: Session['provider'], asked: string | null) => string | null;
   /** Returns the kind of agent of a session. Throws `provider_unavailable` if none could be started. */
   availableKind: (session: Served) => AgentKind;
@@ -158,6 +160,7 @@ export class SessionService extends SessionQueries {
     return this.#given.db.transact((tx) => {
       const session = this.#given.store.session(tx, sessionId);
       assertAcceptsTurn(session, body.expected_turn_id);
+      this.#given.assertBudget(tx, sessionId);
       const turn = this.#newTurn(sessionId, input, body);
       this.#given.store.acceptTurn(tx, beginTurn(session, turn, turn.accepted_at), turn);
       this.#given.inbox.endPause(tx, sessionId);

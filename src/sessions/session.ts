@@ -153,7 +153,7 @@ const summedFields = [
 ] as const;
 
 /** Returns the usage of a session: the sum over its turns, and the context of the newest turn that reports one. */
-function addUsage(before: Usage | null, turn: Usage | null): Usage | null {
+export function addUsage(before: Usage | null, turn: Usage | null): Usage | null {
   if (!turn) return before;
   if (!before) return turn;
   const sum = { ...before };

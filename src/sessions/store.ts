@@ -13,6 +13,7 @@ import type { Reader, Writer } from '../store/transaction.ts';
 import { approvalInEvents } from './approval.ts';
 import { sessionInEvents } from './session.ts';
 import { type TurnEnd, turnInEvents } from './turn.ts';
+import { TurnUsage } from './turn-usage.ts';
 
 /** The rows of sessions, turns, items and approvals. Each change is written with its event, in one transaction. */
 export class SessionStore {
@@ -20,6 +21,7 @@ export class SessionStore {
   readonly turns: RecordTable<Turn>;
   readonly items: RecordTable<Item>;
   readonly approvals: RecordTable<Approval>;
+  readonly usage: TurnUsage;
   readonly #mcpServers: RecordTable<{ session_id: string; servers: readonly McpServer[] }>;
   readonly #log: EventLog;
   readonly #commands: Statement<[commands: string]>;
@@ -37,6 +39,7 @@ export class SessionStore {
     this.turns = new RecordTable(db, 'turns', (turn) => turn.turn_id);
     this.items = new RecordTable(db, 'items', (item) => item.item_id);
     this.approvals = new RecordTable(db, 'approvals', (approval) => approval.id);
+    this.usage = new TurnUsage(db);
     this.#mcpServers = new RecordTable(db, 'session_mcp_servers', ({ session_id }) => session_id);
   }
 
@@ -117,6 +120,7 @@ export class SessionStore {
   /** Writes a turn that has ended, and its session, for which that is news. */
   endTurn(tx: Writer, session: Session, turn: Turn, status: TurnEnd['status']): void {
     this.turns.update(tx, turn);
+    this.usage.add(tx, session, turn);
     const { seq } = this.#append(tx, turn, {
       kind: `turn.${status}`,
       payload: { turn: turnInEvents(turn), last_words: session.last_words },
@@ -141,6 +145,13 @@ export class SessionStore {
     });
   }
 
+  /** Writes an approval that no turn waits for, because it is about what comes after it: that is news of its session. */
+  requestBudgetApproval(tx: Writer, turn: Turn, approval: Approval): void {
+    this.approvals.insert(tx, approval);
+    const { seq } = this.#append(tx, turn, { kind: 'approval.requested', payload: { approval } });
+    this.sessions.update(tx, { ...this.session(tx, approval.session_id), news_seq: seq });
+  }
+
   /** Writes a resolved approval. If the turn has an agent, turn and session run again once none is pending. */
   resolveApproval(tx: Writer, session: Session, turn: Turn, approval: Approval): void {
     this.approvals.update(tx, approval);
@@ -157,6 +168,7 @@ export class SessionStore {
   /** Writes what more a turn has used, which had ended, and its session with the new sums. */
   amendUsage(tx: Writer, session: Session, turn: Turn & { usage: Usage }): void {
     this.turns.update(tx, turn);
+    this.usage.amend(tx, turn);
     this.sessions.update(tx, session);
     this.#append(tx, turn, { kind: 'usage.updated', payload: { usage: turn.usage } });
   }

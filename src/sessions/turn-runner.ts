@@ -241,7 +241,7 @@ export class TurnRunner {
     if (objection) return this.#failUnseen(turn, objection);
     await this.#outputs.closeAside(live);
     const broken = Promise.withResolvers<TurnOutcome>();
-    const output = this.#outputs.open(session, turn.turn_id, (error) =>
+    const output = this.#outputs.open(session, turn, (error) =>
       broken.resolve(storageFailure(error)),
     );
     const prompt = this.#promptOf(turn, running);

@@ -34,6 +34,10 @@ interface TeamServiceDependencies {
   ids: Ids;
   /** Throws `storage_full` if there is no room for new work. */
   assertRoom: () => void;
+  /** Runs in the transaction that deletes a team. */
+  onDeleted: (tx: Writer, id: string) => void;
+  /** Runs in the transaction in which a session leaves a team. */
+  onLeft: (tx: Writer, id: string) => void;
 }
 
 /** The use-cases of teams and their members. Each method resolves once its result is on disk. */
@@ -89,6 +93,7 @@ export class TeamService {
         { ...team, deleted_at: now, updated_at: now },
         'team.deleted',
       );
+      this.#given.onDeleted(tx, id);
     });
   }
 
@@ -117,6 +122,7 @@ export class TeamService {
         if (delivery.recipient_agent_id === agentId)
           this.#given.dispatcher.giveUp(tx, delivery, recipientLeft(agentId));
       this.#given.store.removeMember(tx, memberIn(members, team, agentId));
+      this.#given.onLeft(tx, id);
       if (after.isNewLead) this.#given.store.updateTeam(tx, after.team, 'team.lead_changed');
       return this.#withMembers(tx, id);
     });

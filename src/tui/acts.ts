@@ -1,14 +1,17 @@
 import type { Approval } from '../api/approvals.ts';
+import type { Budget } from '../api/budgets.ts';
 import type { BodyInputOf } from '../api/endpoint.ts';
 import { endpoints } from '../api/index.ts';
 import type { Process } from '../api/processes.ts';
 import type { SessionQueue } from '../api/queue.ts';
 import type { AgentCommand } from '../api/commands.ts';
 import type { Session } from '../api/sessions.ts';
+import type { UsageReport } from '../api/usage.ts';
 import type { Client } from '../client/client.ts';
 import { agentChoices, type AgentChoice } from '../client/agent-choices.ts';
 import { type Defaults, settingsFor } from '../client/defaults.ts';
 import { AppError } from '../errors.ts';
+import { ownTimeZone } from '../lib/cron.ts';
 
 export type Decision = BodyInputOf<typeof endpoints.decideApproval>;
 
@@ -135,6 +138,16 @@ export class Acts {
     body: BodyInputOf<typeof endpoints.updateSession>,
   ): Promise<void> {
     await this.#client.call(endpoints.updateSession, { params: { session_id }, body });
+  }
+
+  /** What turns have used in the last 30 days, in the time zone of this machine. */
+  usage(by: UsageReport['by']): Promise<UsageReport> {
+    const query = { by, time_zone: ownTimeZone() };
+    return this.#client.call(endpoints.getUsage, { query });
+  }
+
+  budgets(): Promise<Budget[]> {
+    return this.#client.call(endpoints.listBudgets, { query: {} });
   }
 
   /** The queue of a session. */

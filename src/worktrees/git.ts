@@ -136,8 +136,14 @@ export class Git {
     signal?: AbortSignal,
   ): Promise<string> {
     const chunks: Buffer[] = [];
-    await this.#run(location, args, { input, signal, take: (chunk) => void chunks.push(chunk) });
-    return Buffer.concat(chunks).toString('latin1');
+    const printed = () => Buffer.concat(chunks).toString('latin1');
+    try {
+      await this.#run(location, args, { input, signal, take: (chunk) => void chunks.push(chunk) });
+      return printed();
+    } catch (error) {
+      if (error instanceof GitFailure) error.output = printed();
+      throw error;
+    }
   }
 
   /**
@@ -207,10 +213,7 @@ export class Git {
       this.#given.keeper?.ensure();
       await git.raw([...args]);
     } catch (error) {
-      if (failure) {
-        failure.output = Buffer.concat(chunks).toString('latin1');
-        throw failure;
-      }
+      if (failure) throw failure;
       // The command was ended early, so the processes that it started are killed too.
       await killCarriers(`${CALL_VARIABLE}=${call}`);
       throw new GitFailure(-1, firstLine((error as Error).message));

@@ -419,6 +419,7 @@ function goodBodyOf({ body }: (typeof table)[number]['endpoint'], place: () => s
     agent_id: '0123',
     sender_agent_id: '0123',
     recipient_agent_id: '0123',
+    tokens: 1000,
     sha256: '0'.repeat(64),
     file: 'a.txt',
     enabled: true,

@@ -487,8 +487,10 @@ async function thingsToRead(given: TestRuntime): Promise<Record<string, string>>
   const wish = { source_session_id: id, repo_root, worktree_name: 'tree' };
   const worktree = await client.call(endpoints.createWorktree, { body: wish });
   const entry = await client.call(endpoints.addToQueue, { params: { session_id: id }, body });
+  const budget = await client.call(endpoints.setBudget, { body: { turns: 1000 } });
   return {
     ...params,
+    budget_id: budget.id,
     entry_id: entry.id,
     team_id: team.id,
     worktree_id: worktree.id,

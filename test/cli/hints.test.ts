@@ -14,6 +14,11 @@ describe('the command that helps after a refusal', () => {
     ['message msg_1 has no delivery that still waits', 'see cadre teams deliveries'],
     ['no process "p"', 'see cadre processes list'],
     ['no worktree "w"', 'see cadre worktrees list'],
+    ['no budget "b"', 'see cadre budgets list'],
+    [
+      'the budget of session "s" is used up: 1 of 1 turn: accept its approval or set the budget anew, or queue the turn until then',
+      'see cadre approvals list, cadre budgets set and sessions send --queue',
+    ],
     ['no token "t"', 'see cadre tokens list'],
     [
       'acp: not configured: add a section [providers.acp] with a command',

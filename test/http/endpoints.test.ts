@@ -183,6 +183,7 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
         const body = `{"${name}":1${rest === '}' ? '' : ','}${rest}`;
         const alike = new Map([
           ['Provider', ['provider']],
+          ['nonsense', ['tokens']],
           ['session_id', ['operation_id', 'method_id']],
         ]);
         const near = alike.get(name)?.find((one) => fields.includes(one));
@@ -217,6 +218,12 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
         // Where nothing is missing, it is the entity that is not there.
         else if (path.includes('sess_0123'))
           expect(reply.json()).toMatchObject({ code: 'not_found' });
+        // One of three fields is needed, whichever.
+        else if (path === '/v1/budgets')
+          expect(reply.json()).toEqual({
+            code: 'invalid',
+            error: 'body: limits nothing: give tokens, cost_usd or turns',
+          });
         else expect(reply.status).toBe(200);
       }
     }));

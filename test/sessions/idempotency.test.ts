@@ -216,6 +216,11 @@ const requests: Record<string, (stage: Stage) => Promise<Keyed>> = {
     await stage.post('/v1/worktree-trust', body);
     return { path: '/v1/worktree-trust/withdraw', body, otherBody: { repo_root } };
   },
+  '/v1/budgets': async () => ({
+    path: '/v1/budgets',
+    body: { turns: 1000 },
+    otherBody: { turns: 2000 },
+  }),
   '/v1/approval-rules': async () => ({
     path: '/v1/approval-rules',
     body: { effect: 'deny', command: 'one' },
@@ -640,7 +645,7 @@ describe('an answer that was kept', () => {
 
 describe('effect and answer are one transaction:', () => {
   const tellTale =
-    /^(session|queue|turn|approval|team|delivery|worktree|hook)\.|^process\.(queued|kill_requested)/;
+    /^(session|queue|budget|turn|approval|team|delivery|worktree|hook)\.|^process\.(queued|kill_requested)/;
   // Without a wish to remove, it tells what it would do; a look changes nothing; input goes to a process alone.
   const changing = routes.filter(
     (route) =>

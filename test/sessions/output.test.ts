@@ -48,7 +48,7 @@ function outputOn(base: TestStore, costBefore: number | null = null): Given {
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
   const onToolEnded = () => undefined;
-  const told = { onError, onToolEnded };
+  const told = { onError, onToolEnded, onUsage: () => undefined };
   const output = new TurnOutput({ ...base, ids: systemIds, scope: place, costBefore, ...told });
   const events = () =>
     pageOf(

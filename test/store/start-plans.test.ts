@@ -18,6 +18,7 @@ const small: Record<string, string> = {
   pragma_table_info: 'a row a column',
   children: 'what ran when the last server ended',
   approval_rules: 'at most 1000, and all of them are kept in memory',
+  budgets: 'at most 1000, and few people have more than three',
   tokens: 'at most 1000, and all of them are kept in memory',
   sessions_active: 'the sessions at work',
   worktree_claims_active: 'the claims that hold',

@@ -8,6 +8,8 @@ export const commands: Commands = {
     run: async () => (await import('./run.ts')).runCommand,
     sessions: clients.sessions,
     queue: clients.queue,
+    usage: clients.usage,
+    budgets: clients.budgets,
     approvals: clients.approvals,
     providers: clients.providers,
     processes: clients.processes,

@@ -77,6 +77,11 @@ const kinds: Readonly<Record<string, Kind>> = {
     keeps: ({ deleted_at }) => deleted_at === null,
     about: ({ name }) => [name],
   },
+  budget: {
+    path: () => list('budgets'),
+    id: 'id',
+    about: ({ per, status }) => [per, status],
+  },
   rule: {
     path: () => list('approval-rules'),
     id: 'id',

@@ -132,7 +132,8 @@ export interface Approval {
   session_id: string;
   turn_id: string;
   provider: ProviderId;
-  kind: 'command' | 'file_change' | 'tool' | 'question';
+  /** budget: no agent asks, but cadre, whether turns may go on although a budget is used up; its turn has ended. */
+  kind: 'command' | 'file_change' | 'tool' | 'question' | 'budget';
   title: string;
   /** The request as the agent sent it. */
   request: unknown;
@@ -350,6 +351,180 @@ export interface BroughtContent {
 export interface BroughtContents {
   repo_root: string;
   brings: Array<BroughtContent>;
+}
+
+/** How much the turns of a session, a team or all sessions may use. */
+export interface Budget {
+  id: string;
+  /** The session it is for; null: a team or all. */
+  session_id: string | null;
+  /** The team it is for; null, without a session: all sessions together. */
+  team_id: string | null;
+  /** total: all turns, also those from before the budget was set. day: those that end on one day of its time zone; each day begins anew. */
+  per: 'total' | 'day';
+  /** In which its days begin; null: it has no days. */
+  time_zone: string | null;
+  /** What was set. */
+  limit: BudgetAmounts;
+  /** What may be used now: `limit`, and after each acceptance what was spent until then and `limit` once more. A new day begins with `limit`. */
+  allowed: BudgetAmounts;
+  /** What has been used: in all, or on its day. */
+  spent: BudgetSpent;
+  /** Whether running turns are interrupted when it is reached; else they go on. */
+  hard: boolean;
+  /** open: turns may begin. reached: none may, and its approval asks whether it goes on. declined: none may, until the budget is set anew, is removed, or its next day begins. */
+  status: 'open' | 'reached' | 'declined';
+  reached_at: number | null;
+  /** The approval that asks, or was declined; null: there is none. */
+  approval_id: string | null;
+  /** The session of that approval. */
+  approval_session_id: string | null;
+  /** When the day began that `spent` is of. */
+  day_begins_at: number | null;
+  /** When the next one begins. */
+  day_ends_at: number | null;
+  /** The id of the token of the request that set it last. */
+  created_by: string;
+  created_at: number;
+  updated_at: number;
+}
+
+/** What a budget limits. */
+export interface BudgetAmounts {
+  /** All tokens, as providers count them; null: no limit. */
+  tokens: number | null;
+  /** In US dollars; null: no limit. */
+  cost_usd: number | null;
+  /** Turns; null: no limit. */
+  turns: number | null;
+}
+
+/** A person declined that a budget that is used up goes on. */
+export interface BudgetDeclinedEvent {
+  seq: number;
+  id: string;
+  kind: 'budget.declined';
+  scope: 'runtime';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    budget: Budget;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A budget is used up: no turn of its sessions begins until its approval is accepted. A running turn goes on, unless the budget is hard. */
+export interface BudgetReachedEvent {
+  seq: number;
+  id: string;
+  kind: 'budget.reached';
+  scope: 'runtime';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    budget: Budget;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** Turns may begin again. `why`: accepted, because a person accepted it; set, because a person set the budget anew; day, because the next day of the budget has begun. */
+export interface BudgetReleasedEvent {
+  seq: number;
+  id: string;
+  kind: 'budget.released';
+  scope: 'runtime';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    budget: Budget;
+    why: 'accepted' | 'set' | 'day';
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A budget is gone. `why`: removed by a person; closed, because its session was closed; deleted, because its team was. */
+export interface BudgetRemovedEvent {
+  seq: number;
+  id: string;
+  kind: 'budget.removed';
+  scope: 'runtime';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    budget: Budget;
+    why: 'removed' | 'closed' | 'deleted';
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A person has set a budget, or set it anew. */
+export interface BudgetSetEvent {
+  seq: number;
+  id: string;
+  kind: 'budget.set';
+  scope: 'runtime';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    budget: Budget;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** What the turns of a budget have used. */
+export interface BudgetSpent {
+  tokens: number;
+  cost_usd: number;
+  turns: number;
+  /** The turns of which no tokens are known: what they used is not counted. */
+  turns_without_tokens: number;
+  /** The turns of which no cost is known. */
+  turns_without_cost: number;
 }
 
 /** The tools of the gateway, and the configuration that affects them. */
@@ -843,7 +1018,12 @@ export type DescribedEvent =
   | DeliveryInjectedEvent
   | DeliveryConsumedEvent
   | DeliveryFailedEvent
-  | DeliveryCancelledEvent;
+  | DeliveryCancelledEvent
+  | BudgetSetEvent
+  | BudgetReachedEvent
+  | BudgetDeclinedEvent
+  | BudgetReleasedEvent
+  | BudgetRemovedEvent;
 
 /** Metrics of the server and its parts. */
 export interface Diagnostics {
@@ -960,6 +1140,7 @@ export interface ErrorBody {
     | 'delivery_state'
     | 'idempotency_conflict'
     | 'provider_managed'
+    | 'budget_reached'
     | 'too_many'
     | 'internal'
     | 'storage_full'
@@ -1233,6 +1414,7 @@ export type KindPattern =
   | 'worktree.*'
   | 'team.*'
   | 'delivery.*'
+  | 'budget.*'
   | 'runtime.started'
   | 'runtime.recovered'
   | 'runtime.stopping'
@@ -1304,7 +1486,12 @@ export type KindPattern =
   | 'delivery.injected'
   | 'delivery.consumed'
   | 'delivery.failed'
-  | 'delivery.cancelled';
+  | 'delivery.cancelled'
+  | 'budget.set'
+  | 'budget.reached'
+  | 'budget.declined'
+  | 'budget.released'
+  | 'budget.removed';
 
 /** A message in short, in the row of a member. */
 export interface LastMessage {
@@ -2685,7 +2872,8 @@ export interface SentApproval {
   session_id: string;
   turn_id: string;
   provider: ProviderId;
-  kind: 'command' | 'file_change' | 'tool' | 'question';
+  /** budget: no agent asks, but cadre, whether turns may go on although a budget is used up; its turn has ended. */
+  kind: 'command' | 'file_change' | 'tool' | 'question' | 'budget';
   title: string;
   /** The request as the agent sent it. */
   request?: unknown;
@@ -2720,7 +2908,8 @@ export interface SentApprovalInEvents {
   session_id: string;
   turn_id: string;
   provider: ProviderId;
-  kind: 'command' | 'file_change' | 'tool' | 'question';
+  /** budget: no agent asks, but cadre, whether turns may go on although a budget is used up; its turn has ended. */
+  kind: 'command' | 'file_change' | 'tool' | 'question' | 'budget';
   title: string;
   /** What an acceptance may be good for. Empty if the agent offers only to decline. */
   scopes: Array<ApprovalScope>;
@@ -3313,6 +3502,26 @@ export interface SessionWorktree {
   run_init_script?: boolean | null | undefined;
   /** Whether the ignored files that .worktreeinclude names are copied. true: even if its content is not allowed. Absent: if it is allowed. */
   copy_included?: boolean | null | undefined;
+}
+
+/** The body of POST /v1/budgets. */
+export interface SetBudgetRequest {
+  /** The session it is for. */
+  session_id?: string | null | undefined;
+  /** The team it is for; neither: all sessions together. */
+  team_id?: string | null | undefined;
+  /** Absent: total for a session or a team, day for all sessions. */
+  per?: 'total' | 'day' | null | undefined;
+  /** Of days; absent: the server's. */
+  time_zone?: string | null | undefined;
+  /** The tokens that may be used. */
+  tokens?: number | null | undefined;
+  /** The US dollars that may be used. */
+  cost_usd?: number | null | undefined;
+  /** The turns that may be taken. */
+  turns?: number | null | undefined;
+  /** Whether running turns are interrupted when it is reached; absent: they go on. */
+  hard?: boolean | null | undefined;
 }
 
 /** The body of POST /v1/providers/claude/auth/api-key. */
@@ -4189,6 +4398,72 @@ export interface Usage {
   context_tokens: number | null;
   context_window: number | null;
   cost_usd: number | null;
+}
+
+/** What turns have used. */
+export interface UsageReport {
+  /** What turns are summed by. A turn counts for the day on which it ended, and for every team that its session was in then. */
+  by: 'session' | 'team' | 'provider' | 'day';
+  /** The turns that ended from here on. */
+  since: number;
+  /** The turns that ended before this. */
+  until: number;
+  /** The one in which days begin. */
+  time_zone: string;
+  /** Days: the newest first. Others: the one with the most tokens first. */
+  rows: Array<UsageRow>;
+  /** How many rows more there are than `limit`. */
+  left_out: number;
+  /** Of all turns, each counted once. */
+  total: UsageSums;
+}
+
+/** What the turns of a session, team, provider or day used. */
+export interface UsageRow {
+  /** The id of the session or team, the provider, or the day (2026-11-22); null: turns of sessions in no team. */
+  key: string | null;
+  /** The title of the session, or the name of the team. */
+  name: string | null;
+  /** By session or provider; else null. */
+  provider: ProviderId | null;
+  /** The name of the agent, where the provider has names. */
+  agent: string | null;
+  /** The turns that an agent has seen and that have ended; a running one is not counted. */
+  turns: number;
+  /** Input tokens, without those from a cache; null: no turn reports them. */
+  input_tokens: number | null;
+  /** Output tokens; null: no turn reports them. */
+  output_tokens: number | null;
+  /** Input tokens from a cache; null: no turn reports them. */
+  cached_input_tokens: number | null;
+  /** All tokens, as the provider counts them; null: no turn reports them. */
+  total_tokens: number | null;
+  /** In US dollars; null: no turn reports a cost. */
+  cost_usd: number | null;
+  /** The turns of which no tokens are known: the sums are too low by what these used. */
+  turns_without_tokens: number;
+  /** The turns of which no cost is known. */
+  turns_without_cost: number;
+}
+
+/** What some turns have used. */
+export interface UsageSums {
+  /** The turns that an agent has seen and that have ended; a running one is not counted. */
+  turns: number;
+  /** Input tokens, without those from a cache; null: no turn reports them. */
+  input_tokens: number | null;
+  /** Output tokens; null: no turn reports them. */
+  output_tokens: number | null;
+  /** Input tokens from a cache; null: no turn reports them. */
+  cached_input_tokens: number | null;
+  /** All tokens, as the provider counts them; null: no turn reports them. */
+  total_tokens: number | null;
+  /** In US dollars; null: no turn reports a cost. */
+  cost_usd: number | null;
+  /** The turns of which no tokens are known: the sums are too low by what these used. */
+  turns_without_tokens: number;
+  /** The turns of which no cost is known. */
+  turns_without_cost: number;
 }
 
 /** An agent tells what its turn has used so far. */
@@ -5075,6 +5350,65 @@ export interface Routes {
   'POST /v1/approval-rules/test': {
     body?: TestApprovalRulesRequest | undefined;
     answer: Ruling;
+  };
+  /** What turns have used, by session, team, provider or day. */
+  'GET /v1/usage': {
+    query?:
+      | {
+          /** What turns are summed by. A turn counts for the day on which it ended, and for every team that its session was in then. */
+          by?: 'session' | 'team' | 'provider' | 'day' | undefined;
+          /** Turns that ended from here on; absent: since the begin of the day 29 days ago. */
+          since?: number | undefined;
+          /** Turns that ended before this; absent: up to now. */
+          until?: number | undefined;
+          /** In which days begin; absent: the server's. */
+          time_zone?: string | undefined;
+          /** The maximum number of rows. */
+          limit?: number | undefined;
+        }
+      | undefined;
+
+    answer: UsageReport;
+  };
+  /** The budgets, newest first. */
+  'GET /v1/budgets': {
+    query?:
+      | {
+          /** Only those of this session. */
+          session_id?: string | undefined;
+          /** Only those of this team. */
+          team_id?: string | undefined;
+          /** The maximum number of records. */
+          limit?: number | undefined;
+          /** Where the page begins: the X-Next-Cursor of the page before. */
+          cursor?: string | undefined;
+        }
+      | undefined;
+
+    answer: Array<Budget>;
+  };
+  /** Set the budget of a session, of a team, or of all sessions; one that is there already is replaced. */
+  'POST /v1/budgets': {
+    body?: SetBudgetRequest | undefined;
+    answer: Budget;
+  };
+  /** One budget. */
+  'GET /v1/budgets/{budget_id}': {
+    params: {
+      /** The budget. */
+      budget_id: string;
+    };
+
+    answer: Budget;
+  };
+  /** Remove a budget; what it has held goes on. */
+  'DELETE /v1/budgets/{budget_id}': {
+    params: {
+      /** The budget. */
+      budget_id: string;
+    };
+
+    answer: Budget;
   };
   /** The providers of this server, what they can do and whether they are healthy. */
   'GET /v1/providers': {

@@ -3,16 +3,29 @@ import { QueueService } from '../../queue/service.ts';
 import { QueueStore } from '../../queue/store.ts';
 import { QueueTicker } from '../../queue/ticker.ts';
 import type { Base } from '../base.ts';
+import { fill } from '../hooks.ts';
+import type { Budgets } from './budgets.ts';
 import type { Sessions } from './sessions.ts';
 
 export type Queue = ReturnType<typeof buildQueue>;
 
 /** Builds the queue of what people want to become turns later. */
-export function buildQueue(base: Base, { sessions }: { sessions: Sessions }) {
+export function buildQueue(
+  base: Base,
+  { sessions, budgets }: { sessions: Sessions; budgets: Budgets },
+) {
   const { inbox, holds, store: sessionStore } = sessions;
   const store = new QueueStore(base.db);
   const line = new QueueLine({ ...base, store, inbox, onTime: (at) => ticker.wake(at) });
-  const ticker: QueueTicker = new QueueTicker({ ...base, store, line, holds, inbox });
+  const ticker: QueueTicker = new QueueTicker({
+    ...base,
+    store,
+    line,
+    holds,
+    budgets: budgets.guard,
+    inbox,
+  });
+  fill(budgets.hooks, { onTime: (at) => ticker.wake(at) });
   const service = new QueueService({
     ...base,
     store,

@@ -6,6 +6,7 @@ import { commit, readAsset, version } from '../../lib/self.ts';
 import type { Base } from '../base.ts';
 import type { ServerDiagnostics } from './diagnostics.ts';
 import type { HookSeat } from '../hook-seat.ts';
+import type { Budgets } from './budgets.ts';
 import type { Gateway } from './gateway.ts';
 import type { Processes } from './processes.ts';
 import type { Providers } from './providers.ts';
@@ -27,6 +28,7 @@ interface Served {
   worktrees: Worktrees;
   snapshots: Snapshots;
   teams: Teams;
+  budgets: Budgets;
   gateway: Gateway;
 }
 
@@ -93,6 +95,8 @@ export function buildServer(
     },
     rules: nouns.sessions.rules,
     hooks: nouns.hooks,
+    usage: nouns.budgets.usage,
+    budgets: nouns.budgets.service,
     tokens,
     gateway: gateway.service,
     keptAnswers: storage.keptAnswers,

@@ -1,4 +1,5 @@
 import path from 'node:path';
+import type { Approval } from '../../api/approvals.ts';
 import { RuleService } from '../../rules/service.ts';
 import { AgentPool } from '../../sessions/agent-pool.ts';
 import { ApprovalDesk } from '../../sessions/approval-desk.ts';
@@ -8,6 +9,7 @@ import { Inbox } from '../../sessions/inbox.ts';
 import { SessionService } from '../../sessions/service.ts';
 import { SessionStore } from '../../sessions/store.ts';
 import { TurnRunner } from '../../sessions/turn-runner.ts';
+import type { Writer } from '../../store/transaction.ts';
 import type { Base } from '../base.ts';
 import type { NeedsOf } from '../hooks.ts';
 import type { Children } from './children.ts';
@@ -25,6 +27,15 @@ interface SessionHooks
   onHoldUntil: NeedsOf<typeof Holds>['onTime'];
 }
 
+/** What budgets say to turns. They are filled as soon as budgets are built, because recovery ends turns. */
+interface BudgetHooks
+  extends
+    Pick<NeedsOf<typeof Inbox>, 'onTurnEnded' | 'budgetHolds'>,
+    Pick<NeedsOf<typeof SessionService>, 'assertBudget'>,
+    Pick<NeedsOf<typeof TurnRunner>, 'onUsage' | 'onUsageAmended'> {
+  onBudgetAnswered: (tx: Writer, approval: Approval) => void;
+}
+
 export type Sessions = ReturnType<typeof buildSessions>;
 
 /** Builds sessions, their turns and approvals, and the agents that run them. */
@@ -35,6 +46,7 @@ export function buildSessions(
   const { config, directory } = base;
   const { registry } = needs.providers;
   const hooks = {} as SessionHooks;
+  const budgets = {} as BudgetHooks;
   const store = new SessionStore(base);
   const holds = new Holds({ ...base, onTime: (at) => hooks.onHoldUntil(at) });
   const inbox = new Inbox({
@@ -43,6 +55,8 @@ export function buildSessions(
     holds,
     accepted: (tx, session, turn) => hooks.accepted(tx, session, turn),
     requestInterrupt: (tx, turn) => hooks.requestInterrupt(tx, turn),
+    onTurnEnded: (tx, turn) => budgets.onTurnEnded(tx, turn),
+    budgetHolds: (rx, id) => budgets.budgetHolds(rx, id),
   });
   const pool = new AgentPool({
     ...base,
@@ -59,7 +73,10 @@ export function buildSessions(
     timeoutMs: () => config.now.approvals.timeout_ms,
     maxPending: () => config.now.approvals.max_pending_per_session,
     onExpired: (approval) => hooks.onExpired(approval),
-    onResolved: (tx, { session_id }) => inbox.atBoundary(tx, session_id),
+    onResolved(tx, approval) {
+      if (approval.kind === 'budget') budgets.onBudgetAnswered(tx, approval);
+      else inbox.atBoundary(tx, approval.session_id);
+    },
   });
   const blobs = new Blobs(path.join(directory, 'blobs'), needs.storage.assertRoom);
   const runner = new TurnRunner({
@@ -72,6 +89,8 @@ export function buildSessions(
     onSessionFailed: (tx, id) => hooks.onSessionFailed(tx, id),
     beforeTurn: (session, turn, signal) => hooks.beforeTurn(session, turn, signal),
     afterTurn: (session, turn) => hooks.afterTurn(session, turn),
+    onUsage: (tx, turn, usage) => budgets.onUsage(tx, turn, usage),
+    onUsageAmended: (tx, turn, before) => budgets.onUsageAmended(tx, turn, before),
     turnTimeoutMs: () => config.now.sessions.turn_timeout_ms,
   });
   const service = new SessionService({
@@ -86,9 +105,10 @@ export function buildSessions(
     agentsOf: (rx, teamId) => hooks.agentsOf(rx, teamId),
     onTurnSent: (tx, session) => hooks.onTurnSent(tx, session),
     assertRoom: needs.storage.assertRoom,
+    assertBudget: (rx, id) => budgets.assertBudget(rx, id),
     agentFor: (id, asked) => registry.agentFor(id, asked),
     availableKind: ({ provider, agent }) => registry.usable(provider, agent),
     objectionOf: ({ provider, agent }, settings) => registry.objection(provider, agent, settings),
   });
-  return { store, holds, inbox, pool, rules, desk, runner, blobs, service, hooks };
+  return { store, holds, inbox, pool, rules, desk, runner, blobs, service, hooks, budgets };
 }

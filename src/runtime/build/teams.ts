@@ -7,6 +7,7 @@ import { SpawnService } from '../../teams/spawn.ts';
 import { TeamStore } from '../../teams/store.ts';
 import { TeamViews } from '../../teams/view.ts';
 import type { Base } from '../base.ts';
+import type { NeedsOf } from '../hooks.ts';
 import type { Providers } from './providers.ts';
 import type { Sessions } from './sessions.ts';
 import type { Storage } from './storage.ts';
@@ -24,6 +25,7 @@ export function buildTeams(
   const { registry } = needs.providers;
   const { store: sessionStore, service: sessions, inbox, blobs } = needs.sessions;
   const { store: worktreeStore, service: worktrees, claims } = needs.worktrees;
+  const hooks = {} as Pick<NeedsOf<typeof TeamService>, 'onDeleted' | 'onLeft'>;
   const store = new TeamStore(base);
   const dispatcher = new Dispatcher({ ...base, store, sessionStore, inbox });
   const service = new TeamService({
@@ -33,6 +35,8 @@ export function buildTeams(
     sessions,
     worktrees: worktreeStore,
     dispatcher,
+    onDeleted: (tx, id) => hooks.onDeleted(tx, id),
+    onLeft: (tx, id) => hooks.onLeft(tx, id),
     assertRoom,
   });
   const broadcasts = new Broadcasts({ ...base, store, dispatcher });
@@ -64,5 +68,5 @@ export function buildTeams(
     maxSpawned: () => config.now.teams.max_spawned_per_session,
   });
   const views = new TeamViews({ ...base, store, sessionStore, worktrees: worktreeStore });
-  return { store, service, broadcasts, messages, spawns, views };
+  return { store, service, broadcasts, messages, spawns, views, hooks };
 }

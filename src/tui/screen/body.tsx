@@ -9,6 +9,7 @@ import { List } from '../list/list.tsx';
 import { ApprovalSheet } from '../sheets/approval.tsx';
 import { QueueSheet } from '../sheets/queue.tsx';
 import { ServerSheet } from '../sheets/server.tsx';
+import { UsageSheet } from '../sheets/usage.tsx';
 import { Tint } from '../tint.tsx';
 import { keysFor } from './help.ts';
 import { PanePart } from './pane-part.tsx';
@@ -39,6 +40,8 @@ export function Body({ shown }: { shown: Shown }): ReactNode {
           }}
         />
       );
+    case 'usage':
+      return <Usage shown={shown} />;
     case 'queue':
       return <Queue shown={shown} session={mode.session} />;
     case 'sheet':
@@ -65,6 +68,14 @@ function Queue({ shown, session }: { shown: Shown; session: Session }): ReactNod
   const { acts, clock } = place;
   const props = { session, acts, clock, version, rows, columns };
   return <QueueSheet {...props} notices={shown} onLeave={back} />;
+}
+
+function Usage({ shown }: { shown: Shown }): ReactNode {
+  const { place, height: rows, back } = shown;
+  const { queueSeq: version } = useSource(place.desk.overview);
+  return (
+    <UsageSheet acts={place.acts} notices={shown} version={version} rows={rows} onLeave={back} />
+  );
 }
 
 /** The names of those of several servers on which a session can be opened. */

@@ -39,6 +39,7 @@ const screenKeys: Keys = [
   ['y', 'copy: id, last answer, code block, what is visible'],
   ['e', 'the events of it; q there comes back'],
   ['E', 'the events of everything'],
+  ['u', 'what turns have used, by day, session, provider or team; the budgets'],
   ['v', 'the server: version, memory, events'],
   ['^Z', 'suspend; fg comes back'],
   ['q ctrl-c', 'back; leave'],

@@ -68,6 +68,7 @@ export function thingKeys(shown: Shown): KeyTable {
     e: withThing((thing) => onEvents(scopeOf(thing), thing.id)),
     E: () => onEvents({}, shown.thing?.id),
     v: () => setMode({ name: 'server' }),
+    u: () => setMode({ name: 'usage' }),
     '?': () => setMode({ name: 'help' }),
   };
 }

@@ -209,6 +209,8 @@ function liveOn(db: Database, clock: ManualClock) {
     logger,
     accepted: () => undefined,
     requestInterrupt: () => undefined,
+    onTurnEnded: () => undefined,
+    budgetHolds: () => [],
   });
   const queue = new QueueStore(db);
   const line = new QueueLine({ store: queue, inbox, log, clock, onTime: (at) => ticker.wake(at) });
@@ -217,6 +219,7 @@ function liveOn(db: Database, clock: ManualClock) {
     store: queue,
     line,
     holds,
+    budgets: { nextEnd: () => null, endPast: () => undefined },
     inbox,
     clock,
     logger,

@@ -1,0 +1,77 @@
+import { z } from 'zod';
+import { budget } from '../budgets.ts';
+import { kindOf } from './kind.ts';
+
+const kind = kindOf('runtime');
+
+const none = { tokens: null, cost_usd: null, turns: null };
+const open = {
+  id: 'bud_019aa8d5ee107b7d9c0a7f5e2d1c0b13',
+  session_id: 'sess_019aa8d25b1c7c079a542f6d0c1b7e11',
+  team_id: null,
+  per: 'total' as const,
+  time_zone: null,
+  limit: { ...none, tokens: 100_000 },
+  allowed: { ...none, tokens: 100_000 },
+  spent: {
+    tokens: 42_000,
+    cost_usd: 0,
+    turns: 3,
+    turns_without_tokens: 0,
+    turns_without_cost: 3,
+  },
+  hard: false,
+  status: 'open' as const,
+  reached_at: null,
+  approval_id: null,
+  approval_session_id: null,
+  day_begins_at: null,
+  day_ends_at: null,
+  created_by: 'api',
+  created_at: 1795312001000,
+  updated_at: 1795312001000,
+};
+const reached = {
+  ...open,
+  spent: { ...open.spent, tokens: 104_000, turns: 6, turns_without_cost: 6 },
+  status: 'reached' as const,
+  reached_at: 1795312009000,
+  approval_id: 'apr_019aa8d2a4417f70b7d1c3e5f7a90b21',
+  approval_session_id: open.session_id,
+};
+
+/** Budgets. Their events name the session or the team that they are for; those for all sessions name none. */
+export const budgetKinds = {
+  'budget.set': kind({
+    when: 'A person has set a budget, or set it anew.',
+    payload: { budget },
+    example: { budget: open },
+  }),
+  'budget.reached': kind({
+    when: 'A budget is used up: no turn of its sessions begins until its approval is accepted. A running turn goes on, unless the budget is hard.',
+    payload: { budget },
+    example: { budget: reached },
+  }),
+  'budget.declined': kind({
+    when: 'A person declined that a budget that is used up goes on.',
+    payload: { budget },
+    example: { budget: { ...reached, status: 'declined' } },
+  }),
+  'budget.released': kind({
+    when: 'Turns may begin again. `why`: accepted, because a person accepted it; set, because a person set the budget anew; day, because the next day of the budget has begun.',
+    payload: { budget, why: z.enum(['accepted', 'set', 'day']) },
+    example: {
+      budget: {
+        ...open,
+        allowed: { ...none, tokens: 204_000 },
+        spent: reached.spent,
+      },
+      why: 'accepted',
+    },
+  }),
+  'budget.removed': kind({
+    when: 'A budget is gone. `why`: removed by a person; closed, because its session was closed; deleted, because its team was.',
+    payload: { budget, why: z.enum(['removed', 'closed', 'deleted']) },
+    example: { budget: open, why: 'removed' },
+  }),
+};

@@ -1,0 +1,24 @@
+import type { Budget } from '../../src/api/budgets.ts';
+import type { UsageReport } from '../../src/api/usage.ts';
+import type { TurnOutcome } from '../../src/providers/provider.ts';
+import type { Refusal, Reply, Stage } from './sessions/stage.ts';
+
+/** The end of a turn that has used so many tokens, and cost so much. */
+export function used(tokens: number | null, cost_usd: number | null = null): TurnOutcome {
+  return { status: 'completed', error: null, usage: { total_tokens: tokens, cost_usd } };
+}
+
+/** The budgets of a stage, as clients use them. */
+export function budgetsOf(stage: Stage) {
+  return {
+    set: (body: object): Promise<Reply<Budget & Refusal>> => stage.post('/v1/budgets', body),
+    get: async ({ id }: { id: string }): Promise<Budget> =>
+      (await stage.get<Budget>(`/v1/budgets/${id}`)).body,
+    list: async (query = ''): Promise<Budget[]> =>
+      (await stage.get<Budget[]>(`/v1/budgets${query}`)).body,
+    remove: ({ id }: { id: string }): Promise<Reply<Budget & Refusal>> =>
+      stage.del(`/v1/budgets/${id}`),
+    usage: async (query = ''): Promise<UsageReport> =>
+      (await stage.get<UsageReport>(`/v1/usage${query}`)).body,
+  };
+}
