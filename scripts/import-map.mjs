@@ -8,7 +8,7 @@
 
 const base = ['lib', 'errors'];
 const records = ['events', 'store', 'api', ...base];
-const features = ['sessions', 'rules', 'queue', 'processes', 'worktrees', 'teams', 'gateway'];
+const features = ['sessions', 'rules', 'limits', 'queue', 'processes', 'worktrees', 'teams', 'gateway'];
 
 export const places = {
   lib: {
@@ -93,6 +93,12 @@ export const places = {
     types: ['providers/provider'],
     because:
       'rules judge what an agent wishes to do, by what the request shows: sessions call them by a hook, and know none of them',
+  },
+  limits: {
+    may: ['sessions', ...records],
+    types: ['providers/provider'],
+    because:
+      'a limit holds what waits for sessions: it reads of providers only what an agent reports, and begins no turn itself',
   },
   queue: {
     may: ['sessions', ...records],

@@ -59,6 +59,41 @@ export const lastWords = z
     'The last message of its agent as one line of at most 200 characters; null: there is none, or retention has deleted it. It changes when a turn ends.',
   );
 
+/** Why a session waits, where its agent has reported a usage limit. */
+export const usageLimit = z
+  .looseObject({
+    message: z.string().describe('What the agent said of the limit, for people.'),
+    since: timestamp,
+    resets_at: timestamp.nullable().describe('When the limit resets; null: the agent did not say.'),
+    resumes_at: timestamp
+      .nullable()
+      .describe('When it goes on by itself; null: not before a person resumes it.'),
+    waits_because: z
+      .enum(['off', 'unknown_reset', 'repeated'])
+      .nullable()
+      .describe(
+        'Why it does not go on by itself. off: resume_after_limit says so. unknown_reset: the agent did not say when the limit resets. repeated: each time that it went on, the limit was reported again before the agent did anything. null: it does.',
+      ),
+    turn_id: z
+      .string()
+      .nullable()
+      .describe(
+        'The turn that the limit has ended, and that goes on; null: it waits because another session of the account has reached the limit.',
+      ),
+  })
+  .meta({
+    id: 'UsageLimit',
+    description: 'Why a session waits for a usage limit of its agent, and until when.',
+  });
+export type UsageLimit = z.output<typeof usageLimit>;
+
+const resumeAfterLimit = z
+  .boolean()
+  .nullable()
+  .describe(
+    'Whether it goes on by itself when a usage limit resets; null: as sessions.resume_after_limit of the configuration says.',
+  );
+
 export const session = z
   .looseObject({
     id: z.string(),
@@ -140,6 +175,12 @@ export const session = z
     usage: usage.nullable(),
     close_reason: z.string().nullable(),
     failure: failure.nullable(),
+    usage_limit: usageLimit
+      .nullish()
+      .describe(
+        'Why nothing that waits for it becomes a turn: its agent has reported a usage limit; null or absent: none.',
+      ),
+    resume_after_limit: resumeAfterLimit.optional(),
     created_at: timestamp,
     updated_at: timestamp,
     closed_at: timestamp.nullable(),
@@ -227,7 +268,7 @@ export const turn = z
     session_id: z.string(),
     turn_id: z.string(),
     status: turnStatus,
-    source: z.enum(['user', 'queue', 'team_message', 'process_exit', 'onboarding']),
+    source: z.enum(['user', 'queue', 'team_message', 'process_exit', 'onboarding', 'usage_limit']),
     input: z.array(storedInputItem),
     permission_mode: z.string().nullable().describe("Of this turn only; null: the session's."),
     agent_mode: z
@@ -309,6 +350,7 @@ export const createSession = endpoint({
         'A git worktree for the session, which claims it: it works in the directory of the worktree that corresponds to cwd. If any step fails, nothing is left of it. true: a new one with a name of its own.',
       ),
     mcp_servers: mcpServers.nullish(),
+    resume_after_limit: resumeAfterLimit.optional(),
   }),
   response: session,
   errors: ['provider_unavailable', 'conflict'],
@@ -341,7 +383,7 @@ export const updateSession = endpoint({
   method: 'PATCH',
   path: '/v1/sessions/{session_id}',
   summary:
-    'Change what people keep with a session: its title, and what they pinned, snoozed, muted or saw',
+    'Change what people keep with a session: its title, what they pinned, snoozed, muted or saw, and what it does after a usage limit',
   params: sessionParam,
   body: z
     .strictObject({
@@ -358,6 +400,7 @@ export const updateSession = endpoint({
         .describe(
           'A seq that the server has given. One below the stored value changes nothing, so that clients need not agree on an order.',
         ),
+      resume_after_limit: resumeAfterLimit.optional(),
     })
     .describe('A field that is absent stays as it is. A closed session may be changed too.'),
   response: session,

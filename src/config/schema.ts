@@ -239,6 +239,8 @@ export const configSchema = z.strictObject({
     .strictObject({
       /** The time limit of a turn, in ms; null: none. */
       turn_timeout_ms: milliseconds.nullable().default(null),
+      /** Whether a session goes on by itself when a usage limit of its agent resets. A session may say otherwise. */
+      resume_after_limit: z.boolean().default(true),
     })
     .prefault({}),
   approvals: z

@@ -4,6 +4,7 @@ import type { Base } from './base.ts';
 import { buildChildren } from './build/children.ts';
 import { buildDiagnostics } from './build/diagnostics.ts';
 import { buildGateway } from './build/gateway.ts';
+import { buildLimits } from './build/limits.ts';
 import { buildProcesses } from './build/processes.ts';
 import { buildProviders } from './build/providers.ts';
 import { buildQueue } from './build/queue.ts';
@@ -25,7 +26,8 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
   const children = buildChildren(base);
   const providers = buildProviders(base, children, options.providers);
   const sessions = buildSessions(base, { storage, children, providers });
-  const queue = buildQueue(base, { sessions });
+  const limits = buildLimits(base, { sessions });
+  const queue = buildQueue(base, { sessions, limits });
   const processes = buildProcesses(base, { storage, children, sessions });
   const worktrees = buildWorktrees(base, { storage, children, sessions, processes });
   const teams = buildTeams(base, { storage, providers, sessions, worktrees });
@@ -34,7 +36,18 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
     { storage, sessions, processes, worktrees, teams },
     options.sessionTokens,
   );
-  return { storage, children, providers, sessions, queue, processes, worktrees, teams, gateway };
+  return {
+    storage,
+    children,
+    providers,
+    sessions,
+    limits,
+    queue,
+    processes,
+    worktrees,
+    teams,
+    gateway,
+  };
 }
 
 /** Builds the parts that admit requests. It must follow recovery, because tokens begin to expire here. */

@@ -33,6 +33,8 @@ interface Dependencies extends OutputsDependencies {
   logger: Logger;
   /** Runs in the transaction that fails a session, to end the session's processes once that is on disk. */
   onSessionFailed: (tx: Writer, sessionId: string) => void;
+  /** Runs in the transaction that ends a turn, before the next one of its session begins. */
+  onTurnEnded: (tx: Writer, turn: Turn, outcome: TurnOutcome) => void;
   /** The time limit of a turn, in ms, after which it is interrupted; null: there is no limit. */
   turnTimeoutMs: () => number | null;
 }
@@ -122,6 +124,7 @@ export class TurnRunner {
     const { ended } = endTurnInRows(tx, turn, stored, this.#given, output);
     tx.whenDurable(() => this.#cleanUp(ended));
     this.#given.inbox.turnEnded(tx, ended, isUnseen(ended, this.#running.get(ended.turn_id)));
+    this.#given.onTurnEnded(tx, ended, stored);
     if (!isLast) this.#given.inbox.beginNextTurn(tx, ended.session_id);
     return ended;
   }

@@ -475,6 +475,8 @@ export interface CreateSessionRequest {
   /** A git worktree for the session, which claims it: it works in the directory of the worktree that corresponds to cwd. If any step fails, nothing is left of it. true: a new one with a name of its own. */
   worktree?: true | SessionWorktree | null | undefined;
   mcp_servers?: Array<McpServer> | null | undefined;
+  /** Whether it goes on by itself when a usage limit resets; null: as sessions.resume_after_limit of the configuration says. */
+  resume_after_limit?: boolean | null | undefined;
 }
 
 /** The body of POST /v1/teams. */
@@ -781,6 +783,8 @@ export type DescribedEvent =
   | SessionResumedEvent
   | SessionClosedEvent
   | SessionFailedEvent
+  | SessionLimitedEvent
+  | SessionLimitEndedEvent
   | SessionNoticeEvent
   | TurnAcceptedEvent
   | TurnStartedEvent
@@ -1187,6 +1191,8 @@ export type KindPattern =
   | 'session.resumed'
   | 'session.closed'
   | 'session.failed'
+  | 'session.limited'
+  | 'session.limit_ended'
   | 'session.notice'
   | 'turn.accepted'
   | 'turn.started'
@@ -2822,6 +2828,10 @@ export interface SentSession {
   usage: Usage | null;
   close_reason: string | null;
   failure: Failure | null;
+  /** Why nothing that waits for it becomes a turn: its agent has reported a usage limit; null or absent: none. */
+  usage_limit?: UsageLimit | null | undefined;
+  /** Whether it goes on by itself when a usage limit resets; null: as sessions.resume_after_limit of the configuration says. */
+  resume_after_limit?: boolean | null | undefined;
   created_at: number;
   updated_at: number;
   closed_at: number | null;
@@ -2903,7 +2913,7 @@ export interface SentTurn {
   session_id: string;
   turn_id: string;
   status: 'accepted' | 'running' | 'waiting_for_approval' | 'completed' | 'interrupted' | 'failed';
-  source: 'user' | 'queue' | 'team_message' | 'process_exit' | 'onboarding';
+  source: 'user' | 'queue' | 'team_message' | 'process_exit' | 'onboarding' | 'usage_limit';
   input?: Array<StoredInputItem> | undefined;
   /** Of this turn only; null: the session's. */
   permission_mode: string | null;
@@ -2970,6 +2980,10 @@ export interface Session {
   usage: Usage | null;
   close_reason: string | null;
   failure: Failure | null;
+  /** Why nothing that waits for it becomes a turn: its agent has reported a usage limit; null or absent: none. */
+  usage_limit?: UsageLimit | null | undefined;
+  /** Whether it goes on by itself when a usage limit resets; null: as sessions.resume_after_limit of the configuration says. */
+  resume_after_limit?: boolean | null | undefined;
   created_at: number;
   updated_at: number;
   closed_at: number | null;
@@ -3089,11 +3103,61 @@ export interface SessionInEvents {
   usage: Usage | null;
   close_reason: string | null;
   failure: Failure | null;
+  /** Why nothing that waits for it becomes a turn: its agent has reported a usage limit; null or absent: none. */
+  usage_limit?: UsageLimit | null | undefined;
+  /** Whether it goes on by itself when a usage limit resets; null: as sessions.resume_after_limit of the configuration says. */
+  resume_after_limit?: boolean | null | undefined;
   created_at: number;
   updated_at: number;
   closed_at: number | null;
   /** Whether retention has deleted its events and the contents of its turns. */
   trimmed: boolean;
+}
+
+/** An agent has reported a usage limit, so that nothing that waits for the session becomes a turn for now: the limit ended its turn, or its next turn would have met the limit of an account that it shares. `usage_limit` says until when. */
+export interface SessionLimitedEvent {
+  seq: number;
+  id: string;
+  kind: 'session.limited';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    session: SessionInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A session no longer waits for a usage limit: the limit has reset, a person resumed the session or sent it a turn, or a turn of the same account has shown that the limit is over. */
+export interface SessionLimitEndedEvent {
+  seq: number;
+  id: string;
+  kind: 'session.limit_ended';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    session: SessionInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
 }
 
 /** Something that a person should know of a session and that nobody said: a notice or warning of its agent, a compaction of its context, or a limit that cadre sees. It has the turn in which it came, if it came in one. */
@@ -3800,7 +3864,7 @@ export interface Turn {
   session_id: string;
   turn_id: string;
   status: 'accepted' | 'running' | 'waiting_for_approval' | 'completed' | 'interrupted' | 'failed';
-  source: 'user' | 'queue' | 'team_message' | 'process_exit' | 'onboarding';
+  source: 'user' | 'queue' | 'team_message' | 'process_exit' | 'onboarding' | 'usage_limit';
   input: Array<StoredInputItem>;
   /** Of this turn only; null: the session's. */
   permission_mode: string | null;
@@ -3903,7 +3967,7 @@ export interface TurnInEvents {
   session_id: string;
   turn_id: string;
   status: 'accepted' | 'running' | 'waiting_for_approval' | 'completed' | 'interrupted' | 'failed';
-  source: 'user' | 'queue' | 'team_message' | 'process_exit' | 'onboarding';
+  source: 'user' | 'queue' | 'team_message' | 'process_exit' | 'onboarding' | 'usage_limit';
   /** Of this turn only; null: the session's. */
   permission_mode: string | null;
   /** Of this turn only; null: the session's, or that of the turn's permission_mode where it has one. */
@@ -4016,6 +4080,8 @@ export interface UpdateSessionRequest {
   muted?: boolean | undefined;
   /** A seq that the server has given. One below the stored value changes nothing, so that clients need not agree on an order. */
   seen_seq?: number | undefined;
+  /** Whether it goes on by itself when a usage limit resets; null: as sessions.resume_after_limit of the configuration says. */
+  resume_after_limit?: boolean | null | undefined;
 }
 
 /** The usage of a turn or session, as the provider counts it; null where it does not report a number. */
@@ -4028,6 +4094,21 @@ export interface Usage {
   context_tokens: number | null;
   context_window: number | null;
   cost_usd: number | null;
+}
+
+/** Why a session waits for a usage limit of its agent, and until when. */
+export interface UsageLimit {
+  /** What the agent said of the limit, for people. */
+  message: string;
+  since: number;
+  /** When the limit resets; null: the agent did not say. */
+  resets_at: number | null;
+  /** When it goes on by itself; null: not before a person resumes it. */
+  resumes_at: number | null;
+  /** Why it does not go on by itself. off: resume_after_limit says so. unknown_reset: the agent did not say when the limit resets. repeated: each time that it went on, the limit was reported again before the agent did anything. null: it does. */
+  waits_because: 'off' | 'unknown_reset' | 'repeated' | null;
+  /** The turn that the limit has ended, and that goes on; null: it waits because another session of the account has reached the limit. */
+  turn_id: string | null;
 }
 
 /** An agent tells what its turn has used so far. */
@@ -4526,7 +4607,7 @@ export interface Routes {
 
     answer: Session;
   };
-  /** Change what people keep with a session: its title, and what they pinned, snoozed, muted or saw. */
+  /** Change what people keep with a session: its title, what they pinned, snoozed, muted or saw, and what it does after a usage limit. */
   'PATCH /v1/sessions/{session_id}': {
     params: {
       /** The session. */

@@ -1,3 +1,4 @@
+import type { Limits } from '../../limits/service.ts';
 import { QueueLine } from '../../queue/line.ts';
 import { QueueService } from '../../queue/service.ts';
 import { QueueStore } from '../../queue/store.ts';
@@ -8,7 +9,10 @@ import type { Sessions } from './sessions.ts';
 export type Queue = ReturnType<typeof buildQueue>;
 
 /** Builds the queue of what people want to become turns later. */
-export function buildQueue(base: Base, { sessions }: { sessions: Sessions }) {
+export function buildQueue(
+  base: Base,
+  { sessions, limits }: { sessions: Sessions; limits: Limits },
+) {
   const { inbox, holds, store: sessionStore } = sessions;
   const store = new QueueStore(base.db);
   const line = new QueueLine({ ...base, store, inbox, onTime: (at) => ticker.wake(at) });
@@ -21,6 +25,7 @@ export function buildQueue(base: Base, { sessions }: { sessions: Sessions }) {
     inbox,
     sessionStore,
     sessions: sessions.service,
+    onResumed: (tx, sessionId) => limits.resume(tx, sessionId),
   });
   return { store, ticker, service };
 }

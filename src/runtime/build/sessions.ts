@@ -21,8 +21,13 @@ interface SessionHooks
     Pick<NeedsOf<typeof Inbox>, 'accepted' | 'requestInterrupt'>,
     Pick<NeedsOf<typeof AgentPool>, 'onExit'>,
     Pick<NeedsOf<typeof ApprovalDesk>, 'onExpired'>,
-    Pick<NeedsOf<typeof TurnRunner>, 'onSessionFailed'>,
-    Pick<NeedsOf<typeof SessionService>, 'onClosing' | 'agentsOf' | 'onTurnSent'> {
+    Pick<NeedsOf<typeof TurnRunner>, 'onSessionFailed' | 'onTurnEnded'>,
+    Pick<
+      NeedsOf<typeof SessionService>,
+      'onClosing' | 'agentsOf' | 'onTurnSent' | 'onResumeChosen'
+    > {
+  isHeldNow: NonNullable<NeedsOf<typeof Inbox>['isHeldNow']>;
+  onHoldEnded: NonNullable<NeedsOf<typeof Holds>['onEnded']>;
   onHoldUntil: NeedsOf<typeof Holds>['onTime'];
 }
 
@@ -38,12 +43,17 @@ export function buildSessions(
   const { registry } = needs.providers;
   const hooks = {} as SessionHooks;
   const store = new SessionStore(base);
-  const holds = new Holds({ ...base, onTime: (at) => hooks.onHoldUntil(at) });
+  const holds = new Holds({
+    ...base,
+    onTime: (at) => hooks.onHoldUntil(at),
+    onEnded: (tx, sessionId, code) => hooks.onHoldEnded(tx, sessionId, code),
+  });
   const inbox = new Inbox({
     ...base,
     sessionStore: store,
     holds,
     accepted: (tx, session, turn) => hooks.accepted(tx, session, turn),
+    isHeldNow: (tx, sessionId) => hooks.isHeldNow(tx, sessionId),
     requestInterrupt: (tx, turn) => hooks.requestInterrupt(tx, turn),
   });
   const pool = new AgentPool({
@@ -79,6 +89,7 @@ export function buildSessions(
     desk,
     inbox,
     onSessionFailed: (tx, id) => hooks.onSessionFailed(tx, id),
+    onTurnEnded: (tx, turn, outcome) => hooks.onTurnEnded(tx, turn, outcome),
     turnTimeoutMs: () => config.now.sessions.turn_timeout_ms,
   });
   const service = new SessionService({
@@ -92,6 +103,7 @@ export function buildSessions(
     onClosing: (tx, session) => hooks.onClosing(tx, session),
     agentsOf: (rx, teamId) => hooks.agentsOf(rx, teamId),
     onTurnSent: (tx, session) => hooks.onTurnSent(tx, session),
+    onResumeChosen: (tx, session) => hooks.onResumeChosen(tx, session),
     assertRoom: needs.storage.assertRoom,
     agentFor: (id, asked) => registry.agentFor(id, asked),
     availableKind: ({ provider, agent }) => registry.usable(provider, agent),
