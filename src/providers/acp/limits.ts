@@ -14,7 +14,7 @@ const refusal = z.looseObject({
   }),
 });
 /** How claude begins what it says of a usage limit; of a busy server it says something else. */
-const CLAUDE_WORDS = /you['’]ve (?:hit|reached) your/i;
+const CLAUDE_WORDS = /you['\u2019]ve (?:hit|reached) your/i;
 
 /** The limits after an update of a session: ACP has none, but the agent for claude adds those of claude to its usage. */
 export function limitTold(before: RateLimit | null, raw: unknown): RateLimit | null {
