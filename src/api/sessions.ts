@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { afterLimit } from './after-limit.ts';
 import { failure, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { mcpServers } from './mcp-servers.ts';
@@ -69,10 +70,10 @@ export const usageLimit = z
       .nullable()
       .describe('When it goes on by itself; null: not before a person resumes it.'),
     waits_because: z
-      .enum(['off', 'unknown_reset', 'repeated'])
+      .enum(['chosen', 'unknown_reset', 'repeated'])
       .nullable()
       .describe(
-        'Why it does not go on by itself. off: resume_after_limit says so. unknown_reset: the agent did not say when the limit resets. repeated: each time that it went on, the limit was reported again before the agent did anything. null: it does.',
+        'Why it does not go on by itself. chosen: after_limit says so. unknown_reset: the agent did not say when the limit resets. repeated: each time that it went on, the limit was reported again before the agent did anything. null: it does.',
       ),
     turn_id: z
       .string()
@@ -87,11 +88,10 @@ export const usageLimit = z
   });
 export type UsageLimit = z.output<typeof usageLimit>;
 
-const resumeAfterLimit = z
-  .boolean()
+const ownAfterLimit = afterLimit
   .nullable()
   .describe(
-    'Whether it goes on by itself when a usage limit resets; null: as sessions.resume_after_limit of the configuration says.',
+    'What it does when a usage limit of its agent has reset. resume: it goes on by itself. wait: it waits for a person. null: as sessions.after_limit of the configuration says.',
   );
 
 export const session = z
@@ -180,7 +180,7 @@ export const session = z
       .describe(
         'Why nothing that waits for it becomes a turn: its agent has reported a usage limit; null or absent: none.',
       ),
-    resume_after_limit: resumeAfterLimit.optional(),
+    after_limit: ownAfterLimit.optional(),
     created_at: timestamp,
     updated_at: timestamp,
     closed_at: timestamp.nullable(),
@@ -350,7 +350,7 @@ export const createSession = endpoint({
         'A git worktree for the session, which claims it: it works in the directory of the worktree that corresponds to cwd. If any step fails, nothing is left of it. true: a new one with a name of its own.',
       ),
     mcp_servers: mcpServers.nullish(),
-    resume_after_limit: resumeAfterLimit.optional(),
+    after_limit: ownAfterLimit.optional(),
   }),
   response: session,
   errors: ['provider_unavailable', 'conflict'],
@@ -400,7 +400,7 @@ export const updateSession = endpoint({
         .describe(
           'A seq that the server has given. One below the stored value changes nothing, so that clients need not agree on an order.',
         ),
-      resume_after_limit: resumeAfterLimit.optional(),
+      after_limit: ownAfterLimit.optional(),
     })
     .describe('A field that is absent stays as it is. A closed session may be changed too.'),
   response: session,

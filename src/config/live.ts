@@ -31,7 +31,7 @@ const RELOADED = new Set([
   'processes.env_remove',
   'processes.env_pass',
   'sessions.turn_timeout_ms',
-  'sessions.resume_after_limit',
+  'sessions.after_limit',
   'approvals.timeout_ms',
   'approvals.notify_command',
   'approvals.max_pending_per_session',

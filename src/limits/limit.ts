@@ -35,7 +35,7 @@ export function waitAfter(
 }
 
 function whyForAPerson({ resetsAt, resumes, fruitless }: Reached): UsageLimit['waits_because'] {
-  if (!resumes) return 'off';
+  if (!resumes) return 'chosen';
   if (resetsAt === null) return 'unknown_reset';
   return fruitless < FRUITLESS ? null : 'repeated';
 }
@@ -46,7 +46,7 @@ export function holdMessage({ message, waits_because: why }: UsageLimit): string
 }
 
 const sentences: Record<NonNullable<UsageLimit['waits_because']>, string> = {
-  off: 'the session is set to wait for a person',
+  chosen: 'the session is set to wait for a person',
   unknown_reset: 'it is not known when it resets: a person has to resume the session',
   repeated: 'it was reported again each time that it had reset: a person has to resume the session',
 };

@@ -1,3 +1,4 @@
+import type { AfterLimit } from '../api/after-limit.ts';
 import type { Session, Turn, UsageLimit } from '../api/sessions.ts';
 import type { Clock } from '../lib/clock.ts';
 import { cutLine } from '../lib/cut-line.ts';
@@ -23,8 +24,8 @@ interface LimitsDependencies {
   sessionStore: SessionStore;
   holds: Holds;
   inbox: Inbox;
-  /** Whether a session goes on by itself, where it does not say so itself. */
-  resumes: () => boolean;
+  /** What sessions do that do not say so themselves. */
+  afterLimit: () => AfterLimit;
 }
 
 /**
@@ -79,7 +80,7 @@ export class Limits {
     if (holds.end(tx, sessionId, CODE)) this.#store.drop(tx, sessionStore.session(tx, sessionId));
   }
 
-  /** A person has chosen whether a session goes on by itself. */
+  /** A person has chosen what a session does when the limit has reset. */
   chosen(tx: Writer, session: Session): void {
     const { usage_limit: waits } = session;
     if (!waits) return;
@@ -129,8 +130,8 @@ export class Limits {
     holds.put(tx, session.id, { code: CODE, ...hold });
   }
 
-  #resumes({ resume_after_limit: own }: Session): boolean {
-    return own ?? this.#given.resumes();
+  #resumes({ after_limit: own }: Session): boolean {
+    return (own ?? this.#given.afterLimit()) === 'resume';
   }
 
   /** A turn that began after the limit was reported and has completed shows that the limit is over. */

@@ -25,7 +25,7 @@ export function connect({ logger }: Base, nouns: Nouns, { server }: Edge): void 
     isHeldNow: (tx, id) => limits.isHeldNow(tx, id),
     onTurnEnded: (tx, turn, outcome) => limits.turnEnded(tx, turn, outcome),
     onHoldEnded: (tx, id, code) => limits.released(tx, id, code),
-    onResumeChosen: (tx, session) => limits.chosen(tx, session),
+    onAfterLimitChosen: (tx, session) => limits.chosen(tx, session),
     // A session's processes end with it.
     onSessionFailed: (tx, id) => processes.service.killAllOf(tx, id, 'session_failed'),
     onClosing(tx, { id }) {

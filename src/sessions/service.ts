@@ -55,8 +55,8 @@ interface SessionServiceDependencies extends SessionQueriesDependencies {
   onClosing: (tx: Writer, session: Session) => void;
   /** Runs in the transaction that accepts a turn from a client. */
   onTurnSent: (tx: Writer, session: Session) => void;
-  /** Runs in the transaction in which a person chooses whether a session goes on by itself after a usage limit. */
-  onResumeChosen: (tx: Writer, session: Session) => void;
+  /** Runs in the transaction in which a person chooses what a session does after a usage limit. */
+  onAfterLimitChosen: (tx: Writer, session: Session) => void;
   /** Throws `storage_full` if there is no room for new work. */
   assertRoom: () => void;
   /** Returns the name of the agent of a new session, where agents have names. Throws `invalid` for an unknown one. */
@@ -127,7 +127,7 @@ export class SessionService extends SessionQueries {
       close_reason: null,
       failure: null,
       usage_limit: null,
-      resume_after_limit: body.resume_after_limit ?? null,
+      after_limit: body.after_limit ?? null,
       created_at: now,
       updated_at: now,
       closed_at: null,
@@ -149,8 +149,7 @@ export class SessionService extends SessionQueries {
       const after = changeSession(before, change, clock.now());
       if (after === before) return after;
       store.updateSession(tx, after, 'session.updated');
-      if (after.resume_after_limit !== before.resume_after_limit)
-        this.#given.onResumeChosen(tx, after);
+      if (after.after_limit !== before.after_limit) this.#given.onAfterLimitChosen(tx, after);
       return store.session(tx, sessionId);
     });
   }

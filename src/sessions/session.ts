@@ -64,9 +64,7 @@ export function changeSession(session: Session, wish: SessionChange, now: number
     snoozed_until: wish.snoozed_until === undefined ? session.snoozed_until : wish.snoozed_until,
     muted: wish.muted ?? session.muted,
     seen_seq: Math.max(session.seen_seq, wish.seen_seq ?? 0),
-    ...(wish.resume_after_limit === undefined
-      ? {}
-      : { resume_after_limit: wish.resume_after_limit }),
+    ...(wish.after_limit === undefined ? {} : { after_limit: wish.after_limit }),
   };
   return isDeepStrictEqual(after, session) ? session : { ...after, updated_at: now };
 }

@@ -16,7 +16,7 @@ it('A limit that is reported again at once, or with a time that has passed, wait
 });
 
 it.for([
-  ['it is switched off', { resumes: false }, 'off'],
+  ['it is switched off', { resumes: false }, 'chosen'],
   ['nobody knows when it resets', { resetsAt: null }, 'unknown_reset'],
   ['three turns in a row have met it again at once', { fruitless: 3 }, 'repeated'],
 ] as const)('A session waits for a person where %s.', ([, more, waits_because]) => {

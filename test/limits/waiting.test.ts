@@ -94,18 +94,18 @@ describe('A session whose turn meets a usage limit', () => {
       async (stage) => {
         const session = await stage.open();
         const { usage_limit } = await meet(stage, session);
-        expect(usage_limit).toMatchObject({ resumes_at: null, waits_because: 'off' });
+        expect(usage_limit).toMatchObject({ resumes_at: null, waits_because: 'chosen' });
         const [hold] = (await queueOf(stage).of(session)).holds;
         expect(hold?.message).toContain('is set to wait for a person');
         stage.clock.advance(2 * HOUR);
         expect((await stage.session(session.id)).status).toBe('ready');
         const path = `/v1/sessions/${session.id}`;
-        const { body } = await stage.patch<Session>(path, { resume_after_limit: true });
+        const { body } = await stage.patch<Session>(path, { after_limit: 'resume' });
         expect(body.usage_limit?.waits_because).toBeNull();
         stage.clock.advance(MINUTE);
         (await stage.provider.nextTurn()).end(completed);
       },
-      { config: { sessions: { resume_after_limit: false } } },
+      { config: { sessions: { after_limit: 'wait' } } },
     ));
 
   it('does what a person sends it instead, and its queue goes on after that.', () =>

@@ -475,8 +475,8 @@ export interface CreateSessionRequest {
   /** A git worktree for the session, which claims it: it works in the directory of the worktree that corresponds to cwd. If any step fails, nothing is left of it. true: a new one with a name of its own. */
   worktree?: true | SessionWorktree | null | undefined;
   mcp_servers?: Array<McpServer> | null | undefined;
-  /** Whether it goes on by itself when a usage limit resets; null: as sessions.resume_after_limit of the configuration says. */
-  resume_after_limit?: boolean | null | undefined;
+  /** What it does when a usage limit of its agent has reset. resume: it goes on by itself. wait: it waits for a person. null: as sessions.after_limit of the configuration says. */
+  after_limit?: 'resume' | 'wait' | null | undefined;
 }
 
 /** The body of POST /v1/teams. */
@@ -2830,8 +2830,8 @@ export interface SentSession {
   failure: Failure | null;
   /** Why nothing that waits for it becomes a turn: its agent has reported a usage limit; null or absent: none. */
   usage_limit?: UsageLimit | null | undefined;
-  /** Whether it goes on by itself when a usage limit resets; null: as sessions.resume_after_limit of the configuration says. */
-  resume_after_limit?: boolean | null | undefined;
+  /** What it does when a usage limit of its agent has reset. resume: it goes on by itself. wait: it waits for a person. null: as sessions.after_limit of the configuration says. */
+  after_limit?: 'resume' | 'wait' | null | undefined;
   created_at: number;
   updated_at: number;
   closed_at: number | null;
@@ -2982,8 +2982,8 @@ export interface Session {
   failure: Failure | null;
   /** Why nothing that waits for it becomes a turn: its agent has reported a usage limit; null or absent: none. */
   usage_limit?: UsageLimit | null | undefined;
-  /** Whether it goes on by itself when a usage limit resets; null: as sessions.resume_after_limit of the configuration says. */
-  resume_after_limit?: boolean | null | undefined;
+  /** What it does when a usage limit of its agent has reset. resume: it goes on by itself. wait: it waits for a person. null: as sessions.after_limit of the configuration says. */
+  after_limit?: 'resume' | 'wait' | null | undefined;
   created_at: number;
   updated_at: number;
   closed_at: number | null;
@@ -3105,8 +3105,8 @@ export interface SessionInEvents {
   failure: Failure | null;
   /** Why nothing that waits for it becomes a turn: its agent has reported a usage limit; null or absent: none. */
   usage_limit?: UsageLimit | null | undefined;
-  /** Whether it goes on by itself when a usage limit resets; null: as sessions.resume_after_limit of the configuration says. */
-  resume_after_limit?: boolean | null | undefined;
+  /** What it does when a usage limit of its agent has reset. resume: it goes on by itself. wait: it waits for a person. null: as sessions.after_limit of the configuration says. */
+  after_limit?: 'resume' | 'wait' | null | undefined;
   created_at: number;
   updated_at: number;
   closed_at: number | null;
@@ -4080,8 +4080,8 @@ export interface UpdateSessionRequest {
   muted?: boolean | undefined;
   /** A seq that the server has given. One below the stored value changes nothing, so that clients need not agree on an order. */
   seen_seq?: number | undefined;
-  /** Whether it goes on by itself when a usage limit resets; null: as sessions.resume_after_limit of the configuration says. */
-  resume_after_limit?: boolean | null | undefined;
+  /** What it does when a usage limit of its agent has reset. resume: it goes on by itself. wait: it waits for a person. null: as sessions.after_limit of the configuration says. */
+  after_limit?: 'resume' | 'wait' | null | undefined;
 }
 
 /** The usage of a turn or session, as the provider counts it; null where it does not report a number. */
@@ -4105,8 +4105,8 @@ export interface UsageLimit {
   resets_at: number | null;
   /** When it goes on by itself; null: not before a person resumes it. */
   resumes_at: number | null;
-  /** Why it does not go on by itself. off: resume_after_limit says so. unknown_reset: the agent did not say when the limit resets. repeated: each time that it went on, the limit was reported again before the agent did anything. null: it does. */
-  waits_because: 'off' | 'unknown_reset' | 'repeated' | null;
+  /** Why it does not go on by itself. chosen: after_limit says so. unknown_reset: the agent did not say when the limit resets. repeated: each time that it went on, the limit was reported again before the agent did anything. null: it does. */
+  waits_because: 'chosen' | 'unknown_reset' | 'repeated' | null;
   /** The turn that the limit has ended, and that goes on; null: it waits because another session of the account has reached the limit. */
   turn_id: string | null;
 }

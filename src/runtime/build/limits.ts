@@ -5,6 +5,6 @@ import type { Sessions } from './sessions.ts';
 /** Builds what lets sessions wait for the usage limits of their agents. */
 export function buildLimits(base: Base, { sessions }: { sessions: Sessions }) {
   const { inbox, holds, store: sessionStore } = sessions;
-  const resumes = () => base.config.now.sessions.resume_after_limit;
-  return new Limits({ ...base, sessionStore, holds, inbox, resumes });
+  const afterLimit = () => base.config.now.sessions.after_limit;
+  return new Limits({ ...base, sessionStore, holds, inbox, afterLimit });
 }

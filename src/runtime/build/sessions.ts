@@ -24,7 +24,7 @@ interface SessionHooks
     Pick<NeedsOf<typeof TurnRunner>, 'onSessionFailed' | 'onTurnEnded'>,
     Pick<
       NeedsOf<typeof SessionService>,
-      'onClosing' | 'agentsOf' | 'onTurnSent' | 'onResumeChosen'
+      'onClosing' | 'agentsOf' | 'onTurnSent' | 'onAfterLimitChosen'
     > {
   isHeldNow: NonNullable<NeedsOf<typeof Inbox>['isHeldNow']>;
   onHoldEnded: NonNullable<NeedsOf<typeof Holds>['onEnded']>;
@@ -103,7 +103,7 @@ export function buildSessions(
     onClosing: (tx, session) => hooks.onClosing(tx, session),
     agentsOf: (rx, teamId) => hooks.agentsOf(rx, teamId),
     onTurnSent: (tx, session) => hooks.onTurnSent(tx, session),
-    onResumeChosen: (tx, session) => hooks.onResumeChosen(tx, session),
+    onAfterLimitChosen: (tx, session) => hooks.onAfterLimitChosen(tx, session),
     assertRoom: needs.storage.assertRoom,
     agentFor: (id, asked) => registry.agentFor(id, asked),
     availableKind: ({ provider, agent }) => registry.usable(provider, agent),
