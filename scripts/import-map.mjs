@@ -8,7 +8,16 @@
 
 const base = ['lib', 'errors'];
 const records = ['events', 'store', 'api', ...base];
-const features = ['sessions', 'rules', 'limits', 'queue', 'processes', 'worktrees', 'teams', 'gateway'];
+const features = [
+  'sessions',
+  'rules',
+  'limits',
+  'queue',
+  'processes',
+  'worktrees',
+  'teams',
+  'gateway',
+];
 
 export const places = {
   lib: {
@@ -26,9 +35,9 @@ export const places = {
       'api describes the interface for server and client alike: it has zod schemas and errors, and no behaviour',
   },
   config: {
-    may: ['children/identity', 'api/tool-names', 'api/provider-kinds', ...base],
+    may: ['children/identity', 'api/tool-names', 'api/provider-kinds', 'api/after-limit', ...base],
     because:
-      'config is read before anything is built, so it cannot import what is built from it; the identity of a process and the names of tools and providers do not depend on it',
+      'config is read before anything is built, so it cannot import what is built from it; the identity of a process, the names of tools and providers and the choices after a limit do not depend on it',
   },
   store: {
     may: base,

@@ -1,4 +1,5 @@
-import type { Session, UsageLimit } from '../api/sessions.ts';
+import type { Session } from '../api/sessions.ts';
+import type { UsageLimit } from '../api/usage-limit.ts';
 import { durationText } from '../terminal/time.ts';
 
 /** What a session does about a usage limit, for people: for one that it waits for, else for the next one. */

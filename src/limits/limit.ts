@@ -1,4 +1,4 @@
-import type { UsageLimit } from '../api/sessions.ts';
+import type { UsageLimit } from '../api/usage-limit.ts';
 
 /** A limit that is reported again as soon as it has reset waits for at least so long, in ms. */
 const PAUSE_MS = 60_000;

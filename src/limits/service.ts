@@ -1,5 +1,6 @@
 import type { AfterLimit } from '../api/after-limit.ts';
-import type { Session, Turn, UsageLimit } from '../api/sessions.ts';
+import type { Session, Turn } from '../api/sessions.ts';
+import type { UsageLimit } from '../api/usage-limit.ts';
 import type { Clock } from '../lib/clock.ts';
 import { cutLine } from '../lib/cut-line.ts';
 import type { ReportedLimit, TurnOutcome } from '../providers/provider.ts';

@@ -64,7 +64,7 @@ describe('the defaults', () => {
         env_remove: [],
         env_pass: [],
       },
-      sessions: { turn_timeout_ms: null },
+      sessions: { turn_timeout_ms: null, after_limit: 'resume' },
       approvals: { timeout_ms: null, notify_command: null, max_pending_per_session: 32 },
       gateway: { free: [] },
       teams: {

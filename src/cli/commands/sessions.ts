@@ -32,7 +32,7 @@ export const sessionCommands = commandGroup('sessions', 'sessions of agents and 
       (one, now) => [
         shortId(one.id),
         agentOf(one),
-        one.status,
+        one.usage_limit ? `${one.status}, usage limit` : one.status,
         ago(one.last_activity_at, now),
         one.title ?? '-',
         one.last_words ?? '-',

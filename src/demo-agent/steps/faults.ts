@@ -12,6 +12,8 @@ export const limit: Step<'limit'> = async ({ ms }, turn) => {
   const { session } = turn;
   if (session.hasMetLimit) return;
   session.hasMetLimit = true;
+  // The agent stands for a foreign program, which has a clock of its own.
+  // oxlint-disable-next-line eslint/no-restricted-properties
   const resetsAt = Math.ceil((Date.now() + ms) / 1000);
   const told = { status: 'rejected', resetsAt, rateLimitType: 'five_hour' };
   const { tokens: used } = session.history;

@@ -3,6 +3,7 @@ import type { Process } from '../../api/processes.ts';
 import type { Session } from '../../api/sessions.ts';
 import { agentOf } from '../../client/agent-of.ts';
 import { oneLine } from '../../client/telling.ts';
+import { durationText } from '../../terminal/time.ts';
 import { duration } from '../duration.ts';
 import type { Tone } from '../tint.tsx';
 import { sinceOf, type Standing, standingOf, type Thing } from './things.ts';
@@ -86,8 +87,8 @@ function wordsOf(thing: Thing, now: number): Pick<RowText, 'title' | 'place' | '
         agent: agentOf(session),
         words: [
           session.muted ? 'muted' : '',
-          thing.queued === undefined ? '' : `${thing.queued} queued`,
           limitText(session, now),
+          thing.queued === undefined ? '' : `${thing.queued} queued`,
           oneLine(last),
         ]
           .filter(Boolean)
@@ -125,12 +126,12 @@ export function nameOf(thing: Thing): string {
 }
 
 /** That a session waits for a usage limit, and for how long; it changes once a minute at most. Empty where it does not. */
-function limitText({ usage_limit: limit }: Session, now: number): string {
+export function limitText({ usage_limit: limit }: Session, now: number): string {
   if (!limit) return '';
   const { resumes_at: at } = limit;
   return at === null
     ? 'usage limit: waits for you'
-    : `usage limit for ${duration(Math.max(60_000, at - now))}`;
+    : `usage limit for ${durationText(Math.max(60_000, at - now))}`;
 }
 
 /** How a process ended; empty while it runs. */
