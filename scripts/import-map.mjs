@@ -11,6 +11,7 @@ const records = ['events', 'store', 'api', ...base];
 const features = [
   'sessions',
   'rules',
+  'limits',
   'queue',
   'processes',
   'worktrees',
@@ -37,9 +38,9 @@ export const places = {
       'api describes the interface for server and client alike: it has zod schemas and errors, and no behaviour',
   },
   config: {
-    may: ['children/identity', 'api/tool-names', 'api/provider-kinds', ...base],
+    may: ['children/identity', 'api/tool-names', 'api/provider-kinds', 'api/after-limit', ...base],
     because:
-      'config is read before anything is built, so it cannot import what is built from it; the identity of a process and the names of tools and providers do not depend on it',
+      'config is read before anything is built, so it cannot import what is built from it; the identity of a process, the names of tools and providers and the choices after a limit do not depend on it',
   },
   store: {
     may: base,
@@ -113,6 +114,12 @@ export const places = {
     may: ['sessions', ...records],
     because:
       'budgets judge what turns have used: sessions call them by a hook when a turn has ended, and know none of them',
+  },
+  limits: {
+    may: ['sessions', ...records],
+    types: ['providers/provider'],
+    because:
+      'a limit holds what waits for sessions: it reads of providers only what an agent reports, and begins no turn itself',
   },
   queue: {
     may: ['sessions', ...records],

@@ -4,6 +4,7 @@ import { endpoint } from './endpoint.ts';
 import { mcpServers } from './mcp-servers.ts';
 import { toolCall } from './tool-call.ts';
 import { agentName, providerId } from './provider-kinds.ts';
+import { ownAfterLimit, usageLimit } from './usage-limit.ts';
 import { sessionWorktree } from './worktrees.ts';
 
 export const sessionStatus = z.enum([
@@ -140,6 +141,12 @@ export const session = z
     usage: usage.nullable(),
     close_reason: z.string().nullable(),
     failure: failure.nullable(),
+    usage_limit: usageLimit
+      .nullish()
+      .describe(
+        'Why nothing that waits for it becomes a turn: its agent has reported a usage limit; null or absent: none.',
+      ),
+    after_limit: ownAfterLimit.optional(),
     created_at: timestamp,
     updated_at: timestamp,
     closed_at: timestamp.nullable(),
@@ -227,7 +234,7 @@ export const turn = z
     session_id: z.string(),
     turn_id: z.string(),
     status: turnStatus,
-    source: z.enum(['user', 'queue', 'team_message', 'process_exit', 'onboarding']),
+    source: z.enum(['user', 'queue', 'team_message', 'process_exit', 'onboarding', 'usage_limit']),
     input: z.array(storedInputItem),
     permission_mode: z.string().nullable().describe("Of this turn only; null: the session's."),
     agent_mode: z
@@ -309,6 +316,7 @@ export const createSession = endpoint({
         'A git worktree for the session, which claims it: it works in the directory of the worktree that corresponds to cwd. If any step fails, nothing is left of it. true: a new one with a name of its own.',
       ),
     mcp_servers: mcpServers.nullish(),
+    after_limit: ownAfterLimit.optional(),
   }),
   response: session,
   errors: ['provider_unavailable', 'conflict'],
@@ -341,7 +349,7 @@ export const updateSession = endpoint({
   method: 'PATCH',
   path: '/v1/sessions/{session_id}',
   summary:
-    'Change what people keep with a session: its title, and what they pinned, snoozed, muted or saw',
+    'Change what people keep with a session: its title, what they pinned, snoozed, muted or saw, and what it does after a usage limit',
   params: sessionParam,
   body: z
     .strictObject({
@@ -358,6 +366,7 @@ export const updateSession = endpoint({
         .describe(
           'A seq that the server has given. One below the stored value changes nothing, so that clients need not agree on an order.',
         ),
+      after_limit: ownAfterLimit.optional(),
     })
     .describe('A field that is absent stays as it is. A closed session may be changed too.'),
   response: session,

@@ -73,6 +73,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   ],
   'sessions commands': [['sessions commands fe7289aa', 'what may follow / in a prompt']],
   'sessions rename': [['sessions rename fe7289aa "the login"', '']],
+  'sessions after-limit': [['sessions after-limit fe7289aa wait', 'it goes on when you say so']],
   'sessions list': [
     ['sessions list --status ready', 'those that wait for a turn'],
     ['sessions list --limit 500 --json', 'whole records, for a program'],

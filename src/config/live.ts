@@ -34,6 +34,7 @@ const RELOADED = new Set([
   'snapshots.max_bytes',
   'snapshots.max_age_days',
   'sessions.turn_timeout_ms',
+  'sessions.after_limit',
   'approvals.timeout_ms',
   'approvals.notify_command',
   'approvals.max_pending_per_session',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { afterLimit } from '../api/after-limit.ts';
 import { agentName, type ProviderId, providerIds } from '../api/provider-kinds.ts';
 import { toolNames } from '../api/tool-names.ts';
 import { nearest } from '../lib/nearest.ts';
@@ -253,6 +254,8 @@ export const configSchema = z.strictObject({
     .strictObject({
       /** The time limit of a turn, in ms; null: none. */
       turn_timeout_ms: milliseconds.nullable().default(null),
+      /** What sessions do when a usage limit of their agent has reset: they resume by themselves, or wait for a person. */
+      after_limit: afterLimit.default('resume'),
     })
     .prefault({}),
   approvals: z

@@ -7,7 +7,7 @@ export type Command =
   | { name: 'edit'; path: string; text: string }
   | { name: 'plan' | 'commands' | 'question'; entries: string[] }
   | { name: 'usage'; used: number; size: number }
-  | { name: 'wait' | 'spawn'; ms: number }
+  | { name: 'wait' | 'spawn' | 'limit'; ms: number }
   | { name: 'repeat'; count: number; ms: number; text: string }
   | { name: 'flood'; count: number; bytes: number }
   | { name: 'longline'; bytes: number }
@@ -70,6 +70,7 @@ export const commands: Commands = {
   silent: { usage: 'silent', parse: nothing },
   'ignore-cancel': { usage: 'ignore-cancel', parse: nothing },
   fail: { usage: 'fail MESSAGE', parse: text },
+  limit: { usage: 'limit MS', parse: (args) => numbers(args, { ms: required }) },
   crash: { usage: 'crash [CODE]', parse: (args) => numbers(args, { code: 1 }) },
   garbage: { usage: 'garbage', parse: nothing },
   spawn: { usage: 'spawn MS', parse: (args) => numbers(args, { ms: required }) },

@@ -16,6 +16,8 @@ export class Session {
   /** The running turn and those queued behind it. */
   readonly #turns = new Set<Stoppable>();
   #lastTurn: Promise<unknown> = Promise.resolve();
+  /** Whether a turn has met the usage limit of a script, which lets the next one pass. */
+  hasMetLimit = false;
 
   constructor(history: History, files: HistoryFiles) {
     this.#history = history;

@@ -55,11 +55,29 @@ export interface TurnOutcome {
   status: 'completed' | 'interrupted' | 'failed';
   error: { code: string; message: string } | null;
   usage?: Partial<Usage>;
+  /** The usage limit that ended the turn, where the agent says that one did. */
+  limit?: ReportedLimit;
+}
+
+/** A usage limit, as an agent reports it. */
+export interface ReportedLimit {
+  /** When it resets, in Unix ms; null: the agent does not say. */
+  resetsAt: number | null;
+  /** False: it is of one model, so that other sessions of the account may go on. */
+  isOfAccount: boolean;
 }
 
 /** The outcome of a turn that failed. */
 export function failed(code: string, message: string): TurnOutcome {
   return { status: 'failed', error: { code, message } };
+}
+
+/** A usage limit of which the agent says nothing else. */
+export const unknownLimit: ReportedLimit = { resetsAt: null, isOfAccount: true };
+
+/** The outcome of a turn that a usage limit has ended. `said`: the agent's own words. */
+export function limited(who: string, said: string, limit: ReportedLimit): TurnOutcome {
+  return { ...failed('usage_limit', `${who} has reached a usage limit: ${said}`), limit };
 }
 
 /** The outcome of a turn whose agent is gone. */

@@ -39,6 +39,8 @@ interface QueueServiceDependencies {
   inbox: Inbox;
   sessionStore: SessionStore;
   sessions: Pick<SessionService, 'prepareInput'>;
+  /** Runs in the transaction in which a person resumes a session, to end what else holds it. */
+  onResumed?: (tx: Writer, sessionId: string) => void;
   clock: Clock;
   ids: Ids;
 }
@@ -224,12 +226,13 @@ export class QueueService {
     });
   }
 
-  /** Ends the pause of a session, and the rest and the waiting after an interrupt or a failed start. */
+  /** Ends the pause of a session, its wait for a usage limit, and the rest after an interrupt or a failed start. */
   resumeSession(sessionId: string, keep: Keep = keepNothing): Promise<SessionQueue> {
-    const { db, sessionStore, holds, inbox } = this.#given;
+    const { db, sessionStore, holds, inbox, onResumed } = this.#given;
     return db.transact((tx) => {
       assertNotClosed(sessionStore.session(tx, sessionId));
       holds.end(tx, sessionId, 'paused');
+      onResumed?.(tx, sessionId);
       inbox.endPause(tx, sessionId);
       inbox.beginNextTurn(tx, sessionId);
       return this.#answerSession(tx, sessionId, keep);

@@ -6,6 +6,7 @@ import { buildChildren } from './build/children.ts';
 import { buildDiagnostics } from './build/diagnostics.ts';
 import { buildGateway } from './build/gateway.ts';
 import { buildHooks } from './build/hooks.ts';
+import { buildLimits } from './build/limits.ts';
 import { buildProcesses } from './build/processes.ts';
 import { buildProviders } from './build/providers.ts';
 import { buildQueue } from './build/queue.ts';
@@ -29,18 +30,19 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
   const providers = buildProviders(base, children, options.providers);
   const sessions = buildSessions(base, { storage, children, providers });
   const hooks = buildHooks(base, { storage, children, sessions });
+  const limits = buildLimits(base, { sessions });
   const processes = buildProcesses(base, { storage, children, sessions });
   const worktrees = buildWorktrees(base, { storage, children, sessions, processes });
   const snapshots = buildSnapshots(base, { sessions, worktrees });
   const teams = buildTeams(base, { storage, providers, sessions, worktrees });
   const budgets = buildBudgets(base, { sessions, teams });
-  const queue = buildQueue(base, { sessions, budgets });
+  const queue = buildQueue(base, { sessions, limits, budgets });
   const gateway = buildGateway(
     base,
     { storage, sessions, processes, worktrees, teams },
     options.sessionTokens,
   );
-  const lower = { storage, children, providers, sessions, queue, hooks };
+  const lower = { storage, children, providers, sessions, limits, queue, hooks };
   return { ...lower, processes, worktrees, snapshots, teams, budgets, gateway };
 }
 

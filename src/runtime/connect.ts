@@ -7,8 +7,8 @@ import { fill } from './hooks.ts';
  * before anything that calls a hook.
  */
 export function connect({ logger }: Base, nouns: Nouns, { server }: Edge): void {
-  const { providers, sessions, queue, processes, worktrees, snapshots, teams, budgets, gateway } =
-    nouns;
+  const { providers, sessions, limits, queue, processes, worktrees } = nouns;
+  const { snapshots, teams, budgets, gateway } = nouns;
 
   fill(providers.hooks, { toolsFor: gateway.toolsFor });
   fill(gateway.hooks, { serverUrl: () => server.url });
@@ -22,6 +22,11 @@ export function connect({ logger }: Base, nouns: Nouns, { server }: Edge): void 
         logger.warn({ err: error, approval_id: approval.id }, 'an approval could not expire');
       }),
     onHoldUntil: (at) => queue.ticker.wake(at),
+    // A usage limit that an agent reports holds the sessions of its account.
+    isHeldNow: (tx, id) => limits.isHeldNow(tx, id),
+    onTurnEnded: (tx, turn, outcome) => limits.turnEnded(tx, turn, outcome),
+    onHoldEnded: (tx, id, code) => limits.released(tx, id, code),
+    onAfterLimitChosen: (tx, session) => limits.chosen(tx, session),
     // A session's processes end with it.
     onSessionFailed: (tx, id) => processes.service.killAllOf(tx, id, 'session_failed'),
     onClosing(tx, { id }) {
@@ -33,7 +38,10 @@ export function connect({ logger }: Base, nouns: Nouns, { server }: Edge): void 
     afterTurn: (session, turn) => snapshots.taker.after(session, turn),
     // The sessions of a team.
     agentsOf: (rx, teamId) => teams.service.agentsOf(rx, teamId),
-    onTurnSent: (tx, session) => teams.messages.resetHops(tx, session),
+    onTurnSent(tx, session) {
+      limits.turnSent(tx, session.id);
+      teams.messages.resetHops(tx, session);
+    },
   });
   fill(teams.hooks, {
     onDeleted: (tx, id) => budgets.guard.teamDeleted(tx, id),

@@ -11,6 +11,8 @@ interface HoldsDependencies {
   clock: Clock;
   /** Runs once a hold is on disk that ends at a time, in Unix ms. */
   onTime: (at: number) => void;
+  /** Runs in the transaction in which a hold of a session ends; not where the session is closed. */
+  onEnded?: (tx: Writer, sessionId: string, code: string) => void;
 }
 
 type HoldRow = [code: string, message: string, since: number, until: number | null];
@@ -23,6 +25,7 @@ export class Holds {
   readonly #log: EventLog;
   readonly #clock: Clock;
   readonly #onTime: (at: number) => void;
+  readonly #onEnded: NonNullable<HoldsDependencies['onEnded']>;
   readonly #of: Statement<HoldRow>;
   readonly #put: Statement;
   readonly #end: Statement;
@@ -30,11 +33,14 @@ export class Holds {
   readonly #nextEnd: Statement<[until: number | null]>;
   readonly #past: Statement<[sessionId: string, code: string]>;
   readonly #count: Statement<[number]>;
+  readonly #with: Statement<[sessionId: string]>;
+  readonly #endAt: Statement;
 
-  constructor({ db, log, clock, onTime }: HoldsDependencies) {
+  constructor({ db, log, clock, onTime, onEnded = () => undefined }: HoldsDependencies) {
     this.#log = log;
     this.#clock = clock;
     this.#onTime = onTime;
+    this.#onEnded = onEnded;
     this.#of = db.prepare(
       'SELECT code, message, since, until FROM session_holds WHERE session_id = ? ORDER BY code',
     );
@@ -49,6 +55,10 @@ export class Holds {
       'SELECT session_id, code FROM session_holds WHERE until IS NOT NULL AND until <= ? LIMIT 100',
     );
     this.#count = db.prepare('SELECT count(DISTINCT session_id) FROM session_holds');
+    this.#with = db.prepare('SELECT session_id FROM session_holds WHERE code = ?');
+    this.#endAt = db.prepare(
+      'UPDATE session_holds SET until = ? WHERE session_id = ? AND code = ?',
+    );
   }
 
   /** Returns the holds of a session. One whose time has come is among them until {@link endPast} has ended it. */
@@ -76,7 +86,19 @@ export class Holds {
     if (!hold) return false;
     this.#end.run(tx, sessionId, code);
     this.#append(tx, sessionId, 'queue.session_released', hold);
+    this.#onEnded(tx, sessionId, code);
     return true;
+  }
+
+  /** Lets a hold end by itself at a time, in Unix ms: for many holds at once, which end in slices. */
+  endAt(tx: Writer, sessionId: string, code: string, at: number): void {
+    this.#endAt.run(tx, at, sessionId, code);
+    tx.whenDurable(() => this.#onTime(at));
+  }
+
+  /** Returns the sessions that have a hold with this code. */
+  sessionsWith(rx: Reader, code: string): string[] {
+    return this.#with.all(rx, code).map(([sessionId]) => sessionId);
   }
 
   /** Forgets the holds of a session that was closed. */

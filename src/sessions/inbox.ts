@@ -60,6 +60,8 @@ interface Dependencies {
   logger: Logger;
   /** Runs a turn that was accepted in this transaction, once that is on disk. */
   accepted: (tx: Writer, session: Session, turn: Turn) => void;
+  /** Runs before a turn of the inbox begins, in its transaction. Returns whether it has put a hold instead. */
+  isHeldNow?: (tx: Writer, sessionId: string) => boolean;
   /** Stores the interrupt of a turn. Its agent is asked to end the turn once that is on disk. */
   requestInterrupt: (tx: Writer, turn: Turn) => unknown;
   /** Runs when a turn has ended, before anything that waits for its session becomes the next one. */
@@ -147,11 +149,11 @@ export class Inbox {
 
   /** Makes one turn of the entries that wait for a session, if the session is idle and not paused. */
   beginNextTurn(tx: Writer, sessionId: string): void {
-    const { sessionStore, clock, ids, accepted } = this.#given;
+    const { sessionStore, clock, ids, accepted, isHeldNow } = this.#given;
     if (!this.#isOpen || !this.isFree(tx, sessionId)) return;
     const entries = this.#next(tx, sessionId);
     const [first] = entries;
-    if (!first) return;
+    if (!first || isHeldNow?.(tx, sessionId)) return;
     const turn = newTurn({
       turn_id: ids.next('turn'),
       session_id: sessionId,

@@ -55,6 +55,8 @@ interface SessionServiceDependencies extends SessionQueriesDependencies {
   onClosing: (tx: Writer, session: Session) => void;
   /** Runs in the transaction that accepts a turn from a client. */
   onTurnSent: (tx: Writer, session: Session) => void;
+  /** Runs in the transaction in which a person chooses what a session does after a usage limit. */
+  onAfterLimitChosen: (tx: Writer, session: Session) => void;
   /** Throws `storage_full` if there is no room for new work. */
   assertRoom: () => void;
   /** Returns the name of the agent of a new session, where agents have names. Throws `invalid` for an unknown one. */
@@ -126,6 +128,8 @@ export class SessionService extends SessionQueries {
       usage: null,
       close_reason: null,
       failure: null,
+      usage_limit: null,
+      after_limit: body.after_limit ?? null,
       created_at: now,
       updated_at: now,
       closed_at: null,
@@ -145,8 +149,10 @@ export class SessionService extends SessionQueries {
           `body.seen_seq: no event has the seq ${change.seen_seq} yet; the newest is ${newest}`,
         );
       const after = changeSession(before, change, clock.now());
-      if (after !== before) store.updateSession(tx, after, 'session.updated');
-      return after;
+      if (after === before) return after;
+      store.updateSession(tx, after, 'session.updated');
+      if (after.after_limit !== before.after_limit) this.#given.onAfterLimitChosen(tx, after);
+      return store.session(tx, sessionId);
     });
   }
 

@@ -64,6 +64,7 @@ export function changeSession(session: Session, wish: SessionChange, now: number
     snoozed_until: wish.snoozed_until === undefined ? session.snoozed_until : wish.snoozed_until,
     muted: wish.muted ?? session.muted,
     seen_seq: Math.max(session.seen_seq, wish.seen_seq ?? 0),
+    ...(wish.after_limit === undefined ? {} : { after_limit: wish.after_limit }),
   };
   return isDeepStrictEqual(after, session) ? session : { ...after, updated_at: now };
 }
@@ -131,6 +132,7 @@ export function closedSession(session: Session, reason: string | null, now: numb
     close_reason: reason,
     active_turn_id: null,
     closed_at: now,
+    usage_limit: null,
     updated_at: now,
   };
 }

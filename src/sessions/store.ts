@@ -234,6 +234,12 @@ export class SessionStore {
     )[0];
   }
 
+  /** Returns up to `limit` turns of a session, newest first. */
+  newestTurns(rx: Reader, sessionId: string, limit: number): Turn[] {
+    const of = { index: 'turns_session', where: 'session_id = ?', order: 'n DESC' };
+    return this.turns.first(rx, of, limit, sessionId);
+  }
+
   /** Returns the turns that have not ended, oldest first. */
   unfinishedTurns(rx: Reader): Turn[] {
     return this.turns.where(rx, "status IN ('accepted', 'running', 'waiting_for_approval')");

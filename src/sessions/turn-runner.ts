@@ -40,6 +40,8 @@ interface Dependencies extends OutputsDependencies {
   beforeTurn: (session: Session, turn: Turn, signal: AbortSignal) => Promise<void> | null;
   /** Called once the end of a turn that the agent has seen is stored. */
   afterTurn: (session: Session, turn: Turn) => void;
+  /** Runs in the transaction that ends a turn, before the next one of its session begins. */
+  onTurnEnded: (tx: Writer, turn: Turn, outcome: TurnOutcome) => void;
   /** The time limit of a turn, in ms, after which it is interrupted; null: there is no limit. */
   turnTimeoutMs: () => number | null;
 }
@@ -129,6 +131,7 @@ export class TurnRunner {
     const { ended } = endTurnInRows(tx, turn, stored, this.#given, output);
     tx.whenDurable(() => this.#cleanUp(ended));
     this.#given.inbox.turnEnded(tx, ended, isUnseen(ended, this.#running.get(ended.turn_id)));
+    this.#given.onTurnEnded(tx, ended, stored);
     if (!isLast) this.#given.inbox.beginNextTurn(tx, ended.session_id);
     return ended;
   }

@@ -27,6 +27,7 @@ import { migration021 } from './migrations/021-kinds.ts';
 import { migration022 } from './migrations/022-queue.ts';
 import { migration023 } from './migrations/023-approval-rules.ts';
 import { migration024 } from './migrations/024-worktrees-that-run.ts';
+import { migration025 } from './migrations/025-usage-limits.ts';
 import { migration026 } from './migrations/026-usage.ts';
 import { migration027 } from './migrations/027-snapshots.ts';
 import { migration030 } from './migrations/030-hooks.ts';
@@ -67,6 +68,7 @@ const migrations: readonly (string | Completion)[] = [
   migration024.path,
   migration024.worktrees,
   migration024.operations,
+  migration025,
   migration026,
   migration027,
   migration030,

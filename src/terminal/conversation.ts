@@ -133,6 +133,7 @@ export const speakers: Record<Exclude<Turn['source'], 'user'>, string> = {
   team_message: 'Message of the team',
   process_exit: 'End of a process',
   onboarding: 'Introduction to the team',
+  usage_limit: 'After a usage limit',
 };
 
 function markdownOf(block: Block): string {

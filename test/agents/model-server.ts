@@ -39,6 +39,8 @@ export interface ModelServer extends AsyncDisposable {
 interface Log {
   requests: RecordedRequest[];
   unexpected: string[];
+  /** The scripts that were refused by a usage limit. */
+  limited: Set<string>;
 }
 
 const dialects: readonly Dialect[] = [
@@ -50,7 +52,7 @@ const dialects: readonly Dialect[] = [
 
 /** Starts a model API that answers as the user's message tells it to (see {@link planReply}). */
 export async function startModelServer(): Promise<ModelServer> {
-  const log: Log = { requests: [], unexpected: [] };
+  const log: Log = { requests: [], unexpected: [], limited: new Set() };
   const server = createServer((request, response) => void handle(request, response, log));
   // Loopback alone: it answers anyone who asks.
   server.listen(0, '127.0.0.1');
@@ -100,11 +102,24 @@ async function follow(
   };
   log.requests.push(record);
 
-  const reply = planReply(cue, tools);
-  if (reply.kind === 'error') {
-    return sendJson(response, reply.status, dialect.failure(reply.status, 'scripted error'));
+  const planned = planReply(cue, tools);
+  if (planned.kind === 'limit' && !log.limited.has(cue.script ?? '')) {
+    log.limited.add(cue.script ?? '');
+    return refuseByLimit(dialect, planned.seconds, response);
+  }
+  const reply = planned.kind === 'limit' ? planned.next : planned;
+  if (reply.kind !== 'answer') {
+    const status = reply.kind === 'error' ? reply.status : 400;
+    return sendJson(response, status, dialect.failure(status, 'scripted error'));
   }
   record.aborted = !(await stream(dialect, model, reply, response));
+}
+
+/** Refuses a request by a usage limit that resets after some seconds; it is a whole second, as the APIs have it. */
+function refuseByLimit(dialect: Dialect, seconds: number, response: ServerResponse): void {
+  const refusal = dialect.limit?.(Math.ceil(Date.now() / 1000) + seconds);
+  const { headers = {}, body = dialect.failure(429, 'scripted limit') } = refusal ?? {};
+  sendJson(response, 429, body, headers);
 }
 
 /** Streams the answer; tells whether the agent stayed to its end. */
@@ -145,8 +160,13 @@ async function* paced(
   if (breaksOff !== undefined) throw new BreakOff(breaksOff);
 }
 
-function sendJson(response: ServerResponse, status: number, body: object): void {
-  response.writeHead(status, { 'content-type': 'application/json' });
+function sendJson(
+  response: ServerResponse,
+  status: number,
+  body: object,
+  headers: Record<string, string> = {},
+): void {
+  response.writeHead(status, { ...headers, 'content-type': 'application/json' });
   response.end(JSON.stringify(body));
 }
 

@@ -39,7 +39,9 @@ export type Reply =
       /** The code of the error with which it breaks off after its pieces. */
       breaksOff?: string;
     }
-  | { kind: 'error'; status: number };
+  | { kind: 'error'; status: number }
+  /** A usage limit that resets after some seconds; the next request is answered. */
+  | { kind: 'limit'; seconds: number; next: Reply };
 
 /** What the last scripted user message asks for, and the result of the newest tool call made since. */
 export interface Cue {
@@ -93,12 +95,22 @@ export function findCue(messages: readonly Message[]): Cue {
  * - `shell:COMMAND` runs a command, by whichever tool the agent has for that
  * - `reply:TEXT` says the text to the member of a team that the script came from
  * - `err:CODE` fails with that HTTP status
+ * - `limit:N:SCRIPT` does as SCRIPT says, but the first answer that calls no tool is refused: by a usage limit that
+ *   resets after N seconds
  * - `fail:CODE` begins an answer, and breaks off with that error
  *
  * A script it cannot follow is answered with the reason, where a failing test shows it.
  */
-export function planReply({ script, sender, toolResult }: Cue, tools: readonly Tool[]): Reply {
+export function planReply(cue: Cue, tools: readonly Tool[]): Reply {
+  const { script, sender, toolResult } = cue;
   if (script === undefined) return say('no script');
+  const limit = /^limit:(\d+):(.*)$/s.exec(script);
+  if (limit) {
+    const [, seconds, rest = ''] = limit;
+    const next = planReply({ ...cue, script: rest }, tools);
+    const isCall = next.kind === 'answer' && next.call !== undefined;
+    return isCall ? next : { kind: 'limit', seconds: Number(seconds), next };
+  }
   if (toolResult !== undefined) return say(`RESULT[${toolResult.slice(0, resultLimit)}]`);
   const [verb, rest] = splitOnce(script);
   switch (verb) {

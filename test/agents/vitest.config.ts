@@ -6,9 +6,9 @@ const isPart = process.env.AGENTS === 'part';
 
 /** What shows in a minute that an agent of each kind works, so quick that each change can have it. */
 const part = {
-  include: ['test/agents/{claude,codex}-contract.test.ts', 'test/agents/many.test.ts'],
+  include: ['test/agents/{claude,codex}-contract.test.ts', 'test/agents/{many,limits}.test.ts'],
   testNamePattern:
-    /whole message|given, the agent goes on|beginning stays|SIGKILL in the middle|come back/,
+    /whole message|given, the agent goes on|beginning stays|SIGKILL in the middle|come back|usage limit/,
 };
 
 /** opencode takes by far the longest to start: begun last, its contract would run alone. */

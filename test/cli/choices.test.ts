@@ -34,6 +34,8 @@ const schemas: Record<string, unknown> = {
   'run --provider': bodyOf(endpoints.createSession, 'provider'),
   'service install --log-level': keys.find(({ name }) => name === 'log.level')?.schema,
   'serve --log-level': keys.find(({ name }) => name === 'log.level')?.schema,
+  'sessions after-limit what': bodyOf(endpoints.updateSession, 'after_limit'),
+  'sessions create --after-limit': bodyOf(endpoints.createSession, 'after_limit'),
   'sessions create --provider': bodyOf(endpoints.createSession, 'provider'),
   'sessions list --provider': endpoints.listSessions.query.provider,
   'sessions list --status': endpoints.listSessions.query.status,

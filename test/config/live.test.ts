@@ -41,7 +41,7 @@ describe('a configuration that is loaded again', () => {
           model_presets: [{ name: 'a', provider: 'acp' }],
         },
         retention: { max_bytes: 1, max_age_days: 1, min_free_bytes: 1 },
-        sessions: { turn_timeout_ms: 1 },
+        sessions: { turn_timeout_ms: 1, after_limit: 'wait' },
         approvals: {
           timeout_ms: 1,
           notify_command: 'true',
@@ -87,6 +87,7 @@ describe('a configuration that is loaded again', () => {
       'server.allowed_origins',
       'server.max_streams',
       'server.max_streams_per_token',
+      'sessions.after_limit',
       'sessions.turn_timeout_ms',
       'teams.enabled',
       'teams.max_hops',

@@ -64,7 +64,7 @@ describe('the defaults', () => {
         env_remove: [],
         env_pass: [],
       },
-      sessions: { turn_timeout_ms: null },
+      sessions: { turn_timeout_ms: null, after_limit: 'resume' },
       snapshots: { enabled: false, max_bytes: 1024 ** 3, max_age_days: 14 },
       approvals: {
         timeout_ms: null,

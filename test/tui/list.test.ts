@@ -135,6 +135,18 @@ describe('the list', () => {
       age: '1h',
       words: 'done',
     });
+    const message = 'no more today';
+    const limit = { message, since: NOW, resets_at: NOW, waits_because: null, turn_id: null };
+    for (const [resumes_at, words_of] of [
+      [NOW + 7_199_000, 'usage limit for 1h 59m · done'],
+      [NOW - 1, 'usage limit for 1m · done'],
+      [null, 'usage limit: waits for you · done'],
+    ] as const) {
+      const [waiting] = thingsOf(
+        overviewOf({ sessions: [{ ...words, usage_limit: { ...limit, resumes_at } }] }),
+      );
+      expect(waiting && rowTextOf(waiting, NOW).words).toBe(words_of);
+    }
     const now = busy.sessions.get('idle');
     if (!now) throw new Error('no session');
     const worktree = { id: 'wt', repo_root: '/home/ada/shop', branch: 'cadre/fix' };

@@ -106,6 +106,32 @@ export const sessionKinds = {
       },
     },
   }),
+  'session.limited': kind({
+    when:
+      'An agent has reported a usage limit, so that nothing that waits for the session becomes a turn for now: the limit ' +
+      'ended its turn, or its next turn would have met the limit of an account that it shares. `usage_limit` says until when.',
+    payload: { session: sessionInEvents },
+    example: {
+      session: {
+        ...changed,
+        usage_limit: {
+          message: "claude has reached a usage limit: You've hit your 5-hour limit",
+          since: 1795312004000,
+          resets_at: 1795322700000,
+          resumes_at: 1795322700000,
+          waits_because: null,
+          turn_id: changed.last_turn_id,
+        },
+      },
+    },
+  }),
+  'session.limit_ended': kind({
+    when:
+      'A session no longer waits for a usage limit: the limit has reset, a person resumed the session or sent it a turn, or ' +
+      'a turn of the same account has shown that the limit is over.',
+    payload: { session: sessionInEvents },
+    example: { session: { ...changed, usage_limit: null } },
+  }),
   'session.notice': kind({
     when:
       'Something that a person should know of a session and that nobody said: a notice or warning of its agent, a ' +

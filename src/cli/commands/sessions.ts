@@ -5,6 +5,7 @@ import { agentOf } from '../../client/agent-of.ts';
 import { slashText } from '../../client/slash.ts';
 import { shorten } from '../../lib/shorten.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
+import { afterLimitText } from '../limit-text.ts';
 import { ago, details, listOf, plain, shortId } from '../output.ts';
 import { limit, reason, session, turn, turnAs } from '../parameters.ts';
 import { sessionAttach } from './session-attach.ts';
@@ -32,7 +33,7 @@ export const sessionCommands = commandGroup('sessions', 'sessions of agents and 
       (one, now) => [
         shortId(one.id),
         agentOf(one),
-        one.status,
+        one.usage_limit ? `${one.status}, usage limit` : one.status,
         ago(one.last_activity_at, now),
         one.title ?? '-',
         one.last_words ?? '-',
@@ -101,6 +102,20 @@ export const sessionCommands = commandGroup('sessions', 'sessions of agents and 
     endpoint: endpoints.updateSession,
     operands: [session, { flags: '<title>', description: 'for people', field: 'title' }],
     print: ({ id, title }) => `${id} is now "${plain(title ?? '')}"\n`,
+  }),
+  endpointCommand({
+    name: 'after-limit',
+    description: 'choose what a session does when a usage limit of its agent has reset',
+    endpoint: endpoints.updateSession,
+    operands: [
+      session,
+      {
+        flags: '<what>',
+        description: 'resume by itself, or wait for a person',
+        field: 'after_limit',
+      },
+    ],
+    print: (one, { now }) => `${one.id}: ${afterLimitText(one, now)}\n`,
   }),
   endpointCommand({
     name: 'interrupt',

@@ -1,9 +1,11 @@
 import type { EventOf, RuntimeEventRecord } from '../../api/events.ts';
 import { isDescribed } from '../../api/events.ts';
 import { endpoints } from '../../api/index.ts';
+import type { Session } from '../../api/sessions.ts';
 import { AppError } from '../../errors.ts';
 import { inputText } from '../../terminal/conversation.ts';
 import { wrapped } from '../../terminal/width.ts';
+import { waitText } from '../limit-text.ts';
 import { plain } from '../output.ts';
 import type { CommandContext } from '../world.ts';
 import { howItEnded, isEnding } from './follow-turn.ts';
@@ -70,6 +72,8 @@ export class Attached {
   take(event: RuntimeEventRecord): boolean {
     if (isDescribed(event) && event.kind === 'turn.accepted') this.#accepted(event);
     this.#text.write(event);
+    if (isDescribed(event) && event.kind === 'session.limited')
+      this.#noteLimit(event.payload.session);
     if (isEnding(event)) {
       this.#running = null;
       this.#outlet.note(howItEnded(event.payload.turn));
@@ -79,6 +83,11 @@ export class Attached {
     if (event.kind !== 'session.closed') return true;
     this.#outlet.note('cadre: the session was closed\n');
     return false;
+  }
+
+  #noteLimit({ usage_limit: limit }: Pick<Session, 'usage_limit'>): void {
+    const now = this.#context.world.clock.now();
+    if (limit) this.#outlet.note(`cadre: ${waitText(limit, now)}\n`);
   }
 
   #accepted({ payload, turn_id }: EventOf<'turn.accepted'>): void {

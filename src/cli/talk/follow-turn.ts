@@ -3,6 +3,7 @@ import type { EventOf, RuntimeEventRecord } from '../../api/events.ts';
 import { endpoints } from '../../api/index.ts';
 import { paletteFor } from '../../terminal/palette.ts';
 import { exitCodes } from '../exit.ts';
+import { waitText } from '../limit-text.ts';
 import { plain } from '../output.ts';
 import type { CommandContext } from '../world.ts';
 import { askerOf } from './ask.ts';
@@ -57,10 +58,24 @@ export async function followTurn(
     signal.removeEventListener('abort', interrupt);
     const { turn } = event.payload;
     if (!global.json) outlet.note(howItEnded(turn));
+    if (!global.json && turn.error?.code === 'usage_limit')
+      await noteLimit(context, params, outlet);
     await markSeen(context, params.session_id, event.seq);
     world.exit(signal.aborted ? Number(signal.reason) : exitCodeOf(turn));
     return;
   }
+}
+
+/** Says until when the session waits for the usage limit that has ended its turn. */
+async function noteLimit(
+  { client, world }: CommandContext,
+  { session_id }: { session_id: string },
+  outlet: StandardOutlet,
+): Promise<void> {
+  const { usage_limit: limit } = await client.call(endpoints.getSession, {
+    params: { session_id },
+  });
+  if (limit) outlet.note(`cadre: ${waitText(limit, world.clock.now())}\n`);
 }
 
 type TurnEnding = EventOf<'turn.completed' | 'turn.interrupted' | 'turn.failed'>;

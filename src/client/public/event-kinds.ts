@@ -11,6 +11,8 @@ export const eventKinds: ReadonlySet<string> = new Set([
   'session.resumed',
   'session.closed',
   'session.failed',
+  'session.limited',
+  'session.limit_ended',
   'session.notice',
   'turn.accepted',
   'turn.started',

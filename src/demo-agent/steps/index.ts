@@ -2,7 +2,7 @@ import type { StopReason } from '@agentclientprotocol/sdk/unstable';
 import type { Command, CommandName } from '../commands.ts';
 import type { Turn } from '../turn.ts';
 import { cwd, env, history, image, mode, pid, usage } from './facts.ts';
-import { crash, fail, garbage, spawn } from './faults.ts';
+import { crash, fail, garbage, limit, spawn } from './faults.ts';
 import { ignoreCancel, late, silent, wait } from './flow.ts';
 import { flood, longline, repeat, say, think } from './speech.ts';
 import type { Step } from './step.ts';
@@ -39,6 +39,7 @@ const steps: { readonly [Name in CommandName]: Step<Name> } = {
   silent,
   'ignore-cancel': ignoreCancel,
   fail,
+  limit,
   crash,
   garbage,
   spawn,

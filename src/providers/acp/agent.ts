@@ -6,6 +6,7 @@ import {
   type AgentSink,
   type AgentTools,
   failed,
+  limited,
   noWishes,
   ProviderError,
   type TurnOutcome,
@@ -19,6 +20,7 @@ import { Elicitations } from './elicitations.ts';
 import { Frankness, type Notice } from './frankness.ts';
 import { noteChoices } from './last-seen.ts';
 import { LateChoices } from './late-choices.ts';
+import { limitIn } from './limits.ts';
 import { type ChoiceName, nothingOffered, type Offer, readChoiceUpdate } from './options.ts';
 import { outcomeOf } from './outcome.ts';
 import { mcpServersOf } from './mcp-servers.ts';
@@ -273,11 +275,10 @@ export class AcpAgent implements Agent {
           ? { status: 'interrupted', error: null }
           : failed(error.code, error.message);
       const said = agentError(error);
-      if (said)
-        return failed(
-          'provider_error',
-          this.process.withStrays(`the agent failed: ${said.message}`),
-        );
+      const limit = said && limitIn(error, this.#reports.rateLimit);
+      if (limit) return limited('the agent', said.message, limit);
+      const why = said && this.process.withStrays(`the agent failed: ${said.message}`);
+      if (why !== null) return failed('provider_error', why);
       return failed('provider_exited', await this.process.describeLoss());
     } finally {
       running.limit?.[Symbol.dispose]();

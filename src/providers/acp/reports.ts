@@ -1,7 +1,9 @@
+import type { RateLimit } from '../claude-limits.ts';
 import { type AgentSink, report, type TurnSettings } from '../provider.ts';
 import { Calls } from './calls.ts';
 import type { Frankness } from './frankness.ts';
 import { withMediaKept } from './kept-media.ts';
+import { limitTold } from './limits.ts';
 import type { ReportedCall } from './reported-call.ts';
 import { Subagents } from './subagents.ts';
 import { isOfSession, readUpdate } from './updates.ts';
@@ -22,12 +24,19 @@ export class Reports {
   readonly calls = new Calls();
   readonly #given: Given;
   readonly #subagents = new Subagents();
+  #rateLimit: RateLimit | null = null;
 
   constructor(given: Given) {
     this.#given = given;
   }
 
+  /** What the agent has told of the limits of its account in this turn; null where it has told nothing. */
+  get rateLimit(): RateLimit | null {
+    return this.#rateLimit;
+  }
+
   beginTurn(): void {
+    this.#rateLimit = null;
     this.calls.beginTurn();
     this.#subagents.clear();
   }
@@ -63,6 +72,7 @@ export class Reports {
     const used = meter.request(raw);
     if (used) void sink.update({ type: 'usage', usage: used });
     if (WORK.has(update.type)) onWork();
+    if (update.type === 'usage') this.#rateLimit = limitTold(this.#rateLimit, raw);
     if (update.type === 'usage')
       return sink.update({ type: 'usage', usage: meter.ofSession(update.usage) });
     if (update.type !== 'tool' || read.type !== 'tool') return sink.update(update);

@@ -285,7 +285,7 @@ class ClaudeAgent implements Agent {
   }
 
   async #finish(message: Message): Promise<void> {
-    const outcome = outcomeOf(message, this.#options.hasOwnHome);
+    const outcome = outcomeOf(message, this.#options.hasOwnHome, this.#reader.rateLimit);
     const text = textOf(message);
     const isUnsaid = outcome.status === 'completed' && !this.#reader.hasSpoken && text;
     if (this.#state.is === 'running' && isUnsaid)

@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { failed, type TurnOutcome } from '../provider.ts';
+import { type RateLimit, refusedBy } from '../claude-limits.ts';
+import {
+  failed,
+  limited,
+  type ReportedLimit,
+  type TurnOutcome,
+  unknownLimit,
+} from '../provider.ts';
 import type { Message } from './connection.ts';
 import { loginHint } from '../own-home.ts';
 
@@ -10,11 +17,21 @@ const result = z.looseObject({
   errors: z.array(z.string()).catch([]),
   stop_reason: z.string().nullish().catch(null),
   terminal_reason: z.string().nullish().catch(null),
+  /** Why the API has refused the request, in a word, where claude's version says so. */
+  api_error: z.string().nullish().catch(null),
+  api_error_status: z.number().nullish().catch(null),
 });
 const LIMITS = new Set(['error_max_turns', 'error_max_budget_usd']);
 
-/** How a turn ended. A failure of the API has the subtype `success`: only `is_error` shows it. */
-export function outcomeOf(message: Message, hasOwnHome: boolean): TurnOutcome {
+/**
+ * How a turn ended. A failure of the API has the subtype `success`: only `is_error` shows it. `rateLimit`: what claude has
+ * told of its limits in the turn.
+ */
+export function outcomeOf(
+  message: Message,
+  hasOwnHome: boolean,
+  rateLimit: RateLimit | null = null,
+): TurnOutcome {
   const { data } = result.safeParse(message);
   if (!data) return failed('provider_error', 'claude ended the turn without saying how');
   if (data.terminal_reason?.startsWith('aborted')) return { status: 'interrupted', error: null };
@@ -24,7 +41,19 @@ export function outcomeOf(message: Message, hasOwnHome: boolean): TurnOutcome {
   const isGood = data.subtype === 'success' && !data.is_error;
   if (isGood) return { status: 'completed', error: null };
   const said = data.result ?? (data.errors.join('; ') || data.subtype);
+  const limit = limitIn(data, rateLimit);
+  if (limit) return limited('claude', said, limit);
   return failed('provider_error', `claude failed: ${said}${wayOut(said, hasOwnHome)}`);
+}
+
+/** The usage limit that a failed turn has reached, which newer versions name as such; null where it is another failure. */
+function limitIn(
+  { api_error, api_error_status }: z.output<typeof result>,
+  rateLimit: RateLimit | null,
+): ReportedLimit | null {
+  const refused = refusedBy(rateLimit);
+  if (api_error === 'usage_limit_reached') return refused ?? unknownLimit;
+  return api_error_status === 429 ? refused : null;
 }
 
 /** The text in the result of a turn. The answer to a slash command is nowhere else. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Usage } from '../../api/sessions.ts';
+import { limitAfter, type RateLimit } from '../claude-limits.ts';
 import type { AgentUpdate, ToolChange } from '../provider.ts';
 import type { Message } from './connection.ts';
 import { kindOf, titleOf } from './tools.ts';
@@ -10,7 +11,6 @@ const IGNORED = new Set([
   'auth_status',
   'command_lifecycle',
   'keep_alive',
-  'rate_limit_event',
   'system',
   'tool_progress',
   'tool_use_summary',
@@ -76,12 +76,19 @@ export class Reader {
   readonly #used = new Map<string, Tokens>();
   #lastUsed: Tokens | undefined;
   #hasSpoken = false;
+  #rateLimit: RateLimit | null = null;
 
-  /** A turn begins: the tokens and texts of earlier turns are forgotten. */
+  /** A turn begins: the tokens, texts and limits of earlier turns are forgotten. */
   begin(): void {
     this.#streamed.clear();
     this.#used.clear();
     this.#hasSpoken = false;
+    this.#rateLimit = null;
+  }
+
+  /** What claude has last told of the limits of its account in this turn; null where it has told nothing. */
+  get rateLimit(): RateLimit | null {
+    return this.#rateLimit;
   }
 
   /** Whether claude has said a text since the turn began. */
@@ -103,6 +110,9 @@ export class Reader {
         return this.#readAssistant(message);
       case 'user':
         return readResults(message);
+      case 'rate_limit_event':
+        this.#rateLimit = limitAfter(this.#rateLimit, message);
+        return [];
       default:
         return IGNORED.has(message.type) ? [] : 'unknown';
     }

@@ -18,6 +18,7 @@ import {
 import type { Route } from './app-server.ts';
 import type { Params, RequestId } from './connection.ts';
 import { Reader } from './items.ts';
+import { reachedLimit } from './limits.ts';
 import type { CodexModel } from './models.ts';
 import { outcomeOf, readError, turnIn } from './outcome.ts';
 import { type CodexRequest, readRequest, refusalOf } from './requests.ts';
@@ -295,7 +296,9 @@ class CodexAgent implements Agent, Route {
     const turn = this.#running;
     if (!turn || (turn.id !== null && turn.id !== turnIn(params))) return;
     const error = turn.own?.error ?? null;
-    turn.own?.outcome.resolve(outcomeOf(params, error, this.#options.hasOwnHome));
+    const { hasOwnHome, clock } = this.#options;
+    const limit = () => reachedLimit(this.#lease.server.rateLimits, clock.now());
+    turn.own?.outcome.resolve(outcomeOf(params, error, hasOwnHome, limit));
     this.#rest(turn);
   }
 

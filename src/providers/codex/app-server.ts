@@ -4,6 +4,7 @@ import { version } from '../../lib/self.ts';
 import { answered, endAgent, endOf, replyTo, startAgent, tailOf } from '../agent-process.ts';
 import { ProviderError } from '../provider.ts';
 import { Connection, type Params, type RequestId } from './connection.ts';
+import { limitsAfter, type RateLimits } from './limits.ts';
 import { isKnown, parentOf, threadOf, versionIn } from './messages.ts';
 
 /** The time limit of all requests. Codex answers each soon, also `turn/start`, which it answers before the turn ends. */
@@ -48,6 +49,7 @@ export class AppServer {
   readonly #routes = new Map<string, Route>();
   /** The thread that began each thread of a subagent. */
   readonly #parents = new Map<string, string>();
+  #rateLimits: RateLimits | null = null;
   #isUp = false;
   #isEnding = false;
 
@@ -126,6 +128,11 @@ export class AppServer {
     if (this.#routes.get(threadId) === route) this.#routes.delete(threadId);
   }
 
+  /** What codex last told of the limits of its account: it tells so just before the turn fails that has reached one. */
+  get rateLimits(): RateLimits | null {
+    return this.#rateLimits;
+  }
+
   /** Whether a thread still has a route. */
   get hasRoutes(): boolean {
     return this.#routes.size > 0;
@@ -147,6 +154,8 @@ export class AppServer {
 
   #hear(method: string, params: Params): Promise<void> | undefined {
     if (!isKnown(method)) this.#onUnknown();
+    if (method === 'account/rateLimits/updated')
+      this.#rateLimits = limitsAfter(this.#rateLimits, params);
     const parent = parentOf(method, params);
     if (parent) this.#parents.set(parent.child, parent.thread);
     return this.#routes.get(threadOf(params) ?? '')?.hear(method, params);

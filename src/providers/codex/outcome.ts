@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { failed, type TurnOutcome } from '../provider.ts';
+import {
+  failed,
+  limited,
+  type ReportedLimit,
+  type TurnOutcome,
+  unknownLimit,
+} from '../provider.ts';
 import { loginHint } from '../own-home.ts';
 
 const turnError = z.looseObject({
@@ -32,11 +38,12 @@ export function turnIn(params: unknown): string | null {
   return ended.safeParse(params).data?.turn.id ?? null;
 }
 
-/** How a turn ended; `earlier` is the newest error that codex has reported of it before. */
+/** How a turn ended; `earlier` is the newest error that codex has reported of it before, `limit` what it says of limits. */
 export function outcomeOf(
   params: unknown,
   earlier: TurnError | null,
   hasOwnHome: boolean,
+  limit: () => ReportedLimit = () => unknownLimit,
 ): TurnOutcome {
   const turn = ended.safeParse(params).data?.turn;
   switch (turn?.status) {
@@ -44,11 +51,12 @@ export function outcomeOf(
       return { status: 'completed', error: null };
     case 'interrupted':
       return { status: 'interrupted', error: null };
-    default:
-      return failed(
-        'provider_error',
-        `codex failed: ${reasonOf(turn?.error ?? earlier, hasOwnHome)}`,
-      );
+    default: {
+      const error = turn?.error ?? earlier;
+      return error?.codexErrorInfo === 'usageLimitExceeded'
+        ? limited('codex', error.message, limit())
+        : failed('provider_error', `codex failed: ${reasonOf(error, hasOwnHome)}`);
+    }
   }
 }
 

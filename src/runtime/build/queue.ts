@@ -1,3 +1,4 @@
+import type { Limits } from '../../limits/service.ts';
 import { QueueLine } from '../../queue/line.ts';
 import { QueueService } from '../../queue/service.ts';
 import { QueueStore } from '../../queue/store.ts';
@@ -12,7 +13,7 @@ export type Queue = ReturnType<typeof buildQueue>;
 /** Builds the queue of what people want to become turns later. */
 export function buildQueue(
   base: Base,
-  { sessions, budgets }: { sessions: Sessions; budgets: Budgets },
+  { sessions, limits, budgets }: { sessions: Sessions; limits: Limits; budgets: Budgets },
 ) {
   const { inbox, holds, store: sessionStore } = sessions;
   const store = new QueueStore(base.db);
@@ -34,6 +35,7 @@ export function buildQueue(
     inbox,
     sessionStore,
     sessions: sessions.service,
+    onResumed: (tx, sessionId) => limits.resume(tx, sessionId),
   });
   return { store, ticker, service };
 }

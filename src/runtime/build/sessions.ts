@@ -22,8 +22,16 @@ interface SessionHooks
     Pick<NeedsOf<typeof Inbox>, 'accepted' | 'requestInterrupt'>,
     Pick<NeedsOf<typeof AgentPool>, 'onExit'>,
     Pick<NeedsOf<typeof ApprovalDesk>, 'onExpired'>,
-    Pick<NeedsOf<typeof TurnRunner>, 'onSessionFailed' | 'beforeTurn' | 'afterTurn'>,
-    Pick<NeedsOf<typeof SessionService>, 'onClosing' | 'agentsOf' | 'onTurnSent'> {
+    Pick<
+      NeedsOf<typeof TurnRunner>,
+      'onSessionFailed' | 'onTurnEnded' | 'beforeTurn' | 'afterTurn'
+    >,
+    Pick<
+      NeedsOf<typeof SessionService>,
+      'onClosing' | 'agentsOf' | 'onTurnSent' | 'onAfterLimitChosen'
+    > {
+  isHeldNow: NonNullable<NeedsOf<typeof Inbox>['isHeldNow']>;
+  onHoldEnded: NonNullable<NeedsOf<typeof Holds>['onEnded']>;
   onHoldUntil: NeedsOf<typeof Holds>['onTime'];
 }
 
@@ -48,12 +56,17 @@ export function buildSessions(
   const hooks = {} as SessionHooks;
   const budgets = {} as BudgetHooks;
   const store = new SessionStore(base);
-  const holds = new Holds({ ...base, onTime: (at) => hooks.onHoldUntil(at) });
+  const holds = new Holds({
+    ...base,
+    onTime: (at) => hooks.onHoldUntil(at),
+    onEnded: (tx, sessionId, code) => hooks.onHoldEnded(tx, sessionId, code),
+  });
   const inbox = new Inbox({
     ...base,
     sessionStore: store,
     holds,
     accepted: (tx, session, turn) => hooks.accepted(tx, session, turn),
+    isHeldNow: (tx, sessionId) => hooks.isHeldNow(tx, sessionId),
     requestInterrupt: (tx, turn) => hooks.requestInterrupt(tx, turn),
     onTurnEnded: (tx, turn) => budgets.onTurnEnded(tx, turn),
     budgetHolds: (rx, id) => budgets.budgetHolds(rx, id),
@@ -91,6 +104,7 @@ export function buildSessions(
     afterTurn: (session, turn) => hooks.afterTurn(session, turn),
     onUsage: (tx, turn, usage) => budgets.onUsage(tx, turn, usage),
     onUsageAmended: (tx, turn, before) => budgets.onUsageAmended(tx, turn, before),
+    onTurnEnded: (tx, turn, outcome) => hooks.onTurnEnded(tx, turn, outcome),
     turnTimeoutMs: () => config.now.sessions.turn_timeout_ms,
   });
   const service = new SessionService({
@@ -104,6 +118,7 @@ export function buildSessions(
     onClosing: (tx, session) => hooks.onClosing(tx, session),
     agentsOf: (rx, teamId) => hooks.agentsOf(rx, teamId),
     onTurnSent: (tx, session) => hooks.onTurnSent(tx, session),
+    onAfterLimitChosen: (tx, session) => hooks.onAfterLimitChosen(tx, session),
     assertRoom: needs.storage.assertRoom,
     assertBudget: (rx, id) => budgets.assertBudget(rx, id),
     agentFor: (id, asked) => registry.agentFor(id, asked),

@@ -1,7 +1,9 @@
 import path from 'node:path';
 import type { Process } from '../../api/processes.ts';
+import type { Session } from '../../api/sessions.ts';
 import { agentOf } from '../../client/agent-of.ts';
 import { oneLine } from '../../client/telling.ts';
+import { durationText } from '../../terminal/time.ts';
 import { duration } from '../duration.ts';
 import type { Tone } from '../tint.tsx';
 import { sinceOf, type Standing, standingOf, type Thing } from './things.ts';
@@ -51,7 +53,7 @@ export function rowTextOf(thing: Thing, now: number): RowText {
     isBold: standing === 'unseen' || standing === 'waiting',
     isPinned: thing.kind === 'session' && thing.now.session.pinned,
     isMuted: isMuted(thing),
-    ...wordsOf(thing),
+    ...wordsOf(thing, now),
   };
 }
 
@@ -61,7 +63,7 @@ export function isMuted(thing: Thing): boolean {
   return thing.kind === 'session' && thing.now.session.muted;
 }
 
-function wordsOf(thing: Thing): Pick<RowText, 'title' | 'place' | 'agent' | 'words'> {
+function wordsOf(thing: Thing, now: number): Pick<RowText, 'title' | 'place' | 'agent' | 'words'> {
   switch (thing.kind) {
     case 'approval': {
       const { title, kind } = thing.approval;
@@ -85,6 +87,7 @@ function wordsOf(thing: Thing): Pick<RowText, 'title' | 'place' | 'agent' | 'wor
         agent: agentOf(session),
         words: [
           session.muted ? 'muted' : '',
+          limitText(session, now),
           thing.queued === undefined ? '' : `${thing.queued} queued`,
           oneLine(last),
         ]
@@ -119,7 +122,16 @@ export function titleOf({ id, title }: { id: string; title: string | null }): st
 
 /** What a thing is called, in a question or a notice. */
 export function nameOf(thing: Thing): string {
-  return wordsOf(thing).title;
+  return wordsOf(thing, 0).title;
+}
+
+/** That a session waits for a usage limit, and for how long; it changes once a minute at most. Empty where it does not. */
+export function limitText({ usage_limit: limit }: Session, now: number): string {
+  if (!limit) return '';
+  const { resumes_at: at } = limit;
+  return at === null
+    ? 'usage limit: waits for you'
+    : `usage limit for ${durationText(Math.max(60_000, at - now))}`;
 }
 
 /** How a process ended; empty while it runs. */
@@ -145,7 +157,7 @@ function ageOf(ms: number): string {
 export function containsText(thing: Thing, text: string): boolean {
   if (text === '') return true;
   const wanted = text.toLowerCase();
-  const { title, place, agent, words } = wordsOf(thing);
+  const { title, place, agent, words } = wordsOf(thing, 0);
   const node = thing.node?.name ?? '';
   const cwd =
     thing.kind === 'session'

@@ -2,7 +2,7 @@ import { Box, Text } from 'ink';
 import { type ReactNode, useContext } from 'react';
 import type { Session } from '../../api/sessions.ts';
 import { Say } from '../forms/say.tsx';
-import { rowTextOf } from '../list/row-text.ts';
+import { limitText, rowTextOf } from '../list/row-text.ts';
 import type { Thing } from '../list/things.ts';
 import { Colors } from '../palette.ts';
 import { ConversationPane } from '../panes/conversation-pane.tsx';
@@ -48,11 +48,13 @@ export function PanePart({ shown, rows, columns }: PartProps): ReactNode {
 
 function Title({ thing, now }: { thing: Thing; now: number }): ReactNode {
   const { symbol, tone, title, place, agent } = rowTextOf(thing, now);
+  const limit = thing.kind === 'session' ? limitText(thing.now.session, now) : '';
   return (
     <Text wrap="truncate-end">
       <Tint tone={tone}>{symbol} </Tint>
       <Text bold>{title}</Text>
       <Tint tone="faint">{['', place, agent].filter((part, i) => i === 0 || part).join('  ')}</Tint>
+      {limit !== '' && <Tint tone="asks">{`  ${limit}`}</Tint>}
     </Text>
   );
 }

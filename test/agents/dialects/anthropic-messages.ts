@@ -14,6 +14,14 @@ export const anthropicMessages: Dialect = {
     type: 'error',
     error: { type: errorTypes[status] ?? 'api_error', message },
   }),
+  limit: (resetsAt) => ({
+    headers: {
+      'anthropic-ratelimit-unified-status': 'rejected',
+      'anthropic-ratelimit-unified-reset': String(resetsAt),
+      'anthropic-ratelimit-unified-representative-claim': 'five_hour',
+    },
+    body: { type: 'error', error: { type: 'rate_limit_error', message: 'scripted limit' } },
+  }),
 };
 
 const errorTypes: Record<number, string> = {

@@ -32,6 +32,8 @@ export interface Dialect {
   breakOff(code: string): string;
   /** The body of a failed request. */
   failure(status: number, message: string): object;
+  /** How it refuses a request at a usage limit, with status 429; absent: as any failure. `resetsAt`: in Unix seconds. */
+  limit?(resetsAt: number): { headers: Record<string, string>; body: object };
 }
 
 /** What every scripted call reports as its tokens. `input` counts the cached ones too. */

@@ -14,6 +14,17 @@ export const openAiResponses: Dialect = {
       response: { id: 'resp_broken', status: 'failed', error: { code, message: 'scripted error' } },
     }),
   failure: (status, message) => ({ error: { type: 'scripted_error', code: status, message } }),
+  limit: (resetsAt) => ({
+    headers: {
+      'x-codex-primary-used-percent': '100',
+      'x-codex-primary-window-minutes': '300',
+      'x-codex-primary-reset-at': String(resetsAt),
+      'x-codex-secondary-used-percent': '40',
+      'x-codex-secondary-window-minutes': '10080',
+      'x-codex-secondary-reset-at': String(resetsAt + 86_400),
+    },
+    body: { error: { type: 'usage_limit_reached', plan_type: 'plus', resets_at: resetsAt } },
+  }),
 };
 
 const toolSchema = z.looseObject({

@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import { limitAfter, type RateLimit, refusedBy } from '../claude-limits.ts';
+import { type ReportedLimit, unknownLimit } from '../provider.ts';
+
+const METER = '_claude/rateLimit';
+const meter = z.looseObject({ _meta: z.looseObject({ [METER]: z.unknown() }) });
+const refusal = z.looseObject({
+  message: z.string().catch(''),
+  data: z.looseObject({
+    /** Of claude-agent-acp. */
+    errorKind: z.string().nullish().catch(null),
+    /** Of codex-acp. */
+    codexErrorInfo: z.unknown().optional(),
+  }),
+});
+/** How claude begins what it says of a usage limit; of a busy server it says something else. */
+const CLAUDE_WORDS = /you['\u2019]ve (?:hit|reached) your/i;
+
+/** The limits after an update of a session: ACP has none, but the agent for claude adds those of claude to its usage. */
+export function limitTold(before: RateLimit | null, raw: unknown): RateLimit | null {
+  const told = meter.safeParse(raw).data?._meta[METER];
+  return told === undefined ? before : limitAfter(before, { rate_limit_info: told });
+}
+
+/** The usage limit that a refused prompt has reached; null where it was refused for another reason. */
+export function limitIn(error: unknown, told: RateLimit | null): ReportedLimit | null {
+  const { message = '', data } = refusal.safeParse(error).data ?? {};
+  if (data?.codexErrorInfo === 'usageLimitExceeded') return unknownLimit;
+  if (data?.errorKind !== 'rate_limit') return null;
+  return refusedBy(told) ?? (CLAUDE_WORDS.test(message) ? unknownLimit : null);
+}

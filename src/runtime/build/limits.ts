@@ -1,0 +1,10 @@
+import { Limits } from '../../limits/service.ts';
+import type { Base } from '../base.ts';
+import type { Sessions } from './sessions.ts';
+
+/** Builds what lets sessions wait for the usage limits of their agents. */
+export function buildLimits(base: Base, { sessions }: { sessions: Sessions }) {
+  const { inbox, holds, store: sessionStore } = sessions;
+  const afterLimit = () => base.config.now.sessions.after_limit;
+  return new Limits({ ...base, sessionStore, holds, inbox, afterLimit });
+}
