@@ -12,6 +12,7 @@ const features = [
   'sessions',
   'rules',
   'queue',
+  'reviews',
   'processes',
   'worktrees',
   'snapshots',
@@ -107,6 +108,11 @@ export const places = {
     may: ['sessions', ...records],
     because:
       'the queue gives entries to the inbox of a session, which decides when they become turns: it starts none itself',
+  },
+  reviews: {
+    may: ['sessions', 'queue', ...records],
+    because:
+      'a review becomes a turn of its session, or an entry of the queue: it is sent as both are, and gets its diff by a hook',
   },
   processes: {
     may: ['sessions', 'children', ...records],

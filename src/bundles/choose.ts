@@ -5,6 +5,7 @@ export type Bundle = 'serve' | 'agent' | 'sidecar' | 'client' | 'complete' | 'pr
 export const clientNouns: ReadonlySet<string> = new Set([
   'sessions',
   'queue',
+  'review',
   'approvals',
   'providers',
   'processes',

@@ -3,6 +3,7 @@ import type { Client } from '../client/client.ts';
 import { AppError } from '../errors.ts';
 import { shorten } from '../lib/shorten.ts';
 import {
+  comments,
   deliveries,
   members,
   messages,
@@ -25,6 +26,7 @@ export const teamId = finderOf(teams);
 export const ruleId = finderOf(rules);
 export const tokenId = finderOf(tokens);
 export const entryId = finderOf(queueEntries);
+export const commentId = finderOf(comments);
 export const deliveryId = finderOf(deliveries);
 export const messageId = finderOf(messages);
 
@@ -48,6 +50,7 @@ export const worktreeArgument = idArgument('worktree', 'name');
 export const ruleArgument = idArgument('rule');
 export const tokenArgument = idArgument('token', 'name');
 export const entryArgument = idArgument('entry', 'name');
+export const commentArgument = idArgument('comment');
 
 /** The most recent turn of a session. Throws `not_found` where there is none. */
 export async function lastTurn(client: Client, session_id: string): Promise<string> {

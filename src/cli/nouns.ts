@@ -3,6 +3,7 @@ import type { Approval } from '../api/approvals.ts';
 import { endpoints } from '../api/index.ts';
 import type { Process } from '../api/processes.ts';
 import type { QueueEntry } from '../api/queue.ts';
+import type { ReviewComment } from '../api/reviews.ts';
 import type { Session } from '../api/sessions.ts';
 import type { Delivery, Message } from '../api/team-messages.ts';
 import type { Member, Team } from '../api/teams.ts';
@@ -110,6 +111,16 @@ export const members: Noun<Member, [team: string]> = {
   idOf: ({ agent_id }) => agent_id,
   name: { field: 'title', of: ({ title }) => title },
   see: 'cadre teams show',
+};
+
+export const comments: Noun<ReviewComment, [session: string]> = {
+  what: 'comment',
+  prefix: 'cmt',
+  async *all(client, session_id) {
+    yield (await client.call(endpoints.getReview, { params: { session_id } })).comments;
+  },
+  idOf: ({ id }) => id,
+  see: 'cadre review show',
 };
 
 export const deliveries: Noun<Delivery, [team: string]> = {

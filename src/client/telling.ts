@@ -36,6 +36,7 @@ function tellingPart(event: DescribedEvent): string {
   }
   if ('delivery' in payload) return payload.delivery.error?.message ?? '';
   if (isIn('queue', event)) return tellingOfQueue(event);
+  if (isIn('review', event)) return tellingOfReview(event);
   if ('worktree' in payload) return payload.worktree.worktree_name;
   if ('team' in payload) return payload.team.name;
   return tellingOfInputOrEnd(event);
@@ -76,6 +77,16 @@ function tellingOfQueue({ kind, payload }: EventOf<KindIn<'queue'>>): string {
   if (kind === 'queue.held' && hold) return `${label}: ${hold.message}`;
   if (kind === 'queue.removed') return `${label}: ${payload.why}`;
   return kind === 'queue.finished' ? `${label}: ${payload.status}` : label;
+}
+
+/** A comment on a diff by its place and text, or how many were sent or dropped. */
+function tellingOfReview({ payload }: EventOf<KindIn<'review'>>): string {
+  if (!('comment' in payload)) {
+    const count = payload.comment_ids?.length;
+    return count === undefined ? '' : `${count} ${count === 1 ? 'comment' : 'comments'}`;
+  }
+  const { path, first_line, text } = payload.comment;
+  return `${path}:${first_line}: ${text}`;
 }
 
 /** How many entries of a plan are done, and the entry in progress. */

@@ -13,6 +13,7 @@ type IdPrefix =
   | 'msg'
   | 'dlv'
   | 'que'
+  | 'cmt'
   | 'op'
   | 'run'
   | 'evt'

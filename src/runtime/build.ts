@@ -7,6 +7,7 @@ import { buildGateway } from './build/gateway.ts';
 import { buildProcesses } from './build/processes.ts';
 import { buildProviders } from './build/providers.ts';
 import { buildQueue } from './build/queue.ts';
+import { buildReviews } from './build/reviews.ts';
 import { buildServer } from './build/server.ts';
 import { buildSessions } from './build/sessions.ts';
 import { buildSnapshots } from './build/snapshots.ts';
@@ -30,6 +31,7 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
   const processes = buildProcesses(base, { storage, children, sessions });
   const worktrees = buildWorktrees(base, { storage, children, sessions, processes });
   const snapshots = buildSnapshots(base, { sessions, worktrees });
+  const reviews = buildReviews(base, { sessions, queue, snapshots });
   const teams = buildTeams(base, { storage, providers, sessions, worktrees });
   const gateway = buildGateway(
     base,
@@ -45,6 +47,7 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
     processes,
     worktrees,
     snapshots,
+    reviews,
     teams,
     gateway,
   };

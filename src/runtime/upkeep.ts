@@ -11,7 +11,7 @@ const RETAIN_EVERY_MS = 10_000;
 /** Starts the periodic removal of expired data from the store; disposing it ends that. */
 export function startUpkeep(
   base: Base,
-  { storage, sessions, queue, processes }: Nouns,
+  { storage, sessions, queue, reviews, processes }: Nouns,
 ): Disposable {
   const { config, clock, log, logger } = base;
   const retention = new Retention({
@@ -19,7 +19,10 @@ export function startUpkeep(
     store: sessions.store,
     processes: processes.store,
     onTrimmed: (seq) => storage.feed.forgetUpTo(seq),
-    onSessionTrimmed: (tx, id) => queue.service.sessionTrimmed(tx, id),
+    onSessionTrimmed(tx, id) {
+      queue.service.sessionTrimmed(tx, id);
+      reviews.sessionTrimmed(tx, id);
+    },
     removeLogs: (id) => removeLogs(storage.logs, id),
     budget: storage.budget,
     settings: () => config.now.retention,

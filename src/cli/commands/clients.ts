@@ -4,6 +4,7 @@ import type { Commands } from '../program.ts';
 export const clients = {
   sessions: async () => (await import('./sessions.ts')).sessionCommands,
   queue: async () => (await import('./queue.ts')).queueCommands,
+  review: async () => (await import('./review.ts')).reviewCommands,
   approvals: async () => (await import('./approvals.ts')).approvalCommands,
   providers: async () => (await import('./providers.ts')).providerCommands,
   processes: async () => (await import('./processes.ts')).processCommands,

@@ -8,6 +8,7 @@ export const commands: Commands = {
     run: async () => (await import('./run.ts')).runCommand,
     sessions: clients.sessions,
     queue: clients.queue,
+    review: clients.review,
     approvals: clients.approvals,
     providers: clients.providers,
     processes: clients.processes,

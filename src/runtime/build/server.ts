@@ -9,6 +9,7 @@ import type { Gateway } from './gateway.ts';
 import type { Processes } from './processes.ts';
 import type { Providers } from './providers.ts';
 import type { Queue } from './queue.ts';
+import type { Reviews } from './reviews.ts';
 import type { Sessions } from './sessions.ts';
 import type { Snapshots } from './snapshots.ts';
 import type { Storage } from './storage.ts';
@@ -21,6 +22,7 @@ interface Served {
   providers: Providers;
   sessions: Sessions;
   queue: Queue;
+  reviews: Reviews;
   processes: Processes;
   worktrees: Worktrees;
   snapshots: Snapshots;
@@ -66,6 +68,7 @@ export function buildServer(
     sessions: nouns.sessions.service,
     opening: worktrees.opening,
     queue: nouns.queue.service,
+    reviews: nouns.reviews,
     processes: nouns.processes.service,
     worktrees: worktrees.service,
     initScripts: worktrees.initScripts,
