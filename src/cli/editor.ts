@@ -1,15 +1,9 @@
 import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import type { Edit } from '../client/review.ts';
 import { AppError } from '../errors.ts';
 import { runHere } from './run-program.ts';
-
-/** Has a person edit a text until `read` can read it, and resolves with what that has read. */
-export type EditUntilRead = <T>(
-  name: string,
-  text: string,
-  read: (text: string) => T,
-) => Promise<T>;
 
 /**
  * Opens a text, whose first line is for nobody, in the editor that VISUAL or EDITOR names, else vi, on this command's own
@@ -17,7 +11,7 @@ export type EditUntilRead = <T>(
  * first line. Throws `usage` where the editor cannot be started or fails. What was written is kept where it was not read,
  * and the error names the file.
  */
-export function editorOf(env: NodeJS.ProcessEnv): EditUntilRead {
+export function editorOf(env: NodeJS.ProcessEnv): Edit {
   return async (name, text, read) => {
     const directory = await fs.mkdtemp(path.join(os.tmpdir(), 'cadre-'));
     const file = path.join(directory, name);

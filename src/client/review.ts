@@ -36,16 +36,16 @@ type MakeFile = (
 ) => { text: string; read: (text: string) => Changes };
 
 /** Has a person edit a text until `read` can read it. */
-type Edit = <T>(name: string, text: string, read: (text: string) => T) => Promise<T>;
+export type Edit = <T>(name: string, text: string, read: (text: string) => T) => Promise<T>;
 
 /** Has a person edit all comments of a session at once. Resolves with the draft after that. Throws as `edit`. */
 export async function editReview(
   client: Client,
-  session_id: string,
+  { diff, review }: DiffAndReview,
   makeFile: MakeFile,
   edit: Edit,
 ): Promise<Review> {
-  const { diff, review } = await readDiffAndReview(client, session_id);
+  const { session_id } = diff;
   if (diff.files.length === 0)
     throw new AppError('not_found', `session ${session_id} has changed nothing so far`);
   const { text, read } = makeFile(diff.files, review.comments);

@@ -62,7 +62,7 @@ function headOf(stale: number): string[] {
   return [
     '# Comments on the changes of a session.',
     '# Write a comment below the line that it is about, as lines that begin with "#".',
-    '# One that begins with "#[3]" is about the three lines above it.',
+    '# Those that follow each other are one comment. One that begins with "#[3]" is about the three lines above it.',
     '# Change nothing else. Then save, and leave the editor. An empty file changes nothing.',
     ...left,
     '',

@@ -17,6 +17,7 @@ export const overviewKinds = [
   'team.lead_changed',
   'worktree.*',
   'queue.*',
+  'review.*',
 ] as const;
 
 /** The overview after an event. */
@@ -29,6 +30,7 @@ export function withEvent(overview: Overview, event: RuntimeEventRecord): Overvi
   if (isIn('team', event)) return withTeam(overview, event);
   if (isIn('worktree', event)) return withWorktree(overview, event);
   if (isIn('queue', event)) return withQueue(overview, event);
+  if (isIn('review', event)) return { ...overview, reviewSeq: event.seq };
   return overview;
 }
 

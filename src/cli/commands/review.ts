@@ -127,10 +127,11 @@ async function inEditor(context: CommandContext, session_id: string): Promise<vo
     );
   // Ctrl-C is for the editor.
   world.interrupted();
-  const { editReview } = await import('../../client/review.ts');
+  const { editReview, readDiffAndReview } = await import('../../client/review.ts');
   const { reviewFile } = await import('../../terminal/review-file.ts');
   const { editorOf } = await import('../editor.ts');
-  const changed = await editReview(client, session_id, reviewFile, editorOf(world.env));
+  const read = await readDiffAndReview(client, session_id);
+  const changed = await editReview(client, read, reviewFile, editorOf(world.env));
   print(changed, () => reviewText(changed, context.layout));
   if (changed.comments.length > 0) note(`cadre review send ${session_id.slice(-8)} sends them`);
 }
