@@ -16,7 +16,7 @@ export interface Anchor {
 
 /** What has become of an anchor. `found_at`: where its lines are now, if they are in one other place; else null. */
 export interface AnchorState {
-  state: 'current' | 'moved' | 'changed' | 'gone';
+  state: 'current' | 'moved' | 'changed' | 'gone' | 'unknown';
   found_at: number | null;
 }
 
@@ -68,10 +68,18 @@ export function placeOf(anchor: Anchor, files: readonly DiffFile[]): AnchorPlace
   );
 }
 
-/** Says what has become of an anchor. Lines that are elsewhere now have moved: the anchor stays where it was. */
-export function stateOf(anchor: Anchor, files: readonly DiffFile[]): AnchorState {
-  if (!files.some((file) => isAt(file, anchor.path, anchor.side)))
-    return { state: 'gone', found_at: null };
+/**
+ * Says what has become of an anchor. Lines that are elsewhere now have moved: the anchor stays where it was. It is unknown
+ * where the diff does not show its file; `isCut`: the diff does not name all files.
+ */
+export function stateOf(
+  anchor: Anchor,
+  files: readonly DiffFile[],
+  { isCut = false } = {},
+): AnchorState {
+  const there = files.filter((file) => isAt(file, anchor.path, anchor.side));
+  if (there.length === 0) return { state: isCut ? 'unknown' : 'gone', found_at: null };
+  if (!there.some(({ isShown }) => isShown)) return { state: 'unknown', found_at: null };
   const places = placesOf(anchor, files);
   const numbers = places.map((place) => numberAt(place, anchor));
   if (numbers.includes(anchor.first_line)) return { state: 'current', found_at: null };

@@ -4,6 +4,8 @@ export interface DiffFile {
   path: string;
   /** Where it was before, if it was renamed; else null. */
   old_path: string | null;
+  /** Whether its lines are known: not of a binary or a very large file. */
+  isShown: boolean;
   hunks: DiffHunk[];
 }
 
@@ -33,6 +35,7 @@ export function readPatches(
   return files.map(({ path, old_path, patch }) => ({
     path,
     old_path,
+    isShown: patch !== null,
     hunks: patch === null ? [] : hunksOf(patch),
   }));
 }

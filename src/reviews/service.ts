@@ -33,7 +33,7 @@ interface ReviewServiceDependencies {
   sessions: SessionService;
   queue: QueueService;
   /** Returns the diff of a session. Throws an AppError where it cannot be read. */
-  diffOf: (sessionId: string) => Promise<Pick<SessionDiff, 'files'>>;
+  diffOf: (sessionId: string) => Promise<Pick<SessionDiff, 'files' | 'is_cut'>>;
 }
 
 /** The comments of people on the diffs of sessions: a draft that all clients share, until it is sent as one turn. */
@@ -71,9 +71,9 @@ export class ReviewService {
       first_line,
       last_line: body.last_line ?? first_line,
     };
-    const files = await this.#filesOf(sessionId);
-    const lines = body.lines ?? linesAt(place, files);
-    const state = files === null ? unknown : stateOf({ ...place, lines }, files);
+    const diff = await this.#diffOf(sessionId);
+    const lines = body.lines ?? linesAt(place, diff.files);
+    const state = stateOf({ ...place, lines }, diff.files, diff);
     return db.transact((tx) => {
       assertNotClosed(sessionStore.session(tx, sessionId));
       if (this.#of(tx, sessionId).length >= reviewLimits.comments)
@@ -111,8 +111,8 @@ export class ReviewService {
       log.append(tx, { kind: 'review.edited', session_id: sessionId, payload: { comment: after } });
       return after;
     });
-    const [judged = { ...comment, ...unknown }] = await this.#judged(sessionId, [comment]);
-    return judged;
+    const { files, isCut } = await this.#diffOf(sessionId);
+    return { ...comment, ...stateOf(comment, files, { isCut }) };
   }
 
   drop(sessionId: string, id: string): Promise<StoredReviewComment> {
@@ -230,19 +230,17 @@ export class ReviewService {
     comments: readonly StoredReviewComment[],
   ): Promise<ReviewComment[]> {
     if (comments.length === 0) return [];
-    const files = await this.#filesOf(sessionId);
-    return comments.map((one) => ({
-      ...one,
-      ...(files === null ? unknown : stateOf(one, files)),
-    }));
+    const diff = await this.#diffOf(sessionId);
+    return comments.map((one) => ({ ...one, ...stateOf(one, diff.files, diff) }));
   }
 
-  /** The diff of a session; null where it cannot be read now, for example because its directory is gone. */
-  async #filesOf(sessionId: string): Promise<DiffFile[] | null> {
+  /** The diff of a session; one that names no file where it cannot be read now, for example because its directory is gone. */
+  async #diffOf(sessionId: string): Promise<{ files: DiffFile[]; isCut: boolean }> {
     try {
-      return readPatches((await this.#given.diffOf(sessionId)).files);
+      const { files, is_cut } = await this.#given.diffOf(sessionId);
+      return { files: readPatches(files), isCut: is_cut };
     } catch (error) {
-      if (error instanceof AppError) return null;
+      if (error instanceof AppError) return { files: [], isCut: true };
       throw error;
     }
   }
@@ -250,13 +248,11 @@ export class ReviewService {
 
 type Sent = ResponseOf<typeof sendReview>;
 
-const unknown = { state: 'unknown' as const, found_at: null };
-
 function linesAt(
   place: Pick<StoredReviewComment, 'path' | 'side' | 'first_line' | 'last_line'>,
-  files: readonly DiffFile[] | null,
+  files: readonly DiffFile[],
 ): string[] {
-  const lines = anchorOf(files ?? [], place)?.lines;
+  const lines = anchorOf(files, place)?.lines;
   if (lines && lines.length <= reviewLimits.lines) return lines;
   const why = lines
     ? `are more than ${reviewLimits.lines}, which a comment may be about`

@@ -1,6 +1,6 @@
 import type { FileChange, SessionDiff } from '../api/diffs.ts';
 import type { ReviewComment } from '../api/reviews.ts';
-import { placeOf, stateOf } from '../lib/diff-anchor.ts';
+import { type AnchorState, placeOf, stateOf } from '../lib/diff-anchor.ts';
 import { oneLine, revealed } from '../lib/plain.ts';
 import { type DiffFile, readPatches } from '../lib/unified-diff.ts';
 import type { Palette, Style } from './palette.ts';
@@ -43,7 +43,7 @@ export function sheetOf(
   const files = readPatches(diff.files);
   const judged = comments.map((comment) => {
     const place = placeOf(comment, files);
-    return { comment, place, lost: place ? null : stateOf(comment, files) };
+    return { comment, place, lost: place ? null : stateOf(comment, files, { isCut: diff.is_cut }) };
   });
   const byHunk = Map.groupBy(judged, ({ place }) => place?.hunk);
   const rows: SheetRow[] = [];
@@ -66,7 +66,7 @@ export function sheetOf(
     add({ key: `f${f}`, kind: 'file', file: f, text: change ? headOf(change) : file.path });
     for (const { comment, lost } of judged)
       if (lost && (file.path === comment.path || file.old_path === comment.path))
-        write(comment, f, staleHead(comment, lost.found_at), true);
+        write(comment, f, lostHead(comment, lost), isStale(lost));
     if (change?.no_patch)
       add({ key: `n${f}`, kind: 'note', file: f, text: notes[change.no_patch] });
     for (const [h, hunk] of file.hunks.entries()) {
@@ -79,11 +79,21 @@ export function sheetOf(
     }
   }
   for (const { comment, lost } of judged)
-    if (lost?.state === 'gone')
-      write(comment, -1, `${inOneLine(comment.path)} is no longer in the diff`, true);
+    if (lost && !files.some(({ path, old_path }) => [path, old_path].includes(comment.path)))
+      write(
+        comment,
+        -1,
+        `${inOneLine(comment.path)} ${isStale(lost) ? 'is no longer' : 'is not shown'} in the diff`,
+        isStale(lost),
+      );
   const more = missing(diff);
   if (more !== '') add({ key: 'more', kind: 'note', text: more });
-  return { files, rows, stale: judged.filter(({ lost }) => lost).length, digits: digitsOf(files) };
+  return {
+    files,
+    rows,
+    stale: judged.filter(({ lost }) => lost && isStale(lost)).length,
+    digits: digitsOf(files),
+  };
 }
 
 const blank = { file: -1, hunk: -1, at: -1, comment: null, isStale: false };
@@ -101,11 +111,17 @@ function headOf({ path, old_path, status, additions, deletions }: FileChange): s
   return inOneLine(`${from}${path}  ${status.replace('_', ' ')}${counts}`);
 }
 
-function staleHead({ first_line, last_line, side }: ReviewComment, foundAt: number | null): string {
-  const place =
+/** What stands above a comment whose lines the diff does not show. */
+function lostHead({ first_line, last_line, side }: ReviewComment, lost: AnchorState): string {
+  const lines =
     first_line === last_line ? `line ${first_line}` : `lines ${first_line}-${last_line}`;
-  const now = foundAt === null ? 'changed since' : `now at ${foundAt}`;
-  return `stale: on ${place}${side === 'old' ? ' (removed)' : ''}, ${now}`;
+  const place = `on ${lines}${side === 'old' ? ' (removed)' : ''}`;
+  if (!isStale(lost)) return place;
+  return `stale: ${place}, ${lost.found_at === null ? 'changed since' : `now at ${lost.found_at}`}`;
+}
+
+function isStale({ state }: AnchorState): boolean {
+  return state !== 'unknown' && state !== 'current';
 }
 
 function missing({

@@ -420,12 +420,16 @@ function goodBodyOf({ body }: (typeof table)[number]['endpoint'], place: () => s
     sender_agent_id: '0123',
     recipient_agent_id: '0123',
     sha256: '0'.repeat(64),
+    first_line: 1,
+    lines: ['+x'],
+    text: 'why',
   };
   const shape = (body as { shape?: Record<string, z.ZodType> } | null)?.shape ?? {};
   // The scope of a token is not the scope of an approval.
   const known = Object.fromEntries(
     Object.entries(good).filter(([name, value]) => shape[name]?.safeParse(value).success),
   );
+  if ('first_line' in shape) return { ...known, path: 'a.ts' };
   return 'repo_root' in shape ? { ...known, repo_root: makeRepository(place()) } : known;
 }
 

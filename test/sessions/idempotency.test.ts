@@ -88,6 +88,16 @@ const requests: Record<string, (stage: Stage) => Promise<Keyed>> = {
     await stage.post(`/v1/sessions/${id}/queue/pause`);
     return { path: `/v1/sessions/${id}/queue/resume`, body: {} };
   },
+  '/v1/sessions/{session_id}/review/comments': async (stage) => ({
+    path: `/v1/sessions/${(await stage.open()).id}/review/comments`,
+    body: aComment('one'),
+    otherBody: aComment('two'),
+  }),
+  '/v1/sessions/{session_id}/review/send': async (stage) => {
+    const { id } = await stage.open();
+    await stage.post(`/v1/sessions/${id}/review/comments`, aComment('one'));
+    return { path: `/v1/sessions/${id}/review/send`, body: {}, otherBody: { text: 'two' } };
+  },
   '/v1/queue/{entry_id}/move': async (stage) => {
     return {
       path: `${await queued(stage)}/move`,
@@ -273,6 +283,11 @@ async function worktree(stage: Stage) {
   const body = { source_session_id: source.id, repo_root, worktree_name: 'tree' };
   const made = await stage.post<Worktree>('/v1/worktrees', body);
   return { path: `/v1/worktrees/${made.body.id}`, session_id: source.id, place: made.body.path };
+}
+
+/** A comment on a line that the client says it has seen. */
+function aComment(text: string) {
+  return { path: 'a.ts', first_line: 1, lines: ['+x'], text };
 }
 
 /** The path of an entry of a queue, before which its session has another. */
@@ -595,7 +610,7 @@ describe('an answer that was kept', () => {
 
 describe('effect and answer are one transaction:', () => {
   const tellTale =
-    /^(session|queue|turn|approval|team|delivery|worktree)\.|^process\.(queued|kill_requested)/;
+    /^(session|queue|review|turn|approval|team|delivery|worktree)\.|^process\.(queued|kill_requested)/;
   // Without a wish to remove, it tells what it would do; a look changes nothing; input goes to a process alone.
   const changing = routes.filter(
     (route) => !/worktrees\/gc$|worktree-trust\/look$|approval-rules\/test$|stdin$/.test(route),

@@ -168,7 +168,8 @@ async function drop(
   const found = await client.call(endpoints.getReview, { params });
   if (!yes) await confirmDrop(world, found);
   const left = await client.call(endpoints.dropReview, { params });
-  print(left, () => `${found.comments.length} comments are dropped\n`);
+  const count = found.comments.length;
+  print(left, () => `${count === 1 ? '1 comment is' : `${count} comments are`} dropped\n`);
 }
 
 async function confirmDrop(world: World, { comments }: Review): Promise<void> {

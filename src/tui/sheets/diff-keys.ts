@@ -35,6 +35,12 @@ export function placeIn({ rows }: Sheet, { key, index }: View): number {
   return found === -1 ? Math.max(0, Math.min(index, rows.length - 1)) : found;
 }
 
+/** The index of the last of the comments below a row, which are to be seen with it; of the row itself where there are none. */
+export function withComments({ rows }: Sheet, index: number): number {
+  const next = rows.findIndex((row, i) => i > index && row.kind !== 'comment');
+  return (next === -1 ? rows.length : next) - 1;
+}
+
 /** Whether a row is a line of the range that ends at the cursor: all lines of a range are in one hunk. */
 export function isWithin(sheet: Sheet, { from }: View, cursor: number, index: number): boolean {
   const row = sheet.rows[index];

@@ -4,6 +4,7 @@ import type { ReviewComment } from '../../api/reviews.ts';
 import type { Session } from '../../api/sessions.ts';
 import type { DiffAndReview } from '../../client/review.ts';
 import { fileName, rowText, type Sheet, sheetOf } from '../../terminal/diff-sheet.ts';
+import { AppError } from '../../errors.ts';
 import type { Acts } from '../acts.ts';
 import { Bar } from '../bar.tsx';
 import type { Notices } from '../hooks.ts';
@@ -11,7 +12,7 @@ import { useKeys } from '../keyboard.ts';
 import { Colors } from '../palette.ts';
 import { Tint } from '../tint.tsx';
 import { Compose } from './compose.tsx';
-import { type Asking, diffKeys, isWithin, placeIn, type View } from './diff-keys.ts';
+import { type Asking, diffKeys, isWithin, placeIn, type View, withComments } from './diff-keys.ts';
 import { Lines } from './lines.tsx';
 
 export interface DiffSheetProps {
@@ -39,7 +40,8 @@ export function DiffSheet(props: DiffSheetProps): ReactNode {
   const below = asking?.what === 'text' ? Math.min(6, Math.floor(rows / 3)) : 1;
   const height = Math.max(1, rows - 1 - below);
   const index = sheet ? placeIn(sheet, view) : 0;
-  const top = Math.max(0, Math.min(Math.max(view.top, index - height + 1), index));
+  const end = sheet ? withComments(sheet, index) : 0;
+  const top = Math.max(0, Math.min(Math.max(view.top, end - height + 1), index));
   const comments = read?.review.comments ?? [];
   // Meanwhile no key is for the sheet.
   const edit = () => {
@@ -157,10 +159,13 @@ function answerKeys(
   const send = (queue: boolean) => () => {
     done();
     const work = async () => {
-      await acts.sendReview(session.id, queue);
-      notices.tell(
-        queue ? 'the comments are queued as one turn' : 'the comments are sent as one turn',
-      );
+      try {
+        await acts.sendReview(session.id, queue);
+      } catch (error) {
+        if (!(error instanceof AppError) || error.code !== 'turn_in_progress') throw error;
+        return notices.tell('a turn is running: s and then w queues the comments behind it');
+      }
+      notices.tell(`the comments are ${queue ? 'queued' : 'sent'} as one turn`);
       onLeave();
     };
     notices.attempt(work());
