@@ -13,6 +13,7 @@ const features = [
   'rules',
   'limits',
   'queue',
+  'reviews',
   'processes',
   'worktrees',
   'snapshots',
@@ -131,6 +132,11 @@ export const places = {
     types: ['children/supervisor', 'config/schema'],
     because:
       'hooks deliver what the log has: they know no noun but the approval that a link answers, by functions that runtime hands in',
+  },
+  reviews: {
+    may: ['sessions', 'queue', ...records],
+    because:
+      'a review becomes a turn of its session, or an entry of the queue: it is sent as both are, and gets its diff by a hook',
   },
   processes: {
     may: ['sessions', 'children', ...records],

@@ -42,6 +42,7 @@ const environment = [
   ['CADRE_TOKEN', 'The API token itself.'],
   ['CADRE_CONFIG', 'The configuration file.'],
   ['CADRE_DATA_ROOT_DIR', 'The data directory, as `--data-dir`.'],
+  ['VISUAL, EDITOR', 'The editor of `cadre review`, a command with its arguments; else vi.'],
   ['CADRE_FLEET', 'The address of the NATS of a fleet, as `--fleet`.'],
   [
     'CADRE_SECTION_KEY',
@@ -82,12 +83,14 @@ function commandPage(command: Command, edition: Edition): string {
   const name = `cadre-${command.name()}`;
   const help = command.createHelp();
   const below = help.visibleCommands(command).filter((one) => one.name() !== 'help');
-  const all = below.length > 0 ? below : [command];
+  // Some do something themselves, and have commands below them.
+  const acts = below.length === 0 || command.registeredArguments.length > 0;
+  const all = acts ? [command, ...below] : below;
   return page({ name, section: 1, about: command.description(), ...edition }, [
     ['Synopsis', all.map(synopsis).join('\n.br\n')],
     ['Description', prose(sentence(command.description()))],
     ['Commands', below.map((one) => section(one)).join('\n')],
-    ...(below.length > 0 ? [] : ([['Arguments', argumentsOf(command, help)]] as const)),
+    ...(acts ? ([['Arguments', argumentsOf(command, help)]] as const) : []),
     ['Options', optionsOf(ownOptions(command, help))],
     ['Global options', optionsOf(globalOptions(command, help))],
     ['Notes', notesIn(textAfter(command))],

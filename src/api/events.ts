@@ -5,6 +5,7 @@ import { agentKinds, itemKinds } from './event-kinds/items.ts';
 import type { EventScope, ValuesOf } from './event-kinds/kind.ts';
 import { processKinds } from './event-kinds/processes.ts';
 import { queueKinds } from './event-kinds/queue.ts';
+import { reviewKinds } from './event-kinds/reviews.ts';
 import { runtimeKinds } from './event-kinds/runtime.ts';
 import { sessionKinds, turnKinds } from './event-kinds/sessions.ts';
 import { deliveryKinds, teamKinds } from './event-kinds/teams.ts';
@@ -19,6 +20,7 @@ export const kinds = {
   ...sessionKinds,
   ...turnKinds,
   ...queueKinds,
+  ...reviewKinds,
   ...itemKinds,
   ...agentKinds,
   ...processKinds,

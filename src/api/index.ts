@@ -10,6 +10,7 @@ import { namedLoginEndpoints } from './provider-logins.ts';
 import * as providers from './providers.ts';
 import * as processes from './processes.ts';
 import * as queue from './queue.ts';
+import * as reviews from './reviews.ts';
 import * as runtime from './runtime.ts';
 import * as commands from './commands.ts';
 import * as sessions from './sessions.ts';
@@ -64,6 +65,12 @@ export const endpoints = {
   pauseQueueEntry: queue.pauseQueueEntry,
   resumeQueueEntry: queue.resumeQueueEntry,
   dropQueueEntry: queue.dropQueueEntry,
+  getReview: reviews.getReview,
+  addReviewComment: reviews.addReviewComment,
+  editReviewComment: reviews.editReviewComment,
+  dropReviewComment: reviews.dropReviewComment,
+  dropReview: reviews.dropReview,
+  sendReview: reviews.sendReview,
   decideApproval: approvals.decideApproval,
   getApproval: approvals.getApproval,
   listSessionApprovals: approvals.listSessionApprovals,

@@ -8,6 +8,7 @@ export const clientNouns: ReadonlySet<string> = new Set([
   'queue',
   'usage',
   'budgets',
+  'review',
   'approvals',
   'providers',
   'processes',

@@ -97,6 +97,20 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'sessions interrupt': [['sessions interrupt fe7289aa', 'the turn that runs']],
   'sessions close': [['sessions close fe7289aa --reason "it is done"', '']],
   'sessions resume': [['sessions resume fe7289aa', '']],
+  review: [
+    ['review fe7289aa', 'the diff with all comments, in $VISUAL or $EDITOR'],
+    ['review fe7289aa --comment src/auth.ts:12 "what if there is none?"', 'for scripts'],
+    ['review fe7289aa --comment src/auth.ts:12-14 "simplify this"', 'on several lines'],
+  ],
+  'review show': [['review show fe7289aa', 'with what is stale']],
+  'review drop': [
+    ['review drop fe7289aa 9f8e7d6c', 'one comment'],
+    ['review drop fe7289aa --all --yes', ''],
+  ],
+  'review send': [
+    ['review send fe7289aa', 'all comments, as one turn'],
+    ['review send fe7289aa "only the tests, please" --queue', 'once the session is free'],
+  ],
   'queue list': [
     ['queue list', 'of all sessions'],
     ['queue list --session fe7289aa', 'of one session, in its order'],

@@ -4,6 +4,7 @@ import { AppError } from '../errors.ts';
 import { shorten } from '../lib/shorten.ts';
 import {
   budgets,
+  comments,
   deliveries,
   members,
   messages,
@@ -29,6 +30,7 @@ export const ruleId = finderOf(rules);
 export const tokenId = finderOf(tokens);
 export const entryId = finderOf(queueEntries);
 export const budgetId = finderOf(budgets);
+export const commentId = finderOf(comments);
 export const deliveryId = finderOf(deliveries);
 export const messageId = finderOf(messages);
 
@@ -53,6 +55,7 @@ export const ruleArgument = idArgument('rule');
 export const tokenArgument = idArgument('token', 'name');
 export const budgetArgument = idArgument('budget');
 export const entryArgument = idArgument('entry', 'name');
+export const commentArgument = idArgument('comment');
 
 /** The most recent turn of a session. Throws `not_found` where there is none. */
 export async function lastTurn(client: Client, session_id: string): Promise<string> {

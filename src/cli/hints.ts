@@ -14,6 +14,8 @@ const commands: readonly [refusal: RegExp, command: string][] = [
   [/^session "[^"]*" is no member of team /, 'see cadre teams show'],
   [/^no queue entry "/, 'see cadre queue list'],
   [/^the queue of session "[^"]*" has no entry "/, 'see cadre queue list'],
+  [/^session "[^"]*" has no comment "/, 'see cadre review show'],
+  [/^the review of session \S+ has no comments/, 'add some with cadre review'],
   [/^no team "/, 'see cadre teams list'],
   [/^team "[^"]*" has no message "/, 'see cadre teams messages'],
   [/^team "[^"]*" has no delivery "/, 'see cadre teams deliveries'],

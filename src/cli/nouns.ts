@@ -4,6 +4,7 @@ import type { Budget } from '../api/budgets.ts';
 import { endpoints } from '../api/index.ts';
 import type { Process } from '../api/processes.ts';
 import type { QueueEntry } from '../api/queue.ts';
+import type { ReviewComment } from '../api/reviews.ts';
 import type { Session, Turn } from '../api/sessions.ts';
 import type { Delivery, Message } from '../api/team-messages.ts';
 import type { Member, Team } from '../api/teams.ts';
@@ -128,6 +129,16 @@ export const members: Noun<Member, [team: string]> = {
   idOf: ({ agent_id }) => agent_id,
   name: { field: 'title', of: ({ title }) => title },
   see: 'cadre teams show',
+};
+
+export const comments: Noun<ReviewComment, [session: string]> = {
+  what: 'comment',
+  prefix: 'cmt',
+  async *all(client, session_id) {
+    yield (await client.call(endpoints.getReview, { params: { session_id } })).comments;
+  },
+  idOf: ({ id }) => id,
+  see: 'cadre review show',
 };
 
 export const deliveries: Noun<Delivery, [team: string]> = {

@@ -2,6 +2,7 @@ import { endpoints } from '../api/index.ts';
 import { serversOf } from '../client/routed.ts';
 import { noDefaults } from '../client/defaults.ts';
 import type { Start } from '../tui/app.tsx';
+import { editorOf } from './editor.ts';
 import { exitCodes } from './exit.ts';
 import { defaultsOf } from './talk/defaults.ts';
 import { type CommandContext, terminalOf } from './world.ts';
@@ -32,6 +33,7 @@ export async function openScreen(
     signal,
     defaults,
     start,
+    edit: editorOf(env),
   });
   if (signal.aborted) world.exit(Number(signal.reason));
   else if (interrupted) world.exit(exitCodes.interrupted);

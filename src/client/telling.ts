@@ -39,6 +39,7 @@ function tellingPart(event: DescribedEvent): string {
   if (isIn('queue', event)) return tellingOfQueue(event);
   if (isIn('hook', event)) return tellingOfHook(event);
   if (isIn('budget', event)) return tellingOfBudget(event);
+  if (isIn('review', event)) return tellingOfReview(event);
   if ('worktree' in payload) return payload.worktree.worktree_name;
   if ('team' in payload) return payload.team.name;
   return tellingOfInputOrEnd(event);
@@ -94,6 +95,16 @@ function tellingOfHook({ kind, payload }: EventOf<KindIn<'hook'>>): string {
   if (kind === 'hook.recovered') return payload.hook;
   const end = kind === 'hook.gap' ? payload.trimmed_seq : payload.up_to_seq;
   return `${payload.hook}: events ${payload.after_seq + 1} to ${end}`;
+}
+
+/** A comment on a diff by its place and text, or how many were sent or dropped. */
+function tellingOfReview({ payload }: EventOf<KindIn<'review'>>): string {
+  if (!('comment' in payload)) {
+    const count = payload.comment_ids?.length;
+    return count === undefined ? '' : `${count} ${count === 1 ? 'comment' : 'comments'}`;
+  }
+  const { path, first_line, text } = payload.comment;
+  return `${path}:${first_line}: ${text}`;
 }
 
 /** How many entries of a plan are done, and the entry in progress. */

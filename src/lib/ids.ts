@@ -15,6 +15,7 @@ type IdPrefix =
   | 'que'
   | 'link'
   | 'bud'
+  | 'cmt'
   | 'op'
   | 'run'
   | 'evt'

@@ -10,6 +10,7 @@ import { buildLimits } from './build/limits.ts';
 import { buildProcesses } from './build/processes.ts';
 import { buildProviders } from './build/providers.ts';
 import { buildQueue } from './build/queue.ts';
+import { buildReviews } from './build/reviews.ts';
 import { buildServer } from './build/server.ts';
 import { buildSessions } from './build/sessions.ts';
 import { buildSnapshots } from './build/snapshots.ts';
@@ -37,13 +38,14 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
   const teams = buildTeams(base, { storage, providers, sessions, worktrees });
   const budgets = buildBudgets(base, { sessions, teams });
   const queue = buildQueue(base, { sessions, limits, budgets });
+  const reviews = buildReviews(base, { sessions, queue, snapshots });
   const gateway = buildGateway(
     base,
     { storage, sessions, processes, worktrees, teams },
     options.sessionTokens,
   );
   const lower = { storage, children, providers, sessions, limits, queue, hooks };
-  return { ...lower, processes, worktrees, snapshots, teams, budgets, gateway };
+  return { ...lower, processes, worktrees, snapshots, reviews, teams, budgets, gateway };
 }
 
 /** Builds the parts that admit requests. It must follow recovery, because tokens begin to expire here. */

@@ -11,7 +11,7 @@ const RETAIN_EVERY_MS = 10_000;
 /** Starts the periodic removal of expired data from the store; disposing it ends that. */
 export function startUpkeep(
   base: Base,
-  { storage, sessions, queue, processes, snapshots }: Nouns,
+  { storage, sessions, queue, reviews, processes, snapshots }: Nouns,
 ): Disposable {
   const { config, clock, log, logger } = base;
   const retention = new Retention({
@@ -23,6 +23,7 @@ export function startUpkeep(
       queue.service.sessionTrimmed(tx, id);
       snapshots.store.forgetSession(tx, id);
       tx.whenDurable(() => void snapshots.depots.removeSession(id));
+      reviews.sessionTrimmed(tx, id);
     },
     removeLogs: (id) => removeLogs(storage.logs, id),
     budget: storage.budget,

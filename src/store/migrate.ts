@@ -31,6 +31,7 @@ import { migration025 } from './migrations/025-usage-limits.ts';
 import { migration026 } from './migrations/026-usage.ts';
 import { migration027 } from './migrations/027-snapshots.ts';
 import { migration030 } from './migrations/030-hooks.ts';
+import { migration028 } from './migrations/028-reviews.ts';
 import { checksum } from './checksum.ts';
 
 /** Completes the records of a table, for example with a field that they lack. */
@@ -72,6 +73,7 @@ const migrations: readonly (string | Completion)[] = [
   migration026,
   migration027,
   migration030,
+  migration028,
 ];
 
 /** The format of data that this version writes. */

@@ -5,13 +5,16 @@ import { endpoints } from '../api/index.ts';
 import type { Process } from '../api/processes.ts';
 import type { SessionQueue } from '../api/queue.ts';
 import type { AgentCommand } from '../api/commands.ts';
+import type { Review, ReviewComment } from '../api/reviews.ts';
 import type { Session } from '../api/sessions.ts';
 import type { UsageReport } from '../api/usage.ts';
 import type { Client } from '../client/client.ts';
 import { agentChoices, type AgentChoice } from '../client/agent-choices.ts';
 import { type Defaults, settingsFor } from '../client/defaults.ts';
+import { type DiffAndReview, type Edit, editReview, readDiffAndReview } from '../client/review.ts';
 import { AppError } from '../errors.ts';
 import { ownTimeZone } from '../lib/cron.ts';
+import { reviewFile } from '../terminal/review-file.ts';
 
 export type Decision = BodyInputOf<typeof endpoints.decideApproval>;
 
@@ -28,17 +31,20 @@ export interface NewSession {
 export class Acts {
   readonly #client: Client;
   readonly #defaults: Defaults;
+  readonly #edit: Edit | null;
   /** The approvals that this screen has answered. */
   readonly #mine = new Set<string>();
 
-  constructor(client: Client, defaults: Defaults) {
+  /** `edit`: has a person edit a text on this terminal; null where that cannot be. */
+  constructor(client: Client, defaults: Defaults, edit: Edit | null = null) {
     this.#client = client;
     this.#defaults = defaults;
+    this.#edit = edit;
   }
 
   /** Carries out on another server what a person decides. */
   on(client: Client): Acts {
-    return new Acts(client, this.#defaults);
+    return new Acts(client, this.#defaults, this.#edit);
   }
 
   /** Whether this screen has answered an approval. */
@@ -177,6 +183,43 @@ export class Acts {
 
   async dropEntry(entry_id: string): Promise<void> {
     await this.#client.call(endpoints.dropQueueEntry, { params: { entry_id } });
+  }
+
+  /** What a session has changed, and the comments on it. */
+  diffAndReview(session_id: string): Promise<DiffAndReview> {
+    return readDiffAndReview(this.#client, session_id);
+  }
+
+  review(session_id: string): Promise<Review> {
+    return this.#client.call(endpoints.getReview, { params: { session_id } });
+  }
+
+  async addComment(
+    session_id: string,
+    body: BodyInputOf<typeof endpoints.addReviewComment>,
+  ): Promise<void> {
+    await this.#client.call(endpoints.addReviewComment, { params: { session_id }, body });
+  }
+
+  async editComment({ session_id, id }: ReviewComment, text: string): Promise<void> {
+    const params = { session_id, comment_id: id };
+    await this.#client.call(endpoints.editReviewComment, { params, body: { text } });
+  }
+
+  async dropComment({ session_id, id }: ReviewComment): Promise<void> {
+    const params = { session_id, comment_id: id };
+    await this.#client.call(endpoints.dropReviewComment, { params });
+  }
+
+  /** Sends all comments as one turn, or queues them as one. */
+  async sendReview(session_id: string, queue: boolean): Promise<void> {
+    await this.#client.call(endpoints.sendReview, { params: { session_id }, body: { queue } });
+  }
+
+  /** Has the person write all comments of a session in an editor. */
+  async editReview(read: DiffAndReview): Promise<void> {
+    if (!this.#edit) throw new AppError('usage', 'there is no editor here: c writes a comment');
+    await editReview(this.#client, read, reviewFile, this.#edit);
   }
 
   async kill({ process_id }: Process): Promise<void> {

@@ -3,6 +3,7 @@ import { type ReactNode, useEffect, useState } from 'react';
 import type { Client } from '../client/client.ts';
 import type { Defaults } from '../client/defaults.ts';
 import type { EventScope } from '../client/event-scope.ts';
+import type { Edit } from '../client/review.ts';
 import { serversOf } from '../client/routed.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Acts } from './acts.ts';
@@ -35,6 +36,8 @@ export interface AppProps {
   start: Start;
   terminal: Terminal;
   onInterrupt: () => void;
+  /** Has a person edit a text in a program that takes the terminal; without it nothing can be edited so. */
+  edit?: Edit | undefined;
 }
 
 /** The screen, with its two pages: the place to work, and the events of a scope. */
@@ -45,7 +48,7 @@ export function App(props: AppProps): ReactNode {
   const [tail, setTail] = useState(() =>
     start.page === 'tail' ? new Tail({ client, clock, ...start }) : null,
   );
-  const [place] = useState(() => placeFor(props));
+  const [place] = useState(() => placeFor(props, lentTo(props, suspendTerminal)));
   const { desk, board } = place;
   useEffect(() => {
     board.start();
@@ -87,12 +90,43 @@ export function App(props: AppProps): ReactNode {
   );
 }
 
-function placeFor({ client, clock, defaults, start, terminal }: AppProps): Place {
+/** An editor that the terminal is lent to. */
+function lentTo(
+  { edit, terminal }: AppProps,
+  suspend: (work: () => Promise<void>) => Promise<unknown>,
+): Edit | null {
+  if (!edit) return null;
+  return async (name, text, read) => {
+    type Read = ReturnType<typeof read>;
+    let result = (): Read => {
+      throw new Error('the terminal was not lent');
+    };
+    await suspend(() =>
+      terminal.lend(async () => {
+        try {
+          const edited = await edit(name, text, read);
+          result = () => edited;
+        } catch (error) {
+          result = () => {
+            throw error;
+          };
+        }
+      }),
+    );
+    terminal.listen();
+    return result();
+  };
+}
+
+function placeFor(
+  { client, clock, defaults, start, terminal }: AppProps,
+  edit: Edit | null,
+): Place {
   const watches = start.page === 'tail' ? 'approvals' : 'everything';
   const servers = serversOf(client);
   const desk = servers ? new DeskOfAll(servers, clock) : new ServerDesk({ client, clock, watches });
   const wanted = start.page === 'top' ? start.select : undefined;
-  const acts = new Acts(client, defaults);
+  const acts = new Acts(client, defaults, edit);
   const place: Place = {
     client,
     clock,

@@ -1,6 +1,7 @@
 import { render } from 'ink';
 import type { Defaults } from '../client/defaults.ts';
 import type { Client } from '../client/client.ts';
+import type { Edit } from '../client/review.ts';
 import type { Clock } from '../lib/clock.ts';
 import { paletteFor } from '../terminal/palette.ts';
 import { App, type Start } from './app.tsx';
@@ -19,17 +20,19 @@ export interface OpenOptions {
   /** Of new sessions. */
   defaults: Defaults;
   start: Start;
+  /** Has a person edit a text in a program that takes the terminal. */
+  edit: Edit;
 }
 
 /** Draws on the terminal's alternate screen until the user leaves it. Resolves with whether the user pressed Ctrl-C. */
 export async function openScreen(options: OpenOptions): Promise<{ interrupted: boolean }> {
-  const { client, clock, stdin, stdout, env, signal, defaults, start } = options;
+  const { client, clock, stdin, stdout, env, signal, defaults, start, edit } = options;
   let interrupted = false;
   using terminal = takeTerminal(options);
   const onInterrupt = () => (interrupted = true);
   const app = render(
     <Colors value={paletteFor(stdout, env)}>
-      <App {...{ client, clock, defaults, start, terminal, onInterrupt }} />
+      <App {...{ client, clock, defaults, start, terminal, onInterrupt, edit }} />
     </Colors>,
     {
       stdin,

@@ -18,6 +18,7 @@ export const overviewKinds = [
   'worktree.*',
   'queue.*',
   'budget.*',
+  'review.*',
 ] as const;
 
 /** The overview after an event. */
@@ -32,6 +33,7 @@ export function withEvent(overview: Overview, event: RuntimeEventRecord): Overvi
   if (isIn('queue', event)) return withQueue(overview, event);
   // What a budget holds is shown with the queues.
   if (isIn('budget', event)) return { ...overview, queueSeq: event.seq };
+  if (isIn('review', event)) return { ...overview, reviewSeq: event.seq };
   return overview;
 }
 

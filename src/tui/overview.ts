@@ -19,6 +19,8 @@ export interface Overview {
   queued: ReadonlyMap<string, string>;
   /** The seq of the newest event of any queue. */
   queueSeq: number;
+  /** The seq of the newest event of any review. */
+  reviewSeq: number;
   /** The approval that was resolved last, by this client or another. */
   resolved: Resolved | null;
   /** Of several servers, the one of each thing, by the id of the thing; empty where there is one server. */
@@ -57,6 +59,7 @@ export const emptyOverview: Overview = {
   worktrees: new Map(),
   queued: new Map(),
   queueSeq: 0,
+  reviewSeq: 0,
   resolved: null,
   nodes: new Map(),
 };
@@ -89,6 +92,7 @@ export function joined(
     queued: all(({ queued }) => queued),
     // Of several servers, the sum changes with each event of any of them.
     queueSeq: parts.reduce((sum, { overview }) => sum + overview.queueSeq, 0),
+    reviewSeq: parts.reduce((sum, { overview }) => sum + overview.reviewSeq, 0),
     resolved,
     nodes: new Map(
       parts.flatMap(({ node, overview: { sessions, approvals, processes, teams } }) =>

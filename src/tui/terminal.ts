@@ -14,6 +14,10 @@ export interface Terminal {
   copy: (text: string) => boolean;
   /** Gives the terminal back, stops this process group as a shell does, and takes the terminal again after that. */
   suspend: () => Promise<void>;
+  /** Lends the terminal, with its keys, to a program that `work` runs, and takes it again when that has ended. */
+  lend: (work: () => Promise<void>) => Promise<void>;
+  /** Looks on again at what is typed, once ink reads it again. */
+  listen: () => void;
 }
 
 /**
@@ -39,7 +43,7 @@ export function takeTerminal({
   stdout,
   env,
   clock,
-}: TerminalOptions): Terminal & Disposable & { listen: () => void } {
+}: TerminalOptions): Terminal & Disposable {
   const hasFocus = new Source(true);
   const look = (data: unknown) => {
     for (const [, said] of String(data).matchAll(FOCUS)) hasFocus.set(said === 'I');
@@ -62,6 +66,19 @@ export function takeTerminal({
       await Promise.race([resumed.promise, clock.sleep(STOP_MS)]);
       process.off('SIGCONT', resumed.resolve);
       stdout.write(TAKE);
+    },
+    async lend(work) {
+      giveBack();
+      // A stream that is paused while it has listeners goes on reading, and would take keys of the program. That ink has
+      // taken its listener away is known to the stream after this turn.
+      stdin.off('data', look);
+      await clock.sleep(0);
+      stdin.pause();
+      try {
+        await work();
+      } finally {
+        stdout.write(TAKE);
+      }
     },
     [Symbol.dispose]() {
       stdin.off('data', look);

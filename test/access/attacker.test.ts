@@ -424,12 +424,16 @@ function goodBodyOf({ body }: (typeof table)[number]['endpoint'], place: () => s
     file: 'a.txt',
     enabled: true,
     turn_id: 'turn_0123',
+    first_line: 1,
+    lines: ['+x'],
+    text: 'why',
   };
   const shape = (body as { shape?: Record<string, z.ZodType> } | null)?.shape ?? {};
   // The scope of a token is not the scope of an approval.
   const known = Object.fromEntries(
     Object.entries(good).filter(([name, value]) => shape[name]?.safeParse(value).success),
   );
+  if ('first_line' in shape) return { ...known, path: 'a.ts' };
   return 'repo_root' in shape ? { ...known, repo_root: makeRepository(place()) } : known;
 }
 

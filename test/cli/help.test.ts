@@ -51,7 +51,8 @@ function commandsIn(command: Command, above = ''): Map<string, Command> {
   const found = new Map<string, Command>();
   for (const one of command.createHelp().visibleCommands(command)) {
     const path = `${above}${one.name()}`;
-    if (one.commands.length === 0) found.set(path, one);
+    // Some do something themselves, and have commands below them.
+    if (one.commands.length === 0 || one.registeredArguments.length > 0) found.set(path, one);
     for (const [name, inner] of commandsIn(one, `${path} `)) found.set(name, inner);
   }
   return found;

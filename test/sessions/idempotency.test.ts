@@ -89,6 +89,16 @@ const requests: Record<string, (stage: Stage) => Promise<Keyed>> = {
     await stage.post(`/v1/sessions/${id}/queue/pause`);
     return { path: `/v1/sessions/${id}/queue/resume`, body: {} };
   },
+  '/v1/sessions/{session_id}/review/comments': async (stage) => ({
+    path: `/v1/sessions/${(await stage.open()).id}/review/comments`,
+    body: aComment('one'),
+    otherBody: aComment('two'),
+  }),
+  '/v1/sessions/{session_id}/review/send': async (stage) => {
+    const { id } = await stage.open();
+    await stage.post(`/v1/sessions/${id}/review/comments`, aComment('one'));
+    return { path: `/v1/sessions/${id}/review/send`, body: {}, otherBody: { text: 'two' } };
+  },
   '/v1/queue/{entry_id}/move': async (stage) => {
     return {
       path: `${await queued(stage)}/move`,
@@ -307,6 +317,11 @@ async function worktree(stage: Stage) {
   const made = await stage.post<Worktree>('/v1/worktrees', body);
   const { id, path: place } = made.body;
   return { path: `/v1/worktrees/${id}`, session_id: source.id, place, repo_root };
+}
+
+/** A comment on a line that the client says it has seen. */
+function aComment(text: string) {
+  return { path: 'a.ts', first_line: 1, lines: ['+x'], text };
 }
 
 /** The path of an entry of a queue, before which its session has another. */
@@ -645,7 +660,7 @@ describe('an answer that was kept', () => {
 
 describe('effect and answer are one transaction:', () => {
   const tellTale =
-    /^(session|queue|budget|turn|approval|team|delivery|worktree|hook)\.|^process\.(queued|kill_requested)/;
+    /^(session|queue|review|budget|turn|approval|team|delivery|worktree|hook)\.|^process\.(queued|kill_requested)/;
   // Without a wish to remove, it tells what it would do; a look changes nothing; input goes to a process alone.
   const changing = routes.filter(
     (route) =>

@@ -1,9 +1,12 @@
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { selfCommand } from '../../src/lib/self.ts';
 import { completed } from '../support/scripted-provider.ts';
 import { sharedRuntime } from '../support/runtime.ts';
 import { playedProvider } from '../support/sessions/played-provider.ts';
 import { openSession } from '../support/turns.ts';
+import { makeRepository, write } from '../support/worktrees/work.ts';
 import { hasPty, inTerminal, programInTerminal } from '../support/tui/pty.ts';
 
 const CTRL_Z = '\u001a';
@@ -76,6 +79,38 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
       await expectShows(prompt);
       type('exit\n');
       expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    }));
+
+  test('An editor that is opened for a review has the terminal and all its keys, and the screen comes back whole.', () =>
+    withRuntime(async ({ client, directory }) => {
+      const repo = makeRepository(path.join(directory, 'reviewed'));
+      const { id } = await openSession(client, repo, { title: 'reviewed' });
+      write(repo, { 'new.txt': 'one\ntwo\n' });
+      const editor = path.join(directory, 'editor.sh');
+      // It takes as many lines as were typed, one by one, and writes a comment with the last one.
+      const lines = 30;
+      const script = `i=0; while [ $i -lt ${lines} ]; do i=$((i+1)); echo "line $i?"; read -r said; done; sed -i "s/^+one$/+one\\n# $said/" "$1"`;
+      writeFileSync(editor, script);
+      const env = { EDITOR: `sh ${editor}` };
+      await using terminal = inTerminal(directory, ['--select', id], env, {
+        rows: 24,
+        columns: 80,
+      });
+      const { expectShows, glass, type, ended } = terminal;
+      await expectShows('▌○  reviewed');
+      type('D');
+      await expectShows('1/1 new.txt');
+      type('e');
+      for (let i = 1; i <= lines; i++) {
+        await expectShows(`line ${i}?`);
+        type(`qq said ${i}\n`);
+      }
+      await expectShows('┃ qq said 30');
+      expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
+      type('jjj');
+      await expectShows(/▌.*\+one|▌.*qq said/);
+      type('\u0003');
+      expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
     }));
 
   test('the questions of an agent are answered one by one: by number, by several, by a text.', () =>

@@ -7,6 +7,7 @@ export const clients = {
   queue: async () => (await import('./queue.ts')).queueCommands,
   usage: async () => (await import('./usage.ts')).usageCommand,
   budgets: async () => (await import('./budgets.ts')).budgetCommands,
+  review: async () => (await import('./review.ts')).reviewCommands,
   approvals: async () => (await import('./approvals.ts')).approvalCommands,
   providers: async () => (await import('./providers.ts')).providerCommands,
   processes: async () => (await import('./processes.ts')).processCommands,

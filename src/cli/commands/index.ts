@@ -10,6 +10,7 @@ export const commands: Commands = {
     queue: clients.queue,
     usage: clients.usage,
     budgets: clients.budgets,
+    review: clients.review,
     approvals: clients.approvals,
     providers: clients.providers,
     processes: clients.processes,

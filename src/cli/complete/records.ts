@@ -111,6 +111,12 @@ const kinds: Readonly<Record<string, Kind>> = {
     id: 'id',
     about: ({ priority, input }) => [priority, (input as { text?: string } | null)?.text],
   },
+  comment: {
+    path: async ({ session }) => below('sessions', await session(), '/review'),
+    rows: (answer) => rowsOf((answer as { comments?: unknown }).comments),
+    id: 'id',
+    about: ({ path, first_line, text }) => [path, first_line, text],
+  },
   delivery: {
     path: async ({ team }) => below('teams', await team(), '/deliveries?limit=100'),
     id: 'id',

@@ -31,6 +31,21 @@ export interface AddMemberResponse {
   members: Array<Member>;
 }
 
+/** The body of POST /v1/sessions/{session_id}/review/comments. */
+export interface AddReviewCommentRequest {
+  /** The file, as the diff names it after the change; a removed one as it was named. */
+  path: string;
+  /** Of which file the numbers are; absent: new. */
+  side?: 'new' | 'old' | null | undefined;
+  /** The first line that it is about. */
+  first_line: number;
+  /** The last line; absent: the first one. */
+  last_line?: number | null | undefined;
+  /** The lines as the person has seen them, with their marks, cut after 1000 characters; absent: as the diff shows them now. */
+  lines?: Array<string> | null | undefined;
+  text: string;
+}
+
 /** The body of POST /v1/sessions/{session_id}/queue. */
 export interface AddToQueueRequest {
   /** As of a turn: an array of items, or a single item. */
@@ -976,6 +991,10 @@ export type DescribedEvent =
   | QueueRemovedEvent
   | QueueSessionHeldEvent
   | QueueSessionReleasedEvent
+  | ReviewAddedEvent
+  | ReviewEditedEvent
+  | ReviewDroppedEvent
+  | ReviewSentEvent
   | MessageDeltaEvent
   | MessageCompletedEvent
   | ReasoningDeltaEvent
@@ -1108,6 +1127,11 @@ export interface EditQueueEntryRequest {
   model?: string | null | undefined;
   /** For its turns only. */
   thinking_effort?: string | null | undefined;
+}
+
+/** The body of PATCH /v1/sessions/{session_id}/review/comments/{comment_id}. */
+export interface EditReviewCommentRequest {
+  text: string;
 }
 
 /** The body of every refusal but 401. */
@@ -1404,6 +1428,7 @@ export type KindPattern =
   | 'session.*'
   | 'turn.*'
   | 'queue.*'
+  | 'review.*'
   | 'message.*'
   | 'reasoning.*'
   | 'tool.*'
@@ -1444,6 +1469,10 @@ export type KindPattern =
   | 'queue.removed'
   | 'queue.session_held'
   | 'queue.session_released'
+  | 'review.added'
+  | 'review.edited'
+  | 'review.dropped'
+  | 'review.sent'
   | 'message.delta'
   | 'message.completed'
   | 'reasoning.delta'
@@ -2725,6 +2754,135 @@ export interface RestoreWorktreeRequest {
   name?: string | null | undefined;
 }
 
+/** The comments on the diff of a session that were not sent. */
+export interface Review {
+  session_id: string;
+  /** By path and line. */
+  comments: Array<ReviewComment>;
+}
+
+/** A person commented on lines of the diff of a session; the agent is not told before the review is sent. */
+export interface ReviewAddedEvent {
+  seq: number;
+  id: string;
+  kind: 'review.added';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    comment: SentStoredReviewComment;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A comment, with what has become of its lines. */
+export interface ReviewComment {
+  id: string;
+  session_id: string;
+  /** The file, as the diff names it after the change; a removed one as it was named. */
+  path: string;
+  /** Of which file the numbers are. new: after the change. old: before it. */
+  side: 'new' | 'old';
+  /** The first line that it is about. */
+  first_line: number;
+  /** The last one. */
+  last_line: number;
+  /** The lines as they were when the comment was written, each with its mark of the diff (" ", "+", "-"), also those of the other side between them. A line is cut after 1000 characters. */
+  lines: Array<string>;
+  /** What is said of them. */
+  text: string;
+  /** The id of the token of the request. */
+  created_by: string;
+  created_at: number;
+  updated_at: number;
+  /** What has become of its lines. current: the diff shows them as they were. moved: they have other numbers now. changed: the diff does not show them so any more. gone: the file is no longer in the diff. unknown: the diff cannot be read now. A comment is never moved; all but current and unknown are stale. */
+  state: 'current' | 'moved' | 'changed' | 'gone' | 'unknown';
+  /** Of a comment whose lines have moved: the number of the first of them now. */
+  found_at: number | null;
+}
+
+/** Comments were dropped by a person, or, of a closed session, by retention. */
+export interface ReviewDroppedEvent {
+  seq: number;
+  id: string;
+  kind: 'review.dropped';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    comment_ids?: Array<string> | undefined;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A person changed what a comment says. */
+export interface ReviewEditedEvent {
+  seq: number;
+  id: string;
+  kind: 'review.edited';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    comment: SentStoredReviewComment;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** Comments were sent as one turn, or queued as one, and are no draft any more. */
+export interface ReviewSentEvent {
+  seq: number;
+  id: string;
+  kind: 'review.sent';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    comment_ids?: Array<string> | undefined;
+    /** The turn; null: it was queued. */
+    turn_id: string | null;
+    /** The entry of the queue; null: sent at once. */
+    entry_id: string | null;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
 /** What a rule does with a request that fits it. `deny`: it is declined. `ask`: a person decides, whatever other rules allow. `allow`: it is accepted for once. Of the rules that fit, `deny` wins over `ask`, and `ask` over `allow`. */
 export type RuleEffect = 'allow' | 'ask' | 'deny';
 
@@ -2841,6 +2999,35 @@ export interface SendMessageRequest {
 export interface SendMessageResponse {
   message: Message;
   deliveries: Array<Delivery>;
+}
+
+/** The body of POST /v1/sessions/{session_id}/review/send. */
+export interface SendReviewRequest {
+  /** What is said before the comments. */
+  text?: string | null | undefined;
+  /** true: it becomes a turn once the session is free; absent: now. */
+  queue?: boolean | null | undefined;
+  /** A guard: it is refused unless this is the session's most recent turn. */
+  expected_turn_id?: string | null | undefined;
+  /** For this turn only. */
+  permission_mode?: string | null | undefined;
+  /** For this turn only: the agent's own mode. */
+  agent_mode?: string | null | undefined;
+  /** For this turn only. */
+  model?: string | null | undefined;
+  /** For this turn only. */
+  thinking_effort?: string | null | undefined;
+}
+
+/** The response of POST /v1/sessions/{session_id}/review/send. */
+export interface SendReviewResponse {
+  session_id: string;
+  /** The turn that was accepted; null: it was queued. */
+  turn_id: string | null;
+  /** The entry of the queue; null: it was sent at once. */
+  entry_id: string | null;
+  /** How many comments it has. */
+  comments: number;
 }
 
 /** The body of POST /v1/sessions/{session_id}/turns. */
@@ -3167,6 +3354,28 @@ export interface SentStoredQueueEntry {
   runs: number;
   /** How many of its runs were skipped. */
   skipped: number;
+  /** The id of the token of the request. */
+  created_by: string;
+  created_at: number;
+  updated_at: number;
+}
+
+/** A comment on lines of the diff of a session, which was not sent yet. If the event is `truncated`, it may lack `lines`. */
+export interface SentStoredReviewComment {
+  id: string;
+  session_id: string;
+  /** The file, as the diff names it after the change; a removed one as it was named. */
+  path: string;
+  /** Of which file the numbers are. new: after the change. old: before it. */
+  side: 'new' | 'old';
+  /** The first line that it is about. */
+  first_line: number;
+  /** The last one. */
+  last_line: number;
+  /** The lines as they were when the comment was written, each with its mark of the diff (" ", "+", "-"), also those of the other side between them. A line is cut after 1000 characters. */
+  lines?: Array<string> | undefined;
+  /** What is said of them. */
+  text: string;
   /** The id of the token of the request. */
   created_by: string;
   created_at: number;
@@ -3710,6 +3919,28 @@ export interface StoredImage {
 
 /** One input item as it is stored: an image by its digest, never its data. */
 export type StoredInputItem = StoredText | StoredImage;
+
+/** A comment on lines of the diff of a session, which was not sent yet. */
+export interface StoredReviewComment {
+  id: string;
+  session_id: string;
+  /** The file, as the diff names it after the change; a removed one as it was named. */
+  path: string;
+  /** Of which file the numbers are. new: after the change. old: before it. */
+  side: 'new' | 'old';
+  /** The first line that it is about. */
+  first_line: number;
+  /** The last one. */
+  last_line: number;
+  /** The lines as they were when the comment was written, each with its mark of the diff (" ", "+", "-"), also those of the other side between them. A line is cut after 1000 characters. */
+  lines: Array<string>;
+  /** What is said of them. */
+  text: string;
+  /** The id of the token of the request. */
+  created_by: string;
+  created_at: number;
+  updated_at: number;
+}
 
 /** A text of a stored input. */
 export interface StoredText {
@@ -5259,6 +5490,67 @@ export interface Routes {
 
     body?: {} | undefined;
     answer: QueueEntry;
+  };
+  /** The comments on the diff of a session that were not sent yet. */
+  'GET /v1/sessions/{session_id}/review': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+
+    answer: Review;
+  };
+  /** Drop all comments on the diff of a session. */
+  'DELETE /v1/sessions/{session_id}/review': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+
+    answer: Review;
+  };
+  /** Comment on lines of the diff of a session; nothing is sent yet. */
+  'POST /v1/sessions/{session_id}/review/comments': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+
+    body: AddReviewCommentRequest;
+    answer: ReviewComment;
+  };
+  /** Change what a comment says. */
+  'PATCH /v1/sessions/{session_id}/review/comments/{comment_id}': {
+    params: {
+      /** The session. */
+      session_id: string;
+      /** The comment. */
+      comment_id: string;
+    };
+
+    body: EditReviewCommentRequest;
+    answer: ReviewComment;
+  };
+  /** Drop a comment. */
+  'DELETE /v1/sessions/{session_id}/review/comments/{comment_id}': {
+    params: {
+      /** The session. */
+      session_id: string;
+      /** The comment. */
+      comment_id: string;
+    };
+
+    answer: StoredReviewComment;
+  };
+  /** Send all comments on the diff of a session as one turn; they leave the draft with it. */
+  'POST /v1/sessions/{session_id}/review/send': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+
+    body?: SendReviewRequest | undefined;
+    answer: SendReviewResponse;
   };
   /** Decide an approval; the first decision wins. */
   'POST /v1/sessions/{session_id}/approvals/{approval_id}': {

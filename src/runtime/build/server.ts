@@ -11,6 +11,7 @@ import type { Gateway } from './gateway.ts';
 import type { Processes } from './processes.ts';
 import type { Providers } from './providers.ts';
 import type { Queue } from './queue.ts';
+import type { Reviews } from './reviews.ts';
 import type { Sessions } from './sessions.ts';
 import type { Snapshots } from './snapshots.ts';
 import type { Storage } from './storage.ts';
@@ -24,6 +25,7 @@ interface Served {
   sessions: Sessions;
   queue: Queue;
   hooks: HookSeat;
+  reviews: Reviews;
   processes: Processes;
   worktrees: Worktrees;
   snapshots: Snapshots;
@@ -71,6 +73,7 @@ export function buildServer(
     sessions: nouns.sessions.service,
     opening: worktrees.opening,
     queue: nouns.queue.service,
+    reviews: nouns.reviews,
     processes: nouns.processes.service,
     worktrees: worktrees.service,
     initScripts: worktrees.initScripts,

@@ -7,6 +7,7 @@ import { Help } from '../help.tsx';
 import { useSource } from '../hooks.ts';
 import { List } from '../list/list.tsx';
 import { ApprovalSheet } from '../sheets/approval.tsx';
+import { DiffSheet } from '../sheets/diff.tsx';
 import { QueueSheet } from '../sheets/queue.tsx';
 import { ServerSheet } from '../sheets/server.tsx';
 import { UsageSheet } from '../sheets/usage.tsx';
@@ -44,6 +45,8 @@ export function Body({ shown }: { shown: Shown }): ReactNode {
       return <Usage shown={shown} />;
     case 'queue':
       return <Queue shown={shown} session={mode.session} />;
+    case 'diff':
+      return <Diff shown={shown} session={mode.session} />;
     case 'sheet':
       // The sheet has its own last line, so it takes the one of the page, too.
       return (
@@ -76,6 +79,14 @@ function Usage({ shown }: { shown: Shown }): ReactNode {
   return (
     <UsageSheet acts={place.acts} notices={shown} version={version} rows={rows} onLeave={back} />
   );
+}
+
+function Diff({ shown, session }: { shown: Shown; session: Session }): ReactNode {
+  const { place, height, columns, back } = shown;
+  const { reviewSeq: version } = useSource(place.desk.overview);
+  // The sheet has its own last line, so it takes the one of the page, too.
+  const props = { session, acts: place.acts, version, rows: height + 1, columns };
+  return <DiffSheet key={session.id} {...props} notices={shown} onLeave={back} />;
 }
 
 /** The names of those of several servers on which a session can be opened. */

@@ -48,6 +48,7 @@ export function Foot({ shown }: { shown: Shown }): ReactNode {
     case 'copy':
       return <CopyMenu shown={shown} onDone={back} />;
     case 'sheet':
+    case 'diff':
       return null;
     default:
       return (

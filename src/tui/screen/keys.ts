@@ -64,6 +64,7 @@ export function thingKeys(shown: Shown): KeyTable {
     m: withThing((thing) => mute(shown, thing)),
     R: withThing((thing) => rename(shown, thing)),
     w: withThing((thing) => queue(shown, thing)),
+    D: withThing((thing) => diff(shown, thing)),
     y: withThing(() => setMode({ name: 'copy' })),
     e: withThing((thing) => onEvents(scopeOf(thing), thing.id)),
     E: () => onEvents({}, shown.thing?.id),
@@ -164,6 +165,12 @@ function queue(shown: Shown, thing: Thing): void {
   const session = sessionOf(shown, thing);
   if (!session) return shown.tell('only sessions have a queue');
   shown.setMode({ name: 'queue', session });
+}
+
+function diff(shown: Shown, thing: Thing): void {
+  const session = sessionOf(shown, thing);
+  if (!session) return shown.tell('only sessions have changes');
+  shown.setMode({ name: 'diff', session });
 }
 
 function snooze(shown: Shown, thing: Thing): void {

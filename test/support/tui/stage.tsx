@@ -67,6 +67,8 @@ export async function withScreen(
       return true;
     },
     suspend: () => Promise.resolve(),
+    lend: (work: () => Promise<void>) => work(),
+    listen: () => undefined,
   };
   const app = render(
     <App

@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import { storedReviewComment } from '../reviews.ts';
+import { kindOf } from './kind.ts';
+
+const kind = kindOf('session');
+
+const comment = {
+  id: 'cmt_019aa8d5ee107b7d9c0a7f5e2d1c0b12',
+  session_id: 'sess_019aa8d25b1c7c079a542f6d0c1b7e11',
+  path: 'src/auth.ts',
+  side: 'new' as const,
+  first_line: 12,
+  last_line: 13,
+  lines: ['+const token = read();', ' return token;'],
+  text: 'What if there is none?',
+  created_by: 'api',
+  created_at: 1795312001000,
+  updated_at: 1795312001000,
+};
+
+/** The comments on the diff of a session, until they are sent. */
+export const reviewKinds = {
+  'review.added': kind({
+    when: 'A person commented on lines of the diff of a session; the agent is not told before the review is sent.',
+    payload: { comment: storedReviewComment },
+    large: ['comment.lines'],
+    example: { comment },
+  }),
+  'review.edited': kind({
+    when: 'A person changed what a comment says.',
+    payload: { comment: storedReviewComment },
+    large: ['comment.lines'],
+    example: { comment: { ...comment, text: 'What if there is no token?' } },
+  }),
+  'review.dropped': kind({
+    when: 'Comments were dropped by a person, or, of a closed session, by retention.',
+    payload: { comment_ids: z.array(z.string()) },
+    large: ['comment_ids'],
+    example: { comment_ids: [comment.id] },
+  }),
+  'review.sent': kind({
+    when: 'Comments were sent as one turn, or queued as one, and are no draft any more.',
+    payload: {
+      comment_ids: z.array(z.string()),
+      turn_id: z.string().nullable().describe('The turn; null: it was queued.'),
+      entry_id: z.string().nullable().describe('The entry of the queue; null: sent at once.'),
+    },
+    large: ['comment_ids'],
+    example: {
+      comment_ids: [comment.id],
+      turn_id: 'turn_019aa8d26f307d6a8c1f91b7a3e0d422',
+      entry_id: null,
+    },
+  }),
+};
