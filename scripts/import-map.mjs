@@ -8,7 +8,7 @@
 
 const base = ['lib', 'errors'];
 const records = ['events', 'store', 'api', ...base];
-const features = ['sessions', 'rules', 'queue', 'processes', 'worktrees', 'teams', 'gateway'];
+const features = ['sessions', 'rules', 'queue', 'processes', 'worktrees', 'teams', 'gateway', 'search'];
 
 export const places = {
   lib: {
@@ -120,6 +120,11 @@ export const places = {
     lazily: ['mcp'],
     because:
       'a tool call is a use case of a noun: the gateway calls the service of that noun, not http or a provider',
+  },
+  search: {
+    may: ['sessions', ...records],
+    because:
+      'search reads the rows of sessions into an index of its own, and is loaded with the first search: no noun calls it',
   },
   recovery: {
     may: [...features, 'children', 'providers/provider', ...records],

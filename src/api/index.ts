@@ -8,6 +8,7 @@ import * as providers from './providers.ts';
 import * as processes from './processes.ts';
 import * as queue from './queue.ts';
 import * as runtime from './runtime.ts';
+import * as searching from './search.ts';
 import * as commands from './commands.ts';
 import * as sessions from './sessions.ts';
 import * as teamMessages from './team-messages.ts';
@@ -120,6 +121,9 @@ export const endpoints = {
   streamSessionEvents: events.streamSessionEvents,
   getCapabilities: gateway.getCapabilities,
   invokeTool: gateway.invokeTool,
+  search: searching.search,
+  getSearchIndex: searching.getSearchIndex,
+  dropSearchIndex: searching.dropSearchIndex,
   listTokens: tokens.listTokens,
   createToken: tokens.createToken,
   deleteToken: tokens.deleteToken,

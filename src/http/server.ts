@@ -33,6 +33,7 @@ import { runtimeRoutes, type SelfKnowledge } from './routes/runtime.ts';
 import { sessionRoutes } from './routes/sessions.ts';
 import { type Teams, teamRoutes } from './routes/teams.ts';
 import { approvalRuleRoutes } from './routes/approval-rules.ts';
+import { type Searching, searchRoutes } from './routes/search.ts';
 import { tokenRoutes } from './routes/tokens.ts';
 import { worktreeRoutes } from './routes/worktrees.ts';
 import { EventStreams } from './sse.ts';
@@ -78,6 +79,7 @@ interface HttpServerDependencies {
   teams: Teams;
   providers: ProviderKnowledge;
   rules: RuleService;
+  searching: Searching;
   tokens: TokenService;
   gateway: ToolGateway;
   keptAnswers: KeptAnswers;
@@ -158,6 +160,7 @@ function mountRoutes(
   providerRoutes(mount, dependencies.providers);
   sessionRoutes(mount, dependencies.sessions, dependencies.opening);
   queueRoutes(mount, dependencies.queue);
+  searchRoutes(mount, dependencies.searching);
   processRoutes(mount, dependencies.processes);
   worktreeRoutes(mount, dependencies.worktrees, dependencies.initScripts);
   teamRoutes(mount, dependencies.teams);

@@ -3,6 +3,7 @@ import type { TokenService } from '../../access/tokens.ts';
 import type { Config } from '../../config/schema.ts';
 import { createHttpServer, type HttpServer } from '../../http/server.ts';
 import { commit, readAsset, version } from '../../lib/self.ts';
+import type { Searching } from '../../http/routes/search.ts';
 import type { Base } from '../base.ts';
 import type { ServerDiagnostics } from './diagnostics.ts';
 import type { Gateway } from './gateway.ts';
@@ -24,6 +25,7 @@ interface Served {
   worktrees: Worktrees;
   teams: Teams;
   gateway: Gateway;
+  searching: Searching;
 }
 
 /** Builds the HTTP server, not listening yet. */
@@ -82,6 +84,7 @@ export function buildServer(
       agentLogin: (agent) => registry.agentLogin('acp', agent),
     },
     rules: nouns.sessions.rules,
+    searching: nouns.searching,
     tokens,
     gateway: gateway.service,
     keptAnswers: storage.keptAnswers,
