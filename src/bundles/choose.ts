@@ -12,6 +12,7 @@ export const clientNouns: ReadonlySet<string> = new Set([
   'teams',
   'events',
   'tokens',
+  'search',
   'status',
   'diagnostics',
   'metrics',

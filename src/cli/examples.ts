@@ -42,6 +42,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'sessions show': [
     ['sessions show fe7289aa', 'what was asked, said and done'],
     ['sessions show fe7289aa --markdown', 'as a document'],
+    ['sessions show fe7289aa --turn turn_019aa8d411aa7f0e8d1c0b9e4f7a6c33', 'one turn'],
   ],
   'sessions wait': [
     ['sessions wait fe7289aa 1b2c3d4e --timeout 10m', 'until no turn of both runs'],
@@ -72,6 +73,13 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'sessions interrupt': [['sessions interrupt fe7289aa', 'the turn that runs']],
   'sessions close': [['sessions close fe7289aa --reason "it is done"', '']],
   'sessions resume': [['sessions resume fe7289aa', '']],
+  search: [
+    ['search login page', 'both words, anywhere'],
+    ['search "the login page"', 'one after the other'],
+    ['search --kind tool --since 2d npm*', 'commands of the last two days'],
+    ['search --session fe7289aa --best cache -- -test', 'without the word test'],
+    ['search --status', 'how far the index is'],
+  ],
   'queue list': [
     ['queue list', 'of all sessions'],
     ['queue list --session fe7289aa', 'of one session, in its order'],

@@ -37,6 +37,7 @@ const lists = new Map<Endpoint, List>([
   [endpoints.listWorktrees, { id: 'id' }],
   [endpoints.listTeams, { id: 'id' }],
   [endpoints.listQueue, { id: 'id' }],
+  [endpoints.search, { id: 'session_id' }],
 ]);
 
 /** The list that an endpoint is; undefined for any other endpoint. */

@@ -36,11 +36,11 @@ export function itemDocument(item: Item): Document | null {
   return tool && document({ kind: 'tool', ...place }, [tool.title, ...textsIn(tool.input)]);
 }
 
-/** The title of a session; null where it has none. */
+/** The title of a session; null where it has none, or its first prompt says the same. */
 export function titleOf(session: Session): Document | null {
-  const { id: session_id, title, created_at } = session;
+  const { id: session_id, title, title_source, created_at } = session;
   const place = { session_id, turn_id: null, item_id: null, at: created_at };
-  return title === null ? null : document({ kind: 'title', ...place }, [title]);
+  return title === null || title_source === 'prompt' ? null : document({ kind: 'title', ...place }, [title]);
 }
 
 function document(place: Omit<Document, 'text'>, texts: readonly string[]): Document | null {

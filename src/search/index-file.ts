@@ -121,7 +121,8 @@ export class IndexFile {
   }
 
   get bytes(): number {
-    return fs.statSync(this.#path).size;
+    const sizeOf = (file: string) => fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+    return sizeOf(this.#path) + sizeOf(`${this.#path}-wal`);
   }
 
   /** The numbers of the tables, newest first, but for those that only have older texts. */

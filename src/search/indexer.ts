@@ -1,7 +1,7 @@
 import type { Session } from '../api/sessions.ts';
 import type { Clock } from '../lib/clock.ts';
 import { yieldToEventLoop } from '../lib/slices.ts';
-import type { Document } from './documents.ts';
+import { type Document, titleOf } from './documents.ts';
 import type { Entry, IndexFile, Places } from './index-file.ts';
 import { kindMark, marksOf } from './marks.ts';
 import { OlderRows } from './older-rows.ts';
@@ -146,16 +146,13 @@ export class Indexer {
     const entries: Entry[] = [];
     for (const id of ids) {
       const found = await this.#rows.session(id);
-      const title = found?.session.title ?? null;
+      const document = found && titleOf(found.session);
       const known = await this.#sessionOf(id);
-      if (!found || !known || title === null || this.#index.title(known.n) === title) continue;
-      const place = { kind: 'title', session_id: id, turn_id: null, item_id: null } as const;
+      if (!document || !known || this.#index.title(known.n) === document.text) continue;
+      const source = sourceOf({ table: 'sessions', n: known.n });
+      // It stands where it was given, and not where its session began.
       const at = found.session.updated_at;
-      const document = { ...place, at, text: title };
-      entries.push({
-        ...entryOf(sourceOf({ table: 'sessions', n: known.n }), known, document),
-        title,
-      });
+      entries.push({ ...entryOf(source, known, document), at, title: document.text });
     }
     return entries;
   }

@@ -11,6 +11,7 @@ export const clients = {
   teams: async () => (await import('./teams.ts')).teamCommands,
   events: async () => (await import('./events.ts')).eventCommands,
   tokens: async () => (await import('./tokens.ts')).tokenCommands,
+  search: async () => (await import('./search.ts')).searchCommand,
   status: async () => (await import('./status.ts')).statusCommand,
   diagnostics: async () => (await import('./diagnostics.ts')).diagnosticsCommands,
   metrics: async () => (await import('./diagnostics.ts')).metricsCommand,

@@ -1,5 +1,6 @@
 import { Box } from 'ink';
 import type { ReactNode } from 'react';
+import type { SearchHit } from '../../api/search.ts';
 import type { Session } from '../../api/sessions.ts';
 import { NewSessionForm } from '../forms/new-session.tsx';
 import { recentDirectories } from '../forms/recent.ts';
@@ -8,6 +9,7 @@ import { useSource } from '../hooks.ts';
 import { List } from '../list/list.tsx';
 import { ApprovalSheet } from '../sheets/approval.tsx';
 import { QueueSheet } from '../sheets/queue.tsx';
+import { SearchSheet } from '../sheets/search.tsx';
 import { ServerSheet } from '../sheets/server.tsx';
 import { Tint } from '../tint.tsx';
 import { keysFor } from './help.ts';
@@ -39,6 +41,8 @@ export function Body({ shown }: { shown: Shown }): ReactNode {
           }}
         />
       );
+    case 'search':
+      return <Search shown={shown} />;
     case 'queue':
       return <Queue shown={shown} session={mode.session} />;
     case 'sheet':
@@ -65,6 +69,20 @@ function Queue({ shown, session }: { shown: Shown; session: Session }): ReactNod
   const { acts, clock } = place;
   const props = { session, acts, clock, version, rows, columns };
   return <QueueSheet {...props} notices={shown} onLeave={back} />;
+}
+
+function Search({ shown }: { shown: Shown }): ReactNode {
+  const { place, height: rows, columns, back, tell, setMode, showAt } = shown;
+  const open = ({ session_id, turn_id, item_id }: SearchHit) => {
+    back();
+    if (!place.board.select(session_id))
+      return tell(`it is not in the list: cadre sessions show ${session_id}`);
+    const keys = [item_id, turn_id].filter((key) => key !== null);
+    if (keys.length > 0) showAt(session_id, keys);
+    setMode({ name: 'pane' });
+  };
+  const props = { client: place.client, clock: place.clock, rows, columns };
+  return <SearchSheet {...props} notices={shown} onOpen={open} onLeave={back} />;
 }
 
 /** The names of those of several servers on which a session can be opened. */

@@ -37,6 +37,7 @@ const screenKeys: Keys = [
   ['R', 'rename a session'],
   ['w', 'what waits for a session: J K move, e edit, p pause, x drop'],
   ['y', 'copy: id, last answer, code block, what is visible'],
+  ['f', 'find what was said in any session; enter opens it there'],
   ['e', 'the events of it; q there comes back'],
   ['E', 'the events of everything'],
   ['v', 'the server: version, memory, events'],
