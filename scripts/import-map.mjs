@@ -8,7 +8,16 @@
 
 const base = ['lib', 'errors'];
 const records = ['events', 'store', 'api', ...base];
-const features = ['sessions', 'rules', 'queue', 'processes', 'worktrees', 'teams', 'gateway', 'search'];
+const features = [
+  'sessions',
+  'rules',
+  'queue',
+  'processes',
+  'worktrees',
+  'teams',
+  'gateway',
+  'search',
+];
 
 export const places = {
   lib: {

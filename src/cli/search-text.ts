@@ -50,7 +50,8 @@ function oneLineOf(text: string): string {
 /** What an index does not have, for people; null where it has everything. */
 export function behindText({ state, done, back_to, detail }: SearchIndex): string | null {
   if (state === 'ready' || state === 'off') return null;
-  if (state === 'waiting') return `the index is not up to date: ${detail ?? 'it cannot be written'}`;
+  if (state === 'waiting')
+    return `the index is not up to date: ${detail ?? 'it cannot be written'}`;
   const from = back_to === null ? '' : `; what was said before ${dateOf(back_to)} is not found yet`;
   return `the index is being made, ${percent(done)} so far${from}`;
 }

@@ -40,7 +40,9 @@ export function itemDocument(item: Item): Document | null {
 export function titleOf(session: Session): Document | null {
   const { id: session_id, title, title_source, created_at } = session;
   const place = { session_id, turn_id: null, item_id: null, at: created_at };
-  return title === null || title_source === 'prompt' ? null : document({ kind: 'title', ...place }, [title]);
+  return title === null || title_source === 'prompt'
+    ? null
+    : document({ kind: 'title', ...place }, [title]);
 }
 
 function document(place: Omit<Document, 'text'>, texts: readonly string[]): Document | null {

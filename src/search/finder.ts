@@ -79,7 +79,8 @@ export class Finder {
         next = candidates.at(-1)?.doc ?? next;
         await pace.rest();
         if (wanted.signal.aborted) return { found, next: null };
-        if (pace.isOver) return { found, next: isEnd ? Math.min(next, index.endOf(key - 1)) : next };
+        if (pace.isOver)
+          return { found, next: isEnd ? Math.min(next, index.endOf(key - 1)) : next };
       }
     }
     return { found, next: null };

@@ -13,6 +13,7 @@ const MIDDLE = 2 ** 30;
 const SHARD_TEXTS = 2 ** 14;
 /** How many pages of a full table are merged at a time. */
 const MERGE_PAGES = 16;
+const KEPT_FREE_PAGES = 4096;
 
 /** What the index holds of a text. */
 export interface Entry {
@@ -92,18 +93,14 @@ export class IndexFile {
     return new IndexFile(empty, options);
   }
 
-  private constructor(
-    file: SideFile,
-    { directory, bootId, shardTexts = SHARD_TEXTS }: Options,
-  ) {
+  private constructor(file: SideFile, { directory, bootId, shardTexts = SHARD_TEXTS }: Options) {
     this.#file = file;
     this.#shardTexts = shardTexts;
     this.#path = path.join(directory, NAME);
     file.run("UPDATE meta SET value = ? WHERE key = 'open_since_boot'", bootId);
     this.#places = Object.fromEntries(file.all<[string, number]>('SELECT name, n FROM places'));
-    const [up, down] = file.get<[number | null, number | null]>(
-      'SELECT max(doc), min(doc) FROM docs',
-    ) ?? [null, null];
+    const [ends] = file.all<[number | null, number | null]>('SELECT max(doc), min(doc) FROM docs');
+    const [up, down] = ends ?? [null, null];
     this.#up = Math.max(MIDDLE, (up ?? 0) + 1);
     this.#down = Math.min(MIDDLE, down ?? MIDDLE);
     this.#shards = file
@@ -145,8 +142,7 @@ export class IndexFile {
         this.#file.run('UPDATE shards SET newest = max(newest, ?) WHERE key = ?', newest, key);
       for (const [name, n] of Object.entries(places))
         this.#file.run('INSERT OR REPLACE INTO places (name, n) VALUES (?, ?)', name, n);
-      for (const n of waiting)
-        this.#file.run('INSERT OR IGNORE INTO waiting (item) VALUES (?)', n);
+      for (const n of waiting) this.#file.run('INSERT OR IGNORE INTO waiting (item) VALUES (?)', n);
       for (const n of arrived) this.#file.run('DELETE FROM waiting WHERE item = ?', n);
     });
     this.#places = { ...this.#places, ...places };
@@ -183,8 +179,8 @@ export class IndexFile {
   tidy(): boolean {
     const full = this.#shards.find((shard) => !shard.isMerged && this.#isFull(shard.key));
     if (full) return this.#merge(full);
-    const [free = 0] = this.#file.get<[number]>('PRAGMA freelist_count') ?? [];
-    if (free < 4096) return false;
+    const [free] = this.#file.all<[number]>('PRAGMA freelist_count');
+    if (!free || free[0] < KEPT_FREE_PAGES) return false;
     this.#file.all('PRAGMA incremental_vacuum(256)');
     return true;
   }
@@ -219,9 +215,8 @@ export class IndexFile {
 
   /** The title of a session that was indexed last; null: none was. */
   title(session: number): string | null {
-    return (
-      this.#file.get<[string]>('SELECT title FROM titles WHERE session = ?', session)?.[0] ?? null
-    );
+    const sql = 'SELECT title FROM titles WHERE session = ?';
+    return this.#file.all<[string]>(sql, session)[0]?.[0] ?? null;
   }
 
   /** Closes the file with everything on the disk. */
@@ -274,7 +269,7 @@ export class IndexFile {
   }
 
   #merge(shard: { key: number; isMerged: boolean }): boolean {
-    const changes = () => this.#file.get<[number]>('SELECT total_changes()')?.[0] ?? 0;
+    const changes = () => this.#file.all<[number]>('SELECT total_changes()')[0]?.[0] ?? 0;
     const before = changes();
     const name = `w${shard.key}`;
     this.#file.run(`INSERT INTO ${name} (${name}) VALUES ('merge=${MERGE_PAGES},2')`);
@@ -290,9 +285,7 @@ function isUsable(file: SideFile, { epoch, bootId }: Options): boolean {
   const rows = file.all<[string, string]>('SELECT key, value FROM meta');
   const meta = Object.fromEntries(rows);
   const boot = meta.open_since_boot ?? '';
-  return (
-    meta.format === String(FORMAT) && meta.epoch === epoch && (boot === '' || boot === bootId)
-  );
+  return meta.format === String(FORMAT) && meta.epoch === epoch && (boot === '' || boot === bootId);
 }
 
 function create(file: SideFile, { epoch }: Options): void {

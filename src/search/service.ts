@@ -122,7 +122,10 @@ export class SearchService {
     const cwd = query.cwd === undefined ? undefined : withoutSlash(path.normalize(query.cwd));
     return this.#given.db.read((rx) => {
       const ids = this.#sessions(rx, session_id, team_id);
-      const rows = ids && ids.length <= MAX_MARKED ? ids.map((id) => this.#rows.sessionRow(rx, id) ?? 0) : null;
+      const rows =
+        ids && ids.length <= MAX_MARKED
+          ? ids.map((id) => this.#rows.sessionRow(rx, id) ?? 0)
+          : null;
       const marks = [
         // Each text has a kind, so a query without words finds all.
         (kind === undefined ? searchKind.options : [kind]).map((one) => kindMark(one)),

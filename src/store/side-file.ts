@@ -38,7 +38,7 @@ export class SideFile {
     this.#handle = handle;
     this.exec = sqlTools(host, handle).exec;
     this.exec('PRAGMA locking_mode = EXCLUSIVE');
-    if (this.get<[number]>('PRAGMA page_count')?.[0] === 0)
+    if (this.all<[number]>('PRAGMA page_count')[0]?.[0] === 0)
       this.exec('PRAGMA auto_vacuum = INCREMENTAL');
     this.exec('PRAGMA journal_mode = WAL');
     this.exec('PRAGMA synchronous = OFF');
@@ -49,10 +49,6 @@ export class SideFile {
 
   run(sql: string, ...values: SqlValue[]): number {
     return this.#prepared(sql).run(...values);
-  }
-
-  get<Row extends readonly SqlValue[]>(sql: string, ...values: SqlValue[]): Row | undefined {
-    return this.#prepared(sql).get(...values) as Row | undefined;
   }
 
   all<Row extends readonly SqlValue[]>(sql: string, ...values: SqlValue[]): Row[] {
@@ -89,7 +85,7 @@ export class SideFile {
   close(): void {
     try {
       this.exec('PRAGMA synchronous = FULL');
-      this.get('PRAGMA wal_checkpoint(TRUNCATE)');
+      this.all('PRAGMA wal_checkpoint(TRUNCATE)');
     } finally {
       this.abandon();
     }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { QueryOf } from '../../src/api/endpoint.ts';
 import type { endpoints } from '../../src/api/index.ts';
 import type { SearchHit } from '../../src/api/search.ts';
-import type { Item, Session, Turn } from '../../src/api/sessions.ts';
+import type { Item, Session } from '../../src/api/sessions.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { SearchService, type SearchDependencies } from '../../src/search/service.ts';
 import { withStore, type TestStore } from './memory-store.ts';
@@ -19,9 +19,8 @@ export interface TestSearch extends TestStore {
   open(id: string, more?: Partial<Session>): Promise<Session>;
   /** Stores a prompt, and what the agent said and called after it; returns the id of the turn. */
   say(session: string, prompt: string, ...items: readonly Partial<Item>[]): Promise<string>;
-  /** Changes a record as its noun does. */
+  /** Changes a session, with its event. */
   change(session: Session): Promise<void>;
-  change(turn: Turn): Promise<void>;
   /** Searches, and returns the texts of a page with marks in brackets. */
   find(q: string, more?: Query): Promise<string[]>;
   page(query: Query): Promise<{ records: SearchHit[]; nextCursor: string | null }>;
@@ -99,12 +98,8 @@ export function withSearch<T>(
           };
         }
       },
-      async change(record: Session | Turn) {
-        await db.transact((tx) =>
-          'turn_id' in record
-            ? store.turns.update(tx, record as Turn)
-            : store.updateSession(tx, record as Session, 'session.updated'),
-        );
+      async change(session) {
+        await db.transact((tx) => store.updateSession(tx, session, 'session.updated'));
       },
       async find(q, query = {}) {
         const { records } = await stage.page({ q, ...query });
@@ -112,7 +107,7 @@ export function withSearch<T>(
       },
       page: (query) =>
         stage.service.search(
-          { order: 'newest', limit: 20, ...query } as QueryOf<typeof endpoints.search>,
+          { order: 'newest', limit: 20, ...query },
           new AbortController().signal,
         ),
       async built() {

@@ -33,12 +33,16 @@ export function searchCommand(program: Command, world: World): void {
   const { kind, provider } = endpoints.search.query;
   program
     .command('search')
-    .description('find prompts, answers, commands of tools and titles of all sessions, newest first')
+    .description(
+      'find prompts, answers, commands of tools and titles of all sessions, newest first',
+    )
     .argument(
       '[words...]',
       'what has to be in the text, in any order: words, "several in a row", the beginn* of one; -word, behind --, is not wanted (default: whatever was said)',
     )
-    .addOption(new Option('--kind <kind>', 'only texts of this kind').choices(choicesOf(kind) ?? []))
+    .addOption(
+      new Option('--kind <kind>', 'only texts of this kind').choices(choicesOf(kind) ?? []),
+    )
     .option('--session <session>', 'only this session')
     .option('--team <team>', 'only members of this team')
     .addOption(

@@ -85,13 +85,11 @@ function useHits({ client, clock, notices }: SearchSheetProps, text: string): Hi
   const { attempt } = notices;
   useEffect(() => {
     let isWanted = true;
-    const rest = clock.after(REST_MS, () =>
-      attempt(
-        hitsOf(client, text).then((next) => {
-          if (isWanted) setFound(next);
-        }),
-      ),
-    );
+    const find = async () => {
+      const next = await hitsOf(client, text);
+      if (isWanted) setFound(next);
+    };
+    const rest = clock.after(REST_MS, () => attempt(find()));
     return () => {
       isWanted = false;
       rest[Symbol.dispose]();
@@ -158,5 +156,7 @@ function partsOf({ text, marks }: SearchHit): { at: number; text: string; isFoun
     parts.push({ at: start, text: text.slice(start, end), isFound: true });
     at = end;
   }
-  return [...parts, { at, text: text.slice(at), isFound: false }].filter((part) => part.text !== '');
+  return [...parts, { at, text: text.slice(at), isFound: false }].filter(
+    (part) => part.text !== '',
+  );
 }
