@@ -9,6 +9,7 @@ import { longLog } from './workloads/long-log.ts';
 import { memory } from './workloads/memory.ts';
 import { plainRequests } from './workloads/plain-requests.ts';
 import { replay } from './workloads/replay.ts';
+import { search } from './workloads/search.ts';
 import { start } from './workloads/start.ts';
 import { teamMessages } from './workloads/team-messages.ts';
 import { turn } from './workloads/turn.ts';
@@ -29,5 +30,6 @@ export const workloads: Record<string, (form: Form) => Sized> = {
   'fan-out': fanOut,
   'team-messages': teamMessages,
   'large-team': largeTeam,
+  search,
   growth,
 };

@@ -21,6 +21,7 @@ const features = [
   'gateway',
   'usage',
   'budgets',
+  'search',
 ];
 
 export const places = {
@@ -164,6 +165,11 @@ export const places = {
     lazily: ['mcp'],
     because:
       'a tool call is a use case of a noun: the gateway calls the service of that noun, not http or a provider',
+  },
+  search: {
+    may: ['sessions', ...records],
+    because:
+      'search reads the rows of sessions into an index of its own, and is loaded with the first search: no noun calls it',
   },
   recovery: {
     may: [...features, 'children', 'providers/provider', ...records],

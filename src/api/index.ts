@@ -12,6 +12,7 @@ import * as processes from './processes.ts';
 import * as queue from './queue.ts';
 import * as reviews from './reviews.ts';
 import * as runtime from './runtime.ts';
+import * as searching from './search.ts';
 import * as commands from './commands.ts';
 import * as sessions from './sessions.ts';
 import * as snapshots from './snapshots.ts';
@@ -146,6 +147,9 @@ export const endpoints = {
   streamSessionEvents: events.streamSessionEvents,
   getCapabilities: gateway.getCapabilities,
   invokeTool: gateway.invokeTool,
+  search: searching.search,
+  getSearchIndex: searching.getSearchIndex,
+  dropSearchIndex: searching.dropSearchIndex,
   listTokens: tokens.listTokens,
   createToken: tokens.createToken,
   deleteToken: tokens.deleteToken,

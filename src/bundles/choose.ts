@@ -17,6 +17,7 @@ export const clientNouns: ReadonlySet<string> = new Set([
   'events',
   'hooks',
   'tokens',
+  'search',
   'status',
   'diagnostics',
   'metrics',

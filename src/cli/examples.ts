@@ -66,6 +66,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'sessions show': [
     ['sessions show fe7289aa', 'what was asked, said and done'],
     ['sessions show fe7289aa --markdown', 'as a document'],
+    ['sessions show fe7289aa --turn turn_019aa8d411aa7f0e8d1c0b9e4f7a6c33', 'one turn'],
   ],
   'sessions wait': [
     ['sessions wait fe7289aa 1b2c3d4e --timeout 10m', 'until no turn of both runs'],
@@ -110,6 +111,13 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'review send': [
     ['review send fe7289aa', 'all comments, as one turn'],
     ['review send fe7289aa "only the tests, please" --queue', 'once the session is free'],
+  ],
+  search: [
+    ['search login page', 'both words, anywhere'],
+    ['search "the login page"', 'one after the other'],
+    ['search --kind tool --since 2d npm*', 'commands of the last two days'],
+    ['search --session fe7289aa --best cache -- -test', 'without the word test'],
+    ['search --status', 'how far the index is'],
   ],
   'queue list': [
     ['queue list', 'of all sessions'],

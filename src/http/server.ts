@@ -41,6 +41,7 @@ import { type Teams, teamRoutes } from './routes/teams.ts';
 import { type Answering, answerRoutes } from './routes/answer.ts';
 import { approvalRuleRoutes } from './routes/approval-rules.ts';
 import { usageRoutes } from './routes/usage.ts';
+import { type Searching, searchRoutes } from './routes/search.ts';
 import { tokenRoutes } from './routes/tokens.ts';
 import { worktreeRoutes } from './routes/worktrees.ts';
 import { EventStreams } from './sse.ts';
@@ -91,6 +92,7 @@ interface HttpServerDependencies {
   hooks: Hooks & Answering;
   usage: UsageService;
   budgets: BudgetService;
+  searching: Searching;
   tokens: TokenService;
   gateway: ToolGateway;
   keptAnswers: KeptAnswers;
@@ -177,6 +179,7 @@ function mountRoutes(
   sessionRoutes(mount, dependencies.sessions, dependencies.opening);
   queueRoutes(mount, dependencies.queue);
   reviewRoutes(mount, dependencies.reviews);
+  searchRoutes(mount, dependencies.searching);
   processRoutes(mount, dependencies.processes);
   worktreeRoutes(mount, dependencies.worktrees, dependencies.initScripts);
   diffRoutes(mount, dependencies.files);

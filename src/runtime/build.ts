@@ -18,6 +18,7 @@ import { buildStorage } from './build/storage.ts';
 import { buildTeams } from './build/teams.ts';
 import { buildWorktrees } from './build/worktrees.ts';
 import { FleetSeat } from './fleet.ts';
+import { SearchSeat } from './search.ts';
 import type { RuntimeOptions } from './options.ts';
 import type { Undo } from '../lib/undo.ts';
 
@@ -44,8 +45,15 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
     { storage, sessions, processes, worktrees, teams },
     options.sessionTokens,
   );
+  const searching = undo.use(
+    new SearchSeat(base, {
+      store: sessions.store,
+      agentsOf: (rx, teamId) => teams.service.agentsOf(rx, teamId),
+      shortage: () => storage.budget.shortage(),
+    }),
+  );
   const lower = { storage, children, providers, sessions, limits, queue, hooks };
-  return { ...lower, processes, worktrees, snapshots, reviews, teams, budgets, gateway };
+  return { ...lower, processes, worktrees, snapshots, reviews, teams, budgets, gateway, searching };
 }
 
 /** Builds the parts that admit requests. It must follow recovery, because tokens begin to expire here. */

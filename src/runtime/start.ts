@@ -49,6 +49,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   for (const turn of startTurns) nouns.sessions.runner.start(turn);
   await nouns.sessions.inbox.open();
   await nouns.queue.ticker.open();
+  nouns.searching.resume();
   const background = startBackground(base, nouns, summary);
   nouns.hooks.open(() => edge.server.url);
   announce(base, nouns, edge, undo);

@@ -32,6 +32,8 @@ const schemas: Record<string, unknown> = {
   'queue edit --overlap': bodyOf(endpoints.editQueueEntry, 'overlap'),
   'queue list --status': endpoints.listQueue.query.status,
   'run --provider': bodyOf(endpoints.createSession, 'provider'),
+  'search --kind': endpoints.search.query.kind,
+  'search --provider': endpoints.search.query.provider,
   'service install --log-level': keys.find(({ name }) => name === 'log.level')?.schema,
   'serve --log-level': keys.find(({ name }) => name === 'log.level')?.schema,
   'sessions after-limit what': bodyOf(endpoints.updateSession, 'after_limit'),

@@ -33,6 +33,26 @@ describe('commands with several servers', () => {
     );
   });
 
+  test('search all, newest first, and of an index that is asked for say whose it is.', async () => {
+    for (const node of ['laptop', 'gpu']) {
+      const { id } = await open(node, `on ${node}`);
+      await runTurn(given().client(node), id, 'say zebra');
+    }
+    const { stdout } = await cadre('search', 'zebra', '--kind', 'prompt');
+    expect(stdout).toMatch(/prompt on gpu {2}gpu\n[^]*prompt on laptop {2}laptop\n/);
+    const found = (await cadre('search', 'zebra', '-L', '1', '--json')).json();
+    expect(found).toMatchObject([{ node: 'gpu', text: 'zebra' }]);
+    const status = (await cadre('search', '--status', '--json')).json();
+    expect(status).toMatchObject([
+      { node: 'laptop', state: 'ready' },
+      { node: 'gpu', state: 'ready' },
+    ]);
+    const { code, stderr } = await cadre('search', '--forget');
+    expect([code, stderr]).toEqual([2, 'cadre: --forget is for one server: name it with --url\n']);
+    const forgotten = await cadre('search', '--forget', '--url', given().url('gpu'), '--json');
+    expect(forgotten.json()).toMatchObject({ state: 'off', documents: 0 });
+  });
+
   test('find the server of an id or a title, and open new work where --on says, else on the first.', async () => {
     const { id } = await open('gpu', 'find me');
     const sent = await cadre('sessions', 'send', 'find me', 'say found');

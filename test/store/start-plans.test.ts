@@ -168,6 +168,7 @@ function sample(name: string): string {
 
 const samples: Record<string, string> = {
   session_id: 'sess_busy',
+  since: '1',
   turn_id: 'turn_of_sess_busy',
   provider: 'acp',
   kind: 'turn.*',

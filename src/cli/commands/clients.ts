@@ -16,6 +16,7 @@ export const clients = {
   events: async () => (await import('./events.ts')).eventCommands,
   hooks: async () => (await import('./hooks.ts')).hookCommands,
   tokens: async () => (await import('./tokens.ts')).tokenCommands,
+  search: async () => (await import('./search.ts')).searchCommand,
   status: async () => (await import('./status.ts')).statusCommand,
   diagnostics: async () => (await import('./diagnostics.ts')).diagnosticsCommands,
   metrics: async () => (await import('./diagnostics.ts')).metricsCommand,

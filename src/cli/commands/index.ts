@@ -17,6 +17,7 @@ export const commands: Commands = {
     worktrees: clients.worktrees,
     teams: clients.teams,
     events: clients.events,
+    search: clients.search,
     mcp: async () => (await import('./mcp.ts')).mcpCommands,
     acp: async () => (await import('./acp.ts')).acpCommand,
     fleet: async () => (await import('./fleet.ts')).fleetCommands,

@@ -10,6 +10,7 @@ interface ShowOptions {
   markdown?: boolean;
   full?: boolean;
   turns?: number;
+  turn?: string;
 }
 
 /** `cadre sessions show`. */
@@ -19,6 +20,7 @@ export function sessionShow(sessions: Command, world: World): void {
     .description('show the conversation: what was asked, said and done')
     .argument(...sessionArgument)
     .option('--turns <n>', 'so many of the newest turns (default: all)', count)
+    .option('--turn <turn>', 'only this turn, by its id')
     .option('--full', 'with thoughts, and what tools got and gave')
     .option('--markdown', 'as a Markdown document')
     .action(clientAction(world, show));
@@ -30,14 +32,14 @@ const COLUMNS = 100;
 async function show(
   context: CommandContext,
   said: string,
-  { markdown = false, full = false, turns: count }: ShowOptions,
+  { markdown = false, full = false, turns: count, turn }: ShowOptions,
 ): Promise<void> {
   const { world, client, global, layout } = context;
   const session_id = await sessionId(client, said);
   const { value: session, headers } = await client.ask(endpoints.getSession, {
     params: { session_id },
   });
-  const read = await readConversation(client, session_id, count);
+  const read = await readConversation(client, session_id, turn ?? count);
   if (global.json) {
     const turns = read.turns.map(({ turn, items }) => ({ ...turn, items }));
     const document = { session, turns, approvals: read.approvals, notices: read.notices };

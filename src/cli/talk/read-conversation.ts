@@ -15,21 +15,24 @@ export interface ReadConversation {
   notices: Notice[];
 }
 
-/** The newest `count` turns of a session with everything in them. */
+/** The newest `wanted` turns of a session with everything in them, or the one with this id. Throws `not_found`. */
 export async function readConversation(
   client: Client,
   session_id: string,
-  count = Number.POSITIVE_INFINITY,
+  wanted: number | string = Number.POSITIVE_INFINITY,
 ): Promise<ReadConversation> {
   const params = { session_id };
-  const newest = await upTo(count, (query) => client.ask(endpoints.listTurns, { params, query }));
+  const newest =
+    typeof wanted === 'string'
+      ? [await client.call(endpoints.getTurn, { params: { ...params, turn_id: wanted } })]
+      : await upTo(wanted, (query) => client.ask(endpoints.listTurns, { params, query }));
   const turns: TurnWithItems[] = [];
   for (const turn of newest.toReversed()) turns.push({ turn, items: await itemsOf(client, turn) });
   const approvals = await upTo(Number.POSITIVE_INFINITY, (query) =>
     client.ask(endpoints.listSessionApprovals, { params, query }),
   );
   const ids = new Set(newest.map(({ turn_id }) => turn_id));
-  const notices = await readNotices(client, session_id);
+  const notices = typeof wanted === 'string' ? [] : await readNotices(client, session_id);
   return { turns, approvals: approvals.filter(({ turn_id }) => ids.has(turn_id)), notices };
 }
 

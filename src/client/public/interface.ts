@@ -2973,6 +2973,50 @@ export interface SaidText {
   text: string;
 }
 
+/** Something that a search has found. */
+export interface SearchHit {
+  /** prompt: what a session was asked. answer: a message of its agent. tool: the title and the input of a call of a tool, such as a command or a path. title: the title of a session. */
+  kind: 'prompt' | 'answer' | 'tool' | 'title';
+  session_id: string;
+  /** null: it belongs to no turn, as a title. */
+  turn_id: string | null;
+  /** The message or call of a tool; null: it is no item. */
+  item_id: string | null;
+  session_title: string | null;
+  session_status: string;
+  provider: string;
+  cwd: string;
+  /** When it was said; of a title, when its session was created. */
+  created_at: number;
+  /** The part of the text around what was found, as one line of about 200 characters, without control characters. */
+  text: string;
+  /** The places of what was found in `text`, in its order. */
+  marks: Array<SearchMark>;
+  /** The path of the turn, or of the session of a title. */
+  url: string;
+}
+
+/** The index that searches use. */
+export interface SearchIndex {
+  /** off: there is no index; the first search makes it. building: what was said before back_to is not found yet. ready: everything is found. waiting: it cannot be written now, and detail says why. */
+  state: 'off' | 'building' | 'ready' | 'waiting';
+  /** How many texts it has. */
+  documents: number;
+  /** The part of what is stored that was read for it, from 0 to 1. */
+  done: number;
+  /** While it is built: since when everything that was said is found. */
+  back_to: number | null;
+  /** The size of its file. */
+  bytes: number;
+  detail: string | null;
+}
+
+/** A place of a text, in UTF-16 code units. */
+export interface SearchMark {
+  start: number;
+  end: number;
+}
+
 /** The body of POST /v1/teams/{team_id}/messages. */
 export interface SendMessageRequest {
   sender_agent_id: string;
@@ -6342,6 +6386,43 @@ export interface Routes {
   'POST /v1/mcp/invoke': {
     body: InvokeToolRequest;
     answer: ToolEnvelope;
+  };
+  /** Search prompts, answers, the input of tools and titles. */
+  'GET /v1/search': {
+    query?:
+      | {
+          /** Absent: whatever was said. Words that all have to be in the text, in any case and order. "in quotes": one after the other. word*: the beginning of a word. -word: what contains it is left out. */
+          q?: string | undefined;
+          /** Only texts of this kind. */
+          kind?: 'prompt' | 'answer' | 'tool' | 'title' | undefined;
+          /** Only this session. */
+          session_id?: string | undefined;
+          /** Only the members of this team. */
+          team_id?: string | undefined;
+          /** Only sessions of this provider. */
+          provider?: ProviderId | undefined;
+          /** Only sessions in this directory, or below it. */
+          cwd?: string | undefined;
+          /** Only what was said then or later. */
+          since?: number | undefined;
+          /** newest: what was said last comes first. best: the 400 newest that match, by how well they match; it has one page. */
+          order?: 'newest' | 'best' | undefined;
+          /** The maximum number of hits. A page may have fewer, because the time of a search is limited: there are more wherever there is an X-Next-Cursor. */
+          limit?: number | undefined;
+          /** Where the page begins: the X-Next-Cursor of the page before. */
+          cursor?: string | undefined;
+        }
+      | undefined;
+
+    answer: Array<SearchHit>;
+  };
+  /** How far the index of searches is. */
+  'GET /v1/search/index': {
+    answer: SearchIndex;
+  };
+  /** Delete the index of searches; the next search makes a new one. */
+  'DELETE /v1/search/index': {
+    answer: SearchIndex;
   };
   /** List the tokens that were created beside the API token, newest first. */
   'GET /v1/tokens': {

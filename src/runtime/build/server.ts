@@ -3,6 +3,7 @@ import type { TokenService } from '../../access/tokens.ts';
 import type { Config } from '../../config/schema.ts';
 import { createHttpServer, type HttpServer } from '../../http/server.ts';
 import { commit, readAsset, version } from '../../lib/self.ts';
+import type { Searching } from '../../http/routes/search.ts';
 import type { Base } from '../base.ts';
 import type { ServerDiagnostics } from './diagnostics.ts';
 import type { HookSeat } from '../hook-seat.ts';
@@ -32,6 +33,7 @@ interface Served {
   teams: Teams;
   budgets: Budgets;
   gateway: Gateway;
+  searching: Searching;
 }
 
 /** Builds the HTTP server, not listening yet. */
@@ -100,6 +102,7 @@ export function buildServer(
     hooks: nouns.hooks,
     usage: nouns.budgets.usage,
     budgets: nouns.budgets.service,
+    searching: nouns.searching,
     tokens,
     gateway: gateway.service,
     keptAnswers: storage.keptAnswers,

@@ -38,6 +38,8 @@ export class ConversationModel implements PaneModel {
   #state: ConversationState = emptyConversation;
   #pages: ConversationPages;
   #older: Promise<void> | undefined;
+  /** Resolves once the newest turns are read, and when it ends. */
+  readonly #begun = Promise.withResolvers<void>();
 
   constructor(options: ConversationOptions) {
     this.#options = options;
@@ -64,6 +66,7 @@ export class ConversationModel implements PaneModel {
 
   stop(): void {
     this.#stopped.abort();
+    this.#begun.resolve();
     this.#pace.stop();
   }
 
@@ -71,6 +74,19 @@ export class ConversationModel implements PaneModel {
     if (this.#pages.isAtStart || this.#state.seq === 0) return Promise.resolve();
     this.#older ??= this.#readOlder().finally(() => (this.#older = undefined));
     return this.#older;
+  }
+
+  /** Shows the first of these keys that there is, and reads older turns until one is there. */
+  async reveal(keys: readonly string[]): Promise<void> {
+    await this.#begun.promise;
+    while (!this.#stopped.signal.aborted) {
+      for (const wanted of keys) {
+        const at = this.#text.blocks.findIndex(({ key }) => key === wanted);
+        if (at >= 0) return this.reader.toBlock(at);
+      }
+      if (this.#pages.isAtStart) return;
+      await this.older();
+    }
   }
 
   coverage(): string {
@@ -130,6 +146,7 @@ export class ConversationModel implements PaneModel {
     this.#pages = pages;
     this.#state = { ...withEvents({ ...emptyConversation, blocks }, pieces), seq };
     this.#pace.now();
+    this.#begun.resolve();
     return seq;
   }
 

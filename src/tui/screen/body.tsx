@@ -1,5 +1,6 @@
 import { Box } from 'ink';
 import type { ReactNode } from 'react';
+import type { SearchHit } from '../../api/search.ts';
 import type { Session } from '../../api/sessions.ts';
 import { NewSessionForm } from '../forms/new-session.tsx';
 import { recentDirectories } from '../forms/recent.ts';
@@ -9,6 +10,7 @@ import { List } from '../list/list.tsx';
 import { ApprovalSheet } from '../sheets/approval.tsx';
 import { DiffSheet } from '../sheets/diff.tsx';
 import { QueueSheet } from '../sheets/queue.tsx';
+import { SearchSheet } from '../sheets/search.tsx';
 import { ServerSheet } from '../sheets/server.tsx';
 import { UsageSheet } from '../sheets/usage.tsx';
 import { Tint } from '../tint.tsx';
@@ -43,6 +45,8 @@ export function Body({ shown }: { shown: Shown }): ReactNode {
       );
     case 'usage':
       return <Usage shown={shown} />;
+    case 'search':
+      return <Search shown={shown} />;
     case 'queue':
       return <Queue shown={shown} session={mode.session} />;
     case 'diff':
@@ -87,6 +91,20 @@ function Diff({ shown, session }: { shown: Shown; session: Session }): ReactNode
   // The sheet has its own last line, so it takes the one of the page, too.
   const props = { session, acts: place.acts, version, rows: height + 1, columns };
   return <DiffSheet key={session.id} {...props} notices={shown} onLeave={back} />;
+}
+
+function Search({ shown }: { shown: Shown }): ReactNode {
+  const { place, height: rows, columns, back, tell, setMode, showAt } = shown;
+  const open = ({ session_id, turn_id, item_id }: SearchHit) => {
+    back();
+    if (!place.board.select(session_id))
+      return tell(`it is not in the list: cadre sessions show ${session_id}`);
+    const keys = [item_id, turn_id].filter((key) => key !== null);
+    if (keys.length > 0) showAt(session_id, keys);
+    setMode({ name: 'pane' });
+  };
+  const props = { client: place.client, clock: place.clock, rows, columns };
+  return <SearchSheet {...props} notices={shown} onOpen={open} onLeave={back} />;
 }
 
 /** The names of those of several servers on which a session can be opened. */

@@ -41,6 +41,7 @@ const screenKeys: Keys = [
   ['  s e r', 'send all as one turn; in $EDITOR; read the changes again'],
   ['  ] [ } {', 'next and previous part; file; tab: comment'],
   ['y', 'copy: id, last answer, code block, what is visible'],
+  ['f', 'find what was said in any session; enter opens it there'],
   ['e', 'the events of it; q there comes back'],
   ['E', 'the events of everything'],
   ['u', 'what turns have used, by day, session, provider or team; the budgets'],

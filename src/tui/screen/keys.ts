@@ -68,6 +68,7 @@ export function thingKeys(shown: Shown): KeyTable {
     y: withThing(() => setMode({ name: 'copy' })),
     e: withThing((thing) => onEvents(scopeOf(thing), thing.id)),
     E: () => onEvents({}, shown.thing?.id),
+    f: () => setMode({ name: 'search' }),
     v: () => setMode({ name: 'server' }),
     u: () => setMode({ name: 'usage' }),
     '?': () => setMode({ name: 'help' }),

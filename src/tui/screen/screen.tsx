@@ -14,6 +14,7 @@ import { type Base, list, type Mode } from './mode.ts';
 import type { Place } from './place.ts';
 import type { Shown } from './shown.ts';
 import { usePane } from './use-pane.ts';
+import { useTarget } from './use-target.ts';
 
 /** From this width on the pane is beside the list. */
 const WIDE = 100;
@@ -49,6 +50,7 @@ export function Screen({ place, rows, columns, onEvents, onLeave }: ScreenProps)
   useAlerts(place);
   const showsPane = isWide || peeks || mode.name === 'pane' || mode.name === 'say';
   const pane = usePane(place, thing);
+  const showAt = useTarget(pane, notices);
   useSeen(place, showsPane ? thing : undefined, pane?.model);
   const shown: Shown = {
     ...notices,
@@ -67,6 +69,7 @@ export function Screen({ place, rows, columns, onEvents, onLeave }: ScreenProps)
     isWide,
     height: Math.max(1, rows - 2),
     columns,
+    showAt,
     onEvents,
     onLeave,
   };

@@ -33,6 +33,8 @@ export interface Shown extends Notices {
   /** The lines and columns of everything between the first line and the last. */
   height: number;
   columns: number;
+  /** Shows what a session has with one of these keys of the conversation, the first that is there. */
+  showAt: (session: string, keys: readonly string[]) => void;
   /** Shows the events of a scope; of several servers, of the one that has the thing with this id. */
   onEvents: (scope: EventScope, id?: string) => void;
   onLeave: () => void;
