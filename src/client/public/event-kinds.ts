@@ -87,4 +87,9 @@ export const eventKinds: ReadonlySet<string> = new Set([
   'hook.recovered',
   'hook.skipped',
   'hook.gap',
+  'budget.set',
+  'budget.reached',
+  'budget.declined',
+  'budget.released',
+  'budget.removed',
 ]);

@@ -205,6 +205,15 @@ export interface ApprovalInput {
   value: unknown;
 }
 
+/** A link that answers one approval, once, and nothing else. */
+export interface ApprovalLink {
+  /** Stands in `decided_by` of the approval if it was answered by this link. */
+  id: string;
+  /** The page with the two buttons. Whoever has it can answer this approval, once. */
+  url: string;
+  expires_at: number;
+}
+
 /** A part of the request that is not shown here, because it is too large. `request` has it, unless `name` says otherwise. A client must not let anybody accept such an approval without saying so. */
 export interface ApprovalOmitted {
   type: 'omitted';
@@ -665,6 +674,8 @@ export interface CreateSessionRequest {
   /** A git worktree for the session, which claims it: it works in the directory of the worktree that corresponds to cwd. If any step fails, nothing is left of it. true: a new one with a name of its own. */
   worktree?: true | SessionWorktree | null | undefined;
   mcp_servers?: Array<McpServer> | null | undefined;
+  /** What it does when a usage limit of its agent has reset. resume: it goes on by itself. wait: it waits for a person. null: as sessions.after_limit of the configuration says. */
+  after_limit?: 'resume' | 'wait' | null | undefined;
 }
 
 /** The body of POST /v1/teams. */
@@ -971,6 +982,8 @@ export type DescribedEvent =
   | SessionResumedEvent
   | SessionClosedEvent
   | SessionFailedEvent
+  | SessionLimitedEvent
+  | SessionLimitEndedEvent
   | SessionNoticeEvent
   | TurnAcceptedEvent
   | TurnStartedEvent
@@ -1022,6 +1035,9 @@ export type DescribedEvent =
   | WorktreeRetainedEvent
   | WorktreeCleanupFailedEvent
   | WorktreeRestoredEvent
+  | WorktreeMergedEvent
+  | WorktreeRebasedEvent
+  | WorktreePullRequestOpenedEvent
   | WorktreeMissingEvent
   | TeamCreatedEvent
   | TeamDeletedEvent
@@ -1038,6 +1054,10 @@ export type DescribedEvent =
   | DeliveryConsumedEvent
   | DeliveryFailedEvent
   | DeliveryCancelledEvent
+  | HookFailingEvent
+  | HookRecoveredEvent
+  | HookSkippedEvent
+  | HookGapEvent
   | BudgetSetEvent
   | BudgetReachedEvent
   | BudgetDeclinedEvent
@@ -1220,6 +1240,24 @@ export interface FileOfSession {
   bytes: number | null;
 }
 
+/** A commit of a worktree. */
+export interface FinishedCommit {
+  commit: string;
+  subject: string;
+  /** The name of its author. */
+  author: string;
+  authored_at: number;
+}
+
+/** A file that a merge or a rebase changes. */
+export interface FinishedFile {
+  path: string;
+  change: 'added' | 'deleted' | 'modified';
+  /** null: a binary file. */
+  lines_added: number | null;
+  lines_deleted: number | null;
+}
+
 /** What the server is in its fleet. */
 export interface FleetStatus {
   /** off: configured for none. joining: not a member since the start. member: it is one. name_taken: another server has its name. diverged: the copy of its events in the fleet is of another log. not_mirrored: it is a member, and its events cannot be copied to the fleet. unreachable: NATS does not answer just now. */
@@ -1325,6 +1363,8 @@ export interface Health {
     store: HealthCheck;
     /** Whether each enabled provider can start agents, and could when it last tried. */
     providers: HealthCheck;
+    /** Whether hooks are given their events. Only where there are hooks. */
+    hooks?: HealthCheck | undefined;
   };
 }
 
@@ -1345,6 +1385,202 @@ export interface Hold {
   since: number | null;
   /** When it ends by itself; null: it does not. */
   until: number | null;
+}
+
+/** A command or an address that is told of events, in their order, each at least once. */
+export interface Hook {
+  name: string;
+  /** idle: it was given all there is. delivering: it is behind. failing: its event is tried again later. off: not enabled. broken: its configuration cannot work, see `problem`. */
+  state: 'idle' | 'delivering' | 'failing' | 'off' | 'broken';
+  /** What to mend in its configuration. */
+  problem: string | null;
+  /** The kinds as the configuration names them. */
+  kinds: Array<string>;
+  /** null: events of the whole runtime. */
+  scope: {
+    type: 'session' | 'team' | 'process' | 'worktree';
+    id: string;
+  } | null;
+  /** `command`, or the origin of its URL; the rest may be a secret, and is not shown. */
+  target: string;
+  /** Whether it is given links that answer approvals. */
+  links: boolean;
+  /** Every event up to this one is dealt with. */
+  cursor: number;
+  /** How many events wait for it; counted up to 1000. */
+  waiting: number;
+  /** When the oldest of them happened. */
+  waiting_since: number | null;
+  /** How many events it was given in all. */
+  delivered: number;
+  /** When it was given one last. */
+  delivered_at: number | null;
+  failure: HookFailure | null;
+  gap: HookGap | null;
+  /** Not null: new events come as fast as it is given them, so it gets them together, once a second. If its own effects cause them, it triggers itself. */
+  slowed_since: number | null;
+}
+
+/** A hook has failed at the same event for five minutes, or it cannot work at all. It is tried again. */
+export interface HookFailingEvent {
+  seq: number;
+  id: string;
+  kind: 'hook.failing';
+  scope: 'runtime';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    /** The name of the hook. */
+    hook: string;
+    /** The event that it waits with; null: none. */
+    event_seq: number | null;
+    /** How often it was tried. */
+    attempts: number;
+    /** The first failure at this event. */
+    since: number;
+    error: string;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** Why the next event of a hook was not delivered yet. */
+export interface HookFailure {
+  /** The event that it waits with; null: the log cannot be read. */
+  event_seq: number | null;
+  /** The first failure at this event. */
+  since: number;
+  /** How often it was tried. */
+  attempts: number;
+  /** What went wrong last. */
+  error: string;
+  /** When it is tried again. */
+  retry_at: number;
+}
+
+/** Retention took events before the hook was given them; some of them may have been for it. The latest such gap. */
+export interface HookGap {
+  /** The last event that was dealt with before. */
+  after_seq: number;
+  /** The highest event that is gone. */
+  trimmed_seq: number;
+  /** When it was noticed. */
+  at: number;
+  /** How many such gaps there were. */
+  times: number;
+}
+
+/** Retention took events before a hook was given them. Some of them may have been for it. */
+export interface HookGapEvent {
+  seq: number;
+  id: string;
+  kind: 'hook.gap';
+  scope: 'runtime';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    /** The name of the hook. */
+    hook: string;
+    /** The last event that was dealt with before. */
+    after_seq: number;
+    /** The highest event that is gone. */
+    trimmed_seq: number;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A hook of which `hook.failing` told was given its event after all. */
+export interface HookRecoveredEvent {
+  seq: number;
+  id: string;
+  kind: 'hook.recovered';
+  scope: 'runtime';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    /** The name of the hook. */
+    hook: string;
+    /** That event. */
+    event_seq: number;
+    /** The first failure at that event. */
+    since: number;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** What a hook is never given. */
+export interface HookSkip {
+  name: string;
+  /** The last event that was dealt with before. */
+  after_seq: number;
+  /** The last event that is skipped; `after_seq` where nothing waits. */
+  up_to_seq: number;
+}
+
+/** A person had a hook skip events. It is never given them. */
+export interface HookSkippedEvent {
+  seq: number;
+  id: string;
+  kind: 'hook.skipped';
+  scope: 'runtime';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    /** The name of the hook. */
+    hook: string;
+    /** The last event that was dealt with before. */
+    after_seq: number;
+    /** The last event that is skipped. */
+    up_to_seq: number;
+    /** The token of who asked for it. */
+    by: string;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** What came of the test of a hook. */
+export interface HookTest {
+  ok: boolean;
+  /** What went wrong. */
+  error: string | null;
+  elapsed_ms: number;
+  /** What was sent. */
+  event: Record<string, unknown>;
 }
 
 /** An image in a file. */
@@ -1439,6 +1675,7 @@ export type KindPattern =
   | 'worktree.*'
   | 'team.*'
   | 'delivery.*'
+  | 'hook.*'
   | 'budget.*'
   | 'runtime.started'
   | 'runtime.recovered'
@@ -1449,6 +1686,8 @@ export type KindPattern =
   | 'session.resumed'
   | 'session.closed'
   | 'session.failed'
+  | 'session.limited'
+  | 'session.limit_ended'
   | 'session.notice'
   | 'turn.accepted'
   | 'turn.started'
@@ -1500,6 +1739,9 @@ export type KindPattern =
   | 'worktree.retained'
   | 'worktree.cleanup_failed'
   | 'worktree.restored'
+  | 'worktree.merged'
+  | 'worktree.rebased'
+  | 'worktree.pull_request_opened'
   | 'worktree.missing'
   | 'team.created'
   | 'team.deleted'
@@ -1516,6 +1758,10 @@ export type KindPattern =
   | 'delivery.consumed'
   | 'delivery.failed'
   | 'delivery.cancelled'
+  | 'hook.failing'
+  | 'hook.recovered'
+  | 'hook.skipped'
+  | 'hook.gap'
   | 'budget.set'
   | 'budget.reached'
   | 'budget.declined'
@@ -1537,6 +1783,12 @@ export interface LeftOut {
   path: string;
   reason: 'large' | 'limit' | 'repository';
   bytes: number | null;
+}
+
+/** The body of POST /v1/sessions/{session_id}/approvals/{approval_id}/link. */
+export interface LinkApprovalRequest {
+  /** The default is `approvals.link_expires_ms` of the configuration. */
+  expires_in_ms?: number | null | undefined;
 }
 
 /** The response of GET /v1/sessions/{session_id}/files. */
@@ -1639,6 +1891,31 @@ export interface MemberRow {
   worktree: Worktree | null;
   context_window_remaining_percentage: number | null;
   pending_deliveries: number;
+}
+
+/** A file in which git cannot decide. */
+export interface MergeConflict {
+  path: string;
+  /** As git names it: contents, modify/delete, rename/rename and so on. */
+  kind: string;
+  /** Git's message; it may be empty. */
+  message: string;
+}
+
+/** The body of POST /v1/worktrees/{worktree_id}/merge. */
+export interface MergeWorktreeRequest {
+  /** The branch. Default: the one that the worktree began at. */
+  into?: string | null | undefined;
+  /** Make one commit of all. Default: false. */
+  squash?: boolean | null | undefined;
+  /** Of the commit of the merge; with it, one is made even if the branch could be moved forward. */
+  message?: string | null | undefined;
+  /** Commit what is not committed in the worktree first, with this message. */
+  commit_message?: string | null | undefined;
+  /** Default: true, which changes nothing and says what would happen. */
+  dry_run?: boolean | null | undefined;
+  /** Refuse if the result would differ from what was shown: the result_tree of an earlier answer. */
+  expected_tree?: string | null | undefined;
 }
 
 /** A message of a member of a team to others. */
@@ -1769,6 +2046,28 @@ export interface NewerEvent {
   /** The payload's version. */
   v: number;
   payload: Record<string, unknown>;
+}
+
+/** The body of POST /v1/worktrees/{worktree_id}/pull-request. */
+export interface OpenPullRequestRequest {
+  /** The branch to merge into. Default: the one that the worktree began at. */
+  into?: string | null | undefined;
+  /** The remote. Default: origin. */
+  remote?: string | null | undefined;
+  /** Push the branch first. Default: false: nothing is pushed. */
+  push?: boolean | null | undefined;
+  /** Default: the subject of the only commit, or the name of the worktree. */
+  title?: string | null | undefined;
+  /** Default: the subjects of the commits. */
+  body?: string | null | undefined;
+  /** Default: false. */
+  draft?: boolean | null | undefined;
+  /** Default: true, which changes nothing and says what would happen. */
+  dry_run?: boolean | null | undefined;
+  /** Refuse if the branch is elsewhere: the source_commit of an earlier answer. */
+  expected_commit?: string | null | undefined;
+  /** Refuse if the remote is elsewhere: the remote_url of an earlier answer. */
+  expected_url?: string | null | undefined;
 }
 
 /** The body of POST /v1/queue/{entry_id}/pause. */
@@ -2678,6 +2977,18 @@ export interface ReasoningDeltaEvent {
   };
 }
 
+/** The body of POST /v1/worktrees/{worktree_id}/rebase. */
+export interface RebaseWorktreeRequest {
+  /** The branch. Default: the one that the worktree began at. */
+  onto?: string | null | undefined;
+  /** Commit what is not committed in the worktree first, with this message. */
+  commit_message?: string | null | undefined;
+  /** Default: true, which changes nothing and says what would happen. */
+  dry_run?: boolean | null | undefined;
+  /** Refuse if the result would differ from what was shown: the result_tree of an earlier answer. */
+  expected_tree?: string | null | undefined;
+}
+
 /** What startup recovery found and repaired: ids, by the kind of repair. */
 export interface RecoverySummary {
   status: 'running' | 'done';
@@ -3340,6 +3651,10 @@ export interface SentSession {
   usage: Usage | null;
   close_reason: string | null;
   failure: Failure | null;
+  /** Why nothing that waits for it becomes a turn: its agent has reported a usage limit; null or absent: none. */
+  usage_limit?: UsageLimit | null | undefined;
+  /** What it does when a usage limit of its agent has reset. resume: it goes on by itself. wait: it waits for a person. null: as sessions.after_limit of the configuration says. */
+  after_limit?: 'resume' | 'wait' | null | undefined;
   created_at: number;
   updated_at: number;
   closed_at: number | null;
@@ -3443,7 +3758,7 @@ export interface SentTurn {
   session_id: string;
   turn_id: string;
   status: 'accepted' | 'running' | 'waiting_for_approval' | 'completed' | 'interrupted' | 'failed';
-  source: 'user' | 'queue' | 'team_message' | 'process_exit' | 'onboarding';
+  source: 'user' | 'queue' | 'team_message' | 'process_exit' | 'onboarding' | 'usage_limit';
   input?: Array<StoredInputItem> | undefined;
   /** Of this turn only; null: the session's. */
   permission_mode: string | null;
@@ -3510,6 +3825,10 @@ export interface Session {
   usage: Usage | null;
   close_reason: string | null;
   failure: Failure | null;
+  /** Why nothing that waits for it becomes a turn: its agent has reported a usage limit; null or absent: none. */
+  usage_limit?: UsageLimit | null | undefined;
+  /** What it does when a usage limit of its agent has reset. resume: it goes on by itself. wait: it waits for a person. null: as sessions.after_limit of the configuration says. */
+  after_limit?: 'resume' | 'wait' | null | undefined;
   created_at: number;
   updated_at: number;
   closed_at: number | null;
@@ -3651,11 +3970,61 @@ export interface SessionInEvents {
   usage: Usage | null;
   close_reason: string | null;
   failure: Failure | null;
+  /** Why nothing that waits for it becomes a turn: its agent has reported a usage limit; null or absent: none. */
+  usage_limit?: UsageLimit | null | undefined;
+  /** What it does when a usage limit of its agent has reset. resume: it goes on by itself. wait: it waits for a person. null: as sessions.after_limit of the configuration says. */
+  after_limit?: 'resume' | 'wait' | null | undefined;
   created_at: number;
   updated_at: number;
   closed_at: number | null;
   /** Whether retention has deleted its events and the contents of its turns. */
   trimmed: boolean;
+}
+
+/** An agent has reported a usage limit, so that nothing that waits for the session becomes a turn for now: the limit ended its turn, or its next turn would have met the limit of an account that it shares. `usage_limit` says until when. */
+export interface SessionLimitedEvent {
+  seq: number;
+  id: string;
+  kind: 'session.limited';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    session: SessionInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** A session no longer waits for a usage limit: the limit has reset, a person resumed the session or sent it a turn, or a turn of the same account has shown that the limit is over. */
+export interface SessionLimitEndedEvent {
+  seq: number;
+  id: string;
+  kind: 'session.limit_ended';
+  scope: 'session';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    session: SessionInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
 }
 
 /** Something that a person should know of a session and that nobody said: a notice or warning of its agent, a compaction of its context, or a limit that cadre sees. It has the turn in which it came, if it came in one. */
@@ -3815,6 +4184,14 @@ export interface SetSnapshotsResponse {
   chosen: boolean | null;
   /** The newest 1,000, oldest first. */
   snapshots: Array<Snapshot>;
+}
+
+/** The body of POST /v1/hooks/{hook_name}/skip. */
+export interface SkipHookRequest {
+  /** Only if the hook waits with this event; the default is whichever it waits with. */
+  event_seq?: number | null | undefined;
+  /** All that have happened up to now. */
+  all?: boolean | null | undefined;
 }
 
 /** The files of a session at the beginning or end of a turn. */
@@ -4445,7 +4822,7 @@ export interface Turn {
   session_id: string;
   turn_id: string;
   status: 'accepted' | 'running' | 'waiting_for_approval' | 'completed' | 'interrupted' | 'failed';
-  source: 'user' | 'queue' | 'team_message' | 'process_exit' | 'onboarding';
+  source: 'user' | 'queue' | 'team_message' | 'process_exit' | 'onboarding' | 'usage_limit';
   input: Array<StoredInputItem>;
   /** Of this turn only; null: the session's. */
   permission_mode: string | null;
@@ -4548,7 +4925,7 @@ export interface TurnInEvents {
   session_id: string;
   turn_id: string;
   status: 'accepted' | 'running' | 'waiting_for_approval' | 'completed' | 'interrupted' | 'failed';
-  source: 'user' | 'queue' | 'team_message' | 'process_exit' | 'onboarding';
+  source: 'user' | 'queue' | 'team_message' | 'process_exit' | 'onboarding' | 'usage_limit';
   /** Of this turn only; null: the session's. */
   permission_mode: string | null;
   /** Of this turn only; null: the session's, or that of the turn's permission_mode where it has one. */
@@ -4661,6 +5038,8 @@ export interface UpdateSessionRequest {
   muted?: boolean | undefined;
   /** A seq that the server has given. One below the stored value changes nothing, so that clients need not agree on an order. */
   seen_seq?: number | undefined;
+  /** What it does when a usage limit of its agent has reset. resume: it goes on by itself. wait: it waits for a person. null: as sessions.after_limit of the configuration says. */
+  after_limit?: 'resume' | 'wait' | null | undefined;
 }
 
 /** The usage of a turn or session, as the provider counts it; null where it does not report a number. */
@@ -4673,6 +5052,21 @@ export interface Usage {
   context_tokens: number | null;
   context_window: number | null;
   cost_usd: number | null;
+}
+
+/** Why a session waits for a usage limit of its agent, and until when. */
+export interface UsageLimit {
+  /** What the agent said of the limit, for people. */
+  message: string;
+  since: number;
+  /** When the limit resets; null: the agent did not say. */
+  resets_at: number | null;
+  /** When it goes on by itself; null: not before a person resumes it. */
+  resumes_at: number | null;
+  /** Why it does not go on by itself. chosen: after_limit says so. unknown_reset: the agent did not say when the limit resets. repeated: each time that it went on, the limit was reported again before the agent did anything. null: it does. */
+  waits_because: 'chosen' | 'unknown_reset' | 'repeated' | null;
+  /** The turn that the limit has ended, and that goes on; null: it waits because another session of the account has reached the limit. */
+  turn_id: string | null;
 }
 
 /** What turns have used. */
@@ -5023,6 +5417,46 @@ export interface WorktreeDiagnostics {
   under_way: number;
 }
 
+/** What a merge or a rebase does, or has done. */
+export interface WorktreeFinish {
+  worktree: Worktree;
+  /** planned: this is what would happen. nothing_to_do: the branch has it all already. */
+  outcome: 'planned' | 'done' | 'nothing_to_do';
+  /** The commit at which the branch of the worktree is. */
+  source_commit: string;
+  /** The branch that it is merged into or rebased onto. */
+  target: string;
+  /** The commit at which that branch was. */
+  target_commit: string;
+  /** What the worktree has beyond the target, newest first: at most 100. */
+  commits: Array<FinishedCommit>;
+  commit_count: number;
+  /** What changes in the target: at most 500 files. */
+  files: Array<FinishedFile>;
+  file_count: number;
+  /** Changes in the worktree that are not committed: at most 100 names. */
+  uncommitted: Array<string>;
+  uncommitted_count: number;
+  /** Why it is refused as things are, and what to do; empty: nothing prevents it. */
+  obstacles: Array<string>;
+  /** What is worth knowing before it happens. */
+  notes: Array<string>;
+  /** fast_forward: the branch moves to a commit that exists. replay: the commits are written again. none: there is nothing to do, or a conflict. */
+  how: 'fast_forward' | 'merge_commit' | 'squash' | 'replay' | 'none';
+  /** The commit at which the branch is afterwards; null while it is planned. */
+  result_commit: string | null;
+  /** What the branch holds afterwards, as the id of a tree; null: there are conflicts. */
+  result_tree: string | null;
+  /** Where git cannot decide; nothing is changed then. */
+  conflicts: Array<MergeConflict>;
+  /** Of a rebase: the commit that conflicts. */
+  conflict_in: string | null;
+  /** Who commits, by the settings of git; null: it does not know. */
+  committer: string | null;
+  /** The directory that has the branch checked out, and whose files follow it. */
+  checkout: string | null;
+}
+
 /** A worktree that has changed, without `init_script` and `included`. */
 export interface WorktreeInEvents {
   id: string;
@@ -5048,6 +5482,37 @@ export interface WorktreeInEvents {
   updated_at: number;
 }
 
+/** The branch of a worktree was merged into another branch, as somebody asked. The worktree is as it was. */
+export interface WorktreeMergedEvent {
+  seq: number;
+  id: string;
+  kind: 'worktree.merged';
+  scope: 'worktree';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    worktree: WorktreeInEvents;
+    /** The branch. */
+    into: string;
+    /** fast_forward, merge_commit, squash or replay. */
+    how: string;
+    /** Where the branch that moved was before. */
+    previous_commit: string;
+    /** Where it is now. */
+    commit: string;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
 /** The path of a worktree is gone, and the server did not remove it. */
 export interface WorktreeMissingEvent {
   seq: number;
@@ -5064,6 +5529,106 @@ export interface WorktreeMissingEvent {
   v: number;
   payload: {
     worktree: WorktreeInEvents;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** The pull request of a worktree. */
+export interface WorktreePullRequest {
+  worktree: Worktree;
+  /** planned: this is what would happen. nothing_to_do: the branch has it all already. */
+  outcome: 'planned' | 'done' | 'nothing_to_do';
+  /** The commit at which the branch of the worktree is. */
+  source_commit: string;
+  /** The branch that it is merged into or rebased onto. */
+  target: string;
+  /** The commit at which that branch was. */
+  target_commit: string;
+  /** What the worktree has beyond the target, newest first: at most 100. */
+  commits: Array<FinishedCommit>;
+  commit_count: number;
+  /** What changes in the target: at most 500 files. */
+  files: Array<FinishedFile>;
+  file_count: number;
+  /** Changes in the worktree that are not committed: at most 100 names. */
+  uncommitted: Array<string>;
+  uncommitted_count: number;
+  /** Why it is refused as things are, and what to do; empty: nothing prevents it. */
+  obstacles: Array<string>;
+  /** What is worth knowing before it happens. */
+  notes: Array<string>;
+  /** The name of the remote. */
+  remote: string;
+  /** Where that is; a password in it is left out. */
+  remote_url: string;
+  /** The branch there, from which the pull request is made. */
+  branch: string;
+  /** Whether that branch is at source_commit. */
+  pushed: boolean;
+  title: string;
+  body: string;
+  draft: boolean;
+  /** The pull request; null while it is planned. */
+  url: string | null;
+}
+
+/** A pull request was opened for the branch of a worktree, as somebody asked. */
+export interface WorktreePullRequestOpenedEvent {
+  seq: number;
+  id: string;
+  kind: 'worktree.pull_request_opened';
+  scope: 'worktree';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    worktree: WorktreeInEvents;
+    /** The branch. */
+    into: string;
+    /** The commit at which the branch was. */
+    commit: string;
+    /** Whether the branch was pushed for it. */
+    pushed: boolean;
+    url: string;
+    /** The payload was longer than 256 KiB: its long texts are cut. */
+    truncated?: true | undefined;
+    /** With truncated: the bytes of its longest text, else of the whole. */
+    total_bytes?: number | undefined;
+  };
+}
+
+/** The commits of a worktree were written again on top of a branch, as somebody asked. */
+export interface WorktreeRebasedEvent {
+  seq: number;
+  id: string;
+  kind: 'worktree.rebased';
+  scope: 'worktree';
+  session_id: string | null;
+  turn_id: string | null;
+  process_id: string | null;
+  worktree_id: string | null;
+  team_id: string | null;
+  created_at: number;
+  /** The payload's version. */
+  v: number;
+  payload: {
+    worktree: WorktreeInEvents;
+    /** The branch. */
+    onto: string;
+    /** fast_forward, merge_commit, squash or replay. */
+    how: string;
+    /** Where the branch that moved was before. */
+    previous_commit: string;
+    /** Where it is now. */
+    commit: string;
     /** The payload was longer than 256 KiB: its long texts are cut. */
     truncated?: true | undefined;
     /** With truncated: the bytes of its longest text, else of the whole. */
@@ -5237,7 +5802,7 @@ export interface Routes {
 
     answer: Session;
   };
-  /** Change what people keep with a session: its title, and what they pinned, snoozed, muted or saw. */
+  /** Change what people keep with a session: its title, what they pinned, snoozed, muted or saw, and what it does after a usage limit. */
   'PATCH /v1/sessions/{session_id}': {
     params: {
       /** The session. */
@@ -6074,6 +6639,36 @@ export interface Routes {
   'GET /v1/diagnostics/worktrees': {
     answer: WorktreeDiagnostics;
   };
+  /** Merge the branch of a worktree into another branch, or show what that would do. */
+  'POST /v1/worktrees/{worktree_id}/merge': {
+    params: {
+      /** The worktree. */
+      worktree_id: string;
+    };
+
+    body?: MergeWorktreeRequest | undefined;
+    answer: WorktreeFinish;
+  };
+  /** Write the commits of a worktree again on top of a branch, or show what that would do. */
+  'POST /v1/worktrees/{worktree_id}/rebase': {
+    params: {
+      /** The worktree. */
+      worktree_id: string;
+    };
+
+    body?: RebaseWorktreeRequest | undefined;
+    answer: WorktreeFinish;
+  };
+  /** Open a pull request with `gh` for the branch of a worktree, or show what that would do. */
+  'POST /v1/worktrees/{worktree_id}/pull-request': {
+    params: {
+      /** The worktree. */
+      worktree_id: string;
+    };
+
+    body?: OpenPullRequestRequest | undefined;
+    answer: WorktreePullRequest;
+  };
   /** List the contents of repositories that are allowed to run, newest first. */
   'GET /v1/worktree-trust': {
     query?:
@@ -6450,6 +7045,41 @@ export interface Routes {
     };
 
     answer: Token;
+  };
+  /** List the hooks of the configuration, with how far each has come. */
+  'GET /v1/hooks': {
+    answer: Array<Hook>;
+  };
+  /** Give a hook an example of its first kind at once, marked with `test: true`; its place in the log stays. */
+  'POST /v1/hooks/{hook_name}/test': {
+    params: {
+      /** The hook. */
+      hook_name: string;
+    };
+
+    answer: HookTest;
+  };
+  /** Have a hook never be given the event that it waits with, or all that wait. */
+  'POST /v1/hooks/{hook_name}/skip': {
+    params: {
+      /** The hook. */
+      hook_name: string;
+    };
+
+    body?: SkipHookRequest | undefined;
+    answer: HookSkip;
+  };
+  /** Make a link that answers this approval once; accepts no Idempotency-Key. */
+  'POST /v1/sessions/{session_id}/approvals/{approval_id}/link': {
+    params: {
+      /** The session. */
+      session_id: string;
+      /** The approval. */
+      approval_id: string;
+    };
+
+    body?: LinkApprovalRequest | undefined;
+    answer: ApprovalLink;
   };
 }
 
