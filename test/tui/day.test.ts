@@ -126,6 +126,9 @@ describe.skipIf(!hasPty)('a day of work', () => {
   });
 });
 
+/** The screen draws a frame each 50 ms at most; what tells of seconds changes after a second. */
+const STILL_MS = 200;
+
 /** What the screen showed, with ids, times and places that are the same each day. */
 class Day {
   readonly #terminal: InTerminal;
@@ -135,14 +138,15 @@ class Day {
     this.#terminal = terminal;
   }
 
-  /** Keeps what is shown, once nothing more is written for a moment. */
+  /** Keeps what is shown, once nothing more is written. */
   async keep(name: string, { isWithoutFoot = false } = {}): Promise<void> {
     const { glass } = this.#terminal;
     let before = -1;
+    let since = 0;
     await expectEventually(() => {
-      const isStill = glass.written.length === before;
+      if (glass.written.length !== before) since = performance.now();
       before = glass.written.length;
-      return isStill;
+      return performance.now() - since > STILL_MS;
     }).toBe(true);
     const lines = isWithoutFoot ? glass.lines().slice(0, -1) : glass.lines();
     this.#kept.push(`===== ${name} =====\n${stable(lines.join('\n'))}\n`);
