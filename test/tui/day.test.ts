@@ -3,6 +3,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
+import { keptPort } from '../support/kept-port.ts';
 import { startServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { hasPty, type InTerminal, inTerminal } from '../support/tui/pty.ts';
@@ -24,7 +25,8 @@ describe.skipIf(!hasPty)('a day of work', () => {
     const shop = path.join(directory, 'ada', 'shop');
     mkdirSync(shop, { recursive: true });
     writeFileSync(path.join(shop, 'notes.txt'), 'one\nthree\n');
-    let server = await startServer(directory);
+    const args = ['--port', String(await keptPort())];
+    let server = await startServer(directory, { args });
     try {
       await using terminal = inTerminal(directory, [], { NO_COLOR: '1' }, size);
       const day = new Day(terminal);
@@ -109,11 +111,10 @@ describe.skipIf(!hasPty)('a day of work', () => {
       type('\u001b');
       await expectShows('SESSIONS 1');
 
-      const { port } = new URL(server.url);
       await server.end('SIGKILL');
       await expectShows('reconnecting');
       await day.keep('server killed');
-      server = await startServer(directory, { args: ['--port', port] });
+      server = await startServer(directory, { args });
       await expectShows(/live$/m);
       await day.keep('server back');
       type('q');
