@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { withDemo } from '../support/demo-server.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
 import { endpoints } from '../../src/api/index.ts';
 import type { Client } from '../../src/client/client.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
@@ -211,7 +212,7 @@ describe('the place to work', () => {
         hasFocus.set(false);
         await runTurn(client, id, 'say done');
         await expectShows('▌●  the job');
-        await expect.poll(written).toContain('\u0007\u001B]9;cadre: the job\u0007');
+        await expectEventually(written).toContain('\u0007\u001B]9;cadre: the job\u0007');
         expect(written().match(/\]9;/g)).toHaveLength(1);
         expect(await seen()).toBe(false);
         hasFocus.set(true);
@@ -242,7 +243,7 @@ describe('the place to work', () => {
         await press('m');
         await expectShows('▌●  new name');
         await runTurn(client, id, 'say more');
-        await expect.poll(written).toContain(']9;cadre: new name');
+        await expectEventually(written).toContain(']9;cadre: new name');
       });
     }));
 
