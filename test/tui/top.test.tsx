@@ -76,8 +76,10 @@ describe('the place to work', () => {
         await expectHides('enter sends');
         await expectShows('> say 漢字 and more');
         await expectShows(/^.*│ 漢字 and more/m);
-        const [session] = await client.call(endpoints.listSessions, { query: {} });
-        expect(session).toMatchObject({ title: 'two', status: 'ready' });
+        // What is said is shown before the turn has ended.
+        await expectEventually(() =>
+          client.call(endpoints.listSessions, { query: {} }),
+        ).toMatchObject([{ title: 'two', status: 'ready' }, {}]);
       });
     }));
 
