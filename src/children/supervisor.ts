@@ -4,7 +4,7 @@ import type { Failpoint } from '../lib/failpoint.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Writer } from '../store/transaction.ts';
 import { type ChildExit, type Gated, type GatedCommand, openGate, startGated } from './gate.ts';
-import { groupRuns, type Identity, isAlive, membersOf, signal } from './identity.ts';
+import { groupRuns, isAlive, membersOf, signal } from './identity.ts';
 import type { Keeper } from './keeper.ts';
 import type { Ledger } from './ledger.ts';
 import { MARKER_VARIABLE } from './marker.ts';

@@ -5,7 +5,8 @@ import { INDEX_BYTES, isOn, openBench, type Setting } from './bench.ts';
 import { kindOf, readLog, readNote } from './foreign.ts';
 import type { Git, GitLocation } from './git.ts';
 import { type Beside, ownCommits } from './own-commits.ts';
-import { commitOf, idsOf, refIn, refsOf, type Repository } from './repository.ts';
+import { refIn, type Repository } from './repository.ts';
+import { startsOf } from './starts.ts';
 
 /** A file in conflict has up to three versions; a tree holds each below this directory and its stage number. */
 export const CONFLICTS = '.cadre-conflicts';
@@ -82,7 +83,7 @@ export async function takeSnapshot(
   state: WorktreeState,
   scratch: string,
 ): Promise<Snapshot> {
-  const { repository, branch, adminDir, files } = state;
+  const { branch, adminDir, files } = state;
   const { tip, head, tree, main } = await startsOf(git, state);
   const headRef = adminDir === null ? `refs/heads/${branch}` : await refIn(adminDir);
   const bench = await openBench({ ...state, head, scratch });
@@ -115,35 +116,6 @@ export async function takeSnapshot(
     ignored: changes.ignored,
     nested: changes.nested,
   };
-}
-
-/** The commits that a snapshot starts from. */
-interface Starts {
-  tip: string | null;
-  head: string | null;
-  /** The tree of `head`. */
-  tree: string | null;
-  /** The HEAD of the main worktree. */
-  main: string | null;
-}
-
-async function startsOf(
-  git: Git,
-  { repository, branch, adminDir }: WorktreeState,
-): Promise<Starts> {
-  const { commonDir } = repository;
-  const ref = `refs/heads/${branch}`;
-  const [own, shared] = adminDir === null ? [ref, 'HEAD'] : ['HEAD', 'main-worktree/HEAD'];
-  const location = { directory: commonDir, gitDir: adminDir ?? commonDir };
-  const names = [`${ref}^{commit}`, `${own}^{commit}`, `${own}^{tree}`, `${shared}^{commit}`];
-  const found = await idsOf(git, location, names);
-  if (found) {
-    const [tip = null, head = null, tree = null, main = null] = found;
-    return { tip, head, tree, main };
-  }
-  // Git's directory for the worktree is damaged; the branch may still be there.
-  const tip = await commitOf(git, refsOf(repository), ref);
-  return { tip, head: null, tree: null, main: await commitOf(git, refsOf(repository), 'HEAD') };
 }
 
 export interface Changed {

@@ -103,7 +103,7 @@ it(
           stdout_truncated: true,
         });
         expect(growth).toBeLessThan(64);
-        expect(median).toBeLessThan(50);
+        expect(median).toBeLessThan(scaled(50));
         const file = path.join(server.directory, 'logs', `${printing.process_id}.stdout`);
         expect(fs.statSync(file).size).toBe(CAP);
         expect((await logs(server, printing, { tail_lines: 3 })).stdout).toMatchObject({

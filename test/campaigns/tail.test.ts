@@ -15,6 +15,7 @@ import {
   type TestServer,
   untilNothingCarries,
 } from '../support/server.ts';
+import { keptPort } from '../support/kept-port.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, send } from '../support/turns.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
@@ -35,8 +36,8 @@ it(
     await using place = tempDirectory();
     const directory = place.path;
     const random = seeded(seed);
-    let server = await startServer(directory);
-    const port = new URL(server.url).port;
+    const args = ['--port', String(await keptPort())];
+    let server = await startServer(directory, { args });
     const load = new Load(server, directory);
     const output = path.join(directory, 'output.jsonl');
     const over = new AbortController();
@@ -45,7 +46,7 @@ it(
       for (let kills = 0; kills < serverKills; kills++) {
         await systemClock.sleep(random.between(200, 1500));
         await server.end('SIGKILL');
-        server = await startServer(directory, { args: ['--port', port] });
+        server = await startServer(directory, { args });
       }
       await reading.killed(tailKills);
       over.abort();

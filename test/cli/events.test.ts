@@ -3,6 +3,7 @@ import { withDemo } from '../support/demo-server.ts';
 import type { RuntimeEventRecord } from '../../src/api/events.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { settle } from '../../src/client/settle.ts';
+import { keptPort } from '../support/kept-port.ts';
 import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
@@ -87,7 +88,8 @@ describe('cadre events tail', () => {
   test('goes on over a kill and a restart of the server, without loss or repeat, and says so on stderr.', async () => {
     await using place = tempDirectory();
     const directory = place.path;
-    const first = await startServer(directory);
+    const args = ['--port', String(await keptPort())];
+    const first = await startServer(directory, { args });
     const tail = startCadre(directory, ['--data-dir', directory, '--json', 'events', 'tail']);
     const shows = (text: string) => expectEventually(tail.stdout).toContain(text);
     let second: TestServer | undefined;
@@ -97,7 +99,7 @@ describe('cadre events tail', () => {
       await send(first.client, id, 'repeat 1000 1 tick');
       await shows('"text":"tick');
       await first.end('SIGKILL');
-      second = await startServer(directory, { args: ['--port', new URL(first.url).port] });
+      second = await startServer(directory, { args });
       const { client } = second;
       await runTurn(client, id, 'say after the fall');
       const stored = await client.call(endpoints.replayEvents, { query: { limit: 10_000 } });

@@ -5,14 +5,14 @@ import { endpoints } from '../../src/api/index.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { runCadre, shell, startCadre } from '../support/cli/cadre.ts';
 import { scaled } from '../support/patience.ts';
-import { sharedServers, withServers } from '../support/several-servers.ts';
+import { openOn, sharedServers, withServers } from '../support/several-servers.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
 
 describe('commands with several servers', () => {
   const given = sharedServers(['laptop', 'gpu']);
   const cadre = (...args: string[]) => given().cadre(args);
   const open = (node: string, title: string, more: object = {}) =>
-    openSession(given().client(node), given().directory(node), { title, ...more });
+    openOn(given(), node, { title, ...more });
 
   test('list the records of all, with a column for the server; of one, without it.', async () => {
     const one = await open('laptop', 'local');

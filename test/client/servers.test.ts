@@ -6,7 +6,12 @@ import { serversOf } from '../../src/client/routed.ts';
 import type { FollowAll, FromServer, Servers } from '../../src/client/servers.ts';
 import { AppError } from '../../src/errors.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
-import { sharedServers, type SeveralServers, withServers } from '../support/several-servers.ts';
+import {
+  openOn,
+  sharedServers,
+  type SeveralServers,
+  withServers,
+} from '../support/several-servers.ts';
 import { openSession } from '../support/turns.ts';
 
 async function withAll<T>(
@@ -23,12 +28,7 @@ async function withAll<T>(
   }
 }
 
-/** Opens a session in a millisecond of its own: records of different servers that share one have no order. */
-async function open({ client, directory }: SeveralServers, node: string, title: string) {
-  const session = await openSession(client(node), directory(node), { title });
-  await expectEventually(Date.now).toBeGreaterThan(session.created_at);
-  return session;
-}
+const open = (given: SeveralServers, node: string, title: string) => openOn(given, node, { title });
 
 /** Reads until so many events have come; answers with them as `node seq`, and the cursor after the last. */
 async function read(servers: Servers, options: FollowAll, count = Infinity) {

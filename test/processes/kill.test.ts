@@ -150,7 +150,8 @@ describe('a kill', () => {
 describe('a process whose time is up', () => {
   test('is timed out, with what it printed before.', () =>
     withRuntime(async (given) => {
-      const over = await ranTo(given, 'echo before; sleep 300; echo after', { timeout_ms: 300 });
+      const command = 'echo before; sleep 300; echo after';
+      const over = await ranTo(given, command, { timeout_ms: scaled(300) });
       expect(over).toMatchObject({ status: 'timed_out', kill_reason: null, failure: null });
       expect(await stdout(given, over)).toBe('before\n');
       expect(kindsOf(await eventsOf(given, over))).toEqual([
@@ -184,16 +185,20 @@ describe('a process whose time is up', () => {
     ));
 
   test('is timed out also when somebody kills it during the grace.', () =>
-    withRuntime(async (given) => {
-      const command = `trap 'echo term' TERM; while :; do sleep 0.02; done`;
-      const started = await run(given, command, { timeout_ms: 50 });
-      await printed(given, started, 'term');
-      await kill(given, started, 'too late');
-      expect(await ended(given, started)).toMatchObject({
-        status: 'timed_out',
-        kill_reason: null,
-      });
-    }, grace(400)));
+    withRuntime(
+      async (given) => {
+        const command = `trap 'echo term' TERM; while :; do sleep 0.02; done`;
+        // Before its time is up it has to have come to its trap.
+        const started = await run(given, command, { timeout_ms: scaled(150) });
+        await printed(given, started, 'term');
+        await kill(given, started, 'too late');
+        expect(await ended(given, started)).toMatchObject({
+          status: 'timed_out',
+          kill_reason: null,
+        });
+      },
+      grace(scaled(400)),
+    ));
 });
 
 const races = Number(process.env.RACES || 20);

@@ -14,6 +14,7 @@ import { startServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, send } from '../support/turns.ts';
 import { ended, Gate, get, kindsOf, ranTo, run, type Server } from '../support/processes/work.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
 import { scaled } from '../support/patience.ts';
 
 interface Cast {
@@ -133,7 +134,7 @@ describe('the end of a process that its owner wants to know of', () => {
       const started = await run(given, 'exec sleep 300', { ...notify, ...more });
       if (!('timeout_ms' in more)) {
         const params = { process_id: started.process_id };
-        await expect.poll(async () => (await get(given, started)).status).toBe('running');
+        await expectEventually(async () => (await get(given, started)).status).toBe('running');
         await given.client.call(endpoints.killProcess, { params, body: {} });
       }
       const turn = await provider.nextTurn();

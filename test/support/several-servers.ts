@@ -1,13 +1,17 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import type { Session } from '../../src/api/sessions.ts';
 import { type Client, HttpClient } from '../../src/client/client.ts';
 import { connect } from '../../src/cli/connect.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { selfCommand } from '../../src/lib/self.ts';
 import { type Ended, runHere, type RunOptions } from './cli/cadre.ts';
+import { keptPort } from './kept-port.ts';
+import { expectEventually } from './expect-eventually.ts';
 import { openRuntime, type TestRuntime } from './runtime.ts';
 import { shared } from './shared.ts';
 import { tempDirectory } from './temp.ts';
+import { openSession } from './turns.ts';
 
 /** Several servers with the demo agent, in this process, and a configuration that names them. */
 export interface SeveralServers {
@@ -37,9 +41,10 @@ export async function withServers<T>(
   const places = new Map<string, { url: string; tokenFile: string }>();
   const directory = (name: string) => path.join(own.path, name);
   const start = async (name: string) => {
-    const address = new URL(places.get(name)?.url ?? 'http://127.0.0.1:0');
+    const { url: before } = places.get(name) ?? {};
+    const port = before === undefined ? await keptPort() : new URL(before).port;
     const given = await openRuntime(directory(name), {
-      config: demoAt(`127.0.0.1:${address.port || 0}`, own.path),
+      config: demoAt(`127.0.0.1:${port}`, own.path),
     });
     running.set(name, given);
     const { url, token, tokenFile } = given.runtime;
@@ -76,6 +81,17 @@ export async function withServers<T>(
 /** Such servers for all tests of a file or `describe`: for those that change nothing another would notice. */
 export function sharedServers(names: readonly string[]): () => SeveralServers {
   return shared<SeveralServers>('servers', (use) => withServers(names, use));
+}
+
+/** Opens a session in a millisecond of its own: records of different servers that share one have no order. */
+export async function openOn(
+  { client, directory }: SeveralServers,
+  node: string,
+  more: object,
+): Promise<Session> {
+  const session = await openSession(client(node), directory(node), more);
+  await expectEventually(Date.now).toBeGreaterThan(session.created_at);
+  return session;
 }
 
 function found<T>(all: ReadonlyMap<string, T>, name: string): T {

@@ -6,6 +6,7 @@ import { type Client, HttpClient } from '../../src/client/client.ts';
 import { findRegistration } from '../../src/config/registration.ts';
 import { readToken } from '../../src/config/token.ts';
 import { runCadre } from '../support/cli/cadre.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
 import { untilNothingCarries } from '../support/server.ts';
 import { hasPty, inTerminal, type InTerminal } from '../support/tui/pty.ts';
 import { tempDirectory } from '../support/temp.ts';
@@ -51,7 +52,7 @@ describe.skipIf(!hasPty)('serve on a terminal', () => {
         });
         return [process?.status, status];
       };
-      await expect.poll(isAtWork).toEqual(['running', 'running']);
+      await expectEventually(isAtWork).toEqual(['running', 'running']);
       terminal.type('\u0003');
       await terminal.expectShows('press Ctrl-C again to stop at once');
       await terminal.expectShows(/waits up to \d+s for 1 turn\n +ends 1 process/);

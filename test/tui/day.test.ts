@@ -3,6 +3,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
+import { keptPort } from '../support/kept-port.ts';
 import { startServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { hasPty, type InTerminal, inTerminal } from '../support/tui/pty.ts';
@@ -24,7 +25,8 @@ describe.skipIf(!hasPty)('a day of work', () => {
     const shop = path.join(directory, 'ada', 'shop');
     mkdirSync(shop, { recursive: true });
     writeFileSync(path.join(shop, 'notes.txt'), 'one\nthree\n');
-    let server = await startServer(directory);
+    const args = ['--port', String(await keptPort())];
+    let server = await startServer(directory, { args });
     try {
       await using terminal = inTerminal(directory, [], { NO_COLOR: '1' }, size);
       const day = new Day(terminal);
@@ -109,11 +111,10 @@ describe.skipIf(!hasPty)('a day of work', () => {
       type('\u001b');
       await expectShows('SESSIONS 1');
 
-      const { port } = new URL(server.url);
       await server.end('SIGKILL');
       await expectShows('reconnecting');
       await day.keep('server killed');
-      server = await startServer(directory, { args: ['--port', port] });
+      server = await startServer(directory, { args });
       await expectShows(/live$/m);
       await day.keep('server back');
       type('q');
@@ -126,6 +127,9 @@ describe.skipIf(!hasPty)('a day of work', () => {
   });
 });
 
+/** The screen draws a frame each 50 ms at most; what tells of seconds changes after a second. */
+const STILL_MS = 200;
+
 /** What the screen showed, with ids, times and places that are the same each day. */
 class Day {
   readonly #terminal: InTerminal;
@@ -135,14 +139,15 @@ class Day {
     this.#terminal = terminal;
   }
 
-  /** Keeps what is shown, once nothing more is written for a moment. */
+  /** Keeps what is shown, once nothing more is written. */
   async keep(name: string, { isWithoutFoot = false } = {}): Promise<void> {
     const { glass } = this.#terminal;
     let before = -1;
+    let since = 0;
     await expectEventually(() => {
-      const isStill = glass.written.length === before;
+      if (glass.written.length !== before) since = performance.now();
       before = glass.written.length;
-      return isStill;
+      return performance.now() - since > STILL_MS;
     }).toBe(true);
     const lines = isWithoutFoot ? glass.lines().slice(0, -1) : glass.lines();
     this.#kept.push(`===== ${name} =====\n${stable(lines.join('\n'))}\n`);

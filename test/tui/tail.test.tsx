@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { withDemo } from '../support/demo-server.ts';
 import { endpoints } from '../../src/api/index.ts';
+import { keptPort } from '../support/kept-port.ts';
 import { startServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
@@ -194,15 +195,15 @@ describe('the screen of cadre events tail', () => {
   test('reconnects by itself, says so, and misses nothing.', async () => {
     await using place = tempDirectory();
     const directory = place.path;
-    const first = await startServer(directory);
-    const port = new URL(first.url).port;
+    const args = ['--port', String(await keptPort())];
+    const first = await startServer(directory, { args });
     let second: typeof first | undefined;
     try {
       await withScreen(first.client, start, async ({ expectShows, expectHides }) => {
         await expectShows('live');
         await first.end('SIGTERM');
         await expectShows(/reconnecting since \d+s/);
-        second = await startServer(directory, { args: ['--port', port] });
+        second = await startServer(directory, { args });
         await expectHides('reconnecting');
         await expectShows('runtime.stopping');
         await openSession(second.client, directory, { title: 'the next life' });

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { withDemo } from '../support/demo-server.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
 import { endpoints } from '../../src/api/index.ts';
 import type { Client } from '../../src/client/client.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
@@ -75,8 +76,10 @@ describe('the place to work', () => {
         await expectHides('enter sends');
         await expectShows('> say 漢字 and more');
         await expectShows(/^.*│ 漢字 and more/m);
-        const [session] = await client.call(endpoints.listSessions, { query: {} });
-        expect(session).toMatchObject({ title: 'two', status: 'ready' });
+        // What is said is shown before the turn has ended.
+        await expectEventually(() =>
+          client.call(endpoints.listSessions, { query: {} }),
+        ).toMatchObject([{ title: 'two', status: 'ready' }, {}]);
       });
     }));
 
@@ -211,7 +214,7 @@ describe('the place to work', () => {
         hasFocus.set(false);
         await runTurn(client, id, 'say done');
         await expectShows('▌●  the job');
-        await expect.poll(written).toContain('\u0007\u001B]9;cadre: the job\u0007');
+        await expectEventually(written).toContain('\u0007\u001B]9;cadre: the job\u0007');
         expect(written().match(/\]9;/g)).toHaveLength(1);
         expect(await seen()).toBe(false);
         hasFocus.set(true);
@@ -242,7 +245,7 @@ describe('the place to work', () => {
         await press('m');
         await expectShows('▌●  new name');
         await runTurn(client, id, 'say more');
-        await expect.poll(written).toContain(']9;cadre: new name');
+        await expectEventually(written).toContain(']9;cadre: new name');
       });
     }));
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/lib/clock.ts';
+import { scaled } from '../../support/patience.ts';
 import { interrupt, turnOf, until } from '../../support/providers/calls.ts';
 import { endTurn, never, Refusal, withRawAgent } from '../../support/providers/raw-agent.ts';
 import { dies, goes } from '../../support/providers/rows.ts';
@@ -201,12 +202,14 @@ describe('a turn', () => {
       expect(await session.run('again')).toMatchObject({ status: 'completed', text: 'again' });
     }));
 
-  test('may take longer than the agent may with anything else', () =>
-    withRawAgent(
-      goes(() => systemClock.sleep(1200).then(() => endTurn)),
+  test('may take longer than the agent may with anything else', () => {
+    const limit = scaled(600);
+    return withRawAgent(
+      goes(() => systemClock.sleep(2 * limit).then(() => endTurn)),
       async ({ open }) => expect((await (await open()).run('go')).status).toBe('completed'),
-      { acp: { request_timeout_ms: 600 } },
-    ));
+      { acp: { request_timeout_ms: limit } },
+    );
+  });
 
   test('that is interrupted ends so, also when the agent says something else', () =>
     withRawAgent(

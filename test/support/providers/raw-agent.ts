@@ -7,7 +7,8 @@ import type { RecoverySummary } from '../../../src/api/runtime.ts';
 import type { ProviderDiagnostics } from '../../../src/api/providers.ts';
 import type { Session, Turn } from '../../../src/api/sessions.ts';
 import type { Client } from '../../../src/client/client.ts';
-import type { Clock } from '../../../src/lib/clock.ts';
+import { signal } from '../../../src/children/identity.ts';
+import { type Clock, systemClock } from '../../../src/lib/clock.ts';
 import { untilNothingCarries } from '../server.ts';
 import { openRuntime, type TestRuntime } from '../runtime.ts';
 import { tempDirectory } from '../temp.ts';
@@ -98,7 +99,7 @@ export class RawAgent {
   readonly heard: Message[] = [];
   /** What else became of it: its end of file, signals, its child. */
   readonly fate: Omit<News, 'line'>[] = [];
-  /** Whether the process is gone. */
+  /** Whether the process is gone, and cadre, its parent, was told so. */
   gone = false;
   readonly #socket: net.Socket;
   readonly #role: Role;
@@ -110,7 +111,13 @@ export class RawAgent {
     this.#role = role;
     this.pid = hello.pid;
     this.cwd = hello.cwd;
-    socket.once('close', () => (this.gone = true));
+    socket.once('close', () => this.#leave());
+  }
+
+  /** A process that ends closes what it has open before its parent hears of it. */
+  #leave(): void {
+    this.gone = signal(this.pid, 0) === 'gone';
+    if (!this.gone) systemClock.after(2, () => this.#leave());
   }
 
   /** Writes to its stdout, whatever it is. */
@@ -222,7 +229,7 @@ export class RawAgent {
   }
 
   #tell(order: object): void {
-    if (!this.gone) this.#socket.write(`${JSON.stringify(order)}\n`);
+    if (!this.#socket.destroyed) this.#socket.write(`${JSON.stringify(order)}\n`);
   }
 }
 

@@ -5,6 +5,7 @@ import { ConversationModel } from '../../../src/tui/panes/conversation-model.ts'
 import { ConversationPane } from '../../../src/tui/panes/conversation-pane.tsx';
 import { LogModel } from '../../../src/tui/panes/log-model.ts';
 import { LogPane } from '../../../src/tui/panes/log-pane.tsx';
+import { keptPort } from '../../support/kept-port.ts';
 import { startServer, untilNothingCarries } from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { withPane } from '../../support/tui/pane-stage.tsx';
@@ -13,9 +14,9 @@ import { openSession, runTurn, send } from '../../support/turns.ts';
 test('A server that is killed and comes back is followed again: what it did is shown once, and nothing is lost.', async () => {
   await using place = tempDirectory();
   const directory = place.path;
-  const first = await startServer(directory);
+  const args = ['--port', String(await keptPort())];
+  const first = await startServer(directory, { args });
   const { client } = first;
-  const args = ['--port', new URL(first.url).port];
   let second: typeof first | undefined;
   const { id } = await openSession(client, directory);
   const { process } = await client.call(endpoints.createProcess, {

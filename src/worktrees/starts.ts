@@ -1,0 +1,34 @@
+import type { Git } from './git.ts';
+import { commitOf, idsOf, refsOf, type Repository } from './repository.ts';
+
+/** What a snapshot of a worktree starts from. */
+interface Starts {
+  /** The commit that the worktree's own branch points to; null: no such branch. */
+  tip: string | null;
+  head: string | null;
+  /** The tree of `head`. */
+  tree: string | null;
+  /** The commit that is checked out in the main worktree; null: none. */
+  main: string | null;
+}
+
+/** Asks git for all of them at once. Without `adminDir`, git's own directory for the worktree, its HEAD is its branch. */
+export async function startsOf(
+  git: Git,
+  about: { repository: Repository; branch: string; adminDir: string | null },
+): Promise<Starts> {
+  const { repository, branch, adminDir } = about;
+  const { commonDir } = repository;
+  const ref = `refs/heads/${branch}`;
+  const [own, shared] = adminDir === null ? [ref, 'HEAD'] : ['HEAD', 'main-worktree/HEAD'];
+  const location = { directory: commonDir, gitDir: adminDir ?? commonDir };
+  const names = [`${ref}^{commit}`, `${own}^{commit}`, `${own}^{tree}`, `${shared}^{commit}`];
+  const found = await idsOf(git, location, names);
+  if (found) {
+    const [tip = null, head = null, tree = null, main = null] = found;
+    return { tip, head, tree, main };
+  }
+  // Git's directory for the worktree is damaged; the branch may still be there.
+  const tip = await commitOf(git, refsOf(repository), ref);
+  return { tip, head: null, tree: null, main: await commitOf(git, refsOf(repository), 'HEAD') };
+}
