@@ -123,7 +123,7 @@ export class Restorer {
 }
 
 function notOfAgent(why: string): AppError {
-  return new AppError('conflict', `${why}: set force to replace it and keep a copy`);
+  return new AppError('conflict', `${why}: force it to replace the file and keep a copy`);
 }
 
 /** Returns a path in the form of git. Throws `invalid` for one that leads elsewhere or into git's own directory. */

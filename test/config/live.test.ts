@@ -20,6 +20,7 @@ describe('a configuration that is loaded again', () => {
           max_streams_per_token: 1,
         },
         log: { level: 'debug' },
+        snapshots: { enabled: true, max_bytes: 0, max_age_days: 1 },
         processes: {
           allow_shell: false,
           max_concurrent: 1,
@@ -89,6 +90,9 @@ describe('a configuration that is loaded again', () => {
       'server.max_streams_per_token',
       'sessions.after_limit',
       'sessions.turn_timeout_ms',
+      'snapshots.enabled',
+      'snapshots.max_age_days',
+      'snapshots.max_bytes',
       'teams.enabled',
       'teams.max_hops',
       'teams.max_spawned_per_session',

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { BodyInputOf, QueryInputOf } from '../../src/api/endpoint.ts';
+import type { AppError } from '../../src/errors.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { stateOf } from '../support/snapshots/state.ts';
@@ -183,7 +184,9 @@ describe('a file that is restored', () => {
     onStage(async (stage) => {
       const turn_id = await turn(stage, { 'a.txt': 'agent\n' });
       const refused = (name: string) =>
-        restore(stage, { file: name, turn_id, force: true }).catch(({ code }) => code as string);
+        restore(stage, { file: name, turn_id, force: true }).catch(
+          (error: unknown) => (error as AppError).code,
+        );
       for (const name of ['../out', '.git/config', 'sub/.GIT/x', '/etc/passwd', 'sub//x', 'a\nb'])
         expect([name, await refused(name)]).toEqual([name, 'invalid']);
       for (const name of ['never.txt', 'sub'])

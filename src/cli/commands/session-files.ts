@@ -60,6 +60,7 @@ async function snapshots(
     ? client.call(endpoints.getSnapshots, { params })
     : client.call(endpoints.setSnapshots, { params, body: { enabled: enabled[state] } }));
   show(found, () => {
+    if (found.snapshots.length === 0) return '';
     const now = world.clock.now();
     const rows = found.snapshots.map((one) => [
       one.turn_id,
@@ -71,7 +72,8 @@ async function snapshots(
     ]);
     return table(['TURN', 'MOMENT', 'AGE', 'TOOK', 'REMARK'], rows, layout);
   });
-  note(`snapshots of this session are ${found.enabled ? 'on' : 'off'}`);
+  const none = found.snapshots.length === 0 ? ', and there are none so far' : '';
+  note(`snapshots of this session are ${found.enabled ? 'on' : 'off'}${none}`);
 }
 
 interface AtOptions {
