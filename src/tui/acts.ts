@@ -3,12 +3,16 @@ import type { BodyInputOf } from '../api/endpoint.ts';
 import { endpoints } from '../api/index.ts';
 import type { Process } from '../api/processes.ts';
 import type { SessionQueue } from '../api/queue.ts';
+import type { Finished } from '../api/worktree-finish.ts';
 import type { AgentCommand } from '../api/commands.ts';
 import type { Session } from '../api/sessions.ts';
 import type { Client } from '../client/client.ts';
 import { agentChoices, type AgentChoice } from '../client/agent-choices.ts';
 import { type Defaults, settingsFor } from '../client/defaults.ts';
 import { AppError } from '../errors.ts';
+
+/** How the work of a worktree is to be finished. */
+export type FinishWish = 'merge' | 'squash' | 'rebase';
 
 export type Decision = BodyInputOf<typeof endpoints.decideApproval>;
 
@@ -135,6 +139,19 @@ export class Acts {
     body: BodyInputOf<typeof endpoints.updateSession>,
   ): Promise<void> {
     await this.#client.call(endpoints.updateSession, { params: { session_id }, body });
+  }
+
+  /** What a merge or a rebase of a worktree would do, or does. */
+  finish(
+    worktree_id: string,
+    how: FinishWish,
+    tree: { expected_tree: string | null } | null,
+  ): Promise<Finished> {
+    const params = { worktree_id };
+    const body = tree === null ? { dry_run: true } : { dry_run: false, ...tree };
+    if (how === 'rebase') return this.#client.call(endpoints.rebaseWorktree, { params, body });
+    const squash = how === 'squash';
+    return this.#client.call(endpoints.mergeWorktree, { params, body: { ...body, squash } });
   }
 
   /** The queue of a session. */

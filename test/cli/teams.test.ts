@@ -140,7 +140,11 @@ describe('cadre teams', () => {
         const repository = makeRepository(path.join(server.directory, 'repository'));
         const source = await openSession(server.client, repository);
         await cadre(['teams', 'add', team.id, source.id]);
-        write(repository, { '.worktreeinclude': '.env\n', '.gitignore': '.env\n', '.env': 'X=1\n' });
+        write(repository, {
+          '.worktreeinclude': '.env\n',
+          '.gitignore': '.env\n',
+          '.env': 'X=1\n',
+        });
         commit(repository, 'a list of files');
         const none = ['--no-init', '--no-include', '--worktree', 'w'];
         const how = ['--branch-prefix', 'mine', '--base', 'HEAD', ...none];

@@ -299,7 +299,7 @@ describe('a rebase of a worktree', () => {
       const plan = await rebase(stage, tree, { dry_run: true });
       expect(plan).toMatchObject({
         conflicts: [{ path: 'a.txt' }],
-        conflict_in: expect.stringMatching(/^[0-9a-f]{12} mine$/),
+        conflict_in: expect.stringMatching(/^[0-9a-f]{8} mine$/),
       });
       await expect(rebase(stage, tree)).rejects.toMatchObject({ code: 'conflict' });
       expect(stateOf(stage.repo, tree)).toBe(before);

@@ -7,6 +7,7 @@ import { Help } from '../help.tsx';
 import { useSource } from '../hooks.ts';
 import { List } from '../list/list.tsx';
 import { ApprovalSheet } from '../sheets/approval.tsx';
+import { FinishSheet } from '../sheets/finish.tsx';
 import { QueueSheet } from '../sheets/queue.tsx';
 import { ServerSheet } from '../sheets/server.tsx';
 import { Tint } from '../tint.tsx';
@@ -41,6 +42,16 @@ export function Body({ shown }: { shown: Shown }): ReactNode {
       );
     case 'queue':
       return <Queue shown={shown} session={mode.session} />;
+    case 'finish':
+      return (
+        <FinishSheet
+          worktreeId={mode.session.worktree_id ?? ''}
+          acts={place.acts}
+          notices={shown}
+          rows={height}
+          onLeave={back}
+        />
+      );
     case 'sheet':
       // The sheet has its own last line, so it takes the one of the page, too.
       return (

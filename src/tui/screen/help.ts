@@ -36,6 +36,7 @@ const screenKeys: Keys = [
   ['m', 'mute a session, or unmute it: no bell, no notification'],
   ['R', 'rename a session'],
   ['w', 'what waits for a session: J K move, e edit, p pause, x drop'],
+  ['M', 'merge the worktree of a session: s squash, b rebase, y does it'],
   ['y', 'copy: id, last answer, code block, what is visible'],
   ['e', 'the events of it; q there comes back'],
   ['E', 'the events of everything'],

@@ -64,6 +64,7 @@ export function thingKeys(shown: Shown): KeyTable {
     m: withThing((thing) => mute(shown, thing)),
     R: withThing((thing) => rename(shown, thing)),
     w: withThing((thing) => queue(shown, thing)),
+    M: withThing((thing) => finish(shown, thing)),
     y: withThing(() => setMode({ name: 'copy' })),
     e: withThing((thing) => onEvents(scopeOf(thing), thing.id)),
     E: () => onEvents({}, shown.thing?.id),
@@ -163,6 +164,13 @@ function queue(shown: Shown, thing: Thing): void {
   const session = sessionOf(shown, thing);
   if (!session) return shown.tell('only sessions have a queue');
   shown.setMode({ name: 'queue', session });
+}
+
+function finish(shown: Shown, thing: Thing): void {
+  const session = sessionOf(shown, thing);
+  if (!session || session.worktree_id === null)
+    return shown.tell('only a session with a worktree can be merged');
+  shown.setMode({ name: 'finish', session });
 }
 
 function snooze(shown: Shown, thing: Thing): void {
