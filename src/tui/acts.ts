@@ -4,6 +4,7 @@ import type { BodyInputOf } from '../api/endpoint.ts';
 import { endpoints } from '../api/index.ts';
 import type { Process } from '../api/processes.ts';
 import type { SessionQueue } from '../api/queue.ts';
+import type { Finished } from '../api/worktree-finish.ts';
 import type { AgentCommand } from '../api/commands.ts';
 import type { Review, ReviewComment } from '../api/reviews.ts';
 import type { Session } from '../api/sessions.ts';
@@ -15,6 +16,9 @@ import { type DiffAndReview, type Edit, editReview, readDiffAndReview } from '..
 import { AppError } from '../errors.ts';
 import { ownTimeZone } from '../lib/cron.ts';
 import { reviewFile } from '../terminal/review-file.ts';
+
+/** How the work of a worktree is to be finished. */
+export type FinishWish = 'merge' | 'squash' | 'rebase';
 
 export type Decision = BodyInputOf<typeof endpoints.decideApproval>;
 
@@ -154,6 +158,19 @@ export class Acts {
 
   budgets(): Promise<Budget[]> {
     return this.#client.call(endpoints.listBudgets, { query: {} });
+  }
+
+  /** What a merge or a rebase of a worktree would do, or does. */
+  finish(
+    worktree_id: string,
+    how: FinishWish,
+    tree: { expected_tree: string | null } | null,
+  ): Promise<Finished> {
+    const params = { worktree_id };
+    const body = tree === null ? { dry_run: true } : { dry_run: false, ...tree };
+    if (how === 'rebase') return this.#client.call(endpoints.rebaseWorktree, { params, body });
+    const squash = how === 'squash';
+    return this.#client.call(endpoints.mergeWorktree, { params, body: { ...body, squash } });
   }
 
   /** The queue of a session. */

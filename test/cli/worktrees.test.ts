@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { sharedDemo, withDemo } from '../support/demo-server.ts';
 import { openSession } from '../support/turns.ts';
-import { branches, commit, makeRepository, read, write } from '../support/worktrees/work.ts';
+import { branches, commit, git, makeRepository, read, write } from '../support/worktrees/work.ts';
 import { cadreOn } from '../support/cli/cadre.ts';
 
 describe('cadre worktrees', () => {
@@ -93,6 +93,60 @@ describe('cadre worktrees', () => {
     expect(read(back.stdout.trim(), 'new')).toBe('mine');
     expect((await cadre(['worktrees', 'gc', '--remove'])).stdout).toMatch(/ cleaned /);
     expect(branches(repo)).toEqual(['main']);
+  });
+
+  test('merge shows what would happen, asks, and does just that; rebase has nothing to do then.', async () => {
+    const { cadre, repo, place, end } = await made('merge');
+    write(place, { 'new.txt': 'mine\n' });
+    const open = await cadre(['worktrees', 'merge', end]);
+    expect([open.code, open.stdout]).toEqual([
+      7,
+      expect.stringContaining('refused: it has changes that are not committed'),
+    ]);
+    expect(open.stdout).toContain('or pass --commit MESSAGE');
+    commit(place, 'mine');
+    const shown = /^cadre\/tree into main: main moves forward\ncommits: 1\n {2}[0-9a-f]{8} mine\n/;
+    const looked = await cadre(['worktrees', 'merge', end, '--dry-run']);
+    expect([looked.code, looked.stdout]).toEqual([0, expect.stringMatching(shown)]);
+    const nobody = await cadre(['worktrees', 'merge', end]);
+    expect([nobody.code, nobody.stdout]).toEqual([2, '']);
+    const declined = await cadre(['worktrees', 'merge', end], { isTerminal: true, stdin: 'n\n' });
+    expect(declined.stdout).toBe('nothing was changed\n');
+    expect(fs.existsSync(path.join(repo, 'new.txt'))).toBe(false);
+    const accepted = await cadre(['worktrees', 'merge', end], { isTerminal: true, stdin: 'y\n' });
+    expect(accepted.stderr).toContain('do it? [y/N]');
+    expect(accepted.stdout).toMatch(/^merged: main is at .*\nthe worktree stays: .* cleanup tree /);
+    expect(read(repo, 'new.txt')).toBe('mine\n');
+    const again = await cadre(['worktrees', 'rebase', end, '--yes', '--json']);
+    expect(again.json()).toMatchObject({ outcome: 'nothing_to_do' });
+  });
+
+  test('a merge with a conflict names it, in the document too, and exits with 7.', async () => {
+    const { cadre, repo, place, end } = await made('conflict');
+    write(place, { 'a.txt': 'mine\n' });
+    commit(place, 'mine');
+    write(repo, { 'a.txt': 'theirs\n' });
+    const before = commit(repo, 'theirs');
+    const merged = await cadre(['worktrees', 'merge', end, '--yes']);
+    expect([merged.code, merged.stdout]).toEqual([
+      7,
+      expect.stringContaining('conflict: a.txt (contents)\nnothing is changed'),
+    ]);
+    const rebased = await cadre(['worktrees', 'rebase', end, '--yes', '--json']);
+    expect([rebased.code, rebased.json()]).toEqual([
+      7,
+      expect.objectContaining({ conflicts: [expect.objectContaining({ path: 'a.txt' })] }),
+    ]);
+    expect(git(repo, 'rev-parse', 'main')).toBe(before);
+  });
+
+  test('pr says why it is refused, and what would help.', async () => {
+    const { cadre, repo, place, end } = await made('pr');
+    write(place, { 'a.txt': 'mine\n' });
+    commit(place, 'mine');
+    git(repo, 'remote', 'add', 'origin', repo);
+    const shown = await cadre(['worktrees', 'pr', end, '--remote', 'origin', '--title', 'T']);
+    expect([shown.code, shown.stdout]).toEqual([7, expect.stringContaining('title: T\n')]);
   });
 
   test('get says that there is none, and where to look.', async () => {

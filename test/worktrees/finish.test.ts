@@ -3,6 +3,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { BodyInputOf } from '../../src/api/endpoint.ts';
 import { endpoints } from '../../src/api/index.ts';
+import type { FailpointName } from '../../src/lib/failpoint.ts';
 import type { Worktree } from '../../src/api/worktrees.ts';
 import {
   claim,
@@ -10,6 +11,7 @@ import {
   create,
   get,
   git,
+  onStage as onOwnStage,
   read,
   type Server,
   sharedStages,
@@ -268,6 +270,34 @@ describe('a merge is refused, and nothing changes,', () => {
     }));
 });
 
+test('A merge that another git command overtakes at the last moment changes nothing.', () => {
+  let overtake = () => {};
+  const failpoint = (name: FailpointName) => {
+    if (name === 'worktree.moving') overtake();
+  };
+  return onOwnStage(
+    async (stage) => {
+      const tree = await working(stage);
+      git(stage.repo, 'branch', 'release');
+      const theirs = git(stage.repo, 'commit-tree', 'HEAD^{tree}', '-p', 'HEAD', '-m', 'theirs');
+      write(tree.path, { 'open.txt': 'not committed\n' });
+      overtake = () => void git(stage.repo, 'update-ref', 'refs/heads/release', theirs);
+      const wish = { into: 'release', commit_message: 'the rest' };
+      await expect(merge(stage, tree, wish)).rejects.toMatchObject({
+        code: 'conflict',
+        message: expect.stringContaining('nothing was changed'),
+      });
+      expect(git(stage.repo, 'rev-parse', 'release')).toBe(theirs);
+      expect(git(tree.path, 'log', '-1', '--format=%s')).toBe('mine');
+      expect(git(tree.path, 'status', '--porcelain')).toBe('?? open.txt');
+      overtake = () => {};
+      expect(await merge(stage, tree, wish)).toMatchObject({ outcome: 'done' });
+      expect(git(tree.path, 'status', '--porcelain')).toBe('');
+    },
+    { failpoint },
+  );
+});
+
 describe('a rebase of a worktree', () => {
   test('writes its commits again on top, with their authors, and moves where it begins.', () =>
     onStage(async (stage) => {
@@ -299,7 +329,7 @@ describe('a rebase of a worktree', () => {
       const plan = await rebase(stage, tree, { dry_run: true });
       expect(plan).toMatchObject({
         conflicts: [{ path: 'a.txt' }],
-        conflict_in: expect.stringMatching(/^[0-9a-f]{12} mine$/),
+        conflict_in: expect.stringMatching(/^[0-9a-f]{8} mine$/),
       });
       await expect(rebase(stage, tree)).rejects.toMatchObject({ code: 'conflict' });
       expect(stateOf(stage.repo, tree)).toBe(before);

@@ -2,11 +2,13 @@ import type { BodyInputOf } from '../../api/endpoint.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Finished, PullRequest } from '../../api/worktree-finish.ts';
 import { AppError } from '../../errors.ts';
+import { finishLines, pullRequestLines } from '../../terminal/finish.ts';
 import { askYes } from '../ask-yes.ts';
 import type { Register } from '../endpoint-command.ts';
 import { exitCodes } from '../exit.ts';
 import { worktreeArgument, worktreeId } from '../find.ts';
-import { doneText, finishText, pullRequestText } from '../finish-text.ts';
+import { commandFor } from '../hints.ts';
+import { plain } from '../output.ts';
 import { clientAction, type CommandContext } from '../world.ts';
 
 /** `cadre worktrees merge | rebase | pr`. */
@@ -93,15 +95,16 @@ async function finish(
   call: (more: Ask) => Promise<Finished>,
 ): Promise<void> {
   const { show, layout, world } = context;
+  const style = { ...layout, hintFor: commandFor };
   const plan = await call({ dry_run: true });
   const { outcome, conflicts, obstacles } = plan;
   const isRefused = conflicts.length > 0 || obstacles.length > 0;
   if (outcome === 'nothing_to_do' || isRefused || options.dryRun) {
-    show(plan, () => finishText(plan, layout));
+    show(plan, () => textOf(finishLines(plan, style)));
     if (isRefused) world.exit(exitCodes.conflict);
     return;
   }
-  const isWanted = await mayDo(context, options, finishText(plan, layout));
+  const isWanted = await mayDo(context, options, textOf(finishLines(plan, style)));
   if (!isWanted) return show(plan, () => 'nothing was changed\n');
   const done = await call({ dry_run: false, expected_tree: plan.result_tree });
   show(done, () => doneText(done));
@@ -124,17 +127,18 @@ async function openPullRequest(
   { dryRun, yes, ...wish }: PullRequestOptions,
 ): Promise<void> {
   const { client, show, layout, world } = context;
+  const style = { ...layout, hintFor: commandFor };
   const params = { worktree_id: await worktreeId(client, said) };
   const call = (more: object): Promise<PullRequest> =>
     client.call(endpoints.openPullRequest, { params, body: { ...wish, ...more } });
   const plan = await call({ dry_run: true });
   const isRefused = plan.obstacles.length > 0;
   if (isRefused || dryRun) {
-    show(plan, () => pullRequestText(plan, layout));
+    show(plan, () => textOf(pullRequestLines(plan, style)));
     if (isRefused) world.exit(exitCodes.conflict);
     return;
   }
-  const isWanted = await mayDo(context, { yes }, pullRequestText(plan, layout));
+  const isWanted = await mayDo(context, { yes }, textOf(pullRequestLines(plan, style)));
   if (!isWanted) return show(plan, () => 'nothing was changed\n');
   const { source_commit: expected_commit, remote_url: expected_url } = plan;
   const { title, body } = plan;
@@ -156,4 +160,20 @@ async function mayDo(
       'stdin or stderr is no terminal, so nobody can be asked: pass --yes, or --dry-run to look only',
     );
   return askYes(world, 'do it? [y/N] ');
+}
+
+function textOf(lines: readonly string[]): string {
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+/** What a merge or a rebase has done, and what to do with the worktree. */
+function doneText({ worktree, target, how, result_commit, ...done }: Finished): string {
+  const commit = (result_commit ?? '').slice(0, 8);
+  if (how === 'replay' || done.checkout === worktree.path)
+    return `rebased: ${plain(worktree.branch)} is at ${commit}, on top of ${plain(target)}; it was at ${done.source_commit.slice(0, 8)}\n`;
+  const name = plain(worktree.worktree_name);
+  return (
+    `merged: ${plain(target)} is at ${commit}; it was at ${done.target_commit.slice(0, 8)}\n` +
+    `the worktree stays: once no session needs it, cadre worktrees cleanup ${name} removes it\n`
+  );
 }

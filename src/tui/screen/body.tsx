@@ -9,6 +9,7 @@ import { useSource } from '../hooks.ts';
 import { List } from '../list/list.tsx';
 import { ApprovalSheet } from '../sheets/approval.tsx';
 import { DiffSheet } from '../sheets/diff.tsx';
+import { FinishSheet } from '../sheets/finish.tsx';
 import { QueueSheet } from '../sheets/queue.tsx';
 import { SearchSheet } from '../sheets/search.tsx';
 import { ServerSheet } from '../sheets/server.tsx';
@@ -51,6 +52,16 @@ export function Body({ shown }: { shown: Shown }): ReactNode {
       return <Queue shown={shown} session={mode.session} />;
     case 'diff':
       return <Diff shown={shown} session={mode.session} />;
+    case 'finish':
+      return (
+        <FinishSheet
+          worktreeId={mode.session.worktree_id ?? ''}
+          acts={place.acts}
+          notices={shown}
+          rows={height}
+          onLeave={back}
+        />
+      );
     case 'sheet':
       // The sheet has its own last line, so it takes the one of the page, too.
       return (

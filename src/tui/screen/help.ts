@@ -40,6 +40,7 @@ const screenKeys: Keys = [
   ['  v c x', 'there: a range of lines, a comment on them, drop one'],
   ['  s e r', 'send all as one turn; in $EDITOR; read the changes again'],
   ['  ] [ } {', 'next and previous part; file; tab: comment'],
+  ['M', 'merge the worktree of a session: s squash, b rebase, y does it'],
   ['y', 'copy: id, last answer, code block, what is visible'],
   ['f', 'find what was said in any session; enter opens it there'],
   ['e', 'the events of it; q there comes back'],

@@ -65,6 +65,7 @@ export function thingKeys(shown: Shown): KeyTable {
     R: withThing((thing) => rename(shown, thing)),
     w: withThing((thing) => queue(shown, thing)),
     D: withThing((thing) => diff(shown, thing)),
+    M: withThing((thing) => finish(shown, thing)),
     y: withThing(() => setMode({ name: 'copy' })),
     e: withThing((thing) => onEvents(scopeOf(thing), thing.id)),
     E: () => onEvents({}, shown.thing?.id),
@@ -172,6 +173,13 @@ function diff(shown: Shown, thing: Thing): void {
   const session = sessionOf(shown, thing);
   if (!session) return shown.tell('only sessions have changes');
   shown.setMode({ name: 'diff', session });
+}
+
+function finish(shown: Shown, thing: Thing): void {
+  const session = sessionOf(shown, thing);
+  if (!session || session.worktree_id === null)
+    return shown.tell('only a session with a worktree can be merged');
+  shown.setMode({ name: 'finish', session });
 }
 
 function snooze(shown: Shown, thing: Thing): void {

@@ -4,7 +4,7 @@ import type { Asked } from '../sheets/approval.tsx';
 /** What the keys go to: the list, the pane beside it, or something over one of them. */
 export type Mode =
   | { name: 'list' | 'pane' | 'filter' | 'help' | 'new' | 'copy' | 'server' | 'usage' | 'search' }
-  | { name: 'say' | 'snooze' | 'rename' | 'queue' | 'diff'; session: Session }
+  | { name: 'say' | 'snooze' | 'rename' | 'queue' | 'diff' | 'finish'; session: Session }
   | { name: 'sheet'; asked: Asked }
   | { name: 'confirm'; question: Question };
 

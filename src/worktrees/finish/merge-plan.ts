@@ -40,18 +40,10 @@ export async function planMerge(
   const { person } = committing;
   const line = signatureOf(person ?? { name: 'nobody', email: 'nobody' }, now);
   const from = await committed(workshop, source, { message: commit_message, line });
-  const range = await commitsBeyond(git, repository, { from: target.tip, to: from });
-  const isForward = await contains(git, repository, { ancestor: target.tip, commit: from });
-  const isSquash = squash === true;
-  const merged = isForward
-    ? { tree: await treeOf(git, repository, from), conflicts: [] }
-    : await mergeIn(workshop, repository, { ours: target.tip, theirs: from });
-  const hasNothing =
-    range.commit_count === 0 ||
-    (isSquash && merged.tree === (await treeOf(git, repository, target.tip)));
+  const wish = { isSquash: squash === true, message, isOpen: source.uncommitted.length > 0 };
+  const outcome = await outcomeOf(workshop, repository, { ours: target.tip, theirs: from, wish });
+  const { range, merged, how, hasNothing, differences } = outcome;
   const isClean = merged.conflicts.length === 0;
-  const how = howOf({ hasNothing, isClean, isSquash, isForward, message });
-  const differences = isClean ? await differencesOf(git, repository, target.tip, merged.tree) : [];
   const { checkout } = target;
   const obstaclesNow = async () =>
     checkout === null
@@ -67,7 +59,7 @@ export async function planMerge(
   const shown: Shown = {
     outcome: hasNothing ? 'nothing_to_do' : 'planned',
     how,
-    source_commit: from === source.tip ? from : source.tip,
+    source_commit: source.tip,
     target: target.branch,
     target_commit: target.tip,
     result_commit: null,
@@ -84,7 +76,7 @@ export async function planMerge(
     notes: notesOf(committing, { commits: writes, signed: [], differences }),
   };
   if (how === 'none' || obstacles.length > 0) return { shown, moves: null, check: nothing };
-  const text = message ?? defaultMessage(worktree, target.branch, isSquash, range);
+  const text = message ?? defaultMessage(worktree, target.branch, wish.isSquash, range);
   const to =
     how === 'fast_forward'
       ? from
@@ -105,6 +97,33 @@ export async function planMerge(
       await assertSame(workshop, source, { isCommitted: commit_message !== null });
     },
   };
+}
+
+/** Merges two commits; says how the branch of the first would get there, and what would differ. */
+async function outcomeOf(
+  workshop: Workshop,
+  repository: Repository,
+  about: {
+    ours: string;
+    theirs: string;
+    wish: { isSquash: boolean; message: string | null; isOpen: boolean };
+  },
+) {
+  const { git } = workshop;
+  const { ours, theirs, wish } = about;
+  const range = await commitsBeyond(git, repository, { from: ours, to: theirs });
+  const isForward = await contains(git, repository, { ancestor: ours, commit: theirs });
+  const merged = isForward
+    ? { tree: await treeOf(git, repository, theirs), conflicts: [] }
+    : await mergeIn(workshop, repository, { ours, theirs });
+  const isEmpty = range.commit_count === 0;
+  const isSame = merged.tree === (await treeOf(git, repository, ours));
+  // What is not committed is no reason to say that there is nothing to do.
+  const hasNothing = isEmpty ? !wish.isOpen : wish.isSquash && isSame;
+  const isClean = merged.conflicts.length === 0;
+  const how = howOf({ ...wish, hasNothing: hasNothing || isEmpty, isClean, isForward });
+  const differences = isClean ? await differencesOf(git, repository, ours, merged.tree) : [];
+  return { range, merged, how, hasNothing, differences };
 }
 
 /** Commits what is not committed, if it is to be; returns the commit that the branch has then. */

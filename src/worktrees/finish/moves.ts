@@ -1,7 +1,9 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { AppError } from '../../errors.ts';
+import { readForeignFile } from '../../lib/foreign-file.ts';
 import { newUuid } from '../../lib/ids.ts';
+import { INDEX_BYTES } from '../bench.ts';
 import { assertGitDirectory, kindOf, readNote } from '../foreign.ts';
 import { type Git, GitFailure, type GitLocation } from '../git.ts';
 import { checkoutsOf, commitOf, refsOf, type Repository } from '../repository.ts';
@@ -293,7 +295,10 @@ async function placeIndex(from: string, gitDir: string): Promise<void> {
   const { mode } = await fs.lstat(index).catch(() => ({ mode: 0o644 }));
   const { atime, mtime } = await fs.lstat(from);
   try {
-    await fs.writeFile(draft, await fs.readFile(from), {
+    const content = await readForeignFile(path.dirname(from), path.basename(from), {
+      maxBytes: INDEX_BYTES,
+    });
+    await fs.writeFile(draft, content ?? '', {
       mode: mode & 0o777,
       flag: 'wx',
       flush: true,

@@ -15,7 +15,7 @@ import {
 } from './checkout.ts';
 import { type Commit, type Person, personOf, toBytes, toText } from './commits.ts';
 import type { Moves } from './moves.ts';
-import { firstOf, hooksOf, wantsSignatures } from './showing.ts';
+import { firstOf, hooksOf, NAMES, wantsSignatures } from './showing.ts';
 import { filtersMessage, type Source } from './source.ts';
 
 /** An answer without the record of the worktree. */
@@ -135,5 +135,5 @@ export function messageBytes(text: string): string {
 
 /** What of a source an answer shows. */
 export function uncommittedOf({ uncommitted }: Source) {
-  return { uncommitted: uncommitted.slice(0, 100), uncommitted_count: uncommitted.length };
+  return { uncommitted: uncommitted.slice(0, NAMES), uncommitted_count: uncommitted.length };
 }

@@ -91,9 +91,7 @@ export class PullRequests {
     if (findGh() === null) obstacles.push(NO_GH);
     if (range.commit_count === 0) obstacles.push(`it has no commits beyond ${into}`);
     if (!pushed && push !== true)
-      obstacles.push(
-        `${branch} of ${name} is not at ${tip.slice(0, 12)}: push it, or ask for that`,
-      );
+      obstacles.push(`${branch} of ${name} is not at ${tip.slice(0, 8)}: push it, or ask for that`);
     const hooks = await hooksOf(repository, await ownSettings(git, repository, null), ['pre-push']);
     const [only] = range.read;
     const subjects = range.read.toReversed().map((one) => `* ${subjectOf(one)}`);

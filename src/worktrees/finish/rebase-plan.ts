@@ -74,7 +74,7 @@ export async function planRebase(
     commit_count: range.commit_count,
     ...(await filesBetween(git, repository, differences, { from, to: tree ?? from })),
     conflicts: isClean ? [] : replayed.conflicts,
-    conflict_in: isClean ? null : `${replayed.at.id.slice(0, 12)} ${subjectOf(replayed.at)}`,
+    conflict_in: isClean ? null : `${replayed.at.id.slice(0, 8)} ${subjectOf(replayed.at)}`,
     ...uncommittedOf(source),
     committer: committerText(committing),
     checkout: checkout.files,

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import fs from 'node:fs/promises';
 import type { Finished } from '../../api/worktree-finish.ts';
-import { type Setting } from '../bench.ts';
+import type { Setting } from '../bench.ts';
 import { kindOf } from '../foreign.ts';
 import type { Git } from '../git.ts';
 import { refsOf, type Repository } from '../repository.ts';
@@ -11,6 +11,7 @@ import type { Difference } from './checkout.ts';
 /** How many commits and files an answer names. */
 const COMMITS = 100;
 const FILES = 500;
+/** How many files that are not committed an answer names. */
 export const NAMES = 100;
 
 /** Hooks that git itself would run on the way. */
