@@ -270,6 +270,18 @@ describe('the secret of a link', () => {
       const secret = body.url.split('/').at(-1) ?? '';
       const headers = { host: 'localhost', authorization: `Bearer ${secret}` };
       expect((await browse(stage, '/v1/sessions', { headers })).status).toBe(401);
+      const odd = [
+        `/answer/${secret}/`,
+        `/answer/${secret}/x`,
+        `//answer/${secret}`,
+        `/Answer/${secret}`,
+      ];
+      for (const at of odd) await browse(stage, at, { headers: { host: 'localhost' } });
+      for (const method of ['PUT', 'OPTIONS', 'DELETE'])
+        await browse(stage, `/answer/${secret}?${secret}`, {
+          method,
+          headers: { host: 'localhost' },
+        });
       await press(stage, `/answer/${secret}`, 'accept');
       await stage.until(({ kind }) => kind === 'approval.resolved');
       const log = JSON.stringify(stage.given.logLines());
