@@ -94,7 +94,8 @@ function tellingOfHook({ kind, payload }: EventOf<KindIn<'hook'>>): string {
   if (kind === 'hook.failing') return `${payload.hook}: ${payload.error}`;
   if (kind === 'hook.recovered') return payload.hook;
   const end = kind === 'hook.gap' ? payload.trimmed_seq : payload.up_to_seq;
-  return `${payload.hook}: events ${payload.after_seq + 1} to ${end}`;
+  const first = payload.after_seq + 1;
+  return `${payload.hook}: ${first === end ? `event ${end}` : `events ${first} to ${end}`}`;
 }
 
 /** A comment on a diff by its place and text, or how many were sent or dropped. */

@@ -34,7 +34,7 @@ export async function runCommand(
       CADRE_EVENT_KIND: event.kind,
       CADRE_HOOK_ATTEMPT: String(attempt),
     }),
-    what: hook.name,
+    what: `hook ${hook.name}`,
   });
   let why: string | null = null;
   const end = (reason: string) => {

@@ -137,7 +137,8 @@ export class HookService {
       tx.whenDurable(() => this.#runners.get(name)?.skipped(next));
       return answer;
     });
-    logger.warn({ ...skipped, by }, 'a hook was made to skip events');
+    const { after_seq, up_to_seq } = skipped;
+    logger.warn({ hook: name, after_seq, up_to_seq, by }, 'a hook was made to skip events');
     return skipped;
   }
 

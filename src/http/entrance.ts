@@ -107,7 +107,7 @@ export class Entrance {
   #noteWhenAnswered(request: FastifyRequest, reply: FastifyReply): void {
     const note = () => {
       const ms = Math.round(reply.elapsedTime * 10) / 10;
-      const route = request.routeOptions.url ?? pathOf(request);
+      const route = request.routeOptions.url ?? withoutSecret(pathOf(request));
       const { method, bearer } = request;
       const status = reply.raw.statusCode;
       const token = bearer ? { token: bearer.id } : {};
@@ -135,6 +135,11 @@ export function accessOf(request: FastifyRequest): Endpoint['access'] | 'link' {
   const { url, config } = request.routeOptions;
   if (url !== undefined) return config.access ?? 'token';
   return accessOfPath(request.url);
+}
+
+/** Returns a path for the log, without what may be the secret of a link. */
+function withoutSecret(path: string): string {
+  return path.replace(/(\/answer\/).+$/is, '$1…');
 }
 
 /** Returns the path of a request, without its query. */

@@ -4,6 +4,8 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import type { Hook } from '../../src/api/hooks.ts';
 import { configSchema } from '../../src/config/schema.ts';
+import { pauseAfter } from '../../src/hooks/retry.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { Receiver, type Received, signatureOf } from '../support/hooks/receiver.ts';
 import { openRuntime, type TestRuntime, withRuntime } from '../support/runtime.ts';
@@ -386,6 +388,101 @@ describe('a hook', () => {
     expect(titles(receiver.got)).toEqual(['one', 'one', 'two']);
     third.client.close();
     await third.runtime.stop();
+  });
+
+  test('that causes the events that it is told of is slowed down, and its list says so.', () =>
+    withHooks(
+      (receiver) => [posting(receiver)],
+      async (given, receiver, session) => {
+        let isLooping = true;
+        receiver.answer = (_got, reply) => {
+          if (!isLooping) return reply.send(200);
+          // The event is stored before the answer, as if the receiver had waited for it.
+          void rename(given, session, `title ${receiver.got.length}`).then(() => reply.send(200));
+        };
+        await rename(given, session, 'first');
+        await expectEventually(async () => (await hookIn(given)).slowed_since).not.toBe(null);
+        const before = receiver.got.length;
+        expect(before).toBeGreaterThanOrEqual(58);
+        isLooping = false;
+        await expectEventually(async () => (await hookIn(given)).state).toBe('idle');
+        expect(receiver.got.length - before).toBeLessThan(10);
+      },
+    ));
+
+  test('that fails for five minutes is told by an event and in health, and so is its recovery.', async () => {
+    await using receiver = await new Receiver().open();
+    await using own = tempDirectory('hooks');
+    const clock = new ManualClock();
+    const config = { hooks: [posting(receiver)] };
+    const given = await openRuntime(own.path, { clock, config, providers: [provider()] });
+    try {
+      await expectEventually(async () => (await hooksIn(given)).length).toBe(1);
+      const { id } = await openSession(given.client, own.path);
+      receiver.answer = (_got, reply) => reply.send(500);
+      await rename(given, id, 'one');
+      for (let attempt = 1; attempt <= 10; attempt++) {
+        await expectEventually(async () => (await hookIn(given)).failure?.attempts).toBe(attempt);
+        if (attempt === 9) expect(await eventsOf(given, 'hook.failing')).toEqual([]);
+        if (attempt < 10) clock.advance(pauseAfter(attempt));
+      }
+      expect(await eventsOf(given, 'hook.failing')).toMatchObject([
+        {
+          payload: { hook: 'post', attempts: 10, error: expect.stringContaining('500') as string },
+        },
+      ]);
+      expect(await given.client.call(endpoints.getHealth, {})).toMatchObject({
+        status: 'degraded',
+        checks: {
+          hooks: {
+            detail: expect.stringContaining('hook "post": has failed for 8 minutes') as string,
+          },
+        },
+      });
+      receiver.answer = (_got, reply) => reply.send(200);
+      clock.advance(pauseAfter(10));
+      await expectEventually(async () => (await hookIn(given)).state).toBe('idle');
+      expect(await eventsOf(given, 'hook.recovered')).toMatchObject([
+        { payload: { hook: 'post' } },
+      ]);
+      expect((await given.client.call(endpoints.getHealth, {})).checks.hooks).toEqual({
+        status: 'ok',
+      });
+    } finally {
+      given.client.close();
+      await given.runtime.stop(AbortSignal.abort());
+    }
+  });
+
+  test('whose events retention has taken says so, and goes on.', async () => {
+    await using receiver = await new Receiver().open();
+    await using own = tempDirectory('hooks');
+    const clock = new ManualClock();
+    const retention = { max_age_days: 1 };
+    const config = { hooks: [posting(receiver)], retention };
+    const given = await openRuntime(own.path, { clock, config, providers: [provider()] });
+    try {
+      const { id } = await openSession(given.client, own.path);
+      await rename(given, id, 'one');
+      await receiver.until(1);
+      reload(given, { hooks: [posting(receiver, { enabled: false })], retention });
+      await expectEventually(async () => (await hookIn(given)).state).toBe('off');
+      await rename(given, id, 'lost');
+      clock.advance(3 * 24 * 3_600_000);
+      await expectEventually(async () => {
+        clock.advance(10_000);
+        return (await eventsOf(given, 'session.updated')).length;
+      }).toBe(0);
+      reload(given, { hooks: [posting(receiver)], retention });
+      await expectEventually(async () => (await hookIn(given)).gap?.times).toBe(1);
+      await rename(given, id, 'two');
+      await receiver.until(2);
+      expect(titles(receiver.got)).toEqual(['one', 'two']);
+      expect(await eventsOf(given, 'hook.gap')).toMatchObject([{ payload: { hook: 'post' } }]);
+    } finally {
+      given.client.close();
+      await given.runtime.stop(AbortSignal.abort());
+    }
   });
 
   test('that cannot work says so in health and in its list; others work.', () =>
