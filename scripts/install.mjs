@@ -10,6 +10,7 @@ import * as fs from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { makeDirectory } from '../src/lib/make-directory.ts';
 import { layout } from './layout.mjs';
 
 const LIST = 'share/doc/cadre/installed';
@@ -69,7 +70,7 @@ function installedIn(place) {
 
 // A program that is running cannot be written to; a rename replaces it.
 function replace(from, to, mode) {
-  fs.mkdirSync(dirname(to), { recursive: true });
+  makeDirectory(dirname(to), 0o777);
   const fresh = `${to}.new-${process.pid}`;
   try {
     fs.copyFileSync(from, fresh);
@@ -83,7 +84,7 @@ function replace(from, to, mode) {
 function writeList(place, digests) {
   const to = join(place, LIST);
   const lines = [...digests].map(([file, digest]) => `${digest}  ${file}\n`);
-  fs.mkdirSync(dirname(to), { recursive: true });
+  makeDirectory(dirname(to), 0o777);
   fs.writeFileSync(`${to}.new-${process.pid}`, lines.join(''));
   fs.renameSync(`${to}.new-${process.pid}`, to);
 }

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type { Worktree } from '../api/worktrees.ts';
 import { AppError } from '../errors.ts';
+import { makeDirectory } from '../lib/make-directory.ts';
 import { OneAtATime } from '../lib/one-at-a-time.ts';
 import { type Archived, archiveRef, fillFromArchive, readArchive } from './archive.ts';
 import { openBench, ownSettings } from './bench.ts';
@@ -151,7 +152,7 @@ export class Checkouts {
     what: readonly string[],
   ): Promise<void> {
     const parent = path.dirname(directory);
-    fs.mkdirSync(parent, { recursive: true, mode: 0o700 });
+    makeDirectory(parent);
     if (fs.realpathSync(parent) !== parent)
       throw new AppError('conflict', `${parent} leads through a symbolic link: move that away`);
     const flags = ['--quiet', '--no-checkout', ...what.slice(0, -1)];

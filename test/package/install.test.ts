@@ -74,6 +74,14 @@ test('All users may read what is installed, whatever the user who installs it le
   expect(hidden).toBe('');
 });
 
+test('A prefix where no directory can be made is refused.', () => {
+  using place = tempDirectory();
+  const script = path.join(treeIn(place.path), 'scripts/install.mjs');
+  const args = [script, 'install', '/proc/prefix'];
+  const run = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 20_000 });
+  expect([run.status, run.stderr]).toEqual([1, expect.stringMatching(/^install: E[A-Z]+: .*\/proc/)]);
+});
+
 test('What an installation that failed has installed is removed again.', () => {
   using place = tempDirectory();
   const prefix = path.join(place.path, 'prefix');
@@ -90,8 +98,8 @@ test('What an installation that failed has installed is removed again.', () => {
 /** A tree with the scripts, and files in the places of those that are installed. */
 function treeIn(place: string): string {
   const tree = path.join(place, 'tree');
-  for (const name of ['install.mjs', 'layout.mjs'])
-    put(path.join(tree, 'scripts', name), fs.readFileSync(path.join('scripts', name), 'utf8'));
+  for (const name of ['scripts/install.mjs', 'scripts/layout.mjs', 'src/lib/make-directory.ts'])
+    put(path.join(tree, name), fs.readFileSync(name, 'utf8'));
   for (const name of ['out/cadre', 'out/cadre.licenses', 'LICENSE', 'dist/man/man1/cadre.1'])
     put(path.join(tree, name), name);
   for (const name of ['cadre.bash', '_cadre', 'cadre.fish'])

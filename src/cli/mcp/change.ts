@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { AppError } from '../../errors.ts';
 import { findProgram } from '../../lib/find-program.ts';
+import { makeDirectory } from '../../lib/make-directory.ts';
 import { plain } from '../../lib/plain.ts';
 import { runAndRead } from '../run-program.ts';
 import { fileToChange, fileWithEntry, type McpAgent, type ServerStart } from './agents.ts';
@@ -74,7 +75,7 @@ function changeFile(name: string, change: (text: string) => string): void {
     throw error;
   }
   if (exists && after === before) return;
-  fs.mkdirSync(path.dirname(file), { recursive: true });
+  makeDirectory(path.dirname(file), 0o777);
   const draft = `${file}.cadre-${process.pid}`;
   const mode = exists ? fs.statSync(file).mode & 0o777 : 0o600;
   fs.writeFileSync(draft, after, { flag: 'wx', mode, flush: true });

@@ -5,6 +5,7 @@ import { dataDirectory, loadConfig } from '../../config/load.ts';
 import { prepareDirectory } from '../../config/data-directory.ts';
 import { defaultConfigFile } from '../../config/paths.ts';
 import { AppError } from '../../errors.ts';
+import { makeDirectory } from '../../lib/make-directory.ts';
 import { logFile } from '../../lib/own-log.ts';
 import { replaceFile } from '../../lib/replace-file.ts';
 import { selfCommand } from '../../lib/self.ts';
@@ -153,7 +154,7 @@ function write(file: string, text: string, isForced: boolean): Installed['change
   const seal = sealIn(file);
   if (seal === 'ours' && fs.readFileSync(file, 'utf8') === text) return 'unchanged';
   if (seal !== null) refuseForeign(file, seal, isForced, 'replaces');
-  fs.mkdirSync(path.dirname(file), { recursive: true });
+  makeDirectory(path.dirname(file), 0o777);
   replaceFile(file, text);
   return seal === null ? 'written' : 'replaced';
 }
