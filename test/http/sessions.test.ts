@@ -93,6 +93,8 @@ describe('POST /v1/sessions', () => {
         usage: null,
         close_reason: null,
         failure: null,
+        usage_limit: null,
+        after_limit: null,
         created_at: expect.any(Number),
         updated_at: session.created_at,
         closed_at: null,

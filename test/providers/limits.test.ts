@@ -1,0 +1,109 @@
+import { RequestError } from '@agentclientprotocol/sdk/unstable';
+import { describe, expect, it } from 'vitest';
+import { limitIn, limitTold } from '../../src/providers/acp/limits.ts';
+import { limitAfter, refusedBy } from '../../src/providers/claude-limits.ts';
+import { outcomeOf as claudeOutcome } from '../../src/providers/claude/outcome.ts';
+import { limitsAfter, reachedLimit } from '../../src/providers/codex/limits.ts';
+import { outcomeOf as codexOutcome } from '../../src/providers/codex/outcome.ts';
+
+const AT = 1_795_380_326;
+const rejected = { status: 'rejected', resetsAt: AT, rateLimitType: 'five_hour' };
+const ofAccount = { resetsAt: AT * 1000, isOfAccount: true };
+
+describe('claude', () => {
+  const failure = { type: 'result', subtype: 'success', is_error: true, result: 'no more' };
+
+  it.for([
+    ['names it', { api_error: 'usage_limit_reached' }, rejected, ofAccount],
+    ['has no word for it yet', { api_error_status: 429 }, rejected, ofAccount],
+    [
+      'names it, and nothing else',
+      { api_error: 'usage_limit_reached' },
+      null,
+      { resetsAt: null, isOfAccount: true },
+    ],
+    ['was refused by a busy server', { api_error_status: 429 }, { status: 'rejected' }, undefined],
+    ['was near a limit', { api_error_status: 429 }, { ...rejected, status: 'allowed' }, undefined],
+    ['failed otherwise', { api_error_status: 500 }, rejected, undefined],
+  ] as const)('has reached a usage limit where a turn fails and it %s, or has not.', (given) => {
+    const [, more, told, limit] = given;
+    const rateLimit = limitAfter(null, { rate_limit_info: told });
+    const outcome = claudeOutcome({ ...failure, ...more }, false, rateLimit);
+    expect(outcome.limit).toEqual(limit);
+    expect(outcome.error?.code).toBe(limit ? 'usage_limit' : 'provider_error');
+  });
+
+  it('counts some limits by the model.', () => {
+    const limit = refusedBy({ ...rejected, rateLimitType: 'seven_day_opus' });
+    expect(limit?.isOfAccount).toBe(false);
+  });
+
+  it('is taken to be where it was after an event that cannot be read.', () => {
+    expect(limitAfter(rejected, { rate_limit_info: 7 })).toBe(rejected);
+  });
+});
+
+describe('codex', () => {
+  const window = (usedPercent: number, resetsAt: number | null) => ({ usedPercent, resetsAt });
+  const told = (rateLimits: object) => limitsAfter(null, { rateLimits });
+
+  it('has reached the limit of the window that is used up, of two the one that resets last.', () => {
+    const [primary, secondary] = [window(100, AT), window(40, AT + 9)];
+    expect(reachedLimit(told({ primary, secondary }), 0)).toEqual(ofAccount);
+    const both = told({ primary, secondary: window(101, AT + 9) });
+    expect(reachedLimit(both, 0).resetsAt).toBe((AT + 9) * 1000);
+  });
+
+  it.for([
+    ['nothing was told', null],
+    ['no window is used up', told({ primary: window(99, AT), secondary: null })],
+    ['the window has reset', told({ primary: window(100, 1), secondary: null })],
+    ['the window has no time', told({ primary: window(100, null), secondary: null })],
+  ] as const)('resets at an unknown time where %s.', ([, limits]) => {
+    expect(reachedLimit(limits, 5000).resetsAt).toBeNull();
+  });
+
+  it('has limits of some models alone.', () => {
+    const limits = told({ limitId: 'codex_other', primary: window(100, AT), secondary: null });
+    expect(reachedLimit(limits, 0).isOfAccount).toBe(false);
+  });
+
+  it('names a usage limit; too many requests are none.', () => {
+    const ended = (codexErrorInfo: unknown) => {
+      const error = { message: 'no more', codexErrorInfo };
+      return codexOutcome({ turn: { id: 't', status: 'failed', error } }, null, false);
+    };
+    expect(ended('usageLimitExceeded').limit).toEqual({ resetsAt: null, isOfAccount: true });
+    const attempts = { responseTooManyFailedAttempts: { httpStatusCode: 429 } };
+    expect(ended(attempts).limit).toBeUndefined();
+  });
+});
+
+describe('an agent that speaks ACP', () => {
+  const refusal = (data: unknown, message = 'Internal error') =>
+    new RequestError(-32_603, message, data);
+  const update = { sessionUpdate: 'usage_update', _meta: { '_claude/rateLimit': rejected } };
+  const told = limitTold(null, update);
+
+  it.for([
+    ['codex-acp names it', refusal({ codexErrorInfo: 'usageLimitExceeded' }), null, null],
+    ['claude was refused', refusal({ errorKind: 'rate_limit' }), told, AT * 1000],
+    [
+      'claude says so in words',
+      refusal({ errorKind: 'rate_limit' }, 'Internal error: You\u2019ve hit your limit'),
+      null,
+      null,
+    ],
+  ] as const)('has reached a usage limit where %s.', ([, error, limits, resetsAt]) => {
+    expect(limitIn(error, limits)).toEqual({ resetsAt, isOfAccount: true });
+  });
+
+  it.for([
+    ['its server is busy', refusal({ errorKind: 'rate_limit' }, 'Request rejected (429)')],
+    ['it failed otherwise', refusal({ errorKind: 'server_error' })],
+    ['it says nothing more', refusal(undefined)],
+    ['it is gone', new Error('gone')],
+  ] as const)('has reached none where %s.', ([, error]) => {
+    expect(limitIn(error, null)).toBeNull();
+  });
+});
