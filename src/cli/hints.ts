@@ -20,10 +20,7 @@ const commands: readonly [refusal: RegExp, command: string][] = [
   [/^no process "/, 'see cadre processes list'],
   [/^no worktree "/, 'see cadre worktrees list'],
   [/^no budget "/, 'see cadre budgets list'],
-  [
-    /^the budget of .* or queue the turn until then$/,
-    'see cadre approvals list, cadre budgets set and sessions send --queue',
-  ],
+  [/^the budget of .* is used up .* or queue the turn$/, 'see cadre approvals list'],
   [/^no token "/, 'see cadre tokens list'],
   [/^no rule "/, 'see cadre approvals rules list'],
   [/^the data was written by cadre .* go back to the data/, 'with cadre db rollback'],
