@@ -67,25 +67,12 @@ export function buildSessions(
     kindOf: ({ provider, agent }) => registry.usable(provider, agent),
     onExit: (agent) => hooks.onExit(agent),
   });
-  const notifier = new Notifier({
-    ...base,
+  const { notifier, rules, desk } = buildApprovals(base, {
     supervisor,
-    command: () => config.now.approvals.notify_command,
-    isPending: ({ id }) => db.peek((rx) => store.approvals.get(rx, id)?.status === 'pending'),
-  });
-  const rules = new RuleService(base);
-  const desk = new ApprovalDesk({
-    ...base,
     store,
-    rulingOn: (request, session) => rules.decide(request, session),
-    timeoutMs: () => config.now.approvals.timeout_ms,
-    maxPending: () => config.now.approvals.max_pending_per_session,
-    notify: (approval) => notifier.notify(approval),
-    onExpired: (approval) => hooks.onExpired(approval),
-    onResolved(tx, approval) {
-      if (approval.kind === 'budget') budgets.onBudgetAnswered(tx, approval);
-      else inbox.atBoundary(tx, approval.session_id);
-    },
+    inbox,
+    hooks,
+    budgets,
   });
   const blobs = new Blobs(path.join(directory, 'blobs'), needs.storage.assertRoom);
   const runner = new TurnRunner({
@@ -131,4 +118,38 @@ export function buildSessions(
     hooks,
     budgets,
   };
+}
+
+/** Builds what asks people, tells them of it, and decides for them by rules. */
+function buildApprovals(base: Base, { supervisor, store, inbox, hooks, budgets }: ApprovalNeeds) {
+  const { config, db } = base;
+  const notifier = new Notifier({
+    ...base,
+    supervisor,
+    command: () => config.now.approvals.notify_command,
+    isPending: ({ id }) => db.peek((rx) => store.approvals.get(rx, id)?.status === 'pending'),
+  });
+  const rules = new RuleService(base);
+  const desk = new ApprovalDesk({
+    ...base,
+    store,
+    rulingOn: (request, session) => rules.decide(request, session),
+    timeoutMs: () => config.now.approvals.timeout_ms,
+    maxPending: () => config.now.approvals.max_pending_per_session,
+    notify: (approval) => notifier.notify(approval),
+    onExpired: (approval) => hooks.onExpired(approval),
+    onResolved(tx, approval) {
+      if (approval.kind === 'budget') budgets.onBudgetAnswered(tx, approval);
+      else inbox.atBoundary(tx, approval.session_id);
+    },
+  });
+  return { notifier, rules, desk };
+}
+
+interface ApprovalNeeds {
+  supervisor: Children['supervisor'];
+  store: SessionStore;
+  inbox: Inbox;
+  hooks: SessionHooks;
+  budgets: BudgetHooks;
 }
