@@ -109,7 +109,7 @@ export class BudgetGuard {
       .filter((budget) => isHolding(budget, clock.now()))
       .map((budget) => ({
         code: 'budget',
-        message: `the budget of ${asking.labelOf(rx, budget)} is used up: ${spentText(budget)}`,
+        message: `the budget of ${asking.labelOf(rx, budget)} is used up (${spentText(budget)})`,
         since: budget.reached_at,
         until: budget.day_ends_at,
       }));
@@ -121,7 +121,7 @@ export class BudgetGuard {
     if (!hold) return;
     throw new AppError(
       'budget_reached',
-      `${hold.message}: accept its approval or set the budget anew, or queue the turn until then`,
+      `${hold.message}: accept its approval, set it anew, or queue the turn`,
     );
   }
 
@@ -236,7 +236,7 @@ export class BudgetGuard {
 
   #interruptAll(tx: Writer, budget: Budget): void {
     const { sessionStore, asking, interrupt } = this.#given;
-    const message = `the budget of ${asking.labelOf(tx, budget)} is used up, and is hard: ${spentText(budget)}`;
+    const message = `the budget of ${asking.labelOf(tx, budget)} is used up, and is hard (${spentText(budget)})`;
     for (const id of this.#sessionsOf(tx, budget)) {
       const turn = sessionStore.activeTurn(tx, id);
       if (turn?.interrupt_requested_at === null)

@@ -26,10 +26,7 @@ const commands: readonly [refusal: RegExp, command: string][] = [
   [/ is not at [0-9a-f]+: push it, or ask for that/, 'with --push'],
   [/has filters that nobody has allowed/, 'see cadre worktrees trust'],
   [/^no budget "/, 'see cadre budgets list'],
-  [
-    /^the budget of .* or queue the turn until then$/,
-    'see cadre approvals list, cadre budgets set and sessions send --queue',
-  ],
+  [/^the budget of .* is used up .* or queue the turn$/, 'see cadre approvals list'],
   [/^no token "/, 'see cadre tokens list'],
   [/^no rule "/, 'see cadre approvals rules list'],
   [/^no hook "/, 'see cadre hooks list'],

@@ -55,7 +55,7 @@ describe('a budget that is used up', () => {
         expect(holds).toMatchObject([
           {
             code: 'budget',
-            message: 'the budget of session "shop" is used up: 130 of 100 tokens',
+            message: 'the budget of session "shop" is used up (130 of 100 tokens)',
             until: null,
           },
         ]);
@@ -92,7 +92,7 @@ describe('a budget that is used up', () => {
       expect(body).toMatchObject({
         code: 'budget_reached',
         error:
-          'the budget of session "shop" is used up: 1 of 1 turn: accept its approval or set the budget anew, or queue the turn until then',
+          'the budget of session "shop" is used up (1 of 1 turn): accept its approval, set it anew, or queue the turn',
       });
     }));
 
@@ -248,7 +248,7 @@ describe('a budget a day', () => {
         expect(await budgetsOf(stage).get(budget)).toMatchObject({ allowed: { turns: 2 } });
         await spend(stage, session, 1);
         await queueOf(stage).add(session, 'tomorrow');
-        for (let hours = 0; hours < 9; hours++) await stage.clock.advance(HOUR);
+        for (let hours = 0; hours < 9; hours++) stage.clock.advance(HOUR);
         expect((await stage.provider.nextTurn()).text).toBe('tomorrow');
         expect(await budgetsOf(stage).get(budget)).toMatchObject({
           status: 'open',

@@ -16,8 +16,8 @@ describe('the command that helps after a refusal', () => {
     ['no worktree "w"', 'see cadre worktrees list'],
     ['no budget "b"', 'see cadre budgets list'],
     [
-      'the budget of session "s" is used up: 1 of 1 turn: accept its approval or set the budget anew, or queue the turn until then',
-      'see cadre approvals list, cadre budgets set and sessions send --queue',
+      'the budget of session "s" is used up (1 of 1 turn): accept its approval, set it anew, or queue the turn',
+      'see cadre approvals list',
     ],
     ['no token "t"', 'see cadre tokens list'],
     [

@@ -73,10 +73,10 @@ describe('what turns have used', () => {
       async (stage) => {
         const session = await stage.open();
         await spend(stage, session, 1);
-        await stage.clock.advance(DAY);
+        stage.clock.advance(DAY);
         await spend(stage, session, 2);
         // 23:00 in London is the next day in Berlin.
-        await stage.clock.advance(10 * HOUR);
+        stage.clock.advance(10 * HOUR);
         await spend(stage, session, 4);
         const days = async (query: string) =>
           (await budgetsOf(stage).usage(query)).rows.map((one) => [one.key, one.total_tokens]);

@@ -78,18 +78,11 @@ export function buildSessions(
     kindOf: ({ provider, agent }) => registry.usable(provider, agent),
     onExit: (agent) => hooks.onExit(agent),
   });
-  const rules = new RuleService(base);
-  const desk = new ApprovalDesk({
-    ...base,
+  const { rules, desk } = buildApprovals(base, {
     store,
-    rulingOn: (request, session) => rules.decide(request, session),
-    timeoutMs: () => config.now.approvals.timeout_ms,
-    maxPending: () => config.now.approvals.max_pending_per_session,
-    onExpired: (approval) => hooks.onExpired(approval),
-    onResolved(tx, approval) {
-      if (approval.kind === 'budget') budgets.onBudgetAnswered(tx, approval);
-      else inbox.atBoundary(tx, approval.session_id);
-    },
+    inbox,
+    hooks,
+    budgets,
   });
   const blobs = new Blobs(path.join(directory, 'blobs'), needs.storage.assertRoom);
   const runner = new TurnRunner({
@@ -126,4 +119,30 @@ export function buildSessions(
     objectionOf: ({ provider, agent }, settings) => registry.objection(provider, agent, settings),
   });
   return { store, holds, inbox, pool, rules, desk, runner, blobs, service, hooks, budgets };
+}
+
+/** Builds what asks people, and decides for them by rules. */
+function buildApprovals(base: Base, { store, inbox, hooks, budgets }: ApprovalNeeds) {
+  const { config } = base;
+  const rules = new RuleService(base);
+  const desk = new ApprovalDesk({
+    ...base,
+    store,
+    rulingOn: (request, session) => rules.decide(request, session),
+    timeoutMs: () => config.now.approvals.timeout_ms,
+    maxPending: () => config.now.approvals.max_pending_per_session,
+    onExpired: (approval) => hooks.onExpired(approval),
+    onResolved(tx, approval) {
+      if (approval.kind === 'budget') budgets.onBudgetAnswered(tx, approval);
+      else inbox.atBoundary(tx, approval.session_id);
+    },
+  });
+  return { rules, desk };
+}
+
+interface ApprovalNeeds {
+  store: SessionStore;
+  inbox: Inbox;
+  hooks: SessionHooks;
+  budgets: BudgetHooks;
 }
