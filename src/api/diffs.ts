@@ -68,7 +68,7 @@ export const sessionDiff = z
     session_id: z.string(),
     root: z.string().describe('The directory that the paths are relative to.'),
     base: diffBase,
-    head_commit: z.string().nullable().describe('The commit that is checked out.'),
+    head_commit: z.string().nullable().describe('The commit that is or was checked out.'),
     taken_at: timestamp.describe('When the files were read.'),
     files: z.array(fileChange).describe('At most 3,000, in the order of their paths.'),
     files_changed: z.int(),
@@ -96,6 +96,18 @@ export const getSessionDiff = endpoint({
       .default('start')
       .describe(
         'start: where its worktree began, or what was checked out when the session was opened. head: what is checked out, so that only what is not committed is shown.',
+      ),
+    since: z
+      .string()
+      .max(200)
+      .optional()
+      .describe('A turn: against the files at its beginning, of which there has to be a snapshot.'),
+    at: z
+      .string()
+      .max(200)
+      .optional()
+      .describe(
+        'A turn: the files at its end instead of those of now; without `since`, against its beginning.',
       ),
     path: z
       .array(z.string().min(1).max(4096))

@@ -12,6 +12,7 @@ import * as reviews from './reviews.ts';
 import * as runtime from './runtime.ts';
 import * as commands from './commands.ts';
 import * as sessions from './sessions.ts';
+import * as snapshots from './snapshots.ts';
 import * as teamMessages from './team-messages.ts';
 import * as teamView from './team-view.ts';
 import * as teams from './teams.ts';
@@ -45,6 +46,10 @@ export const endpoints = {
   closeSession: sessions.closeSession,
   resumeSession: sessions.resumeSession,
   getSessionDiff: diffs.getSessionDiff,
+  getSnapshots: snapshots.getSnapshots,
+  setSnapshots: snapshots.setSnapshots,
+  listSessionFiles: snapshots.listSessionFiles,
+  restoreFile: snapshots.restoreFile,
   addToQueue: queue.addToQueue,
   getSessionQueue: queue.getSessionQueue,
   pauseSessionQueue: queue.pauseSessionQueue,

@@ -4,6 +4,7 @@ export type Bundle = 'serve' | 'agent' | 'sidecar' | 'client' | 'complete' | 'pr
 /** The commands that are clients of a server and nothing else. */
 export const clientNouns: ReadonlySet<string> = new Set([
   'sessions',
+  'diff',
   'queue',
   'review',
   'approvals',

@@ -30,6 +30,30 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['run --worktree fix-login "fix the login"', 'in a git worktree of its own'],
     ['run --on gpu "fix the login"', 'on one of several servers, by its name'],
   ],
+  diff: [
+    ['diff fe7289aa', 'what its agent changed, in a pager on a terminal'],
+    ['diff fe7289aa --stat', 'the files alone'],
+    ['diff fe7289aa --head src', 'what is not committed below src'],
+    ['diff fe7289aa --at 1b2c3d4e', 'what one turn changed'],
+  ],
+  'sessions snapshots': [
+    ['sessions snapshots fe7289aa on', 'keeps its files at the beginning and end of each turn'],
+    ['sessions snapshots fe7289aa', 'those that there are'],
+  ],
+  'sessions files': [
+    ['sessions files fe7289aa --at 1b2c3d4e', 'what that turn changed'],
+    ['sessions files fe7289aa --at 1b2c3d4e --tree src', 'what there was below src at its end'],
+  ],
+  'sessions restore': [
+    [
+      'sessions restore fe7289aa src/auth.ts --before 1b2c3d4e',
+      'takes back what that turn did to it',
+    ],
+    [
+      'sessions restore fe7289aa src/auth.ts --at 1b2c3d4e --force',
+      'keeps what is there beside it',
+    ],
+  ],
   'sessions create': [
     ['sessions create --title "long job"', 'prints the id of the session'],
     ['sessions create --on gpu', 'on one of several servers, by its name'],

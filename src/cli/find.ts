@@ -12,6 +12,7 @@ import {
   queueEntries,
   sessions,
   teams,
+  turns,
   rules,
   tokens,
   worktrees,
@@ -22,6 +23,7 @@ import { plain } from './output.ts';
 export const sessionId = finderOf(sessions);
 export const processId = finderOf(processes);
 export const worktreeId = finderOf(worktrees);
+export const turnId = finderOf(turns);
 export const teamId = finderOf(teams);
 export const ruleId = finderOf(rules);
 export const tokenId = finderOf(tokens);

@@ -9,6 +9,7 @@ export function commandFor(message: string): string | null {
 const commands: readonly [refusal: RegExp, command: string][] = [
   [/^no session "/, 'see cadre sessions list'],
   [/^session "[^"]*" has no turn "/, 'see cadre sessions turns'],
+  [/^session "[^"]*" has no snapshot /, 'see cadre sessions snapshots'],
   [/^session "[^"]*" has no approval "/, 'see cadre approvals list'],
   [/^session "[^"]*" is no member of team /, 'see cadre teams show'],
   [/^no queue entry "/, 'see cadre queue list'],

@@ -4,7 +4,7 @@ import { endpoints } from '../api/index.ts';
 import type { Process } from '../api/processes.ts';
 import type { QueueEntry } from '../api/queue.ts';
 import type { ReviewComment } from '../api/reviews.ts';
-import type { Session } from '../api/sessions.ts';
+import type { Session, Turn } from '../api/sessions.ts';
 import type { Delivery, Message } from '../api/team-messages.ts';
 import type { Member, Team } from '../api/teams.ts';
 import type { Token } from '../api/tokens.ts';
@@ -65,6 +65,15 @@ export const teams: Noun<Team, []> = {
   name: { field: 'name', of: ({ name }) => name },
   isPast: ({ deleted_at }) => deleted_at !== null,
   see: 'cadre teams list',
+};
+
+export const turns: Noun<Turn, [session: string]> = {
+  what: 'turn',
+  prefix: 'turn',
+  all: (client, session_id) =>
+    pagesOf((query) => client.ask(endpoints.listTurns, { params: { session_id }, query })),
+  idOf: ({ turn_id }) => turn_id,
+  see: 'cadre sessions turns',
 };
 
 export const rules: Noun<ApprovalRule, []> = {

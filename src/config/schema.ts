@@ -221,6 +221,19 @@ export const configSchema = z.strictObject({
     })
     .refine(({ port_first, port_last }) => port_first <= port_last, 'port_last is below port_first')
     .prefault({}),
+  snapshots: z
+    .strictObject({
+      /** Whether the files of each session are kept at the beginning and end of each turn. A session may choose otherwise. */
+      enabled: z.boolean().default(false),
+      /** The maximum size of all snapshots, in bytes; the oldest are removed. */
+      max_bytes: z
+        .int()
+        .min(0)
+        .default(1024 ** 3),
+      /** The age at which snapshots are removed, in days. */
+      max_age_days: z.int().min(1).max(3650).default(14),
+    })
+    .prefault({}),
   /** What commands that open a session take where no flag says otherwise. */
   defaults: z
     .strictObject({

@@ -7,7 +7,7 @@ import { fill } from './hooks.ts';
  * before anything that calls a hook.
  */
 export function connect({ logger }: Base, nouns: Nouns, { server }: Edge): void {
-  const { providers, sessions, queue, processes, worktrees, teams, gateway } = nouns;
+  const { providers, sessions, queue, processes, worktrees, snapshots, teams, gateway } = nouns;
 
   fill(providers.hooks, { toolsFor: gateway.toolsFor });
   fill(gateway.hooks, { serverUrl: () => server.url });
@@ -27,6 +27,8 @@ export function connect({ logger }: Base, nouns: Nouns, { server }: Edge): void 
       worktrees.claims.releaseAllOf(tx, id);
       processes.service.killAllOf(tx, id, 'session_closed');
     },
+    beforeTurn: (session, turn, signal) => snapshots.taker.before(session, turn, signal),
+    afterTurn: (session, turn) => snapshots.taker.after(session, turn),
     // The sessions of a team.
     agentsOf: (rx, teamId) => teams.service.agentsOf(rx, teamId),
     onTurnSent: (tx, session) => teams.messages.resetHops(tx, session),

@@ -46,10 +46,10 @@ async function storeStopping({ db, log }: Base): Promise<void> {
 /** Git may finish within the drain; the next start repairs the worktrees of interrupted operations. */
 async function endWorktrees(
   { clock, config }: Base,
-  { worktrees: { service, stopping } }: Nouns,
+  { worktrees: { service, stopping }, snapshots }: Nouns,
   hurry: AbortSignal,
 ): Promise<void> {
-  const idle = service.idle().then(() => stopping.abort());
+  const idle = Promise.all([service.idle(), snapshots.taker.idle()]).then(() => stopping.abort());
   const waiting = AbortSignal.any([hurry, stopping.signal]);
   await clock.sleep(config.now.server.drain_ms, waiting).catch(() => undefined);
   stopping.abort();

@@ -11,7 +11,7 @@ const RETAIN_EVERY_MS = 10_000;
 /** Starts the periodic removal of expired data from the store; disposing it ends that. */
 export function startUpkeep(
   base: Base,
-  { storage, sessions, queue, reviews, processes }: Nouns,
+  { storage, sessions, queue, reviews, processes, snapshots }: Nouns,
 ): Disposable {
   const { config, clock, log, logger } = base;
   const retention = new Retention({
@@ -22,6 +22,8 @@ export function startUpkeep(
     onSessionTrimmed(tx, id) {
       queue.service.sessionTrimmed(tx, id);
       reviews.sessionTrimmed(tx, id);
+      snapshots.store.forgetSession(tx, id);
+      tx.whenDurable(() => void snapshots.depots.removeSession(id));
     },
     removeLogs: (id) => removeLogs(storage.logs, id),
     budget: storage.budget,

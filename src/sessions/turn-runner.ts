@@ -33,6 +33,13 @@ interface Dependencies extends OutputsDependencies {
   logger: Logger;
   /** Runs in the transaction that fails a session, to end the session's processes once that is on disk. */
   onSessionFailed: (tx: Writer, sessionId: string) => void;
+  /**
+   * Called before the agent sees a turn; null: there is nothing to wait for. It never rejects, and ends soon, at once if
+   * `signal` aborts.
+   */
+  beforeTurn: (session: Session, turn: Turn, signal: AbortSignal) => Promise<void> | null;
+  /** Called once the end of a turn that the agent has seen is stored. */
+  afterTurn: (session: Session, turn: Turn) => void;
   /** The time limit of a turn, in ms, after which it is interrupted; null: there is no limit. */
   turnTimeoutMs: () => number | null;
 }
@@ -238,6 +245,8 @@ export class TurnRunner {
       broken.resolve(storageFailure(error)),
     );
     const prompt = this.#promptOf(turn, running);
+    const before = this.#given.beforeTurn(session, turn, signal);
+    if (before !== null) await before;
     // The start is on disk before the agent sees the turn.
     if (!(await this.#begin(turn, live, running))) return;
     failpoint('turn.started');
@@ -255,6 +264,7 @@ export class TurnRunner {
     await this.#persist(turn, (tx) =>
       this.endNow(tx, store.turn(tx, turn.session_id, turn.turn_id), outcome),
     );
+    this.#given.afterTurn(session, turn);
   }
 
   async #prompt(

@@ -1,5 +1,6 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
+import { replaceFile } from '../lib/replace-file.ts';
 import type { LeftOut } from '../api/diffs.ts';
 import { openBench, ownSettings, type Setting } from '../worktrees/bench.ts';
 import { readLog } from '../worktrees/foreign.ts';
@@ -16,6 +17,7 @@ import {
   readStatus,
   STATUS,
 } from '../worktrees/snapshot.ts';
+import type { Repository } from '../worktrees/repository.ts';
 import type { Checkout } from './checkout.ts';
 
 /** The maximum size of a changed file, and of all changed files together, in bytes. */
@@ -30,6 +32,16 @@ const ATTEMPTS = 3;
 
 /** Attributes of a repository that would run a program, hide a change, or change what is read. */
 const NO_ATTRIBUTES = '* -text !eol !crlf -ident !filter !working-tree-encoding !diff\n';
+
+/** Where files are read to, and with what. */
+interface Reading {
+  scratch: string;
+  objects: string;
+  /** Directories of more objects that the answer is to have beside its own. */
+  lent?: readonly string[];
+  filters: FiltersOf;
+  signal: AbortSignal;
+}
 
 /** The files of a checkout as they are, as a tree among objects of ours. */
 export interface FilesNow {
@@ -49,7 +61,7 @@ export interface FilesNow {
 export async function readFilesNow(
   git: Git,
   checkout: Checkout,
-  about: { scratch: string; objects: string; filters: FiltersOf; signal: AbortSignal },
+  about: Reading,
 ): Promise<FilesNow> {
   for (let attempt = 1; ; attempt += 1) {
     const scratch = path.join(about.scratch, `attempt-${attempt}`);
@@ -65,24 +77,19 @@ export async function readFilesNow(
 /** Returns the filters of a repository that a person has allowed. */
 export type FiltersOf = (settings: readonly Setting[]) => Promise<readonly Setting[]>;
 
-async function readOnce(
-  git: Git,
-  checkout: Checkout,
-  about: { scratch: string; objects: string; filters: FiltersOf; signal: AbortSignal },
-): Promise<FilesNow> {
+async function readOnce(git: Git, checkout: Checkout, about: Reading): Promise<FilesNow> {
   const { repository, adminDir, files, head } = checkout;
-  const { scratch, objects, signal } = about;
+  const { scratch, objects, signal, lent = [] } = about;
   const settings = await ownSettings(git, repository, adminDir);
   const filters = await about.filters(settings);
   const bench = await openBench({ ...checkout, scratch, settings, filters });
   await copyIndex(git, bench, { adminDir, head });
   const included = new Set((await readLog(adminDir, INCLUDED)).split('\0'));
   const { changes, isCut } = await changesOf(git, bench, files, { included, signal });
-  await lendObjects(objects, path.join(repository.commonDir, 'objects'));
+  await lendObjects(objects, [path.join(repository.commonDir, 'objects'), ...lent]);
   const location = { ...bench, objects };
   const { taken, leftOut } = await withinLimits(files, changes);
-  // From here on, attributes of the repository count for nothing.
-  await fs.appendFile(path.join(bench.gitDir ?? '', 'info/attributes'), `\n${NO_ATTRIBUTES}`);
+  await ignoreAttributes(bench);
   if (taken.length > 0) {
     const entries = await entriesOf(git, location, files, taken, signal);
     const update = ['update-index', '-z', '--index-info'];
@@ -172,8 +179,29 @@ export function readable(name: string): string {
   return Buffer.from(name, 'latin1').toString('utf8');
 }
 
-/** Makes a directory for objects of ours, in which git finds those of a repository too. */
-async function lendObjects(objects: string, from: string): Promise<void> {
+/** Returns where trees can be read whose objects are in a repository and in directories of ours. */
+export async function openTrees(
+  git: Git,
+  repository: Repository,
+  { scratch, lent }: { scratch: string; lent: readonly string[] },
+): Promise<GitLocation> {
+  const settings = await ownSettings(git, repository, null);
+  const at = { repository, adminDir: null, files: null, head: null, scratch, settings };
+  const bench = await openBench(at);
+  const objects = path.join(scratch, 'objects');
+  await lendObjects(objects, [path.join(repository.commonDir, 'objects'), ...lent]);
+  await ignoreAttributes(bench);
+  return { ...bench, objects };
+}
+
+/** From here on, attributes of the repository count for nothing. */
+async function ignoreAttributes({ gitDir = '' }: GitLocation): Promise<void> {
+  await fs.appendFile(path.join(gitDir, 'info/attributes'), `\n${NO_ATTRIBUTES}`);
+}
+
+/** Makes a directory for objects of ours, in which git finds those of others too. */
+async function lendObjects(objects: string, from: readonly string[]): Promise<void> {
   await fs.mkdir(path.join(objects, 'info'), { recursive: true, mode: 0o700 });
-  await fs.writeFile(path.join(objects, 'info/alternates'), `${quoted(from)}\n`);
+  const lines = from.map((one) => `${quoted(one)}\n`).join('');
+  replaceFile(path.join(objects, 'info/alternates'), lines);
 }

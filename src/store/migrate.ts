@@ -27,6 +27,7 @@ import { migration021 } from './migrations/021-kinds.ts';
 import { migration022 } from './migrations/022-queue.ts';
 import { migration023 } from './migrations/023-approval-rules.ts';
 import { migration024 } from './migrations/024-worktrees-that-run.ts';
+import { migration027 } from './migrations/027-snapshots.ts';
 import { migration028 } from './migrations/028-reviews.ts';
 import { checksum } from './checksum.ts';
 
@@ -65,6 +66,7 @@ const migrations: readonly (string | Completion)[] = [
   migration024.path,
   migration024.worktrees,
   migration024.operations,
+  migration027,
   migration028,
 ];
 

@@ -4,6 +4,7 @@ import { endpoints } from '../../src/api/index.ts';
 import { loginProviderIds, providerId } from '../../src/api/provider-kinds.ts';
 import { choicesOf } from '../../src/cli/choices.ts';
 import { shells } from '../../src/cli/complete/scripts.ts';
+import { states } from '../../src/cli/commands/session-files.ts';
 import { mcpAgents } from '../../src/cli/mcp/agents.ts';
 import { managerNames } from '../../src/cli/service/manager.ts';
 import { commands } from '../../src/cli/commands/index.ts';
@@ -57,6 +58,7 @@ const unlisted = {
   // Those whose login is kept in a home of their own.
   'providers login provider': [...loginProviderIds, 'acp'],
   'providers logout provider': [...loginProviderIds, 'acp'],
+  'sessions snapshots state': [...states],
   'service install --manager': [...managerNames],
   'service uninstall --manager': [...managerNames],
 };

@@ -65,6 +65,7 @@ describe('the defaults', () => {
         env_pass: [],
       },
       sessions: { turn_timeout_ms: null },
+      snapshots: { enabled: false, max_bytes: 1024 ** 3, max_age_days: 14 },
       approvals: { timeout_ms: null, notify_command: null, max_pending_per_session: 32 },
       gateway: { free: [] },
       teams: {

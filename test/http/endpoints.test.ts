@@ -170,6 +170,9 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
         recipient_agent_id: 'sess_0123',
         repo_root: '/',
         sha256: '0'.repeat(64),
+        file: 'a.txt',
+        enabled: true,
+        turn_id: 'turn_0123',
       };
       const known = Object.fromEntries(
         Object.entries(good).filter(([name, value]) => shape[name]?.safeParse(value).success),

@@ -79,7 +79,10 @@ test('A prefix where no directory can be made is refused.', () => {
   const script = path.join(treeIn(place.path), 'scripts/install.mjs');
   const args = [script, 'install', '/proc/prefix'];
   const run = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 20_000 });
-  expect([run.status, run.stderr]).toEqual([1, expect.stringMatching(/^install: E[A-Z]+: .*\/proc/)]);
+  expect([run.status, run.stderr]).toEqual([
+    1,
+    expect.stringMatching(/^install: E[A-Z]+: .*\/proc/),
+  ]);
 });
 
 test('What an installation that failed has installed is removed again.', () => {

@@ -4,8 +4,16 @@ import { describe, expect, test } from 'vitest';
 import type { SessionDiff } from '../../src/api/diffs.ts';
 import type { QueryInputOf } from '../../src/api/endpoint.ts';
 import { endpoints } from '../../src/api/index.ts';
+import { stateOf } from '../support/snapshots/state.ts';
 import { openSession } from '../support/turns.ts';
-import { commit, git, type Server, sharedStages, write } from '../support/worktrees/work.ts';
+import {
+  commit,
+  git,
+  makeRepository,
+  type Server,
+  sharedStages,
+  write,
+} from '../support/worktrees/work.ts';
 
 const onShared = sharedStages();
 
@@ -34,19 +42,6 @@ function commitLater(repo: string): void {
     log,
     lines.replace(/(\d+)( \S+\t.*\n)$/, (_, at, rest) => `${Number(at) + 5}${rest}`),
   );
-}
-
-/** Everything of a repository that somebody else could notice: its refs, index and objects, with their times. */
-function stateOf(repo: string): string {
-  const directory = path.join(repo, '.git');
-  return fs
-    .readdirSync(directory, { recursive: true, encoding: 'utf8' })
-    .toSorted()
-    .map((name) => {
-      const { mtimeMs, size } = fs.lstatSync(path.join(directory, name));
-      return `${name} ${mtimeMs} ${size}`;
-    })
-    .join('\n');
 }
 
 describe('the diff of a session', () => {
@@ -108,5 +103,74 @@ describe('the diff of a session', () => {
         ['modified a.txt', '@@ -1 +1 @@\n-one\n+agent\n'],
         ['added more.txt', '@@ -0,0 +1 @@\n+more\n'],
       ]);
+    }));
+
+  test('runs nothing that the repository names, and no attribute of it hides a change.', () =>
+    onShared(async (stage) => {
+      const { repo, session, directory } = stage;
+      const trip = path.join(directory, 'trip');
+      fs.writeFileSync(trip, `#!/bin/sh\ntouch '${directory}/ran'\ncat\n`, { mode: 0o755 });
+      const names = ['core.fsmonitor', 'diff.external', 'diff.t.command', 'diff.t.textconv'];
+      for (const name of [...names, 'filter.t.clean', 'filter.t.smudge', 'filter.t.process'])
+        git(repo, 'config', name, trip);
+      git(repo, 'config', 'core.hooksPath', directory);
+      for (const hook of ['post-index-change', 'reference-transaction'])
+        fs.copyFileSync(trip, path.join(directory, hook));
+      write(repo, {
+        '.gitattributes':
+          '* diff=t filter=t ident text working-tree-encoding=UTF-16\n*.txt binary\n',
+        'a.txt': 'one\n$Id: mine $\r\n',
+      });
+      write(path.join(repo, '.git/info'), { attributes: '*.txt -diff\n' });
+      const found = await diff(stage, session, { path: ['a.txt'] });
+      expect(told(found)).toEqual([['modified a.txt', '@@ -1 +1,2 @@\n one\n+$Id: mine $\r\n']]);
+      expect(fs.existsSync(path.join(directory, 'ran'))).toBe(false);
+    }));
+
+  test('says what it does not show: binary files, large ones, repositories inside, and more than fits.', () =>
+    onShared(async (stage) => {
+      const { repo, session } = stage;
+      makeRepository(path.join(repo, 'inner'));
+      const line = `${'x'.repeat(99)}\n`;
+      write(repo, {
+        'binary.dat': Buffer.from([0, 1, 2]),
+        'long.txt': line.repeat(6000),
+        'longer.txt': line.repeat(30_000),
+      });
+      fs.truncateSync(path.join(repo, 'a.txt'), 33 * 1024 * 1024);
+      for (let at = 0; at < 9; at += 1) write(repo, { [`many/${at}.txt`]: line.repeat(5100) });
+      const found = await diff(stage, session);
+      const reasons = found.files.map((file) => [file.path, file.no_patch, file.new_bytes]);
+      expect(reasons).toEqual([
+        ['binary.dat', 'binary', 3],
+        ['long.txt', 'large', null],
+        ['longer.txt', 'large', 3_000_000],
+        ...Array.from({ length: 8 }, (_, at) => [`many/${at}.txt`, null, null]),
+        ['many/8.txt', 'limit', null],
+      ]);
+      expect(found).toMatchObject({ is_cut: true, left_out_count: 2 });
+      expect(found.left_out).toEqual([
+        { path: 'inner', reason: 'repository', bytes: null },
+        { path: 'a.txt', reason: 'large', bytes: 33 * 1024 * 1024 },
+      ]);
+      const one = await diff(stage, session, { path: ['many/8.txt'] });
+      expect(one.files.map((file) => file.no_patch)).toEqual([null]);
+    }));
+
+  test('is refused where the directory is in no repository, or the worktree is gone.', () =>
+    onShared(async (stage) => {
+      const { client, repo, directory } = stage;
+      const outside = await openSession(client, directory);
+      await expect(diff(stage, outside.id)).rejects.toMatchObject({
+        code: 'conflict',
+        message: expect.stringContaining('is in no git repository'),
+      });
+      const { id, cwd } = await openSession(client, repo, { worktree: true });
+      fs.rmSync(cwd, { recursive: true });
+      git(repo, 'worktree', 'prune');
+      await expect(diff(stage, id)).rejects.toMatchObject({
+        code: 'conflict',
+        message: expect.stringContaining('is gone'),
+      });
     }));
 });

@@ -3,6 +3,7 @@ import type { Commands } from '../program.ts';
 /** The commands that are clients of a server and nothing else; bundles/choose.ts has the same names. */
 export const clients = {
   sessions: async () => (await import('./sessions.ts')).sessionCommands,
+  diff: async () => (await import('./diff.ts')).diffCommand,
   queue: async () => (await import('./queue.ts')).queueCommands,
   review: async () => (await import('./review.ts')).reviewCommands,
   approvals: async () => (await import('./approvals.ts')).approvalCommands,

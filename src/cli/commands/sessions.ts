@@ -9,6 +9,7 @@ import { ago, details, listOf, plain, shortId } from '../output.ts';
 import { limit, reason, session, turn, turnAs } from '../parameters.ts';
 import { sessionAttach } from './session-attach.ts';
 import { sessionCreate } from './session-create.ts';
+import { sessionFileCommands } from './session-files.ts';
 import { sessionSend } from './session-send.ts';
 import { sessionShow } from './session-show.ts';
 import { sessionWait } from './session-wait.ts';
@@ -93,6 +94,7 @@ export const sessionCommands = commandGroup('sessions', 'sessions of agents and 
       plain(one.description),
     ]),
   }),
+  ...sessionFileCommands,
   endpointCommand({
     name: 'rename',
     description: 'give a session another title',

@@ -1030,6 +1030,15 @@ export interface FileChange {
   no_patch: 'binary' | 'large' | 'limit' | 'not_asked' | null;
 }
 
+/** A file of a session. */
+export interface FileOfSession {
+  path: string;
+  /** As git writes it, such as 100644. */
+  mode: string;
+  blob: string;
+  bytes: number | null;
+}
+
 /** What the server is in its fleet. */
 export interface FleetStatus {
   /** off: configured for none. joining: not a member since the start. member: it is one. name_taken: another server has its name. diverged: the copy of its events in the fleet is of another log. not_mirrored: it is a member, and its events cannot be copied to the fleet. unreachable: NATS does not answer just now. */
@@ -1041,6 +1050,17 @@ export interface FleetStatus {
 /** The response of GET /health. */
 export interface GetPublicHealthResponse {
   status: 'ok' | 'degraded';
+}
+
+/** The response of GET /v1/sessions/{session_id}/snapshots. */
+export interface GetSnapshotsResponse {
+  session_id: string;
+  /** Whether snapshots are taken at its next turn. */
+  enabled: boolean;
+  /** What a person chose for this session; null: snapshots.enabled decides. */
+  chosen: boolean | null;
+  /** The newest 1,000, oldest first. */
+  snapshots: Array<Snapshot>;
 }
 
 /** The response of GET /v1/teams/{team_id}. */
@@ -1330,6 +1350,19 @@ export interface LeftOut {
   path: string;
   reason: 'large' | 'limit' | 'repository';
   bytes: number | null;
+}
+
+/** The response of GET /v1/sessions/{session_id}/files. */
+export interface ListSessionFilesResponse {
+  session_id: string;
+  turn_id: string | null;
+  moment: SnapshotMoment | null;
+  root: string;
+  taken_at: number;
+  /** At most 5,000. */
+  files: Array<FileOfSession>;
+  /** Whether there are more. */
+  is_cut: boolean;
 }
 
 /** A page that a person is to open, to log in to an agent. */
@@ -2505,6 +2538,29 @@ export interface RestartProcessResponse {
   process: Process;
 }
 
+/** The body of PATCH /v1/sessions/{session_id}/files. */
+export interface RestoreFileRequest {
+  /** Its path, relative to the root of the checkout. */
+  file: string;
+  turn_id: string;
+  /** The files at the end of that turn, or at its start. */
+  moment?: SnapshotMoment | undefined;
+  /** Write it even if somebody else may have changed it since; what is there is kept beside it, under another name. */
+  force?: boolean | undefined;
+}
+
+/** The response of PATCH /v1/sessions/{session_id}/files. */
+export interface RestoreFileResponse {
+  session_id: string;
+  path: string;
+  turn_id: string;
+  moment: SnapshotMoment;
+  /** false: the file was like that already. */
+  changed: boolean;
+  /** The name, relative to the root, under which the file of before was kept. */
+  kept_as: string | null;
+}
+
 /** The body of POST /v1/worktrees/{worktree_id}/restore. */
 export interface RestoreWorktreeRequest {
   /** Another name, if its own is in use. */
@@ -3280,7 +3336,7 @@ export interface SessionDiff {
   /** The directory that the paths are relative to. */
   root: string;
   base: DiffBase;
-  /** The commit that is checked out. */
+  /** The commit that is or was checked out. */
   head_commit: string | null;
   /** When the files were read. */
   taken_at: number;
@@ -3490,6 +3546,47 @@ export interface SetLeadResponse {
   team: Team;
   members: Array<Member>;
 }
+
+/** The body of PATCH /v1/sessions/{session_id}/snapshots. */
+export interface SetSnapshotsRequest {
+  /** null: as the configuration says. */
+  enabled: boolean | null;
+}
+
+/** The response of PATCH /v1/sessions/{session_id}/snapshots. */
+export interface SetSnapshotsResponse {
+  session_id: string;
+  /** Whether snapshots are taken at its next turn. */
+  enabled: boolean;
+  /** What a person chose for this session; null: snapshots.enabled decides. */
+  chosen: boolean | null;
+  /** The newest 1,000, oldest first. */
+  snapshots: Array<Snapshot>;
+}
+
+/** The files of a session at the beginning or end of a turn. */
+export interface Snapshot {
+  session_id: string;
+  turn_id: string;
+  moment: SnapshotMoment;
+  /** The id of the tree of files; null: the snapshot could not be taken. */
+  tree: string | null;
+  /** The commit that was checked out. */
+  head_commit: string | null;
+  /** The directory of the files. */
+  root: string | null;
+  /** Why it could not be taken. */
+  problem: string | null;
+  /** false: changed files were left out, because they are too large or too many. */
+  is_whole: boolean;
+  /** Whether the turn had begun before the snapshot was taken, because that took too long. */
+  is_late: boolean;
+  taken_at: number;
+  took_ms: number;
+}
+
+/** The beginning of a turn, or its end. */
+export type SnapshotMoment = 'start' | 'end';
 
 /** A session that was opened for a team. */
 export interface SpawnedMember {
@@ -4944,6 +5041,10 @@ export interface Routes {
       | {
           /** start: where its worktree began, or what was checked out when the session was opened. head: what is checked out, so that only what is not committed is shown. */
           against?: 'start' | 'head' | undefined;
+          /** A turn: against the files at its beginning, of which there has to be a snapshot. */
+          since?: string | undefined;
+          /** A turn: the files at its end instead of those of now; without `since`, against its beginning. */
+          at?: string | undefined;
           /** Only files at or below these paths, relative to `root`. */
           path?: Array<string> | undefined;
           /** Only the figures, without patches. */
@@ -4952,6 +5053,54 @@ export interface Routes {
       | undefined;
 
     answer: SessionDiff;
+  };
+  /** List the snapshots of a session, and whether more are taken. */
+  'GET /v1/sessions/{session_id}/snapshots': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+
+    answer: GetSnapshotsResponse;
+  };
+  /** Switch the snapshots of a session on or off, from its next turn on. */
+  'PATCH /v1/sessions/{session_id}/snapshots': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+
+    body: SetSnapshotsRequest;
+    answer: SetSnapshotsResponse;
+  };
+  /** List the files of a session that git does not ignore, now or at a turn. */
+  'GET /v1/sessions/{session_id}/files': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+    query?:
+      | {
+          /** Absent: the files as they are now. */
+          turn_id?: string | undefined;
+          /** The files at the end of that turn, or at its start. */
+          moment?: SnapshotMoment | undefined;
+          /** Only files at or below this path. */
+          path?: string | undefined;
+        }
+      | undefined;
+
+    answer: ListSessionFilesResponse;
+  };
+  /** Write a file as it was at a turn, unless somebody else changed it since. */
+  'PATCH /v1/sessions/{session_id}/files': {
+    params: {
+      /** The session. */
+      session_id: string;
+    };
+
+    body: RestoreFileRequest;
+    answer: RestoreFileResponse;
   };
   /** Queue a turn: for when the session is free, for a time, or for every time of a schedule. */
   'POST /v1/sessions/{session_id}/queue': {

@@ -72,7 +72,11 @@ export function buildServer(
     processes: nouns.processes.service,
     worktrees: worktrees.service,
     initScripts: worktrees.initScripts,
-    differ: nouns.snapshots.differ,
+    files: {
+      differ: nouns.snapshots.differ,
+      snapshots: nouns.snapshots.service,
+      restorer: nouns.snapshots.restorer,
+    },
     teams: {
       teams: teams.service,
       messages: teams.messages,

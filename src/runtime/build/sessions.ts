@@ -21,7 +21,7 @@ interface SessionHooks
     Pick<NeedsOf<typeof Inbox>, 'accepted' | 'requestInterrupt'>,
     Pick<NeedsOf<typeof AgentPool>, 'onExit'>,
     Pick<NeedsOf<typeof ApprovalDesk>, 'onExpired'>,
-    Pick<NeedsOf<typeof TurnRunner>, 'onSessionFailed'>,
+    Pick<NeedsOf<typeof TurnRunner>, 'onSessionFailed' | 'beforeTurn' | 'afterTurn'>,
     Pick<NeedsOf<typeof SessionService>, 'onClosing' | 'agentsOf' | 'onTurnSent'> {
   onHoldUntil: NeedsOf<typeof Holds>['onTime'];
 }
@@ -79,6 +79,8 @@ export function buildSessions(
     desk,
     inbox,
     onSessionFailed: (tx, id) => hooks.onSessionFailed(tx, id),
+    beforeTurn: (session, turn, signal) => hooks.beforeTurn(session, turn, signal),
+    afterTurn: (session, turn) => hooks.afterTurn(session, turn),
     turnTimeoutMs: () => config.now.sessions.turn_timeout_ms,
   });
   const service = new SessionService({

@@ -1,20 +1,41 @@
+import path from 'node:path';
+import { Depots } from '../../snapshots/depots.ts';
+import { Desk } from '../../snapshots/desk.ts';
 import { Differ } from '../../snapshots/differ.ts';
+import { Restorer } from '../../snapshots/restorer.ts';
+import { SnapshotService } from '../../snapshots/service.ts';
+import { SnapshotStore } from '../../snapshots/store.ts';
+import { SnapshotTaker } from '../../snapshots/taker.ts';
 import type { Base } from '../base.ts';
 import type { Sessions } from './sessions.ts';
 import type { Worktrees } from './worktrees.ts';
 
 export type Snapshots = ReturnType<typeof buildSnapshots>;
 
-/** Builds what reads the files of sessions. */
-export function buildSnapshots(
-  base: Base,
-  { sessions, worktrees }: { sessions: Sessions; worktrees: Worktrees },
-) {
-  const differ = new Differ({
+/** Builds what reads the files of sessions, keeps them by turn, and writes them back. */
+export function buildSnapshots(base: Base, needs: { sessions: Sessions; worktrees: Worktrees }) {
+  const { config, directory } = base;
+  const { workshop } = needs.worktrees;
+  const sessionStore = needs.sessions.store;
+  const worktrees = needs.worktrees.store;
+  const store = new SnapshotStore(base.db);
+  const depots = new Depots({
     ...base,
-    sessionStore: sessions.store,
-    worktrees: worktrees.store,
-    workshop: worktrees.workshop,
+    store,
+    root: path.join(directory, 'snapshots'),
+    settings: () => config.now.snapshots,
   });
-  return { differ };
+  const taker = new SnapshotTaker({
+    ...base,
+    store,
+    worktrees,
+    workshop,
+    depots,
+    isEnabled: () => config.now.snapshots.enabled,
+  });
+  const desk = new Desk({ ...base, sessionStore, worktrees, workshop, store, depots });
+  const differ = new Differ(desk);
+  const restorer = new Restorer(desk);
+  const service = new SnapshotService({ ...base, sessionStore, store, taker, desk });
+  return { store, depots, taker, differ, restorer, service };
 }

@@ -1,0 +1,202 @@
+import { constants } from 'node:fs';
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { newUuid } from './ids.ts';
+import { hasProc } from './platform.ts';
+
+/** What has a name in a directory: the bytes of a file, or where a symbolic link leads. */
+export interface ForeignEntry {
+  kind: 'file' | 'link';
+  content: Buffer;
+  isExecutable: boolean;
+}
+
+/** Thrown if a file was not replaced; the message says why, and everything is as it was. */
+export class NotReplaced extends Error {
+  override readonly name = 'NotReplaced';
+}
+
+interface Replacement {
+  entry: ForeignEntry;
+  /** Whether what is there may be replaced; null: nothing is there. */
+  mayReplace: (found: ForeignEntry | null) => boolean;
+  /** Whether what was there is kept beside it. */
+  keeps: boolean;
+  /** The maximum size of what may be replaced, in bytes. */
+  maxBytes: number;
+}
+
+/**
+ * Replaces the file `name` below `directory`, where agents and people can change anything at any moment. No symbolic
+ * link below `directory` is followed, and directories that are missing are made. What is there is first renamed and only
+ * then looked at, so nothing that somebody writes meanwhile is ever overwritten: in the worst case, a crash, it lies
+ * beside its name as `.NAME.….before`. Resolves with the name of what was kept, null if nothing was. Throws NotReplaced.
+ */
+export async function replaceForeignFile(
+  directory: string,
+  name: string,
+  { entry, mayReplace, keeps, maxBytes }: Replacement,
+): Promise<string | null> {
+  const base = path.basename(name);
+  await using parent = await openParent(await fs.realpath(directory), path.dirname(name));
+  const at = (one: string) => `${parent.path}/${one}`;
+  const id = newUuid().slice(0, 8);
+  const draft = `.${base}.${id}.part`;
+  const aside = keeps ? `${base}.kept-${id}` : `.${base}.${id}.before`;
+  await write(at(draft), entry, await permissionsOf(at(base)));
+  try {
+    const isAside = await putAside(at(base), at(aside));
+    const found = isAside ? await readEntry(at(aside), maxBytes) : null;
+    const isRefused = found === 'other' || !mayReplace(found);
+    if (!isRefused && (await isPlaced(at(draft), at(base)))) {
+      if (!isAside) return null;
+      if (keeps) return path.join(path.dirname(name), aside);
+      await fs.unlink(at(aside));
+      return null;
+    }
+    if (isAside && !(await isPutBack(at(aside), at(base))))
+      throw new NotReplaced(`${name} was written in this moment, and what was there is ${aside}`);
+    throw new NotReplaced(`${name} was changed in this moment`);
+  } finally {
+    await fs.rm(at(draft), { force: true });
+  }
+}
+
+/** Reads a file or link below a directory under the same rules; null if there is none, `other` for anything else. */
+export async function readForeignEntry(
+  directory: string,
+  name: string,
+  maxBytes: number,
+): Promise<ForeignEntry | 'other' | null> {
+  const root = await fs.realpath(directory);
+  const parent = await openParent(root, path.dirname(name), { makes: false });
+  if (parent === null) return null;
+  await using opened = parent;
+  return await readEntry(`${opened.path}/${path.basename(name)}`, maxBytes);
+}
+
+interface Opened extends AsyncDisposable {
+  /** A path that leads to this directory, whatever takes its place. */
+  path: string;
+}
+
+function openParent(root: string, below: string): Promise<Opened>;
+function openParent(root: string, below: string, how: { makes: false }): Promise<Opened | null>;
+/** Opens a directory below `root`, one step after the other, so that no link on the way is followed. */
+async function openParent(
+  root: string,
+  below: string,
+  { makes }: { makes: boolean } = { makes: true },
+): Promise<Opened | null> {
+  let opened = await openDirectory(root);
+  for (const step of below.split('/').filter((one) => one !== '.' && one !== '')) {
+    const next = `${opened.path}/${step}`;
+    try {
+      if (makes) await fs.mkdir(next).catch(unless('EEXIST'));
+      const inner = await openDirectory(next);
+      await opened[Symbol.asyncDispose]();
+      opened = inner;
+    } catch (error) {
+      await opened[Symbol.asyncDispose]();
+      if (!makes && codeOf(error) === 'ENOENT') return null;
+      if (!['ENOTDIR', 'ELOOP'].includes(codeOf(error))) throw error;
+      throw new NotReplaced(`"${step}" in ${below} is no directory`);
+    }
+  }
+  return opened;
+}
+
+async function openDirectory(directory: string): Promise<Opened> {
+  const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
+  const handle = await fs.open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  return {
+    path: hasProc ? `/proc/self/fd/${handle.fd}` : directory,
+    [Symbol.asyncDispose]: () => handle.close(),
+  };
+}
+
+/** The permissions to read and write of the file that is there; null: there is none. */
+async function permissionsOf(file: string): Promise<number | null> {
+  const found = await fs.lstat(file).catch(unless('ENOENT'));
+  return found?.isFile() ? found.mode & 0o666 : null;
+}
+
+/** Writes a draft, with the permissions of the file that it takes the place of, or those of any new file. */
+async function write(
+  file: string,
+  { kind, content, isExecutable }: ForeignEntry,
+  permissions: number | null,
+): Promise<void> {
+  if (kind === 'link') return fs.symlink(content, file);
+  const mode = permissions ?? 0o666;
+  // Whoever may read it may run it.
+  await using handle = await fs.open(
+    file,
+    'wx',
+    isExecutable ? mode | ((mode & 0o444) >> 2) : mode,
+  );
+  await handle.writeFile(content);
+  await handle.sync();
+}
+
+/** Renames what is there; false if nothing is. */
+async function putAside(file: string, aside: string): Promise<boolean> {
+  try {
+    await fs.rename(file, aside);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+/** Gives the draft its name, unless something else has it; then returns false. */
+async function isPlaced(draft: string, file: string): Promise<boolean> {
+  try {
+    await fs.link(draft, file);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/** Gives what was put aside its name again, unless something else has it: then it stays beside that. */
+async function isPutBack(aside: string, file: string): Promise<boolean> {
+  if ((await fs.lstat(aside)).isDirectory()) {
+    // No file has the name of a directory, and only an empty directory is replaced by one.
+    await fs.rename(aside, file);
+    return true;
+  }
+  if (!(await isPlaced(aside, file))) return false;
+  await fs.unlink(aside);
+  return true;
+}
+
+async function readEntry(file: string, maxBytes: number): Promise<ForeignEntry | 'other' | null> {
+  const found = await fs.lstat(file).catch(unless('ENOENT'));
+  if (!found) return null;
+  if (found.isSymbolicLink())
+    return { kind: 'link', content: await fs.readlink(file, 'buffer'), isExecutable: false };
+  if (!found.isFile() || found.size > maxBytes) return 'other';
+  const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = constants;
+  await using handle = await fs.open(file, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+  const { size, mode } = await handle.stat();
+  if (size > maxBytes) return 'other';
+  const content = Buffer.alloc(size);
+  const { bytesRead } = size > 0 ? await handle.read(content, 0, size, 0) : { bytesRead: 0 };
+  return bytesRead === size
+    ? { kind: 'file', content, isExecutable: (mode & 0o100) !== 0 }
+    : 'other';
+}
+
+function unless(code: string): (error: unknown) => undefined {
+  return (error) => {
+    if (codeOf(error) !== code) throw error;
+    return undefined;
+  };
+}
+
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? '';
+}
