@@ -7,6 +7,7 @@ export const commands: Commands = {
     service: async () => (await import('./service.ts')).serviceCommands,
     run: async () => (await import('./run.ts')).runCommand,
     sessions: clients.sessions,
+    diff: clients.diff,
     queue: clients.queue,
     review: clients.review,
     approvals: clients.approvals,
