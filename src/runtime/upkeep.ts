@@ -21,9 +21,9 @@ export function startUpkeep(
     onTrimmed: (seq) => storage.feed.forgetUpTo(seq),
     onSessionTrimmed(tx, id) {
       queue.service.sessionTrimmed(tx, id);
+      reviews.sessionTrimmed(tx, id);
       snapshots.store.forgetSession(tx, id);
       tx.whenDurable(() => void snapshots.depots.removeSession(id));
-      reviews.sessionTrimmed(tx, id);
     },
     removeLogs: (id) => removeLogs(storage.logs, id),
     budget: storage.budget,

@@ -30,8 +30,8 @@ import { migration024 } from './migrations/024-worktrees-that-run.ts';
 import { migration025 } from './migrations/025-usage-limits.ts';
 import { migration026 } from './migrations/026-usage.ts';
 import { migration027 } from './migrations/027-snapshots.ts';
-import { migration030 } from './migrations/030-hooks.ts';
 import { migration028 } from './migrations/028-reviews.ts';
+import { migration030 } from './migrations/030-hooks.ts';
 import { checksum } from './checksum.ts';
 
 /** Completes the records of a table, for example with a field that they lack. */
@@ -72,8 +72,8 @@ const migrations: readonly (string | Completion)[] = [
   migration025,
   migration026,
   migration027,
-  migration030,
   migration028,
+  migration030,
 ];
 
 /** The format of data that this version writes. */

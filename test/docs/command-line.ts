@@ -6,6 +6,7 @@ interface Described {
   name: string;
   aliases: string[];
   commands: Described[];
+  operands: object[];
   options: { flags: string[]; value: object | null }[];
 }
 
@@ -43,6 +44,8 @@ export function unknownIn(words: readonly string[]): string | null {
       if (known.value && !word.includes('=')) left.shift();
     } else if (here.commands.length > 0) {
       const next = here.commands.find((one) => [one.name, ...one.aliases].includes(word));
+      // A command may take arguments, and have others below it.
+      if (!next && here.operands.length > 0) continue;
       if (!next) return `${here.name} has no ${word}`;
       above.push(next);
     }

@@ -173,6 +173,9 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
         file: 'a.txt',
         enabled: true,
         turn_id: 'turn_0123',
+        first_line: 1,
+        path: 'a.ts',
+        text: 'why',
       };
       const known = Object.fromEntries(
         Object.entries(good).filter(([name, value]) => shape[name]?.safeParse(value).success),

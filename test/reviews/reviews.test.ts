@@ -180,7 +180,7 @@ the end`,
     const { review, session } = await changed();
     await review.add(1, 'one');
     const both = await Promise.all([review.send({}, 'a'), review.send({}, 'b')]);
-    expect(both.map(({ status }) => status).toSorted()).toEqual([200, 409]);
+    expect(new Set(both.map(({ status }) => status))).toEqual(new Set([200, 409]));
     const [key, first] = both[0]?.status === 200 ? ['a', both[0]] : ['b', both[1]];
     expect((await review.send({}, key)).body).toEqual(first?.body);
     (await stage().provider.nextTurn()).end(completed);

@@ -124,11 +124,9 @@ describe('the file of a review', () => {
   });
 
   test('gives back any comments on any lines.', () => {
-    const lines = [
-      ...files.flatMap((file) =>
-        file.hunks.flatMap((hunk) => hunk.lines.map((_, i) => ({ file, hunk, i }))),
-      ),
-    ];
+    const lines = files.flatMap((file) =>
+      file.hunks.flatMap((hunk) => hunk.lines.map((_, i) => ({ file, hunk, i }))),
+    );
     const word = fc.constantFrom('why', '#', '[3] x', '-a', '', ' b', '\u001B[0m', 'line 4');
     const comment = fc.record({
       line: fc.constantFrom(...lines),

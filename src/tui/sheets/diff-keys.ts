@@ -1,8 +1,21 @@
 import type { ReviewComment } from '../../api/reviews.ts';
+import type { Session } from '../../api/sessions.ts';
 import { type Anchor, ANCHOR_LINES, anchorIn } from '../../lib/diff-anchor.ts';
 import type { Sheet, SheetRow } from '../../terminal/diff-sheet.ts';
+import type { Acts } from '../acts.ts';
+import type { Notices } from '../hooks.ts';
 import { moveKeys, type KeyTable } from '../keyboard.ts';
-import type { DiffSheetProps } from './diff.tsx';
+
+export interface DiffSheetProps {
+  session: Session;
+  acts: Acts;
+  notices: Notices;
+  /** Changes with each change of any review. */
+  version: number;
+  rows: number;
+  columns: number;
+  onLeave: () => void;
+}
 
 /** Where the cursor is, and what is shown around it. */
 export interface View {

@@ -1,30 +1,24 @@
 import { Box } from 'ink';
 import { type ReactNode, useContext, useEffect, useMemo, useState } from 'react';
 import type { ReviewComment } from '../../api/reviews.ts';
-import type { Session } from '../../api/sessions.ts';
 import type { DiffAndReview } from '../../client/review.ts';
 import { fileName, rowText, type Sheet, sheetOf } from '../../terminal/diff-sheet.ts';
 import { AppError } from '../../errors.ts';
-import type { Acts } from '../acts.ts';
 import { Bar } from '../bar.tsx';
-import type { Notices } from '../hooks.ts';
 import { useKeys } from '../keyboard.ts';
 import { Colors } from '../palette.ts';
 import { Tint } from '../tint.tsx';
 import { Compose } from './compose.tsx';
-import { type Asking, diffKeys, isWithin, placeIn, type View, withComments } from './diff-keys.ts';
+import {
+  type Asking,
+  diffKeys,
+  type DiffSheetProps,
+  isWithin,
+  placeIn,
+  type View,
+  withComments,
+} from './diff-keys.ts';
 import { Lines } from './lines.tsx';
-
-export interface DiffSheetProps {
-  session: Session;
-  acts: Acts;
-  notices: Notices;
-  /** Changes with each change of any review. */
-  version: number;
-  rows: number;
-  columns: number;
-  onLeave: () => void;
-}
 
 /** What a session has changed, line by line, with the comments of the draft and the keys that write and send them. */
 export function DiffSheet(props: DiffSheetProps): ReactNode {
