@@ -143,7 +143,9 @@ describe('a search', () => {
       await open('sess_a');
       await say('sess_a', 'nothing of this');
       for (const q of hostile) {
-        const answer = await page({ q }).catch((error: unknown) => (error as { code?: string }).code);
+        const answer = await page({ q }).catch(
+          (error: unknown) => (error as { code?: string }).code,
+        );
         if (typeof answer === 'string') expect([q, answer]).toEqual([q, 'invalid']);
         else expect([q, answer]).toEqual([q, { records: [], nextCursor: null }]);
       }
