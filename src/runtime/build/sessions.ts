@@ -44,7 +44,7 @@ export function buildSessions(
   base: Base,
   needs: { storage: Storage; children: Children; providers: Providers },
 ) {
-  const { config, db, directory } = base;
+  const { config, directory } = base;
   const { supervisor } = needs.children;
   const { registry } = needs.providers;
   const hooks = {} as SessionHooks;
