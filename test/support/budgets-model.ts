@@ -76,14 +76,14 @@ export class Model {
   /** Compares each budget with what is stored of it. */
   async judge(): Promise<void> {
     for (const budget of this.#budgets)
-      expect(await this.#stored(budget)).toMatchObject({
+      expectAlike(await this.#stored(budget), {
         status: budget.status,
         limit: { tokens: budget.limit },
         allowed: { tokens: budget.allowed },
         spent: { tokens: this.#spent(budget) },
       });
     const asked = await this.#stage.approvals();
-    expect(asked).toHaveLength(this.#budgets.filter(({ status }) => status === 'reached').length);
+    expectAlike(asked.length, this.#budgets.filter(({ status }) => status === 'reached').length);
   }
 
   async #turn(of: number, tokens: number): Promise<void> {
@@ -92,7 +92,7 @@ export class Model {
     const over = this.#budgets.filter((one) => this.#isOf(one, of));
     const isHeld = over.some(({ status }) => status !== 'open');
     const { status, body } = await this.#stage.send(agent, 'go on');
-    expect([status, body.code]).toEqual(isHeld ? [409, 'budget_reached'] : [200, undefined]);
+    expectAlike([status, body.code], isHeld ? [409, 'budget_reached'] : [200, undefined]);
     if (isHeld) return;
     const turn = await this.#stage.provider.nextTurn();
     const ends = this.#stage.seen.filter(({ kind }) => kind === 'turn.completed').length;
@@ -164,4 +164,9 @@ export class Model {
         one.session_id === (wish.session_id ?? null) && one.team_id === (wish.team_id ?? null),
     );
   }
+}
+
+/** Expects what was found to be as it should, in all that is said of it. */
+function expectAlike(found: unknown, wanted: object | number): void {
+  expect({ found }).toMatchObject({ found: wanted });
 }
