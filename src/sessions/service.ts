@@ -33,7 +33,7 @@ import {
 } from './session.ts';
 import { assertTaken } from './mcp-servers.ts';
 import { requestedSettings, settingsOf } from './settings.ts';
-import { hasEnded, newTurn } from './turn.ts';
+import { acceptance, hasEnded, newTurn } from './turn.ts';
 import type { TurnRunner } from './turn-runner.ts';
 import { workingDirectory } from './working-directory.ts';
 
@@ -387,15 +387,6 @@ export class SessionService extends SessionQueries {
       accepted_at: this.#given.clock.now(),
     });
   }
-}
-
-/** Returns the response to the sender of a turn. */
-export function acceptance({ session_id, turn_id }: Turn): {
-  session_id: string;
-  turn_id: string;
-  status: 'accepted';
-} {
-  return { session_id, turn_id, status: 'accepted' };
 }
 
 function isImage(item: InputItem): boolean {

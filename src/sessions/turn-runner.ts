@@ -1,6 +1,5 @@
 import type { Session, StoredInputItem, Turn } from '../api/sessions.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
-import type { Logger } from '../lib/log.ts';
 import {
   type AgentAnswer,
   type AgentRequest,
@@ -22,15 +21,15 @@ import { isUnseen, type RunningTurn, stopped } from './running-turn.ts';
 import { settingsOf } from './settings.ts';
 import { hasEnded } from './turn.ts';
 import { failureOf, storageFailure } from './turn-failures.ts';
+import { type TimeLimitDependencies, turnTimeLimit } from './turn-time-limit.ts';
 
 /** The time that an agent has to end an interrupted turn before it is killed, in ms. */
 const INTERRUPT_MS = 10_000;
 
-interface Dependencies extends OutputsDependencies {
+interface Dependencies extends OutputsDependencies, TimeLimitDependencies {
   pool: AgentPool;
   desk: ApprovalDesk;
   failpoint: Failpoint;
-  logger: Logger;
   /** Runs in the transaction that fails a session, to end the session's processes once that is on disk. */
   onSessionFailed: (tx: Writer, sessionId: string) => void;
   /**
@@ -42,8 +41,6 @@ interface Dependencies extends OutputsDependencies {
   afterTurn: (session: Session, turn: Turn) => void;
   /** Runs in the transaction that ends a turn, before the next one of its session begins. */
   onTurnEnded: (tx: Writer, turn: Turn, outcome: TurnOutcome) => void;
-  /** The time limit of a turn, in ms, after which it is interrupted; null: there is no limit. */
-  turnTimeoutMs: () => number | null;
 }
 
 /** Runs turns on live agents. Every decision about a turn is taken from its rows, never from the state in memory. */
@@ -275,31 +272,14 @@ export class TurnRunner {
     input: readonly StoredInputItem[],
     settings: TurnSettings,
   ): Promise<TurnOutcome> {
-    using _limit = this.#timeLimit(live);
+    using _limit = turnTimeLimit(this.#given, live.session.id, (tx, turn, error) =>
+      this.requestInterrupt(tx, turn, error),
+    );
     try {
       return await live.agent.prompt(input, settings);
     } catch (error) {
       return { status: 'failed', error: failureOf(error) };
     }
-  }
-
-  /** Starts the time limit of a turn, if there is one. It interrupts the turn; the session stays open. */
-  #timeLimit(live: LiveAgent): Disposable {
-    const { clock, db, store, logger } = this.#given;
-    const turnTimeoutMs = this.#given.turnTimeoutMs();
-    if (turnTimeoutMs === null) return { [Symbol.dispose]: () => undefined };
-    const error = {
-      code: 'turn_timeout',
-      message: `the turn ran for longer than sessions.turn_timeout_ms (${turnTimeoutMs} ms) and was interrupted`,
-    };
-    return clock.after(turnTimeoutMs, () => {
-      db.transact((tx) => {
-        const turn = store.activeTurn(tx, live.session.id);
-        if (turn?.interrupt_requested_at === null) this.requestInterrupt(tx, turn, error);
-      }).catch((failure: unknown) =>
-        logger.error({ err: failure }, 'a turn over its limit could not be interrupted'),
-      );
-    });
   }
 
   /**

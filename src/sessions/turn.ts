@@ -66,6 +66,15 @@ export function turnInEvents({ input: _input, text: _text, ...turn }: Turn): Tur
   return turn;
 }
 
+/** Returns the response to the sender of a turn. */
+export function acceptance({ session_id, turn_id }: Turn): {
+  session_id: string;
+  turn_id: string;
+  status: 'accepted';
+} {
+  return { session_id, turn_id, status: 'accepted' };
+}
+
 export const noUsage: Usage = {
   input_tokens: null,
   output_tokens: null,

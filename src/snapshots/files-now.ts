@@ -5,15 +5,13 @@ import type { LeftOut } from '../api/diffs.ts';
 import { openBench, ownSettings, type Setting } from '../worktrees/bench.ts';
 import { readLog } from '../worktrees/foreign.ts';
 import type { Git, GitLocation } from '../worktrees/git.ts';
+import { bytePath, nulTerminated, quoted } from '../worktrees/names.ts';
 import {
-  bytePath,
   type Changed,
   type Changes,
   copyIndex,
   entriesOf,
   INCLUDED,
-  nulTerminated,
-  quoted,
   readStatus,
   STATUS,
 } from '../worktrees/snapshot.ts';

@@ -3,7 +3,8 @@ import path from 'node:path';
 import { openBench, ownSettings } from './bench.ts';
 import type { Git, GitLocation } from './git.ts';
 import { commitOf, refsOf, type Repository } from './repository.ts';
-import { CONFLICTS, nulTerminated, type Snapshot, type Sparse } from './snapshot.ts';
+import { nulTerminated } from './names.ts';
+import { CONFLICTS, type Snapshot, type Sparse } from './snapshot.ts';
 
 /** The content of a worktree as its archive records it. */
 export interface Archived {

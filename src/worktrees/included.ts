@@ -9,7 +9,8 @@ import { type Committed, howToAllow } from './consent.ts';
 import { assertFiles, kindOf } from './foreign.ts';
 import { type Git, GitFailure, type GitLocation } from './git.ts';
 import { adminDirectory, type Repository } from './repository.ts';
-import { bytePath, copyIndex, INCLUDED, nulTerminated } from './snapshot.ts';
+import { bytePath, nulTerminated } from './names.ts';
+import { copyIndex, INCLUDED } from './snapshot.ts';
 
 /** The maximum number of files that a worktree gets, and of their bytes together. */
 const MAX_FILES = 1000;

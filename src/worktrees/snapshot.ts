@@ -7,6 +7,7 @@ import type { Git, GitLocation } from './git.ts';
 import { type Beside, ownCommits } from './own-commits.ts';
 import { refIn, type Repository } from './repository.ts';
 import { startsOf } from './starts.ts';
+import { bytePath, nulTerminated, quoted } from './names.ts';
 
 /** A file in conflict has up to three versions; a tree holds each below this directory and its stage number. */
 export const CONFLICTS = '.cadre-conflicts';
@@ -381,24 +382,4 @@ async function copyIndexAs(location: GitLocation, name: string): Promise<GitLoca
   const index = path.join(path.dirname(location.index ?? ''), name);
   await fs.copyFile(location.index ?? '', index);
   return { ...location, index };
-}
-
-/** Returns the path of a name printed by git as bytes, because it need not be UTF-8. */
-export function bytePath(files: string, name: string): Buffer {
-  return Buffer.concat([Buffer.from(`${files}/`), Buffer.from(name, 'latin1')]);
-}
-
-/** Joins entries, each followed by the NUL that git expects. */
-export function nulTerminated(entries: readonly string[]): string {
-  return entries.map((entry) => `${entry}\0`).join('');
-}
-
-/** Quotes a path that stands on a line of its own, as git reads it. */
-export function quoted(name: string): string {
-  if (!/^"|[\n\r\\]/.test(name)) return name;
-  const escaped = name.replaceAll(
-    /["\\\n\r]/g,
-    (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`,
-  );
-  return `"${escaped}"`;
 }

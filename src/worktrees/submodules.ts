@@ -4,7 +4,7 @@ import { openBench, ownSettings } from './bench.ts';
 import { assertGitDirectory, kindOf } from './foreign.ts';
 import type { Git } from './git.ts';
 import { commitOf, linkOf, type Repository } from './repository.ts';
-import { bytePath } from './snapshot.ts';
+import { bytePath } from './names.ts';
 
 /**
  * Returns the submodules of a worktree that have changes or commits which no remote has, because an archive cannot hold

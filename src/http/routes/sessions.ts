@@ -1,5 +1,6 @@
 import { endpoints } from '../../api/index.ts';
-import { acceptance, type SessionService } from '../../sessions/service.ts';
+import type { SessionService } from '../../sessions/service.ts';
+import { acceptance } from '../../sessions/turn.ts';
 import type { SessionOpening } from '../../worktrees/opening.ts';
 import { type Mount, onePage, senderOf } from '../mount.ts';
 

@@ -5,7 +5,8 @@ import { filtersIn, isOn, openBench, ownSettings, type Setting } from '../bench.
 import { assertFiles, assertGitDirectory, kindOf, readLog, readNote } from '../foreign.ts';
 import type { GitLocation } from '../git.ts';
 import { adminDirectories, checkoutsOf, refIn, type Repository } from '../repository.ts';
-import { bytePath, copyIndex, INCLUDED } from '../snapshot.ts';
+import { bytePath } from '../names.ts';
+import { copyIndex, INCLUDED } from '../snapshot.ts';
 import type { Workshop } from '../workshop.ts';
 import { toText } from './commits.ts';
 

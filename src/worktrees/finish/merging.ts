@@ -5,7 +5,7 @@ import { AppError } from '../../errors.ts';
 import { openBench, ownSettings } from '../bench.ts';
 import { type Git, GitFailure, type GitLocation } from '../git.ts';
 import { refsOf, type Repository } from '../repository.ts';
-import { nulTerminated } from '../snapshot.ts';
+import { nulTerminated } from '../names.ts';
 import { type Commit, toText, writeCommit } from './commits.ts';
 
 /** Git's exit codes for a merge with conflicts, and for options that it does not know. */

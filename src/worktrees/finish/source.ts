@@ -9,7 +9,7 @@ import {
   refsOf,
   type Repository,
 } from '../repository.ts';
-import { nulTerminated } from '../snapshot.ts';
+import { nulTerminated } from '../names.ts';
 import { nestedMessage } from '../words.ts';
 import type { Workshop } from '../workshop.ts';
 import {
