@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { SEARCH_FILE as NAME } from './file-name.ts';
 import { SideFile, sideFiles } from '../store/side-file.ts';
+import { isFull } from '../store/storage-error.ts';
 
 const FORMAT = 1;
 /** Texts have numbers in the order in which they were said: new ones count up from here, those from before down. */
@@ -80,13 +81,14 @@ export class IndexFile {
   /** Opens the index, or begins a new one where there is none, or none that can be used. */
   static async open(options: Options): Promise<IndexFile> {
     const file = { ...options, name: NAME, wasm: options.wasm() };
+    const found = await SideFile.open(file).catch(unlessFull);
     try {
-      const found = await SideFile.open(file);
-      if (isUsable(found, options)) return new IndexFile(found, options);
-      found.abandon();
-    } catch {
-      // It is damaged, and a new one takes its place.
+      if (found && isUsable(found, options)) return new IndexFile(found, options);
+    } catch (error) {
+      if (isFull(error)) found?.abandon();
+      unlessFull(error);
     }
+    found?.abandon();
     IndexFile.remove(options.directory);
     const empty = await SideFile.open(file);
     create(empty, options);
@@ -221,7 +223,12 @@ export class IndexFile {
 
   /** Closes the file with everything on the disk. */
   close(): void {
-    this.#file.run("UPDATE meta SET value = '' WHERE key = 'open_since_boot'");
+    try {
+      this.#file.run("UPDATE meta SET value = '' WHERE key = 'open_since_boot'");
+    } catch (error) {
+      this.#file.abandon();
+      throw error;
+    }
     this.#file.close();
   }
 
@@ -279,6 +286,12 @@ export class IndexFile {
     shard.isMerged = true;
     return true;
   }
+}
+
+/** An index that is damaged is made anew; one that only has no room to be written stays. */
+function unlessFull(error: unknown): null {
+  if (isFull(error)) throw error;
+  return null;
 }
 
 function isUsable(file: SideFile, { epoch, bootId }: Options): boolean {

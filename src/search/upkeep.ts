@@ -6,7 +6,7 @@ import { OneAtATime } from '../lib/one-at-a-time.ts';
 import { yieldToEventLoop } from '../lib/slices.ts';
 import type { Database } from '../store/database.ts';
 import { SqliteError } from '../store/raw-statement.ts';
-import { asStorageError, isDamage } from '../store/storage-error.ts';
+import { asStorageError, isDamage, isFull } from '../store/storage-error.ts';
 import { IndexFile } from './index-file.ts';
 import { Indexer } from './indexer.ts';
 import type { Rows } from './rows.ts';
@@ -55,8 +55,7 @@ export class Upkeep {
 
   /** Looks for new rows after `wait` milliseconds, where there is an index. */
   wake(wait = WAIT_MS): void {
-    if (this.#stopped.signal.aborted || (this.#timer && wait > 0)) return;
-    if (!this.#open && !IndexFile.exists(this.#given.directory)) return;
+    if (this.#stopped.signal.aborted || (this.#timer && wait > 0) || !this.#isThere) return;
     this.#isWanted = true;
     if (this.#working) return;
     this.#timer?.[Symbol.dispose]();
@@ -118,9 +117,19 @@ export class Upkeep {
     this.#timer?.[Symbol.dispose]();
     await this.#working;
     await this.#steps.run('step', async () => {
-      this.#open?.index.close();
+      try {
+        this.#open?.index.close();
+      } catch (error) {
+        // A disk without room keeps no server from stopping.
+        this.#noteFailure(error);
+      }
       this.#open = null;
     });
+  }
+
+  /** Whether there is an index: nobody but a search begins one. */
+  get #isThere(): boolean {
+    return this.#open !== null || IndexFile.exists(this.#given.directory);
   }
 
   async #using<T>(fn: (index: IndexFile) => Promise<T>): Promise<T> {
@@ -138,13 +147,19 @@ export class Upkeep {
       const { index, indexer } = await this.#opened();
       return index.documents < 1000 && !indexer.isBuilt ? indexer.step() : indexer.newer();
     };
-    while ((await this.#steps.run('step', step)) && clock.monotonic() < end)
-      await yieldToEventLoop();
+    try {
+      while ((await this.#steps.run('step', step)) && clock.monotonic() < end)
+        await yieldToEventLoop();
+    } catch (error) {
+      // What is in the index is found while nothing can be added to it.
+      if (!this.#open || isBroken(error)) throw error;
+      this.#noteFailure(error);
+    }
   }
 
   /** Reads rows until there are no more. Never rejects. */
   async #work(): Promise<void> {
-    const { clock, logger } = this.#given;
+    const { clock } = this.#given;
     const { signal } = this.#stopped;
     try {
       while (!signal.aborted) {
@@ -159,14 +174,15 @@ export class Upkeep {
       }
     } catch (error) {
       if (signal.aborted || (error instanceof AppError && error.code === 'shutting_down')) return;
-      logger.warn({ err: error }, 'the index of searches could not be written');
-      this.#detail = error instanceof Error ? error.message : String(error);
-      if (isBroken(error)) await this.#begin(error).catch(() => undefined);
+      this.#noteFailure(error);
+      if (isBroken(error)) await this.#beginAgain(error);
     }
     if (this.#detail !== null) this.#retry();
   }
 
   async #workStep(): Promise<boolean> {
+    // It may have been deleted since the last step.
+    if (!this.#isThere) return false;
     const { indexer } = await this.#opened();
     return indexer.step();
   }
@@ -199,7 +215,27 @@ export class Upkeep {
     return { index, indexer: new Indexer({ rows, index, clock }) };
   }
 
-  /** Begins anew after a failure. */
+  #noteFailure(error: unknown): void {
+    this.#given.logger.warn({ err: error }, 'the index of searches could not be written');
+    this.#detail = isFull(error)
+      ? 'the disk is full: free some space'
+      : error instanceof Error
+        ? error.message
+        : String(error);
+  }
+
+  /** Makes an index in the place of a damaged one, without a search. Never rejects. */
+  async #beginAgain(error: unknown): Promise<void> {
+    try {
+      await this.#begin(error);
+      await this.#steps.run('step', () => this.#opened());
+      this.#isWanted = true;
+    } catch (again) {
+      this.#noteFailure(again);
+    }
+  }
+
+  /** Deletes the index after a failure. */
   async #begin(error: unknown): Promise<void> {
     this.#given.logger.warn({ err: error }, 'the index of searches is made anew');
     await this.drop();

@@ -23,14 +23,19 @@ export function isDamage({ code, message }: SqliteError): boolean {
   );
 }
 
+/** Whether the disk had no room for a write. */
+export function isFull(error: unknown): boolean {
+  if (!(error instanceof SqliteError)) return false;
+  const cause = error.cause as NodeJS.ErrnoException | undefined;
+  return error.code === SQLITE_FULL || cause?.code === 'ENOSPC' || cause?.code === 'EDQUOT';
+}
+
 /**
  * Converts SQLite's failures to an AppError, `storage_full` or `storage_damaged`; returns any other error unchanged.
  */
 export function asStorageError(error: unknown): unknown {
   if (!(error instanceof SqliteError)) return error;
-  const cause = error.cause as NodeJS.ErrnoException | undefined;
-  const full = cause?.code === 'ENOSPC' || cause?.code === 'EDQUOT';
-  if (error.code === SQLITE_FULL || full) {
+  if (isFull(error)) {
     return new AppError(
       'storage_full',
       'the disk is full: nothing was changed; free some space and try again',

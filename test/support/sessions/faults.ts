@@ -1,20 +1,17 @@
 import fs from 'node:fs';
 import { type MockInstance, vi } from 'vitest';
 
-/** The store's own files, whoever has them open. */
-function isStore(fd: number): boolean {
-  return /\/events\.cadre(-wal)?$/.test(fs.readlinkSync(`/proc/self/fd/${fd}`));
-}
-
-/** A disk that a test fills: the store's writes fail with ENOSPC while it is full. Disposing it empties it. */
+/** A disk that a test fills: the store's writes fail with ENOSPC while it is full, or those of other `files`. Disposing it empties it. */
 export class FullDisk implements Disposable {
   full = false;
   readonly #spy: MockInstance;
 
-  constructor() {
+  constructor(files = /\/events\.cadre(-wal)?$/) {
+    // Whoever has them open.
+    const isOf = (fd: number) => files.test(fs.readlinkSync(`/proc/self/fd/${fd}`));
     const write = fs.writeSync.bind(fs) as (...args: unknown[]) => number;
     this.#spy = vi.spyOn(fs, 'writeSync').mockImplementation((...args: unknown[]) => {
-      if (!this.full || !isStore(args[0] as number)) return write(...args);
+      if (!this.full || !isOf(args[0] as number)) return write(...args);
       throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
     });
   }
