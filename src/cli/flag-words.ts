@@ -9,7 +9,8 @@ export function inFlags(error: AppError, command: Command): AppError {
   const [, field, problem] =
     /^(?:body|query)\.([\w.]+?)(?:\.\d+)?: (.*)$/s.exec(error.message) ?? [];
   if (error.code !== 'invalid' || field === undefined) return error;
-  const words = field.split(/[._]/);
+  // The words of a search are `q` in its URL.
+  const words = field === 'q' ? ['words'] : field.split(/[._]/);
   const flag = nameOf(words, command);
   return flag === null ? error : new AppError(error.code, `${flag}: ${problem}`, { cause: error });
 }

@@ -39,6 +39,7 @@ const lists = new Map<Endpoint, List>([
   [endpoints.listQueue, { id: 'id' }],
   [endpoints.listBudgets, { id: 'id' }],
   [endpoints.search, { id: 'session_id' }],
+  [endpoints.listHooks, { id: 'name' }],
 ]);
 
 /** The list that an endpoint is; undefined for any other endpoint. */
@@ -72,7 +73,7 @@ export async function joinLists<E extends Endpoint>(
     throw new AppError('unreachable', pages.map(({ remark }) => remark).join('; '));
   const next = pages.flatMap(({ entry, next }) => (next === undefined ? [] : [[entry.name, next]]));
   return {
-    records: pages.flatMap(({ rows }) => rows).toSorted((a, b) => timeOf(b) - timeOf(a)),
+    records: query.order === 'best' ? inTurns(pages) : newestFirst(pages),
     headers: next.length === 0 ? {} : { 'x-next-cursor': JSON.stringify(Object.fromEntries(next)) },
     owners: new Map(
       pages.flatMap(({ entry, rows }) => rows.map((row) => [String(row[list.id]), entry] as const)),
@@ -83,6 +84,18 @@ export async function joinLists<E extends Endpoint>(
       ),
     ),
   };
+}
+
+function newestFirst(pages: readonly Page[]): Row[] {
+  return pages.flatMap(({ rows }) => rows).toSorted((a, b) => timeOf(b) - timeOf(a));
+}
+
+/** The best of each server, then the second best of each: how good one is can be said on its own server alone. */
+function inTurns(pages: readonly Page[]): Row[] {
+  return pages
+    .flatMap(({ rows }) => rows.map((row, place) => ({ row, place })))
+    .toSorted((a, b) => a.place - b.place)
+    .map(({ row }) => row);
 }
 
 interface Page {

@@ -125,10 +125,12 @@ export async function firstOf(client: Client): Promise<Client> {
 
 const RECORD = /^(sess|proc|team|wt|que)_[0-9a-f]{32}$/;
 
-/** The id of the first record that an input names in its path, query or body; null for none. */
+/** The id of the first record that an input names in its path, query or body; null for none. Text to look for names none. */
 function idIn(input: unknown): string | null {
   const { params, query, body } = input as Record<string, Record<string, unknown> | undefined>;
-  const values = [params, query, body].flatMap((part) => Object.values(part ?? {}).flat());
+  const values = [params, { ...query, q: null }, body].flatMap((part) =>
+    Object.values(part ?? {}).flat(),
+  );
   const found = values.find((value) => typeof value === 'string' && RECORD.test(value));
   return typeof found === 'string' ? found : null;
 }

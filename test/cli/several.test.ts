@@ -42,6 +42,11 @@ describe('commands with several servers', () => {
     expect(stdout).toMatch(/prompt on gpu {2}gpu\n[^]*prompt on laptop {2}laptop\n/);
     const found = (await cadre('search', 'zebra', '-L', '1', '--json')).json();
     expect(found).toMatchObject([{ node: 'gpu', text: 'zebra' }]);
+    const best = (await cadre('search', 'zebra', '--best', '--json')).json() as { node: string }[];
+    expect(best.slice(0, 2).map(({ node }) => node)).toEqual(['laptop', 'gpu']);
+    // An id is a word to look for, and names no server.
+    const id = `sess_${'0'.repeat(32)}`;
+    expect(await cadre('search', id)).toMatchObject({ code: 0, stdout: '' });
     const status = (await cadre('search', '--status', '--json')).json();
     expect(status).toMatchObject([
       { node: 'laptop', state: 'ready' },
