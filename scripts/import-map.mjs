@@ -228,6 +228,7 @@ export const places = {
     ],
     lazily: [
       'runtime',
+      'hooks/problems',
       'providers/configured',
       'worktrees/git',
       'store',

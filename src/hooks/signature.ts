@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import fs from 'node:fs';
 import { readSmallFile } from '../lib/foreign-file.ts';
 
 const MAX_SECRET_BYTES = 64 * 1024;
@@ -10,6 +11,7 @@ const PREFIX = 'whsec_';
  * or that belongs to another user, and for a key of less than 16 bytes.
  */
 export function readSecret(file: string): Buffer {
+  if (!fs.existsSync(file)) throw new Error(`there is no file ${file}`);
   const { text, stat } = readSmallFile(file, { maxBytes: MAX_SECRET_BYTES });
   if ((stat.mode & 0o077) !== 0) throw new Error(`${file} may be read by others: chmod 600 it`);
   if (process.getuid && stat.uid !== process.getuid())

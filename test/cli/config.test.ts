@@ -111,6 +111,24 @@ describe('cadre config check', () => {
     ]);
   });
 
+  test('says of which kind no event is, and which secret of a hook cannot be read.', async () => {
+    using home = tempDirectory();
+    configure(
+      home.path,
+      `[[hooks]]\nname = "typo"\nkinds = ["turn.complete"]\ncommand = "true"\n
+[[hooks]]\nname = "phone"\nkinds = ["*"]\nurl = "https://box.example"\nsecret_file = "no.secret"\n
+[[hooks]]\nname = "off"\nenabled = false\nkinds = ["turn.complete"]\ncommand = "true"\n`,
+    );
+    const { code, stdout } = await runHere(home.path, ['config', 'check']);
+    expect([code, stdout.trimEnd().split('\n')]).toEqual([
+      2,
+      [
+        'hook "typo": kinds: no event is of a kind "turn.complete"',
+        expect.stringMatching(/^hook "phone": secret_file: there is no file .*no\.secret$/),
+      ],
+    ]);
+  });
+
   test('says what is wrong with the files of a fleet, and cadre serve does not start with them.', async () => {
     using home = tempDirectory();
     const problems = async (text: string) => {

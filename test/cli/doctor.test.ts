@@ -112,6 +112,15 @@ describe('cadre doctor', () => {
       expect(found.providers?.[1]).toBe('acp: ready');
     }));
 
+  test('says which hook of the server that runs cannot work, and why.', () =>
+    withServer(
+      async (server) => {
+        const found = findingsOf(await cadreOn(server)(['doctor', '--json']));
+        expect(found.server?.[1]).toContain('degraded (hooks: hook "typo": kinds: no event');
+      },
+      { config: '[[hooks]]\nname = "typo"\nkinds = ["turn.complete"]\ncommand = "true"\n' },
+    ));
+
   test('says what the providers of the server that runs lack, and ends with 1.', () =>
     withServer(
       async (server) => {

@@ -40,7 +40,9 @@ export function configCommands(program: Command, world: World): void {
       if (found.config) {
         const { unknownAgents } = await import('../../providers/configured.ts');
         const { fleetFileProblems } = await import('../../config/fleet.ts');
+        const { hookProblems } = await import('../../hooks/problems.ts');
         problems.push(...unknownAgents(found.config), ...fleetFileProblems(found.config, 'both'));
+        problems.push(...hookProblems(found.config));
       }
       const ok = problems.length === 0;
       const text = () => (ok ? ['ok'] : problems).map((line) => `${plain(line)}\n`).join('');

@@ -29,8 +29,12 @@ export const server: Check = async (input) => {
       `${found.url} and its fleet (${fleet.state.replaceAll('_', ' ')}): ${fleet.detail}`,
     );
   if (failing.length === 0) return ok(`${found.url} is well`);
-  const names = failing.map(([name]) => name).join(', ');
-  return warn(`${found.url} is degraded (${names}): see cadre status`);
+  const parts = failing.map(([name, check]) => {
+    const { detail } = check as { detail?: string };
+    // What providers lack is a check of its own.
+    return detail === undefined || name === 'providers' ? name : `${name}: ${detail}`;
+  });
+  return warn(`${found.url} is degraded (${parts.join('; ')}): see cadre status`);
 };
 
 export const providers: Check = async (input) => {
