@@ -6,8 +6,9 @@ import { revealed } from '../lib/plain.ts';
 const SHOWN_UNITS = 64 * 1024;
 const LINE_UNITS = 500;
 
-const STYLE = `body{font:1rem/1.5 system-ui,sans-serif;max-width:42rem;margin:2rem auto;padding:0 1rem}
-pre{white-space:pre-wrap;overflow-wrap:anywhere;border:1px solid #888;padding:.5rem;max-height:60vh;overflow:auto}
+const STYLE = `:root{color-scheme:light dark}
+body{font:1rem/1.5 system-ui,sans-serif;max-width:42rem;margin:2rem auto;padding:0 1rem;overflow-wrap:anywhere}
+pre{white-space:pre-wrap;border:1px solid #888;padding:.5rem;max-height:60vh;overflow:auto}
 button{font:inherit;padding:.75rem 1.5rem;margin:0 1rem 1rem 0}
 .warn{font-weight:bold}`;
 

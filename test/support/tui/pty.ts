@@ -101,10 +101,12 @@ export function programInTerminal(
       const look = () => {
         if (!holds()) return;
         child.stdout.off('data', look);
+        child.off('close', end);
         resolve();
       };
+      const end = () => reject(new Error(`it ended, and had shown:\n${glass.text()}`));
       child.stdout.on('data', look);
-      child.once('close', () => reject(new Error(`it ended, and had shown:\n${glass.text()}`)));
+      child.once('close', end);
       look();
     });
   child.stderr.setEncoding('utf8').on('data', (text: string) => (terminal += text));
