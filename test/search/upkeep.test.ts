@@ -92,10 +92,11 @@ describe('an index', () => {
 
   test('is made anew where its damage shows in the background, without a search.', () =>
     onStill(async (given, clock) => {
-      const { open, say, built, restart } = given;
+      const { open, say, find, built, restart } = given;
+      await built();
       await open('sess_a');
       await say('sess_a', 'one');
-      await built();
+      await find('one');
       await damage(given);
       await restart();
       await say('sess_a', 'two');
