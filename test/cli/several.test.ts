@@ -44,6 +44,13 @@ describe('commands with several servers', () => {
     expect(found).toMatchObject([{ node: 'gpu', text: 'zebra' }]);
     const best = (await cadre('search', 'zebra', '--best', '--json')).json() as { node: string }[];
     expect(best.slice(0, 2).map(({ node }) => node)).toEqual(['laptop', 'gpu']);
+    expect(await cadre('search', 'zebra', '--since', '23:59')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--since: "23:59" is no time') as string,
+    });
+    expect((await cadre('search', '""')).stderr).toBe(
+      'cadre: <words>: has no word to search for\n',
+    );
     // An id is a word to look for, and names no server.
     const id = `sess_${'0'.repeat(32)}`;
     expect(await cadre('search', id)).toMatchObject({ code: 0, stdout: '' });

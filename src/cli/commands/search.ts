@@ -6,13 +6,13 @@ import type { SearchHit } from '../../api/search.ts';
 import type { Client } from '../../client/client.ts';
 import { serversOf } from '../../client/routed.ts';
 import { AppError } from '../../errors.ts';
-import { parseDuration } from '../../lib/duration.ts';
 import { choicesOf } from '../choices.ts';
 import { count } from '../count.ts';
 import { sessionId, teamId } from '../find.ts';
 import { details } from '../output.ts';
 import { behindText, hitsText, indexDetails } from '../search-text.ts';
-import { momentOf, zoneOf } from '../when.ts';
+import { sinceOf } from '../since.ts';
+import { zoneOf } from '../when.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
 
 interface SearchOptions {
@@ -51,7 +51,10 @@ export function searchCommand(program: Command, world: World): void {
       ),
     )
     .option('--cwd <directory>', 'only sessions in this directory, or below it')
-    .option('--since <time>', 'only what was said in the last 2d or 3h, or since an ISO time')
+    .option(
+      '--since <time>',
+      'only what was said in the last 2d or 3h, or since 2026-11-01 or 2026-11-01T08:00',
+    )
     .option('--best', 'what matches best first, of the 400 newest that match')
     .option('-L, --limit <n>', 'how many at most', count, 20)
     .option('--status', 'show how far the index is, and how large')
@@ -87,7 +90,7 @@ async function queryOf(
     ...(session === undefined ? {} : { session_id: await sessionId(client, session) }),
     ...(team === undefined ? {} : { team_id: await teamId(client, team) }),
     ...(cwd === undefined ? {} : { cwd: path.resolve(world.cwd(), cwd) }),
-    ...(since === undefined ? {} : { since: sinceOf(since, world.clock.now()) }),
+    ...(since === undefined ? {} : { since: sinceOf(since, world.clock.now(), zoneOf(undefined)) }),
     ...(best === true ? { order: 'best' as const } : {}),
   };
 }
@@ -95,11 +98,6 @@ async function queryOf(
 /** An argument of several words was quoted in the shell, so its words follow each other. */
 function quoted(argument: string): string {
   return /\s/.test(argument) && !argument.includes('"') ? `"${argument}"` : argument;
-}
-
-function sinceOf(text: string, now: number): number {
-  const ms = parseDuration(text);
-  return ms === null ? momentOf(text, now, zoneOf(undefined)) : Math.max(0, now - ms);
 }
 
 /** The first hits: a page may have fewer than it was asked for, and more come behind it. */
