@@ -115,7 +115,7 @@ export const addReviewComment = endpoint({
       path: ['last_line'],
       error: 'is before first_line',
     }),
-  bodyLimit: 1024 * 1024,
+  bodyLimit: 2 * 1024 * 1024,
   response: reviewComment,
   errors: ['not_found', 'session_closed', 'conflict', 'too_many'],
 });

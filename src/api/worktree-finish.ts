@@ -88,11 +88,11 @@ const finished = z
   .meta({ id: 'WorktreeFinish', description: 'What a merge or a rebase does, or has done.' });
 export type Finished = z.output<typeof finished>;
 
+/** Two of them fit into a body, also where every character is escaped. */
+const commitMessage = z.string().min(1).max(16_384);
+
 const wish = {
-  commit_message: z
-    .string()
-    .min(1)
-    .max(100_000)
+  commit_message: commitMessage
     .nullish()
     .describe('Commit what is not committed in the worktree first, with this message.'),
   dry_run: z
@@ -118,10 +118,7 @@ export const mergeWorktree = endpoint({
       .nullish()
       .describe('The branch. Default: the one that the worktree began at.'),
     squash: z.boolean().nullish().describe('Make one commit of all. Default: false.'),
-    message: z
-      .string()
-      .min(1)
-      .max(100_000)
+    message: commitMessage
       .nullish()
       .describe(
         'Of the commit of the merge; with it, one is made even if the branch could be moved forward.',
@@ -195,6 +192,7 @@ export const openPullRequest = endpoint({
       .nullish()
       .describe('Refuse if the remote is elsewhere: the remote_url of an earlier answer.'),
   }),
+  bodyLimit: 512 * 1024,
   response: pullRequest,
   errors: ['not_found', 'conflict', 'invalid'],
 });
