@@ -41,6 +41,7 @@ export const hook = z
     kinds: z.array(z.string()).describe('The kinds as the configuration names them.'),
     scope: z
       .looseObject({ type: z.enum(['session', 'team', 'process', 'worktree']), id: z.string() })
+      .meta({ id: 'HookScope', description: 'The one thing of which a hook is told.' })
       .nullable()
       .describe('null: events of the whole runtime.'),
     target: z

@@ -6,7 +6,7 @@ test.for<[above: string, words: string, hint: string]>([
   ['', 'sesions', 'did you mean cadre sessions?'],
   ['', 'session get x', 'did you mean cadre sessions get?'],
   ['', 'kill', 'did you mean cadre processes kill?'],
-  ['', 'describe', 'did you mean cadre sessions show, cadre sessions get, cadre queue show, '],
+  ['', 'describe', 'did you mean cadre sessions show, cadre sessions get, cadre review show, '],
   ['', 'versoin', 'did you mean cadre version?'],
   ['', 'zzz', 'see cadre --help'],
   ['sessions', 'lits', 'did you mean cadre sessions list?'],

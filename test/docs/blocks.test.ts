@@ -17,7 +17,7 @@ describe('the pages', () => {
     delete unrun.run;
     const counts = Object.entries(unrun).map(([reason, blocks = []]) => [reason, blocks.length]);
     expect(Object.fromEntries(counts)).toEqual({
-      agent: 7,
+      agent: 9,
       bench: 4,
       editor: 3,
       install: 3,

@@ -48,7 +48,8 @@ describe('a refusal says what a value has to be, in words', () => {
       for (const value of wrong) {
         const { error } = body.safeParse(value, { error: issueInWords });
         const said = error ? explain(error, 'body', body) : '';
-        expect(said).not.toMatch(/expected|received|invalid|record|too (big|small)/i);
+        const words = said.replaceAll(/^body\S*/gm, '');
+        expect(words).not.toMatch(/expected|received|invalid|record|too (big|small)/i);
       }
     }
   });

@@ -207,7 +207,9 @@ describe('storage.trimmed', () => {
         await retainTightly(archive);
       }
       const counted = sum(archive.told().map(({ events }) => events));
-      expect(counted).toBe(gone(archive, archive.appended).length);
+      // What an earlier pass told may go, too, and is not counted.
+      const others = archive.appended.filter(({ kind }) => kind !== 'storage.trimmed');
+      expect(counted).toBe(gone(archive, others).length);
     }));
 
   // Each pass takes the storage.trimmed of the last one as the oldest event there is, and tells of that by another.

@@ -355,6 +355,9 @@ async function withHooks({ given, get }: Stage, hooks: object[]): Promise<void> 
 
 const routes = Object.keys(requests);
 
+/** Whether an agent of the stage is given a turn, which has to end before the next one is looked for. */
+const beginsATurn = (route: string) => /\/(turns|review\/send)$/.test(route);
+
 const withKey = (key: string) => ({ 'Idempotency-Key': key });
 const replayed = ({ headers }: Reply<unknown>) => headers.get('idempotency-replayed');
 
@@ -386,7 +389,7 @@ describe.for(groups)('a POST with an Idempotency-Key, $what,', ({ routes: own, l
     const first = await on().post(request.path, request.body, key);
     expect(first.status).toBeLessThan(300);
     expect(replayed(first)).toBeNull();
-    if (route.endsWith('/turns')) (await on().provider.nextTurn()).end(completed);
+    if (beginsATurn(route)) (await on().provider.nextTurn()).end(completed);
     const count = (await asked()).length;
     for (const _again of [1, 2]) {
       const again = await on().post(request.path, request.body, key);
@@ -401,7 +404,7 @@ describe.for(groups)('a POST with an Idempotency-Key, $what,', ({ routes: own, l
     if (!request) throw new Error(route);
     const key = newKey();
     await on().post(request.path, request.body, key);
-    if (route.endsWith('/turns')) (await on().provider.nextTurn()).end(completed);
+    if (beginsATurn(route)) (await on().provider.nextTurn()).end(completed);
     const others = [on().post('/v1/sessions', { provider: 'acp', title: 'another' }, key)];
     if (request.otherBody) others.push(on().post(request.path, request.otherBody, key));
     // The same body elsewhere, where it would be as good.

@@ -32,7 +32,7 @@ describe('without a server', () => {
       'cadre: unknown command "sessions nope"; see cadre sessions --help\n',
       'cadre: unknown command "session"; did you mean cadre sessions list?\n',
       expect.stringContaining(
-        'did you mean cadre sessions list, cadre queue list, cadre approvals list',
+        'did you mean cadre sessions list, cadre queue list, cadre budgets list',
       ),
     ]);
   });

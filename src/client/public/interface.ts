@@ -1397,10 +1397,7 @@ export interface Hook {
   /** The kinds as the configuration names them. */
   kinds: Array<string>;
   /** null: events of the whole runtime. */
-  scope: {
-    type: 'session' | 'team' | 'process' | 'worktree';
-    id: string;
-  } | null;
+  scope: HookScope | null;
   /** `command`, or the origin of its URL; the rest may be a secret, and is not shown. */
   target: string;
   /** Whether it is given links that answer approvals. */
@@ -1532,6 +1529,12 @@ export interface HookRecoveredEvent {
     /** With truncated: the bytes of its longest text, else of the whole. */
     total_bytes?: number | undefined;
   };
+}
+
+/** The one thing of which a hook is told. */
+export interface HookScope {
+  type: 'session' | 'team' | 'process' | 'worktree';
+  id: string;
 }
 
 /** What a hook is never given. */
