@@ -356,7 +356,7 @@ async function isLockedBy({ gitDir }: Checkout, id: string): Promise<boolean> {
 }
 
 function lockText(id: string): string {
-  return `cadre moves a branch for ${id}\nDo not remove this file: a start of the server (cadre serve) finishes that and removes it.\n`;
+  return `cadre moves a branch for ${id}\nDo not remove this file: the next start of the cadre server finishes that and removes it.\n`;
 }
 
 /** A failure of git or of the system as a refusal; nothing has changed. */
