@@ -55,7 +55,7 @@ export const diffBase = z
     kind: z
       .enum(['worktree', 'session', 'head', 'turn'])
       .describe(
-        'worktree: the commit from which its worktree was made. session: the commit that was checked out when the session was opened. head: the commit that is checked out. turn: the files at the beginning of a turn.',
+        'worktree: the last commit that its worktree shares with the branch at which that began; where that branch is gone or has gone back, the commit from which the worktree was made. session: the commit that was checked out when the session was opened. head: the commit that is checked out. turn: the files at the beginning of a turn.',
       ),
     commit: z.string().nullable().describe('null: there is none, so every file counts as added.'),
     turn_id: z.string().nullable(),
@@ -95,7 +95,7 @@ export const getSessionDiff = endpoint({
       .enum(['start', 'head'])
       .default('start')
       .describe(
-        'start: where its worktree began, or what was checked out when the session was opened. head: what is checked out, so that only what is not committed is shown.',
+        'start: the last commit that its worktree shares with the branch at which that began, or what was checked out when the session was opened. head: what is checked out, so that only what is not committed is shown.',
       ),
     since: z
       .string()

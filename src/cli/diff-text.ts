@@ -55,7 +55,8 @@ export function diffNotes({ files, base, left_out, left_out_count, ...found }: S
 
 function sinceText({ kind, commit }: DiffBase): string {
   const short = commit?.slice(0, 10) ?? 'the beginning';
-  if (kind === 'worktree') return `since ${short}, from which its worktree was made`;
+  if (kind === 'worktree')
+    return `since ${short}, the last commit that it shares with the branch at which its worktree began`;
   if (kind === 'session') return `since ${short}, which was checked out when it was opened`;
   return kind === 'turn' ? 'since the beginning of that turn' : `since ${short}, the last commit`;
 }

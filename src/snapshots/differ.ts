@@ -1,8 +1,9 @@
 import path from 'node:path';
 import type { QueryOf } from '../api/endpoint.ts';
 import type { DiffBase, getSessionDiff, LeftOut, SessionDiff } from '../api/diffs.ts';
-import type { GitLocation } from '../worktrees/git.ts';
-import { commitOf } from '../worktrees/repository.ts';
+import type { Worktree } from '../api/worktrees.ts';
+import type { Git, GitLocation } from '../worktrees/git.ts';
+import { commitOf, refsOf, type Repository } from '../worktrees/repository.ts';
 import type { Checkout } from './checkout.ts';
 import { compareTrees } from './compare.ts';
 import { openTrees, readFilesNow } from './files-now.ts';
@@ -128,13 +129,36 @@ async function commitBase(
   { against }: Query,
 ): Promise<DiffBase> {
   if (against === 'head') return { kind: 'head', commit: head, turn_id: null };
-  if (worktree !== null) return { kind: 'worktree', commit: worktree.base_commit, turn_id: null };
+  if (worktree !== null) {
+    const commit = await worktreeBase(git, repository, worktree, head);
+    return { kind: 'worktree', commit, turn_id: null };
+  }
   const location = { directory: repository.commonDir, gitDir: adminDir };
   // The log of HEAD knows what was checked out at a time, in seconds.
   const at = `HEAD@{${Math.floor(session.created_at / 1000)} +0000}`;
   const commit = head === null ? null : await commitOf(git, location, at);
   if (commit !== null) return { kind: 'session', commit, turn_id: null };
   return { kind: 'head', commit: head, turn_id: null };
+}
+
+/**
+ * Returns the last commit that a worktree shares with the branch at which it began, so that what came from there by a
+ * merge or a rebase is not taken for the work of the session; where that is older than its own beginning, or the branch is
+ * gone, its own beginning.
+ */
+async function worktreeBase(
+  git: Git,
+  repository: Repository,
+  { base_ref, base_commit }: Worktree,
+  head: string | null,
+): Promise<string> {
+  if (head === null) return base_commit;
+  const location = refsOf(repository);
+  const branch = `refs/heads/${base_ref.replace(/^refs\/heads\//, '')}`;
+  const shared = await git.maybe(location, ['merge-base', head, branch]);
+  if (shared === null || shared === base_commit) return base_commit;
+  const isLater = ['merge-base', '--is-ancestor', base_commit, shared];
+  return (await git.maybe(location, isLater)) === null ? base_commit : shared;
 }
 
 function emptyTree({ git, signal }: Place, location: GitLocation): Promise<string> {

@@ -107,8 +107,11 @@ export class SnapshotTaker {
     return this.#sessions.run(session.id, async () => {
       if ((this.#slow.get(session.id) ?? 0) >= SLOW) return;
       try {
-        const snapshot = await this.#snapshot(session, turn, moment);
-        await db.transact((tx) => store.add(tx, { ...snapshot, is_late: isLate() }));
+        // A depot without a row counts as left over, so it is in use until its row is there.
+        await depots.use(session.id, async (depot) => {
+          const snapshot = await this.#snapshot(session, turn, moment, depot);
+          await db.transact((tx) => store.add(tx, { ...snapshot, is_late: isLate() }));
+        });
         await depots.trim();
       } catch (error) {
         logger.warn(
@@ -119,17 +122,20 @@ export class SnapshotTaker {
     });
   }
 
-  async #snapshot(session: Session, turn: Turn, moment: Moment): Promise<StoredSnapshot> {
-    const { clock, depots } = this.#given;
+  async #snapshot(
+    session: Session,
+    turn: Turn,
+    moment: Moment,
+    depot: string,
+  ): Promise<StoredSnapshot> {
+    const { clock } = this.#given;
     const began = clock.monotonic();
     const late = new AbortController();
     using _ = clock.after(LIMIT_MS, () => late.abort(new Error('it took too long')));
     const about = { session_id: session.id, turn_id: turn.turn_id, moment, taken_at: clock.now() };
     const end = () => ({ is_late: false, took_ms: Math.round(clock.monotonic() - began) });
     try {
-      const taken = await depots.use(session.id, (depot) =>
-        this.#read(session, depot, late.signal),
-      );
+      const taken = await this.#read(session, depot, late.signal);
       this.#slow.delete(session.id);
       return { ...about, ...taken, problem: null, ...end() };
     } catch (error) {

@@ -35,8 +35,9 @@ export function useResolved(desk: Desk, tell: (resolved: Resolved) => void): voi
   }, [desk]);
 }
 
-/** A notice is shown for this time. */
+/** A notice is shown for this time, and a long one for so much longer as reading each of its characters takes. */
 const NOTICE_MS = 6000;
+const CHARACTER_MS = 60;
 
 export interface Notices {
   /** What the user is told; empty where there is nothing to tell. */
@@ -53,7 +54,7 @@ export function useNotice(clock: Clock): Notices {
   const tell = (text: string) => {
     ends.current?.[Symbol.dispose]();
     setNotice(text);
-    if (text !== '') ends.current = clock.after(NOTICE_MS, () => setNotice(''));
+    if (text !== '') ends.current = clock.after(timeOf(text), () => setNotice(''));
   };
   useEffect(() => () => ends.current?.[Symbol.dispose](), []);
   const attempt = (work: Promise<unknown>) => {
@@ -63,4 +64,8 @@ export function useNotice(clock: Clock): Notices {
     });
   };
   return { notice, tell, attempt };
+}
+
+function timeOf(text: string): number {
+  return Math.max(NOTICE_MS, text.length * CHARACTER_MS);
 }

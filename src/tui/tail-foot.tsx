@@ -3,7 +3,6 @@ import type { RuntimeEventRecord } from '../api/events.ts';
 import type { EventScope } from '../client/event-scope.ts';
 import { describeGap } from '../client/telling.ts';
 import { Bar } from './bar.tsx';
-import type { Connection } from './follow.ts';
 import { Notice } from './notice.tsx';
 import { Prompt } from './prompt.tsx';
 import type { Asked } from './sheets/approval.tsx';
@@ -20,9 +19,8 @@ export interface TailFootProps {
   layer: Layer;
   view: View;
   scope: EventScope;
-  connection: Connection;
   url: string;
-  notice: string;
+  said: readonly string[];
   columns: number;
   onSearch: (text: string) => void;
   onFilter: (text: string) => void;
@@ -31,7 +29,7 @@ export interface TailFootProps {
 
 /** The last line: the prompt of the layer, else a notice or the position in the log. */
 export function TailFoot(props: TailFootProps): ReactNode {
-  const { layer, view, scope, connection, url, notice, columns, onBack } = props;
+  const { layer, view, scope, url, said, columns, onBack } = props;
   switch (layer.name) {
     case 'search':
       return (
@@ -58,11 +56,16 @@ export function TailFoot(props: TailFootProps): ReactNode {
     default:
       return (
         <Bar
-          left={<Notice notice={notice} connection={connection} hint={describeView(view, url)} />}
-          right={<Tint tone="faint">{layer.name === 'list' ? '? help  q quit' : 'esc back'}</Tint>}
+          rows={Math.max(1, said.length)}
+          left={<Notice lines={said} hint={describeView(view, url)} />}
+          right={<Tint tone="faint">{rightOf(layer.name)}</Tint>}
         />
       );
   }
+}
+
+export function rightOf(layer: Layer['name']): string {
+  return layer === 'list' ? '? help  q quit' : 'esc back';
 }
 
 /** How much of the log was read or searched, what was found in it, and from which server. */

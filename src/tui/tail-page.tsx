@@ -10,12 +10,13 @@ import type { Connection } from './follow.ts';
 import { Help } from './help.tsx';
 import { useNotice, useNow, useResolved, useSource } from './hooks.ts';
 import { Link } from './link.tsx';
+import { noticeLines } from './notice.tsx';
 import { describeScope } from './scope.ts';
 import type { Place } from './screen/place.ts';
 import { ApprovalSheet } from './sheets/approval.tsx';
 import type { View } from './state.ts';
 import type { Tail } from './tail.ts';
-import { type Layer, TailFoot } from './tail-foot.tsx';
+import { type Layer, rightOf, TailFoot } from './tail-foot.tsx';
 import { tailKeys } from './tail-help.ts';
 import { useTailKeys } from './tail-keys.ts';
 import { Tint } from './tint.tsx';
@@ -47,7 +48,8 @@ export function TailPage(props: TailPageProps): ReactNode {
   const waiting = [...approvals.values()];
   const index = waiting.length > 0 ? turn % waiting.length : 0;
   const approval = waiting[index];
-  const height = Math.max(1, rows - (approval ? 3 : 2));
+  const said = noticeLines({ notice, connection }, { columns, beside: rightOf(layer.name).length });
+  const height = Math.max(1, rows - (approval ? 2 : 1) - Math.max(1, said.length));
 
   useResolved(desk, (resolved) => {
     tell(describeResolved(resolved, acts.isMine(resolved.id)));
@@ -87,7 +89,7 @@ export function TailPage(props: TailPageProps): ReactNode {
         <Waiting approval={approval} index={index} count={waiting.length} columns={columns} />
       )}
       <TailFoot
-        {...{ layer, view, scope, connection, notice, columns }}
+        {...{ layer, view, scope, said, columns }}
         url={client.url}
         onSearch={search}
         onFilter={filter}

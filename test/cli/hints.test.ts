@@ -14,6 +14,12 @@ describe('the command that helps after a refusal', () => {
     ['message msg_1 has no delivery that still waits', 'see cadre teams deliveries'],
     ['no process "p"', 'see cadre processes list'],
     ['no worktree "w"', 'see cadre worktrees list'],
+    ['turn turn_1 of sess_1 is still running: wait for it', 'or see cadre queue add'],
+    ['a.txt was changed: force it to replace the file and keep a copy', 'with --force'],
+    [
+      'the worktree began at x, which is no branch of the repository: name one as into',
+      'with --into',
+    ],
     ['no budget "b"', 'see cadre budgets list'],
     [
       'the budget of session "s" is used up (1 of 1 turn): accept its approval, set it anew, or queue the turn',

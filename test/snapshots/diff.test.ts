@@ -105,6 +105,35 @@ describe('the diff of a session', () => {
       ]);
     }));
 
+  test('has nothing that a worktree got from the branch at which it began, and nothing that was merged there.', () =>
+    onShared(async (stage) => {
+      const { client, repo } = stage;
+      write(repo, { 'before.txt': 'person\n' });
+      const base = commit(repo, 'before');
+      const { id, cwd } = await openSession(client, repo, { worktree: true });
+      const names = async () =>
+        (await diff(stage, id, { stat: true })).files.map((one) => one.path);
+      write(cwd, { 'mine.txt': 'agent\n' });
+      commit(cwd, 'in the worktree');
+      const theirs = () => commit(repo, 'of somebody else');
+      write(repo, { 'theirs.txt': 'person\n' });
+      const shared = theirs();
+      git(cwd, 'merge', '-q', '-m', 'both', shared);
+      expect(await names()).toEqual(['mine.txt']);
+      expect((await diff(stage, id)).base).toMatchObject({ kind: 'worktree', commit: shared });
+      write(repo, { 'later.txt': 'person\n' });
+      git(cwd, 'rebase', '-q', theirs());
+      expect(await names()).toEqual(['mine.txt']);
+      git(repo, 'merge', '-q', '--ff-only', git(cwd, 'rev-parse', 'HEAD'));
+      write(cwd, { 'next.txt': 'agent\n' });
+      expect(await names()).toEqual(['next.txt']);
+      // A branch that went back does not make others' work that of the session.
+      git(repo, 'reset', '-q', '--hard', `${base}~`);
+      expect((await diff(stage, id)).base.commit).toBe(base);
+      git(repo, 'branch', '-m', 'main', 'another');
+      expect((await diff(stage, id)).base.commit).toBe(base);
+    }));
+
   test('runs nothing that the repository names, and no attribute of it hides a change.', () =>
     onShared(async (stage) => {
       const { repo, session, directory } = stage;

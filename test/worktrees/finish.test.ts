@@ -11,6 +11,7 @@ import {
   create,
   get,
   git,
+  makeRepository,
   onStage as onOwnStage,
   read,
   type Server,
@@ -18,7 +19,7 @@ import {
   type Stage,
   write,
 } from '../support/worktrees/work.ts';
-import { openSession } from '../support/turns.ts';
+import { openSession, send } from '../support/turns.ts';
 
 const onStage = sharedStages();
 
@@ -236,6 +237,10 @@ describe('a merge is refused, and nothing changes,', () => {
       },
       says: /does not know who commits/,
     },
+    'where a turn runs at the target': {
+      make: ({ client, session }) => send(client, session, 'never ends'),
+      says: /a turn of session sess_\w+ is running there: wait for it/,
+    },
     'where the target is no branch': {
       make: ({ repo }, tree) => {
         git(repo, 'checkout', '-q', '-b', 'other');
@@ -247,7 +252,7 @@ describe('a merge is refused, and nothing changes,', () => {
   test.for(Object.entries(cases))('%s.', ([, { make, says }]) =>
     onStage(async (stage) => {
       const tree = await working(stage);
-      make(stage, tree);
+      await make(stage, tree);
       const before = stateOf(stage.repo, tree);
       await expect(merge(stage, tree)).rejects.toMatchObject({
         message: expect.stringMatching(says),
@@ -297,6 +302,96 @@ test('A merge that another git command overtakes at the last moment changes noth
     { failpoint },
   );
 });
+
+describe('a merge whose files cannot be written', () => {
+  /** Merges on a stage where something happens once the branches have moved. */
+  function onMoved(
+    happens: (stage: Stage) => void,
+    work: (stage: Stage, tree: Worktree) => Promise<void>,
+  ): Promise<void> {
+    let moved = () => {};
+    const failpoint = (name: FailpointName) => {
+      if (name === 'worktree.moved') moved();
+    };
+    return onOwnStage(
+      async (stage) => {
+        const tree = await working(stage);
+        moved = () => {
+          moved = () => {};
+          happens(stage);
+        };
+        await work(stage, tree);
+      },
+      { failpoint },
+    );
+  }
+
+  test('goes back, branch and files, and works once they can be.', () =>
+    onMoved(
+      // Git puts no file in the place of a directory with files that it does not know.
+      ({ repo }) => write(repo, { 'new.txt/precious': 'precious\n' }),
+      async (stage, tree) => {
+        const before = git(stage.repo, 'rev-parse', 'main');
+        await expect(merge(stage, tree)).rejects.toMatchObject({
+          code: 'conflict',
+          message: expect.stringMatching(/^nothing was changed: .*new\.txt/),
+        });
+        expect(git(stage.repo, 'rev-parse', 'main')).toBe(before);
+        expect(git(stage.repo, 'status', '--porcelain')).toBe('?? new.txt/');
+        expect([read(stage.repo, 'a.txt'), read(stage.repo, 'new.txt/precious')]).toEqual([
+          'one\n',
+          'precious\n',
+        ]);
+        fs.rmSync(path.join(stage.repo, 'new.txt'), { recursive: true });
+        expect(await merge(stage, tree)).toMatchObject({ outcome: 'done' });
+        expect(git(stage.repo, 'status', '--porcelain')).toBe('');
+      },
+    ));
+
+  test('and that cannot go back says so, and is finished by the next one.', () =>
+    onMoved(
+      ({ repo }) => {
+        fs.renameSync(path.join(repo, '.git/index'), path.join(repo, '.git/index.away'));
+        fs.mkdirSync(path.join(repo, '.git/index'));
+      },
+      async (stage, tree) => {
+        const { repo } = stage;
+        await expect(merge(stage, tree)).rejects.toMatchObject({
+          code: 'conflict',
+          message: expect.stringContaining('until the next merge or rebase of the worktree'),
+        });
+        fs.rmdirSync(path.join(repo, '.git/index'));
+        fs.renameSync(path.join(repo, '.git/index.away'), path.join(repo, '.git/index'));
+        expect(() => git(repo, 'add', 'a.txt')).toThrow(/index.lock/);
+        expect(await merge(stage, tree)).toMatchObject({ outcome: 'nothing_to_do' });
+        expect(git(repo, 'status', '--porcelain')).toBe('');
+        expect(read(repo, 'a.txt')).toBe('changed\n');
+      },
+    ));
+});
+
+test('A submodule moves with a merge, its files do not, and that is said.', () =>
+  onStage(async (stage) => {
+    const { repo } = stage;
+    const one = commit(makeRepository(path.join(stage.directory, 'module')), 'one');
+    const two = commit(path.join(stage.directory, 'module'), 'two');
+    const add = ['-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add'];
+    git(repo, ...add, path.join(stage.directory, 'module'), 'module');
+    git(path.join(repo, 'module'), 'checkout', '-q', one);
+    commit(repo, 'with a submodule');
+    const tree = await working(stage);
+    git(tree.path, 'update-index', '--cacheinfo', `160000,${two},module`);
+    git(tree.path, 'commit', '-qm', 'the submodule moves');
+    const done = await merge(stage, tree);
+    expect(done).toMatchObject({ outcome: 'done' });
+    expect(done.notes).toEqual([expect.stringMatching(/git submodule update \(module\)/)]);
+    expect(git(repo, 'rev-parse', 'main:module')).toBe(two);
+    expect(git(path.join(repo, 'module'), 'rev-parse', 'HEAD')).toBe(one);
+    expect(read(repo, 'module/a.txt')).toBe('one\n');
+    expect(git(repo, 'status', '--porcelain')).toBe('M module'.padStart(9));
+    git(repo, 'submodule', '--quiet', 'update');
+    expect(git(repo, 'status', '--porcelain')).toBe('');
+  }));
 
 describe('a rebase of a worktree', () => {
   test('writes its commits again on top, with their authors, and moves where it begins.', () =>

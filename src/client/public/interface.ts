@@ -1118,7 +1118,7 @@ export interface Diagnostics {
 
 /** What the files of a session are compared with. */
 export interface DiffBase {
-  /** worktree: the commit from which its worktree was made. session: the commit that was checked out when the session was opened. head: the commit that is checked out. turn: the files at the beginning of a turn. */
+  /** worktree: the last commit that its worktree shares with the branch at which that began; where that branch is gone or has gone back, the commit from which the worktree was made. session: the commit that was checked out when the session was opened. head: the commit that is checked out. turn: the files at the beginning of a turn. */
   kind: 'worktree' | 'session' | 'head' | 'turn';
   /** null: there is none, so every file counts as added. */
   commit: string | null;
@@ -5926,7 +5926,7 @@ export interface Routes {
     };
     query?:
       | {
-          /** start: where its worktree began, or what was checked out when the session was opened. head: what is checked out, so that only what is not committed is shown. */
+          /** start: the last commit that its worktree shares with the branch at which that began, or what was checked out when the session was opened. head: what is checked out, so that only what is not committed is shown. */
           against?: 'start' | 'head' | undefined;
           /** A turn: against the files at its beginning, of which there has to be a snapshot. */
           since?: string | undefined;

@@ -59,6 +59,7 @@ export function Body({ shown }: { shown: Shown }): ReactNode {
           acts={place.acts}
           notices={shown}
           rows={height}
+          columns={columns}
           onLeave={back}
         />
       );

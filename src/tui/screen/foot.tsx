@@ -1,8 +1,7 @@
 import type { ReactNode } from 'react';
 import { parseDuration } from '../../lib/duration.ts';
 import { Bar } from '../bar.tsx';
-import { useSource } from '../hooks.ts';
-import { Notice } from '../notice.tsx';
+import { Notice, noticeLines } from '../notice.tsx';
 import { Prompt } from '../prompt.tsx';
 import { Tint } from '../tint.tsx';
 import { Confirm } from './confirm.tsx';
@@ -53,11 +52,24 @@ export function Foot({ shown }: { shown: Shown }): ReactNode {
     default:
       return (
         <Bar
+          rows={Math.max(1, shown.said.length)}
           left={<Hint shown={shown} />}
           right={<Tint tone="faint">{rightOf(mode.name, columns)}</Tint>}
         />
       );
   }
+}
+
+/** What the last lines tell in a mode; empty in one that has another use for them. */
+export function saidIn(
+  mode: string,
+  told: Parameters<typeof noticeLines>[0],
+  columns: number,
+): string[] {
+  const isAsking = ['filter', 'snooze', 'rename', 'confirm', 'copy', 'sheet', 'diff'].includes(
+    mode,
+  );
+  return isAsking ? [] : noticeLines(told, { columns, beside: rightOf(mode, columns).length });
 }
 
 function rightOf(mode: string, columns: number): string {
@@ -66,11 +78,10 @@ function rightOf(mode: string, columns: number): string {
 }
 
 function Hint({ shown }: { shown: Shown }): ReactNode {
-  const { place, mode, notice, view } = shown;
-  const connection = useSource(place.desk.connection);
+  const { mode, said, view } = shown;
   const filter = view.filter === '' ? '' : `/${view.filter}  `;
   const hint = mode.name === 'list' || mode.name === 'pane' ? filter + hintOf(view.chosen) : '';
-  return <Notice notice={notice} connection={connection} hint={hint} />;
+  return <Notice lines={said} hint={hint} />;
 }
 
 function Snooze({

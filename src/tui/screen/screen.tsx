@@ -7,7 +7,7 @@ import { useKeys } from '../keyboard.ts';
 import type { Hold } from '../panes/pane-props.ts';
 import { useAlerts, useSeen } from './attention.ts';
 import { Body } from './body.tsx';
-import { Foot } from './foot.tsx';
+import { Foot, saidIn } from './foot.tsx';
 import { Head } from './head.tsx';
 import { listKeys, thingKeys } from './keys.ts';
 import { type Base, list, type Mode } from './mode.ts';
@@ -40,6 +40,8 @@ export function Screen({ place, rows, columns, onEvents, onLeave }: ScreenProps)
   const [peeks, setPeeks] = useState(false);
   const [hold, setHold] = useState<Hold>(null);
   const { desk, acts } = place;
+  const connection = useSource(desk.connection);
+  const said = saidIn(mode.name, { notice: notices.notice, connection }, columns);
   const isWide = columns >= WIDE;
   const thing = view.chosen && 'thing' in view.chosen ? view.chosen.thing : undefined;
 
@@ -67,7 +69,8 @@ export function Screen({ place, rows, columns, onEvents, onLeave }: ScreenProps)
     peeks,
     setPeeks,
     isWide,
-    height: Math.max(1, rows - 2),
+    said,
+    height: Math.max(1, rows - 1 - Math.max(1, said.length)),
     columns,
     showAt,
     onEvents,

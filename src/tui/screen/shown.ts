@@ -30,7 +30,9 @@ export interface Shown extends Notices {
   setPeeks: (next: (peeks: boolean) => boolean) => void;
   /** Whether the pane is beside the list. */
   isWide: boolean;
-  /** The lines and columns of everything between the first line and the last. */
+  /** What the last lines tell, in place of hints; empty where there is nothing to tell. */
+  said: readonly string[];
+  /** The lines and columns of everything between the first line and the last ones. */
   height: number;
   columns: number;
   /** Shows what a session has with one of these keys of the conversation, the first that is there. */

@@ -85,6 +85,10 @@ interface DiffKeys extends DiffSheetProps {
 /** How many columns one key moves long lines. */
 const SCROLL = 8;
 
+/** What the keys do, in a line of 80 columns. */
+export const DIFF_KEYS =
+  'c comment  v range  x drop  s send  e editor  ] [ part  } { file  r reload';
+
 /** The keys of the sheet. */
 export function diffKeys(given: Omit<DiffKeys, 'sheet'> & { sheet: Sheet | null }): KeyTable {
   const { sheet, view, setView, index, top, height, comments, onLeave, setAsking } = given;
@@ -131,6 +135,7 @@ export function diffKeys(given: Omit<DiffKeys, 'sheet'> & { sheet: Sheet | null 
       else given.notices.tell('no comments so far: c writes one');
     },
     e: given.edit,
+    '?': () => given.notices.tell(DIFF_KEYS),
     r: given.reload,
     escape: () => (view.from === null ? onLeave() : setView({ ...view, from: null })),
     q: onLeave,

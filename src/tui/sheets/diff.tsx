@@ -7,10 +7,12 @@ import { AppError } from '../../errors.ts';
 import { Bar } from '../bar.tsx';
 import { useKeys } from '../keyboard.ts';
 import { Colors } from '../palette.ts';
+import { Notice, noticeLines } from '../notice.tsx';
 import { Tint } from '../tint.tsx';
 import { Compose } from './compose.tsx';
 import {
   type Asking,
+  DIFF_KEYS,
   diffKeys,
   type DiffSheetProps,
   isWithin,
@@ -31,7 +33,9 @@ export function DiffSheet(props: DiffSheetProps): ReactNode {
   );
   const [view, setView] = useState<View>({ key: '', index: 0, top: 0, left: 0, from: null });
   const [asking, setAsking] = useState<Asking | null>(null);
-  const below = asking?.what === 'text' ? Math.min(6, Math.floor(rows / 3)) : 1;
+  const said = asking ? [] : noticeLines(notices, { columns, beside: ESCAPE.length });
+  const below =
+    asking?.what === 'text' ? Math.min(6, Math.floor(rows / 3)) : Math.max(1, said.length);
   const height = Math.max(1, rows - 1 - below);
   const index = sheet ? placeIn(sheet, view) : 0;
   const end = sheet ? withComments(sheet, index) : 0;
@@ -89,7 +93,7 @@ export function DiffSheet(props: DiffSheetProps): ReactNode {
           }}
         />
       ) : (
-        <Foot question={asking} notice={notices.notice} columns={columns} />
+        <Foot question={asking} said={said} columns={columns} />
       )}
     </Box>
   );
@@ -199,28 +203,24 @@ function Head({
   );
 }
 
+const ESCAPE = 'esc';
+
 function Foot({
   question,
-  notice,
+  said,
   columns,
 }: {
   question: Asking | null;
-  notice: string;
+  said: readonly string[];
   columns: number;
 }): ReactNode {
-  const keys =
-    columns < 60
-      ? 'c comment  v range  s send  ? keys'
-      : 'c comment  v range  x drop  s send  e editor  ] [ part  } { file  r read again';
-  const text = question ? questionOf(question) : notice;
+  const keys = columns < 60 ? 'c comment  v range  s send  ? keys' : DIFF_KEYS;
+  const lines = question ? [questionOf(question)] : said;
   return (
     <Bar
-      left={
-        <Tint tone={text === '' ? 'faint' : 'asks'} wrap="truncate-end">
-          {text === '' ? keys : text}
-        </Tint>
-      }
-      right={<Tint tone="faint">esc</Tint>}
+      rows={Math.max(1, lines.length)}
+      left={<Notice lines={lines} hint={keys} />}
+      right={<Tint tone="faint">{ESCAPE}</Tint>}
     />
   );
 }

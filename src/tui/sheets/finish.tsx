@@ -1,7 +1,10 @@
 import { Box } from 'ink';
 import { type ReactNode, useContext, useEffect, useState } from 'react';
 import type { Finished } from '../../api/worktree-finish.ts';
+import { AppError } from '../../errors.ts';
+import { plain } from '../../lib/plain.ts';
 import { finishLines } from '../../terminal/finish.ts';
+import { wrapped } from '../../terminal/width.ts';
 import type { Acts, FinishWish } from '../acts.ts';
 import type { Notices } from '../hooks.ts';
 import { useKeys } from '../keyboard.ts';
@@ -15,16 +18,23 @@ interface FinishSheetProps {
   acts: Acts;
   notices: Notices;
   rows: number;
+  columns: number;
   onLeave: () => void;
 }
 
 /** What a merge, a squash or a rebase of a worktree would do; one key does exactly what is shown. */
 export function FinishSheet(props: FinishSheetProps): ReactNode {
-  const { worktreeId, acts, notices, rows, onLeave } = props;
+  const { worktreeId, acts, notices, rows, columns, onLeave } = props;
   const palette = useContext(Colors);
-  const [how, setHow] = useState<FinishWish>('merge');
-  const plan = usePlan(props, how);
-  const lines = plan ? finishLines(plan, { palette, hintFor: () => null }) : ['looking …'];
+  // A new object with each key, so that the same key looks again.
+  const [wished, setWish] = useState<Wished>({ how: 'merge' });
+  const { how } = wished;
+  const wish = (next: FinishWish) => () => setWish({ how: next });
+  const { plan, problem } = usePlan(props, wished);
+  const told = plan
+    ? finishLines(plan, { palette, hintFor: () => null })
+    : [problem ?? 'looking …'];
+  const lines = told.flatMap((line) => wrapped(line, columns, { trims: !line.startsWith(' ') }));
   const { top, keys } = useScroll(lines.length, rows - 1);
   const act = () => {
     if (!plan || !mayHappen(plan)) return;
@@ -40,9 +50,9 @@ export function FinishSheet(props: FinishSheetProps): ReactNode {
   useKeys({
     ...keys,
     y: act,
-    m: () => setHow('merge'),
-    s: () => setHow('squash'),
-    b: () => setHow('rebase'),
+    m: wish('merge'),
+    s: wish('squash'),
+    b: wish('rebase'),
     escape: onLeave,
     q: onLeave,
     M: onLeave,
@@ -62,25 +72,39 @@ function mayHappen({ outcome, conflicts, obstacles }: Finished): boolean {
   return outcome === 'planned' && conflicts.length === 0 && obstacles.length === 0;
 }
 
-/** What would happen; null until the server has said it. */
-function usePlan(
-  { worktreeId, acts, notices }: FinishSheetProps,
-  how: FinishWish,
-): Finished | null {
-  const [plan, setPlan] = useState<Finished | null>(null);
-  const { attempt } = notices;
+interface Wished {
+  how: FinishWish;
+}
+
+/** What the server has said of it: what would happen, or why it cannot tell that; neither until then. */
+interface Answer {
+  plan: Finished | null;
+  problem: string | null;
+}
+
+const none: Answer = { plan: null, problem: null };
+
+function usePlan({ worktreeId, acts, notices }: FinishSheetProps, wished: Wished): Answer {
+  const [answer, setAnswer] = useState(none);
   useEffect(() => {
     let isShown = true;
-    setPlan(null);
-    attempt(
-      acts.finish(worktreeId, how, null).then((read) => {
-        if (isShown) setPlan(read);
-      }),
+    const show = (next: Answer) => {
+      if (isShown) setAnswer(next);
+    };
+    show(none);
+    notices.attempt(
+      acts.finish(worktreeId, wished.how, null).then(
+        (plan) => show({ plan, problem: null }),
+        (error: unknown) => {
+          if (!(error instanceof AppError)) throw error;
+          show({ plan: null, problem: plain(error.message) });
+        },
+      ),
     );
     return () => {
       isShown = false;
     };
-    // oxlint-disable-next-line react-hooks/exhaustive-deps -- asked again with each other wish, not with each drawing
-  }, [acts, worktreeId, how]);
-  return plan;
+    // oxlint-disable-next-line react-hooks/exhaustive-deps -- asked again with each wish, not with each drawing
+  }, [acts, worktreeId, wished]);
+  return answer;
 }

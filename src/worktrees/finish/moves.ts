@@ -236,7 +236,8 @@ async function writeFiles(
     await putInIndex(git, bench, differences, 'before');
     const settled = await settledOf(git, bench, checkout, differences);
     await putInIndex(git, bench, settled, 'after');
-    await git.text(bench, [...WHOLE_INDEX, 'read-tree', '-m', '-u', from, to]);
+    const base = settled.length === 0 ? from : await treeWith(git, bench, from, settled);
+    await git.text(bench, [...WHOLE_INDEX, 'read-tree', '-m', '-u', base, to]);
     await placeIndex(bench.index ?? '', checkout.gitDir);
   });
 }
@@ -278,6 +279,22 @@ async function settledOf(
   return found;
 }
 
+/**
+ * Writes the tree of a commit with some files as they are after the move. From there on git has nothing to do with what
+ * lies at their names: it would not even leave out a file that a directory has taken the place of.
+ */
+async function treeWith(
+  git: Git,
+  bench: GitLocation,
+  commit: string,
+  settled: readonly Difference[],
+): Promise<string> {
+  const own = { ...bench, index: `${bench.index}-between` };
+  await git.text(own, [...WHOLE_INDEX, 'read-tree', commit]);
+  await putInIndex(git, own, settled, 'after');
+  return git.text(own, ['write-tree']);
+}
+
 /** Compares the files that look changed; git exits with an error where some are. */
 async function refresh(git: Git, bench: GitLocation): Promise<void> {
   await git.maybe(bench, [
@@ -312,7 +329,10 @@ async function placeIndex(from: string, gitDir: string): Promise<void> {
   }
 }
 
-/** Locks the index of a checkout as git does. The lock names the operation, so that a start finds its own locks. */
+/**
+ * Locks the index of a checkout as git does. The lock names the operation, so that a start finds its own locks, and says
+ * what to do to whoever looks into it after a crash.
+ */
 async function lock({ gitDir, files }: Checkout, id: string): Promise<void> {
   await assertGitDirectory(gitDir);
   try {
@@ -336,7 +356,7 @@ async function isLockedBy({ gitDir }: Checkout, id: string): Promise<boolean> {
 }
 
 function lockText(id: string): string {
-  return `cadre moves a branch for ${id}\n`;
+  return `cadre moves a branch for ${id}\nDo not remove this file: the next start of the cadre server finishes that and removes it.\n`;
 }
 
 /** A failure of git or of the system as a refusal; nothing has changed. */
