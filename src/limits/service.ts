@@ -10,11 +10,8 @@ import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 import { endOf, GO_ON, holdMessage, waitAfter } from './limit.ts';
-import { LimitStore } from './store.ts';
+import { CODE, LimitStore, OWNER } from './store.ts';
 
-/** The code of the hold of a session that waits for a usage limit. */
-const CODE = 'usage_limit';
-const OWNER = 'usage_limit';
 /** What was cut off goes on before anything else that waits for the session. */
 const RANK = -1;
 const MESSAGE_CHARACTERS = 500;
@@ -47,7 +44,7 @@ export class Limits {
   /** Must be called when a turn has ended, before the next one begins. */
   turnEnded(tx: Writer, turn: Turn, { limit }: Pick<TurnOutcome, 'limit'>): void {
     if (turn.status === 'failed' && limit) this.#reached(tx, turn, limit);
-    if (turn.status === 'completed') this.#passed(tx, turn);
+    if (turn.status === 'completed' && this.#store.isUsed(tx)) this.#passed(tx, turn);
   }
 
   /**
@@ -55,6 +52,7 @@ export class Limits {
    * whether it is.
    */
   isHeldNow(tx: Writer, sessionId: string): boolean {
+    if (!this.#store.isUsed(tx)) return false;
     const session = this.#given.sessionStore.session(tx, sessionId);
     const limit = this.#store.of(tx, session);
     if (!limit) return false;
@@ -70,6 +68,7 @@ export class Limits {
 
   /** A person has sent a turn: it takes the place of the one that was cut off, and shows whether the limit is over. */
   turnSent(tx: Writer, sessionId: string): void {
+    if (!this.#store.isUsed(tx)) return;
     const { inbox, holds } = this.#given;
     for (const ref of inbox.order(tx, sessionId, OWNER)) inbox.remove(tx, OWNER, ref);
     holds.end(tx, sessionId, CODE);
@@ -100,6 +99,7 @@ export class Limits {
   #reached(tx: Writer, turn: Turn, { resetsAt, isOfAccount }: ReportedLimit): void {
     const { clock, sessionStore, inbox } = this.#given;
     const { session_id, turn_id } = turn;
+    this.#store.use();
     const session = sessionStore.session(tx, session_id);
     const now = clock.now();
     const said = cutLine(turn.error?.message ?? '', MESSAGE_CHARACTERS) ?? '';

@@ -8,8 +8,8 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-it('A turn of people without budgets costs one insert, and reads nothing for it.', () => {
-  const ran = watchStatements(/turn_usage|\bbudgets\b/);
+it('A turn of people without budgets and usage limits costs one insert; only the first one asks whether a limit is known.', () => {
+  const ran = watchStatements(/turn_usage|\bbudgets\b|usage_limits|FROM inbox WHERE .*owner = /);
   return onStage(async (stage) => {
     const session = await stage.open();
     for (const count of [1, 2]) {
@@ -18,7 +18,9 @@ it('A turn of people without budgets costs one insert, and reads nothing for it.
       await turn.sink.update({ type: 'usage', usage: { total_tokens: 1 } });
       turn.end(used(2));
       await stage.times('turn.completed', count);
-      expect(ran).toEqual([expect.stringMatching(/^run INSERT INTO turn_usage /)]);
+      const inserted: unknown = expect.stringMatching(/^run INSERT INTO turn_usage /);
+      const asked: unknown = expect.stringMatching(/^get SELECT EXISTS .* FROM usage_limits/);
+      expect(ran).toEqual(count === 1 ? [asked, inserted] : [inserted]);
     }
   });
 });
