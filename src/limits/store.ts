@@ -14,19 +14,30 @@ export interface AccountLimit {
   until: number | null;
 }
 
-/** The rows of the usage limits of accounts, as they were reported last. */
+/**
+ * The rows of the usage limits of accounts, as they were reported last. Whether there are any is remembered, so that turns
+ * of people whose accounts have reached none read no row.
+ */
 export class LimitStore {
+  /** undefined: not known. */
+  #isEmpty: boolean | undefined;
+  readonly #count: Statement<[number]>;
   readonly #of: Statement<[message: string, since: number, until: number | null]>;
   readonly #put: Statement;
   readonly #drop: Statement;
 
   constructor(db: Database) {
+    this.#count = db.prepare('SELECT count(*) FROM usage_limits');
     const account = 'provider = ? AND agent = ?';
     this.#of = db.prepare(`SELECT message, since, until FROM usage_limits WHERE ${account}`);
     this.#put = db.prepare(
       'INSERT OR REPLACE INTO usage_limits (provider, agent, message, since, until) VALUES (?, ?, ?, ?, ?)',
     );
     this.#drop = db.prepare(`DELETE FROM usage_limits WHERE ${account}`);
+  }
+
+  isEmpty(rx: Reader): boolean {
+    return (this.#isEmpty ??= this.#count.get(rx)?.[0] === 0);
   }
 
   of(rx: Reader, { provider, agent }: Account): AccountLimit | undefined {
@@ -36,9 +47,16 @@ export class LimitStore {
 
   put(tx: Writer, { provider, agent }: Account, { message, since, until }: AccountLimit): void {
     this.#put.run(tx, provider, agent ?? '', message, since, until);
+    this.#forget(tx);
   }
 
   drop(tx: Writer, { provider, agent }: Account): void {
     this.#drop.run(tx, provider, agent ?? '');
+    this.#forget(tx);
+  }
+
+  #forget(tx: Writer): void {
+    this.#isEmpty = undefined;
+    tx.whenLost(() => (this.#isEmpty = undefined));
   }
 }
