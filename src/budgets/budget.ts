@@ -1,7 +1,8 @@
 import type { Budget, BudgetAmounts } from '../api/budgets.ts';
 import type { Usage } from '../api/sessions.ts';
 import { endOfDay, startOfDay } from '../lib/days.ts';
-import { tokensOf, type UsageSums } from '../sessions/turn-usage.ts';
+import type { UsageSums } from '../lib/usage-sums.ts';
+import { tokensOf } from '../sessions/turn-usage.ts';
 
 const DAY_MS = 86_400_000;
 /** Sums of dollars are rounded: one that is short of a limit by less has reached it. */

@@ -1,14 +1,17 @@
 import type http from 'node:http';
 import type { Endpoint, ResponseOf } from '../api/endpoint.ts';
+import { endpoints } from '../api/index.ts';
 import { AppError } from '../errors.ts';
 import { usable } from './addresses.ts';
 import { type Joined, joinLists, listOf } from './join-lists.ts';
 import type { Answer, CallInput, Client } from './client.ts';
+import { joinUsage } from './join-usage.ts';
 import type { Caller, ServerEntry, Servers } from './servers.ts';
 
 /**
  * Calls several servers as if they were one. Lists are those of all servers, with the name of the server as `node` of
- * each record. A call that names a record goes to the server that has it, and any other call to the first server.
+ * each record; what turns have used is that of all together. A call that names a record goes to the server that has it,
+ * and any other call to the first server.
  */
 export class RoutedClient implements Client {
   readonly servers: Servers;
@@ -51,6 +54,11 @@ export class RoutedClient implements Client {
       const joined = await joinLists(this.servers, endpoint, input, signal);
       this.#learn(joined);
       return { value: joined.records as ResponseOf<E>, headers: joined.headers };
+    }
+    if ((endpoint as Endpoint) === endpoints.getUsage) {
+      const { report, away } = await joinUsage(this.servers, input as UsageInput, signal);
+      this.#note(away);
+      return { value: report as ResponseOf<E>, headers: {} };
     }
     const { name, client } = await this.#serverFor(id);
     const answer = await client.ask(endpoint, input, signal, key);
@@ -104,9 +112,15 @@ export class RoutedClient implements Client {
     for (const [id, entry] of owners) {
       if (entry.client) this.#owners.set(id, usable(entry));
     }
+    this.#note(away);
+  }
+
+  #note(away: ReadonlyMap<string, string>): void {
     for (const [name, remark] of away) this.#away.set(name, remark);
   }
 }
+
+type UsageInput = CallInput<typeof endpoints.getUsage>;
 
 /** The several servers that a client asks; null where it asks one. */
 export function serversOf(client: Client): Servers | null {
@@ -123,7 +137,7 @@ export async function firstOf(client: Client): Promise<Client> {
   return client instanceof RoutedClient ? usable(await client.servers.first()).client : client;
 }
 
-const RECORD = /^(sess|proc|team|wt|que)_[0-9a-f]{32}$/;
+const RECORD = /^(sess|proc|team|wt|que|bud)_[0-9a-f]{32}$/;
 
 /** The id of the first record that an input names in its path, query or body; null for none. Text to look for names none. */
 function idIn(input: unknown): string | null {

@@ -10,11 +10,8 @@ import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 import { endOf, GO_ON, holdMessage, waitAfter } from './limit.ts';
-import { LimitStore } from './store.ts';
+import { type Account, CODE, LimitStore, OWNER } from './store.ts';
 
-/** The code of the hold of a session that waits for a usage limit. */
-const CODE = 'usage_limit';
-const OWNER = 'usage_limit';
 /** What was cut off goes on before anything else that waits for the session. */
 const RANK = -1;
 const MESSAGE_CHARACTERS = 500;
@@ -27,6 +24,8 @@ interface LimitsDependencies {
   inbox: Inbox;
   /** What sessions do that do not say so themselves. */
   afterLimit: () => AfterLimit;
+  /** Ends the agent of a session that has no turn, if it has one. The next turn waits for that. */
+  endAgent: (sessionId: string) => void;
 }
 
 /**
@@ -47,7 +46,7 @@ export class Limits {
   /** Must be called when a turn has ended, before the next one begins. */
   turnEnded(tx: Writer, turn: Turn, { limit }: Pick<TurnOutcome, 'limit'>): void {
     if (turn.status === 'failed' && limit) this.#reached(tx, turn, limit);
-    if (turn.status === 'completed') this.#passed(tx, turn);
+    if (turn.status === 'completed' && this.#store.isUsed(tx)) this.#passed(tx, turn);
   }
 
   /**
@@ -55,6 +54,7 @@ export class Limits {
    * whether it is.
    */
   isHeldNow(tx: Writer, sessionId: string): boolean {
+    if (!this.#store.isUsed(tx)) return false;
     const session = this.#given.sessionStore.session(tx, sessionId);
     const limit = this.#store.of(tx, session);
     if (!limit) return false;
@@ -70,6 +70,7 @@ export class Limits {
 
   /** A person has sent a turn: it takes the place of the one that was cut off, and shows whether the limit is over. */
   turnSent(tx: Writer, sessionId: string): void {
+    if (!this.#store.isUsed(tx)) return;
     const { inbox, holds } = this.#given;
     for (const ref of inbox.order(tx, sessionId, OWNER)) inbox.remove(tx, OWNER, ref);
     holds.end(tx, sessionId, CODE);
@@ -89,6 +90,19 @@ export class Limits {
     this.#wait(tx, session, { said, resetsAt, fruitless: 0 }, turn_id);
   }
 
+  /**
+   * Must be called when somebody has logged in anew. What was reported was of the login before, and so are the agents of
+   * the sessions that wait: each ends, and the next one has the new login.
+   */
+  async loginChanged(account: Account): Promise<void> {
+    await this.#given.db.transact((tx) => {
+      this.#store.drop(tx, account);
+      const waiting = this.#waiting(tx, account);
+      for (const { id } of waiting) tx.whenDurable(() => this.#given.endAgent(id));
+      this.#letGo(tx, waiting);
+    });
+  }
+
   /** Must be called when a hold of a session has ended. */
   released(tx: Writer, sessionId: string, code: string): void {
     if (code !== CODE) return;
@@ -100,6 +114,7 @@ export class Limits {
   #reached(tx: Writer, turn: Turn, { resetsAt, isOfAccount }: ReportedLimit): void {
     const { clock, sessionStore, inbox } = this.#given;
     const { session_id, turn_id } = turn;
+    this.#store.use();
     const session = sessionStore.session(tx, session_id);
     const now = clock.now();
     const said = cutLine(turn.error?.message ?? '', MESSAGE_CHARACTERS) ?? '';
@@ -137,16 +152,27 @@ export class Limits {
 
   /** A turn that began after the limit was reported and has completed shows that the limit is over. */
   #passed(tx: Writer, { session_id, started_at }: Turn): void {
-    const { sessionStore, holds, clock } = this.#given;
-    const session = sessionStore.session(tx, session_id);
+    const session = this.#given.sessionStore.session(tx, session_id);
     const limit = this.#store.of(tx, session);
     if (!limit || limit.since >= (started_at ?? 0)) return;
     this.#store.drop(tx, session);
-    for (const id of holds.sessionsWith(tx, CODE)) {
-      const other = sessionStore.session(tx, id);
-      const isSame = other.provider === session.provider && other.agent === session.agent;
-      if (isSame && this.#resumes(other)) holds.endAt(tx, id, CODE, clock.now());
-    }
+    this.#letGo(tx, this.#waiting(tx, session));
+  }
+
+  /** Returns the sessions of an account that wait for a usage limit. */
+  #waiting(rx: Reader, account: Account): Session[] {
+    const { sessionStore, holds } = this.#given;
+    return holds
+      .sessionsWith(rx, CODE)
+      .map((id) => sessionStore.session(rx, id))
+      .filter(({ provider, agent }) => provider === account.provider && agent === account.agent);
+  }
+
+  /** Lets those of some sessions go on that do so by themselves. */
+  #letGo(tx: Writer, sessions: readonly Session[]): void {
+    const { holds, clock } = this.#given;
+    for (const session of sessions)
+      if (this.#resumes(session)) holds.endAt(tx, session.id, CODE, clock.now());
   }
 
   /** Returns how many turns in a row, up to this one, have gone on after a limit and met one before they did anything. */

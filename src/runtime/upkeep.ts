@@ -23,7 +23,7 @@ export function startUpkeep(
       queue.service.sessionTrimmed(tx, id);
       reviews.sessionTrimmed(tx, id);
       snapshots.store.forgetSession(tx, id);
-      tx.whenDurable(() => void snapshots.depots.removeSession(id));
+      tx.whenDurable(() => void removeSnapshots(id));
     },
     removeLogs: (id) => removeLogs(storage.logs, id),
     budget: storage.budget,
@@ -50,9 +50,20 @@ export function startUpkeep(
     }
   }
 
+  /** Removes the files of snapshots. What cannot be removed now is tried again as what is too old. */
+  async function removeSnapshots(sessionId: string): Promise<void> {
+    try {
+      await snapshots.depots.removeSession(sessionId);
+    } catch (error) {
+      logger.warn({ err: error, session_id: sessionId }, 'snapshots could not be removed');
+    }
+  }
+
   async function retain(): Promise<void> {
     try {
       await retention.run(ending.signal);
+      // Also where snapshots are switched off, those of before grow too old.
+      await snapshots.depots.trim();
     } catch (error) {
       logger.warn({ err: error }, 'expired data could not be removed');
     }

@@ -129,7 +129,8 @@ export class Inbox {
 
   /**
    * Returns why a session may not begin its next turn of the inbox now, though it may be idle; empty: nothing is in the
-   * way. This is the one place that is asked: what is to hold sessions puts a {@link Holds hold}.
+   * way. This is the one place that is asked: what is to hold sessions puts a {@link Holds hold}. Budgets alone put none,
+   * because one of them may hold all sessions: what they hold follows from their rows.
    */
   obstacles(rx: Reader, sessionId: string): Hold[] {
     const pause = this.#store.pause(rx, sessionId);

@@ -59,9 +59,9 @@ interface SessionServiceDependencies extends SessionQueriesDependencies {
   onAfterLimitChosen: (tx: Writer, session: Session) => void;
   /** Throws `storage_full` if there is no room for new work. */
   assertRoom: () => void;
-  /** Returns the name of the agent of a new session, where agents have names. Throws `invalid` for an unknown one. */
   /** Throws `budget_reached` if a budget lets no turn of a session begin. */
   assertBudget: (rx: Reader, sessionId: string) => void;
+  /** Returns the name of the agent of a new session, where agents have names. Throws `invalid` for an unknown one. */
   agentFor: (id: Session['provider'], asked: string | null) => string | null;
   /** Returns the kind of agent of a session. Throws `provider_unavailable` if none could be started. */
   availableKind: (session: Served) => AgentKind;

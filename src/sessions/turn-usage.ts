@@ -1,21 +1,8 @@
 import type { Session, Turn, Usage } from '../api/sessions.ts';
+import type { UsageSums } from '../lib/usage-sums.ts';
 import type { Database } from '../store/database.ts';
 import type { Statement } from '../store/statement.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
-
-/** What some turns have used. Sums are of those turns that report a number; null: none of them does. */
-export type UsageSums = {
-  turns: number;
-  input_tokens: number | null;
-  output_tokens: number | null;
-  cached_input_tokens: number | null;
-  total_tokens: number | null;
-  cost_usd: number | null;
-  /** How many of the turns report no tokens. */
-  turns_without_tokens: number;
-  /** How many of the turns report no cost. */
-  turns_without_cost: number;
-};
 
 /** What turns are summed by: the columns of a key. */
 export type UsageKey = 'all' | 'session' | 'provider' | 'team';

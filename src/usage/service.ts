@@ -5,11 +5,12 @@ import type { Clock } from '../lib/clock.ts';
 import { isTimeZone, ownTimeZone } from '../lib/cron.ts';
 import { dayOf, endOfDay, startOfDay } from '../lib/days.ts';
 import { yieldToEventLoop } from '../lib/slices.ts';
+import { noSums, plus, type UsageSums } from '../lib/usage-sums.ts';
 import type { SessionStore } from '../sessions/store.ts';
-import type { KeyedSums, UsageSums } from '../sessions/turn-usage.ts';
+import type { KeyedSums } from '../sessions/turn-usage.ts';
 import type { Database } from '../store/database.ts';
 import type { Reader } from '../store/transaction.ts';
-import { noSums, plus, SumsByKey } from './sums.ts';
+import { SumsByKey } from './sums.ts';
 
 const DAY_MS = 86_400_000;
 /** The days before today that a report has if nobody says since when. */

@@ -8,11 +8,14 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-it('A turn of people without budgets costs one insert, and reads nothing for it.', () => {
-  const ran = watchStatements(/turn_usage|\bbudgets\b/);
+it('A turn of people without budgets and limits costs one insert, and reads nothing for it.', () => {
+  const ran = watchStatements(/turn_usage|\bbudgets\b|usage_limits|FROM inbox WHERE .*owner = /);
   return onStage(async (stage) => {
     const session = await stage.open();
-    for (const count of [1, 2]) {
+    // That there are none is read once.
+    (await stage.play(session)).end(used(1));
+    await stage.times('turn.completed', 1);
+    for (const count of [2, 3]) {
       ran.length = 0;
       const turn = await stage.play(session);
       await turn.sink.update({ type: 'usage', usage: { total_tokens: 1 } });

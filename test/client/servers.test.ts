@@ -12,7 +12,7 @@ import {
   type SeveralServers,
   withServers,
 } from '../support/several-servers.ts';
-import { openSession } from '../support/turns.ts';
+import { openSession, runTurn } from '../support/turns.ts';
 
 async function withAll<T>(
   given: SeveralServers,
@@ -85,6 +85,27 @@ describe('several servers', () => {
       await expect(
         client.call(endpoints.getSession, { params: { session_id: `sess_${'0'.repeat(32)}` } }),
       ).rejects.toMatchObject({ code: 'not_found' });
+    });
+  });
+
+  test('sum what their turns have used together, and each has its own budgets.', async () => {
+    const used = async (node: string) => {
+      const { id } = await open(given(), node, `used on ${node}`);
+      await runTurn(given().client(node), id, 'usage 100 200000; say done');
+      return id;
+    };
+    const ids = [await used('laptop'), await used('gpu')];
+    await withAll(given(), async (client) => {
+      const report = await client.call(endpoints.getUsage, { query: { by: 'session' } });
+      expect(report.rows.map(({ key }) => key)).toEqual(expect.arrayContaining(ids));
+      const byDay = await client.call(endpoints.getUsage, { query: { limit: 1 } });
+      expect(byDay.rows[0]?.turns).toBeGreaterThanOrEqual(2);
+      expect(byDay.total).toEqual(report.total);
+      const body = { session_id: ids[1] ?? '', turns: 9 };
+      const { id: budget_id } = await client.call(endpoints.setBudget, { body });
+      const params = { params: { budget_id } };
+      await given().client('gpu').call(endpoints.getBudget, params);
+      expect(await client.call(endpoints.removeBudget, params)).toMatchObject({ id: budget_id });
     });
   });
 

@@ -197,6 +197,35 @@ describe('The other sessions of an account that is at a limit', () => {
       for (const turn of turns) turn.end(completed);
     }));
 
+  it('go on at once with a new login, and with no agent that has the one before.', () => {
+    const status = { authenticated: true, mode: 'api_key' as const, detail: 'it has a key' };
+    const answer = () => Promise.resolve(status);
+    return onStage(
+      async (stage) => {
+        const { provider } = stage;
+        const [one, other] = [
+          await stage.open({ provider: 'claude' }),
+          await stage.open({ provider: 'claude' }),
+        ];
+        await meet(stage, one, { resetsAt: null });
+        await stage.patch(`/v1/sessions/${one.id}`, { after_limit: 'resume' });
+        await queueOf(stage).add(other, 'mine');
+        expect((await stage.session(other.id)).usage_limit).not.toBeNull();
+        const { status: code } = await stage.post('/v1/providers/claude/auth/api-key', {
+          api_key: 'dummy',
+        });
+        expect(code).toBe(200);
+        await provider.agents[0]?.toldToEnd;
+        stage.clock.advance(0);
+        const turns = [await provider.nextTurn(), await provider.nextTurn()];
+        expect(turns.map(({ text }) => text).toSorted()).toEqual(['mine', 'work']);
+        expect(provider.agents).toHaveLength(3);
+        for (const turn of turns) turn.end(completed);
+      },
+      { played: { id: 'claude', login: { setKey: answer, end: answer } } },
+    );
+  });
+
   it('wait each for themselves where several met it, and go on where it is a limit of one model.', () =>
     onStage(async (stage) => {
       const [one, other] = [await stage.open(), await stage.open()];

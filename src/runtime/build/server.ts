@@ -6,9 +6,11 @@ import { commit, readAsset, version } from '../../lib/self.ts';
 import type { Searching } from '../../http/routes/search.ts';
 import type { Base } from '../base.ts';
 import type { ServerDiagnostics } from './diagnostics.ts';
+import type { Limits } from '../../limits/service.ts';
 import type { HookSeat } from '../hook-seat.ts';
 import type { Budgets } from './budgets.ts';
 import type { Gateway } from './gateway.ts';
+import { buildLogins } from './logins.ts';
 import type { Processes } from './processes.ts';
 import type { Providers } from './providers.ts';
 import type { Queue } from './queue.ts';
@@ -24,6 +26,7 @@ interface Served {
   storage: Storage;
   providers: Providers;
   sessions: Sessions;
+  limits: Limits;
   queue: Queue;
   hooks: HookSeat;
   reviews: Reviews;
@@ -95,8 +98,7 @@ export function buildServer(
       diagnostics: () => registry.diagnostics((id, agent) => nouns.sessions.pool.count(id, agent)),
       models: (id, agent) => registry.models(id, agent),
       authStatus: (id, agent) => registry.authStatus(id, agent),
-      login: (id) => registry.login(id),
-      agentLogin: (agent) => registry.agentLogin('acp', agent),
+      ...buildLogins(nouns.providers, nouns.limits),
     },
     rules: nouns.sessions.rules,
     hooks: nouns.hooks,

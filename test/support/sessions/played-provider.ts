@@ -45,6 +45,9 @@ export interface PlayedProvider extends Provider {
 }
 
 export interface PlayedOptions {
+  /** Whose provider it plays: acp's, if nothing is said. */
+  id?: Provider['id'];
+  login?: Provider['login'];
   capabilities?: Partial<Capabilities>;
   imagesByAgent?: boolean;
   problem?: () => string | null;
@@ -94,6 +97,8 @@ export function playedProvider(options: PlayedOptions = {}): PlayedProvider {
 
   return {
     ...base,
+    id: options.id ?? base.id,
+    ...(options.login && { login: options.login }),
     capabilities: { ...base.capabilities, ...options.capabilities },
     imagesByAgent: options.imagesByAgent ?? false,
     problem: options.problem ?? base.problem,

@@ -1,0 +1,64 @@
+import { endpoints } from '../api/index.ts';
+import type { UsageReport, UsageRow } from '../api/usage.ts';
+import { AppError } from '../errors.ts';
+import { plus } from '../lib/usage-sums.ts';
+import type { CallInput } from './client.ts';
+import type { ServerEntry, Servers } from './servers.ts';
+
+/**
+ * What the turns of several servers have used together, and which servers could not be asked: by name, each in a sentence.
+ * Throws `unreachable` where none can be asked.
+ */
+export async function joinUsage(
+  servers: Servers,
+  input: CallInput<typeof endpoints.getUsage>,
+  signal?: AbortSignal,
+): Promise<{ report: UsageReport; away: ReadonlyMap<string, string> }> {
+  const reports: UsageReport[] = [];
+  const away = new Map<string, string>();
+  const ask = async ({ name, client, detail }: ServerEntry) => {
+    try {
+      if (!client) throw new AppError('unreachable', detail ?? name);
+      reports.push(await client.call(endpoints.getUsage, input, signal));
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'unreachable') throw error;
+      away.set(name, `${error.message}; what its turns have used is missing`);
+    }
+  };
+  await Promise.all((await servers.list()).map(ask));
+  const [first, ...others] = reports;
+  if (!first) throw new AppError('unreachable', [...away.values()].join('; '));
+  const report = others.reduce(together, first);
+  const { limit } = input.query ?? {};
+  const rows = ordered(report).slice(0, limit);
+  return {
+    report: { ...report, rows, left_out: report.left_out + report.rows.length - rows.length },
+    away,
+  };
+}
+
+function together(a: UsageReport, b: UsageReport): UsageReport {
+  const rows = new Map<string, UsageRow>();
+  for (const row of [...a.rows, ...b.rows]) {
+    const name = JSON.stringify([row.key, row.agent]);
+    const before = rows.get(name);
+    rows.set(name, before ? { ...before, ...plus(before, row) } : row);
+  }
+  return {
+    ...a,
+    since: Math.min(a.since, b.since),
+    until: Math.max(a.until, b.until),
+    rows: [...rows.values()],
+    left_out: a.left_out + b.left_out,
+    total: plus(a.total, b.total),
+  };
+}
+
+/** Days: the newest first. Others: the one with the most tokens first. */
+function ordered({ by, rows }: UsageReport): UsageRow[] {
+  return rows.toSorted((a, b) =>
+    by === 'day'
+      ? (b.key ?? '').localeCompare(a.key ?? '')
+      : (b.total_tokens ?? 0) - (a.total_tokens ?? 0) || b.turns - a.turns,
+  );
+}
