@@ -236,7 +236,8 @@ export class BudgetGuard {
 
   #interruptAll(tx: Writer, budget: Budget): void {
     const { sessionStore, asking, interrupt } = this.#given;
-    const message = `the budget of ${asking.labelOf(tx, budget)} is used up, and is hard (${spentText(budget)})`;
+    const used = spentText({ ...budget, spent: this.#withRunning(tx, budget) });
+    const message = `the budget of ${asking.labelOf(tx, budget)} is used up, and is hard (${used})`;
     for (const id of this.#sessionsOf(tx, budget)) {
       const turn = sessionStore.activeTurn(tx, id);
       if (turn?.interrupt_requested_at === null)

@@ -14,12 +14,19 @@ export function afterLimitText(
     : 'after a usage limit it does what the configuration says';
 }
 
-/** Until when a session waits for a usage limit, and what ends that before. */
-export function waitText({ resumes_at: at, waits_because: why }: UsageLimit, now: number): string {
+/** Until when a session waits for a usage limit, and what ends that before. `others`: what else holds it just now. */
+export function waitText(
+  { resumes_at: at, waits_because: why }: UsageLimit,
+  now: number,
+  others: readonly string[] = [],
+): string {
   if (at !== null) {
     // As `2026-11-30 08:00:00`, where the command runs.
     const date = new Date(at).toLocaleString('sv-SE').replace(/:00$/, '');
-    return `it goes on by itself at ${date}, ${at > now ? `in ${durationText(at - now)}` : 'now'}`;
+    const moment = `${date}, ${at > now ? `in ${durationText(at - now)}` : 'now'}`;
+    return others.length === 0
+      ? `it goes on by itself at ${moment}`
+      : `it goes on at ${moment}, if nothing else holds it then: ${others.join('; ')}`;
   }
   return `${reasons[why ?? 'chosen']}: it goes on when you resume its queue, or send it a turn`;
 }

@@ -46,8 +46,8 @@ function statusText(entry: QueueEntry): string {
 
 /** Why the session of an entry that is due begins no turn, though it may be idle. */
 function whyText({ session_holds }: QueueEntry): string {
-  const [first] = session_holds;
-  return first === undefined ? '' : `: ${oneLine(first.message)}`;
+  if (session_holds.length === 0) return '';
+  return `: ${session_holds.map(({ message }) => oneLine(message)).join('; ')}`;
 }
 
 function dueText({ next_at, status }: QueueEntry, now: number): string {

@@ -28,6 +28,9 @@ export interface Base {
   log: EventLog;
 }
 
+/** To change data of this size takes so long that people ask what a start is doing. */
+const LARGE_BYTES = 256 * 1024 * 1024;
+
 /** Locks the data directory, then opens and migrates its store. Throws AppError. */
 export async function openBase(options: RuntimeOptions, undo: Undo): Promise<Base> {
   const { directory, clock = systemClock, ids = systemIds, failpoint = noFailpoints } = options;
@@ -52,6 +55,11 @@ export async function openBase(options: RuntimeOptions, undo: Undo): Promise<Bas
     failpoint,
     onFatal: options.onFatal,
     onWarning: (message, error) => logger.warn({ err: error }, message),
+    onMigrating: (older) =>
+      logger[older.bytes < LARGE_BYTES ? 'info' : 'warn'](
+        older,
+        'the data of an older version is copied and changed before the server answers: that takes minutes where it is large',
+      ),
     version,
     newEpoch: () => ids.next('epoch'),
     ...(options.fs ? { fs: options.fs } : { template: readBuilt('empty.cadre') }),

@@ -22,6 +22,8 @@ interface OpenOptions {
   /** The bytes of a database that holds nothing, with which a new directory begins; absent: its tables are created. */
   template?: Uint8Array | undefined;
   failpoint?: Failpoint;
+  /** Called before data of an older version are copied and changed, which takes minutes where they are gigabytes. */
+  onMigrating?: (older: { format: number; bytes: number }) => void;
 }
 
 export interface DatabaseOptions extends OpenOptions {
@@ -64,7 +66,11 @@ export async function openMigrated(options: OpenOptions): Promise<Opened> {
       version,
       newEpoch,
       now: clock.now(),
-      backup: (format) => backUp(directory, format),
+      backup(format) {
+        const { size: bytes } = nodeFs.statSync(path.join(directory, DATABASE_FILE));
+        options.onMigrating?.({ format, bytes });
+        return backUp(directory, format);
+      },
       failpoint: options.failpoint,
     });
     return { host, handle, migration };

@@ -129,6 +129,9 @@ describe('a budget that is used up', () => {
       await turn.cancelled;
       turn.end({ status: 'interrupted', error: null });
       await stage.until(({ kind }) => kind === 'approval.requested');
+      const { last_turn_id } = await stage.session(session.id);
+      const { error } = await stage.turn(session.id, last_turn_id ?? '');
+      expect(error?.message).toContain('is used up, and is hard (101 of 100 tokens)');
       expect(kindsOf(stage, /^budget\.reached$/)).toHaveLength(1);
       expect((await queueOf(stage).of(session)).holds).toMatchObject([{ code: 'budget' }]);
       expect((await stage.approvals()).map(({ kind }) => kind)).toEqual(['budget']);

@@ -66,8 +66,10 @@ describe.each(releases)('The data of cadre %s', (version) => {
       const first = startCadre(directory, args);
       await first.until('token');
       first.child.kill('SIGTERM');
-      expect((await first.ended).stdout).toContain(`data was of cadre ${version} `);
-      expect(first.stdout()).toContain(`cadre db rollback goes back to ${copy}\n`);
+      const { stdout, stderr } = await first.ended;
+      expect(stderr).toMatch(/is copied and changed before the server answers[\s\S]*copy was kept/);
+      expect(stdout).toContain(`data was of cadre ${version} `);
+      expect(stdout).toContain(`cadre db rollback goes back to ${copy}\n`);
       expect(await dump(copy)).toEqual(before);
       const server = await startServer(directory);
       try {

@@ -72,10 +72,13 @@ async function noteLimit(
   { session_id }: { session_id: string },
   outlet: StandardOutlet,
 ): Promise<void> {
-  const { usage_limit: limit } = await client.call(endpoints.getSession, {
-    params: { session_id },
-  });
-  if (limit) outlet.note(`cadre: ${waitText(limit, world.clock.now())}\n`);
+  const params = { session_id };
+  const { usage_limit: limit } = await client.call(endpoints.getSession, { params });
+  if (!limit) return;
+  const { holds } = await client.call(endpoints.getSessionQueue, { params });
+  const others = holds.filter(({ code }) => code !== 'usage_limit');
+  const words = others.map(({ message }) => plain(message));
+  outlet.note(`cadre: ${waitText(limit, world.clock.now(), words)}\n`);
 }
 
 type TurnEnding = EventOf<'turn.completed' | 'turn.interrupted' | 'turn.failed'>;

@@ -18,13 +18,15 @@ export function usageLines(report: UsageReport, budgets: readonly Budget[]): str
   ];
 }
 
-function budgetLine(budget: Budget): string {
-  const { session_id, team_id, time_zone, status } = budget;
+/** `node`: the name of its server, where there are several. */
+function budgetLine(budget: Budget & { node?: string }): string {
+  const { session_id, team_id, time_zone, status, node } = budget;
   const id = (session_id ?? team_id)?.slice(-8);
   const whose =
     id === undefined ? 'all sessions' : `${session_id === null ? 'team' : 'session'} ${id}`;
   const state = status === 'open' ? '' : `  ${status}`;
-  return `budget of ${whose}${time_zone === null ? '' : ' today'}: ${spentText(budget)}${state}`;
+  const where = node === undefined ? '' : ` on ${oneLine(node)}`;
+  return `budget of ${whose}${where}${time_zone === null ? '' : ' today'}: ${spentText(budget)}${state}`;
 }
 
 function labelOf(by: UsageReport['by'], { key, name, provider, agent }: UsageRow): string {
