@@ -18,7 +18,11 @@ forbidden.addAddress('::', 'ipv6');
 forbidden.addSubnet('fe80::', 10, 'ipv6');
 forbidden.addSubnet('ff00::', 8, 'ipv6');
 forbidden.addAddress('fd00:ec2::254', 'ipv6');
+// These carry an IPv4 address, which gateways send on to.
 forbidden.addSubnet('64:ff9b::', 96, 'ipv6');
+forbidden.addSubnet('64:ff9b:1::', 48, 'ipv6');
+forbidden.addSubnet('2002::', 16, 'ipv6');
+forbidden.addSubnet('::ffff:0:0:0', 96, 'ipv6');
 
 /** Returns why a hook may not be sent to an address; null: it may. `protocol` and `hostname` are those of its URL. */
 export function objectionToAddress(

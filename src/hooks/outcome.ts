@@ -9,4 +9,6 @@ export interface Delivery {
   body: string;
   event: { id: string; seq: number; kind: string };
   attempt: number;
+  /** What of the body is told to nobody else, whatever the hook says of it; null: nothing is. */
+  secret: string | null;
 }

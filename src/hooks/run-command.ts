@@ -20,7 +20,7 @@ const ERROR_UNITS = 300;
 export async function runCommand(
   given: { supervisor: Supervisor; clock: Clock; directory: string },
   hook: { name: string; command: string; timeoutMs: number },
-  { body, event, attempt }: Delivery,
+  { body, event, attempt, secret }: Delivery,
   signal: AbortSignal,
 ): Promise<Outcome> {
   const child = await given.supervisor.start({
@@ -54,7 +54,8 @@ export async function runCommand(
     if (why !== null) await child.rest;
     if (why === null && code === 0) return { ok: true };
     const how = why ?? (killedBy === null ? `exit code ${code}` : `ended by ${killedBy}`);
-    const last = cutLine(said(), ERROR_UNITS);
+    const words = secret === null ? said() : said().replaceAll(secret, '…');
+    const last = cutLine(words, ERROR_UNITS);
     return { ok: false, error: last === null ? how : `${how}: ${last}`, code, signal: killedBy };
   } finally {
     signal.removeEventListener('abort', stop);

@@ -102,7 +102,7 @@ export class HookService {
         definition.body === 'approval' ? { ...event.payload.approval, test: true } : event;
       const outcome = await this.#hand(
         definition,
-        { body: JSON.stringify(body), event, attempt: 1 },
+        { body: JSON.stringify(body), event, attempt: 1, secret: null },
         this.#stopping.signal,
       ).catch((error: unknown) => ({ ok: false as const, error: messageOf(error) }));
       const elapsed_ms = Math.round(clock.monotonic() - begun);
@@ -184,31 +184,37 @@ export class HookService {
   ): Promise<Outcome | null> {
     try {
       const { id, payload } = JSON.parse(entry.text) as Told;
-      const body = await this.#bodyOf(hook, entry, payload.approval?.id ?? '');
-      if (body === null) return null;
+      const made = await this.#bodyOf(hook, entry, payload.approval?.id ?? '');
+      if (made === null) return null;
       const event = { id, seq: entry.seq, kind: entry.kind };
-      return await this.#hand(hook, { body, event, attempt }, signal);
+      return await this.#hand(hook, { secret: null, ...made, event, attempt }, signal);
     } catch (error) {
       return { ok: false, error: messageOf(error) };
     }
   }
 
   /** The event as the log has it, with a link where the hook asks for one; or the approval of which it tells. */
-  async #bodyOf(hook: HookDefinition, entry: LogEntry, approvalId: string): Promise<string | null> {
-    if (hook.body === 'event' && !(hook.link && entry.kind === 'approval.requested'))
-      return entry.text;
+  async #bodyOf(
+    hook: HookDefinition,
+    entry: LogEntry,
+    approvalId: string,
+  ): Promise<{ body: string; secret?: string } | null> {
+    const plain = { body: entry.text };
+    if (hook.body === 'event' && !(hook.link && entry.kind === 'approval.requested')) return plain;
     const approval = this.#given.pendingApproval(approvalId);
-    if (hook.body === 'approval') return approval === null ? null : JSON.stringify(approval);
-    if (approval === null || approval.kind === 'question') return entry.text;
+    if (hook.body === 'approval')
+      return approval === null ? null : { body: JSON.stringify(approval) };
+    if (approval === null || approval.kind === 'question') return plain;
     const by = `hook:${hook.name}`;
     const link = await this.#given.links.make(approvalId, { by }).catch((error: unknown) => {
       // It was resolved just now.
       if (error instanceof AppError) return null;
       throw error;
     });
-    if (link === null) return entry.text;
+    if (link === null) return plain;
     const more = { answer_url: link.url, answer_expires_at: link.expires_at };
-    return `${entry.text.slice(0, -1)},${JSON.stringify(more).slice(1)}`;
+    const body = `${entry.text.slice(0, -1)},${JSON.stringify(more).slice(1)}`;
+    return { body, secret: link.url.slice(link.url.lastIndexOf('/') + 1) };
   }
 
   #hand(hook: HookDefinition, delivery: Delivery, signal: AbortSignal): Promise<Outcome> {

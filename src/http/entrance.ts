@@ -137,9 +137,12 @@ export function accessOf(request: FastifyRequest): Endpoint['access'] | 'link' {
   return accessOfPath(request.url);
 }
 
-/** Returns a path for the log, without what may be the secret of a link. */
+/** Returns a path for the log, without what may be the secret of a link, however somebody on the way has spelled it. */
 function withoutSecret(path: string): string {
-  return path.replace(/(\/answer\/).+$/is, '$1…');
+  const plain = path.replaceAll(/%([2-7][\da-f])/gi, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+  return /answer\W/i.test(plain) ? '/answer/…' : path;
 }
 
 /** Returns the path of a request, without its query. */

@@ -76,17 +76,18 @@ export class Desk {
       const late = new AbortController();
       using _ = clock.after(LIMIT_MS, () => late.abort(new Error('it took too long')));
       const { signal } = late;
+      const git = workshop.git.within(signal);
       let checkout: Checkout | undefined;
       try {
         return await workshop.withScratch(session, (scratch) =>
           work({
-            git: workshop.git,
+            git,
             session,
             worktree,
             scratch,
             signal,
             async checkout() {
-              checkout ??= await checkoutOfSession(workshop.git, session, worktree);
+              checkout ??= await checkoutOfSession(git, session, worktree);
               return checkout;
             },
             filters: async (settings) =>

@@ -147,12 +147,13 @@ export class SnapshotTaker {
 
   async #read(session: Session, depot: string, signal: AbortSignal) {
     const { db, worktrees, workshop, depots } = this.#given;
+    const git = workshop.git.within(signal);
     const id = session.worktree_id;
     const worktree = id === null ? null : await db.read((rx) => worktrees.worktree(rx, id));
-    const checkout = await checkoutOfSession(workshop.git, session, worktree);
+    const checkout = await checkoutOfSession(git, session, worktree);
     const { repository, files: root, head: head_commit } = checkout;
     return workshop.withScratch(session, async (scratch) => {
-      const { tree, leftOut, isCut } = await readFilesNow(workshop.git, checkout, {
+      const { tree, leftOut, isCut } = await readFilesNow(git, checkout, {
         scratch,
         objects: depots.pathOf(depot),
         filters: (settings) => workshop.trustedFilters(repository, settings),

@@ -76,16 +76,30 @@ const DIRECTORIES = ['info', 'logs', 'refs', 'objects/info', 'objects/pack'];
  * git would block on it. If one appears later, the time limit of the git call ends the wait.
  */
 export async function assertGitDirectory(directory: string): Promise<void> {
+  await assertNotes(directory);
+  for (const name of DIRECTORIES) await assertBelow(path.join(directory, name), () => true);
+}
+
+async function assertNotes(directory: string): Promise<void> {
   for (const name of NOTES) {
     const file = path.join(directory, name);
     if ((await kindOf(file)) === 'other') throw notRegular(file);
   }
-  for (const name of DIRECTORIES) await assertBelow(path.join(directory, name), () => true);
 }
 
-/** Does the same for the files of a worktree that git opens by their names. */
+/** Does the same for the files of a worktree that git opens by their names, and in repositories that lie in it. */
 export async function assertFiles(files: string): Promise<void> {
   await assertBelow(files, (name) => OPENED.has(name));
+}
+
+/** Does the same for the directory of git that lies in a directory, or that its file `.git` names. */
+async function assertInner(directory: string): Promise<void> {
+  const own = path.join(directory, '.git');
+  const kind = await kindOf(own);
+  const link = kind === 'file' ? await readNote(directory, '.git') : null;
+  const target = /^gitdir: (.+)$/m.exec(link ?? '')?.[1];
+  if (kind === 'directory' || kind === 'link') await assertNotes(own);
+  else if (target !== undefined) await assertNotes(path.resolve(directory, target));
 }
 
 async function assertBelow(directory: string, isOpened: (name: string) => boolean): Promise<void> {
@@ -93,8 +107,8 @@ async function assertBelow(directory: string, isOpened: (name: string) => boolea
   for (const entry of await fs.readdir(directory, { withFileTypes: true })) {
     const isPlain = entry.isFile() || entry.isDirectory() || entry.isSymbolicLink();
     if (!isPlain && isOpened(entry.name)) throw notRegular(path.join(directory, entry.name));
-    if (entry.isDirectory() && entry.name !== '.git')
-      await assertBelow(path.join(directory, entry.name), isOpened);
+    if (entry.name === '.git') await assertInner(directory);
+    else if (entry.isDirectory()) await assertBelow(path.join(directory, entry.name), isOpened);
   }
 }
 

@@ -39,13 +39,18 @@ const IDENTITY_VARIABLES = [
   'GIT_COMMITTER_NAME',
   'GIT_COMMITTER_EMAIL',
 ];
-/** Variables that each call sets. Nothing is fetched, so an object that a remote only promises counts as missing. */
+/**
+ * Variables that each call sets. Nothing is fetched, so an object that a remote only promises counts as missing. Refs and
+ * files that stand in for commits count for nothing: what is shown would differ from what is merged or pushed.
+ */
 const FIXED_VARIABLES = {
   LC_ALL: 'C',
   GIT_TERMINAL_PROMPT: '0',
   GIT_OPTIONAL_LOCKS: '0',
   GIT_LITERAL_PATHSPECS: '1',
   GIT_NO_LAZY_FETCH: '1',
+  GIT_NO_REPLACE_OBJECTS: '1',
+  GIT_GRAFT_FILE: '/dev/null/none',
   GIT_ALLOW_PROTOCOL: 'none',
   ...Object.fromEntries(
     IDENTITY_VARIABLES.map((name) => [name, name.endsWith('NAME') ? 'cadre' : 'cadre@localhost']),
@@ -101,6 +106,11 @@ export class Git {
 
   constructor(given: GitDependencies) {
     this.#given = given;
+  }
+
+  /** Returns one whose commands end when `signal` aborts, too. */
+  within(signal: AbortSignal): Git {
+    return new Git({ ...this.#given, signal: AbortSignal.any([this.#given.signal, signal]) });
   }
 
   /** Returns the output of a command, without trailing whitespace. Throws GitFailure. */
@@ -195,6 +205,7 @@ export class Git {
           allowUnsafeHooksPath: true,
           allowUnsafeFsMonitor: true,
           allowUnsafeProtocolOverride: true,
+          allowUnsafePack: true,
         },
         input: () => Buffer.from(input ?? '', 'latin1'),
         errors: (error, { exitCode, stdErr }) => {

@@ -96,3 +96,9 @@ it('What cannot be done says why.', async () => {
     '1 comment is dropped\n',
   );
 });
+
+it('Each file of a session is one line, whatever its name is.', async () => {
+  const { cadre, id, repo } = await changed();
+  write(repo, { 'x\n\u001B[2Ja.txt': 'one\n' });
+  expect((await cadre(['sessions', 'files', id])).stdout.split('\n')).toContain('x a.txt');
+});

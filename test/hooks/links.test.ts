@@ -288,6 +288,7 @@ describe('the secret of a link', () => {
       const secret = 's'.repeat(43);
       const places = [`/answer/${secret}`, `/answer/${secret}/`, `/answer/${secret}/x`];
       places.push(`//answer/${secret}`, `/Answer/${secret}`, `/answer/${secret}?${secret}`);
+      places.push(`/answer%2f${secret}`, `/%61nswer%5C${secret}`, `/answer%252F${secret}%`);
       for (const at of places)
         for (const method of ['GET', 'PUT', 'OPTIONS']) await send(url, { method, path: at });
       await expectEventually(() => logLines().filter(({ msg }) => msg === 'request').length).toBe(
@@ -370,6 +371,23 @@ describe('a hook that asks for links', () => {
         expect(receiver.got[1]?.event).not.toHaveProperty('answer_url');
       },
       { config, clock },
+    );
+  });
+
+  test('may say its address, and nobody is told that.', async () => {
+    const clock = new ManualClock();
+    clock.runFree();
+    const command = `sed 's,.*/answer/,no way to ,; s,".*,,' >&2; exit 1`;
+    const hook = { name: 'phone', kinds: ['approval.*'], command, link: true };
+    await onStage(
+      async (stage) => {
+        await asked(stage);
+        await expectEventually(async () => {
+          const { body: hooks } = await stage.get<{ failure: { error: string } }[]>('/v1/hooks');
+          return hooks[0]?.failure?.error;
+        }).toBe('exit code 1: no way to …');
+      },
+      { config: { ...options.config, hooks: [hook] }, clock },
     );
   });
 });

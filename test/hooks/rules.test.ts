@@ -89,6 +89,9 @@ describe('an address', () => {
     '224.0.0.1',
     '100.100.100.200',
     '64:ff9b::a9fe:a9fe',
+    '64:ff9b:1::a9fe:a9fe',
+    '2002:a9fe:a9fe::1',
+    '::ffff:0:169.254.169.254',
   ])('%s gets nothing, whatever leads there.', (address) => {
     expect(objectionToAddress(address, https)).toMatch(/no hook may be sent to/);
     expect(objectionToAddress(address, http)).not.toBe(null);

@@ -1,15 +1,20 @@
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { SessionDiff } from '../../src/api/diffs.ts';
 import type { QueryInputOf } from '../../src/api/endpoint.ts';
 import { endpoints } from '../../src/api/index.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { stateOf } from '../support/snapshots/state.ts';
 import { openSession } from '../support/turns.ts';
 import {
   commit,
   git,
   makeRepository,
+  onStage,
+  read,
   type Server,
   sharedStages,
   write,
@@ -42,6 +47,22 @@ function commitLater(repo: string): void {
     log,
     lines.replace(/(\d+)( \S+\t.*\n)$/, (_, at, rest) => `${Number(at) + 5}${rest}`),
   );
+}
+
+/** Has the time of some work pass once git waits for a FIFO. */
+async function isLate(work: Promise<unknown>, pipe: string, clock: ManualClock): Promise<unknown> {
+  work.catch(() => undefined);
+  const { O_WRONLY, O_NONBLOCK } = fs.constants;
+  // Only a FIFO that somebody reads can be opened so.
+  let fd = -1;
+  await expectEventually(() => {
+    try {
+      fd = fs.openSync(pipe, O_WRONLY | O_NONBLOCK);
+    } catch {}
+    return fd;
+  }).not.toBe(-1);
+  clock.advance(20_001);
+  return work.finally(() => fs.closeSync(fd));
 }
 
 describe('the diff of a session', () => {
@@ -155,6 +176,32 @@ describe('the diff of a session', () => {
       expect(told(found)).toEqual([['modified a.txt', '@@ -1 +1,2 @@\n one\n+$Id: mine $\r\n']]);
       expect(fs.existsSync(path.join(directory, 'ran'))).toBe(false);
     }));
+
+  test('ends at its time, whatever git waits for, and names a special file that it waits for.', async () => {
+    const clock = new ManualClock();
+    await onStage(
+      async (stage) => {
+        const { repo, session } = stage;
+        const pipe = path.join(stage.directory, 'pipe');
+        execFileSync('mkfifo', [pipe]);
+        const config = path.join(repo, '.git/config');
+        const settings = read(repo, '.git/config');
+        git(repo, 'config', 'include.path', pipe);
+        await expect(isLate(diff(stage, session), pipe, clock)).rejects.toMatchObject({
+          message: 'reading the files took longer than 20 s',
+        });
+        fs.writeFileSync(config, settings);
+        makeRepository(path.join(repo, 'inner'));
+        const head = path.join(repo, 'inner/.git/HEAD');
+        fs.rmSync(head);
+        execFileSync('mkfifo', [head]);
+        await expect(isLate(diff(stage, session), head, clock)).rejects.toMatchObject({
+          message: expect.stringContaining('inner/.git/HEAD is not a regular file'),
+        });
+      },
+      { clock },
+    );
+  });
 
   test('says what it does not show: binary files, large ones, repositories inside, and more than fits.', () =>
     onShared(async (stage) => {

@@ -196,6 +196,22 @@ describe('a merge of a worktree', () => {
     }));
 });
 
+test('A merge shows and makes what is in the commits, whatever refs and grafts stand in for them.', () =>
+  onStage(async (stage) => {
+    const tree = await working(stage);
+    const own = git(tree.path, 'rev-parse', 'HEAD');
+    write(stage.repo, { 'theirs.txt': 'theirs\n' });
+    const theirs = commit(stage.repo, 'theirs');
+    git(stage.repo, 'replace', own, git(stage.repo, 'rev-parse', 'HEAD~1'));
+    fs.writeFileSync(path.join(stage.repo, '.git/info/grafts'), `${own} ${theirs}\n`);
+    expect(await merge(stage, tree)).toMatchObject({
+      how: 'merge_commit',
+      commits: [{ subject: 'mine' }],
+      files: [{ path: 'a.txt' }, { path: 'new.txt' }],
+    });
+    expect(read(stage.repo, 'theirs.txt')).toBe('theirs\n');
+  }));
+
 describe('a merge is refused, and nothing changes,', () => {
   const cases: Record<string, { make: (stage: Stage, tree: Worktree) => unknown; says: RegExp }> = {
     'where the checkout of the target has changes': {

@@ -101,10 +101,18 @@ describe('a pull request of a worktree', () => {
 
   test('runs no hook and no program that the repository names when it pushes.', () =>
     onStage(async (stage) => {
-      const { tree } = await working(stage);
+      const { tree, remote } = await working(stage);
       const mark = path.join(stage.directory, 'ran');
       const hook = path.join(stage.repo, '.git/hooks/pre-push');
       fs.writeFileSync(hook, `#!/bin/sh\ntouch ${mark}\n`, { mode: 0o755 });
+      // Whoever can set the address of the remote can also put a repository there.
+      for (const name of ['pre-receive', 'update', 'post-receive'])
+        fs.copyFileSync(hook, path.join(remote, 'hooks', name));
+      git(remote, 'config', 'core.alternateRefsCommand', `touch ${mark}; true`);
+      fs.writeFileSync(
+        path.join(remote, 'objects/info/alternates'),
+        `${stage.repo}/.git/objects\n`,
+      );
       git(stage.repo, 'config', 'core.sshCommand', `touch ${mark}; false`);
       git(stage.repo, 'config', 'credential.helper', `!touch ${mark}`);
       git(stage.repo, 'config', 'remote.origin.receivepack', `touch ${mark}; git-receive-pack`);

@@ -2,9 +2,10 @@ import { Argument, type Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
 import type { ResponseOf } from '../../api/endpoint.ts';
 import { AppError } from '../../errors.ts';
+import { oneLine } from '../../lib/plain.ts';
 import type { Register } from '../endpoint-command.ts';
 import { sessionArgument, sessionId, turnId } from '../find.ts';
-import { ago, plain, table } from '../output.ts';
+import { ago, table } from '../output.ts';
 import { clientAction, type CommandContext } from '../world.ts';
 
 /** The commands of `cadre sessions` for the files that turns changed. */
@@ -106,7 +107,7 @@ function treeText({
   files: listed,
   is_cut,
 }: ResponseOf<typeof endpoints.listSessionFiles>): string {
-  const lines = listed.map((one) => `${plain(one.path)}\n`).join('');
+  const lines = listed.map((one) => `${oneLine(one.path)}\n`).join('');
   return is_cut ? `${lines}…\n` : lines;
 }
 
@@ -122,9 +123,9 @@ async function restore(
   const body = { file, force, ...moment };
   const done = await client.call(endpoints.restoreFile, { params, body });
   show(done, () => {
-    if (!done.changed) return `${plain(done.path)} is like that already\n`;
-    const kept = done.kept_as === null ? '' : `; what was there is ${plain(done.kept_as)}`;
-    return `${plain(done.path)} is as it was at the ${done.moment} of ${done.turn_id}${kept}\n`;
+    if (!done.changed) return `${oneLine(done.path)} is like that already\n`;
+    const kept = done.kept_as === null ? '' : `; what was there is ${oneLine(done.kept_as)}`;
+    return `${oneLine(done.path)} is as it was at the ${done.moment} of ${done.turn_id}${kept}\n`;
   });
 }
 

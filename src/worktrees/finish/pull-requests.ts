@@ -160,8 +160,9 @@ export class PullRequests {
     bench: GitLocation,
     { address, commit, branch }: { address: string; commit: string; branch: string },
   ): Promise<void> {
-    const what = ['push', '--porcelain', '--no-verify', '--no-recurse-submodules', '--', address];
-    await this.#reach(bench, [...what, `${commit}:refs/heads/${branch}`], address);
+    const what = ['push', '--porcelain', '--no-verify', '--no-recurse-submodules'];
+    if (isHere(address)) what.push(`--receive-pack=${RECEIVE_HERE}`);
+    await this.#reach(bench, [...what, '--', address, `${commit}:refs/heads/${branch}`], address);
   }
 
   async #reach(bench: GitLocation, args: string[], address: string): Promise<string> {
@@ -174,6 +175,18 @@ export class PullRequests {
       throw new AppError('conflict', `${withoutPassword(address)}: ${why}`);
     }
   }
+}
+
+/**
+ * The program that takes what is pushed to a repository on this machine: it is one that somebody has put there, and runs
+ * none of its hooks or commands.
+ */
+const RECEIVE_HERE =
+  'git -c core.hooksPath=/dev/null -c core.alternateRefsCommand=true -c receive.denyCurrentBranch=refuse -c receive.autogc=false receive-pack';
+
+/** Whether git takes an address for a path of this machine: no scheme, and no host before a colon. */
+function isHere(address: string): boolean {
+  return address.startsWith('file://') || /^[^:/]*(\/|$)/.test(address);
 }
 
 /** Throws `conflict` if branch or remote are not what was shown before. */
