@@ -95,7 +95,9 @@ describe('where there is no room for new work', () => {
         const { stdout } = await cadre(['status']);
         expect(stdout).toMatch(/^status +degraded$/m);
         expect(stdout).toMatch(/^store +less than retention\.min_free_bytes/m);
-        expect((await cadre(['doctor'])).stdout).toMatch(/is degraded \(store\): see cadre status/);
+        expect((await cadre(['doctor'])).stdout).toMatch(
+          /is degraded \(store: less than retention\.min_free_bytes .*\): see cadre status/,
+        );
       },
       { env: { CADRE_RETENTION_MIN_FREE_BYTES: String(NO_DISK_HAS) } },
     ));
