@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { type Client, HttpClient } from '../../src/client/client.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { keptPort } from '../support/kept-port.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { Receiver, signatureOf } from '../support/hooks/receiver.ts';
 import { scaled } from '../support/patience.ts';
@@ -34,8 +35,8 @@ it(
     fs.writeFileSync(secretFile, secret, { mode: 0o600 });
     const lines = path.join(directory, 'lines');
     const configOf = (session: string | null) => config(receiver.url, secretFile, lines, session);
-    let server = await startServer(directory, { config: configOf(null), args: ['--demo'] });
-    const { port } = new URL(server.url);
+    const args = ['--demo', '--port', String(await keptPort())];
+    let server = await startServer(directory, { config: configOf(null), args });
     const over = new AbortController();
     let outages = Promise.resolve();
     try {
@@ -53,10 +54,7 @@ it(
         await load.reached(Math.floor((events * (killed + 1)) / (kills + 1)));
         await systemClock.sleep(random.between(0, 300));
         await server.end('SIGKILL');
-        server = await startServer(directory, {
-          config: complete,
-          args: ['--demo', '--port', port],
-        });
+        server = await startServer(directory, { config: complete, args });
       }
       await load.reached(events);
       await load.stop();

@@ -8,6 +8,7 @@ import { pauseAfter } from '../../src/hooks/retry.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { Receiver, type Received, signatureOf } from '../support/hooks/receiver.ts';
+import { scaled } from '../support/patience.ts';
 import { openRuntime, type TestRuntime, withRuntime } from '../support/runtime.ts';
 import { completed, scriptedProvider } from '../support/scripted-provider.ts';
 import { tempDirectory } from '../support/temp.ts';
@@ -24,6 +25,8 @@ beforeAll(() => {
 
 const provider = () => scriptedProvider((turn) => turn.end(completed));
 const kinds = ['session.updated'];
+/** A time limit, in ms, within which a receiver that answers has done so. */
+const limit = scaled(500);
 
 function posting(receiver: Receiver, more: object = {}) {
   return {
@@ -31,7 +34,7 @@ function posting(receiver: Receiver, more: object = {}) {
     kinds,
     url: receiver.url,
     secret_file: secretFile,
-    timeout_ms: 5000,
+    timeout_ms: scaled(5000),
     ...more,
   };
 }
@@ -138,7 +141,7 @@ describe('a POST', () => {
 
   test('that is not answered in time, or answered without end, does not hold up more than its time.', () =>
     withHooks(
-      (receiver) => [posting(receiver, { timeout_ms: 300 })],
+      (receiver) => [posting(receiver, { timeout_ms: limit })],
       async (given, receiver, session) => {
         receiver.answer = ({ event }, reply) => {
           const nth = receiver.got.length;
@@ -154,7 +157,7 @@ describe('a POST', () => {
         await rename(given, session, 'one');
         await receiver.until(1);
         await expectEventually(async () => hookIn(given)).toMatchObject({
-          failure: { error: 'no answer within 300 ms' },
+          failure: { error: `no answer within ${limit} ms` },
         });
         await receiver.until(2);
         await rename(given, session, 'two');

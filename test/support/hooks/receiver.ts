@@ -1,7 +1,8 @@
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import { keptPort } from '../kept-port.ts';
 
 /** A POST that a receiver got. */
 export interface Received {
@@ -33,10 +34,10 @@ export class Receiver implements AsyncDisposable {
   }
 
   async open(): Promise<this> {
+    this.#port ||= await keptPort();
     this.#server = http.createServer((request) => void this.#take(request));
     this.#server.listen(this.#port, '127.0.0.1');
     await once(this.#server, 'listening');
-    this.#port = (this.#server.address() as AddressInfo).port;
     return this;
   }
 
