@@ -5,7 +5,7 @@ import type { EventLog } from '../events/log.ts';
 import { amountsText, spentText } from '../lib/amounts.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
-import { resolveApproval } from '../sessions/approval.ts';
+import { resolveApproval, unanswered } from '../sessions/approval.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 import { onceMore } from './budget.ts';
@@ -58,13 +58,7 @@ export class BudgetAsking {
       session_allows: null,
       subject: null,
       questions: null,
-      answers: null,
-      held: false,
-      status: 'pending',
-      decision: null,
-      scope: null,
-      decided_by: null,
-      reason: null,
+      ...unanswered,
       expires_at: null,
       created_at: clock.now(),
       resolved_at: null,

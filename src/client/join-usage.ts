@@ -1,7 +1,7 @@
 import { endpoints } from '../api/index.ts';
 import type { UsageReport, UsageRow } from '../api/usage.ts';
 import { AppError } from '../errors.ts';
-import { plus } from '../lib/usage-sums.ts';
+import { mostTokensFirst, plus } from '../lib/usage-sums.ts';
 import type { CallInput } from './client.ts';
 import type { ServerEntry, Servers } from './servers.ts';
 
@@ -56,9 +56,7 @@ function together(a: UsageReport, b: UsageReport): UsageReport {
 
 /** Days: the newest first. Others: the one with the most tokens first. */
 function ordered({ by, rows }: UsageReport): UsageRow[] {
-  return rows.toSorted((a, b) =>
-    by === 'day'
-      ? (b.key ?? '').localeCompare(a.key ?? '')
-      : (b.total_tokens ?? 0) - (a.total_tokens ?? 0) || b.turns - a.turns,
+  return rows.toSorted(
+    by === 'day' ? (a, b) => (b.key ?? '').localeCompare(a.key ?? '') : mostTokensFirst,
   );
 }

@@ -37,3 +37,8 @@ export function plus(a: UsageSums, b: UsageSums): UsageSums {
     turns_without_cost: a.turns_without_cost + b.turns_without_cost,
   };
 }
+
+/** Orders sums: the one with the most tokens first, then the one with the most turns. */
+export function mostTokensFirst(a: UsageSums, b: UsageSums): number {
+  return (b.total_tokens ?? 0) - (a.total_tokens ?? 0) || b.turns - a.turns;
+}

@@ -9,7 +9,7 @@ import type { Logger } from '../lib/log.ts';
 import type { AgentAnswer, AgentRequest } from '../providers/provider.ts';
 import type { Database } from '../store/database.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
-import { answerOf, type Resolution, resolveApproval } from './approval.ts';
+import { answerOf, type Resolution, resolveApproval, unanswered } from './approval.ts';
 import { boundedDetails } from './details.ts';
 import type { SessionStore } from './store.ts';
 import { hasEnded } from './turn.ts';
@@ -193,13 +193,7 @@ export class ApprovalDesk {
       session_allows: request.sessionAllows ?? null,
       subject: request.subject,
       questions: request.questions ? [...request.questions] : null,
-      answers: null,
-      held: false,
-      status: 'pending',
-      decision: null,
-      scope: null,
-      decided_by: null,
-      reason: null,
+      ...unanswered,
       expires_at: timeout === null ? null : now + timeout,
       created_at: now,
       resolved_at: null,

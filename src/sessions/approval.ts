@@ -80,3 +80,14 @@ export function continuationPrompt(accepted: readonly Approval[]): string {
   );
   return ['The request below was approved while you were away; go on.', ...requests].join('\n\n');
 }
+
+/** What an approval has before it is answered. */
+export const unanswered = {
+  answers: null,
+  held: false,
+  status: 'pending',
+  decision: null,
+  scope: null,
+  decided_by: null,
+  reason: null,
+} as const;

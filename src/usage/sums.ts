@@ -1,4 +1,4 @@
-import { plus } from '../lib/usage-sums.ts';
+import { mostTokensFirst, plus } from '../lib/usage-sums.ts';
 import type { KeyedSums } from '../sessions/turn-usage.ts';
 
 /** Sums of usage by key, from those of parts of a range of time. */
@@ -13,8 +13,6 @@ export class SumsByKey {
 
   /** All of them, the one with the most tokens first. */
   get largestFirst(): KeyedSums[] {
-    return [...this.#sums.values()].toSorted(
-      (a, b) => (b.total_tokens ?? 0) - (a.total_tokens ?? 0) || b.turns - a.turns,
-    );
+    return [...this.#sums.values()].toSorted(mostTokensFirst);
   }
 }
