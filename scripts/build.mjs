@@ -202,7 +202,7 @@ function writeCommands(fresh) {
 
 // The database with which a new data directory begins.
 async function writeTemplate(fresh) {
-  const wasm = fs.readFileSync(join(fresh, 'assets/sql-wasm.wasm'));
+  const wasm = () => fs.readFileSync(join(fresh, 'assets/sql-wasm.wasm'));
   fs.writeFileSync(join(fresh, 'assets/empty.cadre'), await makeTemplate(wasm));
 }
 

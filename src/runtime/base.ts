@@ -49,7 +49,7 @@ export async function openBase(options: RuntimeOptions, undo: Undo): Promise<Bas
   undo.use(withDataDirectory(directory, () => lockDirectory(directory)));
   const db = await Database.open({
     directory,
-    wasm: readAsset('sql-wasm.wasm'),
+    wasm: () => readAsset('sql-wasm.wasm'),
     durability: options.config.data.durability,
     clock,
     failpoint,

@@ -80,7 +80,7 @@ export class IndexFile {
 
   /** Opens the index, or begins a new one where there is none, or none that can be used. */
   static async open(options: Options): Promise<IndexFile> {
-    const file = { ...options, name: NAME, wasm: options.wasm() };
+    const file = { ...options, name: NAME, wasm: options.wasm };
     const found = await SideFile.open(file).catch(unlessFull);
     try {
       if (found && isUsable(found, options)) return new IndexFile(found, options);

@@ -19,7 +19,7 @@ export interface Backup {
 export interface BackupSettings {
   /** The data directory; the backup is made on the same disk. */
   directory: string;
-  wasm: Uint8Array;
+  wasm: () => Uint8Array;
   newEpoch: () => string;
   /** Bytes of the disk that have to stay free. */
   minFreeBytes: () => number;

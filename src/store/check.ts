@@ -36,7 +36,7 @@ const WAY_OUT = 'stop the server and put a backup in its place';
  */
 export async function checkStore(options: {
   file: string;
-  wasm: Uint8Array;
+  wasm: () => Uint8Array;
   version: string;
   signal: AbortSignal;
   onProgress: CheckProgress;

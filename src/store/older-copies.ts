@@ -47,7 +47,7 @@ export function olderCopies(directory: string): string[] {
 }
 
 /** Reads what the file of a store holds, of any version. Throws `storage_damaged` for a file that is none. */
-export async function factsOf(file: string, wasm: Uint8Array): Promise<StoreFacts> {
+export async function factsOf(file: string, wasm: () => Uint8Array): Promise<StoreFacts> {
   const { host, handle } = await openReadOnly(file, wasm);
   try {
     const sql = sqlTools(host, handle);

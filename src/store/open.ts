@@ -13,7 +13,7 @@ import { copyTemplate } from './template.ts';
 
 interface OpenOptions {
   directory: string;
-  wasm: Uint8Array;
+  wasm: () => Uint8Array;
   clock: Clock;
   /** The version of this program, written into the data. */
   version: string;

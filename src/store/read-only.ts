@@ -7,7 +7,7 @@ import { type HostedSqlite, loadHostedSqlite } from './host/sqlite.ts';
 /** Opens the file of a store that nobody else has open, and never changes it. The caller closes the handle. */
 export async function openReadOnly(
   file: string,
-  wasm: Uint8Array,
+  wasm: () => Uint8Array,
 ): Promise<{ host: HostedSqlite; handle: number }> {
   const directory = path.dirname(path.resolve(file));
   const host = await loadHostedSqlite({ wasm, directory, fs: readOnly });

@@ -11,7 +11,7 @@ import { asStorageError } from './storage-error.ts';
  * Writes the log of a closed store back into its file, so that the file alone is the store, and removes what killed copies
  * have left. The caller holds the lock. Throws `storage_damaged` and `storage_full`.
  */
-export async function tidyStore(directory: string, wasm: Uint8Array): Promise<void> {
+export async function tidyStore(directory: string, wasm: () => Uint8Array): Promise<void> {
   removeLeftovers(directory);
   removePartialCopies(directory);
   const host = await loadHostedSqlite({ wasm, directory });
@@ -37,7 +37,7 @@ export async function rollBack(given: {
   directory: string;
   /** The file of a store, without a log beside it. */
   copy: string;
-  wasm: Uint8Array;
+  wasm: () => Uint8Array;
   newEpoch: () => string;
   /** When this is, in Unix milliseconds. */
   now: number;

@@ -20,7 +20,7 @@ export class SideFile {
   static async open(options: {
     directory: string;
     name: string;
-    wasm: Uint8Array;
+    wasm: () => Uint8Array;
   }): Promise<SideFile> {
     const { directory, name, wasm } = options;
     const host = await loadHostedSqlite({ wasm, directory });

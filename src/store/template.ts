@@ -10,7 +10,7 @@ import { createTables } from './migrate.ts';
  * Returns the bytes of a database of the newest format that holds nothing, not even what identifies it. The build ships
  * it with the program; the same sources give the same bytes.
  */
-export async function makeTemplate(wasm: Uint8Array): Promise<Buffer> {
+export async function makeTemplate(wasm: () => Uint8Array): Promise<Buffer> {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'cadre-template-'));
   try {
     const host = await loadHostedSqlite({ wasm, directory });

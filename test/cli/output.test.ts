@@ -5,6 +5,7 @@ import { ago, details, plain, shortId, table } from '../../src/cli/output.ts';
 import { paletteFor } from '../../src/terminal/palette.ts';
 import { loadWidths } from '../../src/cli/widths.ts';
 import { widthOf } from '../../src/terminal/width.ts';
+import { anyText } from '../support/any-text.ts';
 
 describe('plain', () => {
   test.for([
@@ -61,7 +62,7 @@ describe('plain', () => {
     );
     const text = fc.oneof(
       fc.array(part, { maxLength: 30 }).map((parts) => parts.join('')),
-      fc.string({ unit: 'binary', maxLength: 50 }),
+      anyText({ maxLength: 50 }),
     );
     fc.assert(
       fc.property(text, (given) => {

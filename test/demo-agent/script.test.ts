@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { commands, type Command } from '../../src/demo-agent/commands.ts';
 import { parseScript } from '../../src/demo-agent/script.ts';
 import { formatScript } from '../support/demo-agent/script.ts';
+import { anyText } from '../support/any-text.ts';
 
 describe('a script', () => {
   test.each<[string, Command[]]>([
@@ -103,12 +104,11 @@ describe('a script', () => {
   test('never throws, whatever the prompt.', () => {
     const word = fc.constantFrom(...Object.keys(commands), ';', '\\', '\n', '|', '=>', ' ', '7');
     fc.assert(fc.property(fc.array(word), (words) => void parseScript(words.join(' '))));
-    fc.assert(fc.property(fc.string({ unit: 'binary' }), (prompt) => void parseScript(prompt)));
+    fc.assert(fc.property(anyText(), (prompt) => void parseScript(prompt)));
   });
 });
 
-const text = fc
-  .string({ unit: 'binary', minLength: 1 })
+const text = anyText({ minLength: 1 })
   .map((value) => value.replaceAll(/[\r\n]/gu, '').trim())
   .filter((value) => value !== '');
 const title = text.filter((value) => !value.includes('=>'));

@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ANSWER_BYTES, bounded, fitted, type LeftOut } from '../../src/gateway/bounded.ts';
 import { firstBytes, lastBytesAsJson, lastBytes, jsonBytes } from '../../src/lib/cut.ts';
+import { anyText } from '../support/any-text.ts';
 
 const items = (count: number, text = 'x'.repeat(200)) =>
   Array.from({ length: count }, (_, n) => ({ n, text }));
@@ -16,7 +17,7 @@ describe('an answer of a tool', () => {
     fc.assert(
       fc.property(
         fc.anything({ maxDepth: 4, withNullPrototype: false }),
-        fc.array(fc.string({ unit: 'binary', maxLength: 3000 }), { maxLength: 40 }),
+        fc.array(anyText({ maxLength: 3000 }), { maxLength: 40 }),
         fc.integer({ min: 2048, max: 20_000 }),
         (fixed, texts, bytes) => {
           const given = bounded({ fixed }, { texts: { items: texts } }, bytes);

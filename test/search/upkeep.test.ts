@@ -11,7 +11,7 @@ import { aTurn } from '../support/records.ts';
 import { type TestSearch, withSearch } from '../support/search.ts';
 import { FullDisk } from '../support/sessions/faults.ts';
 
-const wasm = fs.readFileSync('node_modules/sql.js/dist/sql-wasm.wasm');
+const wasm = () => fs.readFileSync('node_modules/sql.js/dist/sql-wasm.wasm');
 
 /** Stores so many prompts of a session at once. */
 function fill({ db, store }: TestSearch, session_id: string, count: number): Promise<void> {
@@ -136,7 +136,7 @@ describe('an index', () => {
       await open('sess_b');
       await fill(given, 'sess_a', 100);
       await fill(given, 'sess_b', 100);
-      const options = { directory, wasm: () => wasm, bootId: 'boot', epoch: db.epoch };
+      const options = { directory, wasm, bootId: 'boot', epoch: db.epoch };
       const index = await IndexFile.open({ ...options, shardTexts: 16 });
       const rows = new Rows({ db, store });
       const read = async () => {

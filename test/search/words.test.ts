@@ -4,6 +4,7 @@ import { spansIn } from '../../src/search/matching.ts';
 import { matchExpression, termsOf } from '../../src/search/query.ts';
 import { snippetOf } from '../../src/search/snippet.ts';
 import { indexText, wordsOf } from '../../src/search/words.ts';
+import { anyText } from '../support/any-text.ts';
 
 const textsOf = (text: string) => wordsOf(text).map((word) => word.text);
 const finds = (query: string, text: string) => spansIn(text, termsOf(query)) !== null;
@@ -39,7 +40,7 @@ describe('the words of a text', () => {
 
   test('stand where the text has them, whatever the text.', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 60 }), (text) => {
+      fc.property(anyText({ maxLength: 60 }), (text) => {
         let last = 0;
         for (const { start, end } of wordsOf(text)) {
           expect(start).toBeGreaterThanOrEqual(last);
@@ -92,7 +93,7 @@ describe('a query', () => {
 
   test('becomes an expression of words alone, whatever it has.', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 80 }), (query) => {
+      fc.property(anyText({ maxLength: 80 }), (query) => {
         let terms;
         try {
           terms = termsOf(query);
@@ -120,18 +121,14 @@ describe('a snippet', () => {
 
   test('cuts no character, and is short, whatever the text.', () => {
     fc.assert(
-      fc.property(
-        fc.string({ unit: 'binary', maxLength: 300 }),
-        fc.string({ unit: 'binary', maxLength: 300 }),
-        (before, after) => {
-          const text = `${before} needle ${after}`;
-          const { text: shown, marks } = snippetOf(text, spansIn(text, termsOf('needle')) ?? []);
-          expect(shown.isWellFormed() || !text.isWellFormed()).toBe(true);
-          expect(shown.length).toBeLessThan(260);
-          const [mark] = marks;
-          expect(shown.slice(mark?.start, mark?.end)).toBe('needle');
-        },
-      ),
+      fc.property(anyText({ maxLength: 300 }), anyText({ maxLength: 300 }), (before, after) => {
+        const text = `${before} needle ${after}`;
+        const { text: shown, marks } = snippetOf(text, spansIn(text, termsOf('needle')) ?? []);
+        expect(shown.isWellFormed() || !text.isWellFormed()).toBe(true);
+        expect(shown.length).toBeLessThan(260);
+        const [mark] = marks;
+        expect(shown.slice(mark?.start, mark?.end)).toBe('needle');
+      }),
     );
   });
 });

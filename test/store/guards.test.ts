@@ -1,6 +1,7 @@
 import nodeFs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { instantiate } from '../../src/store/host/sqlite.ts';
 import { Reader, Writer } from '../../src/store/transaction.ts';
 import { sqlWasm } from '../support/database.ts';
 import {
@@ -18,13 +19,22 @@ import {
 import { tempDirectory } from '../support/temp.ts';
 
 describe('the WASM of sql.js', () => {
-  test('of another build is refused by its checksum, before anything is opened.', async () => {
-    await using directory = tempDirectory();
-    const other = Buffer.concat([sqlWasm, Buffer.from([0])]);
-    await expect(openStore(directory.path, { wasm: other })).rejects.toThrow(
+  test('of another build is refused by its checksum, before it is compiled.', async () => {
+    const other = Buffer.concat([sqlWasm(), Buffer.from([0])]);
+    await expect(instantiate(other)).rejects.toThrow(
       /^sql-wasm\.wasm has checksum [0-9a-f]{12}\u2026, .* sql\.js 1\.16\.0: reinstall/,
     );
-    expect(nodeFs.readdirSync(directory.path)).toEqual([]);
+  });
+
+  test('is read for the first store of a process alone.', async () => {
+    await using directory = tempDirectory();
+    await using other = tempDirectory();
+    await using first = await openStore(directory.path);
+    const wasm = () => {
+      throw new Error('read again');
+    };
+    await using second = await openStore(other.path, { wasm });
+    expect([first, second].map(({ db }) => integrity(db))).toEqual(['ok', 'ok']);
   });
 });
 

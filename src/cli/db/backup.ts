@@ -104,7 +104,7 @@ async function fromStore<T>(
   const { backUpClosed } = await import('../../store/backup.ts');
   const settings = {
     directory,
-    wasm: readAsset('sql-wasm.wasm'),
+    wasm: () => readAsset('sql-wasm.wasm'),
     newEpoch: () => systemIds.next('epoch'),
     minFreeBytes: () => 0,
   };

@@ -50,7 +50,7 @@ async function checkFile(world: World, file: string): Promise<CheckReport> {
   using progress = progressLine(world);
   return await checkStore({
     file,
-    wasm: readAsset('sql-wasm.wasm'),
+    wasm: () => readAsset('sql-wasm.wasm'),
     version,
     signal: world.interrupted(),
     onProgress: (part, rows) => progress.tell(`${part}${rows > 0 ? `: ${rows} rows` : ''}`),

@@ -40,7 +40,7 @@ export async function rollBack(
   return await withStoreFiles(directory, async () => {
     const { rollBack: replace, tidyStore } = await import('../../store/rollback.ts');
     const { factsOf, newerThan } = await import('../../store/older-copies.ts');
-    const wasm = readAsset('sql-wasm.wasm');
+    const wasm = () => readAsset('sql-wasm.wasm');
     await tidyStore(directory, wasm);
     const store = await factsOf(path.join(directory, STORE), wasm);
     const copy =
@@ -84,7 +84,7 @@ function existing(file: string): string {
 async function olderCopy(
   directory: string,
   store: StoreFacts,
-  wasm: Uint8Array,
+  wasm: () => Uint8Array,
 ): Promise<StoreFacts> {
   const { factsOf, olderCopies } = await import('../../store/older-copies.ts');
   const { newestFormat } = await import('../../store/migrate.ts');

@@ -17,9 +17,7 @@ export function buildStorage(base: Base, undo: Undo) {
     new Backups({
       db,
       directory,
-      get wasm() {
-        return readAsset('sql-wasm.wasm');
-      },
+      wasm: () => readAsset('sql-wasm.wasm'),
       newEpoch: () => ids.next('epoch'),
       minFreeBytes: () => config.now.retention.min_free_bytes,
     }),

@@ -31,15 +31,17 @@ export interface HostedSqlite {
   syncError(): Error | undefined;
 }
 
-/** Opens a SQLite on the files of `directory`. Throws for any WASM except the pinned one. */
+/**
+ * Opens a SQLite on the files of `directory`. `wasm` is read for the first one of this process alone. Throws for any
+ * WASM except the pinned one.
+ */
 export async function loadHostedSqlite(options: {
-  wasm: Uint8Array;
+  wasm: () => Uint8Array;
   directory: string;
   fs?: FileSystem;
 }): Promise<HostedSqlite> {
   const { wasm, directory, fs = nodeFs } = options;
-  refuseOtherBuilds(wasm);
-  loading ??= instantiate(wasm);
+  loading ??= instantiate(wasm());
   const { sqlite, memory, files } = await loading;
   const root = files.addRoot({ directory, fs });
   return {
@@ -62,7 +64,9 @@ interface Instance {
 /** sql.js has one instance a process, so each directory gets a virtual root of its own in it. */
 let loading: Promise<Instance> | undefined;
 
-async function instantiate(wasm: Uint8Array): Promise<Instance> {
+/** Compiles sql.js and gives it our files; for {@link loadHostedSqlite}. Throws for any WASM except the pinned one. */
+export async function instantiate(wasm: Uint8Array): Promise<Instance> {
+  refuseOtherBuilds(wasm);
   const memory = new WasmMemory();
   const files = new OpenFiles(memory);
   const module = await initSqlJs({

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { paletteFor } from '../../../src/terminal/palette.ts';
+import { anyText } from '../any-text.ts';
 
 /** Parts that are hard to measure, to wrap or to make safe. */
 const hard = [
@@ -57,7 +58,7 @@ const parts = (some: readonly string[]) =>
     .map((all) => all.join(''));
 
 /** Any text that an agent could print. */
-export const text = fc.oneof(parts(hard), fc.string({ unit: 'binary' }));
+export const text = fc.oneof(parts(hard), anyText());
 /** Any text that an agent could mean as Markdown. */
 export const markdown = parts([...hard, ...marks]);
 export const columns = fc.integer({ min: 2, max: 100 });
