@@ -48,6 +48,15 @@ export function tailOf(stderr: Readable): () => string {
   return () => plain(tail).trim().split('\n').slice(-5).join(' | ');
 }
 
+/** Tells whether an agent was lost: it has exited, or its output has ended. That is known before {@link endOf} resolves. */
+export function lossOf(child: Child, heard: Heard): () => boolean {
+  let isLost = false;
+  const lose = () => void (isLost = true);
+  void heard.ended.then(lose);
+  void child.exited.then(lose, lose);
+  return () => isLost;
+}
+
 /** How a child ended, in words. */
 function exitText(exited: Promise<ChildExit>): Promise<string> {
   return exited.then(

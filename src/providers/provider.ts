@@ -225,6 +225,8 @@ export interface Agent {
   readonly gone: Promise<string>;
   /** Why the agent cannot have the settings, or null. It answers from memory, without a request to the agent. */
   objection(settings: TurnSettings): ProviderError | null;
+  /** Whether the agent can serve no further turn, because its connection or process has ended. `gone` may resolve later. */
+  isLost(): boolean;
   /** Whether the agent may still offer what the settings are about: until then {@link objection} is null. */
   awaits?(settings: TurnSettings): boolean;
   /** Waits until the agent has offered what the settings are about, for a few seconds at most. */

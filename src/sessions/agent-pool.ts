@@ -67,10 +67,10 @@ export class AgentPool {
     return this.#entries.get(sessionId)?.live;
   }
 
-  /** Returns the live agent of a session, unless a turn leases it. */
+  /** Returns the live agent of a session, unless a turn leases it or the agent is lost. */
   findIdle(sessionId: string): LiveAgent | undefined {
     const entry = this.#entries.get(sessionId);
-    return entry?.leases === 0 ? entry.live : undefined;
+    return entry?.leases === 0 && !entry.live.agent.isLost() ? entry.live : undefined;
   }
 
   /** Returns the number of live agents of a provider, or of one of its named agents. */
@@ -88,8 +88,9 @@ export class AgentPool {
   }
 
   /**
-   * Resolves with the agent of a session; starts one if the session has none, once there is room. The agent is busy
-   * until it is released. Throws the error of a failed start, or the signal's reason.
+   * Resolves with the agent of a session; starts one if the session has none, once there is room. A lost agent is ended
+   * first, because a turn that it was given could only fail. The agent is busy until it is released. Throws the error of
+   * a failed start, or the signal's reason.
    */
   async lease(
     session: Session,
@@ -97,13 +98,14 @@ export class AgentPool {
     signal: AbortSignal,
   ): Promise<LiveAgent> {
     const entry = this.#entries.get(session.id);
-    if (entry) {
+    if (entry && !entry.live.agent.isLost()) {
       entry.idle?.unload[Symbol.dispose]();
       entry.idle = undefined;
       entry.leases++;
       return entry.live;
     }
     const kind = this.#given.kindOf(session);
+    if (entry) await this.#end(entry, AGENT_GRACE_MS);
     await this.#barred.get(session.id);
     await this.#reserveRoom(signal);
     this.#lastStart = this.#lastStart.then(yieldToEventLoop);

@@ -1,9 +1,9 @@
 import type { Session, StoredInputItem, Turn } from '../api/sessions.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import {
+  type Agent,
   type AgentAnswer,
   type AgentRequest,
-  type AgentSink,
   ProviderError,
   type TurnOutcome,
   type TurnSettings,
@@ -13,11 +13,11 @@ import type { Reader, Writer } from '../store/transaction.ts';
 import type { AgentPool, LiveAgent } from './agent-pool.ts';
 import { continuationPrompt } from './approval.ts';
 import type { ApprovalDesk } from './approval-desk.ts';
-import { beginTurnInRows } from './begin-turn.ts';
+import { beginTurnInRows, changeAgentInRows } from './begin-turn.ts';
 import { cancelApprovals, endTurnInRows } from './end-turn.ts';
 import { failSessionInRows } from './fail-session.ts';
 import { AgentOutputs, type OutputsDependencies } from './outputs.ts';
-import { isUnseen, type RunningTurn, stopped } from './running-turn.ts';
+import { isUnseen, type RunningTurn, runTurn, stopped } from './running-turn.ts';
 import { settingsOf } from './settings.ts';
 import { hasEnded } from './turn.ts';
 import { failureOf, storageFailure } from './turn-failures.ts';
@@ -68,32 +68,18 @@ export class TurnRunner {
       live.agent.objection(settingsOf(session, turn)) === null &&
       live.agent.awaits?.(settingsOf(session, turn)) !== true;
     if (isBegun) beginTurnInRows(tx, turn, live.agent, this.#given);
-    tx.whenDurable(() => this.start(turn, isBegun));
+    tx.whenDurable(() => this.start(turn, isBegun ? live.agent : undefined));
   }
 
   /**
    * Runs a turn in the background: an accepted one, or one without an agent whose approvals have all been accepted.
-   * `isBegun`: its beginning is stored already.
+   * `begunFor`: the agent with which its beginning is stored already.
    */
-  start(turn: Turn, isBegun = false): void {
-    if (this.#stopping.signal.aborted && !isBegun) return;
-    const cut = Promise.withResolvers<TurnOutcome>();
-    const over = new AbortController();
-    const done = Promise.withResolvers<void>();
-    const running: RunningTurn = {
-      done: done.promise,
-      over,
-      cutShort: cut.resolve,
-      output: undefined,
-      live: undefined,
-      left: false,
-      interrupting: false,
-      isBegun,
-      isPrompted: false,
-      grants: [],
-    };
+  start(turn: Turn, begunFor?: Agent): void {
+    if (this.#stopping.signal.aborted && !begunFor) return;
+    const { running, cut, finish } = runTurn(turn, begunFor);
     this.#running.set(turn.turn_id, running);
-    void this.#run(turn, running, cut.promise)
+    void this.#run(turn, running, cut)
       .catch((error: unknown) =>
         this.#given.logger.error(
           { err: error, turn_id: turn.turn_id },
@@ -102,9 +88,9 @@ export class TurnRunner {
       )
       .finally(() => {
         this.#running.delete(turn.turn_id);
-        over.abort();
+        running.over.abort();
         if (running.live) this.#given.pool.release(running.live);
-        done.resolve();
+        finish();
       });
   }
 
@@ -221,25 +207,12 @@ export class TurnRunner {
   }
 
   async #run(turn: Turn, running: RunningTurn, cut: Promise<TurnOutcome>): Promise<void> {
-    const { db, store, pool, failpoint } = this.#given;
-    if (!running.isBegun) failpoint('turn.accepted');
+    const { db, store, failpoint } = this.#given;
+    if (!running.begunFor) failpoint('turn.accepted');
     const session = db.peek((rx) => store.session(rx, turn.session_id));
     const signal = AbortSignal.any([running.over.signal, this.#stopping.signal]);
-    let live: LiveAgent;
-    try {
-      live = await pool.lease(session, (agent) => this.#sink(agent), signal);
-    } catch (error) {
-      return signal.aborted ? this.#leave(turn, running) : this.#failUnseen(turn, error);
-    }
-    running.live = live;
-    const settings = settingsOf(session, turn);
-    if (live.agent.awaits?.(settings)) {
-      await live.agent.untilOffered?.(settings, signal);
-      if (signal.aborted) return this.#leave(turn, running);
-    }
-    const objection = live.agent.objection(settings);
-    if (objection) return this.#failUnseen(turn, objection);
-    await this.#outputs.closeAside(live);
+    let live = await this.#agentFor(session, turn, running, signal);
+    if (!live) return;
     const broken = Promise.withResolvers<TurnOutcome>();
     const output = this.#outputs.open(session, turn, (error) =>
       broken.resolve(storageFailure(error)),
@@ -249,6 +222,11 @@ export class TurnRunner {
     if (before !== null) await before;
     // The start is on disk before the agent sees the turn.
     if (!(await this.#begin(turn, live, running))) return;
+    if (live.agent.isLost() && !running.interrupting) {
+      // Nothing was sent to the agent, so another may have the turn. A second loss fails it: agents may end at every start.
+      live = await this.#agentFor(session, turn, running, signal);
+      if (!live || !(await this.#begin(turn, live, running))) return;
+    }
     failpoint('turn.started');
     running.output = output;
     live.output = output;
@@ -256,7 +234,11 @@ export class TurnRunner {
     running.isPrompted = !running.interrupting;
     const outcome = running.interrupting
       ? { status: 'interrupted' as const, error: null }
-      : await Promise.race([this.#prompt(live, prompt, settings), cut, broken.promise]);
+      : await Promise.race([
+          this.#prompt(live, prompt, settingsOf(session, turn)),
+          cut,
+          broken.promise,
+        ]);
     live.output = undefined;
     if (running.left) return;
     failpoint('turn.ending');
@@ -265,6 +247,39 @@ export class TurnRunner {
       this.endNow(tx, store.turn(tx, turn.session_id, turn.turn_id), outcome),
     );
     this.#given.afterTurn(session, turn);
+  }
+
+  /** Leases an agent for a turn, which has ended or is left where this resolves with undefined. */
+  async #agentFor(
+    session: Session,
+    turn: Turn,
+    running: RunningTurn,
+    signal: AbortSignal,
+  ): Promise<LiveAgent | undefined> {
+    const settings = settingsOf(session, turn);
+    running.live = undefined;
+    try {
+      const live = await this.#given.pool.lease(
+        session,
+        (one) =>
+          this.#outputs.sinkFor(one, (request, withdrawn) =>
+            this.ask(session.id, request, withdrawn),
+          ),
+        signal,
+      );
+      running.live = live;
+      if (live.agent.awaits?.(settings)) {
+        await live.agent.untilOffered?.(settings, signal);
+        signal.throwIfAborted();
+      }
+      const objection = live.agent.objection(settings);
+      if (objection) throw objection;
+      await this.#outputs.closeAside(live);
+      return live;
+    } catch (error) {
+      await (signal.aborted ? this.#leave(turn, running) : this.#failUnseen(turn, error));
+      return undefined;
+    }
   }
 
   async #prompt(
@@ -290,13 +305,16 @@ export class TurnRunner {
     const { db, store } = this.#given;
     const stored = (rx: Reader) => store.turn(rx, turn.session_id, turn.turn_id);
     const isOpen = (now: Turn) => !hasEnded(now) && !running.over.signal.aborted;
-    if (running.isBegun) return isOpen(db.peek(stored));
+    if (running.begunFor === agent) return isOpen(db.peek(stored));
     let begun = false;
     const isStored = await this.#persist(turn, (tx) => {
       const now = stored(tx);
       begun = isOpen(now);
-      if (begun) beginTurnInRows(tx, now, agent, this.#given);
+      if (!begun) return;
+      if (running.begunFor) changeAgentInRows(tx, now, agent, this.#given);
+      else beginTurnInRows(tx, now, agent, this.#given);
     });
+    if (isStored && begun) running.begunFor = agent;
     return isStored && begun;
   }
 
@@ -307,12 +325,6 @@ export class TurnRunner {
     const approvals = db.peek((rx) => store.approvalsOf(rx, turn.turn_id));
     running.grants = approvals.filter(({ held }) => held);
     return [{ type: 'text', text: continuationPrompt(running.grants) }];
-  }
-
-  #sink(live: LiveAgent): AgentSink {
-    return this.#outputs.sinkFor(live, (request, withdrawn) =>
-      this.ask(live.session.id, request, withdrawn),
-    );
   }
 
   /**
@@ -351,8 +363,8 @@ export class TurnRunner {
    * Gives up the wait of a turn for its agent: it has ended, or the server stops. The next start runs it, unless it is
    * stored that it has begun: that one ends, and what it has of the inbox waits again.
    */
-  async #leave(turn: Turn, { isBegun, over }: RunningTurn): Promise<void> {
-    if (!isBegun || over.signal.aborted) return;
+  async #leave(turn: Turn, { begunFor, over }: RunningTurn): Promise<void> {
+    if (!begunFor || over.signal.aborted) return;
     const { store } = this.#given;
     await this.#persist(turn, (tx) =>
       this.endNow(tx, store.turn(tx, turn.session_id, turn.turn_id), stopped),

@@ -1,7 +1,7 @@
 import { PassThrough, Writable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import type { Child } from '../../src/children/supervisor.ts';
-import { endOf, tailOf } from '../../src/providers/agent-process.ts';
+import { endOf, lossOf, tailOf } from '../../src/providers/agent-process.ts';
 import { type Heard, hearLines, StrayLines } from '../../src/providers/json-lines.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
@@ -82,6 +82,25 @@ describe('why an agent ended', () => {
     clock.advance(1000);
     expect(await how).toBe('closed its output and was ended');
     expect(given.endings).toEqual([0]);
+  });
+});
+
+describe('an agent is lost', () => {
+  test.each(['its output ends', 'it exits'])('as soon as %s, before it is gone', async (why) => {
+    const given = child();
+    const output = Promise.withResolvers<string | null>();
+    const heard = { ended: output.promise, progress: () => 0 };
+    const isLost = lossOf(given, heard);
+    let isGone = false;
+    void endOf(given, { heard, stderr: () => '', clock: new ManualClock() }).then(
+      () => (isGone = true),
+    );
+    await soon();
+    expect(isLost()).toBe(false);
+    if (why === 'it exits') given.exit(0);
+    else output.resolve(null);
+    await soon();
+    expect([isLost(), isGone]).toEqual([true, false]);
   });
 });
 

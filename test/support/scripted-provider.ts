@@ -84,6 +84,7 @@ function scriptedAgent(
   give: (turn: ScriptedTurn) => void,
 ): Agent {
   const gone = Promise.withResolvers<string>();
+  let isLost = false;
   let cancel: () => void = () => undefined;
   return {
     ref: session.provider_session_ref ?? `ref-${session.id}`,
@@ -92,6 +93,7 @@ function scriptedAgent(
     defaults: noWishes(),
     gone: gone.promise,
     objection: () => null,
+    isLost: () => isLost,
     prompt(input) {
       const end = Promise.withResolvers<TurnOutcome>();
       const cancelled = Promise.withResolvers<void>();
@@ -101,6 +103,7 @@ function scriptedAgent(
     },
     cancel: () => cancel(),
     async end() {
+      isLost = true;
       gone.resolve('was ended');
     },
   };

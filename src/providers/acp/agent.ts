@@ -74,6 +74,7 @@ export class AcpAgent implements Agent {
   /** Empty until the session is open. */
   ref = '';
   readonly process: AcpProcess;
+  readonly isLost = () => this.process.isLost();
   readonly #options: AgentOptions;
   #state: State = { is: 'idle' };
   #choices = new Choices(nothingOffered, null, {}, () => undefined);

@@ -144,6 +144,11 @@ class ClaudeAgent implements Agent {
     }
   }
 
+  /** Not while another process takes over: the agent goes on in that one. */
+  isLost(): boolean {
+    return this.#current?.process.isLost() ?? false;
+  }
+
   cancel(): void {
     this.#cancelling.abort();
     // The answer is ignored: the result of the turn says whether it was interrupted.

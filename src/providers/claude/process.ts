@@ -1,6 +1,6 @@
 import type { Child, Supervisor } from '../../children/supervisor.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { endAgent, endOf, replyTo, startAgent, tailOf } from '../agent-process.ts';
+import { endAgent, endOf, lossOf, replyTo, startAgent, tailOf } from '../agent-process.ts';
 import { Connection, type Handlers } from './connection.ts';
 
 /** The time limit of control requests, which claude answers soon, also on a busy machine. */
@@ -22,6 +22,7 @@ export class ClaudeProcess {
   readonly pid: number;
   /** Resolves when it is gone and all its output was read, with why it ended. */
   readonly gone: Promise<string>;
+  readonly isLost: () => boolean;
   readonly connection: Connection;
   readonly #child: Child;
   readonly #clock: Clock;
@@ -34,6 +35,7 @@ export class ClaudeProcess {
     this.#stderr = tailOf(child.stderr);
     this.connection = new Connection(child, handlers);
     const { heard, strays } = this.connection;
+    this.isLost = lossOf(child, heard);
     this.gone = endOf(child, { heard, stderr: () => this.stderr || strays.last, clock });
   }
 

@@ -76,6 +76,7 @@ class CodexAgent implements Agent, Route {
   readonly canResume = true;
   readonly gone: Promise<string>;
   readonly free: Promise<void>;
+  readonly isLost = () => this.#isOver || this.#lease.server.isLost();
   readonly #gone = Promise.withResolvers<string>();
   readonly #free = Promise.withResolvers<void>();
   readonly #session: Session;

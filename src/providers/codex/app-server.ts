@@ -1,7 +1,15 @@
 import type { Child, Supervisor } from '../../children/supervisor.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { version } from '../../lib/self.ts';
-import { answered, endAgent, endOf, replyTo, startAgent, tailOf } from '../agent-process.ts';
+import {
+  answered,
+  endAgent,
+  endOf,
+  lossOf,
+  replyTo,
+  startAgent,
+  tailOf,
+} from '../agent-process.ts';
 import { ProviderError } from '../provider.ts';
 import { Connection, type Params, type RequestId } from './connection.ts';
 import { limitsAfter, type RateLimits } from './limits.ts';
@@ -42,6 +50,7 @@ export class AppServer {
   readonly pid: number;
   /** Resolves when it is gone and all its output was read, with why it ended. */
   readonly gone: Promise<string>;
+  readonly isLost: () => boolean;
   readonly #child: Child;
   readonly #clock: Clock;
   readonly #connection: Connection;
@@ -69,6 +78,7 @@ export class AppServer {
     const said = tailOf(child.stderr);
     // Once the server serves sessions, a line on stderr may be about any of them, so no session is given it.
     const stderr = () => (this.#isUp ? '' : said());
+    this.isLost = lossOf(child, heard);
     this.gone = endOf(child, { heard, stderr, clock });
     void this.gone.then((how) => {
       if (this.#isUp && !this.#isEnding) onLost(`it ${how}${said() && `; it said: ${said()}`}`);
@@ -144,7 +154,8 @@ export class AppServer {
 
   /** Ends it and all it started. It goes by itself when its input ends, also in the middle of a turn. */
   end(graceMs: number): Promise<void> {
-    this.#isEnding = true;
+    // One that was lost before has ended unasked, and `onLost` is to be told so.
+    this.#isEnding ||= !this.isLost();
     return endAgent(this.#child, { graceMs, isIdle: true, clock: this.#clock });
   }
 

@@ -17,7 +17,8 @@ export interface Lease {
 
 interface Running {
   readonly server: Promise<AppServer>;
-  pid: number | null;
+  /** Null while it starts. */
+  up: AppServer | null;
   users: number;
   linger: Disposable | undefined;
 }
@@ -34,11 +35,14 @@ export class SharedServer {
   }
 
   get pid(): number | null {
-    return this.#running?.pid ?? null;
+    return this.#running?.up?.pid ?? null;
   }
 
   /** Rejects as the start does, or with the signal's reason. */
   async lease(signal: AbortSignal): Promise<Lease> {
+    const lost = this.#running?.up;
+    // Two servers at once would write to the same threads, so the lost one is ended first.
+    if (lost?.isLost()) this.#running = this.#launch(lost.end(END_MS));
     const running = (this.#running ??= this.#launch());
     running.linger?.[Symbol.dispose]();
     running.users++;
@@ -71,11 +75,13 @@ export class SharedServer {
     if (running.users === 0) await server?.end(END_MS);
   }
 
-  #launch(): Running {
-    const running: Running = { server: this.#start(), pid: null, users: 0, linger: undefined };
+  /** Starts a server, once `ended` resolves where that is given. */
+  #launch(ended?: Promise<void>): Running {
+    const server = ended ? ended.then(this.#start) : this.#start();
+    const running: Running = { server, up: null, users: 0, linger: undefined };
     void running.server
       .then((server) => {
-        running.pid = server.pid;
+        running.up = server;
         return server.gone;
       })
       .catch(() => undefined)

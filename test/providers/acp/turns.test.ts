@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { scaled } from '../../support/patience.ts';
+import { noticingClock } from '../../support/providers/noticing-clock.ts';
 import { interrupt, turnOf, until } from '../../support/providers/calls.ts';
 import { endTurn, never, Refusal, withRawAgent } from '../../support/providers/raw-agent.ts';
 import { dies, goes } from '../../support/providers/rows.ts';
@@ -201,6 +202,26 @@ describe('a turn', () => {
       await until('the agent is gone', () => agents[0]?.gone === true, 4000);
       expect(await session.run('again')).toMatchObject({ status: 'completed', text: 'again' });
     }));
+
+  test('while an agent that hung up is still being ended finds another that resumes', () => {
+    const { clock, noticed } = noticingClock();
+    return withRawAgent(
+      {},
+      async ({ open, agents }) => {
+        const session = await open();
+        await session.run('hello');
+        await agents[0]?.outlive();
+        agents[0]?.hangUp();
+        await noticed;
+        expect(await session.run('again')).toMatchObject({ status: 'completed', text: 'again' });
+        expect(agents[0]?.last('session/prompt')?.params?.prompt).toMatchObject([
+          { text: 'hello' },
+        ]);
+        expect(agents[0]?.gone).toBe(true);
+      },
+      { clock },
+    );
+  });
 
   test('may take longer than the agent may with anything else', () => {
     const limit = scaled(600);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { itemsOf, interrupt, until } from '../../support/providers/calls.ts';
+import { noticingClock } from '../../support/providers/noticing-clock.ts';
 import { type RawClaude, withRawClaude } from '../../support/providers/raw-claude.ts';
 import { isEnd } from '../../support/providers/watch.ts';
 import { ofKind } from '../../support/turns.ts';
@@ -309,3 +310,20 @@ test('a turn outlives the end of its input, and nothing of it outlives its sessi
       expect(agents[0]?.fate).toContainEqual({ signal: 'SIGTERM' });
     },
   ));
+
+test('a turn while one that hung up is still being ended goes to another that resumes', () => {
+  const { clock, noticed } = noticingClock();
+  return withRawClaude(
+    {},
+    async ({ open, agents }) => {
+      const session = await open();
+      await session.run('hello');
+      agents[0]?.outlive();
+      agents[0]?.hangUp();
+      await noticed;
+      expect(await session.run('again')).toMatchObject({ status: 'completed', text: 'again' });
+      expect(agents).toHaveLength(2);
+    },
+    { clock },
+  );
+});

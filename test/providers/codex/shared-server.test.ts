@@ -12,6 +12,11 @@ class FakeServer {
   readonly #gone = Promise.withResolvers<string>();
   readonly gone = this.#gone.promise;
   ended = false;
+  lost = false;
+
+  isLost(): boolean {
+    return this.lost;
+  }
 
   retire(): void {
     this.retired = true;
@@ -78,6 +83,21 @@ describe('the server that all share', () => {
     ]);
     await lease.release(0);
     expect(started.map(({ ended }) => ended)).toEqual([true, false]);
+  });
+
+  test('makes way for a new one where it is lost, which starts once it has ended.', async () => {
+    const { started, shared } = stage();
+    const lease = await shared.lease(signal);
+    const [lost] = started;
+    const end = Promise.withResolvers<void>();
+    if (lost) Object.assign(lost, { lost: true, end: () => end.promise });
+    const next = Promise.all([shared.lease(signal), shared.lease(signal)]);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(started).toHaveLength(1);
+    end.resolve();
+    expect((await next).map(({ server }) => server)).toEqual([started[1], started[1]]);
+    await lease.release(0);
+    expect(started.map(({ ended }) => ended)).toEqual([false, false]);
   });
 
   test('is let go by one who gives up while it starts.', async () => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { asked, interrupt, until } from '../../support/providers/calls.ts';
+import { noticingClock } from '../../support/providers/noticing-clock.ts';
 import {
   type CodexRole,
   type RawCodex,
@@ -238,3 +239,22 @@ test('it ends when nobody needs it, and is there for whoever comes soon after', 
     },
     { providers: { idle_timeout_ms: 1 } },
   ));
+
+test('while an app-server that hung up is still being ended, sessions old and new get another', () => {
+  const { clock, noticed } = noticingClock();
+  return withRawCodex(
+    {},
+    async ({ open, agents }) => {
+      const session = await open();
+      await session.run('hello');
+      agents[0]?.outlive();
+      agents[0]?.hangUp();
+      await noticed;
+      const other = await open();
+      expect(await other.run('new')).toMatchObject({ status: 'completed', text: 'new' });
+      expect(await session.run('again')).toMatchObject({ status: 'completed', text: 'again' });
+      expect(agents).toHaveLength(2);
+    },
+    { clock },
+  );
+});

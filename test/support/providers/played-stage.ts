@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import { endpoints } from '../../../src/api/index.ts';
 import type { ProviderDiagnostics } from '../../../src/api/providers.ts';
 import type { RecoverySummary } from '../../../src/api/runtime.ts';
+import type { Clock } from '../../../src/lib/clock.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { openRuntime } from '../runtime.ts';
 import { untilNothingCarries } from '../server.ts';
@@ -44,6 +45,7 @@ export interface PlayedGiven {
   gateway?: Fields;
   /** More of the agent's environment. */
   env?: Record<string, string>;
+  clock?: Clock;
 }
 
 /** Runs `test` with agents that `play` makes, and ends everything whatever happens. */
@@ -77,7 +79,11 @@ export async function withPlayed<A extends Played>(
     gateway: given.gateway ?? {},
     providers: { ...given.providers, [provider]: configured },
   };
-  const start = () => openRuntime(path.join(own.path, 'data'), { config });
+  const start = () =>
+    openRuntime(path.join(own.path, 'data'), {
+      config,
+      ...(given.clock && { clock: given.clock }),
+    });
   let runtime = await start();
   const stop = async () => {
     await Promise.all(sessions.splice(0).map(({ watch }) => watch[Symbol.asyncDispose]()));

@@ -40,6 +40,11 @@ export abstract class RawProcess {
     this.#order({ exit: code });
   }
 
+  /** Closes its stdout, and lives on. */
+  hangUp(): void {
+    this.#order({ hangUp: true });
+  }
+
   outlive(): void {
     this.#order({ outlive: true });
   }

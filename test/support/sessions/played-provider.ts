@@ -18,6 +18,8 @@ export interface PlayedAgent {
   calls: string[];
   /** It dies by itself. */
   die(how: string): void;
+  /** Its connection ends, while its process lives on. */
+  hangUp(): void;
   /** Resolves with the grace it got, when it is told to end. */
   toldToEnd: Promise<number>;
   /** Resolves when nothing of it is left. */
@@ -128,15 +130,18 @@ export function playedProvider(options: PlayedOptions = {}): PlayedProvider {
     const gone = Promise.withResolvers<string>();
     const told = Promise.withResolvers<number>();
     let lives = true;
+    let isLost = false;
     const leave = (how: string) => {
       if (lives) live.now--;
       lives = false;
+      isLost = true;
       gone.resolve(how);
     };
     const agent: PlayedAgent = {
       session,
       calls: [],
       die: leave,
+      hangUp: () => void (isLost = true),
       toldToEnd: told.promise,
       gone: gone.promise,
     };
@@ -145,6 +150,7 @@ export function playedProvider(options: PlayedOptions = {}): PlayedProvider {
       ...inner,
       canResume: options.canResume?.(session) ?? true,
       gone: gone.promise,
+      isLost: () => isLost,
       objection: (settings: TurnSettings) => objection?.(settings) ?? null,
       prompt(...[input, settings]: Parameters<typeof inner.prompt>) {
         agent.calls.push('prompt');
