@@ -6,8 +6,8 @@ import { ForksPoolWorker, type PoolOptions, type PoolTask } from 'vitest/node';
  * tables of who starts it: tests start thousands, and in one of 400 MB each costs twice what it does in one of 200 MB. A
  * new worker loads the sources anew, which takes a second: that pays for files that start git some hundred times.
  */
-const MAX_RESIDENT_BYTES = 440 * 1024 * 1024;
-const MAX_RESIDENT_BYTES_FOR_GIT = 240 * 1024 * 1024;
+const MAX_RESIDENT_BYTES = 900 * 1024 * 1024;
+const MAX_RESIDENT_BYTES_FOR_GIT = 900 * 1024 * 1024;
 
 const startsGit = /\/test\/(worktrees\/|gateway\/cells|sessions\/idempotency)/;
 
