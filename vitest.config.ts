@@ -2,9 +2,7 @@ import { defineConfig } from 'vitest/config';
 import { SlowestFirst } from './test/support/slowest-first.ts';
 import { smallForks } from './test/support/workers.ts';
 
-// A worker's fork copies its page tables, so its memory has to stay small: the allocator gives back what was freed, and
-// the youngest objects have little room. That saves a third of the memory, and a sixth of the time of a test that
-// starts a server.
+// To start a process, Linux copies the page tables of all that malloc has given out: freed memory has to go back.
 process.env.MALLOC_MMAP_THRESHOLD_ ??= '65536';
 process.env.MALLOC_TRIM_THRESHOLD_ ??= '131072';
 
@@ -33,9 +31,8 @@ export default defineConfig({
       '--wasm-num-compilation-tasks=1',
       '--no-wasm-inlining',
     ],
-    // Most tests wait more than they compute: three workers leave a fifth of two cores idle, and each further one costs
-    // no more of them than its own start.
-    maxWorkers: 4,
+    // Most tests wait more than they compute: with fewer workers a fifth of two cores is idle.
+    maxWorkers: 6,
     sequence: { sequencer: SlowestFirst },
     // What a file changes of its process it takes back; so loading the sources anew for each buys nothing.
     isolate: false,

@@ -6,6 +6,7 @@ const id = /(?:[a-z]{2,4}_)?[0-9a-f]{32}|\b[0-9a-f]{8}\b/;
 /** What differs from run to run, and what is compared in its place. */
 const masks: [RegExp, string][] = [
   [/\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z| UTC)?/g, 'TIME'],
+  [/\b\d{4}-\d\d-\d\d\b/g, 'DATE'],
   [/\b\d\d:\d\d(:\d\d(\.\d+)?)?\b/g, 'TIME'],
   [/\b1[789]\d{11}\b/g, 'TIME'],
   [/(?<=127\.0\.0\.1:|localhost:)\d+/g, 'PORT'],

@@ -97,7 +97,7 @@ describe('a loss of power', () => {
     const live = path.join(directory.path, 'live');
     nodeFs.mkdirSync(live);
     const random = seededRandom(SEED);
-    const disk = new PowerDisk(live, honest(random));
+    using disk = new PowerDisk(live, honest(random));
     {
       await using store = await openStore(live, { fs: disk.fs });
       await store.db.transact((tx) => {
@@ -181,6 +181,7 @@ async function losePower(
   nodeFs.mkdirSync(live);
   const random = seededRandom(seed);
   const load = await runLoad(live, plan(random), random, conditions);
+  using _disk = load.disk;
   const verdict: Verdict = {
     images,
     bad: [],
@@ -197,6 +198,7 @@ async function losePower(
     if (wrong === null && i % TWICE_EVERY === 0) {
       // The server starts again on it, works on, and the power goes once more.
       const second = await runLoad(image, plan(random), random, again);
+      using _disk = second.disk;
       const lostAgain = loseAt(second, `${image}-again`, random);
       how = `${how}; again at ${lostAgain.how}`;
       acknowledged = [...acknowledged, ...lostAgain.acknowledged];

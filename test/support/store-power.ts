@@ -64,7 +64,7 @@ export interface SyncPlan {
  * What was synced is there. Of what was written since, each sector has any of its versions, or all is there
  * up to some moment, or nothing is. Changes of the directory survive in their order, up to some moment.
  */
-export class PowerDisk {
+export class PowerDisk implements Disposable {
   readonly fs: FileSystem;
   /** Asked before each write; throws a refusal. */
   onWrite: () => void = () => undefined;
@@ -74,6 +74,12 @@ export class PowerDisk {
   readonly #namings: Naming[] = [];
   readonly #directorySyncs: Sync[] = [];
   #now = 0;
+
+  /** Forgets what was written: SQLite keeps the operations of each disk that it has seen. */
+  [Symbol.dispose](): void {
+    this.#names.clear();
+    this.#namings.length = 0;
+  }
 
   /** A disk on which `directory` lies with what it holds now. */
   constructor(directory: string, plan: (file: string) => SyncPlan) {

@@ -271,14 +271,15 @@ describe('an agent that is to resume a session', () => {
       expect(stage.agents.at(-1)?.last('session/resume')?.params).toMatchObject(params);
     }));
 
-  test('and dies once it has costs only the turn', () =>
+  test('and dies once it is sent the turn costs only the turn', () =>
     withLost(
       {
-        ...reopened(
-          'session/resume',
-          sick((agent) => void setImmediate(() => agent.exit(1))),
-        ),
-        turns: { during: () => never },
+        turns: {
+          during(agent) {
+            agent.exit(1);
+            return never;
+          },
+        },
       },
       async ({ agents }, session) => {
         const turn = await session.run('during');
