@@ -38,8 +38,8 @@ function rebase({ client }: Server, { id }: Worktree, wish: RebaseWish = {}) {
 
 /** A worktree with a commit of its own, in a repository whose person git knows. */
 async function working(stage: Stage): Promise<Worktree> {
-  git(stage.repo, 'config', 'user.name', 'Ada');
-  git(stage.repo, 'config', 'user.email', 'ada@example.org');
+  const person = '[user]\n\tname = Ada\n\temail = ada@example.org\n';
+  fs.appendFileSync(path.join(stage.repo, '.git/config'), person);
   const tree = await create(stage);
   write(tree.path, { 'new.txt': 'new\n', 'a.txt': 'changed\n' });
   commit(tree.path, 'mine');
@@ -49,9 +49,8 @@ async function working(stage: Stage): Promise<Worktree> {
 /** All that a person sees of a repository: its branches, what is checked out, the files and what is staged. */
 function stateOf(repo: string, tree: Worktree): string {
   const each = [repo, tree.path].map((place) => [
-    git(place, 'rev-parse', '--symbolic-full-name', 'HEAD'),
-    git(place, 'status', '--porcelain', '--ignored'),
-    git(place, 'ls-files', '--stage'),
+    // The commit and the branch that are checked out, and each entry of the index that differs from that commit.
+    git(place, 'status', '--porcelain=v2', '--branch', '--no-renames', '--ignored'),
     fs
       .readdirSync(place, { recursive: true, encoding: 'utf8' })
       .filter((name) => !name.startsWith('.git') && fs.statSync(path.join(place, name)).isFile())

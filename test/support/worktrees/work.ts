@@ -37,6 +37,10 @@ export const ENVIRONMENT = {
   GIT_AUTHOR_EMAIL: 'a@example.org',
   GIT_COMMITTER_NAME: 'a',
   GIT_COMMITTER_EMAIL: 'a@example.org',
+  // Each commit would begin a process that finds nothing to tidy up.
+  GIT_CONFIG_COUNT: '1',
+  GIT_CONFIG_KEY_0: 'maintenance.auto',
+  GIT_CONFIG_VALUE_0: 'false',
 };
 
 /** Runs git as a user would; answers what it prints. */
@@ -93,7 +97,27 @@ export function write(directory: string, files: Record<string, string | Buffer>)
 export function commit(directory: string, message: string): string {
   git(directory, 'add', '--all');
   git(directory, 'commit', '--quiet', '--allow-empty', '--message', message);
-  return git(directory, 'rev-parse', 'HEAD');
+  return headOf(directory);
+}
+
+/** The commit that is checked out in a directory; git is asked only where no file names it. */
+function headOf(directory: string): string {
+  const own = path.join(directory, '.git');
+  if (!fs.existsSync(own)) return git(directory, 'rev-parse', 'HEAD');
+  const isLinked = fs.statSync(own).isFile();
+  const gitDir = isLinked
+    ? path.resolve(directory, fs.readFileSync(own, 'utf8').slice('gitdir: '.length).trimEnd())
+    : own;
+  const common = path.join(gitDir, 'commondir');
+  const commonDir = fs.existsSync(common)
+    ? path.resolve(gitDir, fs.readFileSync(common, 'utf8').trimEnd())
+    : gitDir;
+  const head = fs.readFileSync(path.join(gitDir, 'HEAD'), 'utf8').trimEnd();
+  const branch = /^ref: (refs\/heads\/.+)$/.exec(head)?.[1];
+  const file = path.join(commonDir, branch ?? '');
+  const id =
+    branch !== undefined && fs.existsSync(file) ? fs.readFileSync(file, 'utf8').trimEnd() : head;
+  return /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(id) ? id : git(directory, 'rev-parse', 'HEAD');
 }
 
 export function read(directory: string, name: string): string {
