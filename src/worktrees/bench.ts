@@ -28,16 +28,33 @@ export async function ownSettings(
   repository: Repository,
   adminDir: string | null,
 ): Promise<Setting[]> {
+  return (await settingsAt(git, repository, adminDir)).own;
+}
+
+/** Returns these settings, and all that apply there: those of the machine and the user come first. */
+export async function settingsAt(
+  git: Git,
+  repository: Repository,
+  adminDir: string | null,
+): Promise<{ own: Setting[]; all: Setting[] }> {
   const location = { ...refsOf(repository), gitDir: adminDir ?? repository.commonDir };
   const listed = (await git.text(location, ['config', '--list', '-z', '--show-scope'])).split('\0');
   const own: Setting[] = [];
+  const all: Setting[] = [];
   for (let at = 0; at + 1 < listed.length; at += 2) {
-    if (listed[at] !== 'local' && listed[at] !== 'worktree') continue;
     const entry = listed[at + 1] ?? '';
     const end = entry.indexOf('\n');
-    own.push(end < 0 ? [entry, 'true'] : [entry.slice(0, end), entry.slice(end + 1)]);
+    const setting: Setting =
+      end < 0 ? [entry, 'true'] : [entry.slice(0, end), entry.slice(end + 1)];
+    all.push(setting);
+    if (listed[at] === 'local' || listed[at] === 'worktree') own.push(setting);
   }
-  return own;
+  return { own, all };
+}
+
+/** Returns the value of a setting that counts, which is its last one. */
+export function lastOf(settings: readonly Setting[], name: string): string | undefined {
+  return settings.findLast(([one]) => one === name)?.[1];
 }
 
 /** Returns the settings that configure filter commands. */
@@ -47,7 +64,7 @@ export function filtersIn(settings: readonly Setting[]): Setting[] {
 
 /** Whether a boolean setting is on; its last value counts. */
 export function isOn(settings: readonly Setting[], name: string): boolean {
-  const value = settings.findLast(([one]) => one === name)?.[1].toLowerCase();
+  const value = lastOf(settings, name)?.toLowerCase();
   return value === 'true' || value === 'yes' || value === 'on' || value === '1';
 }
 

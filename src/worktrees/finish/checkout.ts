@@ -25,6 +25,8 @@ export interface Changes {
   nested: string[];
   /** Whether it has only some of the files. */
   isSparse: boolean;
+  /** Whether the repository has filters that are kept from running. */
+  isFiltered: boolean;
 }
 
 /** What git leaves in its directory while it waits for a person, and what that is called. */
@@ -93,7 +95,7 @@ export async function isAt({ gitDir }: Checkout, branch: string): Promise<boolea
 }
 
 /** The settings of a checkout, the filters that run in it, and whether others are kept from running. */
-export async function settingsOf(
+async function settingsOf(
   workshop: Workshop,
   repository: Repository,
   { gitDir }: Checkout,
@@ -111,11 +113,22 @@ export async function openCheckout(
   checkout: Checkout,
   { head, scratch }: { head: string; scratch: string },
 ): Promise<GitLocation> {
+  return (await openWith(workshop, repository, checkout, { head, scratch })).bench;
+}
+
+/** Does so; says, too, whether filters of the repository are kept from running. */
+async function openWith(
+  workshop: Workshop,
+  repository: Repository,
+  checkout: Checkout,
+  { head, scratch }: { head: string; scratch: string },
+): Promise<{ bench: GitLocation; isFiltered: boolean }> {
   const { gitDir: adminDir, files } = checkout;
   await assertGitDirectory(adminDir);
   await assertFiles(files);
-  const { settings, filters } = await settingsOf(workshop, repository, checkout);
-  return openBench({ repository, adminDir, files, head, scratch, settings, filters });
+  const { settings, filters, isFiltered } = await settingsOf(workshop, repository, checkout);
+  const about = { repository, adminDir, files, head, scratch, settings, filters };
+  return { bench: await openBench(about), isFiltered };
 }
 
 /**
@@ -129,13 +142,14 @@ export async function changesOf(
   { head, scratch }: { head: string; scratch: string },
 ): Promise<Changes & { bench: GitLocation }> {
   const { gitDir } = checkout;
-  const bench = await openCheckout(workshop, repository, checkout, { head, scratch });
+  const about = { head, scratch };
+  const { bench, isFiltered } = await openWith(workshop, repository, checkout, about);
   const absent = await copyIndex(workshop.git, bench, { adminDir: gitDir, head });
   const included = new Set((await readLog(gitDir, INCLUDED)).split('\0'));
   const status = ['status', '--porcelain', '-z', '--untracked-files=all', '--no-renames'];
   const output = await workshop.git.bytes(bench, [...status, '--ignore-submodules=all']);
   const isSparse = absent.length > 0;
-  const found: Changes = { tracked: [], untracked: [], nested: [], isSparse };
+  const found: Changes = { tracked: [], untracked: [], nested: [], isSparse, isFiltered };
   for (const line of output.split('\0').filter(Boolean)) {
     const [state, name] = [line.slice(0, 2), line.slice(3)];
     if (state !== '??') found.tracked.push(name);

@@ -1,4 +1,5 @@
 import type { Git } from '../git.ts';
+import { lastOf, type Setting } from '../bench.ts';
 import { refsOf, type Repository } from '../repository.ts';
 
 /** Who commits, as the settings of git have it; one character for each byte. */
@@ -20,15 +21,13 @@ export interface Commit {
 }
 
 /**
- * Returns the person whom git would name as committer in a repository: `user.name` and `user.email` of its settings, of
- * the user's or of the machine's. Null if one of them is not set.
+ * Returns the person whom git would name as committer: `user.name` and `user.email` of all settings that apply. Null if
+ * one of them is not set.
  */
-export async function personOf(git: Git, repository: Repository): Promise<Person | null> {
-  const ask = async (name: string) => {
-    const value = await git.maybe(refsOf(repository), ['config', '--get', name]);
-    return toBytes((value ?? '').replaceAll(/[<>\p{Cc}]/gu, '').trim());
-  };
-  const [name, email] = [await ask('user.name'), await ask('user.email')];
+export function personOf(settings: readonly Setting[]): Person | null {
+  const valueOf = (name: string) =>
+    toBytes((lastOf(settings, name) ?? '').replaceAll(/[<>\p{Cc}]/gu, '').trim());
+  const [name, email] = [valueOf('user.name'), valueOf('user.email')];
   return name === '' || email === '' ? null : { name, email };
 }
 

@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts';
 import type { Repository } from '../repository.ts';
 import type { Workshop } from '../workshop.ts';
 import { type Commit, signatureOf, subjectOf, toText, writeCommit } from './commits.ts';
-import { mergeCommits, type Merged, openMerging, treeOf } from './merging.ts';
+import { mergeCommits, type Merged, openMerging, treesOf } from './merging.ts';
 import { differencesOf, type Move } from './moves.ts';
 import {
   checkoutObstacles,
@@ -113,11 +113,12 @@ async function outcomeOf(
   const { ours, theirs, wish } = about;
   const range = await commitsBeyond(git, repository, { from: ours, to: theirs });
   const isForward = await contains(git, repository, { ancestor: ours, commit: theirs });
+  const [ourTree, tree] = await treesOf(git, repository, [ours, theirs]);
   const merged = isForward
-    ? { tree: await treeOf(git, repository, theirs), conflicts: [] }
+    ? { tree, conflicts: [] }
     : await mergeIn(workshop, repository, { ours, theirs });
   const isEmpty = range.commit_count === 0;
-  const isSame = merged.tree === (await treeOf(git, repository, ours));
+  const isSame = merged.tree === ourTree;
   // What is not committed is no reason to say that there is nothing to do.
   const hasNothing = isEmpty ? !wish.isOpen : wish.isSquash && isSame;
   const isClean = merged.conflicts.length === 0;

@@ -4,7 +4,7 @@ import type { Conflict } from '../../api/worktree-finish.ts';
 import { AppError } from '../../errors.ts';
 import { openBench, ownSettings } from '../bench.ts';
 import { type Git, GitFailure, type GitLocation } from '../git.ts';
-import { refsOf, type Repository } from '../repository.ts';
+import { idsOf, refsOf, type Repository } from '../repository.ts';
 import { nulTerminated } from '../names.ts';
 import { type Commit, toText, writeCommit } from './commits.ts';
 
@@ -112,6 +112,18 @@ async function pick(
   const stand = { tree, parents, author: committer, committer, message: 'Stand in\n' };
   const ours = await writeCommit(git, repository, stand);
   return mergeCommits(git, bench, { ours, theirs });
+}
+
+/** Returns the trees of two commits. */
+export async function treesOf(
+  git: Git,
+  repository: Repository,
+  commits: readonly [string, string],
+): Promise<[string, string]> {
+  const names = commits.map((commit) => `${commit}^{tree}`);
+  const [first, second] = (await idsOf(git, refsOf(repository), names)) ?? [];
+  if (first && second) return [first, second];
+  throw new AppError('conflict', 'a commit has no tree that git can read: see git fsck');
 }
 
 /** Returns the tree of a commit. */

@@ -1,6 +1,6 @@
 import type { Finished } from '../../api/worktree-finish.ts';
 import type { Setting } from '../bench.ts';
-import { ownSettings } from '../bench.ts';
+import { settingsAt } from '../bench.ts';
 import type { Git } from '../git.ts';
 import { refsOf, type Repository } from '../repository.ts';
 import type { Workshop } from '../workshop.ts';
@@ -10,7 +10,6 @@ import {
   type Difference,
   inTheWay,
   isAt,
-  settingsOf,
   underWayIn,
 } from './checkout.ts';
 import { type Commit, type Person, personOf, toBytes, toText } from './commits.ts';
@@ -55,8 +54,7 @@ export async function checkoutObstacles(
     found.push(
       `${files}, which has ${branch} checked out, has changes that are not committed (${firstOf(changes.tracked.map(toText))}): commit or stash them first`,
     );
-  if ((await settingsOf(workshop, repository, checkout)).isFiltered)
-    found.push(filtersMessage(repository));
+  if (changes.isFiltered) found.push(filtersMessage(repository));
   const taken = await inTheWay(checkout, differences);
   if (taken.length > 0)
     found.push(
@@ -84,12 +82,12 @@ export interface Committing {
 }
 
 export async function committingIn(git: Git, repository: Repository): Promise<Committing> {
-  const settings = await ownSettings(git, repository, null);
+  const { own, all } = await settingsAt(git, repository, null);
   return {
-    person: await personOf(git, repository),
-    settings,
-    hooks: await hooksOf(repository, settings),
-    isSignatureWanted: await wantsSignatures(git, repository),
+    person: personOf(all),
+    settings: own,
+    hooks: await hooksOf(repository, own),
+    isSignatureWanted: wantsSignatures(all),
   };
 }
 

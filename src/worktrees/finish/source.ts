@@ -3,7 +3,6 @@ import { AppError } from '../../errors.ts';
 import type { Git, GitLocation } from '../git.ts';
 import {
   adminDirectory,
-  commitOf,
   recordedRepository,
   refIn,
   refsOf,
@@ -11,6 +10,7 @@ import {
 } from '../repository.ts';
 import { nulTerminated } from '../names.ts';
 import { nestedMessage } from '../words.ts';
+import { startsOf } from '../starts.ts';
 import type { Workshop } from '../workshop.ts';
 import {
   changesOf,
@@ -18,7 +18,6 @@ import {
   type Checkout,
   checkoutOfBranch,
   rebasing,
-  settingsOf,
   underWayIn,
 } from './checkout.ts';
 import { toText } from './commits.ts';
@@ -62,10 +61,9 @@ export async function lookAt(
   if (gitDir === null)
     throw new AppError('conflict', `git does not know ${files} any more: git worktree repair`);
   const checkout: Checkout = { gitDir, files };
-  const tip = await commitOf(git, refsOf(repository), `refs/heads/${branch}`);
+  const { tip, head: checkedOut } = await startsOf(git, { repository, branch, adminDir: gitDir });
   if (tip === null) throw new AppError('conflict', `its branch ${branch} is gone: make it again`);
-  const location = { directory: repository.commonDir, gitDir };
-  const head = (await commitOf(git, location, 'HEAD')) ?? tip;
+  const head = checkedOut ?? tip;
   const obstacles = await obstaclesOf(worktree, repository, checkout);
   return workshop.withScratch(worktree, async (scratch) => {
     const { bench, ...changes } = await changesOf(workshop, repository, checkout, {
@@ -77,8 +75,7 @@ export async function lookAt(
     if (uncommitted.length === 0) return { ...found, tree: null, obstacles };
     if (!isCommitted) obstacles.push('it has changes that are not committed: commit them first');
     else if (changes.nested.length > 0) obstacles.push(nestedMessage(changes.nested));
-    else if ((await settingsOf(workshop, repository, checkout)).isFiltered)
-      obstacles.push(filtersMessage(repository));
+    else if (changes.isFiltered) obstacles.push(filtersMessage(repository));
     if (!isCommitted || obstacles.length > 0) return { ...found, tree: null, obstacles };
     return { ...found, tree: await treeWith(git, bench, changes), obstacles };
   });
@@ -129,9 +126,12 @@ export async function targetOf(
   const { git } = workshop;
   const name = (named ?? worktree.base_ref).replace(/^refs\/heads\//, '');
   const ref = `refs/heads/${name}`;
-  const args = ['show-ref', '--verify', '--hash', '--', ref];
-  const tip = await git.maybe(refsOf(repository), args);
-  if (tip === null || !/^[0-9a-f]{40,64}$/.test(tip))
+  // Git looks up the type, so a branch whose commit is lost is none.
+  const format = '--format=%(refname)%00%(objectname)%00%(symref)%00%(objecttype)';
+  const listed = await git.maybe(refsOf(repository), ['for-each-ref', format, '--', ref]);
+  const fields = (listed ?? '').split('\n').map((line) => line.split('\0'));
+  const [, tip = '', standsFor = ''] = fields.find(([one]) => one === ref) ?? [];
+  if (!/^[0-9a-f]{40,64}$/.test(tip))
     throw new AppError(
       'invalid',
       named === null
@@ -140,7 +140,7 @@ export async function targetOf(
     );
   if (name === worktree.branch)
     throw new AppError('invalid', `${field} ${name} is its own branch: name another one`);
-  if ((await git.maybe(refsOf(repository), ['symbolic-ref', '--quiet', ref])) !== null)
+  if (standsFor !== '')
     throw new AppError('invalid', `${field} ${name} stands for another branch: name that one`);
   const inRebase = await rebasing(repository, name);
   if (inRebase !== null)
