@@ -33,8 +33,8 @@ async function expectAfterDeath(
   const data = path.join(place.path, 'data');
   fs.mkdirSync(data);
   const repo = makeRepository(path.join(place.path, 'repo'));
-  git(repo, 'config', 'user.name', 'Ada');
-  git(repo, 'config', 'user.email', 'ada@example.org');
+  const person = '[user]\n\tname = Ada\n\temail = ada@example.org\n';
+  fs.appendFileSync(path.join(repo, '.git/config'), person);
   write(repo, { 'goes.txt': 'goes\n', 'stays.txt': 'stays\n' });
   const before = commit(repo, 'second');
   let server = await startServer(data, { env: { CADRE_FAILPOINTS: `${point}=kill` } });

@@ -8,7 +8,17 @@ import { endpoints } from '../../../src/api/index.ts';
 import type { Worktree } from '../../../src/api/worktrees.ts';
 import { AppError } from '../../../src/errors.ts';
 import { openSession } from '../turns.ts';
-import { claim, cleanUp, create, ENVIRONMENT, get, release, restore, type Server } from './work.ts';
+import {
+  claim,
+  cleanUp,
+  create,
+  ENVIRONMENT,
+  get,
+  headOf,
+  release,
+  restore,
+  type Server,
+} from './work.ts';
 
 const SESSIONS = 8;
 const NAMES = ['n0', 'n1', 'n2'];
@@ -156,7 +166,7 @@ function write({ tree, number, written }: Actor, step: number): void {
 }
 
 async function note({ tree, ground }: Actor): Promise<void> {
-  const head = await orRefused(gitIn(tree?.path ?? '', 'rev-parse', 'HEAD'));
+  const head = await orRefused(Promise.resolve(tree?.path ?? '').then(headOf));
   if (head !== null) ground.commits.add(head);
 }
 

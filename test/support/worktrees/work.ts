@@ -101,7 +101,7 @@ export function commit(directory: string, message: string): string {
 }
 
 /** The commit that is checked out in a directory; git is asked only where no file names it. */
-function headOf(directory: string): string {
+export function headOf(directory: string): string {
   const own = path.join(directory, '.git');
   if (!fs.existsSync(own)) return git(directory, 'rev-parse', 'HEAD');
   const isLinked = fs.statSync(own).isFile();
