@@ -13,8 +13,8 @@ const python = String(stdout).trim() || 'python3';
 /** Whether there is something that makes terminals. */
 export const hasPty = status === 0;
 
-// Node makes no terminals; Python, which nearly every machine has, does. Sizes come as lines on descriptor 3; how the
-// command left its terminal goes to stderr.
+// Node makes no terminals; Python, which nearly every machine has, does: in a third of the time without its site packages.
+// Sizes come as lines on descriptor 3; how the command left its terminal goes to stderr.
 const relay = `
 import fcntl, os, pty, select, struct, sys, termios
 def resize(fd, rows, columns):
@@ -79,7 +79,7 @@ export function programInTerminal(
   size: { rows: number; columns: number } = { rows: 20, columns: 100 },
 ): InTerminal {
   const { rows, columns } = size;
-  const child = spawn(python, ['-c', relay, String(rows), String(columns), ...command], {
+  const child = spawn(python, ['-ISc', relay, String(rows), String(columns), ...command], {
     stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
     cwd: directory,
     env: {
