@@ -6,6 +6,8 @@ import type { Entrance } from './entrance.ts';
 import { readJson } from './json-body.ts';
 import { refuseGarbage, refuseUnknown, sendError } from './refuse.ts';
 
+/** Of the URL and the headers together: a path or a search of the greatest length may be of characters of 12 bytes in a URL. */
+const MAX_HEADER_BYTES = 64 * 1024;
 const BODY_BYTES = 256 * 1024;
 /**
  * The maximum time for the headers of a request to arrive, in milliseconds; the time limit of the whole request may be
@@ -15,7 +17,7 @@ const HEADERS_TIMEOUT_MS = 15_000;
 /** How often Node checks for requests that are past their time limit, in milliseconds. */
 const LATE_EVERY_MS = 1000;
 /** The maximum length of a path parameter; Node itself refuses a longer path. */
-const MAX_PARAM_LENGTH = 16 * 1024;
+const MAX_PARAM_LENGTH = MAX_HEADER_BYTES;
 
 interface AppSettings {
   /** The maximum number of open connections, which the available file descriptors may lower. */
@@ -45,6 +47,7 @@ export function createApp(
     // A request without a host is refused with the same error as one for a foreign host.
     http: {
       requireHostHeader: false,
+      maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: Math.min(HEADERS_TIMEOUT_MS, requestTimeoutMs),
       connectionsCheckingInterval: Math.min(LATE_EVERY_MS, requestTimeoutMs),
     },

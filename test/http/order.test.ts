@@ -268,13 +268,38 @@ describe('the token', () => {
     }));
 });
 
+describe('a text in a query', () => {
+  const widest = '\u{1d873}';
+  test.for([
+    {
+      name: 'of the greatest length',
+      at: '/v1/sessions/sess_nope/files?path=',
+      times: 4096,
+      status: 404,
+    },
+    {
+      name: 'that is too long',
+      at: '/v1/sessions/sess_nope/files?path=',
+      times: 4097,
+      status: 400,
+    },
+    { name: 'with too long a word', at: '/v1/search?q=', times: 1000, status: 400 },
+  ])('$name reaches its route, whatever its characters.', ({ at, times, status }) =>
+    withRuntime(async ({ url, token }) => {
+      const path = `${at}${encodeURIComponent(widest.repeat(times))}`;
+      const reply = await send(url, { path, headers: { authorization: `Bearer ${token}` } });
+      expect(reply.status).toBe(status);
+    }),
+  );
+});
+
 describe('what is no request', () => {
   test.for([
     { name: 'bytes that are not HTTP', status: 400, bytes: 'GARBAGE\r\n\r\n' },
     {
       name: 'headers without end',
       status: 431,
-      bytes: `GET /health HTTP/1.1\r\nHost: localhost\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`,
+      bytes: `GET /health HTTP/1.1\r\nHost: localhost\r\nX-Long: ${'x'.repeat(70_000)}\r\n\r\n`,
     },
   ])('$name: is refused with the body every refusal has.', ({ status, bytes }) =>
     withRuntime(async ({ url }) => {
