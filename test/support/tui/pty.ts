@@ -13,8 +13,8 @@ const python = String(stdout).trim() || 'python3';
 /** Whether there is something that makes terminals. */
 export const hasPty = status === 0;
 
-// Node makes no terminals; Python, which nearly every machine has, does: in a third of the time without what a user has added to it.
-// Sizes come as lines on descriptor 3; how the command left its terminal goes to stderr.
+// Node makes no terminals; Python, which nearly every machine has, does: in a third of the time without what a user has
+// added to it. Sizes come as lines on descriptor 3; how the command left its terminal goes to stderr.
 const relay = `
 import fcntl, os, pty, select, struct, sys, termios
 def resize(fd, rows, columns):
