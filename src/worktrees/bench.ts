@@ -62,10 +62,10 @@ export function filtersIn(settings: readonly Setting[]): Setting[] {
   return settings.filter(([name]) => name.startsWith('filter.'));
 }
 
-/** Whether a boolean setting is on; its last value counts. */
+/** Whether a boolean setting is on; its last value counts. Git takes any number but 0 for true. */
 export function isOn(settings: readonly Setting[], name: string): boolean {
-  const value = lastOf(settings, name)?.toLowerCase();
-  return value === 'true' || value === 'yes' || value === 'on' || value === '1';
+  const value = lastOf(settings, name) ?? '';
+  return /^(true|yes|on|[+-]?0*[1-9]\d*[kmg]?)$/i.test(value.trim());
 }
 
 /**

@@ -1,6 +1,5 @@
 import type { Finished } from '../../api/worktree-finish.ts';
-import type { Setting } from '../bench.ts';
-import { settingsAt } from '../bench.ts';
+import { isOn, type Setting, settingsAt } from '../bench.ts';
 import type { Git } from '../git.ts';
 import { refsOf, type Repository } from '../repository.ts';
 import type { Workshop } from '../workshop.ts';
@@ -14,7 +13,7 @@ import {
 } from './checkout.ts';
 import { type Commit, type Person, personOf, toBytes, toText } from './commits.ts';
 import type { Moves } from './moves.ts';
-import { firstOf, hooksOf, NAMES, wantsSignatures } from './showing.ts';
+import { firstOf, hooksOf, NAMES } from './showing.ts';
 import { filtersMessage, type Source } from './source.ts';
 
 /** An answer without the record of the worktree. */
@@ -87,7 +86,7 @@ export async function committingIn(git: Git, repository: Repository): Promise<Co
     person: personOf(all),
     settings: own,
     hooks: await hooksOf(repository, own),
-    isSignatureWanted: wantsSignatures(all),
+    isSignatureWanted: isOn(all, 'commit.gpgsign'),
   };
 }
 

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import fs from 'node:fs/promises';
 import type { Finished } from '../../api/worktree-finish.ts';
-import { lastOf, type Setting } from '../bench.ts';
+import type { Setting } from '../bench.ts';
 import { kindOf } from '../foreign.ts';
 import type { Git } from '../git.ts';
 import { refsOf, type Repository } from '../repository.ts';
@@ -100,12 +100,6 @@ export async function hooksOf(
     if ((mode & 0o111) !== 0) found.push(name);
   }
   return found;
-}
-
-/** Whether all settings that apply ask for signed commits. Git takes any number but 0 for true. */
-export function wantsSignatures(settings: readonly Setting[]): boolean {
-  const value = lastOf(settings, 'commit.gpgsign') ?? '';
-  return /^(true|yes|on|[+-]?0*[1-9]\d*[kmg]?)$/i.test(value.trim());
 }
 
 /** Names the first of some things. */
