@@ -78,6 +78,11 @@ export function readAsset(name: string): Uint8Array {
   return readFileSync(isBundled ? join(dirname(modulePath), placeOf(name)) : sourceAsset(name));
 }
 
+/** The bytes of SQLite, which is needed once a process. */
+export function sqlWasm(): Uint8Array {
+  return readAsset('sql-wasm.wasm');
+}
+
 /** The bytes of an asset that the build makes; undefined where the program runs from source and was never built. */
 export function readBuilt(name: string): Uint8Array | undefined {
   return isBundled || existsSync(sourceAsset(name)) ? readAsset(name) : undefined;

@@ -8,7 +8,7 @@ import { type Failpoint, noFailpoints } from '../lib/failpoint.ts';
 import { type Ids, systemIds } from '../lib/ids.ts';
 import { createLog, type Logger } from '../lib/log.ts';
 import { isTestOfPosix } from '../lib/platform.ts';
-import { readAsset, readBuilt, version } from '../lib/self.ts';
+import { readBuilt, sqlWasm, version } from '../lib/self.ts';
 import { Database } from '../store/database.ts';
 import { lockDirectory } from '../store/lock.ts';
 import type { RuntimeOptions } from './options.ts';
@@ -49,7 +49,7 @@ export async function openBase(options: RuntimeOptions, undo: Undo): Promise<Bas
   undo.use(withDataDirectory(directory, () => lockDirectory(directory)));
   const db = await Database.open({
     directory,
-    wasm: () => readAsset('sql-wasm.wasm'),
+    wasm: sqlWasm,
     durability: options.config.data.durability,
     clock,
     failpoint,

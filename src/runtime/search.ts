@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { bootId } from '../children/identity.ts';
 import type { Searching } from '../http/routes/search.ts';
-import { readAsset } from '../lib/self.ts';
+import { sqlWasm } from '../lib/self.ts';
 import { SEARCH_FILE } from '../search/file-name.ts';
 import type { SearchDependencies, SearchService } from '../search/service.ts';
 import type { Base } from './base.ts';
@@ -50,8 +50,12 @@ export class SearchSeat implements Searching, AsyncDisposable {
 
   async #load(): Promise<SearchService> {
     const { SearchService } = await import('../search/service.ts');
-    const wasm = () => readAsset('sql-wasm.wasm');
-    const service = new SearchService({ ...this.#base, ...this.#needs, wasm, bootId: bootId() });
+    const service = new SearchService({
+      ...this.#base,
+      ...this.#needs,
+      wasm: sqlWasm,
+      bootId: bootId(),
+    });
     this.#base.db.onDurable(() => service.changed());
     return service;
   }

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { sqlTools } from '../../src/store/connection.ts';
 import { RawStatement } from '../../src/store/raw-statement.ts';
 import { openReadOnly } from '../../src/store/read-only.ts';
-import { readAsset } from '../../src/lib/self.ts';
+import { sqlWasm } from '../../src/lib/self.ts';
 import { openHandle } from '../../src/store/connection.ts';
 import { loadHostedSqlite } from '../../src/store/host/sqlite.ts';
 
@@ -11,7 +11,7 @@ const ofRuns = new Set(['children', 'runs', 'sqlite_sequence', 'sqlite_stat1']);
 
 /** Everything in a store that nobody has open, by table; of `meta` all but the id of the log and where it is from. */
 export async function dump(file: string): Promise<Record<string, unknown>> {
-  const { host, handle } = await openReadOnly(file, () => readAsset('sql-wasm.wasm'));
+  const { host, handle } = await openReadOnly(file, sqlWasm);
   try {
     const all = (sql: string) => {
       const rows: unknown[][] = [];
@@ -40,7 +40,7 @@ export async function dump(file: string): Promise<Record<string, unknown>> {
 
 /** Runs SQL on the store of a data directory that nobody has open. */
 export async function change(directory: string, sql: string): Promise<void> {
-  const host = await loadHostedSqlite({ wasm: () => readAsset('sql-wasm.wasm'), directory });
+  const host = await loadHostedSqlite({ wasm: sqlWasm, directory });
   const handle = openHandle(host);
   const { exec } = sqlTools(host, handle);
   exec('PRAGMA locking_mode = EXCLUSIVE');

@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { sqlWasm } from '../../src/lib/self.ts';
 import { yieldToEventLoop } from '../../src/lib/slices.ts';
 import { IndexFile } from '../../src/search/index-file.ts';
 import { Indexer } from '../../src/search/indexer.ts';
@@ -10,8 +11,6 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { aTurn } from '../support/records.ts';
 import { type TestSearch, withSearch } from '../support/search.ts';
 import { FullDisk } from '../support/sessions/faults.ts';
-
-const wasm = () => fs.readFileSync('node_modules/sql.js/dist/sql-wasm.wasm');
 
 /** Stores so many prompts of a session at once. */
 function fill({ db, store }: TestSearch, session_id: string, count: number): Promise<void> {
@@ -33,7 +32,7 @@ function onStill(work: (given: TestSearch, clock: ManualClock) => Promise<void>)
 /** Damages what a search reads of the index first, and nothing that is read when it is opened. */
 async function damage({ directory, service }: TestSearch): Promise<void> {
   await service.stop();
-  const file = await SideFile.open({ directory, name: 'search.cadre', wasm });
+  const file = await SideFile.open({ directory, name: 'search.cadre', wasm: sqlWasm });
   const [row] = file.all<[number]>("SELECT rootpage FROM sqlite_schema WHERE name LIKE '%segdir'");
   const [size] = file.all<[number]>('PRAGMA page_size');
   file.close();
@@ -136,7 +135,7 @@ describe('an index', () => {
       await open('sess_b');
       await fill(given, 'sess_a', 100);
       await fill(given, 'sess_b', 100);
-      const options = { directory, wasm, bootId: 'boot', epoch: db.epoch };
+      const options = { directory, wasm: sqlWasm, bootId: 'boot', epoch: db.epoch };
       const index = await IndexFile.open({ ...options, shardTexts: 16 });
       const rows = new Rows({ db, store });
       const read = async () => {

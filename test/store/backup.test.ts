@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { type Backup, Backups, backUpClosed } from '../../src/store/backup.ts';
 import { checkStore } from '../../src/store/check.ts';
 import { forksOf } from '../../src/store/forks.ts';
-import { sqlWasm } from '../support/database.ts';
+import { sqlWasm } from '../../src/lib/self.ts';
 import {
   copyStore,
   DATABASE_FILE,

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type CheckReport, checkStore } from '../../src/store/check.ts';
 import type { Writer } from '../../src/store/transaction.ts';
-import { sqlWasm } from '../support/database.ts';
+import { sqlWasm } from '../../src/lib/self.ts';
 import { DATABASE_FILE, openStore, type TestStore, WAL_FILE } from '../support/store.ts';
 import { tempDirectory } from '../support/temp.ts';
 

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { instantiate } from '../../src/store/host/sqlite.ts';
 import { Reader, Writer } from '../../src/store/transaction.ts';
-import { sqlWasm } from '../support/database.ts';
+import { sqlWasm } from '../../src/lib/self.ts';
 import {
   DATABASE_FILE,
   hasSqliteCli,

@@ -4,7 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { DATABASE_FILE } from '../../src/store/connection.ts';
 import type { Database } from '../../src/store/database.ts';
 import { makeTemplate } from '../../src/store/template.ts';
-import { openDatabase, sqlWasm } from '../support/database.ts';
+import { sqlWasm } from '../../src/lib/self.ts';
+import { openDatabase } from '../support/database.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 const template = await makeTemplate(sqlWasm);

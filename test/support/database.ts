@@ -1,11 +1,9 @@
 import { systemClock } from '../../src/lib/clock.ts';
 import { noFailpoints } from '../../src/lib/failpoint.ts';
 import { systemIds } from '../../src/lib/ids.ts';
-import { readAsset } from '../../src/lib/self.ts';
+import { sqlWasm } from '../../src/lib/self.ts';
 import { Database } from '../../src/store/database.ts';
 import type { DatabaseOptions } from '../../src/store/open.ts';
-
-export const sqlWasm = () => readAsset('sql-wasm.wasm');
 
 /** Opens the database of a directory that no server has open, at full durability unless a test says otherwise. */
 export function openDatabase(

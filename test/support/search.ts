@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { sqlWasm } from '../../src/lib/self.ts';
 import type { QueryOf } from '../../src/api/endpoint.ts';
 import type { endpoints } from '../../src/api/index.ts';
 import type { SearchHit } from '../../src/api/search.ts';
@@ -46,7 +46,6 @@ export function withSearch<T>(
 ): Promise<T> {
   return withStore(async (given) => {
     const { db, store, directory } = given;
-    const wasm = () => readFileSync('node_modules/sql.js/dist/sql-wasm.wasm');
     const logger = { warn: () => undefined } as unknown as SearchDependencies['logger'];
     const needs: SearchDependencies = {
       db,
@@ -54,7 +53,7 @@ export function withSearch<T>(
       directory,
       clock: systemClock,
       logger,
-      wasm,
+      wasm: sqlWasm,
       bootId: 'boot',
       agentsOf: () => [],
       shortage: () => null,

@@ -5,7 +5,7 @@ import { endpoints } from '../../api/index.ts';
 import type { Client } from '../../client/client.ts';
 import { AppError } from '../../errors.ts';
 import { systemIds } from '../../lib/ids.ts';
-import { readAsset } from '../../lib/self.ts';
+import { sqlWasm } from '../../lib/self.ts';
 import { syncDirectory } from '../../lib/sync-directory.ts';
 import type { GlobalOptions } from '../context.ts';
 import { mebibytes } from '../output.ts';
@@ -104,7 +104,7 @@ async function fromStore<T>(
   const { backUpClosed } = await import('../../store/backup.ts');
   const settings = {
     directory,
-    wasm: () => readAsset('sql-wasm.wasm'),
+    wasm: sqlWasm,
     newEpoch: () => systemIds.next('epoch'),
     minFreeBytes: () => 0,
   };

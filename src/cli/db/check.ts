@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { AppError } from '../../errors.ts';
-import { readAsset, version } from '../../lib/self.ts';
+import { sqlWasm, version } from '../../lib/self.ts';
 import type { CheckReport } from '../../store/check.ts';
 import type { GlobalOptions } from '../context.ts';
 import { progressLine } from '../progress.ts';
@@ -50,7 +50,7 @@ async function checkFile(world: World, file: string): Promise<CheckReport> {
   using progress = progressLine(world);
   return await checkStore({
     file,
-    wasm: () => readAsset('sql-wasm.wasm'),
+    wasm: sqlWasm,
     version,
     signal: world.interrupted(),
     onProgress: (part, rows) => progress.tell(`${part}${rows > 0 ? `: ${rows} rows` : ''}`),

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { AppError } from '../../errors.ts';
 import { failpointsFrom } from '../../lib/failpoint.ts';
 import { systemIds } from '../../lib/ids.ts';
-import { readAsset, version } from '../../lib/self.ts';
+import { sqlWasm, version } from '../../lib/self.ts';
 import { shellWord } from '../../lib/shell-word.ts';
 import type { Noun, StoreFacts } from '../../store/older-copies.ts';
 import { askYes } from '../ask-yes.ts';
@@ -40,20 +40,19 @@ export async function rollBack(
   return await withStoreFiles(directory, async () => {
     const { rollBack: replace, tidyStore } = await import('../../store/rollback.ts');
     const { factsOf, newerThan } = await import('../../store/older-copies.ts');
-    const wasm = () => readAsset('sql-wasm.wasm');
-    await tidyStore(directory, wasm);
-    const store = await factsOf(path.join(directory, STORE), wasm);
+    await tidyStore(directory, sqlWasm);
+    const store = await factsOf(path.join(directory, STORE), sqlWasm);
     const copy =
       file === undefined
-        ? await olderCopy(directory, store, wasm)
-        : await factsOf(existing(path.resolve(world.cwd(), file)), wasm);
+        ? await olderCopy(directory, store)
+        : await factsOf(existing(path.resolve(world.cwd(), file)), sqlWasm);
     const lost = newerThan(copy, store);
     world.stderr.write(planText(copy, store, lost));
     if (!options.yes && !(await isWanted(world))) return null;
     const { kept } = await replace({
       directory,
       copy: copy.file,
-      wasm,
+      wasm: sqlWasm,
       newEpoch: () => systemIds.next('epoch'),
       now: world.clock.now(),
       failpoint: failpointsFrom(world.env.CADRE_FAILPOINTS),
@@ -81,15 +80,11 @@ function existing(file: string): string {
   throw new AppError('not_found', `there is no file ${file}`);
 }
 
-async function olderCopy(
-  directory: string,
-  store: StoreFacts,
-  wasm: () => Uint8Array,
-): Promise<StoreFacts> {
+async function olderCopy(directory: string, store: StoreFacts): Promise<StoreFacts> {
   const { factsOf, olderCopies } = await import('../../store/older-copies.ts');
   const { newestFormat } = await import('../../store/migrate.ts');
   for (const file of olderCopies(directory)) {
-    const facts = await factsOf(file, wasm);
+    const facts = await factsOf(file, sqlWasm);
     // The older version itself goes back only to what it knows.
     if (facts.format < store.format && facts.format <= newestFormat) return facts;
   }

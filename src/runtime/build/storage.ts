@@ -1,6 +1,6 @@
 import { EventTally } from '../../diagnostics/tally.ts';
 import { Feed } from '../../events/feed.ts';
-import { readAsset } from '../../lib/self.ts';
+import { sqlWasm } from '../../lib/self.ts';
 import { prepareLogs } from '../../processes/log-file.ts';
 import { StorageBudget } from '../../retention/budget.ts';
 import { Backups } from '../../store/backup.ts';
@@ -17,7 +17,7 @@ export function buildStorage(base: Base, undo: Undo) {
     new Backups({
       db,
       directory,
-      wasm: () => readAsset('sql-wasm.wasm'),
+      wasm: sqlWasm,
       newEpoch: () => ids.next('epoch'),
       minFreeBytes: () => config.now.retention.min_free_bytes,
     }),
