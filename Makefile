@@ -60,13 +60,21 @@ test: deps ## Run all tests that need nothing but this machine
 
 # What is about processes, their groups and their ends, and whatever else is read from /proc on Linux alone.
 POSIX_TESTS = test/children test/processes test/recovery test/config/registration test/lib/foreign-file \
-  test/cli/cursor-file-links test/cli/doctor test/cli/several test/campaigns/tail test/http/connections \
+  test/cli/cursor-file-links test/cli/doctor test/cli/several test/http/connections \
   test/tui/job-control test/terminal/asking
+
+# The suite leaves test/campaigns out.
+CAMPAIGN = vitest run --config test/campaigns/vitest.config.ts
+
+.PHONY: campaigns
+campaigns: deps ## Run a small part of each campaign in two minutes: kill, flood, take apart, type every page of the docs
+	$(CAMPAIGN)
 
 .PHONY: test-posix
 test-posix: export CADRE_TEST_ONLY_PLATFORM = posix
 test-posix: deps ## Test processes and recovery once more with what macOS has: ps instead of /proc
 	vitest run $(POSIX_TESTS)
+	$(CAMPAIGN) test/campaigns/tail
 
 .PHONY: test-nodes
 test-nodes: build ## Install the npm package and test it under other Nodes, which come from npm (NODES="22.12.0 ...")
@@ -82,7 +90,7 @@ crash: build ## SIGKILL the server N times under load, and check its data each t
 
 .PHONY: tail
 tail: deps ## Kill `events tail` KILLS times and its server SERVERS times under load (KILLS=100, SERVERS=20, SEED=...)
-	TAIL_KILLS=$(or $(KILLS),100) SERVER_KILLS=$(or $(SERVERS),20) SEED=$(SEED) vitest run test/campaigns/tail
+	TAIL_KILLS=$(or $(KILLS),100) SERVER_KILLS=$(or $(SERVERS),20) SEED=$(SEED) $(CAMPAIGN) test/campaigns/tail
 
 .PHONY: power
 power: deps ## Simulate power loss with 2,000 disk images
@@ -90,20 +98,20 @@ power: deps ## Simulate power loss with 2,000 disk images
 
 .PHONY: fanout
 fanout: deps ## Stream to 500 followers for 60 s, then 200 MB of events while one follower does not read
-	FANOUT_FOLLOWERS=500 FANOUT_SECONDS=60 FANOUT_MEGABYTES=200 vitest run test/campaigns/fanout
+	FANOUT_FOLLOWERS=500 FANOUT_SECONDS=60 FANOUT_MEGABYTES=200 $(CAMPAIGN) test/campaigns/fanout
 
 .PHONY: leavers
 leavers: deps ## Let 10,000 clients leave streams at random moments, then stop the server gracefully (SEED=...)
-	LEAVERS=10000 SEED=$(SEED) TEST_LIMIT_MS=3600000 vitest run test/campaigns/leavers
+	LEAVERS=10000 SEED=$(SEED) TEST_LIMIT_MS=3600000 $(CAMPAIGN) test/campaigns/leavers
 
 .PHONY: orphans
 orphans: N = 1000
 orphans: deps ## Kill the server N times while it runs process trees, and look for orphans (N=1000, SEED=...)
-	ORPHAN_KILLS=$(N) SEED=$(SEED) TEST_LIMIT_MS=21600000 vitest run test/campaigns/orphans
+	ORPHAN_KILLS=$(N) SEED=$(SEED) TEST_LIMIT_MS=21600000 $(CAMPAIGN) test/campaigns/orphans
 
 .PHONY: processes
 processes: deps ## Run 10,000 short commands, one that prints 10 GB, and 1,000 races of kill, timeout and exit (SEED=...)
-	COMMANDS=10000 PRINT_MB=10000 TEST_LIMIT_MS=7200000 vitest run test/campaigns/processes
+	COMMANDS=10000 PRINT_MB=10000 TEST_LIMIT_MS=7200000 $(CAMPAIGN) test/campaigns/processes
 	RACES=1000 SEED=$(SEED) TEST_LIMIT_MS=3600000 vitest run test/processes/kill
 
 .PHONY: races
@@ -117,7 +125,7 @@ queue: deps ## Schedule, change, hold and kill for DAYS virtual days with a cloc
 .PHONY: hooks
 hooks: N = 10000
 hooks: deps ## Deliver N events to hooks while the receiver is down or slow and the server is killed KILLS times (N=10000, KILLS=20, SEED=...)
-	HOOK_EVENTS=$(N) HOOK_KILLS=$(or $(KILLS),20) SEED=$(SEED) TEST_LIMIT_MS=3600000 vitest run test/campaigns/hooks
+	HOOK_EVENTS=$(N) HOOK_KILLS=$(or $(KILLS),20) SEED=$(SEED) TEST_LIMIT_MS=3600000 $(CAMPAIGN) test/campaigns/hooks
 
 LENGTHS = test/access/attacker test/http/sessions test/processes/queue test/retention/cut test/sessions/pool test/teams/property test/store/lock
 
@@ -127,21 +135,21 @@ lengths: deps ## Attacks, races and property tests of the suite with all their r
 
 .PHONY: worktrees
 worktrees: deps ## Test worktrees with 1,000 random programs of eight sessions, and with hostile files (PROGRAMS=..., SEED=...)
-	WORKTREE_PROGRAMS=$(or $(PROGRAMS),1000) $(if $(SEED),WORKTREE_SEED=$(SEED)) TEST_LIMIT_MS=43200000 vitest run test/worktrees/concurrent
-	WORKTREE_RUNS=100 $(if $(SEED),WORKTREE_SEED=$(SEED)) TEST_LIMIT_MS=43200000 vitest run test/worktrees/property
+	WORKTREE_PROGRAMS=$(or $(PROGRAMS),1000) $(if $(SEED),WORKTREE_SEED=$(SEED)) TEST_LIMIT_MS=43200000 $(CAMPAIGN) test/campaigns/worktrees/programs
+	WORKTREE_RUNS=100 $(if $(SEED),WORKTREE_SEED=$(SEED)) TEST_LIMIT_MS=43200000 $(CAMPAIGN) test/campaigns/worktrees/property
 	WORKTREE_PLACES=all vitest run test/worktrees/hostile
 
 .PHONY: hostile
 hostile: deps ## Attack a server of another user with hostile files, children, requests and connections (ROUNDS=20)
-	HOSTILE_ROUNDS=$(or $(ROUNDS),20) TEST_LIMIT_MS=7200000 vitest run test/campaigns/hostile
+	HOSTILE_ROUNDS=$(or $(ROUNDS),20) TEST_LIMIT_MS=7200000 $(CAMPAIGN) test/campaigns/hostile
 
 .PHONY: screen
 screen: deps ## Send the screen 10,000 deltas, and let it be idle for 10 s: count the bytes that it writes
-	SCREEN_DELTAS=10000 SCREEN_IDLE_SECONDS=10 vitest run test/campaigns/screen
+	SCREEN_DELTAS=10000 SCREEN_IDLE_SECONDS=10 $(CAMPAIGN) test/campaigns/screen
 
 .PHONY: million
 million: deps ## Compare start-up and first pages with 1,000,000 events to those with 10,000
-	MILLION=1 TEST_LIMIT_MS=3600000 vitest run test/campaigns/million
+	MILLION=1 TEST_LIMIT_MS=3600000 $(CAMPAIGN) test/campaigns/million
 
 .PHONY: test-agents
 test-agents: build ## Test with real agents, without network but loopback; installs them into a directory of the tests

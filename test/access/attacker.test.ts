@@ -77,10 +77,10 @@ const foreignOrigins = [
   'chrome-extension://abcdefghijklmnop',
 ];
 
-/** Of some attacks, in the suite, each target meets a fifth, by turns: so each is made on a fifth of the targets. */
+/** Of some attacks, in the suite, each target meets a tenth, by turns: so each is made on a tenth of the targets. */
 function someFor<T>(target: (typeof targets)[number], attacks: readonly T[]): T[] {
   const turn = targets.indexOf(target);
-  const share = atLength(5, 1);
+  const share = atLength(10, 1);
   return attacks.filter((_, at) => (at + turn) % share === 0);
 }
 

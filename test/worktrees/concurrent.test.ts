@@ -1,15 +1,10 @@
-import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { withRuntime } from '../support/runtime.ts';
-import { scriptedProvider } from '../support/scripted-provider.ts';
 import { openSession } from '../support/turns.ts';
-import { drawFrom, runProgram } from '../support/worktrees/programs.ts';
 import {
   cleanUp,
   commit,
   create,
   git,
-  makeRepository,
   onStage,
   read,
   release,
@@ -18,37 +13,7 @@ import {
 } from '../support/worktrees/work.ts';
 import { scaled } from '../support/patience.ts';
 
-/** How many programs: two in the suite, 1,000 by `make worktrees`. */
-const PROGRAMS = Number(process.env.WORKTREE_PROGRAMS ?? 2);
-
 describe('worktrees at once', { timeout: scaled(180_000) }, () => {
-  test(
-    'whatever eight sessions do in two repositories: no commit and no file that they wrote is lost.',
-    async () => {
-      const given = process.env.WORKTREE_SEED;
-      const seed = given === undefined ? Date.now() % 2 ** 31 : Number(given);
-      console.log(`WORKTREE_SEED=${seed} WORKTREE_PROGRAMS=${PROGRAMS}`);
-      const draw = drawFrom(seed);
-      await withRuntime(
-        async (given) => {
-          for (let program = 0; program < PROGRAMS; program += 1) {
-            const repos = ['a', 'b'].map((name) =>
-              makeRepository(path.join(given.directory, `repo-${program}${name}`)),
-            );
-            const run = runProgram(given, repos, drawFrom(draw(2 ** 31))).catch(
-              (error: unknown) => {
-                throw new Error(`program ${program} of WORKTREE_SEED=${seed}`, { cause: error });
-              },
-            );
-            await expect(run).resolves.toBeUndefined();
-          }
-        },
-        { providers: [scriptedProvider()] },
-      );
-    },
-    scaled(Math.max(300_000, PROGRAMS * 20_000)),
-  );
-
   test('two that stand at one commit, let go at the same moment, both keep it and both come back.', () =>
     onStage(async (stage) => {
       const one = await create(stage, { worktree_name: 'one' });

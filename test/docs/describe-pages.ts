@@ -1,26 +1,31 @@
 import { afterAll, beforeAll, describe, expect, onTestFailed, test } from 'vitest';
 import { hasPty } from '../support/tui/pty.ts';
 import { type Ids, isShown, withIds, withoutIds } from './masks.ts';
-import { type Block, blocksOf, type Notes, pages } from './page.ts';
+import { type Block, blocksOf, type Notes } from './page.ts';
 import { stepsOf } from './transcript.ts';
 import { type Key, newUser, type User, type Written } from './user.ts';
 
-// A page is read from its top: each block finds what those before it have made. The comments that say how a block is run
-// are those of `Notes` in page.ts. Without Python there is no terminal; on Debian: apt-get install python3.
-describe.skipIf(!hasPty).each(pages().filter((page) => runsIn(page).length > 0))('%s', (page) => {
-  let user: User;
-  let failed = false;
-  const ids: Ids = new Map();
-  beforeAll(() => void (user = newUser()));
-  afterAll(() => user[Symbol.asyncDispose]());
+/**
+ * Tests that each block of these pages does what the page shows. A page is read from its top: each block finds what those
+ * before it have made. The comments that say how a block is run are those of `Notes` in page.ts. Without Python there is
+ * no terminal; on Debian: apt-get install python3.
+ */
+export function describePages(pages: readonly string[]): void {
+  describe.skipIf(!hasPty).each(pages.filter((page) => runsIn(page).length > 0))('%s', (page) => {
+    let user: User;
+    let failed = false;
+    const ids: Ids = new Map();
+    beforeAll(() => void (user = newUser()));
+    afterAll(() => user[Symbol.asyncDispose]());
 
-  test.each(runsIn(page).map((block) => [block.line, block] as const))('%i', async (_, block) => {
-    // What follows a failure would only repeat it.
-    if (failed) return;
-    onTestFailed(() => void (failed = true));
-    await expectAsShown(block, user, ids);
+    test.each(runsIn(page).map((block) => [block.line, block] as const))('%i', async (_, block) => {
+      // What follows a failure would only repeat it.
+      if (failed) return;
+      onTestFailed(() => void (failed = true));
+      await expectAsShown(block, user, ids);
+    });
   });
-});
+}
 
 function runsIn(page: string): Block[] {
   return blocksOf(page).filter(

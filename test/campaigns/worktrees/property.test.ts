@@ -3,9 +3,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Worktree } from '../../src/api/worktrees.ts';
-import { AppError } from '../../src/errors.ts';
-import { openSession } from '../support/turns.ts';
+import type { Worktree } from '../../../src/api/worktrees.ts';
+import { AppError } from '../../../src/errors.ts';
+import { openSession } from '../../support/turns.ts';
 import {
   claim,
   cleanUp,
@@ -17,8 +17,8 @@ import {
   release,
   restore,
   type Stage,
-} from '../support/worktrees/work.ts';
-import { scaled } from '../support/patience.ts';
+} from '../../support/worktrees/work.ts';
+import { scaled } from '../../support/patience.ts';
 
 const file = fc.constantFrom('a.txt', 'sub/b.txt', 'sub/deep/c', 'new', 'd');
 const text = fc.constantFrom('one\n', 'two\n', 'x', '', 'a\r\nb\n', 'long\n'.repeat(100));

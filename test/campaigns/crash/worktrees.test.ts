@@ -1,11 +1,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { endpoints } from '../../src/api/index.ts';
-import type { Worktree } from '../../src/api/worktrees.ts';
-import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
-import { tempDirectory } from '../support/temp.ts';
-import { openSession } from '../support/turns.ts';
+import { endpoints } from '../../../src/api/index.ts';
+import type { Worktree } from '../../../src/api/worktrees.ts';
+import { startServer, type TestServer, untilNothingCarries } from '../../support/server.ts';
+import { tempDirectory } from '../../support/temp.ts';
+import { openSession } from '../../support/turns.ts';
 import {
   branches,
   cleanUp,
@@ -20,7 +20,7 @@ import {
   release,
   restore,
   write,
-} from '../support/worktrees/work.ts';
+} from '../../support/worktrees/work.ts';
 
 interface Life extends TestServer {
   repo: string;

@@ -1,12 +1,12 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { endpoints } from '../../src/api/index.ts';
-import type { Worktree } from '../../src/api/worktrees.ts';
-import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
-import { tempDirectory } from '../support/temp.ts';
-import { openSession } from '../support/turns.ts';
-import { scaled } from '../support/patience.ts';
+import { endpoints } from '../../../src/api/index.ts';
+import type { Worktree } from '../../../src/api/worktrees.ts';
+import { startServer, type TestServer, untilNothingCarries } from '../../support/server.ts';
+import { tempDirectory } from '../../support/temp.ts';
+import { openSession } from '../../support/turns.ts';
+import { scaled } from '../../support/patience.ts';
 import {
   commit,
   create,
@@ -15,7 +15,7 @@ import {
   makeRepository,
   read,
   write,
-} from '../support/worktrees/work.ts';
+} from '../../support/worktrees/work.ts';
 
 interface Life {
   repo: string;

@@ -1,0 +1,12 @@
+import { describe, test } from 'vitest';
+import { expectADayAsKept } from '../support/tui/day.ts';
+import { hasPty } from '../support/tui/pty.ts';
+
+const sizes = [
+  { rows: 12, columns: 40 },
+  { rows: 60, columns: 200 },
+];
+
+describe.skipIf(!hasPty)('a day of work on another terminal', () => {
+  test.each(sizes)('keeps what is shown on $columns columns of $rows lines.', expectADayAsKept);
+});

@@ -1,0 +1,4 @@
+import { describePages } from '../docs/describe-pages.ts';
+import { pages } from '../docs/page.ts';
+
+describePages(pages().filter((page) => page !== 'README.md'));

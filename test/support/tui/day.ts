@@ -1,0 +1,169 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import { expectEventually } from '../expect-eventually.ts';
+import { keptPort } from '../kept-port.ts';
+import { startServer, untilNothingCarries } from '../server.ts';
+import { tempDirectory } from '../temp.ts';
+import { type InTerminal, inTerminal } from './pty.ts';
+
+/** Where what is shown is kept. */
+const KEPT = path.join(import.meta.dirname, '../../tui/day');
+/** Nothing needs a person, and nothing is unseen. */
+const allSeen = /1:(needs me )?0 +2:(running )?0/;
+
+/** Does a day's work on the screen, in a real terminal of that size; what it shows has to be what is kept in test/tui/day. */
+export async function expectADayAsKept(size: { rows: number; columns: number }): Promise<void> {
+  await using place = tempDirectory('server');
+  const directory = place.path;
+  const shop = path.join(directory, 'ada', 'shop');
+  mkdirSync(shop, { recursive: true });
+  writeFileSync(path.join(shop, 'notes.txt'), 'one\nthree\n');
+  const args = ['--port', String(await keptPort())];
+  let server = await startServer(directory, { args });
+  try {
+    await using terminal = inTerminal(directory, [], { NO_COLOR: '1' }, size);
+    const day = new Day(terminal);
+    const { type, expectShows, glass } = terminal;
+
+    await expectShows('n opens one');
+    await day.keep('start');
+
+    type('n');
+    await expectShows('worktree   none');
+    type('say **Hello** from the `agent`');
+    await expectShows('**Hello** from the');
+    for (const field of ['provider', 'model', 'permission', 'mode', 'cwd']) {
+      type('\t');
+      await expectShows(`▌${field}`);
+    }
+    type('\u0015');
+    await expectShows('the directory of the');
+    type(shop);
+    await expectShows(/ada.shop/);
+    type('\u0013');
+    await expectShows(/[○●] +say \*\*Hello/);
+    type('\r');
+    await expectShows(/(^|│ )Hello from/m);
+    await expectShows(allSeen);
+    await day.keep('talk');
+
+    type('i');
+    await expectShows('enter sends');
+    type('ask rm -rf build\r');
+    await expectShows('a accept');
+    type('a');
+    await expectShows(/enter accept once|space on/);
+    await day.keep('approve');
+    type('\u001b[F');
+    await expectShows('enter accept once');
+    type('\r');
+    await expectShows('you accepted');
+
+    type('i');
+    await expectShows('enter sends');
+    type('edit notes.txt => two\r');
+    await expectShows(/a accept/);
+    type('a');
+    await expectShows(/enter accept once|space on/);
+    type('\u001b[F');
+    await expectShows('+two');
+    await expectShows('enter accept once');
+    await day.keep('diff');
+    type('\r');
+    await expectShows('you accepted "Edit');
+    await expectShows(allSeen);
+
+    await server.client.call(endpoints.createProcess, {
+      body: { command: 'echo tests run; echo all passed', cwd: shop },
+    });
+    type('q');
+    await expectShows('PROCESSES 1');
+    type('G\r');
+    await expectShows(/(^|│ )all passed/m);
+    await expectShows(/4:(done )?1/);
+    await expectShows('ended  o switches');
+    await day.keep('log');
+    type('r');
+    await expectShows('restarted');
+    await expectShows(/4:(done )?2/);
+    await expectShows(/(^|│ )all passed/m);
+    await expectShows('ended  o switches');
+    // The notice goes after a few seconds.
+    await day.keep('restart', { isWithoutFoot: true });
+
+    type('q/echo');
+    await expectShows('/ echo');
+    await day.keep('filter');
+    type('\r');
+    type('y');
+    await expectShows('copy 1');
+    await day.keep('copy');
+    type('1');
+    await expectShows('copied');
+    expect(glass.written).toContain('\u001b]52;c;');
+    type('\u001b');
+    await expectShows('SESSIONS 1');
+
+    await server.end('SIGKILL');
+    await expectShows('reconnecting');
+    await day.keep('server killed');
+    server = await startServer(directory, { args });
+    await expectShows(/live$/m);
+    await day.keep('server back');
+    type('q');
+    expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+    await expect(day.text()).toMatchFileSnapshot(path.join(KEPT, `${size.columns}x${size.rows}.txt`));
+  } finally {
+    await server.end('SIGKILL');
+    await untilNothingCarries(directory);
+  }
+}
+
+/** The screen draws a frame each 50 ms at most; what tells of seconds changes after a second. */
+const STILL_MS = 200;
+
+/** What the screen showed, with ids, times and places that are the same each day. */
+class Day {
+  readonly #terminal: InTerminal;
+  readonly #kept: string[] = [];
+
+  constructor(terminal: InTerminal) {
+    this.#terminal = terminal;
+  }
+
+  /** Keeps what is shown, once nothing more is written. */
+  async keep(name: string, { isWithoutFoot = false } = {}): Promise<void> {
+    const { glass } = this.#terminal;
+    let before = -1;
+    let since = 0;
+    await expectEventually(() => {
+      if (glass.written.length !== before) since = performance.now();
+      before = glass.written.length;
+      return performance.now() - since > STILL_MS;
+    }).toBe(true);
+    const lines = isWithoutFoot ? glass.lines().slice(0, -1) : glass.lines();
+    this.#kept.push(`===== ${name} =====\n${stable(lines.join('\n'))}\n`);
+  }
+
+  text(): string {
+    return this.#kept.join('\n');
+  }
+}
+
+/** The random part of the name of a test's directory. */
+const random = (name: string) => new RegExp(`(?<=${name}-)\\w{6}`, 'g');
+
+function stable(text: string): string {
+  return (
+    text
+      .replaceAll(random('cadre-test'), 'XXXXXX')
+      .replaceAll(random('server'), 'XXXXXX')
+      // The file by its whole path, which is as long as the machine likes it.
+      .replace(/^(.*\n)[\s\S]*?(?=@@)/, '$1file_change: Edit PATH\n')
+      .replaceAll(/ since \d+s/g, ' since Ns')
+      .replaceAll(/ \dm(?= *(│|\n|$))/g, 'now')
+      .replaceAll(/\n{3,}/g, '\n\n')
+  );
+}
