@@ -1,5 +1,6 @@
 // An approval that is given after the server was killed: it allows what was shown, and nothing else. The agents are
 // played, in a server of its own process that is ended by SIGKILL, once, while all of them wait for an answer.
+import { puppetOn } from '../support/providers/puppet.ts';
 import { once } from 'node:events';
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import net from 'node:net';
@@ -186,9 +187,8 @@ async function afterKill(
   );
   theatre.listen(socket);
   await once(theatre, 'listening');
-  const puppet = path.join(import.meta.dirname, '../support/providers/puppet.mjs');
-  const env = { PUPPET_SOCKET: socket, HOME: own.path };
-  const agent = { command: process.execPath, args: [puppet], env };
+  const program = puppetOn(socket);
+  const agent = { ...program, env: { ...program.env, HOME: own.path } };
   const config = stringify({ providers: { acp: agent, claude: agent, codex: agent } });
 
   const before = await startServer(own.path, { config });

@@ -1,3 +1,4 @@
+import { puppet } from '../../support/providers/puppet.ts';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { authStatusEndpoints } from '../../../src/api/provider-logins.ts';
@@ -171,8 +172,8 @@ describe('the login of an agent', () => {
               id: 'tui',
               needs_person: true,
               program: {
-                command: process.execPath,
-                args: [expect.stringContaining('puppet.mjs'), '--login'],
+                command: puppet.command,
+                args: [puppet.file, '--login'],
                 env: { RAW_API_KEY: 'dummy' },
               },
             },

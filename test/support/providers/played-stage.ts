@@ -1,3 +1,4 @@
+import { puppetOn } from './puppet.ts';
 import { once } from 'node:events';
 import net from 'node:net';
 import path from 'node:path';
@@ -72,9 +73,9 @@ export async function withPlayed<A extends Played>(
   );
   theatre.listen(socket);
   await once(theatre, 'listening');
-  const puppet = path.join(import.meta.dirname, 'puppet.mjs');
-  const env = { PUPPET_SOCKET: socket, HOME: own.path, ...given.env };
-  const configured = { command: process.execPath, args: [puppet], ...settings, env };
+  const program = puppetOn(socket);
+  const env = { ...program.env, HOME: own.path, ...given.env };
+  const configured = { ...program, ...settings, env };
   const config = {
     gateway: given.gateway ?? {},
     providers: { ...given.providers, [provider]: configured },

@@ -12,6 +12,7 @@ import { type Clock, systemClock } from '../../../src/lib/clock.ts';
 import { untilNothingCarries } from '../server.ts';
 import { openRuntime, type TestRuntime } from '../runtime.ts';
 import { tempDirectory } from '../temp.ts';
+import { puppetOn } from './puppet.ts';
 import { type Input, run, send, sessionOf, until, type Wishes } from './calls.ts';
 import { Watch } from './watch.ts';
 
@@ -76,7 +77,7 @@ const goodMethods: NonNullable<Role['methods']> = {
   'session/set_config_option': () => ({ configOptions: [] }),
 };
 
-/** What an agent's process says of itself (fixtures/puppet.mjs): first of all who it is. */
+/** What an agent's process says of itself (puppet.pl, or puppet.mjs): first of all who it is. */
 interface Hello {
   pid: number;
   cwd: string;
@@ -310,12 +311,8 @@ export async function withRawAgent(
   theatre.listen(socket);
   await once(theatre, 'listening');
   const cwd = own.path;
-  const puppet = path.join(import.meta.dirname, 'puppet.mjs');
-  const played = {
-    command: process.execPath,
-    args: [puppet],
-    env: { PUPPET_SOCKET: socket, ...acp.env },
-  };
+  const { env, ...program } = puppetOn(socket);
+  const played = { ...program, env: { ...env, ...acp.env } };
   const start = () =>
     openRuntime(path.join(own.path, 'data'), {
       config: {
