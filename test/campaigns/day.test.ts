@@ -8,5 +8,7 @@ const sizes = [
 ];
 
 describe.skipIf(!hasPty)('a day of work on another terminal', () => {
-  test.each(sizes)('keeps what is shown on $columns columns of $rows lines.', expectADayAsKept);
+  test.each(sizes)('keeps what is shown on $columns columns of $rows lines.', (size) =>
+    expectADayAsKept(size),
+  );
 });

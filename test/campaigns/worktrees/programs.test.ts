@@ -22,11 +22,9 @@ test(
           const repos = ['a', 'b'].map((name) =>
             makeRepository(path.join(given.directory, `repo-${program}${name}`)),
           );
-          const run = runProgram(given, repos, drawFrom(draw(2 ** 31))).catch(
-            (error: unknown) => {
-              throw new Error(`program ${program} of WORKTREE_SEED=${seed}`, { cause: error });
-            },
-          );
+          const run = runProgram(given, repos, drawFrom(draw(2 ** 31))).catch((error: unknown) => {
+            throw new Error(`program ${program} of WORKTREE_SEED=${seed}`, { cause: error });
+          });
           await expect(run).resolves.toBeUndefined();
         }
       },

@@ -114,7 +114,9 @@ export async function expectADayAsKept(size: { rows: number; columns: number }):
     await day.keep('server back');
     type('q');
     expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
-    await expect(day.text()).toMatchFileSnapshot(path.join(KEPT, `${size.columns}x${size.rows}.txt`));
+    await expect(day.text()).toMatchFileSnapshot(
+      path.join(KEPT, `${size.columns}x${size.rows}.txt`),
+    );
   } finally {
     await server.end('SIGKILL');
     await untilNothingCarries(directory);
