@@ -1,5 +1,7 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
+import { signal } from '../../../src/children/identity.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
 
 const PERL = '/usr/bin/perl';
 
@@ -13,4 +15,10 @@ export function puppetOn(socket: string) {
   const { command, file } = puppet;
   // Where the locale of the user is not installed, Perl says so on stderr.
   return { command, args: [file], env: { PUPPET_SOCKET: socket, PERL_BADLANG: '0' } };
+}
+
+/** Calls `told` once a process is gone and its parent knows: what it has open is closed before its parent hears of it. */
+export function onceGone(pid: number, told: () => void): void {
+  if (signal(pid, 0) === 'gone') told();
+  else systemClock.after(2, () => onceGone(pid, told));
 }

@@ -7,12 +7,11 @@ import type { RecoverySummary } from '../../../src/api/runtime.ts';
 import type { ProviderDiagnostics } from '../../../src/api/providers.ts';
 import type { Session, Turn } from '../../../src/api/sessions.ts';
 import type { Client } from '../../../src/client/client.ts';
-import { signal } from '../../../src/children/identity.ts';
-import { type Clock, systemClock } from '../../../src/lib/clock.ts';
+import type { Clock } from '../../../src/lib/clock.ts';
 import { untilNothingCarries } from '../server.ts';
 import { openRuntime, type TestRuntime } from '../runtime.ts';
 import { tempDirectory } from '../temp.ts';
-import { puppetOn } from './puppet.ts';
+import { onceGone, puppetOn } from './puppet.ts';
 import { type Input, run, send, sessionOf, until, type Wishes } from './calls.ts';
 import { Watch } from './watch.ts';
 
@@ -112,13 +111,7 @@ export class RawAgent {
     this.#role = role;
     this.pid = hello.pid;
     this.cwd = hello.cwd;
-    socket.once('close', () => this.#leave());
-  }
-
-  /** A process that ends closes what it has open before its parent hears of it. */
-  #leave(): void {
-    this.gone = signal(this.pid, 0) === 'gone';
-    if (!this.gone) systemClock.after(2, () => this.#leave());
+    socket.once('close', () => onceGone(this.pid, () => (this.gone = true)));
   }
 
   /** Writes to its stdout, whatever it is. */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type net from 'node:net';
+import { onceGone } from './puppet.ts';
 
 /** What an agent of a test is sent, and sends. */
 export type Fields = Record<string, unknown>;
@@ -13,6 +14,7 @@ export abstract class RawProcess {
   readonly heard: Fields[] = [];
   /** What else became of it. */
   readonly fate: { eof?: boolean; signal?: string }[] = [];
+  /** Whether the process is gone, and cadre, its parent, was told so. */
   gone = false;
   readonly #socket: net.Socket;
 
@@ -22,7 +24,7 @@ export abstract class RawProcess {
     this.args = listIn(`/proc/${pid}/cmdline`);
     const variables = listIn(`/proc/${pid}/environ`).map((one) => one.split(/=(.*)/s));
     this.env = Object.fromEntries(variables) as Record<string, string>;
-    socket.once('close', () => (this.gone = true));
+    socket.once('close', () => onceGone(pid, () => (this.gone = true)));
   }
 
   /** Handles a message from cadre, which is in `heard` already. */
