@@ -14,13 +14,16 @@ interface Known {
   entry: StoredQueueEntry;
   /** Every time up to here has been told of. */
   told: number;
-  /** The runs that were told as due and have neither begun nor been left out, by their time. */
-  waiting: Set<number>;
+  /**
+   * The runs that were told as due and have neither begun nor been left out, by their time. After the clock was set back
+   * two of them can have the same.
+   */
+  waiting: number[];
   /** The run that has begun. */
   begun: number | null;
   begunTimes: Set<number>;
   /** Those of `waiting` that were due before the schedule or the clock was another. */
-  earlier: Set<number>;
+  earlier: number[];
 }
 
 /** Later than this after its time no run of a schedule may become due. */
@@ -95,10 +98,10 @@ export class Judge {
     const known = {
       entry,
       told: 0,
-      waiting: new Set<number>(),
+      waiting: [],
       begun: null,
       begunTimes: new Set<number>(),
-      earlier: new Set<number>(),
+      earlier: [],
     };
     retime(known, entry);
     this.#known.set(entry.id, known);
@@ -125,8 +128,9 @@ export class Judge {
     this.counts.skipped += count;
     let first = first_at;
     let left = count;
-    // A run that was due before the entry was held is given up when the hold ends.
-    if (why === 'held' && known.waiting.delete(first_at)) {
+    // A run that was due before the entry was held is given up when the hold ends; one that has a turn is not.
+    const isIdle = known.entry.turn_id === null;
+    if (why === 'held' && isIdle && takeOne(known.waiting, first_at)) {
       left--;
       first = this.#next(known.entry, known.told);
       if (left === 0) return;
@@ -152,8 +156,8 @@ export class Judge {
       if (now - at > LATE) throw new Error(`${entry.id}: due ${now - at} ms late`);
       known.told = at;
     }
-    known.waiting.add(at);
-    if (known.waiting.size + (known.begun === null ? 0 : 1) > 2)
+    known.waiting.push(at);
+    if (known.waiting.length + (known.begun === null ? 0 : 1) > 2)
       throw new Error(`${entry.id}: a heap of runs`);
   }
 
@@ -163,7 +167,7 @@ export class Judge {
       if (known.told - now <= DAY) throw new Error(`${entry.id}: began anew without a reason`);
       known.told = entry.settled_until ?? 0;
       known.begunTimes.clear();
-      known.earlier = new Set(known.waiting);
+      known.earlier = [...known.waiting];
       this.counts.anew++;
     }
     if (entry.turn_id === null || entry.turn_id === before.turn_id) return;
@@ -181,9 +185,10 @@ export class Judge {
   #begun(known: Known): void {
     const { entry } = known;
     const at = entry.due_at ?? 0;
-    if (!known.waiting.delete(at)) throw new Error(`${entry.id}: began at ${at}, and was not due`);
+    if (!takeOne(known.waiting, at))
+      throw new Error(`${entry.id}: began at ${at}, and was not due`);
     if (known.begunTimes.has(at)) throw new Error(`${entry.id}: began twice for ${at}`);
-    if (!known.earlier.delete(at)) known.begunTimes.add(at);
+    if (!takeOne(known.earlier, at)) known.begunTimes.add(at);
     known.begun = at;
     this.counts.begun++;
   }
@@ -218,10 +223,16 @@ interface Span {
 /** The model of an entry begins anew with its times. */
 function retime(known: Known, entry: StoredQueueEntry): void {
   known.told = entry.settled_until ?? 0;
-  known.waiting.clear();
   // Of another schedule, or after the clock was set back, an earlier time is another one.
   known.begunTimes.clear();
-  known.earlier.clear();
-  if (entry.due_at !== null && entry.due_at !== known.begun) known.waiting.add(entry.due_at);
-  if (entry.every !== null) known.earlier = new Set(known.waiting);
+  const { due_at } = entry;
+  known.waiting = due_at === null || due_at === known.begun ? [] : [due_at];
+  known.earlier = entry.every === null ? [] : [...known.waiting];
+}
+
+/** Removes one of several numbers; returns whether it was there. */
+function takeOne(from: number[], one: number): boolean {
+  const at = from.indexOf(one);
+  if (at >= 0) from.splice(at, 1);
+  return at >= 0;
 }
