@@ -28,6 +28,7 @@ export default defineConfig({
     execArgv: [
       '--max-semi-space-size=16',
       '--no-parallel-scavenge',
+      '--v8-pool-size=1',
       '--wasm-num-compilation-tasks=1',
       '--no-wasm-inlining',
     ],

@@ -4,10 +4,11 @@ import { hasPty } from '../support/tui/pty.ts';
 
 const sizes = [
   { rows: 12, columns: 40 },
+  { rows: 24, columns: 80 },
   { rows: 60, columns: 200 },
 ];
 
-describe.skipIf(!hasPty)('a day of work on another terminal', () => {
+describe.skipIf(!hasPty)('a day of work', () => {
   test.each(sizes)('keeps what is shown on $columns columns of $rows lines.', (size) =>
     expectADayAsKept(size),
   );

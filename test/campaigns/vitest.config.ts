@@ -2,11 +2,22 @@ import { defineConfig } from 'vitest/config';
 import suite from '../../vitest.config.ts';
 
 const campaigns = ['test/campaigns/**/*.test.ts'];
+/** Those of the suite that try a part of a table there, and the whole of it here. */
+const tables = [
+  'test/access/attacker.test.ts',
+  'test/gateway/cells.test.ts',
+  'test/http/endpoints.test.ts',
+];
 /** Those of fleets and of requests made from openapi.yaml need programs of others, and have configurations of their own. */
 const others = ['test/campaigns/fleet/**', 'test/campaigns/api/**'];
 
 /** As the suite, which leaves these out. */
 export default defineConfig({
   ...suite,
-  test: { ...suite.test, include: campaigns, exclude: others },
+  test: {
+    ...suite.test,
+    include: [...campaigns, ...tables],
+    exclude: others,
+    env: { ...suite.test?.env, TEST_LENGTH: process.env.TEST_LENGTH ?? 'medium' },
+  },
 });

@@ -1,4 +1,13 @@
-/** How often something is done that chance decides: `short` in the suite, `long` in a campaign (`make lengths`). */
-export function atLength(short: number, long: number): number {
-  return process.env.TEST_LENGTH === 'long' ? long : short;
+/**
+ * How often something is done that chance or a table decides: `short` in the suite, `medium` among the campaigns that each
+ * change has to pass (`make campaigns`), `long` in a campaign of its own (`make lengths`).
+ */
+export function atLength(short: number, long: number, medium = short): number {
+  const lengths: Record<string, number> = { long, medium };
+  return lengths[process.env.TEST_LENGTH ?? ''] ?? short;
+}
+
+/** Of a table, in the suite one of `share`; all of it in `make campaigns` and at length. */
+export function someOf<T>(table: readonly T[], share: number): T[] {
+  return table.filter((_, at) => at % atLength(share, 1, 1) === 0);
 }

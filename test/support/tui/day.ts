@@ -9,11 +9,11 @@ import { tempDirectory } from '../temp.ts';
 import { type InTerminal, inTerminal } from './pty.ts';
 
 /** Where what is shown is kept. */
-const KEPT = path.join(import.meta.dirname, '../../tui/day');
+const KEPT = path.join(import.meta.dirname, '../../campaigns/day');
 /** Nothing needs a person, and nothing is unseen. */
 const allSeen = /1:(needs me )?0 +2:(running )?0/;
 
-/** Does a day's work on the screen, in a real terminal of that size; what it shows has to be what is kept in test/tui/day. */
+/** Does a day's work on the screen, in a real terminal of that size; what it shows has to be what is kept in test/campaigns/day. */
 export async function expectADayAsKept(size: { rows: number; columns: number }): Promise<void> {
   await using place = tempDirectory('server');
   const directory = place.path;

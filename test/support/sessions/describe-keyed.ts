@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest';
+import type { FailpointName } from '../../../src/lib/failpoint.ts';
+import { completed } from '../scripted-provider.ts';
+import { FullDisk } from './faults.ts';
+import { aRequestTo, replayed, withKey } from './keyed-requests.ts';
+import { kinds, onStage, sharedStage } from './stage.ts';
+
+/** Whether an agent of the stage is given a turn, which has to end before the next one is looked for. */
+const beginsATurn = (route: string) => /\/(turns|review\/send)$/.test(route);
+
+/** Describes what an Idempotency-Key does for each of some routes. */
+export function describeKeyed(routes: readonly string[]): void {
+  /** What teams do goes on after the answer: they have a stage of their own, and only what they are asked for counts. */
+  const groups = [
+    {
+      what: 'of teams',
+      routes: routes.filter((route) => route.startsWith('/v1/teams')),
+      later: /^(?!team\.)/,
+    },
+    {
+      what: 'of all else',
+      routes: routes.filter((route) => !route.startsWith('/v1/teams')),
+      later: /^(turn\.completed|process\.(?!queued|kill_requested))/,
+    },
+  ];
+
+  describe.for(groups)('a POST with an Idempotency-Key, $what,', ({ routes: own, later }) => {
+    const on = sharedStage();
+    let keys = 0;
+    const newKey = () => withKey(`key-${++keys}`);
+    /** Events that a request makes at once; what comes of it later may come at any time. */
+    const asked = async () => (await on().events()).filter(({ kind }) => !later.test(kind));
+
+    it.each(own)('to %s gives the stored answer again, and no other one', async (route) => {
+      const request = await aRequestTo(route, on());
+      // The same body elsewhere, where it would be as good.
+      const twin = await aRequestTo(route, on());
+      const key = newKey();
+      const first = await on().post(request.path, request.body, key);
+      expect(first.status).toBeLessThan(300);
+      expect(replayed(first)).toBeNull();
+      if (beginsATurn(route)) (await on().provider.nextTurn()).end(completed);
+      const count = (await asked()).length;
+      const expectStored = async () => {
+        const again = await on().post(request.path, request.body, key);
+        expect([again.status, again.body]).toEqual([first.status, first.body]);
+        expect(replayed(again)).toBe('true');
+      };
+      await expectStored();
+      const others = [on().post('/v1/sessions', { provider: 'acp', title: 'another' }, key)];
+      if (request.otherBody) others.push(on().post(request.path, request.otherBody, key));
+      if (twin.path !== request.path) others.push(on().post(twin.path, request.body, key));
+      for (const { status, body } of await Promise.all(others))
+        expect([status, body.code]).toEqual([409, 'idempotency_conflict']);
+      // That was no answer of the key's own.
+      await expectStored();
+      expect(await asked()).toHaveLength(count);
+    });
+  });
+
+  describe('effect and answer are one transaction:', () => {
+    const tellTale =
+      /^(session|queue|review|budget|turn|approval|team|delivery|worktree|hook)\.|^process\.(queued|kill_requested)/;
+    // Without a wish to remove, it tells what it would do; a look changes nothing; input goes to a process alone.
+    const changing = routes.filter(
+      (route) =>
+        !/worktrees\/gc$|pull-request$|worktree-trust\/look$|(?:approval-rules|hooks\/\{hook_name\})\/test$|stdin$/.test(
+          route,
+        ),
+    );
+    // What takes several steps keeps its answer with the last.
+    const inOne = routes.filter(
+      (route) => !/worktrees$|release$|cleanup$|restore$|merge$|rebase$/.test(route),
+    );
+
+    it.each(changing)('where the store refuses, %s leaves neither', async (route) => {
+      using disk = new FullDisk();
+      await onStage(async (stage) => {
+        const request = await aRequestTo(route, stage);
+        // Trust in content and rules have rows and no events.
+        const told = async () => [
+          kinds(await stage.events()).filter((kind) => tellTale.test(kind)).length,
+          (await stage.get<object[]>('/v1/worktree-trust')).body.length,
+          (await stage.get<object[]>('/v1/approval-rules')).body.length,
+        ];
+        const before = await told();
+        disk.full = true;
+        const refused = await stage.post(request.path, request.body, withKey('k'));
+        expect([refused.status, refused.body.code]).toEqual([500, 'storage_full']);
+        expect(await told()).toEqual(before);
+        disk.full = false;
+        const now = await stage.post(request.path, request.body, withKey('k'));
+        expect([now.status < 300, replayed(now)]).toEqual([true, null]);
+        expect(await told()).not.toEqual(before);
+        expect(replayed(await stage.post(request.path, request.body, withKey('k')))).toBe('true');
+      });
+    });
+
+    it.each(inOne)('%s needs no second one to keep its answer', async (route) => {
+      let commits = Infinity;
+      const failpoint = (name: FailpointName) => {
+        if (name === 'commit.before' && --commits < 0) throw new Error('no second transaction');
+      };
+      await onStage(
+        async (stage) => {
+          const request = await aRequestTo(route, stage);
+          commits = 1;
+          const first = await stage.post(request.path, request.body, withKey('k'));
+          commits = Infinity;
+          expect(first.status).toBeLessThan(300);
+          const again = await stage.post(request.path, request.body, withKey('k'));
+          expect([again.body, replayed(again)]).toEqual([first.body, 'true']);
+        },
+        { failpoint },
+      );
+    });
+  });
+}
