@@ -67,7 +67,7 @@ POSIX_TESTS = test/children test/processes test/recovery test/config/registratio
 CAMPAIGN = vitest run --config test/campaigns/vitest.config.ts
 
 .PHONY: campaigns
-campaigns: deps ## Run a small part of each campaign in two minutes: kill, flood, take apart, type every page of the docs
+campaigns: deps ## Run a small part of each campaign in three minutes: kill, flood, take apart, try every route, type every page of the docs
 	$(CAMPAIGN)
 
 .PHONY: test-posix

@@ -221,7 +221,6 @@ describe('a stop in order', () => {
     });
   });
 
-  // Known to fail: openAcpAgent does not look whether its signal had aborted before it listened to it.
   it('does not wait for an agent whose start began in the same moment', async () => {
     await withDirectory(async (directory) => {
       const agent = { command: '/bin/sh', args: ['-c', 'sleep 300'] };

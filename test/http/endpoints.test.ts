@@ -56,7 +56,7 @@ const groups = Array.from({ length: Math.ceil(tried.length / 9) }, (_, group) =>
 
 test.for(
   groups.map((group) => ({ group, requests: group.map(({ request }) => request).join(', ') })),
-)('Without a token, or with a wrong one, nothing is to be had: $requests.', ({ group }) =>
+)('Nothing is to be had of $requests without a token, or with a wrong one.', ({ group }) =>
   withRuntime(async ({ url }) => {
     for (const { endpoint } of group) {
       const asked = { method: endpoint.method, path: pathOf(endpoint) };

@@ -133,12 +133,14 @@ const together = [
 ];
 
 describe('what a worktree holds comes back', () => {
-  test.for(together.map((names) => ({ names, title: names.join('; ') })))('$title.', ({ names }) =>
-    onShared(async (stage) => {
-      await expectBack(stage, (place) => {
-        for (const name of names) works[name]?.(place);
-      });
-    }),
+  test.for(together.map((names) => ({ names, title: names.join('; ') })))(
+    '$title, as it was.',
+    ({ names }) =>
+      onShared(async (stage) => {
+        await expectBack(stage, (place) => {
+          for (const name of names) works[name]?.(place);
+        });
+      }),
   );
 
   test('of every kind of work above.', () => {
