@@ -11,6 +11,8 @@ const tables = [
 /** Those of fleets and of requests made from openapi.yaml need programs of others, and have configurations of their own. */
 const others = ['test/campaigns/fleet/**', 'test/campaigns/api/**'];
 
+process.env.TEST_LENGTH ??= 'medium';
+
 /** As the suite, which leaves these out. */
 export default defineConfig({
   ...suite,
@@ -18,6 +20,5 @@ export default defineConfig({
     ...suite.test,
     include: [...campaigns, ...tables],
     exclude: others,
-    env: { ...suite.test?.env, TEST_LENGTH: process.env.TEST_LENGTH ?? 'medium' },
   },
 });

@@ -95,7 +95,7 @@ function openApi(): string {
 
 async function isWhole(project: TestProject): Promise<boolean> {
   // Campaigns and parts of the suite need not have had an answer of each route.
-  if (project.config.testNamePattern !== undefined || project.config.env.TEST_LENGTH) return false;
+  if (project.config.testNamePattern !== undefined || process.env.TEST_LENGTH) return false;
   const { testFiles } = await project.globTestFiles();
   const ran = new Set(project.vitest.state.getFilepaths());
   return testFiles.every((file) => ran.has(file));
