@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { sharedDemo } from '../support/demo-server.ts';
 import { endpoints } from '../../src/api/index.ts';
+import type { Client } from '../../src/client/client.ts';
 import { cadreOn } from '../support/cli/cadre.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { withRuntime } from '../support/runtime.ts';
@@ -12,6 +13,12 @@ import { hasPty, inTerminal } from '../support/tui/pty.ts';
 
 const CTRL_C = '\u0003';
 const CTRL_D = '\u0004';
+
+/** Waits for the end of a turn: all of its text is on the screen a moment before. */
+function untilReady(client: Client, session_id: string): Promise<void> {
+  const session = () => client.call(endpoints.getSession, { params: { session_id } });
+  return expectEventually(session).toMatchObject({ status: 'ready' });
+}
 
 // Without Python there is no terminal to test in; on Debian: apt-get install python3.
 describe.skipIf(!hasPty)('talking at the terminal', () => {
@@ -43,6 +50,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     await expectShows(/> say before\n\nbefore\n.*the job: \^C interrupts.*\n>$/s);
     type('say from here\r');
     await expectShows(/> say from here\nfrom here\n>/);
+    await untilReady(client, id);
     // What is typed stays, whatever comes above it.
     type('say half');
     await runTurn(client, id, 'tool look => x; say from another');
@@ -54,9 +62,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     expect(glass.text().match(/say from here/g)).toHaveLength(1);
     type(CTRL_D);
     expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
-    // Its text was there before the end of its turn.
-    const session = () => client.call(endpoints.getSession, { params: { session_id: id } });
-    await expectEventually(session).toMatchObject({ status: 'ready' });
+    await untilReady(client, id);
   });
 
   test('attach sends a block that was pasted as one message, with what was typed around it.', async () => {
@@ -127,6 +133,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     await expectShows(/allowed \(allow_once\): deploy\n>/);
     type('my li');
     await expectShows('> my li');
+    await untilReady(client, id);
     await send(client, id, 'ask again');
     await expectShows(/accept\?.*\[y\] once/);
     type('n');

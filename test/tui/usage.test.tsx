@@ -26,6 +26,8 @@ test('The sheet u shows budgets and what turns have used, by day, session, provi
       await press('q');
       await press('a');
       await expectShows('2,234 tokens');
+      // Nothing is accepted before all of it was read.
+      await expectShows('enter accept once');
       await press('y');
       await expectShows('1:needs me 0');
     });

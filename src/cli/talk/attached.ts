@@ -22,6 +22,8 @@ export class Attached {
   /** For the turns that are sent from here. */
   readonly #agentMode: string | undefined;
   #running: string | null;
+  /** How many turns have ended so far. */
+  #ended = 0;
   /** What waits for the end of the turn that runs, oldest first. */
   readonly #waiting: string[] = [];
   /** What was sent from here and has not come back as an event. */
@@ -76,6 +78,7 @@ export class Attached {
       this.#noteLimit(event.payload.session);
     if (isEnding(event)) {
       this.#running = null;
+      this.#ended++;
       this.#outlet.note(howItEnded(event.payload.turn));
       void markSeen(this.#context, this.#id, event.seq);
       void this.#sendNext();
@@ -102,6 +105,7 @@ export class Attached {
     const text = this.#waiting.shift();
     if (text === undefined) return;
     this.#sent.push(text);
+    const ended = this.#ended;
     const params = { session_id: this.#id };
     const input = [{ type: 'text' as const, text }];
     const body = { input, agent_mode: this.#agentMode };
@@ -109,8 +113,10 @@ export class Attached {
     const error = await this.#telling(call, 'turn_in_progress');
     if (!error) return;
     this.#sent.splice(this.#sent.indexOf(text), 1);
-    // Somebody else was faster: its turn is after theirs.
-    if (error.code === 'turn_in_progress') this.#waiting.unshift(text);
+    if (error.code !== 'turn_in_progress') return;
+    // Somebody else was faster: its turn is after theirs, whose end may have come before this refusal.
+    this.#waiting.unshift(text);
+    if (this.#running === null && this.#ended > ended) void this.#sendNext();
   }
 
   /** Waits for a call. Says why it was refused, unless it was for a reason that the caller knows to handle. */
