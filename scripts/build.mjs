@@ -78,17 +78,18 @@ async function main(out) {
   const fresh = fs.mkdtempSync(join(out, BUILDING));
   try {
     const { shared, files } = await bundleParts(fresh);
-    files.push(...(await bundle('src/main.ts', join(fresh, 'cadre.cjs'))));
-    for (const name of bundles) {
+    const bundled = bundles.map((name) => {
       const plugins = [...lean, loadsParts(shared), ...(name === 'client' ? [noScreen] : [])];
-      files.push(
-        ...(await bundle(`src/bundles/${name}.ts`, join(fresh, `${name}.cjs`), { plugins })),
-      );
-      tagBundle(join(fresh, `${name}.cjs`));
-    }
-    for (const name of ['cadre', ...bundles, ...parts]) refuseWideText(join(fresh, `${name}.cjs`));
+      return bundle(`src/bundles/${name}.ts`, join(fresh, `${name}.cjs`), { plugins });
+    });
     fs.mkdirSync(join(fresh, 'library'));
-    files.push(...(await buildClientLibrary(join(fresh, 'library'), packageVersion())));
+    const others = [
+      bundle('src/main.ts', join(fresh, 'cadre.cjs')),
+      buildClientLibrary(join(fresh, 'library'), packageVersion()),
+    ];
+    files.push(...(await Promise.all([...bundled, ...others])).flat());
+    for (const name of bundles) tagBundle(join(fresh, `${name}.cjs`));
+    for (const name of ['cadre', ...bundles, ...parts]) refuseWideText(join(fresh, `${name}.cjs`));
     copyAssets(join(fresh, 'assets'));
     writeLicenses(join(fresh, LICENSES_FILE), [...files, ...Object.keys(assets)]);
     writeCommands(fresh);
