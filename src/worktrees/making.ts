@@ -13,7 +13,14 @@ import { copyIncluded, skippedFiles } from './included.ts';
 import { runInitScript, skippedScript } from './init-script.ts';
 import type { InitScripts } from './init-scripts.ts';
 import { freePorts, type PortSettings } from './ports.ts';
-import { commitOf, gitDirOf, recordedRepository, realPath, type Repository } from './repository.ts';
+import {
+  branchAt,
+  commitOf,
+  gitDirOf,
+  recordedRepository,
+  realPath,
+  type Repository,
+} from './repository.ts';
 import type { Operation, WorktreeStore } from './store.ts';
 import { reasonOf } from './words.ts';
 import { Checkouts } from './checkouts.ts';
@@ -136,7 +143,7 @@ export class Making {
     if (commit === null)
       throw new AppError('invalid', `${directory} has no commit yet: make one, or name a base_ref`);
     if (named !== null) return { baseRef: named, baseCommit: commit };
-    const branch = await git.maybe(location, ['symbolic-ref', '--quiet', '--short', 'HEAD']);
+    const branch = await branchAt(git, location);
     return { baseRef: branch ?? commit, baseCommit: commit };
   }
 

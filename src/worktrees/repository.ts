@@ -214,6 +214,21 @@ export async function refIn(gitDir: string): Promise<string | null> {
   return /^ref: (.+)$/m.exec((await readNote(gitDir, 'HEAD')) ?? '')?.[1] ?? null;
 }
 
+/**
+ * Returns the branch that is checked out at a location; null for a detached HEAD. It is the name of the branch, also
+ * where a tag has the same: there git's short names begin with `heads/`.
+ */
+export async function branchAt(
+  git: Git,
+  location: GitLocation & { gitDir: string },
+): Promise<string | null> {
+  const noted = await refIn(location.gitDir).catch(() => null);
+  // Where refs are no files, there is a HEAD all the same, which names this one.
+  const isNoted = noted !== null && noted !== 'refs/heads/.invalid';
+  const ref = isNoted ? noted : await git.maybe(location, ['symbolic-ref', '--quiet', 'HEAD']);
+  return ref?.startsWith('refs/heads/') ? ref.slice('refs/heads/'.length) : null;
+}
+
 /** Throws `conflict` if git would block while it looks for the repository of a directory. */
 async function assertOpenable(directory: string): Promise<void> {
   const link = path.join(directory, '.git');

@@ -38,6 +38,9 @@ export interface ServerOptions {
   user?: { uid: number; gid: number } | undefined;
 }
 
+/** What a start allocates then needs no collection, which saves a tenth of its CPU time. NODE_OPTIONS cannot say it. */
+const ROOMY = ['--min-semi-space-size=16'];
+
 /** Starts `cadre serve` on a directory and a free port; resolves when it is ready. Rejects with its log. */
 export async function startServer(
   directory: string,
@@ -48,7 +51,7 @@ export async function startServer(
   const agent = config === undefined ? ['--demo'] : ['--config', writeConfig(directory, config)];
   const flags = ['--json', '--data-dir', directory, 'serve', '--port', '0', ...agent, ...args];
   if (user) giveTo(user, directory);
-  const [program = file, ...words] = [...wrap, file, ...self, ...flags];
+  const [program = file, ...words] = [...wrap, file, ...ROOMY, ...self, ...flags];
   const child = spawn(program, words, {
     ...user,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -111,6 +111,16 @@ describe('a worktree that is made', () => {
       });
     }));
 
+  test('begins from the branch that is checked out, also where a tag has its name; from a commit where none is.', () =>
+    onShared(async (stage) => {
+      const head = commit(stage.repo, 'second');
+      git(stage.repo, 'tag', 'main', 'HEAD~1');
+      expect(await create(stage)).toMatchObject({ base_ref: 'main', base_commit: head });
+      git(stage.repo, 'checkout', '--quiet', '--detach');
+      const other = await create(stage, { worktree_name: 'other' });
+      expect(other).toMatchObject({ base_ref: head, base_commit: head });
+    }));
+
   test('may be of a bare repository, and of one that is named through a link.', () =>
     onStage(async (stage) => {
       const bare = path.join(stage.directory, 'bare one.git');
