@@ -119,9 +119,13 @@ export function moveKeys({
   };
 }
 
-/** Handles keys by a table. */
-export function useKeys(table: KeyTable, isActive = true): void {
-  useKey((input, key) => table[nameOf(input, key)]?.(), isActive);
+/** Handles keys by a table; `before` runs ahead of each key that the table has. */
+export function useKeys(table: KeyTable, isActive = true, before?: () => void): void {
+  useKey((input, key) => {
+    const act = table[nameOf(input, key)];
+    if (act) before?.();
+    act?.();
+  }, isActive);
 }
 
 const named = [

@@ -26,7 +26,8 @@ export function useTailKeys(page: TailKeys) {
   const { tail, scope, height, layer, setLayer, tell } = page;
   const { go, step, showDetail } = movesOf(page);
   const back = () => setLayer({ name: 'list' });
-  useKeys(listKeys(page), layer.name === 'list');
+  const endNotice = () => tell('');
+  useKeys(listKeys(page), layer.name === 'list', endNotice);
   const stepDetail = (by: number) => () => {
     step(by)();
     showDetail();
@@ -34,6 +35,7 @@ export function useTailKeys(page: TailKeys) {
   useKeys(
     { escape: back, return: back, q: back, leftArrow: stepDetail(-1), rightArrow: stepDetail(1) },
     layer.name === 'detail',
+    endNotice,
   );
   return {
     back,
@@ -51,7 +53,7 @@ export function useTailKeys(page: TailKeys) {
 }
 
 function listKeys(page: TailKeys): Parameters<typeof useKeys>[0] {
-  const { tail, view, height, setLayer, tell, onNextApproval, onLeave } = page;
+  const { tail, view, height, setLayer, onNextApproval, onLeave } = page;
   const { go, step, showDetail } = movesOf(page);
   const toEnd = () => tail.toEnd();
   return {
@@ -69,13 +71,14 @@ function listKeys(page: TailKeys): Parameters<typeof useKeys>[0] {
     tab: onNextApproval,
     '?': () => setLayer({ name: 'help' }),
     q: onLeave,
-    escape: () => (view.search === '' ? tell('') : go((at) => searching(at, '', height))),
+    escape: () => {
+      if (view.search !== '') go((at) => searching(at, '', height));
+    },
   };
 }
 
-function movesOf({ tail, height, setLayer, tell, attempt }: TailKeys) {
+function movesOf({ tail, height, setLayer, attempt }: TailKeys) {
   const go = (next: (view: View) => View) => {
-    tell('');
     tail.view.change(next);
     const after = tail.view.get();
     if (visible(after, height).rows[0] === after.rows[0]) attempt(tail.older());

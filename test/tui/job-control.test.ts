@@ -151,6 +151,8 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
       type('not now\r');
       expect(await declined).toMatchObject({ decision: 'decline', reason: 'not now' });
       second.end(completed);
+      await expectShows('you declined "another"');
+      type('k');
       await expectShows('i say  enter open');
       type('\u0003');
       expect(await ended).toEqual({ code: 130, terminal: 'as it was' });

@@ -301,6 +301,19 @@ describe('the place to work', () => {
       });
     }));
 
+  test('takes a notice away with the next key: it stands where the keys for the row are shown.', () =>
+    withDemo(async ({ client, directory }) => {
+      await openSession(client, directory, { title: 'first' });
+      await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
+        await expectShows('i say  enter open');
+        await press(keys.tab);
+        await expectShows('nothing needs you');
+        await press('s');
+        await expectHides('nothing needs you');
+        await expectShows('i say  enter open');
+      });
+    }));
+
   test('begins at the id that it was given.', () =>
     withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory, { title: 'first' });

@@ -7,12 +7,9 @@ import { stopping } from './stop.ts';
 
 /** The keys of the list. */
 export function listKeys(shown: Shown): KeyTable {
-  const { place, view, height, setMode, setPeeks, tell, onLeave } = shown;
+  const { place, view, height, setMode, setPeeks, onLeave } = shown;
   const { board } = place;
-  const step = (by: number) => () => {
-    tell('');
-    board.step(by);
-  };
+  const step = (by: number) => () => board.step(by);
   const lens = (index: number) => () => board.wish({ lens: lenses[index] ?? 'all' });
   return {
     ...thingKeys(shown),
@@ -35,7 +32,6 @@ export function listKeys(shown: Shown): KeyTable {
     ' ': () => setPeeks((peeks) => !peeks),
     q: onLeave,
     escape: () => {
-      tell('');
       setPeeks(() => false);
       board.wish({ filter: '' });
     },

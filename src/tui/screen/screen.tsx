@@ -76,8 +76,10 @@ export function Screen({ place, rows, columns, onEvents, onLeave }: ScreenProps)
     onEvents,
     onLeave,
   };
-  useKeys(listKeys(shown), mode.name === 'list');
-  useKeys(paneKeys(shown), mode.name === 'pane' && hold !== 'all');
+  // A notice stands where the keys are shown of what comes next.
+  const endNotice = () => notices.tell('');
+  useKeys(listKeys(shown), mode.name === 'list', endNotice);
+  useKeys(paneKeys(shown), mode.name === 'pane' && hold !== 'all', endNotice);
 
   if (rows < 12 || columns < 40) return <TooSmall rows={rows} columns={columns} />;
   return (
