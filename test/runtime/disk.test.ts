@@ -10,7 +10,9 @@ import { settle } from '../../src/client/settle.ts';
 import { streamEvents } from '../../src/client/stream.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { selfCommand } from '../../src/lib/self.ts';
+import { withRuntime } from '../support/runtime.ts';
 import { startServer, untilNothingCarries, withServer } from '../support/server.ts';
+import { shared } from '../support/shared.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
@@ -223,6 +225,13 @@ describe.skipIf(!canLimit)('a server that may open no more files', () => {
 });
 
 describe.skipIf(!canBeOthers)('a data directory that the user may not write', () => {
+  /** One that a server has left, which each test copies. */
+  const left = shared<string>('directory', async (use) => {
+    await using place = tempDirectory('left');
+    await withRuntime(async () => undefined, { directory: place.path });
+    await use(place.path);
+  });
+
   it.each([
     ['of somebody else', (data: string) => fs.chownSync(data, 0, 0)],
     [
@@ -233,8 +242,7 @@ describe.skipIf(!canBeOthers)('a data directory that the user may not write', ()
   ])('%s ends the start with what to do, and changes nothing', async (_what, forbid) => {
     await using place = tempDirectory('readonly');
     const data = path.join(place.path, 'data');
-    fs.mkdirSync(data);
-    await (await startServer(data)).end('SIGTERM');
+    fs.cpSync(left(), data, { recursive: true });
     for (const name of ['', ...fs.readdirSync(data, { recursive: true })])
       fs.chownSync(path.join(data, String(name)), NOBODY, NOBODY);
     // Where tests have their directories, nobody else may look.
