@@ -7,6 +7,7 @@ const tables = [
   'test/access/attacker.test.ts',
   'test/gateway/cells.test.ts',
   'test/http/endpoints.test.ts',
+  'test/store/power-loss.test.ts',
   'test/store/start-plans.test.ts',
 ];
 /** Those of fleets and of requests made from openapi.yaml need programs of others, and have configurations of their own. */
