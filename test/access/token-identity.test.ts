@@ -12,6 +12,8 @@ import { expectEventually } from '../support/expect-eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { apiOf, send } from '../support/http/request.ts';
 import { openStream } from '../support/http/stream.ts';
+import { kinds } from '../../src/api/events.ts';
+import { writeLog } from '../support/written-log.ts';
 
 type Made = Pick<CreatedToken, 'id' | 'secret'>;
 
@@ -172,13 +174,17 @@ describe('a stream', () => {
 
   test('that does not read is cut when its token is revoked.', async () => {
     const clock = new ManualClock();
+    await using directory = tempDirectory('tokens');
+    const { example } = kinds['turn.failed'];
+    const error = { code: 'x', message: 'x'.repeat(200_000) };
+    const event = { ...example, turn: { ...example.turn, error } };
+    await writeLog(
+      directory.path,
+      Array.from({ length: 60 }, () => ({ kind: 'turn.failed', payload: event })),
+    );
     await withRuntime(
       async (given) => {
         const { url, client } = given;
-        for (let i = 0; i < 60; i++)
-          await apiOf(given)('POST', '/v1/sessions', {
-            body: { provider: 'acp', metadata: 'x'.repeat(200_000) },
-          });
         const made = await make(given, { scope: 'admin' });
         const stream = await openStream({ url, token: made.secret }, { paused: true });
         const followers = async () => (await client.call(endpoints.getDiagnostics, {})).streams;
@@ -194,7 +200,7 @@ describe('a stream', () => {
         stream.resume();
         expect(await stream.ended).toBe('cut');
       },
-      { ...options(), clock },
+      { ...options(), clock, directory: directory.path },
     );
   });
 

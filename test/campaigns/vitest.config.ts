@@ -5,8 +5,14 @@ const campaigns = ['test/campaigns/**/*.test.ts'];
 /** Those of the suite that try a part of a table there, and the whole of it here. */
 const tables = [
   'test/access/attacker.test.ts',
+  'test/events/feed.test.ts',
+  'test/events/kinds.test.ts',
   'test/gateway/cells.test.ts',
   'test/http/endpoints.test.ts',
+  'test/retention/property.test.ts',
+  'test/retention/trimmed.test.ts',
+  'test/store/power-loss.test.ts',
+  'test/store/start-plans.test.ts',
 ];
 /** Those of fleets and of requests made from openapi.yaml need programs of others, and have configurations of their own. */
 const others = ['test/campaigns/fleet/**', 'test/campaigns/api/**'];

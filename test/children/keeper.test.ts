@@ -1,30 +1,30 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import fs from 'node:fs';
-import path from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { bootId, type Identity, identify, isAlive } from '../../src/children/identity.ts';
 import { MARKER_VARIABLE } from '../../src/children/marker.ts';
-import { streamEvents } from '../../src/client/stream.ts';
-import { AppError } from '../../src/errors.ts';
-import { systemClock } from '../../src/lib/clock.ts';
-import { openDatabase } from '../support/database.ts';
 import type { SqlValue } from '../../src/store/raw-statement.ts';
-import { openRuntime } from '../support/runtime.ts';
-import { startServer, startServerWithAgent, type TestServer } from '../support/server.ts';
-import { tempDirectory } from '../support/temp.ts';
-import { remaining, untilNothingRemains } from '../campaigns/crash/census.ts';
+import { untilNothingRemains } from '../campaigns/crash/census.ts';
+import { stubbornAgent, stubbornProcesses } from '../campaigns/stubborn-agent.ts';
 import {
-  endStubbornProcesses,
-  stubbornAgent,
-  stubbornProcesses,
-} from '../campaigns/stubborn-agent.ts';
+  assertUnreachable,
+  expectHeldBack,
+  expectOrderlyStop,
+  identified,
+  keeperOf,
+  LIMIT_MS,
+  poll,
+  sayUntil,
+  send,
+  withDirectory,
+} from '../support/children/keeper.ts';
+import { openDatabase } from '../support/database.ts';
 import { scaled } from '../support/patience.ts';
+import { openRuntime, withRuntime } from '../support/runtime.ts';
+import { startServer, startServerWithAgent } from '../support/server.ts';
 
-const LIMIT_MS = 2000;
-
+// Where the keeper died with the server: test/campaigns/keeper.test.ts.
 describe('after a SIGKILL of the server', () => {
   it('nothing is left, neither a sleeper that left its group nor one that cleared its environment', async () => {
     await withDirectory(async (directory) => {
@@ -70,35 +70,12 @@ describe('after a SIGKILL of the server', () => {
       expect(isAlive(hidden)).toBe(false);
     });
   });
-
-  it('the next start ends what is left when the keeper died with the server', async () => {
-    await withDirectory(async (directory) => {
-      const server = await startServerWithAgent(directory, stubbornAgent(directory));
-      await sayUntil(server, 'say here; silent', /here/);
-      const { leader, hidden, away } = stubbornProcesses(directory);
-      const keeper = await keeperOf(server);
-      // Stopped, it cannot start another keeper.
-      process.kill(server.pid, 'SIGSTOP');
-      process.kill(keeper.pid, 'SIGKILL');
-      await poll('the death of the keeper', () => !isAlive(keeper));
-      await server.end('SIGKILL');
-      expect([leader, hidden, away].map(isAlive)).toEqual([true, true, true]);
-
-      const next = await startServer(directory);
-      const recovery = await next.client.call(endpoints.getRecovery, {});
-      expect(recovery.previous_stop).toBe('unclean');
-      expect(recovery.orphans_killed).toEqual(expect.arrayContaining([leader.pid, away.pid]));
-      await poll('the end of all orphans', () => ![leader, hidden, away].some(isAlive));
-
-      await expectOrderlyStop(next);
-    });
-  });
 });
 
 describe('the sweep at the start', () => {
   it('lets a process live that only has the number, or the boot, of one that was started', async () => {
     await withDirectory(async (directory) => {
-      await expectOrderlyStop(await startServer(directory));
+      await withRuntime(async () => undefined, { directory });
       const decoys = await Promise.all(
         [1, 2, 3, 4].map((n) => startDecoy(MARKER_VARIABLE, `forged-marker-${n}`)),
       );
@@ -142,28 +119,9 @@ describe('the sweep at the start', () => {
 });
 
 describe('the gate', () => {
-  it.each(['child.gated', 'child.registered'])(
-    'holds a command back when the server dies at %s',
-    async (place) => {
-      await withDirectory(async (directory) => {
-        const proof = path.join(directory, 'it-ran');
-        const agent = { command: '/bin/sh', args: ['-c', 'echo > "$1"', 'agent', proof] };
-        const server = await startServerWithAgent(directory, agent, {
-          CADRE_FAILPOINTS: `${place}=kill`,
-        });
-        // The kill may come before the answer: the turn is on disk before it starts.
-        await send(server, 'say hello').catch(assertUnreachable);
-        expect(await server.exited).toEqual({ code: null, signal: 'SIGKILL' });
-        expect(await untilNothingRemains(directory, scaled(LIMIT_MS))).toMatchObject({ left: [] });
-        expect(fs.existsSync(proof)).toBe(false);
-
-        // The turn was acknowledged and nobody has seen it: the next server starts the command after all.
-        const next = await startServerWithAgent(directory, agent);
-        await poll('the command to run', () => fs.existsSync(proof));
-        await expectOrderlyStop(next);
-      });
-    },
-  );
+  // At the other place, where the child is registered: test/campaigns/keeper.test.ts.
+  it('holds a command back when the server dies at child.gated', () =>
+    expectHeldBack('child.gated'));
 });
 
 describe('a stop in order', () => {
@@ -240,64 +198,6 @@ describe('a stop in order', () => {
   });
 });
 
-/** A directory that is gone afterwards, with all that was started for it. */
-async function withDirectory(test: (directory: string) => Promise<void>): Promise<void> {
-  await using directory = tempDirectory('keeper');
-  try {
-    await test(directory.path);
-  } finally {
-    for (const line of remaining(directory.path))
-      process.kill(Number.parseInt(line, 10), 'SIGKILL');
-    endStubbornProcesses(directory.path);
-  }
-}
-
-async function send({ client, directory }: TestServer, text: string): Promise<string> {
-  const session = await client.call(endpoints.createSession, {
-    body: { provider: 'acp', cwd: directory },
-  });
-  const params = { session_id: session.id };
-  await client.call(endpoints.sendTurn, { params, body: { input: { type: 'text', text } } });
-  return session.id;
-}
-
-function assertUnreachable(error: unknown): void {
-  if (!(error instanceof AppError) || error.code !== 'unreachable') throw error;
-}
-
-/** Sends a turn to a new session; resolves once the agent has said something of that form. */
-async function sayUntil(
-  server: TestServer,
-  text: string,
-  wanted: RegExp,
-): Promise<RegExpExecArray> {
-  const sessionId = await send(server, text);
-  const said = new Map<unknown, string>();
-  for await (const { kind, payload } of streamEvents({
-    client: server.client,
-    clock: systemClock,
-    sessionId,
-  })) {
-    if (kind !== 'message.delta') continue;
-    const all = `${said.get(payload.item_id) ?? ''}${String(payload.text)}`;
-    said.set(payload.item_id, all);
-    const match = wanted.exec(all);
-    if (match) return match;
-  }
-  throw new Error('the stream ended');
-}
-
-async function keeperOf({ client }: TestServer): Promise<Identity> {
-  const { children } = await client.call(endpoints.getDiagnostics, {});
-  return identified(children.keeper_pid ?? 0);
-}
-
-async function expectOrderlyStop(server: TestServer): Promise<void> {
-  const keeper = await keeperOf(server).catch(() => undefined);
-  expect(await server.end('SIGTERM')).toEqual({ code: 0, signal: null });
-  expect(remaining(server.directory, keeper)).toEqual([]);
-}
-
 /** A process that is none of the server's, alone in its group. */
 async function startDecoy(
   name: string,
@@ -320,26 +220,4 @@ async function write(
   const db = await openDatabase(directory);
   await work((sql, ...values) => void db.transact((tx) => db.prepare(sql).run(tx, ...values)));
   await db.close();
-}
-
-function identified(pid: number): Identity {
-  const found = identify(pid);
-  if (!found) throw new Error(`no process ${pid}`);
-  return found;
-}
-
-/** Asks again and again: of the death of a process that is not ours nobody is told. */
-async function poll<T>(
-  what: string,
-  ask: () => T | undefined | false | Promise<T | undefined | false>,
-): Promise<T> {
-  for (
-    const deadline = performance.now() + scaled(5000);
-    performance.now() < deadline;
-    await pause(10)
-  ) {
-    const answer = await ask();
-    if (answer !== undefined && answer !== false) return answer;
-  }
-  throw new Error(`waited for ${what} in vain`);
 }

@@ -53,7 +53,7 @@ export function blocksOf(page: string): Block[] {
   const found: Block[] = [];
   let line = 1;
   let notes: Notes = {};
-  for (const token of lexer(textOf(page))) {
+  for (const token of partsOf(page)) {
     if (token.type === 'html') Object.assign(notes, noteIn(token.raw, notes));
     else if (token.type === 'code') {
       found.push({ page, line: line + 1, language: token.lang ?? '', text: token.text, notes });
@@ -74,12 +74,19 @@ export function codeIn(page: string): string[] {
 /** The elements of a page, each before those that it has inside. */
 export function tokensOf(page: string): Token[] {
   const found: Token[] = [];
-  void walkTokens(lexer(textOf(page)), (token: Token) => void found.push(token));
+  void walkTokens([...partsOf(page)], (token: Token) => void found.push(token));
   return found;
 }
 
-function textOf(page: string): string {
-  return fs.readFileSync(path.join(root, page), 'utf8');
+/** The parts of the pages that were read: some are linked to a hundred times. */
+const read = new Map<string, readonly Token[]>();
+
+function partsOf(page: string): readonly Token[] {
+  const known = read.get(page);
+  if (known) return known;
+  const parts = lexer(fs.readFileSync(path.join(root, page), 'utf8'));
+  read.set(page, parts);
+  return parts;
 }
 
 function noteIn(comment: string, { first = [] }: Notes): Notes {

@@ -7,6 +7,7 @@ import type { EventLog, LogEntry } from '../../src/events/log.ts';
 import { type TestStore, withStore } from '../support/memory-store.ts';
 import { untypedDraft } from '../support/untyped-events.ts';
 import { entriesIn, pageOf } from '../support/entries.ts';
+import { atLength } from '../support/at-length.ts';
 
 /** One page of some kinds of a session looks at so many numbers. */
 const WINDOW = 20_000;
@@ -89,7 +90,7 @@ describe('a filter by kind', () => {
             expect(found).toEqual(all.filter(({ kind }) => filter.has(kind)));
           }),
       ),
-      { numRuns: 60 },
+      { numRuns: atLength(20, 60, 60) },
     );
   });
 
@@ -115,7 +116,7 @@ describe('a filter by kind', () => {
           expect(seqsOf(found)).toEqual(seqsOf(all.filter(({ kind }) => filter.has(kind))));
         }),
       ),
-      { numRuns: 40 },
+      { numRuns: atLength(15, 40, 40) },
     );
   });
 

@@ -372,10 +372,12 @@ const outOfRange = [
 ] as const;
 
 describe('a number in a query', () => {
+  const on = sharedRuntime(options());
+
   test.for(outOfRange)(
     '%s: %s is refused by name, not clamped, where it is one of %j.',
     ([path, name, values]) =>
-      withRuntime(async ({ url, token, client, directory }) => {
+      on(async ({ url, token, client, directory }) => {
         const { id } = await client.call(endpoints.createSession, {
           body: { provider: 'acp', cwd: directory },
         });
@@ -390,11 +392,11 @@ describe('a number in a query', () => {
             error: expect.stringContaining(`query.${name}`),
           });
         }
-      }, options()),
+      }),
   );
 
   test('is taken at both ends of its range.', () =>
-    withRuntime(async ({ url, token }) => {
+    on(async ({ url, token }) => {
       const good = ['/v1/sessions?limit=1', '/v1/sessions?limit=500', '/v1/sessions?cursor=0'];
       good.push('/v1/events?limit=1', '/v1/events?limit=10000', '/v1/events?after_seq=0');
       good.push('/v1/events?after_seq=9007199254740991');
@@ -402,10 +404,10 @@ describe('a number in a query', () => {
         const reply = await send(url, { path, headers: { authorization: `Bearer ${token}` } });
         expect([path, reply.status]).toEqual([path, 200]);
       }
-    }, options()));
+    }));
 
   test('may be given once.', () =>
-    withRuntime(async ({ url, token }) => {
+    on(async ({ url, token }) => {
       const path = '/v1/events?limit=1&limit=2';
       const reply = await send(url, { path, headers: { authorization: `Bearer ${token}` } });
       expect(reply.status).toBe(400);
@@ -413,5 +415,5 @@ describe('a number in a query', () => {
         error: 'query: "limit" is given more than once',
         code: 'invalid',
       });
-    }, options()));
+    }));
 });

@@ -1,18 +1,22 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Approval } from '../../src/api/approvals.ts';
 import { endpoints } from '../../src/api/index.ts';
 import type { Session, Turn } from '../../src/api/sessions.ts';
 import { settle } from '../../src/client/settle.ts';
 import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
+import { shared } from '../support/shared.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, send } from '../support/turns.ts';
 import { endOf, kinds, Watch } from '../support/sessions/stage.ts';
 import type { UntypedEvent } from '../support/untyped-events.ts';
 import { scaled } from '../support/patience.ts';
 
-/** What is pending when the server ends, and the server that comes after it. */
+// Before the tests of the killed server two servers are started.
+vi.setConfig({ hookTimeout: scaled(30_000) });
+
+/** What was pending when the server ended, on the server that came after it. */
 interface After {
   server: TestServer;
   watch: Watch;
@@ -26,50 +30,31 @@ interface After {
   decide: (decision: 'accept' | 'decline') => Promise<Approval>;
 }
 
-/** A real server whose agent asks, ended by a signal while it waits, and started again. */
-async function whileItWaits(
+/** A session whose agent asks. */
+type Asking = Pick<After, 'session' | 'approval' | 'before'>;
+
+/** A real server whose agents ask in so many sessions, ended by a signal while they wait, and started again. */
+async function whileTheyWait(
   signal: 'SIGKILL' | 'SIGTERM',
-  test: (after: After) => Promise<void>,
+  sessions: number,
+  test: (after: After[]) => Promise<void>,
 ): Promise<void> {
   await using directory = tempDirectory('killed');
   const first = await startServer(directory.path);
   const watchFirst = new Watch(first);
-  const more = { permission_mode: 'require_approval' };
-  const session = await openSession(first.client, directory.path, more);
-  const script = 'say I want to write; ask write the file; say never said';
-  const { turn_id } = await send(first.client, session.id, script);
-  const asked = await watchFirst.until(({ kind }) => kind === 'approval.requested');
-  const params = { session_id: session.id, turn_id };
-  const before = await first.client.call(endpoints.getTurn, { params });
+  const asking: Asking[] = [];
+  while (asking.length < sessions) asking.push(await ask(first, watchFirst));
+  const asked = watchFirst.events.at(-1)?.seq ?? 0;
   await watchFirst.end();
   await first.end(signal);
 
   const server = await startServer(directory.path);
   const watch = new Watch(server);
   const { seq: started } = await watch.until(
-    ({ kind, seq }) => kind === 'runtime.recovered' && seq > asked.seq,
+    ({ kind, seq }) => kind === 'runtime.recovered' && seq > asked,
   );
-  const approval = asked.payload.approval as Approval;
   try {
-    await test({
-      server,
-      watch,
-      session,
-      approval,
-      before,
-      news: () =>
-        settle(
-          watch.events.filter(({ seq, session_id }) => seq > started && session_id === session.id),
-        ),
-      turn: () => server.client.call(endpoints.getTurn, { params }),
-      sessionNow: () =>
-        server.client.call(endpoints.getSession, { params: { session_id: session.id } }),
-      decide: (decision) =>
-        server.client.call(endpoints.decideApproval, {
-          params: { session_id: session.id, approval_id: approval.id },
-          body: { decision },
-        }),
-    });
+    await test(asking.map((one) => afterOf(one, server, watch, started)));
   } finally {
     await watch.end();
     await server.end('SIGKILL');
@@ -77,97 +62,136 @@ async function whileItWaits(
   }
 }
 
-describe(
-  'an approval that is pending when the server is killed',
-  { timeout: scaled(30_000) },
-  () => {
-    it('is kept with its turn and its session, and told in the summary', () =>
-      whileItWaits('SIGKILL', async ({ server, approval, turn, before, sessionNow }) => {
-        expect(await server.client.call(endpoints.listApprovals, {})).toEqual([approval]);
-        expect(await turn()).toMatchObject({ ...before, provider_turn_ref: null });
-        expect((await sessionNow()).status).toBe('waiting_for_approval');
-        const recovery = await server.client.call(endpoints.getRecovery, {});
-        expect(recovery).toMatchObject({
-          previous_stop: 'unclean',
-          approvals_kept: [approval.id],
-          turns_failed: [],
-          sessions_failed: [],
-        });
-      }));
+async function ask({ client, directory }: TestServer, watch: Watch): Promise<Asking> {
+  const session = await openSession(client, directory, { permission_mode: 'require_approval' });
+  const script = 'say I want to write; ask write the file; say never said';
+  const { turn_id } = await send(client, session.id, script);
+  const asked = await watch.until(
+    ({ kind, session_id }) => kind === 'approval.requested' && session_id === session.id,
+  );
+  const params = { session_id: session.id, turn_id };
+  const before = await client.call(endpoints.getTurn, { params });
+  return { session, approval: asked.payload.approval as Approval, before };
+}
 
-    it('and accepted then: its session is resumed and prompted once, in the same turn', () =>
-      whileItWaits('SIGKILL', async (after) => {
-        const { approval, before, watch } = after;
-        expect(await after.decide('accept')).toMatchObject({ status: 'accepted' });
-        const ended = await watch.until(endOf(before.turn_id));
-        expect(ended.kind).toBe('turn.completed');
-        expect(kinds(after.news())).toEqual([
-          'approval.resolved',
-          'turn.started',
-          // What the agent reports while it works, and what its answer adds.
-          'usage.updated',
-          'usage.updated',
-          'message.completed',
-          'turn.completed',
-        ]);
-        const turn = await after.turn();
-        expect(turn).toMatchObject({ turn_id: before.turn_id, status: 'completed' });
-        expect(turn.provider_turn_ref).not.toBe(before.provider_turn_ref);
-        expect(turn.provider_turn_ref).not.toBeNull();
-        expect((await after.sessionNow()).status).toBe('ready');
-        const [, prompt = ''] = promptsOf(after.server);
-        const [sentence = '', title, request = ''] = prompt.split(/\n+/);
-        expect(sentence).toBe('The request below was approved while you were away; go on.');
-        expect(title).toBe(approval.title);
-        expect(JSON.parse(request)).toEqual(approval.request);
-        expect(promptsOf(after.server)).toHaveLength(2);
-      }));
+function afterOf(asking: Asking, server: TestServer, watch: Watch, started: number): After {
+  const { session, approval, before } = asking;
+  const { client } = server;
+  const params = { session_id: session.id, turn_id: before.turn_id };
+  return {
+    ...asking,
+    server,
+    watch,
+    news: () =>
+      settle(
+        watch.events.filter(({ seq, session_id }) => seq > started && session_id === session.id),
+      ),
+    turn: () => client.call(endpoints.getTurn, { params }),
+    sessionNow: () => client.call(endpoints.getSession, { params }),
+    decide: (decision) =>
+      client.call(endpoints.decideApproval, {
+        params: { session_id: session.id, approval_id: approval.id },
+        body: { decision },
+      }),
+  };
+}
 
-    it('and declined then: its turn is interrupted, and nothing is started', () =>
-      whileItWaits('SIGKILL', async (after) => {
-        expect(await after.decide('decline')).toMatchObject({ status: 'declined' });
-        await after.watch.until(endOf(after.before.turn_id));
-        expect(kinds(after.news())).toEqual(['approval.resolved', 'turn.interrupted']);
-        expect((await after.turn()).status).toBe('interrupted');
-        expect((await after.sessionNow()).status).toBe('ready');
-        expect(promptsOf(after.server)).toHaveLength(1);
-        const [provider] = await after.server.client.call(endpoints.getProviderDiagnostics, {});
-        expect(provider?.sessions).toBe(0);
-      }));
+describe('an approval that is pending when the server is killed', () => {
+  const all = shared<After[]>('server', (use) => whileTheyWait('SIGKILL', 5, use));
+  /** That of the session which is a test's own. */
+  const at = (index: number) => all()[index] ?? expect.unreachable();
 
-    it('is cancelled when its turn is interrupted', () =>
-      whileItWaits('SIGKILL', async (after) => {
-        const params = { session_id: after.session.id, turn_id: after.before.turn_id };
-        const turn = await after.server.client.call(endpoints.interruptTurn, { params, body: {} });
-        expect(turn.status).toBe('interrupted');
-        await after.watch.until(endOf(after.before.turn_id));
-        expect(kinds(after.news())).toEqual([
-          'turn.interrupt_requested',
-          'approval.resolved',
-          'turn.interrupted',
-        ]);
-        expect((await after.sessionNow()).status).toBe('ready');
-        await expect(after.decide('accept')).rejects.toMatchObject({ code: 'approval_resolved' });
-      }));
+  it('is kept with its turn and its session, and told in the summary', async () => {
+    const { server, turn, before, sessionNow } = at(0);
+    const approvals = all().map(({ approval }) => approval);
+    expect(await server.client.call(endpoints.listApprovals, {})).toEqual(approvals.toReversed());
+    expect(await turn()).toMatchObject({ ...before, provider_turn_ref: null });
+    expect((await sessionNow()).status).toBe('waiting_for_approval');
+    const recovery = await server.client.call(endpoints.getRecovery, {});
+    expect(recovery).toMatchObject({
+      previous_stop: 'unclean',
+      turns_failed: [],
+      sessions_failed: [],
+    });
+    expect(recovery.approvals_kept.toSorted()).toEqual(approvals.map(({ id }) => id).toSorted());
+  });
 
-    it('is cancelled when its session is closed', () =>
-      whileItWaits('SIGKILL', async (after) => {
-        const params = { session_id: after.session.id };
-        await after.server.client.call(endpoints.closeSession, { params, body: {} });
-        await after.watch.until(({ kind }) => kind === 'session.closed');
-        expect(kinds(after.news())).toEqual([
-          'approval.resolved',
-          'turn.interrupted',
-          'session.closed',
-        ]);
-        expect((await after.turn()).status).toBe('interrupted');
-      }));
-  },
-);
+  it('and declined then: its turn is interrupted, and nothing is started', async () => {
+    const after = at(1);
+    expect(await after.decide('decline')).toMatchObject({ status: 'declined' });
+    await after.watch.until(endOf(after.before.turn_id));
+    expect(kinds(after.news())).toEqual(['approval.resolved', 'turn.interrupted']);
+    expect((await after.turn()).status).toBe('interrupted');
+    expect((await after.sessionNow()).status).toBe('ready');
+    expect(await promptsOf(after)).toHaveLength(1);
+    const [provider] = await after.server.client.call(endpoints.getProviderDiagnostics, {});
+    expect(provider?.sessions).toBe(0);
+  });
+
+  it('is cancelled when its turn is interrupted', async () => {
+    const after = at(2);
+    const params = { session_id: after.session.id, turn_id: after.before.turn_id };
+    const turn = await after.server.client.call(endpoints.interruptTurn, { params, body: {} });
+    expect(turn.status).toBe('interrupted');
+    await after.watch.until(endOf(after.before.turn_id));
+    expect(kinds(after.news())).toEqual([
+      'turn.interrupt_requested',
+      'approval.resolved',
+      'turn.interrupted',
+    ]);
+    expect((await after.sessionNow()).status).toBe('ready');
+    await expect(after.decide('accept')).rejects.toMatchObject({ code: 'approval_resolved' });
+  });
+
+  it('is cancelled when its session is closed', async () => {
+    const after = at(3);
+    const params = { session_id: after.session.id };
+    await after.server.client.call(endpoints.closeSession, { params, body: {} });
+    await after.watch.until(
+      ({ kind, session_id }) => kind === 'session.closed' && session_id === after.session.id,
+    );
+    expect(kinds(after.news())).toEqual([
+      'approval.resolved',
+      'turn.interrupted',
+      'session.closed',
+    ]);
+    expect((await after.turn()).status).toBe('interrupted');
+  });
+
+  // The last of them: the agent that it starts is none of the others'.
+  it('and accepted then: its session is resumed and prompted once, in the same turn', async () => {
+    const after = at(4);
+    const { approval, before, watch } = after;
+    expect(await after.decide('accept')).toMatchObject({ status: 'accepted' });
+    const ended = await watch.until(endOf(before.turn_id));
+    expect(ended.kind).toBe('turn.completed');
+    expect(kinds(after.news())).toEqual([
+      'approval.resolved',
+      'turn.started',
+      // What the agent reports while it works, and what its answer adds.
+      'usage.updated',
+      'usage.updated',
+      'message.completed',
+      'turn.completed',
+    ]);
+    const turn = await after.turn();
+    expect(turn).toMatchObject({ turn_id: before.turn_id, status: 'completed' });
+    expect(turn.provider_turn_ref).not.toBe(before.provider_turn_ref);
+    expect(turn.provider_turn_ref).not.toBeNull();
+    expect((await after.sessionNow()).status).toBe('ready');
+    const [, prompt = '', ...others] = await promptsOf(after);
+    const [sentence = '', title, request = ''] = prompt.split(/\n+/);
+    expect(sentence).toBe('The request below was approved while you were away; go on.');
+    expect(title).toBe(approval.title);
+    expect(JSON.parse(request)).toEqual(approval.request);
+    expect(others).toEqual([]);
+  });
+});
 
 describe('an approval that is pending when the server is stopped in order', () => {
   it('is left for the next start, with its turn and its session', { timeout: scaled(30_000) }, () =>
-    whileItWaits('SIGTERM', async ({ server, approval, turn, before, sessionNow }) => {
+    whileTheyWait('SIGTERM', 1, async (all) => {
+      const { server, approval, turn, before, sessionNow } = all[0] ?? expect.unreachable();
       expect(await server.client.call(endpoints.listApprovals, {})).toEqual([approval]);
       expect(await turn()).toMatchObject({ ...before, provider_turn_ref: null });
       expect((await sessionNow()).status).toBe('waiting_for_approval');
@@ -177,12 +201,13 @@ describe('an approval that is pending when the server is stopped in order', () =
   );
 });
 
-/** The prompts that the demo agent remembers of the one session it had. */
-function promptsOf(server: TestServer): string[] {
+/** The prompts that the demo agent remembers of a session. */
+async function promptsOf({ server, sessionNow }: After): Promise<string[]> {
+  const { provider_session_ref: ref } = await sessionNow();
   const directory = path.join(server.directory, 'demo-agent');
   const file = fs
     .readdirSync(directory, { recursive: true, encoding: 'utf8' })
-    .find((name) => name.endsWith('.json'));
+    .find((name) => name.endsWith(`${ref}.json`));
   const history = JSON.parse(fs.readFileSync(path.join(directory, file ?? ''), 'utf8')) as {
     turns: { prompt: string }[];
   };

@@ -7,6 +7,7 @@ import { beginTurn } from '../../src/sessions/session.ts';
 import { aSession, aTurn } from '../support/records.ts';
 import { type Archive, seqsOf, withArchive } from '../support/retention/archive.ts';
 import { untypedDraft } from '../support/untyped-events.ts';
+import { atLength } from '../support/at-length.ts';
 
 const names = ['a', 'b', 'c'];
 const anyName = fc.option(fc.constantFrom(...names), { nil: null });
@@ -84,7 +85,7 @@ describe('after any appends and trims', () => {
           }
         }),
       ),
-      { numRuns: 30 },
+      { numRuns: atLength(10, 30, 30) },
     );
   });
 
@@ -104,7 +105,7 @@ describe('after any appends and trims', () => {
           }
         }),
       ),
-      { numRuns: 30 },
+      { numRuns: atLength(10, 30, 30) },
     );
   });
 });

@@ -6,6 +6,7 @@ import { EventTrim } from '../../src/retention/trim.ts';
 import { type TestStore, withStore } from '../support/memory-store.ts';
 import { untypedDraft } from '../support/untyped-events.ts';
 import { entriesIn, pageOf } from '../support/entries.ts';
+import { atLength } from '../support/at-length.ts';
 
 const runtime: Scope = { name: 'runtime' };
 const ofSession = (id: string): Scope => ({ name: 'session', id });
@@ -209,7 +210,7 @@ describe.for([
           }
         }),
       ),
-      { numRuns: 15 },
+      { numRuns: atLength(5, 15, 15) },
     );
   });
 });

@@ -23,12 +23,15 @@ import {
   seededRandom,
   type SyncPlan,
 } from '../support/store-power.ts';
+import { atLength } from '../support/at-length.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { scaled } from '../support/patience.ts';
 
 /** How many images of a disk that lost power are looked at; more on demand. */
 const IMAGES = Number(process.env.POWER_IMAGES ?? 20);
 const IMAGES_A_LOAD = 30;
+/** So many of a load whose disk is full at times, or that need not be on disk; all of them among the campaigns. */
+const IMAGES_OF_A_KIND = atLength(10, IMAGES_A_LOAD, IMAGES_A_LOAD);
 /** To repeat a run: it prints its seed. */
 const SEED = Number(process.env.POWER_SEED ?? Date.now() % 1_000_000);
 
@@ -72,7 +75,7 @@ describe('a loss of power', () => {
     async () => {
       console.info(`power loss with a full disk: POWER_SEED=${SEED}`);
       for (let done = 0, seed = SEED; done < IMAGES / 2; done += IMAGES_A_LOAD, seed++) {
-        const { bad, full } = await losePower(seed, honest, IMAGES_A_LOAD, {
+        const { bad, full } = await losePower(seed, honest, IMAGES_OF_A_KIND, {
           fullness: 0.01,
         });
         expect(bad, `seed ${seed}`).toEqual([]);
@@ -86,7 +89,7 @@ describe('a loss of power', () => {
     { timeout: scaled(60_000) },
     async () => {
       console.info(`power loss in durability normal: POWER_SEED=${SEED}`);
-      const { bad } = await losePower(SEED, honest, IMAGES_A_LOAD, { durability: 'normal' });
+      const { bad } = await losePower(SEED, honest, IMAGES_OF_A_KIND, { durability: 'normal' });
       expect(bad, `seed ${SEED}`).toEqual([]);
     },
   );
@@ -106,7 +109,7 @@ describe('a loss of power', () => {
       });
     }
     const bad: string[] = [];
-    for (let i = 0; i < 40; i++) {
+    for (let i = 0; i < atLength(15, 40, 40); i++) {
       const moment = below(disk.now + 1, random);
       const image = path.join(directory.path, `image${i}`);
       const how = disk.image(moment, image, random);
@@ -121,7 +124,11 @@ describe('a loss of power', () => {
     'is noticed by this test where nothing is synced.',
     { timeout: scaled(60_000) },
     async () => {
-      const { bad, images } = await losePower(1, () => () => ({ told: 1, done: null }), 20);
+      const { bad, images } = await losePower(
+        1,
+        () => () => ({ told: 1, done: null }),
+        atLength(10, 20, 20),
+      );
       expect(bad.length).toBeGreaterThan(images / 2);
     },
   );
@@ -135,7 +142,7 @@ describe('a loss of power', () => {
         return (file: string) =>
           file === DATABASE_FILE ? { ...others(file), told: 0 } : others(file);
       };
-      const { bad, images } = await losePower(2, ungated, 60);
+      const { bad, images } = await losePower(2, ungated, atLength(20, 60, 60));
       console.info(`power loss without the gate: ${bad.length} of ${images} images bad, seed 2`);
       expect(bad.length).toBeGreaterThan(0);
     },

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { Database } from '../../src/store/database.ts';
 import { Statement } from '../../src/store/statement.ts';
+import { atLength } from '../support/at-length.ts';
 import { apiOf, table } from '../support/http/request.ts';
 import { leaveBehind } from '../support/recovery/records.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -64,8 +65,12 @@ describe('on a directory with work in every state', () => {
       });
       for (const path of ['/v1/events', '/v1/sessions', '/v1/sessions/sess_busy/turns'])
         expect(byRequest.get(path), `GET ${path}`).not.toEqual([]);
-      for (const [path, sqls] of byRequest)
-        expect(await scansOf(directory, sqls), `GET ${path}`).toEqual([]);
+      const seen = new Set<string>();
+      for (const [path, sqls] of byRequest) {
+        const fresh = sqls.filter((sql) => !seen.has(sql));
+        for (const sql of fresh) seen.add(sql);
+        if (fresh.length > 0) expect(await scansOf(directory, fresh), `GET ${path}`).toEqual([]);
+      }
     }));
 });
 
@@ -137,7 +142,7 @@ function runOn(directory: string, test: Parameters<typeof withRuntime>[0]): Prom
   return withRuntime(test, { directory, providers, clock: new ManualClock(Date.now()) });
 }
 
-/** Each list and replay there is, with every choice of its filters. */
+/** Each list and replay there is, with choices of its filters. */
 function firstPages(): string[] {
   const lists = table.filter(
     ({ endpoint: { method, answers, response } }) =>
@@ -180,10 +185,17 @@ function optionsOf(schema: z.ZodType): string[] {
   return (z.toJSONSchema(schema).enum ?? []) as string[];
 }
 
-/** Every part of a list, nothing and all of it among them. */
-function choicesOf<T>([first, ...rest]: readonly T[]): T[][] {
+/** Nothing of a list, each part of it alone, and all of it; among the campaigns also what lies between. */
+function choicesOf<T>(list: readonly T[]): T[][] {
+  const between = atLength(0, list.length, list.length);
+  return partsOf(list).filter(
+    ({ length }) => length <= 1 || length <= between || length === list.length,
+  );
+}
+
+function partsOf<T>([first, ...rest]: readonly T[]): T[][] {
   if (first === undefined) return [[]];
-  return choicesOf(rest).flatMap((chosen) => [chosen, [first, ...chosen]]);
+  return partsOf(rest).flatMap((chosen) => [chosen, [first, ...chosen]]);
 }
 
 /** The lines of the statements' plans that read a whole table or index that grows, each with its statement. */

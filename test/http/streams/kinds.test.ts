@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import {
   eventKinds,
   kinds,
@@ -6,7 +6,9 @@ import {
   type RuntimeEventRecord,
 } from '../../../src/api/events.ts';
 import type { EventDraft } from '../../../src/events/event.ts';
-import { openRuntime, type TestRuntime, withRuntime } from '../../support/runtime.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { openRuntime, sharedRuntime, type TestRuntime } from '../../support/runtime.ts';
+import { shared } from '../../support/shared.ts';
 import { SessionStore } from '../../../src/sessions/store.ts';
 import { aSession } from '../../support/records.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
@@ -21,36 +23,51 @@ const MIB = 1024 * 1024;
 interface Given {
   given: TestRuntime;
   api: Api;
-  /** Two sessions with a turn each, in which all sorts of things were said and done. */
+  /** Two sessions with a turn each, or more, in which all sorts of things were said and done. */
   ids: [string, string];
   /** Everything there is, as the replay without a filter has it. */
   all: RuntimeEventRecord[];
 }
 
+/** One runtime for all tests of a history. Its time stands still: nothing of it is compacted while they read. */
+const on = sharedRuntime({
+  clock: new ManualClock(),
+  providers: [
+    scriptedProvider(({ sink, end }) => {
+      void sink.update({ type: 'message', text: 'hello' });
+      void sink.update({ type: 'plan', entries: [] });
+      void sink.update({ type: 'reasoning', text: 'hm' });
+      void sink.update({ type: 'tool', ref: 't', change: { title: 'look' } });
+      void sink.update({
+        type: 'tool',
+        ref: 't',
+        change: { output: 'there', status: 'completed' },
+      });
+      void sink.update({ type: 'usage', usage: { input_tokens: 3 } });
+      end(completed);
+    }),
+  ],
+});
+
+let ids: [string, string];
+beforeAll(() =>
+  on(async ({ client, directory }) => {
+    const sessions = [
+      await openSession(client, directory),
+      await openSession(client, directory),
+    ] as const;
+    for (const { id } of sessions) await runTurn(client, id, 'go');
+    ids = [sessions[0].id, sessions[1].id];
+  }),
+);
+
+/** Tests may add turns to the history, and nothing else. */
 function withHistory(check: (history: Given) => Promise<void>): Promise<void> {
-  const provider = scriptedProvider(({ sink, end }) => {
-    void sink.update({ type: 'message', text: 'hello' });
-    void sink.update({ type: 'plan', entries: [] });
-    void sink.update({ type: 'reasoning', text: 'hm' });
-    void sink.update({ type: 'tool', ref: 't', change: { title: 'look' } });
-    void sink.update({ type: 'tool', ref: 't', change: { output: 'there', status: 'completed' } });
-    void sink.update({ type: 'usage', usage: { input_tokens: 3 } });
-    end(completed);
+  return on(async (given) => {
+    const api = apiOf(given);
+    const all = recordsOf(await api('GET', '/v1/events'));
+    await check({ given, api, ids, all });
   });
-  return withRuntime(
-    async (given) => {
-      const { client, directory } = given;
-      const sessions = [
-        await openSession(client, directory),
-        await openSession(client, directory),
-      ] as const;
-      for (const { id } of sessions) await runTurn(client, id, 'go');
-      const api = apiOf(given);
-      const all = (await api('GET', '/v1/events')).json() as RuntimeEventRecord[];
-      await check({ given, api, ids: [sessions[0].id, sessions[1].id], all });
-    },
-    { providers: [provider] },
-  );
 }
 
 const recordsOf = (reply: Reply) => reply.json() as RuntimeEventRecord[];
@@ -258,25 +275,26 @@ describe('a rare kind among 50,000 events of a session', () => {
     return 'aside';
   }
 
-  test('is found by a replay, and others are answered meanwhile.', () =>
-    withLog(write, async (_given, api) => {
-      const found = api('GET', `${events}?kind=turn.failed`);
-      expect(await Promise.race([found, askAside(api)])).toBe('aside');
-      expect(seqsOf(recordsOf(await found))).toEqual([RARE_SEQ]);
-    }));
+  const at = shared<TestRuntime>('log', (use) => withLog(write, use));
 
-  test('is found by a stream, and others are answered meanwhile.', () =>
-    withLog(write, async (given, api) => {
-      const opening = openStream(given, { path: `${events}/stream?kind=turn.failed` });
-      const found = opening.then(async (stream) => {
-        await stream.untilSeq(RARE_SEQ);
-        return stream;
-      });
-      expect(await Promise.race([found, askAside(api)])).toBe('aside');
-      const stream = await found;
-      stream.close();
-      expect(stream.seqs()).toEqual([RARE_SEQ]);
-    }));
+  test('is found by a replay, and others are answered meanwhile.', async () => {
+    const api = apiOf(at());
+    const found = api('GET', `${events}?kind=turn.failed`);
+    expect(await Promise.race([found, askAside(api)])).toBe('aside');
+    expect(seqsOf(recordsOf(await found))).toEqual([RARE_SEQ]);
+  });
+
+  test('is found by a stream, and others are answered meanwhile.', async () => {
+    const opening = openStream(at(), { path: `${events}/stream?kind=turn.failed` });
+    const found = opening.then(async (stream) => {
+      await stream.untilSeq(RARE_SEQ);
+      return stream;
+    });
+    expect(await Promise.race([found, askAside(apiOf(at()))])).toBe('aside');
+    const stream = await found;
+    stream.close();
+    expect(stream.seqs()).toEqual([RARE_SEQ]);
+  });
 });
 
 test('A rare kind of the whole runtime is found by a replay and a stream.', () =>

@@ -14,9 +14,15 @@ import { expectEventually } from '../../support/expect-eventually.ts';
 
 const PIECE = 'x'.repeat(30 * 1024);
 
-/** Says more than the sockets between a server and a reader hold: 10 MB. */
+/**
+ * Says more than the sockets between a server and a reader hold: 10 MB. Each piece is told of twice, as it comes and as
+ * a whole: to end one item of them all would take longer than to say them.
+ */
 async function flood(sink: AgentSink): Promise<void> {
-  for (let i = 0; i < 330; i++) await sink.update({ type: 'message', text: `${i} ${PIECE}` });
+  for (let i = 0; i < 165; i++) {
+    const type = i % 2 === 0 ? 'message' : 'reasoning';
+    await sink.update({ type, text: `${i} ${PIECE}` });
+  }
 }
 
 /** One turn that floods the log; answers the last seq. */

@@ -1,0 +1,118 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import { type Identity, identify } from '../../../src/children/identity.ts';
+import { streamEvents } from '../../../src/client/stream.ts';
+import { AppError } from '../../../src/errors.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { remaining, untilNothingRemains } from '../../campaigns/crash/census.ts';
+import { endStubbornProcesses } from '../../campaigns/stubborn-agent.ts';
+import { startServerWithAgent, type TestServer } from '../server.ts';
+import { tempDirectory } from '../temp.ts';
+import { scaled } from '../patience.ts';
+
+/** After a kill nothing may be left once this has passed. */
+export const LIMIT_MS = 2000;
+
+/** A directory that is gone afterwards, with all that was started for it. */
+export async function withDirectory(test: (directory: string) => Promise<void>): Promise<void> {
+  await using directory = tempDirectory('keeper');
+  try {
+    await test(directory.path);
+  } finally {
+    for (const line of remaining(directory.path))
+      process.kill(Number.parseInt(line, 10), 'SIGKILL');
+    endStubbornProcesses(directory.path);
+  }
+}
+
+export async function send({ client, directory }: TestServer, text: string): Promise<string> {
+  const session = await client.call(endpoints.createSession, {
+    body: { provider: 'acp', cwd: directory },
+  });
+  const params = { session_id: session.id };
+  await client.call(endpoints.sendTurn, { params, body: { input: { type: 'text', text } } });
+  return session.id;
+}
+
+export function assertUnreachable(error: unknown): void {
+  if (!(error instanceof AppError) || error.code !== 'unreachable') throw error;
+}
+
+/** Sends a turn to a new session; resolves once the agent has said something of that form. */
+export async function sayUntil(
+  server: TestServer,
+  text: string,
+  wanted: RegExp,
+): Promise<RegExpExecArray> {
+  const sessionId = await send(server, text);
+  const said = new Map<unknown, string>();
+  for await (const { kind, payload } of streamEvents({
+    client: server.client,
+    clock: systemClock,
+    sessionId,
+  })) {
+    if (kind !== 'message.delta') continue;
+    const all = `${said.get(payload.item_id) ?? ''}${String(payload.text)}`;
+    said.set(payload.item_id, all);
+    const match = wanted.exec(all);
+    if (match) return match;
+  }
+  throw new Error('the stream ended');
+}
+
+export async function keeperOf({ client }: TestServer): Promise<Identity> {
+  const { children } = await client.call(endpoints.getDiagnostics, {});
+  return identified(children.keeper_pid ?? 0);
+}
+
+export async function expectOrderlyStop(server: TestServer): Promise<void> {
+  const keeper = await keeperOf(server).catch(() => undefined);
+  expect(await server.end('SIGTERM')).toEqual({ code: 0, signal: null });
+  expect(remaining(server.directory, keeper)).toEqual([]);
+}
+
+export function identified(pid: number): Identity {
+  const found = identify(pid);
+  if (!found) throw new Error(`no process ${pid}`);
+  return found;
+}
+
+/** Asks again and again: of the death of a process that is not ours nobody is told. */
+export async function poll<T>(
+  what: string,
+  ask: () => T | undefined | false | Promise<T | undefined | false>,
+): Promise<T> {
+  for (
+    const deadline = performance.now() + scaled(5000);
+    performance.now() < deadline;
+    await pause(10)
+  ) {
+    const answer = await ask();
+    if (answer !== undefined && answer !== false) return answer;
+  }
+  throw new Error(`waited for ${what} in vain`);
+}
+
+/** The server dies at a place before a command runs: it has not run, and the next server runs it after all. */
+export async function expectHeldBack(place: string): Promise<void> {
+  await withDirectory(async (directory) => {
+    const proof = path.join(directory, 'it-ran');
+    const agent = { command: '/bin/sh', args: ['-c', 'echo > "$1"', 'agent', proof] };
+    const server = await startServerWithAgent(directory, agent, {
+      CADRE_FAILPOINTS: `${place}=kill`,
+    });
+    // The kill may come before the answer: the turn is on disk before it starts.
+    await send(server, 'say hello').catch(assertUnreachable);
+    expect(await server.exited).toEqual({ code: null, signal: 'SIGKILL' });
+    expect(await untilNothingRemains(directory, scaled(LIMIT_MS))).toMatchObject({ left: [] });
+    expect(fs.existsSync(proof)).toBe(false);
+
+    // The turn was acknowledged and nobody has seen it: the next server starts the command after all.
+    const next = await startServerWithAgent(directory, agent);
+    await poll('the command to run', () => fs.existsSync(proof));
+    await expectOrderlyStop(next);
+  });
+}
