@@ -2,6 +2,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
+import { someOf } from '../support/at-length.ts';
+import { withRuntime } from '../support/runtime.ts';
 import { untilNothingCarries, withServer } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, send as sendTurn } from '../support/turns.ts';
@@ -79,7 +81,7 @@ describe('cadre serve', () => {
     await untilNothingCarries(place.path);
   });
 
-  test.for(['SIGTERM', 'SIGINT'] as const)(
+  test.for(someOf(['SIGTERM', 'SIGINT'] as const, 2))(
     'drains on %s, and ends with 0; a second signal ends the waiting.',
     (signal) =>
       withServer(async (server) => {
@@ -104,16 +106,16 @@ describe('cadre serve', () => {
   );
 
   test('refuses a directory that another server has, naming it, with 7.', () =>
-    withServer(async ({ directory, pid }) => {
+    withRuntime(async ({ directory }) => {
       const second = await runCadre(directory, ['--data-dir', directory, 'serve', '--port', '0']);
       expect(second).toMatchObject({ code: 7, stdout: '' });
       expect(second.stderr.trim().split('\n').at(-1)).toMatch(
-        new RegExp(`^cadre: another server \\(pid ${pid}\\) uses the data directory`),
+        new RegExp(`^cadre: another server \\(pid ${process.pid}\\) uses the data directory`),
       );
     }));
 
   test('refuses a port that is taken with 7, and a configuration that is wrong with 2.', () =>
-    withServer(async ({ url, directory }) => {
+    withRuntime(async ({ url, directory }) => {
       using home = tempDirectory();
       const { port } = new URL(url);
       const taken = await runCadre(home.path, ['serve', '--port', port]);

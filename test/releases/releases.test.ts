@@ -5,6 +5,7 @@ import { endpoints } from '../../src/api/index.ts';
 import type { Worktree } from '../../src/api/worktrees.ts';
 import { HttpClient } from '../../src/client/client.ts';
 import { newestFormat } from '../../src/store/migrate.ts';
+import { someOf } from '../support/at-length.ts';
 import { cadreOn, runCadre, runHere, startCadre } from '../support/cli/cadre.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { openRuntime } from '../support/runtime.ts';
@@ -130,7 +131,7 @@ describe.each(releases)('The data of cadre %s', (version) => {
       await again.end('SIGTERM');
     }));
 
-  test.for(['migration.copied', 'migration.changed', 'migration.done'])(
+  test.for(someOf(['migration.copied', 'migration.changed', 'migration.done'], 2))(
     'are whole where the start that changes them is killed at %s, and the next start goes on.',
     (point) =>
       withOld(version, async ({ directory, copy }) => {
@@ -145,24 +146,28 @@ describe.each(releases)('The data of cadre %s', (version) => {
       }),
   );
 
-  test.for([
+  const killed = [
     { point: 'rollback.prepared', isBack: false },
     { point: 'rollback.kept', isBack: false },
     { point: 'rollback.done', isBack: true },
-  ])('or those after them are whole where a rollback at $point is killed.', ({ point, isBack }) =>
-    withOld(version, async ({ directory }) => {
-      const before = await dump(storeIn(directory));
-      await startAndStop(directory);
-      const after = await dump(storeIn(directory));
-      const args = ['--data-dir', directory, 'db', 'rollback', '--yes'];
-      const env = { CADRE_FAILPOINTS: `${point}=kill` };
-      expect((await runCadre(directory, args, { env })).code).toBeNull();
-      expect(await dump(storeIn(directory))).toEqual(isBack ? before : after);
-      expect((await runHere(directory, args)).code).toBe(isBack ? 3 : 0);
-      expect(await dump(storeIn(directory))).toEqual(before);
-      const left = fs.readdirSync(directory).filter((name) => /part$|^backup-/.test(name));
-      expect(left).toEqual([]);
-    }),
+  ];
+
+  test.for(someOf(killed, 2))(
+    'or those after them are whole where a rollback at $point is killed.',
+    ({ point, isBack }) =>
+      withOld(version, async ({ directory }) => {
+        const before = await dump(storeIn(directory));
+        await startAndStop(directory);
+        const after = await dump(storeIn(directory));
+        const args = ['--data-dir', directory, 'db', 'rollback', '--yes'];
+        const env = { CADRE_FAILPOINTS: `${point}=kill` };
+        expect((await runCadre(directory, args, { env })).code).toBeNull();
+        expect(await dump(storeIn(directory))).toEqual(isBack ? before : after);
+        expect((await runHere(directory, args)).code).toBe(isBack ? 3 : 0);
+        expect(await dump(storeIn(directory))).toEqual(before);
+        const left = fs.readdirSync(directory).filter((name) => /part$|^backup-/.test(name));
+        expect(left).toEqual([]);
+      }),
   );
 
   test('are refused where a newer version wrote them, which says what to do.', () =>

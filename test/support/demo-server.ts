@@ -6,16 +6,24 @@ import { tempDirectory } from './temp.ts';
 
 /**
  * Runs `test` with a server as `cadre serve --demo` is, in this process: that costs a fifth of what a server of its own
- * process costs.
+ * process costs. It may go on with the data and the port of one that has ended.
  */
-export async function withDemo<T>(test: (server: TestRuntime) => Promise<T>): Promise<T> {
+export async function withDemo<T>(
+  test: (server: TestRuntime) => Promise<T>,
+  before?: { directory: string; port: number },
+): Promise<T> {
   await using own = tempDirectory('server');
+  const { directory = own.path, port = 0 } = before ?? {};
   const { file, args } = selfCommand();
-  const env = { CADRE_DEMO_STATE: path.join(own.path, 'demo-agent'), HOME: own.path };
+  const env = { CADRE_DEMO_STATE: path.join(directory, 'demo-agent'), HOME: directory };
   const acp = { command: file, args: [...args, 'demo-agent'], env };
   return await withRuntime(test, {
-    directory: own.path,
-    config: { providers: { acp }, defaults: { provider: 'acp' } },
+    directory,
+    config: {
+      server: { bind_address: `127.0.0.1:${port}`, drain_ms: 200 },
+      providers: { acp },
+      defaults: { provider: 'acp' },
+    },
   });
 }
 

@@ -195,23 +195,25 @@ describe('the screen of cadre events tail', () => {
   test('reconnects by itself, says so, and misses nothing.', async () => {
     await using place = tempDirectory();
     const directory = place.path;
-    const args = ['--port', String(await keptPort())];
-    const first = await startServer(directory, { args });
-    let second: typeof first | undefined;
+    const port = await keptPort();
+    const first = await startServer(directory, { args: ['--port', String(port)] });
     try {
       await withScreen(first.client, start, async ({ expectShows, expectHides }) => {
         await expectShows('live');
         await first.end('SIGTERM');
         await expectShows(/reconnecting since \d+s/);
-        second = await startServer(directory, { args });
-        await expectHides('reconnecting');
-        await expectShows('runtime.stopping');
-        await openSession(second.client, directory, { title: 'the next life' });
-        await expectShows('the next life');
+        await withDemo(
+          async (second) => {
+            await expectHides('reconnecting');
+            await expectShows('runtime.stopping');
+            await openSession(second.client, directory, { title: 'the next life' });
+            await expectShows('the next life');
+          },
+          { directory, port },
+        );
       });
     } finally {
       await first.end('SIGKILL');
-      await second?.end('SIGTERM');
       await untilNothingCarries(directory);
     }
   });
