@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
-import { runCadre, shell, startCadre } from '../support/cli/cadre.ts';
+import { completeHere, runCadre, shell, startCadre } from '../support/cli/cadre.ts';
 import { scaled } from '../support/patience.ts';
 import { openOn, sharedServers, withServers } from '../support/several-servers.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
@@ -194,7 +194,7 @@ describe('commands with several servers', () => {
 
   test('complete ids of all servers, and their names.', async () => {
     const { id } = await open('gpu', 'complete me');
-    const complete = (...words: string[]) => runCadre(given().home, ['__complete', '--', ...words]);
+    const complete = (...words: string[]) => completeHere(given().home, words);
     expect((await complete('sessions', 'get', '')).stdout).toContain(
       `${id.slice(-8)}\tready  complete me`,
     );

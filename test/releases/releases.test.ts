@@ -7,6 +7,7 @@ import { HttpClient } from '../../src/client/client.ts';
 import { newestFormat } from '../../src/store/migrate.ts';
 import { someOf } from '../support/at-length.ts';
 import { cadreOn, runCadre, runHere, startCadre } from '../support/cli/cadre.ts';
+import { withDemo } from '../support/demo-server.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { openRuntime } from '../support/runtime.ts';
 import { startServer } from '../support/server.ts';
@@ -72,34 +73,34 @@ describe.each(releases)('The data of cadre %s', (version) => {
       expect(stdout).toContain(`data was of cadre ${version} `);
       expect(stdout).toContain(`cadre db rollback goes back to ${copy}\n`);
       expect(await dump(copy)).toEqual(before);
-      const server = await startServer(directory);
-      try {
-        const { worktrees, ...records } = answers.records;
-        const now = await answersOf(server.client, answers.seq);
-        expectKept(now, { ...records, worktrees: withoutDirectories(worktrees) });
-        const reader = new HttpClient({ url: server.url, token: answers.token });
-        expect(await reader.call(endpoints.listSessions, { query: {} })).not.toEqual([]);
-        reader.close();
-        const { turn } = await runTurn(server.client, answers.session, 'history');
-        expect(turn).toMatchObject({
-          status: 'completed',
-          text: expect.stringMatching(/turns: [1-9]/),
-        });
-        const queued = await cadreOn(server)([
-          'sessions',
-          'send',
-          answers.session,
-          '--queue',
-          'say',
-        ]);
-        expect(queued.stdout).toMatch(/^que_\w+ is turn turn_/);
-        await expectEventually(
-          async () => (await server.client.call(endpoints.listQueue, { query: {} })).length,
-        ).toBe(0);
-        expect((await cadreOn(server)(['db', 'check'])).stdout).toMatch(/: ok\n$/);
-      } finally {
-        await server.end('SIGTERM');
-      }
+      await withDemo(
+        async (server) => {
+          const { worktrees, ...records } = answers.records;
+          const now = await answersOf(server.client, answers.seq);
+          expectKept(now, { ...records, worktrees: withoutDirectories(worktrees) });
+          const reader = new HttpClient({ url: server.url, token: answers.token });
+          expect(await reader.call(endpoints.listSessions, { query: {} })).not.toEqual([]);
+          reader.close();
+          const { turn } = await runTurn(server.client, answers.session, 'history');
+          expect(turn).toMatchObject({
+            status: 'completed',
+            text: expect.stringMatching(/turns: [1-9]/),
+          });
+          const queued = await cadreOn(server)([
+            'sessions',
+            'send',
+            answers.session,
+            '--queue',
+            'say',
+          ]);
+          expect(queued.stdout).toMatch(/^que_\w+ is turn turn_/);
+          await expectEventually(
+            async () => (await server.client.call(endpoints.listQueue, { query: {} })).length,
+          ).toBe(0);
+          expect((await cadreOn(server)(['db', 'check'])).stdout).toMatch(/: ok\n$/);
+        },
+        { directory },
+      );
     }));
 
   test('come back with a rollback as they were, and what replaced them comes back with another.', () =>
@@ -125,10 +126,11 @@ describe.each(releases)('The data of cadre %s', (version) => {
       expect((await cadre(['db', 'rollback', done.replaced, '--yes'])).code).toBe(0);
       expect(await dump(storeIn(directory))).toEqual(later);
       expect(JSON.stringify(later)).toContain('say later');
-      const again = await startServer(directory);
+      const again = await openRuntime(directory);
       const { epoch } = await again.client.call(endpoints.getVersion, {});
       expect(epoch).not.toBe(answers.epoch);
-      await again.end('SIGTERM');
+      again.client.close();
+      await again.runtime.stop();
     }));
 
   test.for(someOf(['migration.copied', 'migration.changed', 'migration.done'], 2))(

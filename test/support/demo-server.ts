@@ -10,7 +10,7 @@ import { tempDirectory } from './temp.ts';
  */
 export async function withDemo<T>(
   test: (server: TestRuntime) => Promise<T>,
-  before?: { directory: string; port: number },
+  before?: { directory: string; port?: number },
 ): Promise<T> {
   await using own = tempDirectory('server');
   const { directory = own.path, port = 0 } = before ?? {};
