@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { selfCommand } from '../../src/lib/self.ts';
+import { withPlayedDemoAgent } from './demo-agent/played.ts';
 import { type TestRuntime, withRuntime } from './runtime.ts';
 import { shared } from './shared.ts';
 import { tempDirectory } from './temp.ts';
@@ -14,16 +14,17 @@ export async function withDemo<T>(
 ): Promise<T> {
   await using own = tempDirectory('server');
   const { directory = own.path, port = 0 } = before ?? {};
-  const { file, args } = selfCommand();
-  const env = { CADRE_DEMO_STATE: path.join(directory, 'demo-agent'), HOME: directory };
-  const acp = { command: file, args: [...args, 'demo-agent'], env };
-  return await withRuntime(test, {
-    directory,
-    config: {
-      server: { bind_address: `127.0.0.1:${port}`, drain_ms: 200 },
-      providers: { acp },
-      defaults: { provider: 'acp' },
-    },
+  const state = path.join(directory, 'demo-agent');
+  return await withPlayedDemoAgent(state, ({ env: ofAgent, ...start }) => {
+    const env = { ...ofAgent, CADRE_DEMO_STATE: state, HOME: directory };
+    return withRuntime(test, {
+      directory,
+      config: {
+        server: { bind_address: `127.0.0.1:${port}`, drain_ms: 200 },
+        providers: { acp: { ...start, env } },
+        defaults: { provider: 'acp' },
+      },
+    });
   });
 }
 
