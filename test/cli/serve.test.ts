@@ -43,16 +43,6 @@ describe('cadre serve', () => {
     await untilNothingCarries(directory);
   });
 
-  test('logs at every level that the configuration knows, so also at fatal alone.', async () => {
-    await using place = tempDirectory();
-    const args = ['--data-dir', path.join(place.path, 'data'), 'serve', '--demo', '--port', '0'];
-    const server = startCadre(place.path, [...args, '--log-level', 'fatal']);
-    await server.until('token\n');
-    server.child.kill('SIGTERM');
-    expect(await server.ended).toMatchObject({ code: 0, stderr: '' });
-    await untilNothingCarries(place.path);
-  });
-
   test('needs nothing that only the pinned Node has, and the oldest one lacks.', async () => {
     await using place = tempDirectory();
     const args = ['--data-dir', path.join(place.path, 'data'), 'serve', '--demo', '--port', '0'];

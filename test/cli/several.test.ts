@@ -217,9 +217,9 @@ describe('cadre events tail of several servers', () => {
         await openSession(given.client(name), given.directory(name), { title: name });
       const cursor = path.join(home, 'cursor');
       const output = path.join(home, 'events');
-      const tail = () =>
-        runCadre(home, ['events', 'tail', '--no-follow', '--json', '--cursor-file', cursor]);
-      const first = await tail();
+      const words = ['events', 'tail', '--no-follow', '--json', '--cursor-file', cursor];
+      const tail = () => given.cadre(words);
+      const first = await runCadre(home, words);
       expect(first.lines().map(({ node }) => node)).toEqual(expect.arrayContaining([...names]));
       expect((await tail()).stdout).toBe('');
       await openSession(given.client('gpu'), given.directory('gpu'), { title: 'later' });

@@ -1,4 +1,3 @@
-import path from 'node:path';
 import { withPlayedDemoAgent } from './demo-agent/played.ts';
 import { type TestRuntime, withRuntime } from './runtime.ts';
 import { shared } from './shared.ts';
@@ -14,18 +13,16 @@ export async function withDemo<T>(
 ): Promise<T> {
   await using own = tempDirectory('server');
   const { directory = own.path, port = 0 } = before ?? {};
-  const state = path.join(directory, 'demo-agent');
-  return await withPlayedDemoAgent(state, ({ env: ofAgent, ...start }) => {
-    const env = { ...ofAgent, CADRE_DEMO_STATE: state, HOME: directory };
-    return withRuntime(test, {
+  return await withPlayedDemoAgent(directory, (acp) =>
+    withRuntime(test, {
       directory,
       config: {
         server: { bind_address: `127.0.0.1:${port}`, drain_ms: 200 },
-        providers: { acp: { ...start, env } },
+        providers: { acp },
         defaults: { provider: 'acp' },
       },
-    });
-  });
+    }),
+  );
 }
 
 /** One such server for all tests of a file or `describe`: for those that change nothing another would notice. */

@@ -11,22 +11,23 @@ import type { World } from '../../../src/demo-agent/world.ts';
 import { puppetOn } from '../providers/puppet.ts';
 import { tempDirectory } from '../temp.ts';
 
-/** How cadre is to start an agent. */
-interface AgentStart {
+/** The section of a configuration that says how an agent is started. */
+interface AgentSection {
   command: string;
   args: string[];
   env: Record<string, string>;
 }
 
 /**
- * The demo agent, of which each process is a small program that hands on what it hears and says: what thinks for it is in
+ * The demo agent at home in a directory, of which each process is a small program that hands on what it hears and says: what thinks for it is in
  * this process, which costs a tenth. It starts no process of its own.
  */
 export async function withPlayedDemoAgent<T>(
-  stateDir: string,
-  use: (start: AgentStart) => Promise<T>,
+  home: string,
+  use: (section: AgentSection) => Promise<T>,
 ): Promise<T> {
   await using own = tempDirectory('demo-agent');
+  const stateDir = path.join(home, 'demo-agent');
   const socket = path.join(own.path, 'socket');
   const agents: DemoAgent[] = [];
   const open = new Set<net.Socket>();
@@ -38,7 +39,8 @@ export async function withPlayedDemoAgent<T>(
   theatre.listen(socket);
   await once(theatre, 'listening');
   try {
-    return await use(puppetOn(socket));
+    const { env, ...start } = puppetOn(socket);
+    return await use({ ...start, env: { ...env, CADRE_DEMO_STATE: stateDir, HOME: home } });
   } finally {
     theatre.close();
     for (const connection of open) connection.destroy();
