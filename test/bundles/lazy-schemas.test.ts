@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { lazySchemas } from '../../scripts/lazy-schemas.mjs';
+import { someOf } from '../support/at-length.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 interface Bundled {
@@ -39,7 +40,7 @@ beforeAll(async () => {
 });
 
 describe('a schema that is built when it is used', () => {
-  test.each(Object.keys(endpoints))('says of %s what the sources say.', (name) => {
+  test.each(someOf(Object.keys(endpoints), 4))('says of %s what the sources say.', (name) => {
     const of = (table: object) => (table as Record<string, Endpoint>)[name] as Endpoint;
     expect(described(of(bundled.endpoints), bundled.z)).toEqual(described(of(endpoints), z));
   });

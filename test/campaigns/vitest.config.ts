@@ -5,14 +5,23 @@ const campaigns = ['test/campaigns/**/*.test.ts'];
 /** Those of the suite that try a part of a table there, and the whole of it here. */
 const tables = [
   'test/access/attacker.test.ts',
+  'test/bundles/lazy-schemas.test.ts',
+  'test/cli/run.test.ts',
+  'test/cli/serve.test.ts',
   'test/events/feed.test.ts',
   'test/events/kinds.test.ts',
   'test/gateway/cells.test.ts',
   'test/http/endpoints.test.ts',
+  'test/releases/releases.test.ts',
   'test/retention/property.test.ts',
   'test/retention/trimmed.test.ts',
   'test/store/power-loss.test.ts',
   'test/store/start-plans.test.ts',
+  'test/terminal/asking.test.ts',
+  'test/terminal/lists.test.ts',
+  'test/tui/job-control.test.ts',
+  'test/tui/panes/cost.test.tsx',
+  'test/tui/terminal.test.ts',
 ];
 /** Those of fleets and of requests made from openapi.yaml need programs of others, and have configurations of their own. */
 const others = ['test/campaigns/fleet/**', 'test/campaigns/api/**'];

@@ -4,11 +4,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { cadreOn, runCadre, startCadre } from '../support/cli/cadre.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
-import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
+import { openRuntime, type TestRuntime } from '../support/runtime.ts';
+import { untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 /** An agent with a login program of its own, which asks for a code. */
-const played = `
+const program = `
 const flag = process.env.HOME + '/logged-in';
 const fs = require('node:fs');
 const lines = require('node:readline').createInterface({ input: process.stdin });
@@ -61,19 +62,21 @@ if (!process.argv.includes('--login'))
 
 describe('cadre providers login acp', () => {
   let own: ReturnType<typeof tempDirectory>;
-  let server: TestServer;
+  let server: TestRuntime;
   beforeAll(async () => {
     own = tempDirectory('agent-login');
     const script = path.join(own.path, 'played.cjs');
     const home = path.join(own.path, 'home');
-    fs.writeFileSync(script, played);
-    const section = '[providers.acp.agents.played]';
-    const start = `command = "${process.execPath}"\nargs = ["${script}"]\nhome = "${home}"\n`;
-    const config = `${section}\n${start}env = { OF_AGENT = "yes" }\n`;
-    server = await startServer(own.path, { config });
+    fs.writeFileSync(script, program);
+    const command = { command: process.execPath, args: [script] };
+    const played = { ...command, home, env: { OF_AGENT: 'yes' } };
+    server = await openRuntime(own.path, {
+      config: { providers: { acp: { agents: { played } } } },
+    });
   });
   afterAll(async () => {
-    await server.end('SIGKILL');
+    server.client.close();
+    await server.runtime.stop();
     await untilNothingCarries(own.path);
     await own[Symbol.asyncDispose]();
   });

@@ -1,9 +1,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { cadreOn, runCadre } from '../support/cli/cadre.ts';
+import { withDemo } from '../support/demo-server.ts';
 import { pathWith, putProgram } from '../support/providers/demo-agents.ts';
-import { withServer } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 interface Discovered {
@@ -47,7 +47,7 @@ describe('cadre providers discover', () => {
     const nextOf = (found: unknown) =>
       (found as Discovered[]).find(({ name }) => name === 'gemini')?.next;
     expect(nextOf(alone.json())).toBe('cadre run --agent gemini "…"');
-    await withServer(async (server) => {
+    await withDemo(async (server) => {
       const ended = await cadreOn(server)(['providers', 'discover', '--json'], { env });
       expect(nextOf(ended.json())).toMatch(/^start the server again: /);
     });
@@ -57,45 +57,42 @@ describe('cadre providers discover', () => {
 describe('--agent', () => {
   test('names an agent for run, sessions create and providers; it completes, and acp needs no mention.', async () => {
     await using home = tempDirectory();
-    const PATH = pathWith(home.path, 'gemini', 'opencode');
-    await withServer(
-      async (server) => {
-        const cadre = cadreOn(server);
-        const run = await cadre(['run', '--agent', 'gemini', '--json', 'say hi']);
-        expect([run.code, run.stderr]).toEqual([0, '']);
-        const created = await cadre(['sessions', 'create', '--agent', 'opencode', '--json']);
-        expect(created.json()).toMatchObject({ provider: 'acp', agent: 'opencode' });
-        const listed = await cadre(['sessions', 'list', '--json']);
-        const agents = (listed.json() as { agent: string }[]).map(({ agent }) => agent);
-        expect(agents).toEqual(['opencode', 'gemini']);
-        expect((await cadre(['sessions', 'list'])).stdout).toMatch(/^\w+ +gemini +ready/m);
-        const byDefault = await cadre(['sessions', 'create', '--json'], {
-          env: { CADRE_DEFAULTS_AGENT: 'opencode' },
-        });
-        expect(byDefault.json()).toMatchObject({ provider: 'acp', agent: 'opencode' });
-        // Completion is a program of its own.
-        const { directory } = server;
-        const line = ['__complete', '--', '--data-dir', directory, 'run', '--agent', ''];
-        const words = await runCadre(directory, line);
-        const names = words.stdout.split('\n').map((line) => line.split('\t')[0]);
-        expect(names).toEqual(expect.arrayContaining(['default', 'gemini', 'opencode']));
-        const table = await cadre(['providers', 'list']);
-        expect(table.stdout).toMatch(/^acp +Agent Client Protocol +yes/m);
-        expect(table.stdout).toMatch(/^ +gemini +Gemini CLI +yes/m);
-        const wrong = await cadre(['run', '--agent', 'nobody', 'say hi']);
-        expect([wrong.code, wrong.stderr]).toEqual([
-          2,
-          expect.stringMatching(/no agent "nobody"; there are: .*gemini/),
-        ]);
-        const provider = await cadre(['run', '--agent', 'claude', 'say hi']);
-        expect([provider.code, provider.stderr]).toEqual([
-          2,
-          expect.stringContaining('choose the provider claude'),
-        ]);
-        const earlier = await cadre(['run', '-c', '--agent', 'gemini', 'say hi']);
-        expect(earlier.stderr).toContain('--agent is for a new session');
-      },
-      { env: { PATH } },
-    );
+    vi.stubEnv('PATH', pathWith(home.path, 'gemini', 'opencode'));
+    await withDemo(async (server) => {
+      const cadre = cadreOn(server);
+      const run = await cadre(['run', '--agent', 'gemini', '--json', 'say hi']);
+      expect([run.code, run.stderr]).toEqual([0, '']);
+      const created = await cadre(['sessions', 'create', '--agent', 'opencode', '--json']);
+      expect(created.json()).toMatchObject({ provider: 'acp', agent: 'opencode' });
+      const listed = await cadre(['sessions', 'list', '--json']);
+      const agents = (listed.json() as { agent: string }[]).map(({ agent }) => agent);
+      expect(agents).toEqual(['opencode', 'gemini']);
+      expect((await cadre(['sessions', 'list'])).stdout).toMatch(/^\w+ +gemini +ready/m);
+      const byDefault = await cadre(['sessions', 'create', '--json'], {
+        env: { CADRE_DEFAULTS_AGENT: 'opencode' },
+      });
+      expect(byDefault.json()).toMatchObject({ provider: 'acp', agent: 'opencode' });
+      // Completion is a program of its own.
+      const { directory } = server;
+      const line = ['__complete', '--', '--data-dir', directory, 'run', '--agent', ''];
+      const words = await runCadre(directory, line);
+      const names = words.stdout.split('\n').map((line) => line.split('\t')[0]);
+      expect(names).toEqual(expect.arrayContaining(['default', 'gemini', 'opencode']));
+      const table = await cadre(['providers', 'list']);
+      expect(table.stdout).toMatch(/^acp +Agent Client Protocol +yes/m);
+      expect(table.stdout).toMatch(/^ +gemini +Gemini CLI +yes/m);
+      const wrong = await cadre(['run', '--agent', 'nobody', 'say hi']);
+      expect([wrong.code, wrong.stderr]).toEqual([
+        2,
+        expect.stringMatching(/no agent "nobody"; there are: .*gemini/),
+      ]);
+      const provider = await cadre(['run', '--agent', 'claude', 'say hi']);
+      expect([provider.code, provider.stderr]).toEqual([
+        2,
+        expect.stringContaining('choose the provider claude'),
+      ]);
+      const earlier = await cadre(['run', '-c', '--agent', 'gemini', 'say hi']);
+      expect(earlier.stderr).toContain('--agent is for a new session');
+    });
   });
 });

@@ -14,7 +14,7 @@ import { createProgram } from '../../src/cli/program.ts';
 import type { World } from '../../src/cli/world.ts';
 import { readAsset } from '../../src/lib/self.ts';
 import { kindOfMode } from '../../src/sessions/permission-mode.ts';
-import { runCadre } from '../support/cli/cadre.ts';
+import { completeHere, runCadre } from '../support/cli/cadre.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn } from '../support/turns.ts';
 
@@ -122,15 +122,9 @@ describe('cadre __complete', () => {
 
   /** The lines that it prints for the words of a command line. */
   async function offers(...words: string[]): Promise<string[]> {
-    const ended = await runCadre(server().directory, [
-      '--data-dir',
-      server().directory,
-      '__complete',
-      '--',
-      ...words,
-    ]);
-    expect([ended.code, ended.stderr]).toEqual([0, '']);
-    return ended.stdout.split('\n').filter(Boolean);
+    const { directory } = server();
+    const { stdout } = await completeHere(directory, ['--data-dir', directory, ...words]);
+    return stdout.split('\n').filter(Boolean);
   }
   const wordsOf = async (...words: string[]) =>
     (await offers(...words)).map((line) => line.split('\t')[0]);
@@ -145,7 +139,11 @@ describe('cadre __complete', () => {
   });
 
   it('offers commands, but none that is hidden, and flags of the command and of the program', async () => {
+    const { directory } = server();
+    const ended = await runCadre(directory, ['--data-dir', directory, '__complete', '--', '']);
+    expect([ended.code, ended.stderr]).toEqual([0, '']);
     const nouns = await wordsOf('');
+    expect(nouns).toEqual(ended.stdout.split('\n').flatMap((line) => line.split('\t')[0] || []));
     expect(nouns).toEqual(expect.arrayContaining(['serve', 'run', 'sessions', 'completion']));
     expect(nouns).not.toContain('demo-agent');
     expect(nouns.join(' ')).not.toContain('__');

@@ -4,8 +4,9 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { settle } from '../../src/client/settle.ts';
 import { withDemo } from '../support/demo-server.ts';
-import type { TestRuntime } from '../support/runtime.ts';
-import { startServer, type TestServer, withServer } from '../support/server.ts';
+import { type TestRuntime, withRuntime } from '../support/runtime.ts';
+import { type TestServer, withServer } from '../support/server.ts';
+import { shared } from '../support/shared.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn } from '../support/turns.ts';
@@ -24,13 +25,15 @@ function expectFailure({ code, stdout, stderr }: Ended, exitCode: number, says: 
   expect([code, stdout]).toEqual([exitCode, '']);
 }
 
-/** A server with a session that has said something. */
-async function withHistory(test: (server: TestRuntime) => Promise<void>): Promise<void> {
-  await withDemo(async (server) => {
+/** A server with a session that has said something; its tests may add to that. */
+const history = shared<TestRuntime>('server', (use) =>
+  withDemo(async (server) => {
     await speak(server);
-    await test(server);
-  });
-}
+    await use(server);
+  }),
+);
+
+const withHistory = (test: (server: TestRuntime) => Promise<void>) => test(history());
 
 async function speak({ client, directory }: TestRuntime | TestServer): Promise<void> {
   const { id } = await openSession(client, directory);
@@ -38,15 +41,25 @@ async function speak({ client, directory }: TestRuntime | TestServer): Promise<v
 }
 
 /** A data directory whose server has stopped, or was killed. */
+const stopped = (signal: 'SIGTERM' | 'SIGKILL') =>
+  shared<TestServer>('directory', (use) =>
+    withServer(async (server) => {
+      await speak(server);
+      await server.end(signal);
+      await use(server);
+    }),
+  );
+
+const stoppedBy = { SIGTERM: stopped('SIGTERM'), SIGKILL: stopped('SIGKILL') };
+
+/** Gives a test a copy of its own of such a directory. */
 async function withStopped(
   signal: 'SIGTERM' | 'SIGKILL',
   test: (directory: string, cadre: (args: readonly string[]) => Promise<Ended>) => Promise<void>,
 ): Promise<void> {
-  await withServer(async (server) => {
-    await speak(server);
-    await server.end(signal);
-    await test(server.directory, cadreOn(server));
-  });
+  await using copy = tempDirectory('server');
+  fs.cpSync(stoppedBy[signal]().directory, copy.path, { recursive: true });
+  await test(copy.path, cadreOn({ directory: copy.path }));
 }
 
 const eventsOf = ({ client }: TestRuntime | TestServer) =>
@@ -71,13 +84,13 @@ describe('cadre db backup', () => {
       expect(stdout).toBe(`${file}  ${size} bytes, up to seq ${seq}\n`);
       expect(mode & 0o777).toBe(0o600);
       expect(fs.readdirSync(other.path)).toEqual(['events.cadre']);
-      const copy = await startServer(other.path);
-      try {
-        const found = (await eventsOf(copy)).filter((event) => event.seq <= seq);
-        expect(settle(found)).toEqual(settle(events));
-      } finally {
-        await copy.end('SIGTERM');
-      }
+      await withRuntime(
+        async (copy) => {
+          const found = (await eventsOf(copy)).filter((event) => event.seq <= seq);
+          expect(settle(found)).toEqual(settle(events));
+        },
+        { directory: other.path },
+      );
     }));
 
   test('writes JSON with --json, and a path relative to where it was called.', () =>

@@ -3,9 +3,11 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { withDemo } from '../support/demo-server.ts';
+import { withRuntime } from '../support/runtime.ts';
 import { withServer } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
-import { cadreOn, type Ended, runCadre } from '../support/cli/cadre.ts';
+import { cadreOn, type Ended, runCadre, runHere } from '../support/cli/cadre.ts';
 import { pathWith, putProgram } from '../support/providers/demo-agents.ts';
 
 type Found = { ok: boolean; checks: { check: string; status: string; detail: string }[] };
@@ -65,7 +67,7 @@ describe('cadre doctor --agents', () => {
 
   test('says how to find agents where there is none.', async () => {
     await using home = tempDirectory();
-    const ended = await runCadre(home.path, ['doctor', '--agents', '--json']);
+    const ended = await runHere(home.path, ['doctor', '--agents', '--json']);
     expect([ended.code, findingsOf(ended).agents]).toEqual([
       0,
       ['warn', 'none is installed or configured: see cadre providers discover'],
@@ -99,7 +101,7 @@ describe('cadre doctor', () => {
   });
 
   test('finds nothing wrong with a server that is well.', () =>
-    withServer(async (server) => {
+    withDemo(async (server) => {
       fs.chmodSync(server.directory, 0o700);
       const ended = await cadreOn(server)(['doctor', '--json']);
       expect(ended.code).toBe(0);
@@ -108,7 +110,7 @@ describe('cadre doctor', () => {
       expect(Object.keys(found)).toEqual(names);
       for (const [status] of Object.values(found)) expect(status).toBe('ok');
       expect(found.server?.[1]).toContain(server.url);
-      expect(found.registration?.[1]).toBe(`a server runs as pid ${server.pid}`);
+      expect(found.registration?.[1]).toBe(`a server runs as pid ${process.pid}`);
       expect(found.providers?.[1]).toBe('acp: ready');
     }));
 
@@ -122,7 +124,7 @@ describe('cadre doctor', () => {
     ));
 
   test('says what the providers of the server that runs lack, and ends with 1.', () =>
-    withServer(
+    withRuntime(
       async (server) => {
         const ended = await cadreOn(server)(['doctor', '--json']);
         expect(ended.code).toBe(1);
@@ -133,13 +135,13 @@ describe('cadre doctor', () => {
           expect.stringContaining('"no-such-agent" is not installed'),
         ]);
       },
-      { config: '[providers.acp]\ncommand = "no-such-agent"\n' },
+      { config: { providers: { acp: { command: 'no-such-agent' } } } },
     ));
 
   test('says the same of the providers that a server would have.', async () => {
     using home = tempDirectory();
     const env = { CADRE_PROVIDERS_ACP_COMMAND: 'no-such-agent' };
-    const ended = await runCadre(home.path, ['doctor', '--json'], { env });
+    const ended = await runHere(home.path, ['doctor', '--json'], { env });
     expect(ended.code).toBe(1);
     expect(findingsOf(ended).providers).toEqual([
       'fail',
@@ -150,7 +152,7 @@ describe('cadre doctor', () => {
   test('goes on where the configuration is wrong, and says what of it.', async () => {
     using home = tempDirectory();
     const env = { CADRE_LOG_LEVEL: 'loud' };
-    const ended = await runCadre(home.path, ['doctor', '--json'], { env });
+    const ended = await runHere(home.path, ['doctor', '--json'], { env });
     expect(ended.code).toBe(1);
     const found = findingsOf(ended);
     expect(found.configuration).toEqual(['fail', expect.stringMatching(/^log\.level: /)]);
@@ -164,7 +166,7 @@ describe('cadre doctor', () => {
     const data = path.join(home.path, 'data');
     fs.mkdirSync(data, { mode: 0o755 });
     const args = ['--data-dir', data, 'doctor', '--json', '--config', config];
-    const found = findingsOf(await runCadre(home.path, args));
+    const found = findingsOf(await runHere(home.path, args));
     expect(found.configuration).toEqual(['warn', expect.stringContaining('chmod 600')]);
     expect(found['data directory']).toEqual(['warn', expect.stringContaining('chmod 700')]);
     expect(found.token).toEqual(['ok', 'set by auth.token']);
@@ -179,7 +181,7 @@ describe('cadre doctor', () => {
       CADRE_DATA_ROOT_DIR: path.join(token, 'data'),
       CADRE_RETENTION_MIN_FREE_BYTES: String(2 ** 52),
     };
-    const ended = await runCadre(home.path, ['doctor', '--json'], { env });
+    const ended = await runHere(home.path, ['doctor', '--json'], { env });
     expect(ended.code).toBe(1);
     const found = findingsOf(ended);
     expect(found.token).toEqual(['fail', expect.stringContaining('chmod 600')]);
@@ -214,7 +216,7 @@ describe('cadre doctor', () => {
     await new Promise((resolve) => silent.listen(0, '127.0.0.1', () => resolve(undefined)));
     const { port } = silent.address() as AddressInfo;
     const env = { CADRE_URL: `http://127.0.0.1:${port}`, CADRE_TOKEN: 'some-token-some-token' };
-    const ended = await runCadre(home.path, ['doctor', '--json'], { env });
+    const ended = await runHere(home.path, ['doctor', '--json'], { env });
     silent.closeAllConnections();
     silent.close();
     expect(ended.code).toBe(1);

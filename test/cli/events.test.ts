@@ -4,7 +4,7 @@ import type { RuntimeEventRecord } from '../../src/api/events.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { settle } from '../../src/client/settle.ts';
 import { keptPort } from '../support/kept-port.ts';
-import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
+import { startServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
 import { cadreOn, startCadre } from '../support/cli/cadre.ts';
@@ -88,23 +88,28 @@ describe('cadre events tail', () => {
   test('goes on over a kill and a restart of the server, without loss or repeat, and says so on stderr.', async () => {
     await using place = tempDirectory();
     const directory = place.path;
-    const args = ['--port', String(await keptPort())];
-    const first = await startServer(directory, { args });
+    const port = await keptPort();
+    const first = await startServer(directory, { args: ['--port', String(port)] });
     const tail = startCadre(directory, ['--data-dir', directory, '--json', 'events', 'tail']);
     const shows = (text: string) => expectEventually(tail.stdout).toContain(text);
-    let second: TestServer | undefined;
     try {
       const { id } = await openSession(first.client, directory);
       await runTurn(first.client, id, 'say before the fall');
       await send(first.client, id, 'repeat 1000 1 tick');
       await shows('"text":"tick');
       await first.end('SIGKILL');
-      second = await startServer(directory, { args });
-      const { client } = second;
-      await runTurn(client, id, 'say after the fall');
-      const stored = await client.call(endpoints.replayEvents, { query: { limit: 10_000 } });
-      await shows(`"seq":${stored.at(-1)?.seq},`);
-      tail.child.kill('SIGINT');
+      const stored = await withDemo(
+        async ({ client }) => {
+          await runTurn(client, id, 'say after the fall');
+          const all = await client.call(endpoints.replayEvents, { query: { limit: 10_000 } });
+          await shows(`"seq":${all.at(-1)?.seq},`);
+          // Before this server says anything of its end.
+          tail.child.kill('SIGINT');
+          await tail.ended;
+          return all;
+        },
+        { directory, port },
+      );
       const ended = await tail.ended;
       expect(ended.code).toBe(130);
       expect(ended.stderr).toMatch(
@@ -121,7 +126,6 @@ describe('cadre events tail', () => {
     } finally {
       tail.child.kill('SIGKILL');
       await first.end('SIGKILL');
-      await second?.end('SIGTERM');
       await untilNothingCarries(directory);
     }
   });

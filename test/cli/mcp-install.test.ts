@@ -2,8 +2,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import { startCadre } from '../support/cli/cadre.ts';
+import { runCadre, runHere } from '../support/cli/cadre.ts';
 import { callTool, withToolServer } from '../support/mcp.ts';
+import { openRuntime, type TestRuntime } from '../support/runtime.ts';
 import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 
@@ -34,7 +35,7 @@ class Home implements AsyncDisposable {
   readonly path = this.#own.path;
   readonly data = path.join(this.path, 'data');
   readonly bin = path.join(this.path, 'bin');
-  #server: TestServer | null = null;
+  #end: (() => Promise<unknown>) | null = null;
 
   constructor() {
     fs.mkdirSync(this.bin);
@@ -47,20 +48,45 @@ class Home implements AsyncDisposable {
     fs.writeFileSync(path.join(this.bin, name), text, { mode: 0o755 });
   }
 
-  async serve(): Promise<TestServer> {
-    fs.mkdirSync(this.data, { recursive: true });
-    this.#server = await startServer(this.data);
-    return this.#server;
+  /** Starts a server in this process. */
+  async serve(): Promise<TestRuntime> {
+    const server = await openRuntime(this.data, {
+      config: { providers: { acp: { command: '/bin/true' } } },
+    });
+    this.#end = () => {
+      server.client.close();
+      return server.runtime.stop();
+    };
+    return server;
+  }
+
+  /** Starts one of a process of its own, which a signal ends. */
+  async serveApart(): Promise<TestServer> {
+    const server = await startServer(this.data);
+    this.#end = () => server.end('SIGKILL');
+    return server;
   }
 
   async stop(): Promise<void> {
-    await this.#server?.end('SIGKILL');
-    this.#server = null;
+    await this.#end?.();
+    this.#end = null;
   }
 
   cadre(...args: string[]) {
-    const env = { PATH: `${this.bin}:${process.env.PATH}` };
-    return startCadre(this.path, ['--data-dir', this.data, ...args], { env }).ended;
+    return runHere(this.path, this.#words(args), { env: this.#env() });
+  }
+
+  /** Runs a command in a process of its own, as a user does. */
+  cadreApart(...args: string[]) {
+    return runCadre(this.path, this.#words(args), { env: this.#env() });
+  }
+
+  #words(args: readonly string[]): string[] {
+    return ['--data-dir', this.data, ...args];
+  }
+
+  #env(): Record<string, string> {
+    return { PATH: `${this.bin}:${process.env.PATH}` };
   }
 
   /** How claude starts the server, by its own configuration. */
@@ -97,9 +123,9 @@ const run = (command: string) => ({ command, wait_ms: 30_000 });
 describe('cadre mcp install', () => {
   test("gives claude the process tools by its own command, with a token that stands in no argument and in nobody else's file.", async () => {
     const own = home();
-    const server = await own.serve();
+    const server = await own.serveApart();
     const mode = ['--permission-mode', 'full_access'];
-    const made = await own.cadre('mcp', 'install', 'claude', ...mode, '--json');
+    const made = await own.cadreApart('mcp', 'install', 'claude', ...mode, '--json');
     expect([made.code, made.stderr]).toEqual([0, '']);
     const tokens = await server.client.call(endpoints.listTokens, {});
     expect(tokens).toMatchObject([
@@ -161,7 +187,8 @@ describe('cadre mcp install', () => {
 
   test('survives a server that is gone, not started yet, or on another address.', async () => {
     const own = home();
-    await own.serve();
+    // One that is killed leaves its registration behind; the next one ends in order.
+    await own.serveApart();
     await own.cadre('mcp', 'install', 'claude', '--permission-mode', 'full_access');
     await own.stop();
     await own.asClaude(async (client) => {

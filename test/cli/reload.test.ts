@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { send } from '../support/http/request.ts';
+import { sharedServer } from '../support/shared-server.ts';
 import { type TestServer, untilNothingCarries, withServer } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
@@ -44,30 +45,30 @@ async function knock(
 const NEW_TOKEN = 'another-token-another-token';
 
 describe('a server that gets a HUP', () => {
-  test('takes over lists, limits and level, says so by name, and goes on.', () =>
-    withServer(
-      async (server) => {
-        const { token } = server;
-        const foreign = { host: 'box.lan', origin: 'http://app.lan' };
-        expect(await knock(server, token, foreign)).toBe(403);
-        const toml =
-          '[server]\nallowed_hosts = ["box.lan"]\nallowed_origins = ["http://app.lan"]\n' +
-          '[log]\nlevel = "debug"\n[providers]\nmax_live = 3\n';
-        const { changed, level } = await reload(server, toml);
-        expect(level).toBe('info');
-        expect(changed).toEqual([
-          'server.allowed_hosts',
-          'server.allowed_origins',
-          'log.level',
-          'providers.max_live',
-        ]);
-        expect(await knock(server, token, foreign)).toBe(200);
-        expect((await reload(server)).changed).toEqual([]);
-        await reload(server, '');
-        expect(await knock(server, token, foreign)).toBe(403);
-      },
-      { config: '' },
-    ));
+  const listening = sharedServer({ config: '' });
+
+  test('takes over lists, limits and level, says so by name, and goes on.', async () => {
+    const server = listening();
+    const { token } = server;
+    await reload(server, '');
+    const foreign = { host: 'box.lan', origin: 'http://app.lan' };
+    expect(await knock(server, token, foreign)).toBe(403);
+    const toml =
+      '[server]\nallowed_hosts = ["box.lan"]\nallowed_origins = ["http://app.lan"]\n' +
+      '[log]\nlevel = "debug"\n[providers]\nmax_live = 3\n';
+    const { changed, level } = await reload(server, toml);
+    expect(level).toBe('info');
+    expect(changed).toEqual([
+      'server.allowed_hosts',
+      'server.allowed_origins',
+      'log.level',
+      'providers.max_live',
+    ]);
+    expect(await knock(server, token, foreign)).toBe(200);
+    expect((await reload(server)).changed).toEqual([]);
+    await reload(server, '');
+    expect(await knock(server, token, foreign)).toBe(403);
+  });
 
   test('lets in those with the new token, and nobody with the old one; clients find the new one.', () =>
     withServer(
@@ -89,51 +90,43 @@ describe('a server that gets a HUP', () => {
       { config: '' },
     ));
 
-  test('names what needs a restart, and leaves that as it is.', () =>
-    withServer(
-      async (server) => {
-        const toml =
-          '[data]\ndurability = "normal"\n[providers.acp]\ncommand = "none"\n[server]\ndrain_ms = 1\n';
-        expect((await reload(server, toml)).changed).toEqual([]);
-        const restart = linesOf(server).find(({ msg }) => msg.includes('need a restart'));
-        expect(restart).toMatchObject({
-          level: 'warn',
-          keys: expect.arrayContaining([
-            'data.durability',
-            'providers.acp.command',
-            'server.drain_ms',
-          ]),
-        });
-        expect(await knock(server, server.token)).toBe(200);
-      },
-      { config: '' },
-    ));
+  test('names what needs a restart, and leaves that as it is.', async () => {
+    const server = listening();
+    await reload(server, '');
+    const toml =
+      '[data]\ndurability = "normal"\n[providers.acp]\ncommand = "none"\n[server]\ndrain_ms = 1\n';
+    expect((await reload(server, toml)).changed).toEqual([]);
+    const restart = linesOf(server).find(({ msg }) => msg.includes('need a restart'));
+    expect(restart).toMatchObject({
+      level: 'warn',
+      keys: expect.arrayContaining(['data.durability', 'providers.acp.command', 'server.drain_ms']),
+    });
+    expect(await knock(server, server.token)).toBe(200);
+  });
 
-  test('keeps all it had where the file or the token is broken, and says what is wrong.', () =>
-    withServer(
-      async (server) => {
-        const { token, directory } = server;
-        const host = { host: 'box.lan' };
-        const wrong = await reload(server, '[server]\nallowed_hosts = []\nbind_adress = "x"\n');
-        expect(wrong).toMatchObject({
-          level: 'error',
-          err: { message: expect.stringContaining('did you mean "bind_address"?') },
-        });
-        expect(await knock(server, token, host)).toBe(200);
-        const file = path.join(directory, 'auth', 'token');
-        fs.chmodSync(file, 0o644);
-        const open = await reload(server, '[server]\nallowed_hosts = []\n');
-        expect(open).toMatchObject({
-          level: 'error',
-          err: { message: expect.stringContaining('chmod 600') },
-        });
-        expect(await knock(server, token, host)).toBe(200);
-        fs.chmodSync(file, 0o600);
-        expect((await reload(server)).changed).toEqual(['server.allowed_hosts']);
-        expect(await knock(server, token, host)).toBe(403);
-      },
-      { config: '[server]\nallowed_hosts = ["box.lan"]\n' },
-    ));
+  test('keeps all it had where the file or the token is broken, and says what is wrong.', async () => {
+    const server = listening();
+    const { token, directory } = server;
+    await reload(server, '[server]\nallowed_hosts = ["box.lan"]\n');
+    const host = { host: 'box.lan' };
+    const wrong = await reload(server, '[server]\nallowed_hosts = []\nbind_adress = "x"\n');
+    expect(wrong).toMatchObject({
+      level: 'error',
+      err: { message: expect.stringContaining('did you mean "bind_address"?') },
+    });
+    expect(await knock(server, token, host)).toBe(200);
+    const file = path.join(directory, 'auth', 'token');
+    fs.chmodSync(file, 0o644);
+    const open = await reload(server, '[server]\nallowed_hosts = []\n');
+    expect(open).toMatchObject({
+      level: 'error',
+      err: { message: expect.stringContaining('chmod 600') },
+    });
+    expect(await knock(server, token, host)).toBe(200);
+    fs.chmodSync(file, 0o600);
+    expect((await reload(server)).changed).toEqual(['server.allowed_hosts']);
+    expect(await knock(server, token, host)).toBe(403);
+  });
 
   test('is not stopped by it where nobody reads its log any more.', async () => {
     await using place = tempDirectory();

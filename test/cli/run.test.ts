@@ -1,12 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import { withDemo } from '../support/demo-server.ts';
+import { sharedDemo, withDemo } from '../support/demo-server.ts';
 import { endpoints } from '../../src/api/index.ts';
+import { atLength } from '../support/at-length.ts';
 import { cadreOn, shell, startCadre } from '../support/cli/cadre.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
+import type { TestRuntime } from '../support/runtime.ts';
 
 describe('cadre run', () => {
+  const server = sharedDemo();
+  const withServer = (test: (given: TestRuntime) => Promise<void>) => test(server());
+
   test('streams what the agent says to stdout, what it does to stderr, and ends with 0.', () =>
-    withDemo(async (server) => {
+    withServer(async (server) => {
       const script =
         'think about it; say first words; tool read README.md => 12 lines; say Zoë’s second 💥';
       const ran = await cadreOn(server)(['run', script]);
@@ -18,7 +23,7 @@ describe('cadre run', () => {
     }));
 
   test('shows each word as it comes, not at the end.', () =>
-    withDemo(async (server) => {
+    withServer(async (server) => {
       const run = startCadre(server.directory, [
         '--data-dir',
         server.directory,
@@ -31,13 +36,13 @@ describe('cadre run', () => {
     }));
 
   test('reads what to say from stdin with -.', () =>
-    withDemo(async (server) => {
+    withServer(async (server) => {
       const ran = await cadreOn(server)(['run', '-'], { stdin: 'say from stdin\nsay and more\n' });
       expect(ran).toMatchObject({ code: 0, stdout: 'from stdin\nand more\n', stderr: '' });
     }));
 
   test('ends with 1, or 5 where the agent lacked a permission, and a line on stderr when the turn fails.', () =>
-    withDemo(async (server) => {
+    withServer(async (server) => {
       const says = {
         'fail out of luck': /^cadre: the turn failed: .*out of luck/,
         'crash 3': /^cadre: the turn failed: .*exited with 3/,
@@ -54,7 +59,7 @@ describe('cadre run', () => {
     }));
 
   test('ends with 1 when no agent can be started, and says what to do.', () =>
-    withDemo(async (server) => {
+    withServer(async (server) => {
       const ran = await cadreOn(server)(['run', 'hello']);
       expect(ran.code).toBe(0);
       const codex = await cadreOn(server)(['run', '--provider', 'codex', 'hello']);
@@ -65,7 +70,7 @@ describe('cadre run', () => {
     }));
 
   test('with --json writes each event of the turn as a line, the last one its end; a failed turn is still 1.', () =>
-    withDemo(async (server) => {
+    withServer(async (server) => {
       const ran = await cadreOn(server)(['--json', 'run', 'say hi']);
       const kinds = ran.lines().map(({ kind }) => kind);
       expect(kinds[0]).toBe('turn.accepted');
@@ -79,7 +84,7 @@ describe('cadre run', () => {
     }));
 
   test('shows nothing that a terminal would obey, whatever the agent says.', () =>
-    withDemo(async (server) => {
+    withServer(async (server) => {
       // The script has its own use for a semicolon.
       const evil = '\u001b]52\\;c\\;aGk=\u0007\u001b[2Jred\u009b31m';
       const ran = await cadreOn(server)(['run', '-'], {
@@ -90,14 +95,15 @@ describe('cadre run', () => {
     }));
 
   test('writes a long answer whole, once.', () =>
-    withDemo(async (server) => {
-      const ran = await cadreOn(server)(['run', 'flood 3000 200']);
-      const said = Array.from({ length: 3000 }, (_, i) => `${i} `.padEnd(200, '.')).join('');
+    withServer(async (server) => {
+      const parts = atLength(600, 3000, 3000);
+      const ran = await cadreOn(server)(['run', `flood ${parts} 200`]);
+      const said = Array.from({ length: parts }, (_, i) => `${i} `.padEnd(200, '.')).join('');
       expect(ran.stdout).toBe(`${said}\n`);
     }));
 
   test('ends with 130 on INT, and the turn is interrupted.', () =>
-    withDemo(async (server) => {
+    withServer(async (server) => {
       const run = startCadre(server.directory, [
         '--data-dir',
         server.directory,
@@ -123,7 +129,9 @@ describe('a pipe that is closed', () => {
 
   test('ends a command quietly, with 0: run, tail of what is stored, tail that follows.', () =>
     withDemo(async (server) => {
-      const ran = await piped(server, "run 'flood 4000 200' | head -c 2");
+      // More than a pipe holds.
+      const parts = atLength(1000, 4000, 4000);
+      const ran = await piped(server, `run 'flood ${parts} 200' | head -c 2`);
       expect([ran.codes, ran.stderr]).toEqual(['0 0', '']);
       const tail = await piped(server, '--json events tail --no-follow | head -1');
       expect([tail.codes, tail.stderr]).toEqual(['0 0', '']);

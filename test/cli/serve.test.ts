@@ -2,6 +2,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
+import { someOf } from '../support/at-length.ts';
+import { withRuntime } from '../support/runtime.ts';
 import { untilNothingCarries, withServer } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, send as sendTurn } from '../support/turns.ts';
@@ -41,16 +43,6 @@ describe('cadre serve', () => {
     await untilNothingCarries(directory);
   });
 
-  test('logs at every level that the configuration knows, so also at fatal alone.', async () => {
-    await using place = tempDirectory();
-    const args = ['--data-dir', path.join(place.path, 'data'), 'serve', '--demo', '--port', '0'];
-    const server = startCadre(place.path, [...args, '--log-level', 'fatal']);
-    await server.until('token\n');
-    server.child.kill('SIGTERM');
-    expect(await server.ended).toMatchObject({ code: 0, stderr: '' });
-    await untilNothingCarries(place.path);
-  });
-
   test('needs nothing that only the pinned Node has, and the oldest one lacks.', async () => {
     await using place = tempDirectory();
     const args = ['--data-dir', path.join(place.path, 'data'), 'serve', '--demo', '--port', '0'];
@@ -79,7 +71,7 @@ describe('cadre serve', () => {
     await untilNothingCarries(place.path);
   });
 
-  test.for(['SIGTERM', 'SIGINT'] as const)(
+  test.for(someOf(['SIGTERM', 'SIGINT'] as const, 2))(
     'drains on %s, and ends with 0; a second signal ends the waiting.',
     (signal) =>
       withServer(async (server) => {
@@ -104,16 +96,16 @@ describe('cadre serve', () => {
   );
 
   test('refuses a directory that another server has, naming it, with 7.', () =>
-    withServer(async ({ directory, pid }) => {
+    withRuntime(async ({ directory }) => {
       const second = await runCadre(directory, ['--data-dir', directory, 'serve', '--port', '0']);
       expect(second).toMatchObject({ code: 7, stdout: '' });
       expect(second.stderr.trim().split('\n').at(-1)).toMatch(
-        new RegExp(`^cadre: another server \\(pid ${pid}\\) uses the data directory`),
+        new RegExp(`^cadre: another server \\(pid ${process.pid}\\) uses the data directory`),
       );
     }));
 
   test('refuses a port that is taken with 7, and a configuration that is wrong with 2.', () =>
-    withServer(async ({ url, directory }) => {
+    withRuntime(async ({ url, directory }) => {
       using home = tempDirectory();
       const { port } = new URL(url);
       const taken = await runCadre(home.path, ['serve', '--port', port]);

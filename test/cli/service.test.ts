@@ -5,7 +5,7 @@ import { identify, isAlive } from '../../src/children/identity.ts';
 import type { ServiceStatus } from '../../src/cli/service/status.ts';
 import { runCadre, runHere, startCadre } from '../support/cli/cadre.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
-import { sharedServer } from '../support/shared-server.ts';
+import { withRuntime } from '../support/runtime.ts';
 import { untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 
@@ -138,17 +138,16 @@ function runs(pid: number): boolean {
 }
 
 describe('a server in the foreground', () => {
-  const server = sharedServer();
-
-  test('is known as such, and its log is where its errors go.', async () => {
-    const { directory, pid } = server();
-    const place = ['--data-dir', directory];
-    const status = await runHere(directory, [...place, 'service', 'status', '--json']);
-    expect(status.json()).toMatchObject({ server: { started_by: 'foreground', log: null, pid } });
-    const logs = await runHere(directory, [...place, 'service', 'logs']);
-    expect(logs).toMatchObject({ code: 7, stdout: '' });
-    expect(logs.stderr).toContain(`the server (pid ${pid}) was started in the foreground`);
-  });
+  test('is known as such, and its log is where its errors go.', () =>
+    withRuntime(async ({ directory }) => {
+      const { pid } = process;
+      const place = ['--data-dir', directory];
+      const status = await runHere(directory, [...place, 'service', 'status', '--json']);
+      expect(status.json()).toMatchObject({ server: { started_by: 'foreground', log: null, pid } });
+      const logs = await runHere(directory, [...place, 'service', 'logs']);
+      expect(logs).toMatchObject({ code: 7, stdout: '' });
+      expect(logs.stderr).toContain(`the server (pid ${pid}) was started in the foreground`);
+    }));
 });
 
 describe('service install', () => {

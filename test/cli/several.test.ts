@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
-import { runCadre, shell, startCadre } from '../support/cli/cadre.ts';
+import { completeHere, runCadre, shell, startCadre } from '../support/cli/cadre.ts';
 import { scaled } from '../support/patience.ts';
 import { openOn, sharedServers, withServers } from '../support/several-servers.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
@@ -194,7 +194,7 @@ describe('commands with several servers', () => {
 
   test('complete ids of all servers, and their names.', async () => {
     const { id } = await open('gpu', 'complete me');
-    const complete = (...words: string[]) => runCadre(given().home, ['__complete', '--', ...words]);
+    const complete = (...words: string[]) => completeHere(given().home, words);
     expect((await complete('sessions', 'get', '')).stdout).toContain(
       `${id.slice(-8)}\tready  complete me`,
     );
@@ -217,9 +217,9 @@ describe('cadre events tail of several servers', () => {
         await openSession(given.client(name), given.directory(name), { title: name });
       const cursor = path.join(home, 'cursor');
       const output = path.join(home, 'events');
-      const tail = () =>
-        runCadre(home, ['events', 'tail', '--no-follow', '--json', '--cursor-file', cursor]);
-      const first = await tail();
+      const words = ['events', 'tail', '--no-follow', '--json', '--cursor-file', cursor];
+      const tail = () => given.cadre(words);
+      const first = await runCadre(home, words);
       expect(first.lines().map(({ node }) => node)).toEqual(expect.arrayContaining([...names]));
       expect((await tail()).stdout).toBe('');
       await openSession(given.client('gpu'), given.directory('gpu'), { title: 'later' });

@@ -1,12 +1,13 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { sharedDemo } from '../support/demo-server.ts';
 import { endpoints } from '../../src/api/index.ts';
 import type { Session } from '../../src/api/sessions.ts';
 import { cadreOn, startCadre } from '../support/cli/cadre.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { png as picture } from '../support/providers/png.ts';
+import { withRuntime } from '../support/runtime.ts';
 import { startServer, withServer } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
@@ -217,28 +218,26 @@ describe('a conversation', () => {
 });
 
 describe('the provider of a new session', () => {
-  const unconfigured = '[providers.acp]\nenabled = false\n';
-  const ready = (name: string) => `[providers.${name}]\nenabled = true\ncommand = "/bin/true"\n`;
-  const absent = (name: string) => `[providers.${name}]\nenabled = false\n`;
+  const ready = { enabled: true, command: '/bin/true' };
+  const absent = { enabled: false };
   const provider = async (
     server: { directory: string },
     env: Record<string, string> = {},
     args: string[] = [],
   ) => {
-    const command = ['--json', '--data-dir', server.directory, 'sessions', 'create', ...args];
-    const ended = await startCadre(server.directory, command, { env }).ended;
+    const ended = await cadreOn(server)(['--json', 'sessions', 'create', ...args], { env });
     if (ended.code !== 0) return `${ended.code}: ${ended.stderr}`;
     const { provider: id, model, thinking_effort, permission_mode } = ended.json() as Session;
     return { id, model, thinking_effort, permission_mode };
   };
 
   test('is the only one that is ready.', () =>
-    withServer(async (server) => expect(await provider(server)).toMatchObject({ id: 'claude' }), {
-      config: unconfigured + ready('claude') + absent('codex'),
+    withRuntime(async (server) => expect(await provider(server)).toMatchObject({ id: 'claude' }), {
+      config: { providers: { acp: absent, claude: ready, codex: absent } },
     }));
 
   test('is asked for where several are ready, else the variable, the file and flags say it.', () =>
-    withServer(
+    withRuntime(
       async (server) => {
         expect(await provider(server)).toMatch(
           /^2: .*several providers are ready \(claude, codex\): name one with --provider, with CADRE_DEFAULTS_PROVIDER, or as provider under \[defaults\] in /,
@@ -271,13 +270,13 @@ describe('the provider of a new session', () => {
           permission_mode: 'default',
         });
       },
-      { config: unconfigured + ready('claude') + ready('codex') },
+      { config: { providers: { acp: absent, claude: ready, codex: ready } } },
     ));
 
   test('is the one of the server’s own configuration, where that names one; of --demo, the demo agent.', async () => {
-    await withServer(
+    await withRuntime(
       async (server) => expect(await provider(server)).toMatchObject({ id: 'codex' }),
-      { config: `[defaults]\nprovider = "codex"\n${ready('claude')}${ready('codex')}` },
+      { config: { defaults: { provider: 'codex' }, providers: { claude: ready, codex: ready } } },
     );
     await using place = tempDirectory('bin');
     for (const name of ['claude', 'codex'])
@@ -292,7 +291,7 @@ describe('the provider of a new session', () => {
   test('is missing where none is ready: what is installed is named.', async () => {
     await using place = installed('opencode', 'gemini');
     const env = { PATH: `${place.path}:${process.env.PATH}` };
-    await withServer(
+    await withRuntime(
       async (server) => {
         const said = await provider(server, env);
         expect(said).toMatch(/^1: .*"code":"provider_unavailable"/);
@@ -302,19 +301,20 @@ describe('the provider of a new session', () => {
         expect(stderr).toMatch(/found on PATH: .*opencode, gemini/);
         expect(stderr).not.toContain('--agent');
       },
-      { config: unconfigured + absent('claude') + absent('codex') },
+      { config: { providers: { acp: absent, claude: absent, codex: absent } } },
     );
   });
 
   test('can be an agent that the server finds by its name: how is said where none is ready.', async () => {
     await using place = installed('gemini');
     const env = { PATH: `${place.path}:${process.env.PATH}` };
-    await withServer(
+    vi.stubEnv('PATH', env.PATH);
+    await withRuntime(
       async (server) => {
         const { stderr } = await cadreOn(server)(['run', 'hello'], { env });
         expect(stderr).toMatch(/pass --agent gemini; .*\n {2}\[defaults\]\n {2}agent = "gemini"\n/);
       },
-      { config: absent('claude') + absent('codex'), env },
+      { config: { providers: { claude: absent, codex: absent } } },
     );
   });
 });

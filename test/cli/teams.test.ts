@@ -8,10 +8,12 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { openSession } from '../support/turns.ts';
 import { commit, makeRepository, write } from '../support/worktrees/work.ts';
 import { cadreOn, startCadre } from '../support/cli/cadre.ts';
+import type { TestRuntime } from '../support/runtime.ts';
 import { scaled } from '../support/patience.ts';
 
 describe('cadre teams', () => {
   const server = sharedDemo();
+  const withServer = (test: (given: TestRuntime) => Promise<void>) => test(server());
 
   /** Runs a command that has to succeed; answers what it wrote. */
   async function ok(...words: string[]): Promise<string> {
@@ -161,7 +163,7 @@ describe('cadre teams', () => {
   );
 
   test('watches a view, until it is interrupted.', { timeout: scaled(60_000) }, () =>
-    withDemo(async (server) => {
+    withServer(async (server) => {
       const { id } = await openSession(server.client, server.directory);
       const body = { name: 'seen', lead_agent_id: id };
       const { team } = await server.client.call(endpoints.createTeam, { body });
@@ -180,7 +182,7 @@ describe('cadre teams', () => {
   );
 
   test('says what it does not know, and where to look.', () =>
-    withDemo(async (server) => {
+    withServer(async (server) => {
       const cadre = cadreOn(server);
       const unknown = await cadre(['teams', 'get', '01234567']);
       expect([unknown.code, unknown.stderr]).toEqual([

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { runDemoAgent } from '../../src/demo-agent/index.ts';
+import { selfCommand } from '../../src/lib/self.ts';
 import { temporaryDirectory } from '../support/demo-agent/directory.ts';
 import { newSession, openWire, promptOf, run } from '../support/demo-agent/wire.ts';
 
@@ -102,8 +102,8 @@ function inProcess(signal?: AbortSignal) {
 }
 
 function inChild(stateDir: string) {
-  const main = fileURLToPath(new URL('../support/demo-agent/main.ts', import.meta.url));
-  const child = spawn(process.execPath, [main], {
+  const { file, args } = selfCommand();
+  const child = spawn(file, [...args, 'demo-agent'], {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: { PATH: process.env['PATH'], CADRE_DEMO_STATE: stateDir },
   });

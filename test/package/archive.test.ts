@@ -3,11 +3,9 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { billOf } from '../../scripts/bill-of-materials.ts';
 import { compileSidecar } from '../../scripts/code-cache.mjs';
 import { archive } from '../../scripts/tar.ts';
-import { licensesIn } from '../../src/cli/licenses.ts';
-import { LICENSES_FILE, readAsset, selfCommand } from '../../src/lib/self.ts';
+import { selfCommand } from '../../src/lib/self.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 const dist = path.dirname(selfCommand().args.at(-1) ?? '');
@@ -42,21 +40,6 @@ test('The code that is compiled for a bundle is the same in another directory an
   await compileSidecar(place.path);
   const again = fs.readFileSync(path.join(place.path, compiled));
   expect(digest(again)).toBe(digest(fs.readFileSync(path.join(dist, compiled))));
-});
-
-test('The bill of materials lists what is bundled, and Node, without a time or a random number.', () => {
-  const bundled = licensesIn(new TextDecoder().decode(readAsset(LICENSES_FILE)));
-  const node = { name: 'node', version: '24.0.0', license: 'MIT', text: '' };
-  const text = billOf(process.cwd(), 'cadre-1', [...bundled, node]);
-  const bill = JSON.parse(text) as {
-    metadata: { component: { name: string } };
-    components: { name: string; version: string }[];
-  };
-  const names = bill.components.map(({ name, version }) => `${name} ${version}`);
-  const expected = [...bundled, node].map(({ name, version }) => `${name} ${version}`);
-  expect(names.toSorted()).toEqual(expected.toSorted());
-  expect(bill.metadata.component.name).toBe('cadre');
-  expect(text).not.toMatch(/timestamp|serialNumber/);
 });
 
 function filesIn(place: string) {

@@ -5,7 +5,9 @@ import { endpoints } from '../../src/api/index.ts';
 import type { Worktree } from '../../src/api/worktrees.ts';
 import { HttpClient } from '../../src/client/client.ts';
 import { newestFormat } from '../../src/store/migrate.ts';
+import { someOf } from '../support/at-length.ts';
 import { cadreOn, runCadre, runHere, startCadre } from '../support/cli/cadre.ts';
+import { withDemo } from '../support/demo-server.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { openRuntime } from '../support/runtime.ts';
 import { startServer } from '../support/server.ts';
@@ -71,34 +73,34 @@ describe.each(releases)('The data of cadre %s', (version) => {
       expect(stdout).toContain(`data was of cadre ${version} `);
       expect(stdout).toContain(`cadre db rollback goes back to ${copy}\n`);
       expect(await dump(copy)).toEqual(before);
-      const server = await startServer(directory);
-      try {
-        const { worktrees, ...records } = answers.records;
-        const now = await answersOf(server.client, answers.seq);
-        expectKept(now, { ...records, worktrees: withoutDirectories(worktrees) });
-        const reader = new HttpClient({ url: server.url, token: answers.token });
-        expect(await reader.call(endpoints.listSessions, { query: {} })).not.toEqual([]);
-        reader.close();
-        const { turn } = await runTurn(server.client, answers.session, 'history');
-        expect(turn).toMatchObject({
-          status: 'completed',
-          text: expect.stringMatching(/turns: [1-9]/),
-        });
-        const queued = await cadreOn(server)([
-          'sessions',
-          'send',
-          answers.session,
-          '--queue',
-          'say',
-        ]);
-        expect(queued.stdout).toMatch(/^que_\w+ is turn turn_/);
-        await expectEventually(
-          async () => (await server.client.call(endpoints.listQueue, { query: {} })).length,
-        ).toBe(0);
-        expect((await cadreOn(server)(['db', 'check'])).stdout).toMatch(/: ok\n$/);
-      } finally {
-        await server.end('SIGTERM');
-      }
+      await withDemo(
+        async (server) => {
+          const { worktrees, ...records } = answers.records;
+          const now = await answersOf(server.client, answers.seq);
+          expectKept(now, { ...records, worktrees: withoutDirectories(worktrees) });
+          const reader = new HttpClient({ url: server.url, token: answers.token });
+          expect(await reader.call(endpoints.listSessions, { query: {} })).not.toEqual([]);
+          reader.close();
+          const { turn } = await runTurn(server.client, answers.session, 'history');
+          expect(turn).toMatchObject({
+            status: 'completed',
+            text: expect.stringMatching(/turns: [1-9]/),
+          });
+          const queued = await cadreOn(server)([
+            'sessions',
+            'send',
+            answers.session,
+            '--queue',
+            'say',
+          ]);
+          expect(queued.stdout).toMatch(/^que_\w+ is turn turn_/);
+          await expectEventually(
+            async () => (await server.client.call(endpoints.listQueue, { query: {} })).length,
+          ).toBe(0);
+          expect((await cadreOn(server)(['db', 'check'])).stdout).toMatch(/: ok\n$/);
+        },
+        { directory },
+      );
     }));
 
   test('come back with a rollback as they were, and what replaced them comes back with another.', () =>
@@ -124,13 +126,14 @@ describe.each(releases)('The data of cadre %s', (version) => {
       expect((await cadre(['db', 'rollback', done.replaced, '--yes'])).code).toBe(0);
       expect(await dump(storeIn(directory))).toEqual(later);
       expect(JSON.stringify(later)).toContain('say later');
-      const again = await startServer(directory);
+      const again = await openRuntime(directory);
       const { epoch } = await again.client.call(endpoints.getVersion, {});
       expect(epoch).not.toBe(answers.epoch);
-      await again.end('SIGTERM');
+      again.client.close();
+      await again.runtime.stop();
     }));
 
-  test.for(['migration.copied', 'migration.changed', 'migration.done'])(
+  test.for(someOf(['migration.copied', 'migration.changed', 'migration.done'], 2))(
     'are whole where the start that changes them is killed at %s, and the next start goes on.',
     (point) =>
       withOld(version, async ({ directory, copy }) => {
@@ -145,24 +148,28 @@ describe.each(releases)('The data of cadre %s', (version) => {
       }),
   );
 
-  test.for([
+  const killed = [
     { point: 'rollback.prepared', isBack: false },
     { point: 'rollback.kept', isBack: false },
     { point: 'rollback.done', isBack: true },
-  ])('or those after them are whole where a rollback at $point is killed.', ({ point, isBack }) =>
-    withOld(version, async ({ directory }) => {
-      const before = await dump(storeIn(directory));
-      await startAndStop(directory);
-      const after = await dump(storeIn(directory));
-      const args = ['--data-dir', directory, 'db', 'rollback', '--yes'];
-      const env = { CADRE_FAILPOINTS: `${point}=kill` };
-      expect((await runCadre(directory, args, { env })).code).toBeNull();
-      expect(await dump(storeIn(directory))).toEqual(isBack ? before : after);
-      expect((await runHere(directory, args)).code).toBe(isBack ? 3 : 0);
-      expect(await dump(storeIn(directory))).toEqual(before);
-      const left = fs.readdirSync(directory).filter((name) => /part$|^backup-/.test(name));
-      expect(left).toEqual([]);
-    }),
+  ];
+
+  test.for(someOf(killed, 2))(
+    'or those after them are whole where a rollback at $point is killed.',
+    ({ point, isBack }) =>
+      withOld(version, async ({ directory }) => {
+        const before = await dump(storeIn(directory));
+        await startAndStop(directory);
+        const after = await dump(storeIn(directory));
+        const args = ['--data-dir', directory, 'db', 'rollback', '--yes'];
+        const env = { CADRE_FAILPOINTS: `${point}=kill` };
+        expect((await runCadre(directory, args, { env })).code).toBeNull();
+        expect(await dump(storeIn(directory))).toEqual(isBack ? before : after);
+        expect((await runHere(directory, args)).code).toBe(isBack ? 3 : 0);
+        expect(await dump(storeIn(directory))).toEqual(before);
+        const left = fs.readdirSync(directory).filter((name) => /part$|^backup-/.test(name));
+        expect(left).toEqual([]);
+      }),
   );
 
   test('are refused where a newer version wrote them, which says what to do.', () =>

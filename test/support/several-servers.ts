@@ -4,8 +4,8 @@ import type { Session } from '../../src/api/sessions.ts';
 import { type Client, HttpClient } from '../../src/client/client.ts';
 import { connect } from '../../src/cli/connect.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { selfCommand } from '../../src/lib/self.ts';
 import { type Ended, runHere, type RunOptions } from './cli/cadre.ts';
+import { withPlayedDemoAgent } from './demo-agent/played.ts';
 import { keptPort } from './kept-port.ts';
 import { expectEventually } from './expect-eventually.ts';
 import { openRuntime, type TestRuntime } from './runtime.ts';
@@ -36,15 +36,24 @@ export async function withServers<T>(
   test: (given: SeveralServers) => Promise<T>,
 ): Promise<T> {
   await using own = tempDirectory('servers');
+  return await withPlayedDemoAgent(own.path, (acp) => serve(names, test, own.path, acp));
+}
+
+async function serve<T>(
+  names: readonly string[],
+  test: (given: SeveralServers) => Promise<T>,
+  place: string,
+  acp: object,
+): Promise<T> {
   const running = new Map<string, TestRuntime>();
   const clients = new Map<string, HttpClient>();
   const places = new Map<string, { url: string; tokenFile: string }>();
-  const directory = (name: string) => path.join(own.path, name);
+  const directory = (name: string) => path.join(place, name);
   const start = async (name: string) => {
     const { url: before } = places.get(name) ?? {};
     const port = before === undefined ? await keptPort() : new URL(before).port;
     const given = await openRuntime(directory(name), {
-      config: demoAt(`127.0.0.1:${port}`, own.path),
+      config: demoAt(`127.0.0.1:${port}`, acp),
     });
     running.set(name, given);
     const { url, token, tokenFile } = given.runtime;
@@ -59,7 +68,7 @@ export async function withServers<T>(
     await given?.runtime.stop();
   };
   for (const name of names) await start(name);
-  const home = path.join(own.path, 'home');
+  const home = path.join(place, 'home');
   writeConfiguration(home, places);
   try {
     return await test({
@@ -100,10 +109,7 @@ function found<T>(all: ReadonlyMap<string, T>, name: string): T {
   return one;
 }
 
-function demoAt(bind_address: string, home: string): Record<string, unknown> {
-  const { file, args } = selfCommand();
-  const env = { CADRE_DEMO_STATE: path.join(home, 'demo-agent'), HOME: home };
-  const acp = { command: file, args: [...args, 'demo-agent'], env };
+function demoAt(bind_address: string, acp: object): Record<string, unknown> {
   return {
     server: { bind_address, drain_ms: 200 },
     providers: { acp },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { selfCommand } from '../../src/lib/self.ts';
+import { someOf } from '../support/at-length.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import {
   endTurn,
@@ -178,7 +179,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
       expect(glass.text()).toMatch(/^ {2}accepted$/m);
     }));
 
-  test.for(['SIGTERM', 'SIGHUP', 'SIGQUIT'] as const)(
+  test.for(someOf(['SIGTERM', 'SIGHUP', 'SIGQUIT'] as const, 3))(
     'the terminal is as it was when %s ends the command at a question.',
     (name) =>
       asking('one', async ({ expectShows, signal, ended }) => {

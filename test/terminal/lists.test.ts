@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { sharedDemo } from '../support/demo-server.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { widthOf } from '../../src/terminal/width.ts';
+import { someOf } from '../support/at-length.ts';
 import { cadreOn } from '../support/cli/cadre.ts';
 import { openSession } from '../support/turns.ts';
 import { makeRepository } from '../support/worktrees/work.ts';
@@ -37,17 +38,17 @@ describe.skipIf(!hasPty)('on a terminal', () => {
     processId = process.process_id;
   });
 
-  test.for([40, 80, 200])(
+  test.for(someOf([40, 80, 200], 3))(
     'tables are cut to %i columns instead of wrapping, by the width of wide characters.',
     async (columns) => {
       const lists = ['processes list', 'providers list', 'mcp tools', 'sessions list'];
-      await Promise.all(
+      const [{ lines } = { lines: [] }] = await Promise.all(
         lists.map(async (list) => {
-          const { lines } = await shown(list.split(' '), columns);
-          for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(columns);
+          const table = await shown(list.split(' '), columns);
+          for (const line of table.lines) expect(widthOf(line)).toBeLessThanOrEqual(columns);
+          return table;
         }),
       );
-      const { lines } = await shown(['processes', 'list'], columns);
       expect(lines).toHaveLength(2);
       expect(lines[1]).toContain(processId.slice(-8));
       expect(lines[1]).toMatch(/…$/);
@@ -76,10 +77,14 @@ describe.skipIf(!hasPty)('on a terminal', () => {
   test('states have colours, which NO_COLOR and TERM=dumb switch off.', async () => {
     expect((await shown(['processes', 'list'], 80)).written).toContain('\u001b[36mrunning');
     expect((await shown(['doctor'], 80)).written).toContain('\u001b[32mok');
-    for (const env of [{ NO_COLOR: '1' }, { TERM: 'dumb' }]) {
-      expect((await shown(['processes', 'list'], 80, env)).written).not.toContain('\u001b[');
-      expect((await shown(['doctor'], 80, env)).written).not.toContain('\u001b[');
-    }
+    const colorless: [command: string, env: Record<string, string>][] = [
+      ['processes list', { NO_COLOR: '1' }],
+      ['doctor', { NO_COLOR: '1' }],
+      ['processes list', { TERM: 'dumb' }],
+      ['doctor', { TERM: 'dumb' }],
+    ];
+    for (const [command, env] of someOf(colorless, 2))
+      expect((await shown(command.split(' '), 80, env)).written).not.toContain('\u001b[');
   });
 
   test('`worktrees create` shows the name, the end of the id and the path; the name is taken from then on.', async () => {

@@ -6,7 +6,6 @@ import { cadreOn } from '../support/cli/cadre.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { withRuntime } from '../support/runtime.ts';
 import { completed } from '../support/scripted-provider.ts';
-import { withServer } from '../support/server.ts';
 import { playedProvider } from '../support/sessions/played-provider.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
 import { hasPty, inTerminal } from '../support/tui/pty.ts';
@@ -244,7 +243,7 @@ describe.skipIf(!hasPty)('a question of an agent', () => {
 
 describe.skipIf(!hasPty)('a choice of providers', () => {
   test('is asked for on the terminal where several are ready, and what makes it last is said.', () =>
-    withServer(
+    withRuntime(
       async ({ client, directory }) => {
         await using terminal = inTerminal(directory, ['sessions', 'create']);
         const { expectShows, type, ended } = terminal;
@@ -257,13 +256,13 @@ describe.skipIf(!hasPty)('a choice of providers', () => {
         expect(session?.provider).toBe('codex');
       },
       {
-        config: ['acp', 'claude', 'codex']
-          .map((name) =>
-            name === 'acp'
-              ? '[providers.acp]\nenabled = false\n'
-              : `[providers.${name}]\nenabled = true\ncommand = "/bin/true"\n`,
-          )
-          .join(''),
+        config: {
+          providers: {
+            acp: { enabled: false },
+            claude: { enabled: true, command: '/bin/true' },
+            codex: { enabled: true, command: '/bin/true' },
+          },
+        },
       },
     ));
 });

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { selfCommand } from '../../src/lib/self.ts';
+import { atLength } from '../support/at-length.ts';
 import { completed } from '../support/scripted-provider.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { sharedRuntime } from '../support/runtime.ts';
@@ -90,7 +91,7 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
       write(repo, { 'new.txt': 'one\ntwo\n' });
       const editor = path.join(directory, 'editor.sh');
       // It takes as many lines as were typed, one by one, and writes a comment with the last one.
-      const lines = 30;
+      const lines = atLength(6, 30, 30);
       const script = `i=0; while [ $i -lt ${lines} ]; do i=$((i+1)); echo "line $i?"; read -r said; done; sed -i "s/^+one$/+one\\n# $said/" "$1"`;
       writeFileSync(editor, script);
       const env = { EDITOR: `sh ${editor}` };
@@ -107,7 +108,7 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
         await expectShows(`line ${i}?`);
         type(`qq said ${i}\n`);
       }
-      await expectShows('┃ qq said 30');
+      await expectShows(`┃ qq said ${lines}`);
       expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
       type('jjj');
       await expectShows(/▌.*\+one|▌.*qq said/);

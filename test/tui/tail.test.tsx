@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { withDemo } from '../support/demo-server.ts';
+import { sharedDemo, withDemo } from '../support/demo-server.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { keptPort } from '../support/kept-port.ts';
+import type { TestRuntime } from '../support/runtime.ts';
 import { startServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
@@ -10,8 +11,11 @@ import { keys, withScreen } from '../support/tui/stage.tsx';
 const start = { page: 'tail', scope: {} } as const;
 
 describe('the screen of cadre events tail', () => {
+  const server = sharedDemo();
+  const withServer = (test: (given: TestRuntime) => Promise<void>) => test(server());
+
   test('shows what is stored and what comes, a message as one line, and leaves with q.', () =>
-    withDemo(async ({ client, directory }) => {
+    withServer(async ({ client, directory }) => {
       const { id } = await openSession(client, directory);
       await runTurn(client, id, 'say before');
       await withScreen(client, start, async ({ expectShows, lines, press }) => {
@@ -29,7 +33,7 @@ describe('the screen of cadre events tail', () => {
     }));
 
   test('pauses, counts what is new, and goes back to the end.', () =>
-    withDemo(async ({ client, directory }) => {
+    withServer(async ({ client, directory }) => {
       const { id } = await openSession(client, directory);
       await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
         await expectShows(/session\.created/);
@@ -44,7 +48,7 @@ describe('the screen of cadre events tail', () => {
     }));
 
   test('narrows to the session of an event, to kinds, and widens again.', () =>
-    withDemo(async ({ client, directory }) => {
+    withServer(async ({ client, directory }) => {
       const [one, two] = [
         await openSession(client, directory, { title: 'first one' }),
         await openSession(client, directory, { title: 'second one' }),
@@ -77,7 +81,7 @@ describe('the screen of cadre events tail', () => {
     }));
 
   test('finds a text, and shows an event whole.', () =>
-    withDemo(async ({ client, directory }) => {
+    withServer(async ({ client, directory }) => {
       const { id } = await openSession(client, directory);
       await runTurn(client, id, 'say a needle');
       await runTurn(client, id, 'say hay');
@@ -141,7 +145,7 @@ describe('the screen of cadre events tail', () => {
     }));
 
   test('fits into 40 columns and any other size, with wide characters.', () =>
-    withDemo(async ({ client, directory }) => {
+    withServer(async ({ client, directory }) => {
       const { id } = await openSession(client, directory);
       await runTurn(client, id, `say ${'漢字 🎉 '.repeat(20)}`);
       const size = { rows: 8, columns: 40 };
@@ -163,7 +167,7 @@ describe('the screen of cadre events tail', () => {
     }));
 
   test('says why where it is refused.', () =>
-    withDemo(async ({ client }) => {
+    withServer(async ({ client }) => {
       const scope = { sessionId: 'sess_unknown' };
       await withScreen(client, { page: 'tail', scope }, async ({ expectShows }) => {
         await expectShows(/refused/);
@@ -172,7 +176,7 @@ describe('the screen of cadre events tail', () => {
     }));
 
   test('says what is gone where retention took it.', () =>
-    withDemo(async ({ client, directory }) => {
+    withServer(async ({ client, directory }) => {
       await openSession(client, directory);
       const beyond = { page: 'tail', scope: {}, after: 1_000_000 } as const;
       await withScreen(client, beyond, async ({ expectShows }) => {
@@ -195,23 +199,25 @@ describe('the screen of cadre events tail', () => {
   test('reconnects by itself, says so, and misses nothing.', async () => {
     await using place = tempDirectory();
     const directory = place.path;
-    const args = ['--port', String(await keptPort())];
-    const first = await startServer(directory, { args });
-    let second: typeof first | undefined;
+    const port = await keptPort();
+    const first = await startServer(directory, { args: ['--port', String(port)] });
     try {
       await withScreen(first.client, start, async ({ expectShows, expectHides }) => {
         await expectShows('live');
         await first.end('SIGTERM');
         await expectShows(/reconnecting since \d+s/);
-        second = await startServer(directory, { args });
-        await expectHides('reconnecting');
-        await expectShows('runtime.stopping');
-        await openSession(second.client, directory, { title: 'the next life' });
-        await expectShows('the next life');
+        await withDemo(
+          async (second) => {
+            await expectHides('reconnecting');
+            await expectShows('runtime.stopping');
+            await openSession(second.client, directory, { title: 'the next life' });
+            await expectShows('the next life');
+          },
+          { directory, port },
+        );
       });
     } finally {
       await first.end('SIGKILL');
-      await second?.end('SIGTERM');
       await untilNothingCarries(directory);
     }
   });

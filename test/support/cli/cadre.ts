@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Readable, Writable } from 'node:stream';
 import { commands } from '../../../src/cli/commands/index.ts';
+import { complete } from '../../../src/cli/complete/complete.ts';
 import { runIn } from '../../../src/cli/program.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { selfCommand } from '../../../src/lib/self.ts';
@@ -128,6 +129,14 @@ export async function runHere(
     args,
   );
   return ended(code, stdout.text, stderr.text);
+}
+
+/** As `cadre __complete` for the words of a command line, in this process. */
+export async function completeHere(directory: string, words: readonly string[]): Promise<Ended> {
+  const stdout = new Written();
+  const world = { env: environment(directory, {}), stdout, clock: systemClock };
+  await complete(['__complete', '--', ...words], world);
+  return ended(0, stdout.text, '');
 }
 
 const never = new AbortController().signal;

@@ -1,8 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect } from 'vitest';
 import { selfCommand } from '../../../src/lib/self.ts';
-import { expectEventually } from '../expect-eventually.ts';
+import { scaled } from '../patience.ts';
 import { samePlatform } from '../server.ts';
 import { Glass } from './glass.ts';
 
@@ -109,13 +111,25 @@ export function programInTerminal(
       child.once('close', end);
       look();
     });
+  // Looked at only when something was written: to ask again and again costs more than most commands.
+  const expectShows = async (wanted: string | RegExp) => {
+    const isThere = () => {
+      const text = glass.text();
+      return typeof wanted === 'string' ? text.includes(wanted) : wanted.test(text);
+    };
+    const late = new AbortController();
+    const limit = pause(scaled(10_000), undefined, { signal: late.signal }).catch(() => undefined);
+    await Promise.race([until(isThere).catch(() => undefined), limit]);
+    late.abort();
+    expect(glass.text()).toMatch(wanted);
+  };
   child.stderr.setEncoding('utf8').on('data', (text: string) => (terminal += text));
   const control = child.stdio[3] as NodeJS.WritableStream;
   const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, terminal }));
   return {
     glass,
     signal: (name) => process.kill(onlyChildOf(child.pid), name),
-    expectShows: (wanted) => expectEventually(() => glass.text()).toMatch(wanted),
+    expectShows,
     until,
     type: (text) => void child.stdin.write(text),
     resize(to, wide) {

@@ -5,6 +5,7 @@ import { ConversationModel } from '../../../src/tui/panes/conversation-model.ts'
 import { ConversationPane } from '../../../src/tui/panes/conversation-pane.tsx';
 import { LogModel } from '../../../src/tui/panes/log-model.ts';
 import { LogPane } from '../../../src/tui/panes/log-pane.tsx';
+import { withDemo } from '../../support/demo-server.ts';
 import { keptPort } from '../../support/kept-port.ts';
 import { startServer, untilNothingCarries } from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';
@@ -14,10 +15,9 @@ import { openSession, runTurn, send } from '../../support/turns.ts';
 test('A server that is killed and comes back is followed again: what it did is shown once, and nothing is lost.', async () => {
   await using place = tempDirectory();
   const directory = place.path;
-  const args = ['--port', String(await keptPort())];
-  const first = await startServer(directory, { args });
+  const port = await keptPort();
+  const first = await startServer(directory, { args: ['--port', String(port)] });
   const { client } = first;
-  let second: typeof first | undefined;
   const { id } = await openSession(client, directory);
   const { process } = await client.call(endpoints.createProcess, {
     body: { command: 'echo printed; sleep 60', cwd: directory },
@@ -34,18 +34,21 @@ test('A server that is killed and comes back is followed again: what it did is s
         await first.end('SIGKILL');
         await expectShows('reconnecting');
         await logStage.expectShows('reconnecting');
-        second = await startServer(directory, { args });
-        await expectShows(/^the turn failed/m);
-        await runTurn(second.client, id, 'say after');
-        await expectShows(/^after/m);
-        expect(lines().filter((line) => line.trimEnd() === 'before')).toHaveLength(1);
-        await logStage.expectShows('ended');
-        expect(logStage.lines()[0]?.trimEnd()).toBe('printed');
+        await withDemo(
+          async (second) => {
+            await expectShows(/^the turn failed/m);
+            await runTurn(second.client, id, 'say after');
+            await expectShows(/^after/m);
+            expect(lines().filter((line) => line.trimEnd() === 'before')).toHaveLength(1);
+            await logStage.expectShows('ended');
+            expect(logStage.lines()[0]?.trimEnd()).toBe('printed');
+          },
+          { directory, port },
+        );
       });
     });
   } finally {
     await first.end('SIGKILL');
-    await second?.end('SIGTERM');
     await untilNothingCarries(directory);
   }
 });

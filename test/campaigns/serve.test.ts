@@ -1,0 +1,15 @@
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { startCadre } from '../support/cli/cadre.ts';
+import { untilNothingCarries } from '../support/server.ts';
+import { tempDirectory } from '../support/temp.ts';
+
+test('cadre serve logs at every level that the configuration knows, so also at fatal alone.', async () => {
+  await using place = tempDirectory();
+  const args = ['--data-dir', path.join(place.path, 'data'), 'serve', '--demo', '--port', '0'];
+  const server = startCadre(place.path, [...args, '--log-level', 'fatal']);
+  await server.until('token\n');
+  server.child.kill('SIGTERM');
+  expect(await server.ended).toMatchObject({ code: 0, stderr: '' });
+  await untilNothingCarries(place.path);
+});
