@@ -2,31 +2,11 @@ import { methods } from '@agentclientprotocol/sdk/unstable';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { HttpClient } from '../../src/client/client.ts';
-import { openEditor, type Place } from '../support/acp/editor.ts';
+import { openEditor } from '../support/acp/editor.ts';
+import { withMortalServer } from '../support/acp/mortal-server.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
-import { startServer, untilNothingCarries } from '../support/server.ts';
-import { tempDirectory } from '../support/temp.ts';
-import { openSession, runTurn, send } from '../support/turns.ts';
-
-/** Runs a test with a server that it may kill and start again, at another address each time. */
-async function withMortalServer(
-  use: (given: { place: Place; directory: string; restart: () => Promise<void> }) => Promise<void>,
-): Promise<void> {
-  await using directory = tempDirectory('mortal');
-  let server = await startServer(directory.path);
-  const place = { url: server.url, token: server.token };
-  const restart = async () => {
-    await server.end('SIGKILL');
-    server = await startServer(directory.path);
-    Object.assign(place, { url: server.url });
-  };
-  try {
-    await use({ place, directory: directory.path, restart });
-  } finally {
-    await server.end('SIGKILL');
-    await untilNothingCarries(directory.path);
-  }
-}
+import { withDemo } from '../support/demo-server.ts';
+import { openSession, send } from '../support/turns.ts';
 
 test('SIGKILL of the server under a prompt: it fails with what happened, and the next one works.', () =>
   withMortalServer(async ({ place, directory, restart }) => {
@@ -74,30 +54,10 @@ test('a permission that is asked for when the server dies can be answered to the
     ]);
   }));
 
-test('an editor that shows notices is told that the server is lost and that it is back.', () =>
-  withMortalServer(async ({ place, directory, restart }) => {
-    const editor = await openEditor(place, {
-      connect: () => Promise.resolve(new HttpClient({ ...place })),
-      capabilities: { session: { notices: {} } },
-    });
-    const { sessionId } = await editor.open(directory);
-    const client = new HttpClient(place);
-    await runTurn(client, sessionId, 'say hi');
-    client.close();
-    await restart();
-    await editor.told((one) => one.sessionUpdate === 'notice' && one.severity === 'warning');
-    await editor.told((one) => one.sessionUpdate === 'notice' && one.severity === 'info');
-    const other = new HttpClient(place);
-    await send(other, sessionId, 'say again');
-    await expectEventually(() => editor.text()).toBe('hiagain');
-    other.close();
-  }));
-
 test('a session that is closed elsewhere says so, and refuses prompts.', () =>
-  withMortalServer(async ({ place, directory }) => {
-    const client = new HttpClient(place);
+  withDemo(async ({ client, url, token, directory }) => {
     const { id } = await openSession(client, directory);
-    const editor = await openEditor(place);
+    const editor = await openEditor({ url, token });
     await editor.agent.request(methods.agent.session.resume, { sessionId: id, cwd: directory });
     const params = { session_id: id };
     await send(client, id, 'say hi');
@@ -107,5 +67,4 @@ test('a session that is closed elsewhere says so, and refuses prompts.', () =>
     await expect(editor.prompt(id, 'more')).rejects.toMatchObject({
       data: { code: 'session_closed' },
     });
-    client.close();
   }));

@@ -3,13 +3,14 @@ import path from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { LogFile, measureLog, readLog, readLogEnd } from '../../src/processes/log-file.ts';
+import { atLength } from '../support/at-length.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 /** What was printed: every byte says where it stood, so that one in a wrong place shows. */
 function printed(from: number, length: number): Buffer {
-  return Buffer.from(
-    Array.from({ length }, (_, i) => ((from + i) * 167 + ((from + i) >> 8)) % 251),
-  );
+  const bytes = Buffer.allocUnsafe(length);
+  for (let i = 0; i < length; i++) bytes[i] = ((from + i) * 167 + ((from + i) >> 8)) % 251;
+  return bytes;
 }
 
 /** What a log has to keep of `total` bytes: the first half of the cap, and the last. */
@@ -60,7 +61,7 @@ describe('a log', () => {
           expect(size).toBe(Math.min(total, bytes));
         }),
       ),
-      { numRuns: 300 },
+      { numRuns: atLength(75, 300, 300) },
     ));
 
   test('gives at its end what is kept of the last bytes.', () =>
@@ -75,7 +76,7 @@ describe('a log', () => {
           });
         }),
       ),
-      { numRuns: 300 },
+      { numRuns: atLength(75, 300, 300) },
     ));
 
   test('is read piece by piece without a byte missing that is kept, and without one twice.', () =>
@@ -94,7 +95,7 @@ describe('a log', () => {
           expect(seen).toEqual(all.filter((i) => i < head || i >= tail));
         }),
       ),
-      { numRuns: 200 },
+      { numRuns: atLength(50, 200, 200) },
     ));
 
   test('that nobody has written is empty.', async () => {

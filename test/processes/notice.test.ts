@@ -15,6 +15,7 @@ import { tempDirectory } from '../support/temp.ts';
 import { openSession, send } from '../support/turns.ts';
 import { ended, Gate, get, kindsOf, ranTo, run, type Server } from '../support/processes/work.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
+import { atLength } from '../support/at-length.ts';
 import { scaled } from '../support/patience.ts';
 
 interface Cast {
@@ -209,6 +210,7 @@ describe('the end of a process that its owner wants to know of', () => {
     }));
 });
 
+const LIVES = atLength(2, 4, 4);
 const seed = Number(process.env.SEED || Date.now() % 2 ** 31);
 
 test(
@@ -222,7 +224,7 @@ test(
       const { id: session_id } = await openSession(server.client, place.path);
       const notify = { session_id, on_exit: 'notify' as const };
       const taken: string[] = [];
-      for (let life = 0; life < 4; life++) {
+      for (let life = 0; life < LIVES; life++) {
         for (let i = 0; i < 6; i++) {
           const command = `sleep 0.0${random.between(0, 9)}`;
           taken.push((await run(server, command, notify)).process_id);

@@ -3,8 +3,9 @@ import { endpoints } from '../../src/api/index.ts';
 import type { Process } from '../../src/api/processes.ts';
 import { apiOf } from '../support/http/request.ts';
 import { openStream } from '../support/http/stream.ts';
-import { type TestRuntime, withRuntime } from '../support/runtime.ts';
+import { sharedRuntime, type TestRuntime, withRuntime } from '../support/runtime.ts';
 import { scriptedProvider } from '../support/scripted-provider.ts';
+import { tempDirectory } from '../support/temp.ts';
 import { openSession } from '../support/turns.ts';
 import { ended, eventsOf, Gate, get, run } from '../support/processes/work.ts';
 
@@ -20,22 +21,23 @@ interface Cast {
   gate: Gate;
 }
 
+const options = () => ({ providers: [scriptedProvider()] });
+const on = sharedRuntime(options());
+
 /** Two sessions, a process of one of them and one of nobody. */
-function withOwners(test: (cast: Cast) => Promise<void>) {
-  return withRuntime(
-    async (given) => {
-      const { client, directory } = given;
-      using gate = new Gate(directory);
-      const [mine, other] = [
-        (await openSession(client, directory)).id,
-        (await openSession(client, directory)).id,
-      ];
-      const owned = await run(given, `echo mine; ${gate.wait}`, { session_id: mine });
-      const free = await run(given, gate.wait);
-      await test({ given, api: apiOf(given), mine, other, owned, free, gate });
-    },
-    { providers: [scriptedProvider()] },
-  );
+function withOwners(test: (cast: Cast) => Promise<void>, onRuntime = on) {
+  return onRuntime(async (given) => {
+    const { client, directory } = given;
+    await using own = tempDirectory('gate');
+    using gate = new Gate(own.path);
+    const [mine, other] = [
+      (await openSession(client, directory)).id,
+      (await openSession(client, directory)).id,
+    ];
+    const owned = await run(given, `echo mine; ${gate.wait}`, { session_id: mine });
+    const free = await run(given, gate.wait);
+    await test({ given, api: apiOf(given), mine, other, owned, free, gate });
+  });
 }
 
 const routes = [
@@ -82,7 +84,7 @@ describe.for(routes)('%s /v1/processes/{process_id}%s', ([method, route]) => {
     }));
 
   test('is 404 for a process that is not there.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       const reply = await apiOf(given)(method, `/v1/processes/proc_0123${route}`);
       expect(reply.status).toBe(404);
       expect(reply.json()).toMatchObject({ code: 'not_found' });
@@ -90,14 +92,17 @@ describe.for(routes)('%s /v1/processes/{process_id}%s', ([method, route]) => {
 });
 
 test('The list of a session has its processes alone; that of one that is not there is 404.', () =>
-  withOwners(async ({ given, api, mine, other, owned, free }) => {
-    const list = async (query: object) =>
-      (await given.client.call(endpoints.listProcesses, { query })).map((one) => one.process_id);
-    expect(await list({ session_id: mine })).toEqual([owned.process_id]);
-    expect(await list({ session_id: other })).toEqual([]);
-    expect(await list({})).toEqual([free.process_id, owned.process_id]);
-    expect((await api('GET', '/v1/processes?session_id=sess_0123')).status).toBe(404);
-  }));
+  withOwners(
+    async ({ given, api, mine, other, owned, free }) => {
+      const list = async (query: object) =>
+        (await given.client.call(endpoints.listProcesses, { query })).map((one) => one.process_id);
+      expect(await list({ session_id: mine })).toEqual([owned.process_id]);
+      expect(await list({ session_id: other })).toEqual([]);
+      expect(await list({})).toEqual([free.process_id, owned.process_id]);
+      expect((await api('GET', '/v1/processes?session_id=sess_0123')).status).toBe(404);
+    },
+    (test) => withRuntime(test, options()),
+  ));
 
 test("The events of an owner have its processes', and no other session's have.", () =>
   withOwners(async ({ given, mine, other, owned, free, gate }) => {

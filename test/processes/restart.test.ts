@@ -5,6 +5,7 @@ import { endpoints } from '../../src/api/index.ts';
 import { apiOf } from '../support/http/request.ts';
 import { openStream } from '../support/http/stream.ts';
 import { openRuntime, withRuntime } from '../support/runtime.ts';
+import { shared } from '../support/shared.ts';
 import { completed, scriptedProvider, type ScriptedTurn } from '../support/scripted-provider.ts';
 import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
@@ -43,6 +44,14 @@ async function acrossKill<T>(
 }
 
 describe('after a SIGKILL of the server', () => {
+  const afterKill = shared<{ server: TestServer } & Awaited<ReturnType<typeof leave>>>(
+    'server that was killed',
+    (use) =>
+      acrossKill(leave, (server, left) => use({ server, ...left }), {
+        CADRE_PROCESSES_MAX_OUTPUT_BYTES_PER_PROCESS: '2000',
+      }),
+  );
+
   test('what ran or waited has failed with runtime_restarted, once; what had ended is as it was.', () =>
     acrossKill(
       async (server) => {
@@ -103,60 +112,59 @@ describe('after a SIGKILL of the server', () => {
       { CADRE_PROCESSES_MAX_CONCURRENT: '1' },
     ));
 
-  test('a log that had lost its middle is read as before.', () =>
-    acrossKill(
-      async (server) => {
-        const over = await ranTo(server, 'seq 1 5000');
-        const running = await run(server, 'seq 1 5000; echo up to here; exec sleep 300');
-        await printed(server, running, 'up to here');
-        return { over, running, tails: [await logs(server, over), await logs(server, running)] };
-      },
-      async (server, { over, running, tails }) => {
-        expect([await logs(server, over), await logs(server, running)]).toEqual(tails);
-        const { stdout_bytes, stdout_truncated } = await get(server, running);
-        expect({ stdout_bytes, stdout_truncated }).toEqual({
-          stdout_bytes: 23_893 + 11,
-          stdout_truncated: true,
-        });
-      },
-      { CADRE_PROCESSES_MAX_OUTPUT_BYTES_PER_PROCESS: '2000' },
-    ));
+  test('a log that had lost its middle is read as before.', async () => {
+    const { server, log } = afterKill();
+    const { over, running, tails } = log;
+    expect([await logs(server, over), await logs(server, running)]).toEqual(tails);
+    const { stdout_bytes, stdout_truncated } = await get(server, running);
+    expect({ stdout_bytes, stdout_truncated }).toEqual({
+      stdout_bytes: 23_893 + 11,
+      stdout_truncated: true,
+    });
+  });
 
-  test('its owner is told the end of what a process printed that died with it.', () =>
-    acrossKill(
-      async (server) => {
-        const { id: session_id } = await openSession(server.client, server.directory);
-        const more = { session_id, on_exit: 'notify' as const };
-        const started = await run(server, 'echo last words; exec sleep 300', more);
-        await printed(server, started, 'last words');
-        return session_id;
-      },
-      async (server, session_id) => {
-        const [turn] = await server.client.call(endpoints.listTurns, { params: { session_id } });
-        expect(turn?.source).toBe('process_exit');
-        expect(JSON.stringify(turn?.input)).toContain(
-          String.raw`<process_output stream=\"stdout\" untrusted=\"true\">\nlast words\n</process_output>`,
-        );
-      },
-    ));
+  test('its owner is told the end of what a process printed that died with it.', async () => {
+    const { server, owner } = afterKill();
+    const params = { session_id: owner };
+    const [turn] = await server.client.call(endpoints.listTurns, { params });
+    expect(turn?.source).toBe('process_exit');
+    expect(JSON.stringify(turn?.input)).toContain(
+      String.raw`<process_output stream=\"stdout\" untrusted=\"true\">\nlast words\n</process_output>`,
+    );
+  });
 
-  test('a repeated request with its Idempotency-Key is the process that is there, not another.', () =>
-    acrossKill(
-      async (server) => {
-        const headers = { 'idempotency-key': 'the-key' };
-        const body = { command: 'exec sleep 300' };
-        return (await apiOf(server)('POST', '/v1/processes', { body, headers })).json();
-      },
-      async (server, answer) => {
-        const headers = { 'idempotency-key': 'the-key' };
-        const body = { command: 'exec sleep 300' };
-        const again = await apiOf(server)('POST', '/v1/processes', { body, headers });
-        expect(again.headers['idempotency-replayed']).toBe('true');
-        expect(again.json()).toEqual(answer);
-        expect(await server.client.call(endpoints.listProcesses, {})).toHaveLength(1);
-      },
-    ));
+  test('a repeated request with its Idempotency-Key is the process that is there, not another.', async () => {
+    const { server, answer } = afterKill();
+    const again = await askWithKey(server);
+    expect(again.headers['idempotency-replayed']).toBe('true');
+    expect(again.json()).toEqual(answer);
+    const all = await server.client.call(endpoints.listProcesses, {});
+    expect(all.filter(({ command }) => command === keyed.command)).toHaveLength(1);
+  });
 });
+
+const keyed = { command: 'exec sleep 301' };
+
+function askWithKey(server: TestServer) {
+  const headers = { 'idempotency-key': 'the-key' };
+  return apiOf(server)('POST', '/v1/processes', { body: keyed, headers });
+}
+
+/** Leaves a log without its middle, one whose owner is to be told of its end, and a process that was asked for by a key. */
+async function leave(server: TestServer) {
+  const over = await ranTo(server, 'seq 1 5000');
+  const running = await run(server, 'seq 1 5000; echo up to here; exec sleep 300');
+  await printed(server, running, 'up to here');
+  const tails = [await logs(server, over), await logs(server, running)];
+
+  const { id: owner } = await openSession(server.client, server.directory);
+  const more = { session_id: owner, on_exit: 'notify' as const };
+  const started = await run(server, 'echo last words; exec sleep 300', more);
+  await printed(server, started, 'last words');
+
+  const answer = (await askWithKey(server)).json();
+  return { log: { over, running, tails }, owner, answer };
+}
 
 describe('a request with an Idempotency-Key', () => {
   const headers = { 'idempotency-key': 'k' };

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { isIn } from '../../src/api/events.ts';
 import { endpoints } from '../../src/api/index.ts';
-import { withRuntime } from '../support/runtime.ts';
+import { sharedRuntime, withRuntime } from '../support/runtime.ts';
 import { scriptedProvider } from '../support/scripted-provider.ts';
 import { openSession } from '../support/turns.ts';
 import { apiOf } from '../support/http/request.ts';
@@ -23,6 +23,8 @@ import {
 const providers = () => ({ providers: [scriptedProvider()] });
 
 describe('a process', () => {
+  const on = sharedRuntime();
+
   test('is stored as queued, runs, and completes with what it printed.', () =>
     withRuntime(async (given) => {
       const queued = await run(given, 'echo out; echo error >&2');
@@ -95,7 +97,7 @@ describe('a process', () => {
     ['/no/such/program', { status: 'failed', exit_code: 127, signal: null }],
     ['true', { status: 'completed', exit_code: 0, signal: null }],
   ])('that ends by itself says how: %s', ([command, end]) =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       const over = await ranTo(given, command);
       expect(over).toMatchObject({ ...end, failure: null, kill_reason: null });
       expect(endingsIn(await eventsOf(given, over))).toHaveLength(1);
@@ -192,6 +194,9 @@ describe('a list of processes', () => {
 });
 
 describe('a bad request', () => {
+  const onIdle = sharedRuntime();
+  const onBusy = sharedRuntime();
+
   test.for<[body: object, error: RegExp]>([
     [{ command: '' }, /^body\.command: /],
     [{ command: '  \n\t' }, /^command is empty$/],
@@ -210,7 +215,7 @@ describe('a bad request', () => {
     [{ command: 'true', env: {} }, /^body: unknown field "env"/],
     [{}, /^body\.command: /],
   ])('is refused with what is wrong, and nothing is stored: %j', ([body, error]) =>
-    withRuntime(async (given) => {
+    onIdle(async (given) => {
       const api = apiOf(given);
       const reply = await api('POST', '/v1/processes', { body });
       expect(reply.status).toBe(400);
@@ -242,7 +247,7 @@ describe('a bad request', () => {
     'logs?stream=stdin',
     'logs/stream?stream=both',
   ])('for something that is not to be had of a process is refused by name: %s', (what) =>
-    withRuntime(async (given) => {
+    onBusy(async (given) => {
       const { process_id } = await ranTo(given, 'true');
       const reply = await apiOf(given)('GET', `/v1/processes/${process_id}/${what}`);
       expect(reply.status).toBe(400);
@@ -254,7 +259,7 @@ describe('a bad request', () => {
   );
 
   test('for a port beyond 65535 is refused by name.', () =>
-    withRuntime(async (given) => {
+    onBusy(async (given) => {
       const { process_id } = await run(given, 'true');
       const reply = await apiOf(given)('GET', `/v1/processes/${process_id}/wait?for=port:65536`);
       expect(reply.status).toBe(400);
@@ -263,6 +268,7 @@ describe('a bad request', () => {
 
 describe('without a shell', () => {
   const noShell = { config: { processes: { allow_shell: false } } };
+  const on = sharedRuntime(noShell);
 
   test('a command is a program with its words.', () =>
     withRuntime(async (given) => {
@@ -290,7 +296,7 @@ describe('without a shell', () => {
     "echo 'a",
     "''",
   ])('what needs one is refused, and nothing is stored: %s', (command) =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       const reply = await apiOf(given)('POST', '/v1/processes', { body: { command } });
       expect(reply.status).toBe(400);
       expect(reply.json()).toMatchObject({
@@ -298,6 +304,6 @@ describe('without a shell', () => {
         error: expect.stringMatching(/^command: /),
       });
       expect(await given.client.call(endpoints.listProcesses, {})).toEqual([]);
-    }, noShell),
+    }),
   );
 });

@@ -3,10 +3,11 @@ import { describe, expect, test } from 'vitest';
 import { linesOf, parsed } from '../../src/providers/json-lines.ts';
 
 const MIB = 1024 * 1024;
+const mebibyte = Buffer.alloc(MIB, 'x');
 
 function* inChunks(head: string, bytes: number, tail: string): Iterable<Buffer> {
   yield Buffer.from(head);
-  for (let left = bytes; left > 0; left -= MIB) yield Buffer.alloc(Math.min(left, MIB), 'x');
+  for (let left = bytes; left > 0; left -= MIB) yield mebibyte.subarray(0, left);
   yield Buffer.from(tail);
 }
 

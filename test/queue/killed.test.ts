@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import type { QueueEntry } from '../../src/api/queue.ts';
 import type { Client } from '../../src/client/client.ts';
+import { atLength } from '../support/at-length.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { scaled } from '../support/patience.ts';
 import { startServer } from '../support/server.ts';
@@ -11,7 +12,7 @@ import { openSession } from '../support/turns.ts';
 import type { UntypedEvent } from '../support/untyped-events.ts';
 
 /** `KILLS=60` for a longer run. */
-const KILLS = Number(process.env.KILLS ?? 2);
+const KILLS = Number(process.env.KILLS ?? atLength(1, 2, 2));
 const SEED = Number(process.env.SEED || 0) || Math.trunc(Date.now() % 1e9);
 const ADDED_AT_ONCE = 12;
 

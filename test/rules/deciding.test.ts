@@ -1,10 +1,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { ApprovalRule, Ruling } from '../../src/api/approval-rules.ts';
 import type { AgentRequest } from '../../src/providers/provider.ts';
 import { diffDetail, hunksDetail } from '../../src/providers/details.ts';
-import { onStage, type Stage } from '../support/sessions/stage.ts';
+import { completed } from '../support/scripted-provider.ts';
+import { onStage, sharedStage, type Stage } from '../support/sessions/stage.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 const RULES = '/v1/approval-rules';
@@ -109,6 +110,18 @@ describe('a person is asked, although a rule allows the command or the file, if'
     { effect: 'allow', command: 'rm *' },
     { effect: 'allow', path: 'src/**' },
   ];
+  const given = sharedStage();
+  beforeAll(async () => {
+    const stage = given();
+    for (const rule of rules) await add(stage, rule);
+    await add(stage, { effect: 'allow', command: 'make', directory: stage.directory });
+    fs.mkdirSync(path.join(stage.directory, 'src'));
+    fs.mkdirSync(path.join(stage.directory, '.git'));
+    fs.symlinkSync('../.git', path.join(stage.directory, 'src/hidden'));
+    fs.symlinkSync('/tmp', path.join(stage.directory, 'src/out'));
+    fs.symlinkSync('/tmp/not/there', path.join(stage.directory, 'src/nowhere'));
+  });
+
   it.each<[string, (directory: string) => Partial<AgentRequest>]>([
     ['the command is more than one', (cwd) => running('npm test; id', cwd)],
     [
@@ -184,19 +197,12 @@ describe('a person is asked, although a rule allows the command or the file, if'
     ],
     ['a symbolic link leads elsewhere', (cwd) => writing(`${cwd}/src/out/x`)],
     ['a symbolic link leads to nothing', (cwd) => writing(`${cwd}/src/nowhere`)],
-  ])('%s.', (_title, request) =>
-    onStage(async (stage) => {
-      for (const rule of rules) await add(stage, rule);
-      await add(stage, { effect: 'allow', command: 'make', directory: stage.directory });
-      fs.mkdirSync(path.join(stage.directory, 'src'));
-      fs.mkdirSync(path.join(stage.directory, '.git'));
-      fs.symlinkSync('../.git', path.join(stage.directory, 'src/hidden'));
-      fs.symlinkSync('/tmp', path.join(stage.directory, 'src/out'));
-      fs.symlinkSync('/tmp/not/there', path.join(stage.directory, 'src/nowhere'));
-      const play = await playing(stage);
-      expect(await isAsked(stage, play, request(stage.directory))).toBe(true);
-    }),
-  );
+  ])('%s.', async (_title, request) => {
+    const stage = given();
+    const play = await playing(stage);
+    expect(await isAsked(stage, play, request(stage.directory))).toBe(true);
+    play.turn.end(completed);
+  });
 });
 
 describe('of several rules', () => {
@@ -249,6 +255,8 @@ it('A rule to deny in a directory looks at the one that a model names, and at th
   }));
 
 describe('the rules', () => {
+  const none = sharedStage();
+
   it('outlive the server.', async () => {
     await using own = tempDirectory('rules');
     const directory = path.join(own.path, 'data');
@@ -274,17 +282,15 @@ describe('the rules', () => {
     [{ effect: 'deny', directory: '/no/such/directory' }, 'does not exist'],
     [{ effect: 'permit', command: 'a' }, 'effect'],
     [{ effect: 'deny', command: 'a\nb' }, 'control characters'],
-  ])('refuse %o.', (body, why) =>
-    onStage(async (stage) => {
-      const { status, body: refusal } = await stage.post(RULES, body);
-      expect([status, refusal.code, refusal.error]).toEqual([
-        400,
-        'invalid',
-        expect.stringContaining(why),
-      ]);
-      expect((await stage.get(RULES)).body).toEqual([]);
-    }),
-  );
+  ])('refuse %o.', async (body, why) => {
+    const { status, body: refusal } = await none().post(RULES, body);
+    expect([status, refusal.code, refusal.error]).toEqual([
+      400,
+      'invalid',
+      expect.stringContaining(why),
+    ]);
+    expect((await none().get(RULES)).body).toEqual([]);
+  });
 
   it('say what they would decide, and why.', () =>
     onStage(async (stage) => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Approval } from '../../src/api/approvals.ts';
 import { writeFile } from '../support/sessions/played-provider.ts';
 import { ManualClock } from '../support/manual-clock.ts';
-import { endOf, kinds, onStage, type Stage } from '../support/sessions/stage.ts';
+import { endOf, kinds, onStage, sharedStage, type Stage } from '../support/sessions/stage.ts';
 import { completed } from '../support/scripted-provider.ts';
 
 const question = {
@@ -23,6 +23,8 @@ async function asked(stage: Stage) {
 }
 
 describe('deciding an approval', () => {
+  const on = sharedStage();
+
   it.each([
     ['accept', 'accepted', 'accept'],
     ['accepted', 'accepted', 'accept'],
@@ -30,17 +32,17 @@ describe('deciding an approval', () => {
     ['declined', 'declined', 'decline'],
     ['reject', 'declined', 'decline'],
     ['rejected', 'declined', 'decline'],
-  ])('with "%s" makes it %s, stored as %s', (word, status, decision) =>
-    onStage(async (stage) => {
-      const { approval, answer, session } = await asked(stage);
-      const reply = await stage.decide(approval, word);
-      expect(reply.status).toBe(200);
-      expect(reply.body).toMatchObject({ id: approval.id, status, decision, decided_by: 'api' });
-      expect((await answer).decision).toBe(decision);
-      const [stored] = await stage.approvals(`?status=${status}&session_id=${session.id}`);
-      expect(stored).toEqual(reply.body);
-    }),
-  );
+  ])('with "%s" makes it %s, stored as %s', async (word, status, decision) => {
+    const stage = on();
+    const { approval, answer, session, turn } = await asked(stage);
+    const reply = await stage.decide(approval, word);
+    expect(reply.status).toBe(200);
+    expect(reply.body).toMatchObject({ id: approval.id, status, decision, decided_by: 'api' });
+    expect((await answer).decision).toBe(decision);
+    const [stored] = await stage.approvals(`?status=${status}&session_id=${session.id}`);
+    expect(stored).toEqual(reply.body);
+    turn.end(completed);
+  });
 
   it('with any other word is 400, and it stays pending', () =>
     onStage(async (stage) => {
@@ -57,18 +59,20 @@ describe('deciding an approval', () => {
     ['accept', 'decline'],
     ['decline', 'accept'],
     ['decline', 'reject'],
-  ])('with "%s" holds against a later "%s", which is 409 approval_resolved', (first, second) =>
-    onStage(async (stage) => {
-      const { approval, answer, session } = await asked(stage);
-      const won = await stage.decide(approval, first, { reason: 'first' });
-      const lost = await stage.decide(approval, second, { reason: 'second' });
-      expect([lost.status, lost.body.code]).toEqual([409, 'approval_resolved']);
-      expect((await answer).decision).toBe(first);
-      const events = await stage.events(session.id);
-      expect(events.filter(({ kind }) => kind === 'approval.resolved')).toHaveLength(1);
-      expect(await stage.approvals(`?status=${won.body.status}`)).toEqual([won.body]);
-    }),
-  );
+  ])('with "%s" holds against a later "%s", which is 409 approval_resolved', async (...words) => {
+    const [first, second] = words;
+    const stage = on();
+    const { approval, answer, session, turn } = await asked(stage);
+    const won = await stage.decide(approval, first, { reason: 'first' });
+    const lost = await stage.decide(approval, second, { reason: 'second' });
+    expect([lost.status, lost.body.code]).toEqual([409, 'approval_resolved']);
+    expect((await answer).decision).toBe(first);
+    const events = await stage.events(session.id);
+    expect(events.filter(({ kind }) => kind === 'approval.resolved')).toHaveLength(1);
+    const kept = await stage.approvals(`?status=${won.body.status}&session_id=${session.id}`);
+    expect(kept).toEqual([won.body]);
+    turn.end(completed);
+  });
 
   it('that nobody knows, or of another session, is 404', () =>
     onStage(async (stage) => {
@@ -113,26 +117,30 @@ describe('deciding an approval', () => {
 });
 
 describe('accepting an approval', () => {
+  const on = sharedStage();
+
   it.each([
     [{}, 'once'],
     [{ scope: 'once' }, 'once'],
     [{ scope: 'session' }, 'session'],
-  ])('with %o is told to the agent, and stored', (more, scope) =>
-    onStage(async (stage) => {
-      const { approval, answer } = await asked(stage);
-      expect(approval).toMatchObject({ scopes: ['once', 'session'], scope: null });
-      expect((await stage.decide(approval, 'accept', more)).body).toMatchObject({ scope });
-      expect(await answer).toEqual({ decision: 'accept', scope, answers: null });
-    }),
-  );
+  ])('with %o is told to the agent, and stored', async (more, scope) => {
+    const stage = on();
+    const { approval, answer, turn } = await asked(stage);
+    expect(approval).toMatchObject({ scopes: ['once', 'session'], scope: null });
+    expect((await stage.decide(approval, 'accept', more)).body).toMatchObject({ scope });
+    expect(await answer).toEqual({ decision: 'accept', scope, answers: null });
+    turn.end(completed);
+  });
 
   it.each([
     [['once'], 'session', 'accept it with scope "once", or decline it'],
     [['session'], 'once', 'accept it with scope "session", or decline it'],
     [[], 'once', 'decline it'],
-  ] as const)('of which %o is offered for "%s" is refused, and it stays pending', (...row) =>
-    onStage(async (stage) => {
+  ] as const)(
+    'of which %o is offered for "%s" is refused, and it stays pending',
+    async (...row) => {
       const [scopes, scope, way] = row;
+      const stage = on();
       const session = await stage.open();
       const turn = await stage.play(session);
       const answer = turn.ask({ scopes });
@@ -143,7 +151,8 @@ describe('accepting an approval', () => {
       expect(await stage.approvals()).toEqual([approval]);
       expect((await stage.decide(approval, 'decline')).body).toMatchObject({ scope: null });
       expect((await answer).decision).toBe('decline');
-    }),
+      turn.end(completed);
+    },
   );
 });
 

@@ -24,7 +24,7 @@ async function openMany(stage: Stage, count: number) {
   return Promise.all(Array.from({ length: count }, () => stage.open()));
 }
 
-const many = atLength(200, 1000);
+const many = atLength(100, 1000, 200);
 
 describe('max_live', () => {
   it(`is never exceeded, with ${many} sessions and a turn each`, { timeout: scaled(60_000) }, () =>

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Approval } from '../../src/api/approvals.ts';
+import { atLength } from '../support/at-length.ts';
 import { completed } from '../support/scripted-provider.ts';
 import { endOf, onStage } from '../support/sessions/stage.ts';
 
 /** How often each race is run; `make races` runs it 10,000 times. */
-const RACES = Number(process.env.RACES ?? 100);
+const RACES = Number(process.env.RACES ?? atLength(20, 100, 100));
 const AT_ONCE = 20;
 /** So many are asked for in one turn. */
 const A_TURN = 200;

@@ -5,6 +5,7 @@ import type { SearchHit } from '../../src/api/search.ts';
 import type { Item, Session } from '../../src/api/sessions.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { SearchService, type SearchDependencies } from '../../src/search/service.ts';
+import { expectEventually } from './expect-eventually.ts';
 import { withStore, type TestStore } from './memory-store.ts';
 import { aSession, aTurn } from './records.ts';
 
@@ -110,10 +111,11 @@ export function withSearch<T>(
           new AbortController().signal,
         ),
       async built() {
-        for (;;) {
+        // A search that never waits for the disk would leave the index, which grows by timers, no turn of the event loop.
+        await expectEventually(async () => {
           await stage.page({});
-          if (stage.service.status().state === 'ready') return;
-        }
+          return stage.service.status().state;
+        }).toBe('ready');
       },
     };
     try {

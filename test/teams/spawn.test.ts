@@ -3,6 +3,7 @@ import type { Session } from '../../src/api/sessions.ts';
 import type { SpawnedMember, TeamWithMembers } from '../../src/api/teams.ts';
 import type { Claim, Worktree } from '../../src/api/worktrees.ts';
 import { AppError } from '../../src/errors.ts';
+import { someOf } from '../support/at-length.ts';
 import { kinds, onStage, type Refusal, type Stage } from '../support/sessions/stage.ts';
 import { startServer, untilNothingCarries } from '../support/server.ts';
 import { endpoints } from '../../src/api/index.ts';
@@ -202,7 +203,8 @@ describe('spawning a member', () => {
       },
     ));
 
-  it.each(['delete_on_last_claim', 'retain_on_last_claim', 'delete_if_clean'])(
+  const policies = ['retain_on_last_claim', 'delete_on_last_claim', 'delete_if_clean'];
+  it.each(someOf(policies, 3))(
     'is undone, in reverse, where its last step fails, also under the policy %s',
     (policy) =>
       onStage(
@@ -227,7 +229,8 @@ describe('spawning a member', () => {
   );
 });
 
-it.each(['spawn.begun', 'worktree.added', 'spawn.prepared'])(
+// In the suite where there is most to undo.
+it.each(someOf(['spawn.prepared', 'spawn.begun', 'worktree.added'], 3))(
   'A server that is killed at %s leaves nothing of a spawn, once it has started again.',
   { timeout: scaled(60_000) },
   async (point) => {

@@ -2,8 +2,9 @@ import { mkdirSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
+import { atLength, someOf } from '../../support/at-length.ts';
 import { ofKind } from '../../support/turns.ts';
-import { interrupt, itemsOf, sessionOf, turnOf, until } from '../../support/providers/calls.ts';
+import { interrupt, itemsOf, until } from '../../support/providers/calls.ts';
 import {
   capabilities,
   endTurn,
@@ -12,27 +13,39 @@ import {
   never,
   type Params,
   type RawAgent,
-  type RawOptions,
-  RawSession,
+  type RawSession,
   type RawStage,
   type Role,
   usualOptions,
   withRawAgent,
 } from '../../support/providers/raw-agent.ts';
+import {
+  asked,
+  expectWorks,
+  loseAgent,
+  offering,
+  onlyLoad,
+  onTime,
+  opened,
+  ready,
+  refOf,
+  reopened,
+  select,
+  sick,
+  untilNoneLives,
+  withLost,
+  type Play,
+} from '../../support/providers/lost-agent.ts';
 import { asking, dies, refuse, textContent, touch } from '../../support/providers/rows.ts';
-
-type Play = NonNullable<Role['methods']>[string];
 
 const methods = ['session/resume', 'session/load'];
 const starting = ['initialize', 'session/new'];
-const onlyLoad = { loadSession: true };
 const unavailable = { status: 'failed', text: null, error: { code: 'provider_unavailable' } };
 const loggedOut = { ...unavailable, error: { code: 'auth_required' } };
 const lastingFailure = { status: 'failed', error: { code: 'resume_failed' } };
-const ready = { status: 'ready', failure: null, active_turn_id: null };
 
 describe('a session whose agent is lost', () => {
-  test.each([
+  const offers: [string, object, string][] = [
     ['resume', capabilities, 'session/resume'],
     ['resume alone', { sessionCapabilities: { resume: {} } }, 'session/resume'],
     ['load alone', onlyLoad, 'session/load'],
@@ -41,7 +54,8 @@ describe('a session whose agent is lost', () => {
       { ...onlyLoad, sessionCapabilities: { resume: null } },
       'session/load',
     ],
-  ])('is asked back from one that can %s', (_name, can, method) =>
+  ];
+  test.each(someOf(offers, 2))('is asked back from one that can %s', (_name, can, method) =>
     withLost({ methods: offering(can) }, async ({ agents, cwd }, session) => {
       await expectWorks(session);
       const sessionId = refOf(agents);
@@ -61,7 +75,13 @@ describe('a session whose agent is lost', () => {
       (_stage, session) => expectWorks(session),
     ));
 
-  test.each([{}, { loadSession: false, sessionCapabilities: { list: {} } }, null, undefined])(
+  const tooLittle = [
+    {},
+    { loadSession: false, sessionCapabilities: { list: {} } },
+    null,
+    undefined,
+  ];
+  test.each(someOf(tooLittle, 2))(
     'is failed with its turn where the agent can do no more than %j',
     (can) =>
       withLost({ methods: offering(can) }, async ({ agents, noAgents }, session) => {
@@ -74,13 +94,14 @@ describe('a session whose agent is lost', () => {
       }),
   );
 
-  test.each([
+  const refusals: [number, string, object | undefined, RegExp][] = [
     [-32_602, 'Invalid params', { details: 'unknown session' }, /Invalid params.*unknown session/],
     [-32_002, 'Resource not found', { uri: 'raw' }, /Resource not found/],
     [-32_603, 'Internal error', { details: 'Session not found' }, /Session not found/],
-    [-32_601, 'Method not found', undefined, /Method not found/],
     [404, '', { details: 'gone' }, /gone/],
-  ])(
+    [-32_601, 'Method not found', undefined, /Method not found/],
+  ];
+  test.each(someOf(refusals, 2))(
     'is failed with its turn where the agent refuses it by %i "%s" %j',
     (code, words, data, says) => {
       const role = reopened('session/load', () => refuse(code, words, data));
@@ -119,18 +140,22 @@ describe('a session whose agent is lost', () => {
     });
   });
 
-  test.each([
-    ['No previous sessions found for this project.', lastingFailure],
+  const troubles: [string, object][] = [
     ['Invalid session identifier "ID". Use --list-sessions to see them.', lastingFailure],
+    ['No previous sessions found for this project.', lastingFailure],
     ['The disk is full', unavailable],
-  ])('is failed where the agent says the same of one that never was: %s', (words, expected) => {
-    const role = reopened('session/load', ({ sessionId }) =>
-      refuse(-32_603, 'Internal error', { details: words.replace('ID', String(sessionId)) }),
-    );
-    return withLost(role, async (_stage, session) => {
-      expect(await session.run('after')).toMatchObject(expected);
-    });
-  });
+  ];
+  test.each(someOf(troubles, 2))(
+    'is failed where the agent says the same of one that never was: %s',
+    (words, expected) => {
+      const role = reopened('session/load', ({ sessionId }) =>
+        refuse(-32_603, 'Internal error', { details: words.replace('ID', String(sessionId)) }),
+      );
+      return withLost(role, async (_stage, session) => {
+        expect(await session.run('after')).toMatchObject(expected);
+      });
+    },
+  );
 
   test('is not failed where the agent can load another one', () => {
     const refs: unknown[] = [];
@@ -200,6 +225,7 @@ describe('a session whose agent is lost', () => {
 
 describe('an agent that is to resume a session', () => {
   const silences: [string, Play][] = [
+    ['session/resume', sick(() => never)],
     [
       'initialize',
       onTime(
@@ -208,21 +234,19 @@ describe('an agent that is to resume a session', () => {
         () => initialized(),
       ),
     ],
-    ['session/resume', sick(() => never)],
   ];
-  test.each(silences)('and never answers %s costs only the turn, and is ended', (method, play) =>
-    withLost(
-      { methods: { [method]: play } },
-      (stage, session) =>
-        expectAnotherAgent(stage, session, new RegExp(`${method}.*did not answer within 3 s`)),
-      { acp: { request_timeout_ms: 3000 } },
-    ),
+  test.each(someOf(silences, 2))(
+    'and never answers %s costs only the turn, and is ended',
+    (method, play) =>
+      withLost(
+        { methods: { [method]: play } },
+        (stage, session) =>
+          expectAnotherAgent(stage, session, new RegExp(`${method}.*did not answer within 3 s`)),
+        { acp: { request_timeout_ms: 3000 } },
+      ),
   );
 
   const deaths: [string, (agent: RawAgent) => unknown, RegExp][] = [
-    ['goes without a word', (agent) => agent.exit(0), /exited with 0/],
-    ['is killed', ({ pid }) => process.kill(pid, 'SIGKILL'), /SIGKILL/],
-    ['hangs up, and lives on,', (agent) => agent.hangUp(), /ended/],
     [
       'dies',
       (agent) => {
@@ -231,8 +255,11 @@ describe('an agent that is to resume a session', () => {
       },
       /exited with 3.*panic: no disk/,
     ],
+    ['goes without a word', (agent) => agent.exit(0), /exited with 0/],
+    ['hangs up, and lives on,', (agent) => agent.hangUp(), /ended/],
+    ['is killed', ({ pid }) => process.kill(pid, 'SIGKILL'), /SIGKILL/],
   ];
-  test.each(deaths)('and %s costs only the turn', (_name, die, says) => {
+  test.each(someOf(deaths, 2))('and %s costs only the turn', (_name, die, says) => {
     const dying = sick((agent) => {
       die(agent);
       return never;
@@ -290,16 +317,19 @@ describe('an agent that is to resume a session', () => {
       },
     ));
 
-  test.each(methods)('but has no login at %s costs only the turn, and says so', (method) => {
-    const details = { details: 'run: raw login' };
-    const locked = sick(() => refuse(-32_000, 'Authentication required', details));
-    return withLost(reopened(method, locked), (stage, session) =>
-      expectAnotherAgent(stage, session, /Authentication required.*run: raw login/, {
-        method,
-        failure: loggedOut,
-      }),
-    );
-  });
+  test.each(someOf(methods, 2))(
+    'but has no login at %s costs only the turn, and says so',
+    (method) => {
+      const details = { details: 'run: raw login' };
+      const locked = sick(() => refuse(-32_000, 'Authentication required', details));
+      return withLost(reopened(method, locked), (stage, session) =>
+        expectAnotherAgent(stage, session, /Authentication required.*run: raw login/, {
+          method,
+          failure: loggedOut,
+        }),
+      );
+    },
+  );
 
   test('or to open one but has no login costs only the turn, and the next one opens it', () =>
     withRawAgent(
@@ -360,24 +390,24 @@ describe('an agent that is to resume a session', () => {
     ['modes, and junk for options', { modes, configOptions: [{ id: 3 }] }, plan],
     ['modes, none of them the current one', { modes: { ...modes, currentModeId: null } }, plan],
   ];
-  test.each(answers)('and answers %s resumes, as far as can be told', expectTaken);
+  test.each(someOf(answers, 3))('and answers %s resumes, as far as can be told', expectTaken);
 
   const harderAnswers: typeof answers = [
     ['a number for an id', { sessionId: 7 }],
     ['words', 'resumed'],
-    ['true', true],
     [
       'modes, one of them junk',
       { modes: { ...modes, availableModes: [{ id: 'plan' }, {}] } },
       plan,
     ],
+    ['true', true],
     [
       'options, one of them junk',
       { configOptions: [{ id: 3 }, select('the-mode', 'mode', 'default', 'plan')] },
       plan,
     ],
   ];
-  test.each(harderAnswers)('and answers %s resumes, as far as can be told', expectTaken);
+  test.each(someOf(harderAnswers, 2))('and answers %s resumes, as far as can be told', expectTaken);
 
   test('and answers twice resumes once', async () => {
     // The SDK tells the console, past our log.
@@ -425,13 +455,13 @@ describe('what an agent says while it resumes', () => {
       ...history.map((update) => ({ method: 'session/update', params: { sessionId, update } })),
     );
 
-  test.each(methods)('of its history by %s is of no turn', (method) =>
+  test.each(someOf(methods, 2))('of its history by %s is of no turn', (method) =>
     withLost(reopened(method, replay), expectNothingOld),
   );
 
   test('of its history may be long', () => {
     const replayAll: Play = (params, agent) => {
-      for (let times = 0; times < 1000; times++) replay(params, agent);
+      for (let times = 0; times < atLength(100, 1000, 1000); times++) replay(params, agent);
     };
     return withLost(reopened('session/load', replayAll), expectNothingOld);
   });
@@ -483,21 +513,24 @@ describe('what an agent says while it resumes', () => {
       answers.push(await agent.request('session/request_permission', params));
     });
 
-  test.each([asking, {}])('to ask for a permission is turned down at once (%o)', (more) => {
-    const answers: Message[] = [];
-    return withLost(
-      askAtResume(answers),
-      async ({ agents }, session) => {
-        expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
-        expect(answers.map(({ result }) => result)).toEqual([
-          { outcome: { outcome: 'cancelled' } },
-        ]);
-        expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
-        expect(agents).toHaveLength(2);
-      },
-      { open: more },
-    );
-  });
+  test.each(someOf([asking, {}], 2))(
+    'to ask for a permission is turned down at once (%o)',
+    (more) => {
+      const answers: Message[] = [];
+      return withLost(
+        askAtResume(answers),
+        async ({ agents }, session) => {
+          expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+          expect(answers.map(({ result }) => result)).toEqual([
+            { outcome: { outcome: 'cancelled' } },
+          ]);
+          expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
+          expect(agents).toHaveLength(2);
+        },
+        { open: more },
+      );
+    },
+  );
 
   test('to ask for a permission makes no events', () =>
     withLost(askAtResume([]), expectNothingOld));
@@ -595,20 +628,22 @@ describe('the settings of a session that is resumed', () => {
       },
     ));
 
-  test.each([null, {}])('are not let go where the new agent offers none (%j)', (answer) =>
-    withLost(
-      offers(modesOf('default', 'plan'), answer),
-      async ({ agents }, session) => {
-        const turn = await session.run('after');
-        expect(turn).toMatchObject({
-          status: 'failed',
-          error: { code: 'invalid_permission_mode' },
-        });
-        expect(wanted(agents[1])).toEqual([]);
-        expect(await session.record()).toMatchObject(ready);
-      },
-      { open: { permission_mode: 'plan' } },
-    ),
+  test.each(someOf([null, {}], 2))(
+    'are not let go where the new agent offers none (%j)',
+    (answer) =>
+      withLost(
+        offers(modesOf('default', 'plan'), answer),
+        async ({ agents }, session) => {
+          const turn = await session.run('after');
+          expect(turn).toMatchObject({
+            status: 'failed',
+            error: { code: 'invalid_permission_mode' },
+          });
+          expect(wanted(agents[1])).toEqual([]);
+          expect(await session.record()).toMatchObject(ready);
+        },
+        { open: { permission_mode: 'plan' } },
+      ),
   );
 
   test('are set again where the new agent leaves them right after its answer', () =>
@@ -686,237 +721,6 @@ describe('the settings of a session that is resumed', () => {
     });
   }
 });
-
-describe('an agent that is asked after a restart which sessions it has', () => {
-  const listing = { ...capabilities, sessionCapabilities: { resume: {}, list: {} } };
-
-  test('is asked for its list, and to resume only what is not on it', () => {
-    const refs: string[] = [];
-    const forgets: Play = ({ sessionId }) =>
-      sessionId === refs[2] ? refuse(-32_002, 'unknown') : {};
-    return withRawAgent(
-      {
-        methods: {
-          ...offering(listing),
-          'session/list': ({ cursor }) =>
-            cursor === 'more'
-              ? { sessions: [{ sessionId: refs[1] }], nextCursor: null }
-              : {
-                  sessions: [{ sessionId: refs[0] }, { sessionId: 'another' }],
-                  nextCursor: 'more',
-                },
-          'session/resume': forgets,
-          'session/load': forgets,
-        },
-      },
-      async (stage) => {
-        const sessions = [];
-        for (let count = 0; count < 4; count++) sessions.push(await used(stage));
-        refs.push(...stage.agents.map(({ pid }) => `raw-${pid}`));
-        await stage.restart();
-        const { sessions_failed: failures } = await stage.recovered();
-        expect(failures).toMatchObject([{ session_id: sessions[2]?.id, code: 'resume_failed' }]);
-        const [lister, ...askers] = stage.agents.slice(4);
-        expect(asked(lister)).toEqual(['initialize', 'session/list', 'session/list']);
-        expect(askers.map((one) => one.last('session/resume')?.params?.sessionId)).toEqual([
-          refs[2],
-          refs[3],
-        ]);
-        const now = sessions.map(async ({ id }) => (await sessionOf(stage.client, { id })).status);
-        expect(await Promise.all(now)).toEqual(['ready', 'ready', 'failed', 'ready']);
-        await stage.noAgents();
-      },
-    );
-  });
-
-  const emptyList = { ...offering(listing), 'session/list': () => ({ sessions: [] }) };
-  const troubles: [string, Record<string, Play>][] = [
-    ['has no login', { ...emptyList, 'session/resume': () => refuse(-32_000, 'Please log in') }],
-    [
-      'dies',
-      {
-        ...emptyList,
-        'session/resume': (_params, agent) => {
-          agent.exit(1);
-          return never;
-        },
-      },
-    ],
-    ['does not answer', { ...emptyList, 'session/resume': () => never }],
-    ['has junk for a list', { ...offering(listing), 'session/list': () => ({ sessions: 'all' }) }],
-    [
-      'offers a list and has none',
-      { ...offering(listing), 'session/list': () => refuse(-32_601, 'no method') },
-    ],
-  ];
-  test.each(troubles)('and %s fails no session, and is ended', (_name, methods) => {
-    let isAsked = false;
-    const whileAsked = Object.entries(methods).map(([method, play]) => [
-      method,
-      (params: Params, agent: RawAgent) =>
-        isAsked || method === 'initialize' ? play(params, agent) : {},
-    ]);
-    return withRawAgent(
-      { methods: Object.fromEntries(whileAsked) as Record<string, Play> },
-      async (stage) => {
-        const { id } = await used(stage);
-        isAsked = true;
-        await stage.restart();
-        expect((await stage.recovered()).sessions_failed).toEqual([]);
-        await stage.noAgents();
-        expect(await sessionOf(stage.client, { id })).toMatchObject(ready);
-        isAsked = false;
-        await expectGoesOn(stage, id);
-      },
-      { acp: { request_timeout_ms: 3000 } },
-    );
-  });
-
-  test('and whose list never ends is not asked for ever', () => {
-    let pages = 0;
-    return withRawAgent(
-      {
-        methods: {
-          ...offering(listing),
-          'session/list'() {
-            pages++;
-            return { sessions: [], nextCursor: 'more' };
-          },
-        },
-      },
-      async (stage) => {
-        await used(stage);
-        await stage.restart();
-        const isDone = async () =>
-          (await stage.client.call(endpoints.getRecovery, {})).status === 'done';
-        await until('it is given up', async () => pages > 500 || (await isDone()));
-        expect(pages).toBeLessThanOrEqual(500);
-      },
-    );
-  });
-
-  test('and can resume none is asked for none', () =>
-    withRawAgent({ methods: offering({}) }, async (stage) => {
-      await used(stage);
-      await stage.restart();
-      await stage.recovered();
-      expect(asked(stage.agents[1])).toEqual(['initialize']);
-    }));
-
-  // As Kiro and Devin, which lock the sessions they have open.
-  test('does not keep those that it has open from the turns sent meanwhile', () => {
-    const holders = new Map<unknown, RawAgent>();
-    return withRawAgent(
-      {
-        methods: {
-          ...emptyList,
-          'session/resume'({ sessionId }, agent) {
-            const holder = holders.get(sessionId);
-            if (holder && !holder.gone) refuse(-32_603, 'already open in another process');
-            const isSecond = holders.size === 1 && !holder;
-            holders.set(sessionId, agent);
-            // Asked for the second, it takes its time.
-            return isSecond ? never : {};
-          },
-        },
-      },
-      async (stage) => {
-        const [first] = [await used(stage), await used(stage)];
-        await stage.restart();
-        await until('both are asked for', () => holders.size === 2);
-        await expectGoesOn(stage, first.id);
-      },
-    );
-  });
-
-  /** A session whose agent has seen a turn. */
-  async function used(stage: RawStage): Promise<RawSession> {
-    const session = await stage.open();
-    await expectWorks(session, 'before');
-    return session;
-  }
-
-  async function expectGoesOn({ client }: RawStage, id: string): Promise<void> {
-    const session = new RawSession(client, id);
-    await using watch = session.watch;
-    const turnId = await session.send('after');
-    await watch.end(turnId);
-    const turn = await turnOf(client, session, turnId);
-    expect(turn).toMatchObject({ status: 'completed', text: 'after' });
-  }
-});
-
-function opened(_params: Params, agent: RawAgent): { sessionId: string } {
-  return { sessionId: `raw-${agent.pid}` };
-}
-
-/** The name that the agent of a session gave it. */
-function refOf(agents: readonly RawAgent[], index = 0): string {
-  return `raw-${agents[index]?.pid}`;
-}
-
-function offering(agentCapabilities: unknown): Record<string, Play> {
-  return { initialize: () => initialized({ agentCapabilities }) };
-}
-
-function select(id: string, category: string, ...values: string[]): object {
-  const options = values.map((value) => ({ value, name: value }));
-  return { id, category, type: 'select', name: id, currentValue: values[0], options };
-}
-
-/** The role of an agent that does this when it is to resume a session. */
-function reopened(method: string, play: Play): Role {
-  const can = method === 'session/load' ? offering(onlyLoad) : {};
-  return { methods: { ...can, [method]: play } };
-}
-
-/** Does another thing at the nth time. */
-function onTime(n: number, then: (agent: RawAgent) => unknown, usually: Play): Play {
-  let times = 0;
-  return (params, agent) => (++times === n ? then(agent) : usually(params, agent));
-}
-
-/** What cadre asked of an agent, in order. */
-function asked(agent: RawAgent | undefined): string[] {
-  return (agent?.heard ?? []).flatMap(({ method }) => method ?? []);
-}
-
-/** Does another thing at first, and then what is right. */
-function sick(play: (agent: RawAgent) => unknown): Play {
-  return onTime(1, play, () => ({}));
-}
-
-/** Runs `test` with a session whose agent has seen a turn and is gone. */
-function withLost(
-  role: Role,
-  test: (stage: RawStage, session: RawSession) => Promise<void>,
-  { open = {}, ...options }: RawOptions & { open?: object } = {},
-): Promise<void> {
-  return withRawAgent(
-    role,
-    async (stage) => {
-      const session = await stage.open(open);
-      await expectWorks(session, 'before');
-      await loseAgent(stage);
-      await test(stage, session);
-    },
-    options,
-  );
-}
-
-/** Has the newest agent die; resolves when cadre knows. */
-async function loseAgent(stage: RawStage): Promise<void> {
-  await dies(stage.agents.at(-1));
-  await untilNoneLives(stage);
-}
-
-function untilNoneLives({ diagnostics }: RawStage): Promise<void> {
-  return until('cadre knows of it', async () => (await diagnostics()).sessions === 0);
-}
-
-async function expectWorks(session: RawSession, text = 'after', wish = {}): Promise<void> {
-  expect(await session.run(text, wish)).toMatchObject({ status: 'completed', text, error: null });
-}
 
 async function expectFailed(session: RawSession): Promise<void> {
   const failure = { code: 'resume_failed' };

@@ -3,23 +3,26 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { identify, isAlive } from '../../../src/children/identity.ts';
+import { someOf } from '../../support/at-length.ts';
 import { interrupt, until } from '../../support/providers/calls.ts';
 import { initialized, never, Refusal, withRawAgent } from '../../support/providers/raw-agent.ts';
 
 describe('an agent that does not start', () => {
-  test.each([2, '1', null, undefined])('because it speaks version %j is not used', (version) =>
-    withRawAgent(
-      { methods: { initialize: () => initialized({ protocolVersion: version }) } },
-      async ({ open, diagnostics, noAgents }) => {
-        const session = await open();
-        const turn = await session.run('hello');
-        expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_unavailable' } });
-        expect(turn.error?.message).toMatch(/version/);
-        await noAgents();
-        expect(await session.record()).toMatchObject({ status: 'ready', failure: null });
-        expect((await diagnostics()).last_error).toBe(turn.error?.message);
-      },
-    ),
+  test.each(someOf([2, '1', null, undefined], 2))(
+    'because it speaks version %j is not used',
+    (version) =>
+      withRawAgent(
+        { methods: { initialize: () => initialized({ protocolVersion: version }) } },
+        async ({ open, diagnostics, noAgents }) => {
+          const session = await open();
+          const turn = await session.run('hello');
+          expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_unavailable' } });
+          expect(turn.error?.message).toMatch(/version/);
+          await noAgents();
+          expect(await session.record()).toMatchObject({ status: 'ready', failure: null });
+          expect((await diagnostics()).last_error).toBe(turn.error?.message);
+        },
+      ),
   );
 
   test('because there is no such command is refused with the session', () =>
@@ -37,25 +40,31 @@ describe('an agent that does not start', () => {
       { acp: { command: 'no-such-agent', args: [] } },
     ));
 
-  test.each([
+  const exits: [number, string][] = [
     [127, 'sh: codex: not found'],
     [1, 'error: unknown option --acp'],
     [0, 'usage: agent [options]'],
-  ])('because it exits with %i at once fails the turn with what it said', (code, said) =>
-    withRawAgent(
-      {},
-      async ({ open }) => {
-        const session = await open();
-        for (let attempt = 0; attempt < 5; attempt++) {
-          const turn = await session.run('hello');
-          expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_unavailable' } });
-          expect(turn.error?.message).toContain(`exited with ${code}`);
-          expect(turn.error?.message).toContain(said);
-        }
-        expect(await session.record()).toMatchObject({ status: 'ready', failure: null });
-      },
-      { acp: { command: '/bin/sh', args: ['-c', `echo "${said}" >&2; exit ${code}`] } },
-    ),
+  ];
+  test.each(someOf(exits, 2))(
+    'because it exits with %i at once fails the turn with what it said',
+    (code, said) =>
+      withRawAgent(
+        {},
+        async ({ open }) => {
+          const session = await open();
+          for (let attempt = 0; attempt < 5; attempt++) {
+            const turn = await session.run('hello');
+            expect(turn).toMatchObject({
+              status: 'failed',
+              error: { code: 'provider_unavailable' },
+            });
+            expect(turn.error?.message).toContain(`exited with ${code}`);
+            expect(turn.error?.message).toContain(said);
+          }
+          expect(await session.record()).toMatchObject({ status: 'ready', failure: null });
+        },
+        { acp: { command: '/bin/sh', args: ['-c', `echo "${said}" >&2; exit ${code}`] } },
+      ),
   );
 
   test.each(['initialize', 'session/new'])('because it never answers %s is ended', (method) =>
@@ -91,7 +100,7 @@ describe('an agent that does not start', () => {
       },
     ));
 
-  test.each([null, {}, 'raw', { sessionId: 7 }])(
+  test.each(someOf([null, {}, 'raw', { sessionId: 7 }], 3))(
     'because it opens %j as a session is ended',
     (opened) =>
       withRawAgent({ methods: { 'session/new': () => opened } }, async ({ open, noAgents }) => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/lib/clock.ts';
+import { someOf } from '../../support/at-length.ts';
 import { scaled } from '../../support/patience.ts';
 import { noticingClock } from '../../support/providers/noticing-clock.ts';
 import { interrupt, turnOf, until } from '../../support/providers/calls.ts';
@@ -7,37 +8,40 @@ import { endTurn, never, Refusal, withRawAgent } from '../../support/providers/r
 import { dies, goes } from '../../support/providers/rows.ts';
 
 describe('a turn', () => {
-  test.each([
+  const refusals: [number, string, unknown, RegExp][] = [
     [-32_603, 'Internal error', { details: 'no credit left' }, /Internal error.*no credit left/],
     [400, 'Bad Request', { details: 'model "x" not found' }, /Bad Request.*model "x" not found/],
     [-32_002, 'Resource not found', { details: 'gone' }, /Resource not found.*gone/],
-    [-32_603, 'Internal error', { errorName: 'APIError' }, /Internal error/],
     [-32_000, 'Authentication required', undefined, /Authentication required/],
+    [-32_603, 'Internal error', { errorName: 'APIError' }, /Internal error/],
     [500, '', { details: 'only here' }, /only here/],
+    [-32_603, '', { limit: 5 }, /failed: \{"limit":5\}/],
     [-32_603, 'Internal error', 'no credit', /Internal error: no credit/],
     [-32_603, 'Internal error', { message: 'no credit' }, /Internal error: no credit/],
+    [-32_603, '', null, /failed: it did not say why/],
     [-32_603, 'Internal error', { error: { message: 'no credit' } }, /Internal error: no credit/],
     [-32_603, 'no credit left', { reason: 'no credit' }, /failed: no credit left$/],
-    [-32_603, '', { limit: 5 }, /failed: \{"limit":5\}/],
-    [-32_603, '', null, /failed: it did not say why/],
-  ])('answered with error %i "%s" %j fails with all that was said', (code, message, data, says) =>
-    withRawAgent(
-      goes((agent) => {
-        agent.say('before');
-        throw new Refusal(code, message, data);
-      }),
-      async ({ open }) => {
-        const session = await open();
-        const turn = await session.run('go');
-        expect(turn).toMatchObject({
-          status: 'failed',
-          text: 'before',
-          error: { code: code === -32_000 ? 'auth_required' : 'provider_error' },
-        });
-        expect(turn.error?.message).toMatch(says);
-        expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
-      },
-    ),
+  ];
+  test.each(someOf(refusals, 3))(
+    'answered with error %i "%s" %j fails with all that was said',
+    (code, message, data, says) =>
+      withRawAgent(
+        goes((agent) => {
+          agent.say('before');
+          throw new Refusal(code, message, data);
+        }),
+        async ({ open }) => {
+          const session = await open();
+          const turn = await session.run('go');
+          expect(turn).toMatchObject({
+            status: 'failed',
+            text: 'before',
+            error: { code: code === -32_000 ? 'auth_required' : 'provider_error' },
+          });
+          expect(turn.error?.message).toMatch(says);
+          expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+        },
+      ),
   );
 
   test('whose error is only in its words has ended as the agent says', () =>
@@ -52,17 +56,18 @@ describe('a turn', () => {
       },
     ));
 
-  test.each([
+  const answers: [unknown, string, string | undefined][] = [
     [{ stopReason: 'refusal' }, 'failed', 'refused'],
+    [null, 'failed', 'provider_error'],
     [{ stopReason: 'max_tokens' }, 'failed', 'limit_reached'],
     [{ stopReason: 'max_turn_requests' }, 'failed', 'limit_reached'],
     [{ stopReason: 'cancelled' }, 'interrupted', undefined],
+    ['end_turn', 'failed', 'provider_error'],
     [{ stopReason: 'took_a_walk' }, 'completed', undefined],
     [{ stopReason: 7 }, 'failed', 'provider_error'],
     [{}, 'failed', 'provider_error'],
-    [null, 'failed', 'provider_error'],
-    ['end_turn', 'failed', 'provider_error'],
-  ])('answered with %j is %s', (answer, status, code) =>
+  ];
+  test.each(someOf(answers, 2))('answered with %j is %s', (answer, status, code) =>
     withRawAgent(
       goes(() => answer),
       async ({ open }) => {
@@ -75,22 +80,16 @@ describe('a turn', () => {
   );
 
   const counted = { sessionUpdate: 'usage_update', used: 50, size: 100 };
-  test.each([
-    ['nothing', null, [], null],
-    ['null', { usage: null }, [], null],
+  const usages: [string, object | null, object[], object | null][] = [
     ['words', { usage: 'much' }, [], null],
+    ['null', { usage: null }, [], null],
     [
       'only some of it',
       { usage: { inputTokens: 3, outputTokens: null } },
       [],
       { input_tokens: 3, output_tokens: null, total_tokens: null, context_tokens: null },
     ],
-    [
-      'only how full its context is',
-      { usage: null },
-      [counted],
-      { input_tokens: null, context_tokens: 50, context_window: 100, cost_usd: null },
-    ],
+    ['nothing', null, [], null],
     [
       'both, and a cost',
       { usage: { inputTokens: 3, outputTokens: 4, totalTokens: 7, cachedReadTokens: 1 } },
@@ -105,12 +104,19 @@ describe('a turn', () => {
       },
     ],
     [
+      'only how full its context is',
+      { usage: null },
+      [counted],
+      { input_tokens: null, context_tokens: 50, context_window: 100, cost_usd: null },
+    ],
+    [
       'a cost in another currency',
       {},
       [{ ...counted, cost: { amount: 0.25, currency: 'EUR' } }],
       { context_tokens: 50, cost_usd: null },
     ],
-  ])('of which is told of usage: %s', (_name, more, updates, usage) =>
+  ];
+  test.each(someOf(usages, 2))('of which is told of usage: %s', (_name, more, updates, usage) =>
     withRawAgent(
       goes((agent) => {
         agent.update(...updates);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
+import { someOf } from '../../support/at-length.ts';
 import { ofKind } from '../../support/turns.ts';
 import { asked, decide, itemsOf, until } from '../../support/providers/calls.ts';
 import {
@@ -25,13 +26,14 @@ function asks(id: string, tool: string, input: object): ClaudeRole {
   };
 }
 
-test.for([
+const tools = [
   ['Bash', { command: 'make it', description: 'makes' }, 'command', 'make it'],
   ['Write', { file_path: '/a', content: 'x' }, 'file_change', 'Write /a'],
   ['Edit', { file_path: '/a', old_string: 'x' }, 'file_change', 'Edit /a'],
   ['WebFetch', { url: 'http://x' }, 'tool', 'WebFetch http://x'],
   ['mcp__a__b', { what: 1 }, 'tool', 'mcp__a__b: {"what":1}'],
-] as const)('%s is asked of people as what it is', ([tool, input, kind, title]) =>
+] as const;
+test.for(someOf(tools, 2))('%s is asked of people as what it is', ([tool, input, kind, title]) =>
   withRawClaude(asks('q', tool, input), async ({ open, client }) => {
     const session = await open(asking);
     const turnId = await session.send('go');
@@ -87,23 +89,26 @@ test.for([
   });
 });
 
-test.for([
+const notForSession = [
   ['nothing', undefined],
-  ['another mode', [{ type: 'setMode', mode: 'bypassPermissions' }]],
   ['a rule that denies', [{ ...rules[0], behavior: 'deny' }]],
+  ['another mode', [{ type: 'setMode', mode: 'bypassPermissions' }]],
   ['also something that nobody knows', [...rules, { type: 'somethingNew' }]],
-] as const)('where it proposes %s it can be accepted once only', ([, suggestions]) =>
-  withRawClaude(proposes(suggestions), async ({ open, client }) => {
-    const session = await open(asking);
-    const turnId = await session.send('go');
-    const approval = await asked(session.watch, turnId);
-    expect(approval).toMatchObject({ scopes: ['once'], session_allows: null });
-    const refused = decide(client, approval, 'accept', 'session');
-    await expect(refused).rejects.toMatchObject({ code: 'invalid' });
-    await decide(client, approval, 'accept');
-    await session.watch.end(turnId);
-    expect((await session.turn(turnId)).text).not.toContain('updatedPermissions');
-  }),
+] as const;
+test.for(someOf(notForSession, 2))(
+  'where it proposes %s it can be accepted once only',
+  ([, suggestions]) =>
+    withRawClaude(proposes(suggestions), async ({ open, client }) => {
+      const session = await open(asking);
+      const turnId = await session.send('go');
+      const approval = await asked(session.watch, turnId);
+      expect(approval).toMatchObject({ scopes: ['once'], session_allows: null });
+      const refused = decide(client, approval, 'accept', 'session');
+      await expect(refused).rejects.toMatchObject({ code: 'invalid' });
+      await decide(client, approval, 'accept');
+      await session.watch.end(turnId);
+      expect((await session.turn(turnId)).text).not.toContain('updatedPermissions');
+    }),
 );
 
 test('edits that were accepted for the session are in turns that ask people, and in no other', () =>
@@ -152,7 +157,7 @@ test('a question is answered with what was chosen', () => {
   });
 });
 
-test.for([null, 'read_only', 'workspace_write', 'plan'])(
+test.for(someOf([null, 'read_only', 'workspace_write', 'plan'], 2))(
   'in permission_mode %s nobody is asked, and it is told why',
   (permission_mode) =>
     withRawClaude(asks('q', 'Bash', { command: 'it' }), async ({ open }) => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
+import { atLength, someOf } from '../../support/at-length.ts';
 import { ofKind } from '../../support/turns.ts';
 import { asked, decide, interrupt, itemsOf } from '../../support/providers/calls.ts';
 import { type CodexRole, type RawTurn, withRawCodex } from '../../support/providers/raw-codex.ts';
@@ -125,8 +126,10 @@ const rows: Row[] = [
   },
 ];
 
-for (const decision of ['accept', 'decline'] as const) {
-  test.for(rows)(`people ${decision} $method`, ({ method, params, item, shown, ...answers }) =>
+for (const [nth, decision] of (['accept', 'decline'] as const).entries()) {
+  // In the suite every other row is accepted, and those between them are declined.
+  const decided = rows.filter((_, at) => (at + nth) % atLength(2, 1, 1) === 0);
+  test.for(decided)(`people ${decision} $method`, ({ method, params, item, shown, ...answers }) =>
     withRawCodex(asks(method, params, item), async ({ open, client }) => {
       const session = await open(asking);
       const turnId = await session.send('go');
@@ -142,7 +145,8 @@ for (const decision of ['accept', 'decline'] as const) {
   );
 }
 
-test.for(rows.filter(({ session }) => session))('people accept $method for the session', (row) =>
+const ofSession = rows.filter(({ session }) => session);
+test.for(someOf(ofSession, 2))('people accept $method for the session', (row) =>
   withRawCodex(asks(row.method, row.params, row.item), async ({ open, client }) => {
     const session = await open(asking);
     const turnId = await session.send('go');
@@ -209,7 +213,7 @@ test('what an MCP server wants to know is answered by the names of its fields', 
   });
 });
 
-test.for([null, 'default', 'read_only', 'workspace_write', 'untrusted'])(
+test.for(someOf([null, 'default', 'read_only', 'workspace_write', 'untrusted'], 2))(
   'in permission_mode %s nobody is asked, and it is told why',
   (permission_mode) =>
     withRawCodex(

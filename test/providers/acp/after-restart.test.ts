@@ -1,0 +1,180 @@
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import { someOf } from '../../support/at-length.ts';
+import { sessionOf, turnOf, until } from '../../support/providers/calls.ts';
+import {
+  capabilities,
+  never,
+  type Params,
+  type RawAgent,
+  RawSession,
+  type RawStage,
+  withRawAgent,
+} from '../../support/providers/raw-agent.ts';
+import {
+  asked,
+  expectWorks,
+  offering,
+  ready,
+  type Play,
+} from '../../support/providers/lost-agent.ts';
+import { refuse } from '../../support/providers/rows.ts';
+
+describe('an agent that is asked after a restart which sessions it has', () => {
+  const listing = { ...capabilities, sessionCapabilities: { resume: {}, list: {} } };
+
+  test('is asked for its list, and to resume only what is not on it', () => {
+    const refs: string[] = [];
+    const forgets: Play = ({ sessionId }) =>
+      sessionId === refs[2] ? refuse(-32_002, 'unknown') : {};
+    return withRawAgent(
+      {
+        methods: {
+          ...offering(listing),
+          'session/list': ({ cursor }) =>
+            cursor === 'more'
+              ? { sessions: [{ sessionId: refs[1] }], nextCursor: null }
+              : {
+                  sessions: [{ sessionId: refs[0] }, { sessionId: 'another' }],
+                  nextCursor: 'more',
+                },
+          'session/resume': forgets,
+          'session/load': forgets,
+        },
+      },
+      async (stage) => {
+        const sessions = [];
+        for (let count = 0; count < 4; count++) sessions.push(await used(stage));
+        refs.push(...stage.agents.map(({ pid }) => `raw-${pid}`));
+        await stage.restart();
+        const { sessions_failed: failures } = await stage.recovered();
+        expect(failures).toMatchObject([{ session_id: sessions[2]?.id, code: 'resume_failed' }]);
+        const [lister, ...askers] = stage.agents.slice(4);
+        expect(asked(lister)).toEqual(['initialize', 'session/list', 'session/list']);
+        expect(askers.map((one) => one.last('session/resume')?.params?.sessionId)).toEqual([
+          refs[2],
+          refs[3],
+        ]);
+        const now = sessions.map(async ({ id }) => (await sessionOf(stage.client, { id })).status);
+        expect(await Promise.all(now)).toEqual(['ready', 'ready', 'failed', 'ready']);
+        await stage.noAgents();
+      },
+    );
+  });
+
+  const emptyList = { ...offering(listing), 'session/list': () => ({ sessions: [] }) };
+  const troubles: [string, Record<string, Play>][] = [
+    ['has no login', { ...emptyList, 'session/resume': () => refuse(-32_000, 'Please log in') }],
+    ['has junk for a list', { ...offering(listing), 'session/list': () => ({ sessions: 'all' }) }],
+    [
+      'dies',
+      {
+        ...emptyList,
+        'session/resume': (_params, agent) => {
+          agent.exit(1);
+          return never;
+        },
+      },
+    ],
+    ['does not answer', { ...emptyList, 'session/resume': () => never }],
+    [
+      'offers a list and has none',
+      { ...offering(listing), 'session/list': () => refuse(-32_601, 'no method') },
+    ],
+  ];
+  test.each(someOf(troubles, 2))('and %s fails no session, and is ended', (_name, methods) => {
+    let isAsked = false;
+    const whileAsked = Object.entries(methods).map(([method, play]) => [
+      method,
+      (params: Params, agent: RawAgent) =>
+        isAsked || method === 'initialize' ? play(params, agent) : {},
+    ]);
+    return withRawAgent(
+      { methods: Object.fromEntries(whileAsked) as Record<string, Play> },
+      async (stage) => {
+        const { id } = await used(stage);
+        isAsked = true;
+        await stage.restart();
+        expect((await stage.recovered()).sessions_failed).toEqual([]);
+        await stage.noAgents();
+        expect(await sessionOf(stage.client, { id })).toMatchObject(ready);
+        isAsked = false;
+        await expectGoesOn(stage, id);
+      },
+      { acp: { request_timeout_ms: 3000 } },
+    );
+  });
+
+  test('and whose list never ends is not asked for ever', () => {
+    let pages = 0;
+    return withRawAgent(
+      {
+        methods: {
+          ...offering(listing),
+          'session/list'() {
+            pages++;
+            return { sessions: [], nextCursor: 'more' };
+          },
+        },
+      },
+      async (stage) => {
+        await used(stage);
+        await stage.restart();
+        const isDone = async () =>
+          (await stage.client.call(endpoints.getRecovery, {})).status === 'done';
+        await until('it is given up', async () => pages > 500 || (await isDone()));
+        expect(pages).toBeLessThanOrEqual(500);
+      },
+    );
+  });
+
+  test('and can resume none is asked for none', () =>
+    withRawAgent({ methods: offering({}) }, async (stage) => {
+      await used(stage);
+      await stage.restart();
+      await stage.recovered();
+      expect(asked(stage.agents[1])).toEqual(['initialize']);
+    }));
+
+  // As Kiro and Devin, which lock the sessions they have open.
+  test('does not keep those that it has open from the turns sent meanwhile', () => {
+    const holders = new Map<unknown, RawAgent>();
+    return withRawAgent(
+      {
+        methods: {
+          ...emptyList,
+          'session/resume'({ sessionId }, agent) {
+            const holder = holders.get(sessionId);
+            if (holder && !holder.gone) refuse(-32_603, 'already open in another process');
+            const isSecond = holders.size === 1 && !holder;
+            holders.set(sessionId, agent);
+            // Asked for the second, it takes its time.
+            return isSecond ? never : {};
+          },
+        },
+      },
+      async (stage) => {
+        const [first] = [await used(stage), await used(stage)];
+        await stage.restart();
+        await until('both are asked for', () => holders.size === 2);
+        await expectGoesOn(stage, first.id);
+      },
+    );
+  });
+
+  /** A session whose agent has seen a turn. */
+  async function used(stage: RawStage): Promise<RawSession> {
+    const session = await stage.open();
+    await expectWorks(session, 'before');
+    return session;
+  }
+
+  async function expectGoesOn({ client }: RawStage, id: string): Promise<void> {
+    const session = new RawSession(client, id);
+    await using watch = session.watch;
+    const turnId = await session.send('after');
+    await watch.end(turnId);
+    const turn = await turnOf(client, session, turnId);
+    expect(turn).toMatchObject({ status: 'completed', text: 'after' });
+  }
+});

@@ -1,0 +1,23 @@
+import { startServer, untilNothingCarries } from '../server.ts';
+import { tempDirectory } from '../temp.ts';
+import type { Place } from './editor.ts';
+
+/** Runs a test with a server that it may kill and start again, at another address each time. */
+export async function withMortalServer(
+  use: (given: { place: Place; directory: string; restart: () => Promise<void> }) => Promise<void>,
+): Promise<void> {
+  await using directory = tempDirectory('mortal');
+  let server = await startServer(directory.path);
+  const place = { url: server.url, token: server.token };
+  const restart = async () => {
+    await server.end('SIGKILL');
+    server = await startServer(directory.path);
+    Object.assign(place, { url: server.url });
+  };
+  try {
+    await use({ place, directory: directory.path, restart });
+  } finally {
+    await server.end('SIGKILL');
+    await untilNothingCarries(directory.path);
+  }
+}

@@ -1,0 +1,92 @@
+import { expect } from 'vitest';
+import { until } from './calls.ts';
+import {
+  initialized,
+  type Params,
+  type RawAgent,
+  type RawOptions,
+  type RawSession,
+  type RawStage,
+  type Role,
+  withRawAgent,
+} from './raw-agent.ts';
+import { dies } from './rows.ts';
+
+export type Play = NonNullable<Role['methods']>[string];
+
+/** The capabilities of an agent that can load sessions, and not resume them. */
+export const onlyLoad = { loadSession: true };
+/** What a session is whose turn was lost, and not more. */
+export const ready = { status: 'ready', failure: null, active_turn_id: null };
+
+export function opened(_params: Params, agent: RawAgent): { sessionId: string } {
+  return { sessionId: `raw-${agent.pid}` };
+}
+
+/** The name that the agent of a session gave it. */
+export function refOf(agents: readonly RawAgent[], index = 0): string {
+  return `raw-${agents[index]?.pid}`;
+}
+
+export function offering(agentCapabilities: unknown): Record<string, Play> {
+  return { initialize: () => initialized({ agentCapabilities }) };
+}
+
+export function select(id: string, category: string, ...values: string[]): object {
+  const options = values.map((value) => ({ value, name: value }));
+  return { id, category, type: 'select', name: id, currentValue: values[0], options };
+}
+
+/** The role of an agent that does this when it is to resume a session. */
+export function reopened(method: string, play: Play): Role {
+  const can = method === 'session/load' ? offering(onlyLoad) : {};
+  return { methods: { ...can, [method]: play } };
+}
+
+/** Does another thing at the nth time. */
+export function onTime(n: number, then: (agent: RawAgent) => unknown, usually: Play): Play {
+  let times = 0;
+  return (params, agent) => (++times === n ? then(agent) : usually(params, agent));
+}
+
+/** What cadre asked of an agent, in order. */
+export function asked(agent: RawAgent | undefined): string[] {
+  return (agent?.heard ?? []).flatMap(({ method }) => method ?? []);
+}
+
+/** Does another thing at first, and then what is right. */
+export function sick(play: (agent: RawAgent) => unknown): Play {
+  return onTime(1, play, () => ({}));
+}
+
+/** Runs `test` with a session whose agent has seen a turn and is gone. */
+export function withLost(
+  role: Role,
+  test: (stage: RawStage, session: RawSession) => Promise<void>,
+  { open = {}, ...options }: RawOptions & { open?: object } = {},
+): Promise<void> {
+  return withRawAgent(
+    role,
+    async (stage) => {
+      const session = await stage.open(open);
+      await expectWorks(session, 'before');
+      await loseAgent(stage);
+      await test(stage, session);
+    },
+    options,
+  );
+}
+
+/** Has the newest agent die; resolves when cadre knows. */
+export async function loseAgent(stage: RawStage): Promise<void> {
+  await dies(stage.agents.at(-1));
+  await untilNoneLives(stage);
+}
+
+export function untilNoneLives({ diagnostics }: RawStage): Promise<void> {
+  return until('cadre knows of it', async () => (await diagnostics()).sessions === 0);
+}
+
+export async function expectWorks(session: RawSession, text = 'after', wish = {}): Promise<void> {
+  expect(await session.run(text, wish)).toMatchObject({ status: 'completed', text, error: null });
+}
