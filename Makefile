@@ -74,7 +74,7 @@ campaigns: deps ## Run a small part of each campaign in three minutes: kill, flo
 test-posix: export CADRE_TEST_ONLY_PLATFORM = posix
 test-posix: deps ## Test processes and recovery once more with what macOS has: ps instead of /proc
 	vitest run $(POSIX_TESTS)
-	$(CAMPAIGN) test/campaigns/tail
+	$(CAMPAIGN) test/campaigns/tail test/campaigns/keeper
 
 .PHONY: test-nodes
 test-nodes: build ## Install the npm package and test it under other Nodes, which come from npm (NODES="22.12.0 ...")

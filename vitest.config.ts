@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { WORKERS } from './test/support/patience.ts';
 import { SlowestFirst } from './test/support/slowest-first.ts';
 import { smallForks } from './test/support/workers.ts';
 
@@ -32,9 +33,7 @@ export default defineConfig({
       '--wasm-num-compilation-tasks=1',
       '--no-wasm-inlining',
     ],
-    // Most tests wait more than they compute: three workers leave a fifth of two cores idle. Six took no less time than
-    // four, and more of both cores.
-    maxWorkers: 4,
+    maxWorkers: WORKERS,
     sequence: { sequencer: SlowestFirst },
     // What a file changes of its process it takes back; so loading the sources anew for each buys nothing.
     isolate: false,

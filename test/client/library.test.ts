@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { CadreError, createClient, localServer } from '../../src/client/public/index.ts';
 import type { ConnectionState } from '../../src/client/public/index.ts';
+import { keptPort } from '../support/kept-port.ts';
 import { sharedDemo } from '../support/demo-server.ts';
 import { openRuntime, type TestRuntime } from '../support/runtime.ts';
 import { tempDirectory } from '../support/temp.ts';
@@ -153,7 +154,8 @@ describe('a stream of the client library', () => {
 
   test('survives a restart of the server on the same address.', async () => {
     await using directory = tempDirectory();
-    const first = await openRuntime(directory.path);
+    const config = { server: { bind_address: `127.0.0.1:${await keptPort()}`, drain_ms: 200 } };
+    const first = await openRuntime(directory.path, { config });
     const cadre = createClient(first);
     const events = cadre.streamEvents({ kinds: ['runtime.started'] });
     const reading = events[Symbol.asyncIterator]();
@@ -161,8 +163,6 @@ describe('a stream of the client library', () => {
     const next = reading.next();
     await first.runtime.stop();
     first.client.close();
-    const { host } = new URL(first.url);
-    const config = { server: { bind_address: host, drain_ms: 200 } };
     const second = await openRuntime(directory.path, { config });
     expect((await next).value?.payload).toEqual({ previous_stop: 'clean' });
     await reading.return(undefined);

@@ -5,6 +5,7 @@ import { endpoints } from '../../src/api/index.ts';
 import { HttpClient } from '../../src/client/client.ts';
 import { streamEvents, type StreamOptions } from '../../src/client/stream.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
+import { keptPort } from '../support/kept-port.ts';
 import { openRuntime, type TestRuntime, withRuntime } from '../support/runtime.ts';
 import { scriptedProvider } from '../support/scripted-provider.ts';
 import { tempDirectory } from '../support/temp.ts';
@@ -151,14 +152,14 @@ describe('a stream of the client', () => {
 
   test('goes on when the server comes back after a stop, on the same port.', async () => {
     await using directory = tempDirectory();
-    const first = await openRuntime(directory.path, scripted());
+    const config = { server: { bind_address: `127.0.0.1:${await keptPort()}`, drain_ms: 100 } };
+    const first = await openRuntime(directory.path, { ...scripted(), config });
     const { url, token } = first;
     const reading = read(url, token);
     await openMany(first, 3);
     await reading.until(5);
     first.client.close();
     await first.runtime.stop();
-    const config = { server: { bind_address: new URL(url).host, drain_ms: 100 } };
     await withRuntime(
       async (second) => {
         await openMany(second, 2);

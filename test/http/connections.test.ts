@@ -40,7 +40,9 @@ const health = async ({ url }: { url: string }) =>
   (await fetch(`${url}/health`, { headers: { connection: 'close' } })).status;
 
 const quick = {
-  config: { server: { bind_address: '127.0.0.1:0', drain_ms: 200, request_timeout_ms: 300 } },
+  config: {
+    server: { bind_address: '127.0.0.1:0', drain_ms: 200, request_timeout_ms: scaled(300) },
+  },
 };
 const narrow = {
   config: { server: { bind_address: '127.0.0.1:0', drain_ms: 200, max_connections: 8 } },

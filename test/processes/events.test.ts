@@ -4,6 +4,7 @@ import { endpoints } from '../../src/api/index.ts';
 import { settle } from '../../src/client/settle.ts';
 import { streamEvents } from '../../src/client/stream.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
 import { openStream } from '../support/http/stream.ts';
 import { withRuntime } from '../support/runtime.ts';
 import { completed, scriptedProvider } from '../support/scripted-provider.ts';
@@ -68,9 +69,17 @@ describe('the events of a process', () => {
 
   test('are the same in a reading made live and in one made later, settled.', () =>
     withRuntime(async (given) => {
-      const command = 'for i in 1 2 3 4 5; do echo $i; sleep 0.12; done';
-      const started = await run(given, command);
-      const then = await live(given, started.process_id);
+      using gate = new Gate(given.directory);
+      const started = await run(given, `for i in 1 2 3; do echo $i; ${gate.wait}; done`);
+      const path = `/v1/processes/${started.process_id}/events/stream`;
+      const stream = await openStream(given, { path });
+      for (const count of [1, 2, 3]) {
+        await stream.until((one) => outputIn(one.events()).length >= count);
+        gate.open();
+      }
+      await stream.until((one) => endingsIn(one.events()).length > 0);
+      stream.close();
+      const then = stream.events();
       expect(outputIn(then).length).toBeGreaterThan(2);
       const later = await eventsOf(given, started);
       expect(settle(later)).toEqual(settle(then));
@@ -87,9 +96,7 @@ describe('the events of a process', () => {
       const waiting = await run(given, `printf here; ${gate.wait}`);
       await printed(given, waiting, 'here');
       const other = await ranTo(given, 'echo other');
-      await expect
-        .poll(async () => outputIn(await eventsOf(given, waiting)).length, { interval: 5 })
-        .toBe(1);
+      await expectEventually(async () => outputIn(await eventsOf(given, waiting)).length).toBe(1);
       const all = await given.client.call(endpoints.replayEvents, { query: { limit: 10_000 } });
       const left = settle(all).filter(({ kind }) => kind === 'process.output');
       expect(left.map(({ process_id }) => process_id)).toEqual([waiting.process_id]);

@@ -151,7 +151,7 @@ describe('a process whose time is up', () => {
   test('is timed out, with what it printed before.', () =>
     withRuntime(async (given) => {
       const command = 'echo before; sleep 300; echo after';
-      const over = await ranTo(given, command, { timeout_ms: scaled(300) });
+      const over = await ranTo(given, command, { timeout_ms: scaled(1000) });
       expect(over).toMatchObject({ status: 'timed_out', kill_reason: null, failure: null });
       expect(await stdout(given, over)).toBe('before\n');
       expect(kindsOf(await eventsOf(given, over))).toEqual([
@@ -189,7 +189,7 @@ describe('a process whose time is up', () => {
       async (given) => {
         const command = `trap 'echo term' TERM; while :; do sleep 0.02; done`;
         // Before its time is up it has to have come to its trap.
-        const started = await run(given, command, { timeout_ms: scaled(150) });
+        const started = await run(given, command, { timeout_ms: scaled(1000) });
         await printed(given, started, 'term');
         await kill(given, started, 'too late');
         expect(await ended(given, started)).toMatchObject({

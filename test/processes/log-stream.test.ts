@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { expectEventually } from '../support/expect-eventually.ts';
 import { apiOf } from '../support/http/request.ts';
 import { openStream, type Stream, type StreamOptions } from '../support/http/stream.ts';
 import { openRuntime, type TestRuntime, withRuntime } from '../support/runtime.ts';
@@ -190,14 +191,12 @@ describe('a stream of what a process prints', () => {
         const stream = await follow(given, started);
         await expect(follow(given, started)).rejects.toThrow('429');
         stream.close();
-        await expect
-          .poll(() =>
-            follow(given, started).then(
-              (one) => one.close(),
-              () => 'refused',
-            ),
-          )
-          .toBeUndefined();
+        await expectEventually(() =>
+          follow(given, started).then(
+            (one) => one.close(),
+            () => 'refused',
+          ),
+        ).toBeUndefined();
       },
       { config: { server: { bind_address: '127.0.0.1:0', drain_ms: 200, max_streams: 1 } } },
     ));

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { pagedLogs } from '../../src/client/paged-logs.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
 import { withRuntime } from '../support/runtime.ts';
 import { ended, Gate, get, logs, printed, ranTo, run } from '../support/processes/work.ts';
 import { scaled } from '../support/patience.ts';
@@ -99,12 +100,10 @@ describe('the logs of a process', () => {
         `printf 'half \\360\\237'; ${gate.wait}; printf '\\231\\202'`,
       );
       await printed(given, started, 'half');
-      await expect
-        .poll(() => get(given, started))
-        .toMatchObject({
-          status: 'running',
-          stdout_bytes: 7,
-        });
+      await expectEventually(() => get(given, started)).toMatchObject({
+        status: 'running',
+        stdout_bytes: 7,
+      });
       expect((await logs(given, started)).stdout).toEqual({
         content: 'half ',
         bytes: 5,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Client } from '../../src/client/client.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
 import { scriptedProvider } from '../support/scripted-provider.ts';
 import { openSession } from '../support/turns.ts';
 import { endpoints } from '../../src/api/index.ts';
@@ -106,10 +107,11 @@ describe('a process beyond those that may run at once', () => {
       async (given) => {
         using gate = new Gate(given.directory);
         const first = await run(given, gate.wait);
-        const second = await run(given, 'echo done', { timeout_ms: 1500 });
+        const limit = scaled(1500);
+        const second = await run(given, 'echo done', { timeout_ms: limit });
         // As long as a whole process takes from its start to its end, twice.
         const params = { process_id: second.process_id };
-        const query = { timeout_ms: 1600 };
+        const query = { timeout_ms: limit + 100 };
         const { matched } = await given.client.call(endpoints.waitForProcess, { params, query });
         expect(matched).toBe(false);
         gate.open();
@@ -153,17 +155,15 @@ test('How many run, wait, and ended how is told in the diagnostics.', () =>
     for (const command of ['true', 'true', 'false']) await ranTo(given, command);
     await ranTo(given, 'sleep 300', { timeout_ms: 1 });
     await kill(given, await run(given, 'sleep 300'));
-    await expect
-      .poll(() => counts(given))
-      .toEqual({
-        queued: 0,
-        running: 0,
-        max_concurrent: 32,
-        max_queued: 1000,
-        max_per_session: 16,
-        max_queued_per_session: 100,
-        ended: { completed: 2, failed: 1, timed_out: 1, killed: 1 },
-      });
+    await expectEventually(() => counts(given)).toEqual({
+      queued: 0,
+      running: 0,
+      max_concurrent: 32,
+      max_queued: 1000,
+      max_per_session: 16,
+      max_queued_per_session: 100,
+      ended: { completed: 2, failed: 1, timed_out: 1, killed: 1 },
+    });
   }));
 
 const many = atLength(20, 300, 60);

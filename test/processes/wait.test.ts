@@ -1,7 +1,6 @@
-import { once } from 'node:events';
-import net from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
+import { keptPort } from '../support/kept-port.ts';
 import { withRuntime } from '../support/runtime.ts';
 import { Gate, kill, printed, ranTo, run, type Server } from '../support/processes/work.ts';
 
@@ -11,16 +10,6 @@ function wait(
   query: { for?: string; timeout_ms?: number },
 ) {
   return client.call(endpoints.waitForProcess, { params: { process_id }, query });
-}
-
-/** A port that nobody listens at. */
-async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as net.AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 describe('waiting for the end of a process', () => {
@@ -116,7 +105,7 @@ describe('waiting for a text', () => {
 describe('waiting for a port', () => {
   test('lasts until somebody answers at it.', () =>
     withRuntime(async (given) => {
-      const port = await freePort();
+      const port = await keptPort();
       using gate = new Gate(given.directory);
       const listen = `require("net").createServer().listen(${port}, "127.0.0.1")`;
       const started = await run(given, `${gate.wait}; exec '${process.execPath}' -e '${listen}'`);
@@ -134,7 +123,7 @@ describe('waiting for a port', () => {
     withRuntime(async (given) => {
       using gate = new Gate(given.directory);
       const started = await run(given, gate.wait);
-      const waiting = wait(given, started, { for: `port:${await freePort()}` });
+      const waiting = wait(given, started, { for: `port:${await keptPort()}` });
       gate.open();
       expect(await waiting).toMatchObject({ matched: false, process: { status: 'completed' } });
     }));

@@ -52,6 +52,7 @@ describe('max_live', () => {
     onStage(async (stage) => {
       const sessions = await openMany(stage, 10);
       await Promise.all(sessions.map((session) => stage.send(session, 'go')));
+      for (const _ of [1, 2]) await stage.provider.nextTurn();
       expect(stage.provider.live.most).toBe(2);
     }, limit(2)));
 

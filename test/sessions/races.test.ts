@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Approval } from '../../src/api/approvals.ts';
+import { scaled } from '../support/patience.ts';
 import { atLength } from '../support/at-length.ts';
 import { completed } from '../support/scripted-provider.ts';
 import { endOf, onStage } from '../support/sessions/stage.ts';
@@ -9,7 +10,7 @@ const RACES = Number(process.env.RACES ?? atLength(20, 100, 100));
 const AT_ONCE = 20;
 /** So many are asked for in one turn. */
 const A_TURN = 200;
-const timeout = 20_000 + RACES * 50;
+const timeout = scaled(20_000 + RACES * 50);
 
 describe(`of two who race ${RACES} times, exactly one wins each:`, () => {
   it('two deciders for an approval', { timeout }, () =>

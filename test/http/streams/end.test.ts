@@ -4,6 +4,7 @@ import { text as readText } from 'node:stream/consumers';
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { RuntimeEventRecord } from '../../../src/api/events.ts';
+import { scaled } from '../../support/patience.ts';
 import { openRuntime, withRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
 import { tempDirectory } from '../../support/temp.ts';
@@ -21,6 +22,10 @@ async function stored(directory: string): Promise<RuntimeEventRecord[]> {
   );
 }
 
+/** A server that lets turns end for so long before it stops. */
+const draining = (ms: number) => ({
+  config: { server: { bind_address: '127.0.0.1:0', drain_ms: scaled(ms) } },
+});
 const kinds = (events: RuntimeEventRecord[]) => events.map(({ kind }) => kind);
 
 describe('a graceful stop', () => {
@@ -63,7 +68,7 @@ describe('a graceful stop', () => {
   test('lets a turn that ends in time complete, and interrupts one that does not.', async () => {
     await using directory = tempDirectory();
     const provider = scriptedProvider();
-    const given = await openRuntime(directory.path, { providers: [provider] });
+    const given = await openRuntime(directory.path, { providers: [provider], ...draining(1500) });
     const { client } = given;
     const sessions = [
       await openSession(client, directory.path),
@@ -117,7 +122,7 @@ describe('a graceful stop', () => {
   test('takes no new connection, and from an old one no change: 503 shutting_down, while reads go on.', async () => {
     await using directory = tempDirectory();
     const provider = scriptedProvider();
-    const given = await openRuntime(directory.path, { providers: [provider] });
+    const given = await openRuntime(directory.path, { providers: [provider], ...draining(60_000) });
     const { url, token, client } = given;
     const { id } = await openSession(client, directory.path);
     await send(client, id, 'go');

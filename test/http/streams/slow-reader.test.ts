@@ -111,7 +111,7 @@ describe('a reader that does not read', () => {
         await floodLog(given, provider);
         for (let minute = 0; minute < 11; minute++) clock.advance(60_000);
         try {
-          await expectEventually(async () => (await lag(given)).followers, 500).toBe(1);
+          await expectEventually(async () => (await lag(given)).followers).toBe(1);
         } finally {
           for (const stream of [slow, idle]) stream.close();
         }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { someOf } from '../../support/at-length.ts';
+import { scaled } from '../../support/patience.ts';
 import { sessionOf, turnOf, until } from '../../support/providers/calls.ts';
 import {
   capabilities,
@@ -101,7 +102,7 @@ describe('an agent that is asked after a restart which sessions it has', () => {
         isAsked = false;
         await expectGoesOn(stage, id);
       },
-      { acp: { request_timeout_ms: 3000 } },
+      { acp: { request_timeout_ms: scaled(3000) } },
     );
   });
 

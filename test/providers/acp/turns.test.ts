@@ -230,7 +230,7 @@ describe('a turn', () => {
   });
 
   test('may take longer than the agent may with anything else', () => {
-    const limit = scaled(600);
+    const limit = scaled(1500);
     return withRawAgent(
       goes(() => systemClock.sleep(2 * limit).then(() => endTurn)),
       async ({ open }) => expect((await (await open()).run('go')).status).toBe('completed'),

@@ -9,6 +9,7 @@ import type { Session, Turn } from '../../../src/api/sessions.ts';
 import type { Client } from '../../../src/client/client.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import { untilNothingCarries } from '../server.ts';
+import { scaled } from '../patience.ts';
 import { openRuntime, type TestRuntime } from '../runtime.ts';
 import { tempDirectory } from '../temp.ts';
 import { onceGone, puppetOn } from './puppet.ts';
@@ -313,7 +314,7 @@ export async function withRawAgent(
         providers: {
           ...providers,
           acp: {
-            request_timeout_ms: 8000,
+            request_timeout_ms: scaled(8000),
             ...(names.length > 0 && {
               agents: Object.fromEntries(names.map((name) => [name, played])),
             }),
