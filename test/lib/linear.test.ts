@@ -8,6 +8,8 @@ import { messageInput } from '../../src/teams/message-input.ts';
 const AGAIN = 8;
 /** Linear work grows eightfold, quadratic work sixty-four-fold; what is between is the machine. */
 const AT_MOST = 32;
+/** In microseconds: what is too quick to be measured is no danger. */
+const QUICK = 2000;
 
 /** What reads texts of others, each with texts that it could stumble over. */
 const readers: [name: string, read: (text: string) => unknown, parts: string[]][] = [
@@ -55,10 +57,10 @@ function enter(headers: Record<string, string>, url = '/'): void {
   identify(headers.authorization, rules);
 }
 
-/** The least time of the processor that it takes; refusals are answers like others. */
-function workOf(read: () => unknown): number {
+/** The least time of the processor that it takes in three times, or one that is below `enough`; refusals are answers like others. */
+function workOf(read: () => unknown, enough: number): number {
   let least = Number.POSITIVE_INFINITY;
-  for (let i = 0; i < 3; i++) {
+  for (let i = 0; i < 3 && least >= enough; i++) {
     const before = process.cpuUsage();
     try {
       read();
@@ -77,12 +79,11 @@ describe.each(readers)('%s', (_name, read, parts) => {
     (part) => {
       const text = part.repeat(60_000 / part.length);
       const long = part.repeat((60_000 / part.length) * AGAIN);
-      // What is too quick to be measured is no danger.
       const work = Math.max(
-        workOf(() => read(text)),
-        2000,
+        workOf(() => read(text), QUICK),
+        QUICK,
       );
-      expect(workOf(() => read(long))).toBeLessThan(work * AT_MOST);
+      expect(workOf(() => read(long), work * AT_MOST)).toBeLessThan(work * AT_MOST);
     },
   );
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type TestRuntime, withRuntime } from '../../support/runtime.ts';
+import { sharedRuntime, type TestRuntime, withRuntime } from '../../support/runtime.ts';
 import { scriptedProvider } from '../../support/scripted-provider.ts';
 import { openSession } from '../../support/turns.ts';
 import { apiOf, send } from '../../support/http/request.ts';
@@ -32,6 +32,9 @@ async function seqsFrom(given: TestRuntime, options: StreamOptions): Promise<num
 const after = (seq: string): string => `/v1/events/stream?after_seq=${seq}`;
 
 describe('where a stream begins', () => {
+  /** For those that are refused. */
+  const on = sharedRuntime({ providers: [scriptedProvider()] });
+
   test.for([
     ['with neither, at the start', {}, 1],
     ['after_seq=0, at the start', { path: after('0') }, 1],
@@ -75,8 +78,9 @@ describe('where a stream begins', () => {
     '1,2',
     'latest',
   ])('the Last-Event-ID "%s" is refused with 400, in every scope.', (id) =>
-    withTenEvents(async ({ url, token, ids }) => {
-      for (const path of ['/v1/events/stream', `/v1/sessions/${ids[0]}/events/stream`]) {
+    on(async ({ url, token, client, directory }) => {
+      const { id: session } = await openSession(client, directory);
+      for (const path of ['/v1/events/stream', `/v1/sessions/${session}/events/stream`]) {
         const headers = { authorization: `Bearer ${token}`, 'last-event-id': id };
         const reply = await send(url, { path, headers });
         expect(reply.status).toBe(400);
