@@ -12,6 +12,7 @@ const tables = [
   'test/http/endpoints.test.ts',
   'test/releases/releases.test.ts',
   'test/terminal/asking.test.ts',
+  'test/terminal/growing-markdown.test.ts',
   'test/terminal/lists.test.ts',
   'test/tui/job-control.test.ts',
   'test/tui/panes/cost.test.tsx',
