@@ -31,6 +31,7 @@ const tables = [
   'test/store/start-plans.test.ts',
   'test/teams/spawn.test.ts',
   'test/terminal/asking.test.ts',
+  'test/terminal/growing-markdown.test.ts',
   'test/terminal/lists.test.ts',
   'test/tui/job-control.test.ts',
   'test/tui/panes/cost.test.tsx',

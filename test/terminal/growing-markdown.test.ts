@@ -4,6 +4,7 @@ import { GrowingMarkdown } from '../../src/terminal/growing-markdown.ts';
 import { markdownLines } from '../../src/terminal/markdown.ts';
 import { colorless } from '../../src/terminal/palette.ts';
 import { widthOf } from '../../src/terminal/width.ts';
+import { atLength } from '../support/at-length.ts';
 import { colors, columns, hasUnsafe, markdown, withoutColors } from '../support/terminal/texts.ts';
 
 const shape = { columns: 50, palette: colorless };
@@ -54,6 +55,7 @@ describe('Markdown that grows', () => {
           expect(hasUnsafe(lines.map(withoutColors).join('\n'))).toBe(false);
         }
       }),
+      { numRuns: atLength(25, 1000, 100) },
     );
   });
 });
