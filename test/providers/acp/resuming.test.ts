@@ -16,6 +16,7 @@ import {
   type RawSession,
   type RawStage,
   type Role,
+  sharedRawAgent,
   usualOptions,
   withRawAgent,
 } from '../../support/providers/raw-agent.ts';
@@ -23,6 +24,7 @@ import {
   asked,
   expectWorks,
   loseAgent,
+  losing,
   offering,
   onlyLoad,
   onTime,
@@ -33,10 +35,11 @@ import {
   select,
   sick,
   untilNoneLives,
-  withLost,
   type Play,
 } from '../../support/providers/lost-agent.ts';
 import { asking, dies, refuse, textContent, touch } from '../../support/providers/rows.ts';
+
+const withLost = losing(sharedRawAgent());
 
 const methods = ['session/resume', 'session/load'];
 const starting = ['initialize', 'session/new'];
