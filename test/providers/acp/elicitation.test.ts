@@ -10,11 +10,11 @@ import {
   RawSession,
   type RawAgent,
   type RawStage,
-  sharedRawAgent,
   withRawAgent,
 } from '../../support/providers/raw-agent.ts';
 import { asking, goes } from '../../support/providers/rows.ts';
 import { ofKind } from '../../support/turns.ts';
+import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
 
 const on = sharedRawAgent();
 

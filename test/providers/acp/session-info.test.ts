@@ -6,11 +6,11 @@ import {
   endTurn,
   RawSession,
   type RawAgent,
-  sharedRawAgent,
   withRawAgent,
 } from '../../support/providers/raw-agent.ts';
 import { goes } from '../../support/providers/rows.ts';
 import { ofKind } from '../../support/turns.ts';
+import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
 
 const on = sharedRawAgent();
 

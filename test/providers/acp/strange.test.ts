@@ -8,9 +8,9 @@ import {
   Refusal,
   type Role,
   usualOptions,
-  sharedRawAgent,
 } from '../../support/providers/raw-agent.ts';
 import { asking, dies, goes } from '../../support/providers/rows.ts';
+import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
 
 const on = sharedRawAgent();
 

@@ -9,7 +9,6 @@ import type { Session, Turn } from '../../../src/api/sessions.ts';
 import type { Client } from '../../../src/client/client.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import { untilNothingCarries } from '../server.ts';
-import { shared } from '../shared.ts';
 import { openRuntime, type TestRuntime } from '../runtime.ts';
 import { tempDirectory } from '../temp.ts';
 import { onceGone, puppetOn } from './puppet.ts';
@@ -382,21 +381,6 @@ export async function withRawAgent(
     await stop();
     theatre.close();
   }
-}
-
-/** One runtime for all tests of a file or `describe`, whose agents play another role in each. No test may restart it. */
-export function sharedRawAgent(options: RawOptions = {}) {
-  const current: Role = {};
-  const stage = shared<RawStage>('runtime', (use) => withRawAgent(current, use, options));
-  return async (role: Role, test: (stage: RawStage) => Promise<void>): Promise<void> => {
-    current.methods = role.methods ?? {};
-    current.turns = role.turns ?? {};
-    try {
-      await test(stage());
-    } finally {
-      await stage().clear();
-    }
-  };
 }
 
 function receive(connection: net.Socket, role: Role, agents: RawAgent[]): void {
