@@ -14,6 +14,9 @@ import {
 } from '../../support/providers/raw-agent.ts';
 import { asking, goes } from '../../support/providers/rows.ts';
 import { ofKind } from '../../support/turns.ts';
+import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
+
+const on = sharedRawAgent();
 
 const form = {
   type: 'object',
@@ -74,7 +77,7 @@ async function answer(
 
 describe('elicitation of an ACP agent', () => {
   test('is offered to the agent, in forms and with pages', () =>
-    withRawAgent({}, async ({ open, agents }) => {
+    on({}, async ({ open, agents }) => {
       await (await open()).run('hello');
       expect(agents[0]?.last('initialize')?.params?.clientCapabilities).toMatchObject({
         elicitation: { form: {}, url: {} },
@@ -83,7 +86,7 @@ describe('elicitation of an ACP agent', () => {
     }));
 
   test('in a form is a question with its parts, and the answers come back as their types', () =>
-    withRawAgent(inForm, async (stage) => {
+    on(inForm, async (stage) => {
       const { approval, said } = await answer(stage, await stage.open(), {
         decision: 'accept',
         answers: {
@@ -137,13 +140,13 @@ describe('elicitation of an ACP agent', () => {
     }));
 
   test('in a form is declined by whoever declines it', () =>
-    withRawAgent(inForm, async (stage) => {
+    on(inForm, async (stage) => {
       const { said } = await answer(stage, await stage.open(), { decision: 'decline' });
       expect(said).toEqual({ action: 'decline' });
     }));
 
   test('is cancelled by an interrupt of the turn', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         void elicit(agent, { mode: 'form', requestedSchema: form });
         return never;
@@ -167,7 +170,7 @@ describe('elicitation of an ACP agent', () => {
     ));
 
   test('of a page names its address, and is accepted without an answer', () =>
-    withRawAgent(
+    on(
       goes((agent) =>
         elicit(agent, { mode: 'url', url: 'http://127.0.0.1/x', elicitationId: 'e' }),
       ),
@@ -186,7 +189,7 @@ describe('elicitation of an ACP agent', () => {
     ));
 
   test('of a page that is done elsewhere needs no answer any more', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         const done = elicit(agent, { mode: 'url', url: 'http://127.0.0.1/x', elicitationId: 'e' });
         return done;
@@ -205,7 +208,7 @@ describe('elicitation of an ACP agent', () => {
     ));
 
   test('in a mode in which nobody is asked is declined, which a notice says', () =>
-    withRawAgent(inForm, async ({ open }) => {
+    on(inForm, async ({ open }) => {
       const session = await open();
       const turn = await session.run('go');
       expect(turn).toMatchObject({ status: 'completed', text: '{"action":"decline"}' });
@@ -278,7 +281,7 @@ describe('a form', () => {
     ['without fields', { type: 'object' }],
     ['whose fields are no record', { type: 'object', properties: ['name'] }],
   ])('%s is accepted without an answer', (_name, requestedSchema) =>
-    withRawAgent(
+    on(
       goes((agent) => elicit(agent, { mode: 'form', requestedSchema })),
       async ({ client, open }) => {
         const session = await open(asking);

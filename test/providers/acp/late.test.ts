@@ -5,9 +5,11 @@ import {
   never,
   type RawAgent,
   type RawSession,
-  withRawAgent,
 } from '../../support/providers/raw-agent.ts';
 import { goes, textContent } from '../../support/providers/rows.ts';
+import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
+
+const on = sharedRawAgent();
 
 const text = (words: string) => ({
   sessionUpdate: 'agent_message_chunk',
@@ -41,7 +43,7 @@ function ofKind(session: RawSession, kind: string, turnId: string | null) {
 
 describe('what an ACP agent says after it has answered its prompt', () => {
   test('is recorded outside of any turn, in its order, text and tools alike', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         agent.update(text('first'), make);
         return answerAndSay(agent, text('late words'), made, text('after that'));
@@ -65,7 +67,7 @@ describe('what an ACP agent says after it has answered its prompt', () => {
     ));
 
   test('of a call of that turn says which call it is: its title, kind and input', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         agent.update(make);
         return endTurn;
@@ -87,7 +89,7 @@ describe('what an ACP agent says after it has answered its prompt', () => {
     ));
 
   test('in the next turn, of a call of the one before, says which call it is', () =>
-    withRawAgent(
+    on(
       {
         turns: {
           one(agent) {
@@ -110,7 +112,7 @@ describe('what an ACP agent says after it has answered its prompt', () => {
     ));
 
   test('of a call that has ended begins no other call', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         agent.update(make, made);
         return endTurn;
@@ -128,7 +130,7 @@ describe('what an ACP agent says after it has answered its prompt', () => {
     ));
 
   test('with the id of an open call of before begins a call of its own', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         agent.update({ ...make, rawInput: { command: 'make other' }, kind: undefined });
         return endTurn;
@@ -149,7 +151,7 @@ describe('what another session of an ACP agent says over the connection', () => 
     updates.map((update) => ({ method: 'session/update', params: { sessionId, update } }));
 
   test('is shown as that of a subagent, and never mixed with the text of the turn', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         agent.say('I look ');
         agent.send(...from('child', text('child words')));
@@ -173,7 +175,7 @@ describe('what another session of an ACP agent says over the connection', () => 
     ));
 
   test('changes neither plan, nor commands, nor what the turn has used', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         agent.send(
           ...from(
@@ -194,7 +196,7 @@ describe('what another session of an ACP agent says over the connection', () => 
     ));
 
   test('of a tool is a call of its own, also where the agent has one of the same id', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         agent.update(make);
         agent.send(...from('child', { ...make, title: 'make theirs' }, made));
@@ -212,7 +214,7 @@ describe('what another session of an ACP agent says over the connection', () => 
     ));
 
   test('that asks for a permission asks for its own call', () =>
-    withRawAgent(
+    on(
       goes(async (agent) => {
         agent.update(make);
         const toolCall = { toolCallId: 'c1', title: 'remove theirs', kind: 'delete' };

@@ -2,12 +2,15 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { asked, decide, itemsOf, turnOf } from '../../support/providers/calls.ts';
-import { endTurn, type RawAgent, withRawAgent } from '../../support/providers/raw-agent.ts';
+import { endTurn, type RawAgent } from '../../support/providers/raw-agent.ts';
 import { asking, done, goes, textContent, touch } from '../../support/providers/rows.ts';
+import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
+
+const on = sharedRawAgent();
 
 /** Runs a turn in which the agent reports a call so, and expects the item of the call. */
 function expectReported(updates: readonly object[], expected: object): Promise<void> {
-  return withRawAgent(
+  return on(
     goes((agent) => {
       agent.update({ sessionUpdate: 'tool_call', ...touch }, ...updates);
       return endTurn;
@@ -84,7 +87,7 @@ describe('the output of a tool of an ACP agent', () => {
   );
 
   test('is not the text of its permission, also where it ends with no content, as gemini does', () =>
-    withRawAgent(
+    on(
       goes(async (agent) => {
         const question = { ...touch, content: [textContent('May I touch it?')] };
         agent.update({ sessionUpdate: 'tool_call', ...question });
@@ -158,7 +161,7 @@ describe('what an ACP agent shows besides text', () => {
   };
 
   test('is in its messages and tools as links, in their order, and its data is kept', () =>
-    withRawAgent(goes(shows), async ({ client, open }) => {
+    on(goes(shows), async ({ client, open }) => {
       const session = await open();
       const turn = await session.run('go');
       const [message, tool] = await itemsOf(client, turn);

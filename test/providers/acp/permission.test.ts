@@ -14,6 +14,9 @@ import {
   withRawAgent,
 } from '../../support/providers/raw-agent.ts';
 import { asking, goes, quick, touch } from '../../support/providers/rows.ts';
+import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
+
+const on = sharedRawAgent();
 
 describe('a permission request', () => {
   const option = (optionId: string, kind: string) => ({ optionId, kind, name: optionId });
@@ -33,7 +36,7 @@ describe('a permission request', () => {
       ],
     ],
   ])('%s is allowed for this once', (_name, options) =>
-    withRawAgent(askThenSay(options), async ({ client, open }) => {
+    on(askThenSay(options), async ({ client, open }) => {
       const session = await open(asking);
       expect(await answered(client, session, 'accept')).toMatchObject({ text: 'selected o' });
       expect(await answered(client, session, 'decline')).toMatchObject({ text: 'selected c' });
@@ -41,7 +44,7 @@ describe('a permission request', () => {
   );
 
   test('that cannot be allowed for once is not, and is allowed for the session by who says so', () =>
-    withRawAgent(
+    on(
       askThenSay([option('p', 'allow_always'), option('c', 'reject_once')]),
       async ({ client, open }) => {
         const session = await open(asking);
@@ -60,7 +63,7 @@ describe('a permission request', () => {
     ['several ways to allow it always', ['allow_once', 'allow_always', 'allow_always'], ['once']],
     ['no way to allow it', ['reject_once'], []],
   ])('with %s says so', (_name, kinds, scopes) =>
-    withRawAgent(
+    on(
       askThenSay(kinds.map((kind, at) => option(`${kind} ${at}`, kind))),
       async ({ client, open }) => {
         const session = await open(asking);
@@ -79,7 +82,7 @@ describe('a permission request', () => {
     ['only a way to allow it', [option('o', 'allow_once')]],
     ['no options at all', []],
   ])('with %s is declined by taking the question back', (_name, options) =>
-    withRawAgent(askThenSay(options), async ({ client, open, agents }) => {
+    on(askThenSay(options), async ({ client, open, agents }) => {
       const session = await open(asking);
       expect(await answered(client, session, 'decline')).toMatchObject({
         text: 'cancelled undefined',
@@ -89,7 +92,7 @@ describe('a permission request', () => {
   );
 
   test('beside another one is answered by itself, and the turn waits for both', () =>
-    withRawAgent(
+    on(
       goes(async (agent) => {
         const two = await Promise.all([
           agent.ask({ ...touch, toolCallId: 'one', title: 'the first' }),
@@ -122,7 +125,7 @@ describe('a permission request', () => {
 
   test('that the agent takes back is cancelled, and the turn goes on', () => {
     const takeBack = Promise.withResolvers<void>();
-    return withRawAgent(
+    return on(
       goes(async (agent) => {
         const params = { sessionId: 'raw', toolCall: touch, options: [] };
         const answer = agent.request('session/request_permission', params, 'taken-back');
@@ -151,7 +154,7 @@ describe('a permission request', () => {
   });
 
   test('that has to be answered before the agent hears of an interrupt is answered', () =>
-    withRawAgent(
+    on(
       goes(async (agent) => {
         const { outcome } = await agent.ask(touch);
         await agent.hears('session/cancel');
@@ -167,7 +170,7 @@ describe('a permission request', () => {
     ));
 
   test('of an agent that dies is cancelled with the turn', () =>
-    withRawAgent(
+    on(
       goes((agent) => agent.ask(touch)),
       async ({ client, open, agents }) => {
         const session = await open(asking);
@@ -187,7 +190,7 @@ describe('a permission request', () => {
     ));
 
   test.each([asking, {}])('outside of any turn is turned down at once (%o)', (more) =>
-    withRawAgent({}, async ({ open, agents }) => {
+    on({}, async ({ open, agents }) => {
       const session = await open(more);
       await session.run('hello');
       expect(await agents[0]?.ask(touch)).toEqual({ outcome: 'cancelled' });

@@ -25,6 +25,7 @@ import {
   asked,
   expectWorks,
   loseAgent,
+  losing,
   offering,
   onlyLoad,
   onTime,
@@ -35,10 +36,12 @@ import {
   select,
   sick,
   untilNoneLives,
-  withLost,
   type Play,
 } from '../../support/providers/lost-agent.ts';
 import { asking, dies, refuse, textContent, touch } from '../../support/providers/rows.ts';
+import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
+
+const withLost = losing(sharedRawAgent());
 
 /** This long a silence ends what an agent tells of a session that it has loaded. */
 const HISTORY_PAUSE_MS = 250;

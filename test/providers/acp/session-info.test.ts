@@ -10,6 +10,9 @@ import {
 } from '../../support/providers/raw-agent.ts';
 import { goes } from '../../support/providers/rows.ts';
 import { ofKind } from '../../support/turns.ts';
+import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
+
+const on = sharedRawAgent();
 
 const titled = (title: string | null) => ({ sessionUpdate: 'session_info_update', title });
 const offering = (...names: string[]) => ({
@@ -25,7 +28,7 @@ describe('the title that an ACP agent gives its session', () => {
   });
 
   test('takes the place of the first line of the first prompt, and is told once for each change', () =>
-    withRawAgent(renaming, async ({ open }) => {
+    on(renaming, async ({ open }) => {
       const session = await open();
       await session.run('go');
       expect(await session.record()).toMatchObject({
@@ -40,7 +43,7 @@ describe('the title that an ACP agent gives its session', () => {
     }));
 
   test('does not take the place of one that a person gave', () =>
-    withRawAgent(renaming, async ({ client, open }) => {
+    on(renaming, async ({ client, open }) => {
       const session = await open({ title: 'mine' });
       await session.run('go');
       expect(await session.record()).toMatchObject({ title: 'mine', title_source: 'person' });
@@ -82,7 +85,7 @@ describe('the title that an ACP agent gives its session', () => {
 
 describe('the slash commands of an ACP agent', () => {
   test('are those that it told last, also after a restart of the server', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         agent.update(offering('old'), offering('plan', 'test'));
         return endTurn;
@@ -112,7 +115,7 @@ describe('the slash commands of an ACP agent', () => {
 
 describe('notices of an ACP agent', () => {
   test('and what it says of a compaction are events of the turn, of a code each', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         const compaction = { sessionUpdate: 'compaction_update', compactionId: 'c' };
         agent.update(
@@ -139,7 +142,7 @@ describe('notices of an ACP agent', () => {
 
 describe('cadre', () => {
   test('tells an ACP agent its own version', () =>
-    withRawAgent({}, async ({ open, agents }) => {
+    on({}, async ({ open, agents }) => {
       await (await open()).run('hello');
       const clientInfo = agents[0]?.last('initialize')?.params?.clientInfo;
       expect(clientInfo).toEqual({ name: 'cadre', version });
@@ -148,7 +151,7 @@ describe('cadre', () => {
 
 describe('text outside a turn', () => {
   test('closes by itself, not only with the next turn', () =>
-    withRawAgent({}, async ({ client, open, agents }) => {
+    on({}, async ({ client, open, agents }) => {
       const session = await open();
       await session.run('hello');
       agents[0]?.say('By the way');

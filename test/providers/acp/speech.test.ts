@@ -3,10 +3,13 @@ import { ofKind } from '../../support/turns.ts';
 import { endTurn, never, Refusal, withRawAgent } from '../../support/providers/raw-agent.ts';
 import { goes } from '../../support/providers/rows.ts';
 import { isEnd } from '../../support/providers/watch.ts';
+import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
+
+const on = sharedRawAgent();
 
 describe('what an agent says', () => {
   test('in updates of kinds that nobody knows is counted, and the turn goes on', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         agent.update(
           { sessionUpdate: 'hologram', url: 'x' },
@@ -57,7 +60,7 @@ describe('what an agent says', () => {
     ));
 
   test('before it has answered session/new is of no turn, and does no harm', () =>
-    withRawAgent(
+    on(
       {
         methods: {
           'session/new': (_params, agent) => {
@@ -78,7 +81,7 @@ describe('what an agent says', () => {
 
   // In one write with the end: it may be taken for the last words of the turn, or for words after it.
   test('right behind the end of its turn is kept, once', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         const { id } = agent.last('session/prompt') ?? {};
         const content = { type: 'text', text: 'PS' };
@@ -101,7 +104,7 @@ describe('what an agent says', () => {
   test('twice in answer to one prompt is heard once', async () => {
     // The SDK tells the console, past our log.
     using _console = vi.spyOn(console, 'error').mockReturnValue();
-    await withRawAgent(
+    await on(
       goes((agent) => {
         const { id } = agent.last('session/prompt') ?? {};
         agent.send(
@@ -123,7 +126,7 @@ describe('what an agent says', () => {
   });
 
   test('in lines that are no messages is passed over', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         agent.write(
           'Debugger attached.\n\n[1, 2]\n"text"\nnull\n{"jsonrpc":"2.0"}\n{}\n{"half": \n',
@@ -141,7 +144,7 @@ describe('what an agent says', () => {
 
   test('in lines that are no messages is in the error of a turn that fails, and of no later one', () => {
     let times = 0;
-    return withRawAgent(
+    return on(
       goes((agent) => {
         if (++times > 1) throw new Refusal(-32_603, 'again');
         agent.write('\u001b[31mError: the key is not valid\u001b[0m\n');
@@ -160,7 +163,7 @@ describe('what an agent says', () => {
   });
 
   test('in lines that are no messages is in the error where the agent exits, beside its stderr', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         agent.stderr('a trace\n');
         agent.write('no more credits\n');
@@ -174,7 +177,7 @@ describe('what an agent says', () => {
     ));
 
   test('on stderr, however much, holds nothing up', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         for (let i = 0; i < 40; i++) agent.stderr(`${'chatter '.repeat(16_000)}\n`);
         agent.say('still here');
@@ -187,7 +190,7 @@ describe('what an agent says', () => {
     ));
 
   test('of its plan is told as it stands', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         const entries = [{ content: 'first', status: 'completed' }, { content: 'then' }];
         agent.update({ sessionUpdate: 'plan', entries });

@@ -8,13 +8,15 @@ import {
   Refusal,
   type Role,
   usualOptions,
-  withRawAgent,
 } from '../../support/providers/raw-agent.ts';
 import { asking, dies, goes } from '../../support/providers/rows.ts';
+import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
+
+const on = sharedRawAgent();
 
 describe('a request for permission', () => {
   test('shows parts and fields that the protocol does not have', () =>
-    withRawAgent(
+    on(
       asksFor({
         toolCall: {
           toolCallId: 'c',
@@ -39,7 +41,7 @@ describe('a request for permission', () => {
     ));
 
   test('with an option of an unknown kind is asked, and that option is never chosen', () =>
-    withRawAgent(
+    on(
       asksFor({
         toolCall: { toolCallId: 'c', title: 'do it' },
         options: [{ optionId: 'w', kind: 'allow_workspace', name: 'All' }, 7, ...usualOptions],
@@ -59,7 +61,7 @@ describe('a request for permission', () => {
     ['without a tool call', { title: 'May I?', description: 'rm -rf build' }],
     ['whose tool call has no id', { toolCall: { title: 'May I?' }, description: 'rm -rf build' }],
   ])('%s is asked in its own words', (_name, request) =>
-    withRawAgent(asksFor(request), async ({ client, open }) => {
+    on(asksFor(request), async ({ client, open }) => {
       const session = await open(asking);
       const turnId = await session.send('go');
       const approval = await asked(session.watch, turnId);
@@ -73,7 +75,7 @@ describe('a request for permission', () => {
   );
 
   test('with several ways to accept once says which one is chosen', () =>
-    withRawAgent(
+    on(
       asksFor({
         toolCall: { toolCallId: 'c', title: 'do it', rawInput: { command: 'ls' } },
         options: [
@@ -103,7 +105,7 @@ describe('an answer', () => {
       (id: unknown) => ({ id, result: endTurn, error: null }),
     ],
   ])('%s ends the turn', (_name, answer) =>
-    withRawAgent(
+    on(
       goes((agent) => {
         agent.send(answer(agent.last('session/prompt')?.id));
         return never;
@@ -120,7 +122,7 @@ describe('an answer', () => {
     ['whose code is a text', { code: 'E_LIMIT', message: 'no credit left' }],
     ['that is a text alone', 'no credit left'],
   ])('with an error %s fails the turn with what was said', (_name, error) =>
-    withRawAgent(
+    on(
       goes((agent) => {
         agent.send({ id: agent.last('session/prompt')?.id, error });
         return never;
@@ -139,7 +141,7 @@ describe('an answer', () => {
     ['the title of a terminal', '\u001b]0;working\u0007\u001b[2K\r'],
     ['the mark of a byte order', '\ufeff'],
   ])('behind %s in the same line is read', (_name, marks) =>
-    withRawAgent(
+    on(
       goes((agent) => {
         agent.write(marks);
         return endTurn;
@@ -174,7 +176,7 @@ describe('a list of sessions', () => {
     ['that leads in a circle is read once around', (at: number) => (at + 1) % 2, 'failed'],
     ['without an end does not say what is lost', (at: number) => at + 1, 'ready'],
   ])('%s', (_name, next, status) =>
-    withRawAgent(
+    on(
       losing((at) => ({ sessions: [{ sessionId: 'x' }], nextCursor: `${next(at)}` })),
       async ({ agents, open }) => {
         const session = await open();

@@ -1,12 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { ofKind } from '../../support/turns.ts';
 import { asked, decide, itemsOf, turnOf } from '../../support/providers/calls.ts';
-import { endTurn, withRawAgent } from '../../support/providers/raw-agent.ts';
+import { endTurn } from '../../support/providers/raw-agent.ts';
 import { asking, done, goes, textContent, touch } from '../../support/providers/rows.ts';
+import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
+
+const on = sharedRawAgent();
 
 describe('a tool', () => {
   test('whose first mention is an update is told of from its start to its end', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         agent.update({
           sessionUpdate: 'tool_call_update',
@@ -35,7 +38,7 @@ describe('a tool', () => {
     ));
 
   test('whose first mention is a permission request, without any tool_call, is a whole tool', () =>
-    withRawAgent(
+    on(
       goes(async (agent) => {
         await agent.ask({ ...touch, status: 'pending' });
         agent.update({ ...done, rawOutput: 'touched' });
@@ -56,7 +59,7 @@ describe('a tool', () => {
     ));
 
   test('of which a permission request shows only its id keeps what was known of it', () =>
-    withRawAgent(
+    on(
       goes(async (agent) => {
         agent.update({ sessionUpdate: 'tool_call', ...touch, status: 'pending' });
         await agent.ask({ toolCallId: 't1', kind: 'execute', status: 'pending' });
@@ -74,7 +77,7 @@ describe('a tool', () => {
     ));
 
   test('that was declined, and of which nothing more is heard, has failed', () =>
-    withRawAgent(
+    on(
       goes(async (agent) => {
         const { optionId } = await agent.ask(touch);
         agent.say(`answered ${optionId}`);
@@ -94,7 +97,7 @@ describe('a tool', () => {
     ));
 
   test('that nobody ever ends is closed with its turn', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         agent.update({ sessionUpdate: 'tool_call', ...touch, status: 'in_progress' });
         return endTurn;
@@ -107,7 +110,7 @@ describe('a tool', () => {
     ));
 
   test('that has ended stays as it ended', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         agent.update(
           { sessionUpdate: 'tool_call', ...touch },
@@ -145,7 +148,7 @@ describe('a tool', () => {
     ['nothing', {}, ''],
     ['fields of the wrong kind', { content: 7, status: 'done', title: [] }, ''],
   ])('may give as its output %s', (_name, output, text) =>
-    withRawAgent(
+    on(
       goes((agent) => {
         agent.update({ sessionUpdate: 'tool_call', ...touch }, { ...done, ...output });
         return endTurn;

@@ -6,8 +6,11 @@ import { noticingClock } from '../../support/providers/noticing-clock.ts';
 import { interrupt, turnOf, until } from '../../support/providers/calls.ts';
 import { endTurn, never, Refusal, withRawAgent } from '../../support/providers/raw-agent.ts';
 import { dies, goes } from '../../support/providers/rows.ts';
+import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
 
 describe('a turn', () => {
+  const on = sharedRawAgent();
+
   const refusals: [number, string, unknown, RegExp][] = [
     [-32_603, 'Internal error', { details: 'no credit left' }, /Internal error.*no credit left/],
     [400, 'Bad Request', { details: 'model "x" not found' }, /Bad Request.*model "x" not found/],
@@ -25,7 +28,7 @@ describe('a turn', () => {
   test.each(someOf(refusals, 3))(
     'answered with error %i "%s" %j fails with all that was said',
     (code, message, data, says) =>
-      withRawAgent(
+      on(
         goes((agent) => {
           agent.say('before');
           throw new Refusal(code, message, data);
@@ -45,7 +48,7 @@ describe('a turn', () => {
   );
 
   test('whose error is only in its words has ended as the agent says', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         agent.say('API Error: 400 model not found');
         return endTurn;
@@ -68,7 +71,7 @@ describe('a turn', () => {
     [{}, 'failed', 'provider_error'],
   ];
   test.each(someOf(answers, 2))('answered with %j is %s', (answer, status, code) =>
-    withRawAgent(
+    on(
       goes(() => answer),
       async ({ open }) => {
         const session = await open();
@@ -117,7 +120,7 @@ describe('a turn', () => {
     ],
   ];
   test.each(someOf(usages, 2))('of which is told of usage: %s', (_name, more, updates, usage) =>
-    withRawAgent(
+    on(
       goes((agent) => {
         agent.update(...updates);
         return { ...endTurn, ...more };
@@ -132,7 +135,7 @@ describe('a turn', () => {
   );
 
   test('costs what the session costs more after it than before', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         const turns = agent.heard.filter(({ method }) => method === 'session/prompt').length;
         agent.update({ ...counted, cost: { amount: turns / 4, currency: 'USD' } });
@@ -147,7 +150,7 @@ describe('a turn', () => {
     ));
 
   test('whose agent goes without a word has failed, and the next one resumes', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         agent.exit(0);
         return never;
@@ -164,7 +167,7 @@ describe('a turn', () => {
     ));
 
   test('whose agent says why it dies says so, too', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         agent.stderr('thinking...\npanic: out of memory\n');
         agent.exit(134);
@@ -178,7 +181,7 @@ describe('a turn', () => {
     ));
 
   test('whose agent hangs up and lives on has failed, and the agent is killed', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         agent.hangUp();
         return never;
@@ -193,7 +196,7 @@ describe('a turn', () => {
     ));
 
   test('after an agent died at no turn finds another that resumes', () =>
-    withRawAgent({}, async ({ open, agents }) => {
+    on({}, async ({ open, agents }) => {
       const session = await open();
       await session.run('hello');
       await dies(agents[0]);
@@ -201,7 +204,7 @@ describe('a turn', () => {
     }));
 
   test('after an agent hung up at no turn finds another that resumes', () =>
-    withRawAgent({}, async ({ open, agents }) => {
+    on({}, async ({ open, agents }) => {
       const session = await open();
       await session.run('hello');
       agents[0]?.hangUp();
@@ -239,7 +242,7 @@ describe('a turn', () => {
   });
 
   test('that is interrupted ends so, also when the agent says something else', () =>
-    withRawAgent(
+    on(
       goes(async (agent) => {
         agent.say('one');
         await agent.hears('session/cancel');

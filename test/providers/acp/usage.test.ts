@@ -5,6 +5,9 @@ import { turnOf } from '../../support/providers/calls.ts';
 import { endTurn, never, withRawAgent } from '../../support/providers/raw-agent.ts';
 import { dies, goes } from '../../support/providers/rows.ts';
 import { ofKind } from '../../support/turns.ts';
+import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
+
+const on = sharedRawAgent();
 
 const tokens = (input: number, output: number) => ({
   inputTokens: input,
@@ -35,7 +38,7 @@ describe('the usage of a turn of an ACP agent', () => {
     ],
     ['in _meta.usage', { _meta: { usage: tokens(10, 2) } }],
   ])('is read %s', (_where, more) =>
-    withRawAgent(
+    on(
       goes(() => ({ ...endTurn, ...more })),
       async ({ open }) => {
         const session = await open();
@@ -48,7 +51,7 @@ describe('the usage of a turn of an ACP agent', () => {
   );
 
   test('is the sum of its requests where the agent tells each in _meta.usage, as qwen does', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         agent.update(chunk(tokens(10, 1)), chunk(tokens(20, 2)));
         return endTurn;
@@ -66,7 +69,7 @@ describe('the usage of a turn of an ACP agent', () => {
     ));
 
   test('that comes after the answer is of that turn, whose end does not wait for it', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         const { id } = agent.last('session/prompt') ?? {};
         agent.send({ id, result: { ...endTurn, usage: tokens(10, 2) } });
@@ -109,7 +112,7 @@ describe('the usage of a turn of an ACP agent', () => {
     ));
 
   test('right behind the answer is of that turn, once', () =>
-    withRawAgent(
+    on(
       goes((agent) => {
         const { id } = agent.last('session/prompt') ?? {};
         const late = agent.updating({ sessionUpdate: 'usage_update', used: 7, size: 9 });
@@ -166,7 +169,7 @@ describe('the usage of a turn of an ACP agent', () => {
       agent.update({ sessionUpdate: 'usage_update', cost: { amount, currency: 'USD' } });
       return endTurn;
     });
-    return withRawAgent(role, async ({ open, agents }) => {
+    return on(role, async ({ open, agents }) => {
       const session = await open();
       expect((await session.run('go')).usage?.cost_usd).toBe(2);
       expect((await session.run('go')).usage?.cost_usd).toBe(2);

@@ -11,6 +11,7 @@ import {
   withRawAgent,
 } from './raw-agent.ts';
 import { dies } from './rows.ts';
+import type { sharedRawAgent } from './shared-raw-agent.ts';
 
 export type Play = NonNullable<Role['methods']>[string];
 
@@ -59,22 +60,24 @@ export function sick(play: (agent: RawAgent) => unknown): Play {
   return onTime(1, play, () => ({}));
 }
 
-/** Runs `test` with a session whose agent has seen a turn and is gone. */
-export function withLost(
-  role: Role,
-  test: (stage: RawStage, session: RawSession) => Promise<void>,
-  { open = {}, ...options }: RawOptions & { open?: object } = {},
-): Promise<void> {
-  return withRawAgent(
-    role,
-    async (stage) => {
+/**
+ * What runs a test with a session whose agent has seen a turn and is gone: on a runtime that it has in common with others,
+ * but for a test that wants another configuration.
+ */
+export function losing(on: ReturnType<typeof sharedRawAgent>) {
+  return (
+    role: Role,
+    test: (stage: RawStage, session: RawSession) => Promise<void>,
+    { open = {}, acp }: Pick<RawOptions, 'acp'> & { open?: object } = {},
+  ): Promise<void> => {
+    const play = async (stage: RawStage) => {
       const session = await stage.open(open);
       await expectWorks(session, 'before');
       await loseAgent(stage);
       await test(stage, session);
-    },
-    options,
-  );
+    };
+    return acp ? withRawAgent(role, play, { acp }) : on(role, play);
+  };
 }
 
 /** Has the newest agent die; resolves when cadre knows. */

@@ -262,6 +262,8 @@ export interface RawStage {
   noAgents(): Promise<void>;
   /** What the last start found, once it is done with it. */
   recovered(): Promise<RecoverySummary>;
+  /** Closes all sessions, and forgets them and their agents. */
+  clear(): Promise<void>;
   /** Stops the runtime and starts another on the same data. Sessions have to be watched again. */
   restart(): Promise<void>;
 }
@@ -327,8 +329,11 @@ export async function withRawAgent(
       ...(clock && { clock }),
     });
   let given = await start();
+  const leave = () =>
+    Promise.all(sessions.splice(0).map(({ watch }) => watch[Symbol.asyncDispose]()));
+  const noAgents = () => until('no agent is left', () => agents.every(({ gone }) => gone));
   const stop = async () => {
-    await Promise.all(sessions.splice(0).map(({ watch }) => watch[Symbol.asyncDispose]()));
+    await leave();
     given.client.close();
     await given.runtime.stop(AbortSignal.abort());
     await untilNothingCarries(own.path);
@@ -355,11 +360,18 @@ export async function withRawAgent(
         if (!own) throw new Error('there is no provider');
         return own;
       },
-      noAgents: () => until('no agent is left', () => agents.every(({ gone }) => gone)),
+      noAgents,
       async recovered() {
         const read = () => given.client.call(endpoints.getRecovery, {});
         await until('recovery is done', async () => (await read()).status === 'done');
         return read();
+      },
+      async clear() {
+        for (const { id } of sessions)
+          await given.client.call(endpoints.closeSession, { params: { session_id: id }, body: {} });
+        await leave();
+        await noAgents();
+        agents.length = 0;
       },
       async restart() {
         await stop();
