@@ -62,13 +62,13 @@ export function sick(play: (agent: RawAgent) => unknown): Play {
 
 /**
  * What runs a test with a session whose agent has seen a turn and is gone: on a runtime that it has in common with others,
- * but for a test that wants another configuration.
+ * but for a test that wants another configuration or a clock.
  */
 export function losing(on: ReturnType<typeof sharedRawAgent>) {
   return (
     role: Role,
     test: (stage: RawStage, session: RawSession) => Promise<void>,
-    { open = {}, acp }: Pick<RawOptions, 'acp'> & { open?: object } = {},
+    { open = {}, ...own }: Pick<RawOptions, 'acp' | 'clock'> & { open?: object } = {},
   ): Promise<void> => {
     const play = async (stage: RawStage) => {
       const session = await stage.open(open);
@@ -76,7 +76,7 @@ export function losing(on: ReturnType<typeof sharedRawAgent>) {
       await loseAgent(stage);
       await test(stage, session);
     };
-    return acp ? withRawAgent(role, play, { acp }) : on(role, play);
+    return Object.keys(own).length > 0 ? withRawAgent(role, play, own) : on(role, play);
   };
 }
 
