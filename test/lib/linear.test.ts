@@ -57,7 +57,10 @@ function enter(headers: Record<string, string>, url = '/'): void {
   identify(headers.authorization, rules);
 }
 
-/** The least time of the processor that it takes in three times, or one that is below `enough`; refusals are answers like others. */
+/**
+ * The least time of the processor that it takes in three times, or one that is below `enough`; refusals are answers like
+ * others.
+ */
 function workOf(read: () => unknown, enough: number): number {
   let least = Number.POSITIVE_INFINITY;
   for (let i = 0; i < 3 && least >= enough; i++) {

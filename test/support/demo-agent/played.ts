@@ -19,8 +19,8 @@ interface AgentSection {
 }
 
 /**
- * The demo agent at home in a directory, of which each process is a small program that hands on what it hears and says: what thinks for it is in
- * this process, which costs a tenth. It starts no process of its own.
+ * The demo agent at home in a directory. Each process of it is a small program that hands on what it hears and says; what
+ * thinks for it is in this process, which costs a tenth. It starts no process of its own.
  */
 export async function withPlayedDemoAgent<T>(
   home: string,

@@ -8,10 +8,8 @@ export function sharedRawAgent(options: RawOptions = {}) {
   return async (role: Role, test: (stage: RawStage) => Promise<void>): Promise<void> => {
     current.methods = role.methods ?? {};
     current.turns = role.turns ?? {};
-    try {
-      await test(stage());
-    } finally {
-      await stage().clear();
-    }
+    // What a test and its end both say is told of both.
+    await using _left = { [Symbol.asyncDispose]: () => stage().clear() };
+    await test(stage());
   };
 }
