@@ -72,6 +72,7 @@ campaigns: deps ## Run a small part of each campaign in three minutes: kill, flo
 
 .PHONY: test-posix
 test-posix: export CADRE_TEST_ONLY_PLATFORM = posix
+test-posix: export TEST_LENGTH = medium
 test-posix: deps ## Test processes and recovery once more with what macOS has: ps instead of /proc
 	vitest run $(POSIX_TESTS)
 	$(CAMPAIGN) test/campaigns/tail test/campaigns/keeper
@@ -94,7 +95,7 @@ tail: deps ## Kill `events tail` KILLS times and its server SERVERS times under 
 
 .PHONY: power
 power: deps ## Simulate power loss with 2,000 disk images
-	POWER_IMAGES=2000 vitest run test/store/power
+	TEST_LENGTH=long POWER_IMAGES=2000 vitest run test/store/power
 
 .PHONY: fanout
 fanout: deps ## Stream to 500 followers for 60 s, then 200 MB of events while one follower does not read

@@ -87,6 +87,8 @@ async function main(out) {
       bundle('src/main.ts', join(fresh, 'cadre.cjs')),
       buildClientLibrary(join(fresh, 'library'), packageVersion()),
     ];
+    // None may still write when a failed build is removed.
+    await Promise.allSettled([...bundled, ...others]);
     files.push(...(await Promise.all([...bundled, ...others])).flat());
     for (const name of bundles) tagBundle(join(fresh, `${name}.cjs`));
     for (const name of ['cadre', ...bundles, ...parts]) refuseWideText(join(fresh, `${name}.cjs`));

@@ -223,7 +223,7 @@ export async function branchAt(
   location: GitLocation & { gitDir: string },
 ): Promise<string | null> {
   const noted = await refIn(location.gitDir).catch(() => null);
-  // Where refs are no files, there is a HEAD all the same, which names this one.
+  // Where refs are no files but a table, HEAD names refs/heads/.invalid, and git has to be asked.
   const isNoted = noted !== null && noted !== 'refs/heads/.invalid';
   const ref = isNoted ? noted : await git.maybe(location, ['symbolic-ref', '--quiet', 'HEAD']);
   return ref?.startsWith('refs/heads/') ? ref.slice('refs/heads/'.length) : null;

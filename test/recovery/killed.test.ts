@@ -97,6 +97,7 @@ function afterOf(asking: Asking, server: TestServer, watch: Watch, started: numb
 }
 
 describe('an approval that is pending when the server is killed', () => {
+  // The tests are in this order: the first sees all of them pending, and until the last no agent is started.
   const all = shared<After[]>('server', (use) => whileTheyWait('SIGKILL', 5, use));
   /** That of the session which is a test's own. */
   const at = (index: number) => all()[index] ?? expect.unreachable();

@@ -9,7 +9,7 @@ export const WORKERS = 4;
 /**
  * How many times slower than the machine of reference things go here and now: what the start of the run measured of the
  * machine itself, times the programs that want each of its cores. Never less than 1. The load that the system tells of
- * is that of the last minute, so a run that has just begun counts as what it will be.
+ * is that of the last minute, so each run, also of one file alone, counts as one that has all of its workers.
  */
 export function slowness(): number {
   const machine = Number(process.env.TEST_MACHINE_SLOWNESS ?? 1);

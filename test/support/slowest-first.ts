@@ -3,6 +3,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** The files that take longest, each more than five seconds: begun last, one would run alone at the end. */
 const SLOWEST = [
   'providers/acp/resuming',
+  'providers/acp/after-restart',
   'campaigns/pages',
   'campaigns/day',
   'campaigns/idempotency',
@@ -61,6 +62,7 @@ const SLOWEST = [
   'cli/doctor',
   'runtime/disk',
   'campaigns/orphans',
+  'campaigns/service',
   'acp/restart',
   'tui/top',
   'worktrees/init-script',

@@ -179,7 +179,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
       expect(glass.text()).toMatch(/^ {2}accepted$/m);
     }));
 
-  test.for(someOf(['SIGTERM', 'SIGHUP', 'SIGQUIT'] as const, 3))(
+  test.for(someOf(['SIGHUP', 'SIGTERM', 'SIGQUIT'] as const, 3))(
     'the terminal is as it was when %s ends the command at a question.',
     (name) =>
       asking('one', async ({ expectShows, signal, ended }) => {

@@ -55,7 +55,7 @@ describe('Markdown that grows', () => {
           expect(hasUnsafe(lines.map(withoutColors).join('\n'))).toBe(false);
         }
       }),
-      { numRuns: atLength(25, 1000, 100) },
+      { numRuns: atLength(25, 100, 100) },
     );
   });
 });

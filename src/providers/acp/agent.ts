@@ -33,7 +33,7 @@ import { otherSession, refIn } from './subagents.ts';
 import { UsageMeter } from './usage.ts';
 
 /** Some agents replay a history after they have said that it is loaded: a silence this long ends it. */
-const HISTORY_PAUSE_MS = 250;
+export const HISTORY_PAUSE_MS = 250;
 const MAX_HISTORY_MS = 10_000;
 /** An agent whose turn has failed because it asked for a permission has this long to stop. */
 const REFUSED_GRACE_MS = 10_000;

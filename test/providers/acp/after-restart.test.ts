@@ -65,8 +65,8 @@ describe('an agent that is asked after a restart which sessions it has', () => {
 
   const emptyList = { ...offering(listing), 'session/list': () => ({ sessions: [] }) };
   const troubles: [string, Record<string, Play>][] = [
-    ['has no login', { ...emptyList, 'session/resume': () => refuse(-32_000, 'Please log in') }],
     ['has junk for a list', { ...offering(listing), 'session/list': () => ({ sessions: 'all' }) }],
+    ['has no login', { ...emptyList, 'session/resume': () => refuse(-32_000, 'Please log in') }],
     [
       'dies',
       {
@@ -77,11 +77,11 @@ describe('an agent that is asked after a restart which sessions it has', () => {
         },
       },
     ],
-    ['does not answer', { ...emptyList, 'session/resume': () => never }],
     [
       'offers a list and has none',
       { ...offering(listing), 'session/list': () => refuse(-32_601, 'no method') },
     ],
+    ['does not answer', { ...emptyList, 'session/resume': () => never }],
   ];
   test.each(someOf(troubles, 2))('and %s fails no session, and is ended', (_name, methods) => {
     let isAsked = false;

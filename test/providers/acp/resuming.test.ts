@@ -2,6 +2,7 @@ import { mkdirSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
+import { HISTORY_PAUSE_MS } from '../../../src/providers/acp/agent.ts';
 import { type Clock, systemClock } from '../../../src/lib/clock.ts';
 import { atLength, someOf } from '../../support/at-length.ts';
 import { scaled } from '../../support/patience.ts';
@@ -43,8 +44,6 @@ import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
 
 const withLost = losing(sharedRawAgent());
 
-/** This long a silence ends what an agent tells of a session that it has loaded. */
-const HISTORY_PAUSE_MS = 250;
 const methods = ['session/resume', 'session/load'];
 const starting = ['initialize', 'session/new'];
 const unavailable = { status: 'failed', text: null, error: { code: 'provider_unavailable' } };
@@ -244,17 +243,15 @@ describe('an agent that is to resume a session', () => {
   ];
   test.each(someOf(silences, 2))(
     'and never answers %s costs only the turn, and is ended',
-    (method, play) =>
-      withLost(
+    (method, play) => {
+      const limit = scaled(3000);
+      const says = new RegExp(`${method}.*did not answer within ${limit / 1000} s`);
+      return withLost(
         { methods: { [method]: play } },
-        (stage, session) =>
-          expectAnotherAgent(
-            stage,
-            session,
-            new RegExp(`${method}.*did not answer within [\\d.]+ s`),
-          ),
-        { acp: { request_timeout_ms: scaled(3000) } },
-      ),
+        (stage, session) => expectAnotherAgent(stage, session, says),
+        { acp: { request_timeout_ms: limit } },
+      );
+    },
   );
 
   const deaths: [string, (agent: RawAgent) => unknown, RegExp][] = [

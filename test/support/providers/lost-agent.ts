@@ -61,8 +61,8 @@ export function sick(play: (agent: RawAgent) => unknown): Play {
 }
 
 /**
- * What runs a test with a session whose agent has seen a turn and is gone: on a runtime that it has in common with others,
- * but for a test that wants another configuration or a clock.
+ * Returns a function that runs a test with a session whose agent has seen a turn and is gone. It uses the shared runtime,
+ * unless the test wants another configuration or a clock.
  */
 export function losing(on: ReturnType<typeof sharedRawAgent>) {
   return (
