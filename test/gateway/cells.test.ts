@@ -174,7 +174,7 @@ describe('what an agent causes by a tool', () => {
     for (const [nth, { kind, modes }] of columns.entries()) {
       // In the suite every other cell, and of the next row those between them; all of a row like no other.
       const isAlone = rows.every(
-        (other) => other.row === row || !isDeepStrictEqual(other.row, row),
+        (other, index) => index === at || !isDeepStrictEqual(other.row, row),
       );
       if (!isAlone && (at + nth) % atLength(2, 1, 1) !== 0) continue;
       const verdict = row[kind];
