@@ -78,18 +78,18 @@ async function main(out) {
   const fresh = fs.mkdtempSync(join(out, BUILDING));
   try {
     const { shared, files } = await bundleParts(fresh);
-    const bundled = bundles.map((name) => {
+    fs.mkdirSync(join(fresh, 'library'));
+    const outputs = bundles.map((name) => {
       const plugins = [...lean, loadsParts(shared), ...(name === 'client' ? [noScreen] : [])];
       return bundle(`src/bundles/${name}.ts`, join(fresh, `${name}.cjs`), { plugins });
     });
-    fs.mkdirSync(join(fresh, 'library'));
-    const others = [
+    outputs.push(
       bundle('src/main.ts', join(fresh, 'cadre.cjs')),
       buildClientLibrary(join(fresh, 'library'), packageVersion()),
-    ];
+    );
     // None may still write when a failed build is removed.
-    await Promise.allSettled([...bundled, ...others]);
-    files.push(...(await Promise.all([...bundled, ...others])).flat());
+    await Promise.allSettled(outputs);
+    files.push(...(await Promise.all(outputs)).flat());
     for (const name of bundles) tagBundle(join(fresh, `${name}.cjs`));
     for (const name of ['cadre', ...bundles, ...parts]) refuseWideText(join(fresh, `${name}.cjs`));
     copyAssets(join(fresh, 'assets'));

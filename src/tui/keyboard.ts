@@ -123,8 +123,9 @@ export function moveKeys({
 export function useKeys(table: KeyTable, isActive = true, before?: () => void): void {
   useKey((input, key) => {
     const act = table[nameOf(input, key)];
-    if (act) before?.();
-    act?.();
+    if (!act) return;
+    before?.();
+    act();
   }, isActive);
 }
 
