@@ -22,8 +22,8 @@ node_modules/.installed: package.json package-lock.json
 deps: node_modules/.installed ## Install the exact dependencies
 
 .PHONY: build
-build: deps ## Build the bundle, dist/cadre.cjs
-	node scripts/build.mjs
+build: deps ## Build the bundle, dist/cadre.cjs, unless it was built from these sources
+	node scripts/build.mjs --unless-built
 
 .PHONY: openapi
 openapi: deps ## Write src/api/openapi.yaml and docs/events.md from the tables of endpoints and kinds

@@ -4,6 +4,7 @@
 //
 //   npm run build
 //   npm run build -- --out DIR
+//   npm run build -- --unless-built    does nothing where dist was built from these sources
 //
 // The library `cadre/client` goes to dist/library.
 //
@@ -20,6 +21,7 @@ import { makeTemplate } from '../src/store/template.ts';
 import { LICENSES_FILE } from '../src/lib/self.ts';
 import { buildClientLibrary } from './client-library.mjs';
 import { compileBundles, tagBundle } from './code-cache.mjs';
+import { isBuilt, recordBuild, sourcesDigest } from './last-build.ts';
 import { lazySchemas } from './lazy-schemas.mjs';
 import { lazySegmenter } from './lazy-segmenter.mjs';
 import { leanLibraries } from './lean-libraries.mjs';
@@ -60,19 +62,23 @@ const BUILDING = '.build-';
 // What keeps a start short.
 const lean = [noTopLevelAwait, lazySegmenter, leanLibraries, lazySchemas];
 
-const { values: options } = parseArgs({ options: { out: { type: 'string' } } });
+const { values: options } = parseArgs({
+  options: { out: { type: 'string' }, 'unless-built': { type: 'boolean' } },
+});
 
 try {
-  await main(options.out === undefined ? join(root, 'dist') : resolve(options.out));
+  await main(resolve(options.out ?? join(root, 'dist')), options['unless-built'] === true);
 } catch (error) {
   // esbuild has already printed the errors that it found in the sources.
   if (error.errors === undefined) console.error(`build: ${error.message}`);
   process.exitCode = 1;
 }
 
-async function main(out) {
+async function main(out, unlessBuilt) {
   const started = performance.now();
   refuseMissingAssets();
+  const digest = sourcesDigest(root, commit());
+  if (unlessBuilt && isBuilt(root, out, digest)) return;
   // The temporary directory is inside the output directory, so that a rename never crosses a file system.
   fs.mkdirSync(out, { recursive: true });
   const fresh = fs.mkdtempSync(join(out, BUILDING));
@@ -101,6 +107,7 @@ async function main(out) {
   } finally {
     fs.rmSync(fresh, { recursive: true, force: true });
   }
+  recordBuild(root, out, digest);
   report(out, performance.now() - started);
 }
 

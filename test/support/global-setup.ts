@@ -16,7 +16,9 @@ import { machineSlowness } from './machine.ts';
  * that was not as openapi.yaml says.
  */
 export default function setup(project: TestProject): () => Promise<void> {
-  execFileSync(process.execPath, ['scripts/build.mjs'], { stdio: ['ignore', 'ignore', 'inherit'] });
+  execFileSync(process.execPath, ['scripts/build.mjs', '--unless-built'], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
   const root = fs.mkdtempSync(path.join(temporaryRoot(), 'cadre-test-'));
   const disk = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'cadre-test-disk-'));
   process.env.TEST_DISK = disk;
