@@ -6,6 +6,7 @@ import type { Endpoint } from '../../src/api/endpoint.ts';
 import { endpoints } from '../../src/api/index.ts';
 import type { CreatedToken, Token, TokenScope } from '../../src/api/tokens.ts';
 import type { Client } from '../../src/client/client.ts';
+import { someOf } from '../support/at-length.ts';
 import { openRuntime, sharedRuntime, type TestRuntime, withRuntime } from '../support/runtime.ts';
 import { completed, scriptedProvider } from '../support/scripted-provider.ts';
 import { openSession, runTurn } from '../support/turns.ts';
@@ -218,6 +219,8 @@ describe('a token of the scope read', () => {
     endpoint.method === 'GET' && endpoint.access !== 'admin';
   const readable = table.filter(({ endpoint }) => isReadable(endpoint));
   const rest = table.filter(({ endpoint }) => !isReadable(endpoint));
+  /** Those that the suite sends a body to which is longer than they take. */
+  const longOnes = someOf(rest, 6).map(({ endpoint }) => endpoint);
 
   const onSpeaking = sharedRuntime(speaking());
   let things: Record<string, string> = {};
@@ -248,7 +251,8 @@ describe('a token of the scope read', () => {
       const at = endpoint.path.replaceAll(/\{\w+\}/g, 'some_id');
       const headers = { ...bearer(secret), 'content-type': 'application/json' };
       const { method } = endpoint;
-      const bodies = method === 'POST' ? ['', '{}', '{', 'x'.repeat(300_000)] : [''];
+      const long = longOnes.includes(endpoint) ? ['x'.repeat(300_000)] : [];
+      const bodies = method === 'POST' ? ['', '{}', '{', ...long] : [''];
       for (const body of bodies) {
         const reply = await send(url, { method, path: at, headers, body });
         expect(reply.status).toBe(403);

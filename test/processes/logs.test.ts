@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { pagedLogs } from '../../src/client/paged-logs.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { atLength } from '../support/at-length.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { sharedRuntime, withRuntime } from '../support/runtime.ts';
 import { ended, Gate, get, logs, printed, ranTo, run } from '../support/processes/work.ts';
@@ -62,7 +63,7 @@ describe('the logs of a process', () => {
                 stderr: part(second, tail_lines, max_bytes),
               });
           }),
-          { numRuns: 25 },
+          { numRuns: atLength(10, 25, 25) },
         );
       }),
   );

@@ -136,7 +136,7 @@ describe('a stream that lost nothing', () => {
 describe('a slow reader', () => {
   test('that retention overtakes is told in the middle, after what it had, and gets all that is left.', () =>
     onArchive(
-      (archive) => archive.fill('gone', { bulk: 15_000 }),
+      (archive) => archive.fill('gone', { bulk: 9000 }),
       async (stage, written) => {
         const slow = await openStream(stage.given, { paused: true });
         await stage.play(await stage.open());
