@@ -220,7 +220,7 @@ describe('a token of the scope read', () => {
   const readable = table.filter(({ endpoint }) => isReadable(endpoint));
   const rest = table.filter(({ endpoint }) => !isReadable(endpoint));
   /** Those that the suite sends a body to which is longer than they take. */
-  const longOnes = someOf(rest, 6).map(({ endpoint }) => endpoint);
+  const longOnes = new Set(someOf(rest, 6).map(({ endpoint }) => endpoint));
 
   const onSpeaking = sharedRuntime(speaking());
   let things: Record<string, string> = {};
@@ -251,7 +251,7 @@ describe('a token of the scope read', () => {
       const at = endpoint.path.replaceAll(/\{\w+\}/g, 'some_id');
       const headers = { ...bearer(secret), 'content-type': 'application/json' };
       const { method } = endpoint;
-      const long = longOnes.includes(endpoint) ? ['x'.repeat(300_000)] : [];
+      const long = longOnes.has(endpoint) ? ['x'.repeat(300_000)] : [];
       const bodies = method === 'POST' ? ['', '{}', '{', ...long] : [''];
       for (const body of bodies) {
         const reply = await send(url, { method, path: at, headers, body });

@@ -20,7 +20,7 @@ async function withLog<T>(
   const log = new LogFile(file, cap);
   await log.append(Buffer.from(text as string));
   await log.close();
-  return await work(file);
+  return work(file);
 }
 
 const unit = fc.constantFrom('a', 'é', '漢', '🙂', '\n');
