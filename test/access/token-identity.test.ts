@@ -4,7 +4,7 @@ import { endpoints } from '../../src/api/index.ts';
 import type { CreatedToken, Token } from '../../src/api/tokens.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import { onStage } from '../support/sessions/stage.ts';
-import { openRuntime, type TestRuntime, withRuntime } from '../support/runtime.ts';
+import { openRuntime, sharedRuntime, type TestRuntime, withRuntime } from '../support/runtime.ts';
 import { scriptedProvider } from '../support/scripted-provider.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession } from '../support/turns.ts';
@@ -18,6 +18,7 @@ import { writeLog } from '../support/written-log.ts';
 type Made = Pick<CreatedToken, 'id' | 'secret'>;
 
 const options = () => ({ providers: [scriptedProvider()] });
+const on = sharedRuntime(options());
 const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` });
 
 async function make(given: TestRuntime, body: object): Promise<CreatedToken> {
@@ -131,14 +132,14 @@ describe('a token that expires', () => {
   test.for([0, 999, -1, 1.5, 315_360_000_001, '30d'])(
     'is refused an expires_in_ms of %s.',
     (expires_in_ms) =>
-      withRuntime(async (given) => {
+      on(async (given) => {
         const body = { name: 'x', scope: 'read', expires_in_ms };
         const reply = await apiOf(given)('POST', '/v1/tokens', { body });
         expect(reply.status).toBe(400);
         expect(reply.json()).toMatchObject({
           error: expect.stringMatching(/^body\.expires_in_ms/),
         });
-      }, options()),
+      }),
   );
 });
 

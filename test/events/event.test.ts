@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { cutText, eventRecord, fitPayload, scopeColumn } from '../../src/events/event.ts';
 import { untypedDraft } from '../support/untyped-events.ts';
+import { atLength } from '../support/at-length.ts';
 import { anyText } from '../support/any-text.ts';
 
 const KIB = 1024;
@@ -162,7 +163,7 @@ describe('fitPayload', () => {
           expect(fitted.total_bytes).toBeTypeOf('number');
         } else expect(fitted).toEqual(given);
       }),
-      { numRuns: 60 },
+      { numRuns: atLength(25, 300, 60) },
     );
   });
 

@@ -39,6 +39,11 @@ function posting(receiver: Receiver, more: object = {}) {
   };
 }
 
+/** Asks until it is so; seldom enough that the requests are not most of the work. */
+function eventually<T>(ask: () => Promise<T>) {
+  return expect.poll(ask, { interval: 25, timeout: scaled(10_000) });
+}
+
 /** Runs `test` with a receiver and a server that has these hooks. */
 async function withHooks(
   hooksOf: (receiver: Receiver) => object[],
@@ -48,7 +53,7 @@ async function withHooks(
   const config = { hooks: hooksOf(receiver) };
   await withRuntime(
     async (given) => {
-      await expectEventually(async () => (await hooksIn(given)).length).toBeGreaterThan(0);
+      await eventually(async () => (await hooksIn(given)).length).toBeGreaterThan(0);
       const { id } = await openSession(given.client, given.directory);
       await work(given, receiver, id);
     },
@@ -96,7 +101,7 @@ describe('a POST', () => {
           'cadre-event-seq': String(event?.seq),
         });
         expect(JSON.stringify(got.headers)).not.toContain(given.token);
-        await expectEventually(async () => hookIn(given)).toMatchObject({
+        await eventually(async () => hookIn(given)).toMatchObject({
           state: 'idle',
           waiting: 0,
           delivered: 1,
@@ -119,7 +124,7 @@ describe('a POST', () => {
           await rename(given, session, 'one');
           await rename(given, session, 'two');
           await receiver.until(1);
-          await expectEventually(async () => hookIn(given)).toMatchObject({
+          await eventually(async () => hookIn(given)).toMatchObject({
             state: 'failing',
             waiting: 2,
             failure: {
@@ -131,7 +136,7 @@ describe('a POST', () => {
           expect(titles(receiver.got)).toEqual(['one', 'one', 'two']);
           const ids = receiver.got.map(({ headers: { 'webhook-id': id } }) => id);
           expect(ids[0]).toBe(ids[1]);
-          await expectEventually(async () => hookIn(given)).toMatchObject({
+          await eventually(async () => hookIn(given)).toMatchObject({
             state: 'idle',
             failure: null,
           });
@@ -156,7 +161,7 @@ describe('a POST', () => {
         };
         await rename(given, session, 'one');
         await receiver.until(1);
-        await expectEventually(async () => hookIn(given)).toMatchObject({
+        await eventually(async () => hookIn(given)).toMatchObject({
           failure: { error: `no answer within ${limit} ms` },
         });
         await receiver.until(2);
@@ -175,17 +180,17 @@ describe('a POST', () => {
       (receiver) => [posting(receiver, { secret_file: open })],
       async (given, receiver, session) => {
         await rename(given, session, 'one');
-        await expectEventually(async () => hookIn(given)).toMatchObject({
+        await eventually(async () => hookIn(given)).toMatchObject({
           failure: { error: expect.stringContaining('may be read by others') as string },
         });
         expect(receiver.got).toEqual([]);
         const back = { name: 'back', kinds, url: `${given.url}/v1/hooks`, secret_file: secretFile };
         reload(given, { hooks: [back] });
-        await expectEventually(async () => (await hooksIn(given)).map(({ name }) => name)).toEqual([
+        await eventually(async () => (await hooksIn(given)).map(({ name }) => name)).toEqual([
           'back',
         ]);
         await rename(given, session, 'two');
-        await expectEventually(async () => hookIn(given, 'back')).toMatchObject({
+        await eventually(async () => hookIn(given, 'back')).toMatchObject({
           failure: { error: expect.stringContaining('is this server itself') as string },
         });
       },
@@ -236,10 +241,10 @@ describe('a command', () => {
       () => [{ name: 'command', kinds, command }],
       async (given, _receiver, session) => {
         await rename(given, session, 'one');
-        await expectEventually(async () => hookIn(given, 'command')).toMatchObject({
+        await eventually(async () => hookIn(given, 'command')).toMatchObject({
           failure: { error: expect.stringMatching(/^exit code 3: no /) as string },
         });
-        await expectEventually(async () => hookIn(given, 'command')).toMatchObject({
+        await eventually(async () => hookIn(given, 'command')).toMatchObject({
           delivered: 1,
         });
         const [event] = await eventsOf(given, 'session.updated');
@@ -256,7 +261,7 @@ describe('a command', () => {
       () => [{ name: 'command', kinds, command, timeout_ms: command === 'yes' ? 60_000 : 300 }],
       async (given, _receiver, session) => {
         await rename(given, session, 'one');
-        await expectEventually(async () => hookIn(given, 'command')).toMatchObject({
+        await eventually(async () => hookIn(given, 'command')).toMatchObject({
           failure: { error: expect.stringContaining(error) as string },
         });
       },
@@ -280,13 +285,13 @@ describe('a person', () => {
         await skip({ event_seq: event?.seq });
         await receiver.until(2);
         expect(titles(receiver.got)).toEqual(['bad', 'good']);
-        await expectEventually(async () => hookIn(given)).toMatchObject({ state: 'idle' });
+        await eventually(async () => hookIn(given)).toMatchObject({ state: 'idle' });
         await expect(skip({})).rejects.toMatchObject({ code: 'conflict' });
         await rename(given, session, 'bad');
         await rename(given, session, 'bad too');
         await receiver.until(3);
         await skip({ all: true });
-        await expectEventually(async () => hookIn(given)).toMatchObject({
+        await eventually(async () => hookIn(given)).toMatchObject({
           state: 'idle',
           waiting: 0,
         });
@@ -334,10 +339,10 @@ describe('a person', () => {
         await rename(given, session, 'one');
         await receiver.until(1);
         reload(given, { hooks: [posting(receiver, { enabled: false })] });
-        await expectEventually(async () => hookIn(given)).toMatchObject({ state: 'off' });
+        await eventually(async () => hookIn(given)).toMatchObject({ state: 'off' });
         await rename(given, session, 'two');
         reload(given, { hooks: [] });
-        await expectEventually(async () => hooksIn(given)).toEqual([]);
+        await eventually(async () => hooksIn(given)).toEqual([]);
         await rename(given, session, 'three');
         reload(given, { hooks: [posting(receiver)] });
         await receiver.until(3);
@@ -355,7 +360,7 @@ describe('a hook', () => {
       const mine = await openSession(given.client, own.path);
       const other = await openSession(given.client, own.path);
       reload(given, { hooks: [posting(receiver, { session: mine.id })] });
-      await expectEventually(async () => (await hooksIn(given)).length).toBe(1);
+      await eventually(async () => (await hooksIn(given)).length).toBe(1);
       await rename(given, other.id, 'other');
       await rename(given, mine.id, 'mine');
       await receiver.until(1);
@@ -378,7 +383,7 @@ describe('a hook', () => {
     first.client.close();
     await first.runtime.stop();
     const second = await open([posting(receiver)]);
-    await expectEventually(async () => (await hooksIn(second)).length).toBe(1);
+    await eventually(async () => (await hooksIn(second)).length).toBe(1);
     receiver.answer = (_got, reply) => reply.send(500);
     await rename(second, id, 'one');
     await rename(second, id, 'two');
@@ -404,11 +409,11 @@ describe('a hook', () => {
           void rename(given, session, `title ${receiver.got.length}`).then(() => reply.send(200));
         };
         await rename(given, session, 'first');
-        await expectEventually(async () => (await hookIn(given)).slowed_since).not.toBe(null);
+        await eventually(async () => (await hookIn(given)).slowed_since).not.toBe(null);
         const before = receiver.got.length;
         expect(before).toBeGreaterThanOrEqual(58);
         isLooping = false;
-        await expectEventually(async () => (await hookIn(given)).state).toBe('idle');
+        await eventually(async () => (await hookIn(given)).state).toBe('idle');
         expect(receiver.got.length - before).toBeLessThan(10);
       },
     ));
@@ -420,12 +425,12 @@ describe('a hook', () => {
     const config = { hooks: [posting(receiver)] };
     const given = await openRuntime(own.path, { clock, config, providers: [provider()] });
     try {
-      await expectEventually(async () => (await hooksIn(given)).length).toBe(1);
+      await eventually(async () => (await hooksIn(given)).length).toBe(1);
       const { id } = await openSession(given.client, own.path);
       receiver.answer = (_got, reply) => reply.send(500);
       await rename(given, id, 'one');
       for (let attempt = 1; attempt <= 10; attempt++) {
-        await expectEventually(async () => (await hookIn(given)).failure?.attempts).toBe(attempt);
+        await eventually(async () => (await hookIn(given)).failure?.attempts).toBe(attempt);
         if (attempt === 9) expect(await eventsOf(given, 'hook.failing')).toEqual([]);
         if (attempt < 10) clock.advance(pauseAfter(attempt));
       }
@@ -444,7 +449,7 @@ describe('a hook', () => {
       });
       receiver.answer = (_got, reply) => reply.send(200);
       clock.advance(pauseAfter(10));
-      await expectEventually(async () => (await hookIn(given)).state).toBe('idle');
+      await eventually(async () => (await hookIn(given)).state).toBe('idle');
       expect(await eventsOf(given, 'hook.recovered')).toMatchObject([
         { payload: { hook: 'post' } },
       ]);
@@ -469,15 +474,15 @@ describe('a hook', () => {
       await rename(given, id, 'one');
       await receiver.until(1);
       reload(given, { hooks: [posting(receiver, { enabled: false })], retention });
-      await expectEventually(async () => (await hookIn(given)).state).toBe('off');
+      await eventually(async () => (await hookIn(given)).state).toBe('off');
       await rename(given, id, 'lost');
       clock.advance(3 * 24 * 3_600_000);
-      await expectEventually(async () => {
+      await eventually(async () => {
         clock.advance(10_000);
         return (await eventsOf(given, 'session.updated')).length;
       }).toBe(0);
       reload(given, { hooks: [posting(receiver)], retention });
-      await expectEventually(async () => (await hookIn(given)).gap?.times).toBe(1);
+      await eventually(async () => (await hookIn(given)).gap?.times).toBe(1);
       await rename(given, id, 'two');
       await receiver.until(2);
       expect(titles(receiver.got)).toEqual(['one', 'two']);

@@ -3,7 +3,7 @@ import net from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { connectionLimit } from '../../src/http/connections.ts';
-import { type TestRuntime, withRuntime } from '../support/runtime.ts';
+import { sharedRuntime, type TestRuntime, withRuntime } from '../support/runtime.ts';
 import { withServer } from '../support/server.ts';
 import { scaled } from '../support/patience.ts';
 
@@ -49,27 +49,29 @@ const narrow = {
 };
 
 describe('a request that does not arrive', () => {
+  const on = sharedRuntime(quick);
+
   test('is cut: a body that comes slowly, with an answer', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       const { said, ended } = await connect(given, post(given));
       await ended;
       expect(said()).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n/);
       expect(said()).toContain('{"error":"the request did not arrive in time","code":"invalid"}');
       expect(given.logLines().filter(({ level }) => level === 'error')).toEqual([]);
-    }, quick));
+    }));
 
   test.for(['', 'GET /health HTTP/1.1\r\nHost: 127', 'P'])(
     'is cut: a head that does not end, %j',
     (head) =>
-      withRuntime(async (given) => {
+      on(async (given) => {
         const { ended } = await connect(given, head);
         await ended;
         expect(await health(given)).toBe(200);
-      }, quick),
+      }),
   );
 
   test('does not mean a stream, which lives on for as long as it likes', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       const follower = await connect(given, stream(given));
       for (let i = 0; i < 4; i++) await (await connect(given)).ended;
       const before = follower.said().length;
@@ -78,10 +80,12 @@ describe('a request that does not arrive', () => {
       await expect.poll(() => follower.said().length, SOON).toBeGreaterThan(before);
       expect(follower.socket.readyState).toBe('open');
       follower.socket.destroy();
-    }, quick));
+    }));
 });
 
 describe('a request that is refused before its body has come', () => {
+  const on = sharedRuntime();
+
   test.for<[name: string, text: (given: TestRuntime) => string, status: number]>([
     ['without a valid token', (given) => post(given, 'wrong'), 401],
     [
@@ -93,7 +97,7 @@ describe('a request that is refused before its body has come', () => {
     ['of another type', (given) => post(given).replace('application/json', 'text/plain'), 415],
     ['that says it is too large', (given) => post(given).replace('1000', '10000000'), 413],
   ])('%s is answered, and its connection ends', ([, text, status]) =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       const { said, ended } = await connect(given, text(given));
       // No time limit of a request is in play here: it is a minute.
       await ended;
@@ -103,7 +107,7 @@ describe('a request that is refused before its body has come', () => {
   );
 
   test('keeps its connection where there is none to come', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       const { socket, said } = await connect(given, stream({ token: 'wrong' }));
       await expect.poll(said, SOON).toContain('missing or invalid bearer token');
       socket.write('GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { withRuntime } from '../support/runtime.ts';
-import { scriptedProvider } from '../support/scripted-provider.ts';
 import {
   type Asked,
   expectRefusal,
@@ -8,6 +7,9 @@ import {
   sendBytes,
   unauthorized,
 } from '../support/http/request.ts';
+import { sharedGate } from '../support/http/shared-gate.ts';
+
+const on = sharedGate();
 
 /** What can be wrong with a request, in the order in which it is looked at. */
 const faults: {
@@ -97,37 +99,31 @@ describe('the order of checks', () => {
   test.for(faults.map((fault, at) => ({ ...fault, at })))(
     'refuses a wrong $name with $status, although all that is looked at later is wrong, too.',
     ({ at, status, body }) =>
-      withRuntime(
-        async ({ url, token }) => {
-          const reply = await send(url, requestWith(token, faults.slice(at)));
-          expect(reply.json()).toEqual(body);
-          expect(reply.status).toBe(status);
-          expectRefusal(reply);
-        },
-        { providers: [scriptedProvider()] },
-      ),
+      on(async ({ url, token }) => {
+        const reply = await send(url, requestWith(token, faults.slice(at)));
+        expect(reply.json()).toEqual(body);
+        expect(reply.status).toBe(status);
+        expectRefusal(reply);
+      }),
   );
 
   test.for(faults)(
     'refuses a wrong $name, where all else is right.',
     ({ status, body, put, name }) =>
-      withRuntime(
-        async ({ url, token }) => {
-          const asked = requestWith(
-            token,
-            faults.filter((fault) => fault.name === name),
-          );
-          expect(put).toBeDefined();
-          const reply = await send(url, asked);
-          expect(reply.json()).toEqual(body);
-          expect(reply.status).toBe(status);
-        },
-        { providers: [scriptedProvider()] },
-      ),
+      on(async ({ url, token }) => {
+        const asked = requestWith(
+          token,
+          faults.filter((fault) => fault.name === name),
+        );
+        expect(put).toBeDefined();
+        const reply = await send(url, asked);
+        expect(reply.json()).toEqual(body);
+        expect(reply.status).toBe(status);
+      }),
   );
 
   test('refuses an unknown route before its body is read: not as JSON, not for its size.', () =>
-    withRuntime(async ({ url, token }) => {
+    on(async ({ url, token }) => {
       const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
       for (const body of ['{', 'x'.repeat(300_000)]) {
         const reply = await send(url, { method: 'POST', path: '/v1/nope', headers, body });
@@ -138,7 +134,7 @@ describe('the order of checks', () => {
 
 describe('Host', () => {
   test('has to be there: without one, a request is refused like one for a foreign host.', () =>
-    withRuntime(async ({ url, token }) => {
+    on(async ({ url, token }) => {
       const headers = { authorization: `Bearer ${token}` };
       const reply = await send(url, { path: '/v1/sessions', headers, noHost: true });
       expect(reply.status).toBe(403);
@@ -146,7 +142,7 @@ describe('Host', () => {
     }));
 
   test('is looked at on public routes, too.', () =>
-    withRuntime(async ({ url }) => {
+    on(async ({ url }) => {
       for (const path of ['/health', '/openapi.yaml']) {
         const reply = await send(url, { path, headers: { host: 'evil.example' } });
         expect(reply.status).toBe(403);
@@ -225,7 +221,7 @@ describe('Origin', () => {
     ));
 
   test('no answer has a CORS header, not even to a preflight.', () =>
-    withRuntime(async ({ url, token }) => {
+    on(async ({ url, token }) => {
       const headers = { authorization: `Bearer ${token}` };
       for (const method of ['GET', 'OPTIONS']) {
         const reply = await send(url, { method, path: '/v1/sessions', headers });
@@ -237,7 +233,7 @@ describe('Origin', () => {
 
 describe('the token', () => {
   test('has to be a bearer token, whole and as it is; the scheme is read in any case.', () =>
-    withRuntime(async ({ url, token }) => {
+    on(async ({ url, token }) => {
       const status = async (authorization: string) =>
         (await send(url, { path: '/v1/version', headers: { authorization } })).status;
       expect(await status(`Bearer ${token}`)).toBe(200);
@@ -251,7 +247,7 @@ describe('the token', () => {
     }));
 
   test('is not taken from a query string or a cookie.', () =>
-    withRuntime(async ({ url, token }) => {
+    on(async ({ url, token }) => {
       const path = `/v1/version?token=${token}&access_token=${token}`;
       const reply = await send(url, { path, headers: { cookie: `token=${token}` } });
       expect(reply.status).toBe(401);
@@ -259,7 +255,7 @@ describe('the token', () => {
     }));
 
   test('is not needed on public routes, and a wrong one does no harm there.', () =>
-    withRuntime(async ({ url }) => {
+    on(async ({ url }) => {
       for (const path of ['/health', '/openapi.yaml']) {
         for (const headers of [{}, { authorization: 'Bearer wrong' }]) {
           expect((await send(url, { path, headers })).status).toBe(200);
@@ -285,7 +281,7 @@ describe('a text in a query', () => {
     },
     { name: 'with too long a word', at: '/v1/search?q=', times: 1000, status: 400 },
   ])('$name reaches its route, whatever its characters.', ({ at, times, status }) =>
-    withRuntime(async ({ url, token }) => {
+    on(async ({ url, token }) => {
       const path = `${at}${encodeURIComponent(widest.repeat(times))}`;
       const reply = await send(url, { path, headers: { authorization: `Bearer ${token}` } });
       expect(reply.status).toBe(status);
@@ -302,7 +298,7 @@ describe('what is no request', () => {
       bytes: `GET /health HTTP/1.1\r\nHost: localhost\r\nX-Long: ${'x'.repeat(70_000)}\r\n\r\n`,
     },
   ])('$name: is refused with the body every refusal has.', ({ status, bytes }) =>
-    withRuntime(async ({ url }) => {
+    on(async ({ url }) => {
       const answer = await sendBytes(url, bytes);
       expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
       const body = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n'))) as object;

@@ -1,15 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import { withRuntime } from '../support/runtime.ts';
-import { scriptedProvider } from '../support/scripted-provider.ts';
 import { openSession } from '../support/turns.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { expectRefusal, send, unauthorized } from '../support/http/request.ts';
+import { sharedGate } from '../support/http/shared-gate.ts';
+
+const on = sharedGate();
 
 const unknown = ['/v1', '/v1/', '/v1/nope', '/v1/sessions/x/y/z', '/v1?x=/health', '/v1/%20'];
 
 describe('an unknown path under /v1', () => {
   test.for(unknown)('%s is 401 without a token, and 404 with one.', (path) =>
-    withRuntime(async ({ url, token }) => {
+    on(async ({ url, token }) => {
       const without = await send(url, { path });
       expect(without.json()).toEqual(unauthorized);
       expect(without.status).toBe(401);
@@ -21,7 +23,7 @@ describe('an unknown path under /v1', () => {
   );
 
   test('a path outside /v1 is 404 without a token, too.', () =>
-    withRuntime(async ({ url }) => {
+    on(async ({ url }) => {
       for (const path of ['/', '/nope', '/v2/sessions', '/v1x', '/healthy']) {
         const reply = await send(url, { path });
         expect([path, reply.status]).toEqual([path, 404]);
@@ -65,23 +67,20 @@ const disguises = [
 
 describe('a disguised path', () => {
   test.for(disguises)('%s lets nobody see a session without a token.', (path) =>
-    withRuntime(
-      async ({ url, client, directory }) => {
-        const { id } = await openSession(client, directory);
-        for (const method of ['GET', 'POST', 'HEAD']) {
-          const reply = await send(url, { method, path });
-          // The public routes stay what they are, whatever stands behind their "?".
-          const isHealth = path.startsWith('/health?') || path.startsWith('/health#');
-          if (!isHealth) expect([400, 401, 403, 404, 405]).toContain(reply.status);
-          expect(reply.text).not.toContain(id);
-        }
-      },
-      { providers: [scriptedProvider()] },
-    ),
+    on(async ({ url, client, directory }) => {
+      const { id } = await openSession(client, directory);
+      for (const method of ['GET', 'POST', 'HEAD']) {
+        const reply = await send(url, { method, path });
+        // The public routes stay what they are, whatever stands behind their "?".
+        const isHealth = path.startsWith('/health?') || path.startsWith('/health#');
+        if (!isHealth) expect([400, 401, 403, 404, 405]).toContain(reply.status);
+        expect(reply.text).not.toContain(id);
+      }
+    }),
   );
 
   test('one that is found is 401 before anything else is said of it.', () =>
-    withRuntime(async ({ url }) => {
+    on(async ({ url }) => {
       for (const path of [
         '/%76%31/sessions',
         '/v%31/events/stream',
@@ -98,7 +97,7 @@ const badlyEncoded = ['/v1/sessions/%zz', '/v1/%', '/v1/sessions/%c3%28/turns', 
 
 describe('a path that is badly encoded', () => {
   test('is 401 without a token.', () =>
-    withRuntime(async ({ url }) => {
+    on(async ({ url }) => {
       for (const path of badlyEncoded) {
         const reply = await send(url, { path });
         expect(reply.json()).toEqual(unauthorized);
@@ -107,7 +106,7 @@ describe('a path that is badly encoded', () => {
     }));
 
   test('is 403 for a foreign host.', () =>
-    withRuntime(async ({ url }) => {
+    on(async ({ url }) => {
       for (const path of badlyEncoded) {
         const reply = await send(url, { path, headers: { host: 'evil.example' } });
         expect(reply.json()).toMatchObject({ code: 'forbidden_host' });
@@ -129,7 +128,7 @@ describe('a path that is badly encoded', () => {
 
 describe('an id in a path', () => {
   test('that is none of ours is 404, whatever is in it.', () =>
-    withRuntime(async ({ url, token }) => {
+    on(async ({ url, token }) => {
       for (const id of [
         'x',
         '..',
@@ -149,7 +148,7 @@ describe('an id in a path', () => {
     }));
 
   test('that is very long is 401 without a token and 404 with one, like any other.', () =>
-    withRuntime(async ({ url, token }) => {
+    on(async ({ url, token }) => {
       const path = `/v1/sessions/${'x'.repeat(1000)}`;
       expect((await send(url, { path })).status).toBe(401);
       const reply = await send(url, { path, headers: { authorization: `Bearer ${token}` } });

@@ -1,7 +1,7 @@
 import net from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { openRuntime, withRuntime } from '../support/runtime.ts';
+import { openRuntime, sharedRuntime } from '../support/runtime.ts';
 import { completed, scriptedProvider } from '../support/scripted-provider.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, send as sendTurn } from '../support/turns.ts';
@@ -9,13 +9,13 @@ import { expectEventually } from '../support/expect-eventually.ts';
 import { apiOf, expectRefusal, send } from '../support/http/request.ts';
 import { openStream } from '../support/http/stream.ts';
 
-const options = () => ({ providers: [scriptedProvider()] });
+const on = sharedRuntime({ providers: [scriptedProvider()] });
 
 describe('a number in a body', () => {
   test.for(['12345678901234567890', '9007199254740993', '1e400', '0.12345678901234567890123'])(
     '%s, which would be stored as another, is refused by name.',
     (number) =>
-      withRuntime(async (given) => {
+      on(async (given) => {
         const api = apiOf(given);
         for (const [path, body] of [
           ['/v1/sessions', `{"provider":"acp","metadata":{"id":${number}}}`],
@@ -28,23 +28,23 @@ describe('a number in a body', () => {
             code: 'invalid',
           });
         }
-      }, options()),
+      }),
   );
 
   test('that is kept comes back as it was sent, and digits in a text are no number.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       const metadata = '{"a":9007199254740991,"b":0.1,"c":"12345678901234567890","d":1e100}';
       const reply = await apiOf(given)('POST', '/v1/sessions', {
         body: `{"provider":"acp","metadata":${metadata}}`,
       });
       expect(reply.status).toBe(200);
       expect(reply.text).toContain(metadata.replace('1e100', '1e+100'));
-    }, options()));
+    }));
 });
 
 describe('a compressed body', () => {
   test.for(['gzip', 'br', 'deflate', 'GZIP'])('of %s is 415.', (encoding) =>
-    withRuntime(async ({ url, token }) => {
+    on(async ({ url, token }) => {
       const reply = await send(url, {
         method: 'POST',
         path: '/v1/sessions',
@@ -58,20 +58,20 @@ describe('a compressed body', () => {
       expect(reply.status).toBe(415);
       expect(reply.json()).toMatchObject({ code: 'unsupported_media_type' });
       expectRefusal(reply);
-    }, options()),
+    }),
   );
 
   test('that is none ("identity") is taken.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       const headers = { 'content-encoding': 'identity' };
       const body = { provider: 'acp' };
       expect((await apiOf(given)('POST', '/v1/sessions', { body, headers })).status).toBe(200);
-    }, options()));
+    }));
 });
 
 describe('a public route', () => {
   test('tells nothing of how much happens here: it has no X-Seq and no X-Epoch.', () =>
-    withRuntime(async ({ url }) => {
+    on(async ({ url }) => {
       for (const path of ['/health', '/openapi.yaml', '/nope'])
         for (const method of ['GET', 'HEAD']) {
           const { headers } = await send(url, { method, path });
@@ -80,14 +80,14 @@ describe('a public route', () => {
     }));
 
   test('takes any query, as of monitors that keep caches away.', () =>
-    withRuntime(async ({ url }) => {
+    on(async ({ url }) => {
       for (const path of ['/health?t=1', '/health?_=123&_=456', '/openapi.yaml?v=2'])
         expect((await send(url, { path })).status).toBe(200);
     }));
 });
 
 test('A provider that the interface does not name is 404, one that this server does not have is not.', () =>
-  withRuntime(async (given) => {
+  on(async (given) => {
     const api = apiOf(given);
     const unknown = await api('GET', '/v1/providers/foo/models');
     expect(unknown.status).toBe(404);
@@ -97,7 +97,7 @@ test('A provider that the interface does not name is 404, one that this server d
     });
     expect((await api('GET', '/v1/providers/codex/models')).status).not.toBe(404);
     expect((await api('GET', '/v1/providers/acp/models')).status).toBe(200);
-  }, options()));
+  }));
 
 test('A connection that is idle when the server begins to stop has its next request answered.', async () => {
   await using directory = tempDirectory();

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Item, Session, Turn } from '../../src/api/sessions.ts';
-import { type TestRuntime, withRuntime } from '../support/runtime.ts';
+import { sharedRuntime, type TestRuntime, withRuntime } from '../support/runtime.ts';
 import {
   completed,
   type ScriptedProvider,
@@ -15,12 +15,12 @@ import { atLength } from '../support/at-length.ts';
 
 type Given = TestRuntime & { api: Api; provider: ScriptedProvider };
 
-/** Runs `check` against a fresh runtime whose agents are in the hands of the test. */
+const provider = scriptedProvider();
+const on = sharedRuntime({ providers: [provider] });
+
+/** Runs `check` against the runtime of all tests here, whose agents are in the hands of the test: it ends its turns. */
 function withSessions(check: (given: Given) => Promise<void>): Promise<void> {
-  const provider = scriptedProvider();
-  return withRuntime((given) => check({ ...given, api: apiOf(given), provider }), {
-    providers: [provider],
-  });
+  return on((given) => check({ ...given, api: apiOf(given), provider }));
 }
 
 async function create(api: Api, more: object = {}): Promise<Session> {
@@ -58,11 +58,12 @@ function untilReady(api: Api, session: { id: string }): Promise<Session> {
     .then(() => read(api, session));
 }
 
-const races = atLength(50, 500);
+const races = atLength(20, 500, 50);
 
 describe('POST /v1/sessions', () => {
   test('answers the whole record, ready, with null where nothing was said.', () =>
     withSessions(async ({ api, provider }) => {
+      const opened = provider.opened();
       const session = await create(api);
       expect(session).toEqual({
         id: expect.stringMatching(/^sess_[0-9a-f]{32}$/),
@@ -100,7 +101,7 @@ describe('POST /v1/sessions', () => {
         closed_at: null,
         trimmed: false,
       });
-      expect(provider.opened()).toBe(0);
+      expect(provider.opened()).toBe(opened);
     }));
 
   test('keeps what was said, and gives it back the same when it is read.', () =>
@@ -190,13 +191,14 @@ describe('POST /v1/sessions', () => {
 
   test('refuses a provider that this server does not have, and says which it has.', () =>
     withSessions(async ({ api }) => {
+      const before = (await api('GET', '/v1/sessions')).json();
       const reply = await api('POST', '/v1/sessions', { body: { provider: 'codex' } });
       expect(reply.status).toBe(400);
       expect(reply.json()).toEqual({
         error: 'this server has no provider "codex" (it has: acp): use one of those',
         code: 'provider_unavailable',
       });
-      expect((await api('GET', '/v1/sessions')).json()).toEqual([]);
+      expect((await api('GET', '/v1/sessions')).json()).toEqual(before);
     }));
 
   test.for([

@@ -6,7 +6,7 @@ import { streamEvents } from '../../src/client/stream.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { openStream } from '../support/http/stream.ts';
-import { withRuntime } from '../support/runtime.ts';
+import { sharedRuntime, withRuntime } from '../support/runtime.ts';
 import { completed, scriptedProvider } from '../support/scripted-provider.ts';
 import { openSession } from '../support/turns.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -21,6 +21,8 @@ import {
   type Server,
 } from '../support/processes/work.ts';
 import { scaled } from '../support/patience.ts';
+
+const on = sharedRuntime();
 
 function outputIn(events: readonly RuntimeEventRecord[]) {
   return events
@@ -42,7 +44,7 @@ async function live({ client }: Server, processId: string): Promise<RuntimeEvent
 
 describe('the events of a process', () => {
   test('tell of its output by stream and place, with its text, before its end.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       using gate = new Gate(given.directory);
       const started = await run(
         given,
@@ -68,7 +70,7 @@ describe('the events of a process', () => {
     }));
 
   test('are the same in a reading made live and in one made later, settled.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       using gate = new Gate(given.directory);
       const started = await run(given, `for i in 1 2 3; do echo $i; ${gate.wait}; done`);
       const path = `/v1/processes/${started.process_id}/events/stream`;
@@ -106,7 +108,7 @@ describe('the events of a process', () => {
     }));
 
   test('go on where a reader left off, and are filtered by kind.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       const over = await ranTo(given, 'echo hi');
       const all = await eventsOf(given, over);
       const params = { process_id: over.process_id };
@@ -136,7 +138,7 @@ describe('the events of a process', () => {
   });
 
   test('of much output are few and small: the files have it, the log has not.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       const started = await run(given, 'seq 1 2000000');
       const events = await live(given, started.process_id);
       const over = await ended(given, started);

@@ -4,7 +4,12 @@ import { describe, expect, test } from 'vitest';
 import { identify, isAlive } from '../../src/children/identity.ts';
 import { carriersOf } from '../../src/children/procfs.ts';
 import { endpoints } from '../../src/api/index.ts';
-import { openRuntime, type TestRuntimeOptions, withRuntime } from '../support/runtime.ts';
+import {
+  openRuntime,
+  sharedRuntime,
+  type TestRuntimeOptions,
+  withRuntime,
+} from '../support/runtime.ts';
 import { scriptedProvider } from '../support/scripted-provider.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession } from '../support/turns.ts';
@@ -25,6 +30,8 @@ import {
 } from '../support/processes/work.ts';
 import { scaled } from '../support/patience.ts';
 
+const on = sharedRuntime();
+
 const grace = (kill_grace_ms: number): TestRuntimeOptions => ({
   config: { processes: { kill_grace_ms } },
 });
@@ -39,7 +46,7 @@ function left(processId: string): number[] {
 
 describe('a kill', () => {
   test('is answered once it is stored, ends the process, and says why.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       const started = await run(given, 'echo here; exec sleep 300');
       await printed(given, started, 'here');
       const asked = await kill(given, started, 'changed my mind');
@@ -60,7 +67,7 @@ describe('a kill', () => {
     }));
 
   test('of one that has ended gives it back unchanged, without an event.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       const over = await ranTo(given, 'exit 2');
       const before = await eventsOf(given, over);
       expect(await kill(given, over, 'too late')).toEqual(over);
@@ -68,7 +75,7 @@ describe('a kill', () => {
     }));
 
   test('lets a process end in its own way, and with its own exit code, within the grace.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       const started = await run(
         given,
         `trap 'echo cleaned up; exit 7' TERM; echo here; while :; do sleep 0.05; done`,
@@ -90,7 +97,7 @@ describe('a kill', () => {
     }, grace(300)));
 
   test('gives the grace to the whole group, also where its leader goes first.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       const child = `trap 'sleep 0.2; echo child cleaned up; exit' TERM; echo here; while :; do sleep 0.05; done`;
       const started = await run(
         given,
@@ -135,7 +142,7 @@ describe('a kill', () => {
   test.for([{ reason: 'x'.repeat(1001) }, { reason: 5 }, { why: 'x' }])(
     'is refused where its body is wrong, and kills nothing: %j',
     (body) =>
-      withRuntime(async (given) => {
+      on(async (given) => {
         using gate = new Gate(given.directory);
         const { process_id } = await run(given, gate.wait);
         const params = { process_id };
@@ -149,7 +156,7 @@ describe('a kill', () => {
 
 describe('a process whose time is up', () => {
   test('is timed out, with what it printed before.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       const command = 'echo before; sleep 300; echo after';
       const over = await ranTo(given, command, { timeout_ms: scaled(1000) });
       expect(over).toMatchObject({ status: 'timed_out', kill_reason: null, failure: null });

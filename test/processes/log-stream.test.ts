@@ -4,9 +4,11 @@ import { describe, expect, test } from 'vitest';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { apiOf } from '../support/http/request.ts';
 import { openStream, type Stream, type StreamOptions } from '../support/http/stream.ts';
-import { openRuntime, type TestRuntime, withRuntime } from '../support/runtime.ts';
+import { openRuntime, sharedRuntime, type TestRuntime, withRuntime } from '../support/runtime.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { ended, Gate, kill, printed, ranTo, run } from '../support/processes/work.ts';
+
+const on = sharedRuntime();
 
 interface Frame {
   id: number;
@@ -41,7 +43,7 @@ async function whole(...asked: Parameters<typeof follow>) {
 
 describe('a stream of what a process prints', () => {
   test('has each piece as it comes, with the place after it as its id, and says where the end is.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       using gate = new Gate(given.directory);
       const started = await run(
         given,
@@ -88,7 +90,7 @@ describe('a stream of what a process prints', () => {
     ));
 
   test('goes on where it was left, by Last-Event-ID or from_byte, which wins.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       using gate = new Gate(given.directory);
       const steps = Array.from({ length: 6 }, (_, i) => `printf 'part ${i} 🙂'; ${gate.wait}`);
       const started = await run(given, steps.join('; '));
@@ -118,7 +120,7 @@ describe('a stream of what a process prints', () => {
   test.for(['-1', 'x', '1.5', '9007199254740992'])(
     'is refused where the Last-Event-ID is no place: %s',
     (id) =>
-      withRuntime(async (given) => {
+      on(async (given) => {
         const { process_id } = await ranTo(given, 'true');
         const reply = await apiOf(given)('GET', `/v1/processes/${process_id}/logs/stream`, {
           headers: { 'last-event-id': id },
@@ -128,7 +130,7 @@ describe('a stream of what a process prints', () => {
   );
 
   test('has no half character, however the bytes of one come.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       using gate = new Gate(given.directory);
       const bytes = [...Buffer.from('a漢🙂')].map((byte) => `\\${byte.toString(8)}`);
       const steps = bytes.map((byte) => `printf '${byte}' >&2; ${gate.wait}`);
@@ -162,7 +164,7 @@ describe('a stream of what a process prints', () => {
     ));
 
   test('that is not read keeps neither the process nor other readers back, and has everything later.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       using gate = new Gate(given.directory);
       const started = await run(given, `${gate.wait}; seq 1 1200000`);
       const slow = await follow(given, started, '', { paused: true });

@@ -5,10 +5,13 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { pagedLogs } from '../../src/client/paged-logs.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { atLength } from '../support/at-length.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
-import { withRuntime } from '../support/runtime.ts';
+import { sharedRuntime, withRuntime } from '../support/runtime.ts';
 import { ended, Gate, get, logs, printed, ranTo, run } from '../support/processes/work.ts';
 import { scaled } from '../support/patience.ts';
+
+const on = sharedRuntime();
 
 const unit = fc.constantFrom('a', 'b c', 'é', '漢', '🙂', '\n', '\n', '\r\n', 'x'.repeat(50));
 const text = fc.string({ unit, maxLength: 60 });
@@ -31,7 +34,7 @@ describe('the logs of a process', () => {
     'are the end of each stream within both bounds, in whole characters, whatever was printed.',
     { timeout: scaled(60_000) },
     () =>
-      withRuntime(async (given) => {
+      on(async (given) => {
         const [out, err] = ['out', 'err'].map((name) => path.join(given.directory, name));
         const bound = fc.tuple(
           fc.oneof(fc.nat(12), fc.constant(10_000)),
@@ -60,13 +63,13 @@ describe('the logs of a process', () => {
                 stderr: part(second, tail_lines, max_bytes),
               });
           }),
-          { numRuns: 25 },
+          { numRuns: atLength(10, 25, 25) },
         );
       }),
   );
 
   test('are of the stream that was asked for; the other is null.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       const over = await ranTo(given, 'echo out; echo error >&2');
       expect(await logs(given, over, { stream: 'stdout' })).toMatchObject({
         stdout: { content: 'out\n' },
@@ -79,7 +82,7 @@ describe('the logs of a process', () => {
     }));
 
   test('are 200 lines and 64 KiB where nothing else is asked for.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       const lines = await ranTo(given, 'seq 1 1000');
       const tail = (await logs(given, lines)).stdout;
       expect(tail?.content.split('\n')).toHaveLength(201);
@@ -93,7 +96,7 @@ describe('the logs of a process', () => {
     }));
 
   test('are to be had while it runs, with what it has printed so far in its record too.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       using gate = new Gate(given.directory);
       const started = await run(
         given,
@@ -166,7 +169,7 @@ describe('the logs of a process', () => {
 });
 
 test('the logs of a process can be read on from a byte, page by page, in whole characters, until they end.', () =>
-  withRuntime(async (given) => {
+  on(async (given) => {
     const { client } = given;
     const whole = 'a€🙂\n'.repeat(40);
     using gate = new Gate(given.directory);

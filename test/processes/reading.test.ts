@@ -1,9 +1,14 @@
 import path from 'node:path';
 import * as fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { LogFile } from '../../src/processes/log-file.ts';
 import { hasText, readPiece, readTail } from '../../src/processes/reading.ts';
+import { atLength } from '../support/at-length.ts';
 import { tempDirectory } from '../support/temp.ts';
+
+const place = tempDirectory('log');
+afterAll(() => place[Symbol.dispose]());
+let logs = 0;
 
 /** Runs `work` on a log of what was printed. */
 async function withLog<T>(
@@ -11,12 +16,11 @@ async function withLog<T>(
   cap: number,
   work: (file: string) => Promise<T>,
 ): Promise<T> {
-  await using place = tempDirectory('log');
-  const file = path.join(place.path, 'log');
+  const file = path.join(place.path, `${++logs}`);
   const log = new LogFile(file, cap);
   await log.append(Buffer.from(text as string));
   await log.close();
-  return await work(file);
+  return work(file);
 }
 
 const unit = fc.constantFrom('a', 'é', '漢', '🙂', '\n');
@@ -47,7 +51,7 @@ describe('the tail of a log', () => {
           });
         }),
       ),
-      { numRuns: 400 },
+      { numRuns: atLength(150, 400, 400) },
     ));
 
   test('of a log that lost its middle has whole characters of its end, and says that it is not all.', () =>
@@ -60,7 +64,7 @@ describe('the tail of a log', () => {
           expect(tail.truncated).toBe(Buffer.byteLength(whole) > cap);
         }),
       ),
-      { numRuns: 200 },
+      { numRuns: atLength(80, 200, 200) },
     ));
 
   test('waits for the rest of a character that is not all there yet.', () =>
@@ -109,7 +113,7 @@ describe('a log in pieces', () => {
             }
           }),
       ),
-      { numRuns: 300 },
+      { numRuns: atLength(100, 300, 300) },
     ));
 
   test.for([true, false])(
@@ -127,7 +131,7 @@ describe('a log in pieces', () => {
               expect(Buffer.from(whole).subarray(offset, next).toString()).toBe(part);
           }),
         ),
-        { numRuns: 200 },
+        { numRuns: atLength(80, 200, 200) },
       ),
   );
 

@@ -20,13 +20,13 @@ import {
   stdout,
 } from '../support/processes/work.ts';
 
+const on = sharedRuntime();
+
 const providers = () => ({ providers: [scriptedProvider()] });
 
 describe('a process', () => {
-  const on = sharedRuntime();
-
   test('is stored as queued, runs, and completes with what it printed.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       const queued = await run(given, 'echo out; echo error >&2');
       expect(queued).toEqual({
         process_id: expect.stringMatching(/^proc_[0-9a-f]{32}$/),
@@ -73,7 +73,7 @@ describe('a process', () => {
     }));
 
   test('tells of each of its states in an event that carries it, the command in the first alone.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       const queued = await run(given, 'exit 3');
       const over = await ended(given, queued);
       const events = await eventsOf(given, queued);
@@ -105,7 +105,7 @@ describe('a process', () => {
   );
 
   test('reads the end of the file from its stdin, and leads a group and no session of ours.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       const over = await ranTo(given, 'cat; ps -o pgid= -p $$ | tr -d " "');
       expect(over.status).toBe('completed');
       expect(await stdout(given, over)).toBe(`${over.pid}\n`);
@@ -170,7 +170,7 @@ describe('a process', () => {
   );
 
   test('is over with its leader: a grandchild that holds the pipe open does not keep it running.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       const over = await ranTo(given, 'setsid sleep 300 & echo started; exit 4');
       expect(over).toMatchObject({ status: 'failed', exit_code: 4, stdout_bytes: 8 });
     }));

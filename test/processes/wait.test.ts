@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { keptPort } from '../support/kept-port.ts';
-import { withRuntime } from '../support/runtime.ts';
+import { sharedRuntime, withRuntime } from '../support/runtime.ts';
 import { Gate, kill, printed, ranTo, run, type Server } from '../support/processes/work.ts';
+
+const on = sharedRuntime();
 
 function wait(
   { client }: Server,
@@ -14,7 +16,7 @@ function wait(
 
 describe('waiting for the end of a process', () => {
   test('lasts until it has ended; the record is its last.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       using gate = new Gate(given.directory);
       const started = await run(given, `${gate.wait}; exit 5`);
       const waiting = wait(given, started, {});
@@ -29,7 +31,7 @@ describe('waiting for the end of a process', () => {
     }));
 
   test('lasts no longer than it was to, and gives the record as it is.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       using gate = new Gate(given.directory);
       const started = await run(given, gate.wait);
       for (const timeout_ms of [0, 100])
@@ -40,7 +42,7 @@ describe('waiting for the end of a process', () => {
     }));
 
   test('is answered for everybody who waits.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       using gate = new Gate(given.directory);
       const started = await run(given, gate.wait);
       const waiting = Array.from({ length: 50 }, () => wait(given, started, {}));
@@ -67,7 +69,7 @@ describe('waiting for a text', () => {
   );
 
   test('finds one whose beginning was printed before, also in the middle of a character.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       using gate = new Gate(given.directory);
       const started = await run(
         given,
@@ -80,7 +82,7 @@ describe('waiting for a text', () => {
     }));
 
   test('ends with the process where it never comes, and finds what was printed last.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       using gate = new Gate(given.directory);
       const started = await run(given, `${gate.wait}; printf last`);
       const [never, last] = [
@@ -94,7 +96,7 @@ describe('waiting for a text', () => {
     }));
 
   test('finds it in much output, wherever it stands.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       const over = await ranTo(given, 'seq 1 300000');
       for (const text of ['1\n2\n', '\n123456\n', '299999\n300000', '300000\n'])
         expect(await wait(given, over, { for: `log:${text}` })).toMatchObject({ matched: true });
@@ -104,7 +106,7 @@ describe('waiting for a text', () => {
 
 describe('waiting for a port', () => {
   test('lasts until somebody answers at it.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       const port = await keptPort();
       using gate = new Gate(given.directory);
       const listen = `require("net").createServer().listen(${port}, "127.0.0.1")`;
@@ -120,7 +122,7 @@ describe('waiting for a port', () => {
     }));
 
   test('ends with the process where nobody ever answers.', () =>
-    withRuntime(async (given) => {
+    on(async (given) => {
       using gate = new Gate(given.directory);
       const started = await run(given, gate.wait);
       const waiting = wait(given, started, { for: `port:${await keptPort()}` });

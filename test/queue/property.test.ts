@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import type { QueueEntry } from '../../src/api/queue.ts';
 import { AppError } from '../../src/errors.ts';
+import { atLength } from '../support/at-length.ts';
 import { scaled } from '../support/patience.ts';
 import { Judge, type Rhythm } from '../support/queue/judge.ts';
 import { DAY, HOUR, MINUTE } from '../support/queue/queue.ts';
@@ -8,8 +9,8 @@ import { World } from '../support/queue/world.ts';
 import { type Random, seededRandom } from '../support/store-power.ts';
 import { tempDirectory } from '../support/temp.ts';
 
-/** `make queue`: 10,000 virtual days; in the suite one part in a hundred. */
-const DAYS = Number(process.env.QUEUE_DAYS ?? 100);
+/** `make queue`: 10,000 virtual days; in the suite one part in two hundred. */
+const DAYS = Number(process.env.QUEUE_DAYS ?? atLength(50, 100, 100));
 const SEED = Number(process.env.SEED || 0) || Math.trunc(Date.now() % 1e9);
 /** One world lives so long; then another begins with the next seed. */
 const WORLD_DAYS = 100;

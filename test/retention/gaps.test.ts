@@ -5,6 +5,7 @@ import type { Stage } from '../support/sessions/stage.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { type Archive, seqsOf } from '../support/retention/archive.ts';
 import { onArchive, retain } from '../support/retention/stage.ts';
+import { shared } from '../support/shared.ts';
 
 /** Everything that is left of a scope. */
 async function replayed({ get }: Stage, scope = '/v1'): Promise<RuntimeEventRecord[]> {
@@ -41,10 +42,25 @@ async function letGo(stage: Stage, { gone, used }: { gone: number[]; used: numbe
   return { trimmed_seq, last: told.seq };
 }
 
+type Gone = Awaited<ReturnType<typeof twoSessions>> & Awaited<ReturnType<typeof letGo>>;
+
+/** A stage on which that session has gone, for tests that only read. */
+const trimmed = shared<{ stage: Stage; gone: Gone }>('trimmed stage', (use) =>
+  onArchive(twoSessions, async (stage, written) =>
+    use({ stage, gone: { ...written, ...(await letGo(stage, written)) } }),
+  ),
+);
+
+/** Runs a test that only reads there. */
+async function afterwards(test: (stage: Stage, gone: Gone) => Promise<void>): Promise<void> {
+  const { stage, gone } = trimmed();
+  await test(stage, gone);
+}
+
 describe('a stream that starts below what was trimmed', () => {
   test('gets one gap frame without an id, then all that is left, each once.', () =>
-    onArchive(twoSessions, async (stage, written) => {
-      const { trimmed_seq, last } = await letGo(stage, written);
+    afterwards(async (stage, written) => {
+      const { trimmed_seq, last } = written;
       const stream = await readUntil(stage, '/v1/events/stream', last);
       const gap = { requested: 0, trimmed_seq, latest_seq: last };
       const frames = stream.text().split('\n\n');
@@ -55,8 +71,8 @@ describe('a stream that starts below what was trimmed', () => {
     }));
 
   test('is told of the place it asked for, by after_seq as by Last-Event-ID.', () =>
-    onArchive(twoSessions, async (stage, written) => {
-      const { trimmed_seq, last } = await letGo(stage, written);
+    afterwards(async (stage, written) => {
+      const { trimmed_seq, last } = written;
       const below = trimmed_seq - 1;
       const streams = [
         await readUntil(stage, `/v1/events/stream?after_seq=${below}`, last),
@@ -70,8 +86,8 @@ describe('a stream that starts below what was trimmed', () => {
     }));
 
   test('is told in the session that lost something, and not in one that lost nothing.', () =>
-    onArchive(twoSessions, async (stage, written) => {
-      const { trimmed_seq } = await letGo(stage, written);
+    afterwards(async (stage, written) => {
+      const { trimmed_seq } = written;
       const own = await openStream(stage.given, { path: '/v1/sessions/gone/events/stream' });
       await own.until(({ gaps }) => gaps().length > 0);
       own.close();
@@ -83,8 +99,8 @@ describe('a stream that starts below what was trimmed', () => {
     }));
 
   test('is told with a filter too.', () =>
-    onArchive(twoSessions, async (stage, written) => {
-      const { trimmed_seq, last } = await letGo(stage, written);
+    afterwards(async (stage, written) => {
+      const { trimmed_seq, last } = written;
       const stream = await readUntil(stage, '/v1/events/stream?kind=storage.*', last);
       expect(stream.gaps()).toMatchObject([{ requested: 0, trimmed_seq, after: 0 }]);
       expect(new Set(stream.events().map(({ kind }) => kind))).toEqual(
@@ -136,7 +152,7 @@ describe('a stream that lost nothing', () => {
 describe('a slow reader', () => {
   test('that retention overtakes is told in the middle, after what it had, and gets all that is left.', () =>
     onArchive(
-      (archive) => archive.fill('gone', { bulk: 15_000 }),
+      (archive) => archive.fill('gone', { bulk: 9000 }),
       async (stage, written) => {
         const slow = await openStream(stage.given, { paused: true });
         await stage.play(await stage.open());
@@ -163,8 +179,8 @@ describe('a slow reader', () => {
 
 describe('a replay', () => {
   test('from below what was trimmed has X-Trimmed-Seq, in the scopes that lost something.', () =>
-    onArchive(twoSessions, async (stage, written) => {
-      const { trimmed_seq } = await letGo(stage, written);
+    afterwards(async (stage, written) => {
+      const { trimmed_seq } = written;
       const header = async (path: string) => (await stage.get(path)).headers.get('x-trimmed-seq');
       const told = String(trimmed_seq);
       expect(await header('/v1/events')).toBe(told);

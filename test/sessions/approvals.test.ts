@@ -12,6 +12,16 @@ const question = {
   subject: { question: 'q1' },
 };
 
+// Turns that are left unended keep their agents.
+const on = sharedStage({ config: { providers: { max_live: 1000 } } });
+
+/** Runs `test` on the stage of all tests here: it looks at its own sessions only. */
+const withStage = (test: (stage: Stage) => Promise<void>) => test(on());
+
+/** The approvals of a session, which are pending where nothing else is asked. */
+const approvalsOf = (stage: Stage, session: { id: string }, query = '') =>
+  stage.approvals(`?session_id=${session.id}${query}`);
+
 /** A session whose agent has asked once. */
 async function asked(stage: Stage) {
   const session = await stage.open();
@@ -23,8 +33,6 @@ async function asked(stage: Stage) {
 }
 
 describe('deciding an approval', () => {
-  const on = sharedStage();
-
   it.each([
     ['accept', 'accepted', 'accept'],
     ['accepted', 'accepted', 'accept'],
@@ -39,19 +47,19 @@ describe('deciding an approval', () => {
     expect(reply.status).toBe(200);
     expect(reply.body).toMatchObject({ id: approval.id, status, decision, decided_by: 'api' });
     expect((await answer).decision).toBe(decision);
-    const [stored] = await stage.approvals(`?status=${status}&session_id=${session.id}`);
+    const [stored] = await approvalsOf(stage, session, `&status=${status}`);
     expect(stored).toEqual(reply.body);
     turn.end(completed);
   });
 
   it('with any other word is 400, and it stays pending', () =>
-    onStage(async (stage) => {
-      const { approval } = await asked(stage);
+    withStage(async (stage) => {
+      const { approval, session } = await asked(stage);
       for (const word of ['approve', 'yes', 'ACCEPT', '', 'cancelled']) {
         const reply = await stage.decide(approval, word);
         expect([reply.status, reply.body.code]).toEqual([400, 'invalid']);
       }
-      expect(await stage.approvals()).toEqual([approval]);
+      expect(await approvalsOf(stage, session)).toEqual([approval]);
     }));
 
   it.each([
@@ -69,13 +77,13 @@ describe('deciding an approval', () => {
     expect((await answer).decision).toBe(first);
     const events = await stage.events(session.id);
     expect(events.filter(({ kind }) => kind === 'approval.resolved')).toHaveLength(1);
-    const kept = await stage.approvals(`?status=${won.body.status}&session_id=${session.id}`);
+    const kept = await approvalsOf(stage, session, `&status=${won.body.status}`);
     expect(kept).toEqual([won.body]);
     turn.end(completed);
   });
 
   it('that nobody knows, or of another session, is 404', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const { approval, session } = await asked(stage);
       const other = await stage.open();
       const replies = await Promise.all([
@@ -86,11 +94,11 @@ describe('deciding an approval', () => {
       expect(replies.map(({ status, body }) => `${status} ${body.code}`)).toEqual(
         Array(3).fill('404 not_found'),
       );
-      expect((await stage.approvals()).map(({ status }) => status)).toEqual(['pending']);
+      expect((await approvalsOf(stage, session)).map(({ status }) => status)).toEqual(['pending']);
     }));
 
   it('keeps the reason, and tells it to the agent that is declined', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const { approval, answer } = await asked(stage);
       const reply = await stage.decide(approval, 'decline', { reason: 'not on a Friday' });
       expect(reply.body.reason).toBe('not on a Friday');
@@ -98,7 +106,7 @@ describe('deciding an approval', () => {
     }));
 
   it('takes a reason of 2000 characters, and no longer one', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const { approval } = await asked(stage);
       const tooLong = await stage.decide(approval, 'accept', { reason: 'x'.repeat(2001) });
       expect(tooLong.status).toBe(400);
@@ -108,7 +116,7 @@ describe('deciding an approval', () => {
     }));
 
   it('refuses unknown fields by name', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const { approval } = await asked(stage);
       const reply = await stage.decide(approval, 'accept', { remember: true });
       expect(reply.status).toBe(400);
@@ -117,8 +125,6 @@ describe('deciding an approval', () => {
 });
 
 describe('accepting an approval', () => {
-  const on = sharedStage();
-
   it.each([
     [{}, 'once'],
     [{ scope: 'once' }, 'once'],
@@ -148,7 +154,7 @@ describe('accepting an approval', () => {
       const reply = await stage.decide(approval, 'accept', { scope });
       expect([reply.status, reply.body.code]).toEqual([400, 'invalid']);
       expect(reply.body.error).toMatch(new RegExp(`^body\\.scope: .*: ${way}$`));
-      expect(await stage.approvals()).toEqual([approval]);
+      expect(await approvalsOf(stage, session)).toEqual([approval]);
       expect((await stage.decide(approval, 'decline')).body).toMatchObject({ scope: null });
       expect((await answer).decision).toBe('decline');
       turn.end(completed);
@@ -158,7 +164,7 @@ describe('accepting an approval', () => {
 
 describe('the details of an approval', () => {
   it('are stored and read back whole, in the list and by the id of the approval', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
       const diff = Array.from({ length: 5000 }, (_, at) => `+line ${at} \u202e\u0000`).join('\n');
@@ -168,19 +174,19 @@ describe('the details of an approval', () => {
       const at = `/v1/sessions/${session.id}/approvals/${approval.id}`;
       const { body } = await stage.get<Approval>(at);
       expect(body.details).toEqual(details);
-      expect(await stage.approvals()).toEqual([body]);
+      expect(await approvalsOf(stage, session)).toEqual([body]);
       expect((await stage.get(`${at}0`)).status).toBe(404);
     }));
 
   it('that are too long for an event are whole in the record, and not in part in the event', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
       const parts = Array.from({ length: 3000 }, (_, at) => `echo ${at} ${'x'.repeat(100)}`);
       const details = [{ type: 'command', command: parts.join(' && '), cwd: '/w' }] as const;
       void turn.ask({ details, request: { parts }, subject: { parts } });
       const { details: shown, ...cut } = await stage.asked(session.id);
-      const [whole] = await stage.approvals();
+      const [whole] = await approvalsOf(stage, session);
       expect(whole).toMatchObject({ details, request: { parts }, subject: { parts } });
       const { details: _details, request: _request, subject: _subject, ...rest } = whole ?? {};
       expect([shown, cut]).toEqual([undefined, rest]);
@@ -189,7 +195,7 @@ describe('the details of an approval', () => {
     }));
 
   it('that are above 1 MiB name what is left out, and cut nothing', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
       const small = { type: 'input', name: 'small', value: 1 } as const;
@@ -208,7 +214,7 @@ describe('the details of an approval', () => {
 
 describe('a question', () => {
   it('needs answers to be accepted, and gives them to the agent', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
       const answer = turn.ask(question);
@@ -223,7 +229,7 @@ describe('a question', () => {
     }));
 
   it('needs none to be declined', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
       const answer = turn.ask(question);
@@ -235,7 +241,7 @@ describe('a question', () => {
 
 describe('while an approval is pending', () => {
   it('turn and session wait for it, and go on when it is decided', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const session = await stage.open();
       expect(session.status).toBe('ready');
       const turn = await stage.play(session);
@@ -257,7 +263,7 @@ describe('while an approval is pending', () => {
     }));
 
   it('they wait as long as any of several is', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
       const answers = [turn.ask(), turn.ask({ title: 'second' }), turn.ask({ title: 'third' })];
@@ -276,7 +282,7 @@ describe('while an approval is pending', () => {
     }));
 
   it('the session takes no other turn', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const { session } = await asked(stage);
       const { status, body } = await stage.send(session, 'another');
       expect([status, body.code]).toEqual([409, 'turn_in_progress']);
@@ -285,7 +291,7 @@ describe('while an approval is pending', () => {
 
 describe('the events of an approval', () => {
   it('come in order: it is requested whole, and resolved without what was asked', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const { session, turn, turnId, approval } = await asked(stage);
       const { body: decided } = await stage.decide(approval, 'accept', { reason: 'fine' });
       turn.end(completed);
@@ -318,9 +324,9 @@ describe('the events of an approval', () => {
     }));
 
   it('say what the record says while it is pending', () =>
-    onStage(async (stage) => {
-      const { approval } = await asked(stage);
-      expect(await stage.approvals()).toEqual([approval]);
+    withStage(async (stage) => {
+      const { approval, session } = await asked(stage);
+      expect(await approvalsOf(stage, session)).toEqual([approval]);
       expect(approval).toMatchObject({
         status: 'pending',
         decision: null,
@@ -349,7 +355,7 @@ describe('the inbox', () => {
     }));
 
   it('refuses a status that is none, and knows no unknown session', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       expect((await stage.get('/v1/approvals?status=open')).status).toBe(400);
       expect((await stage.get('/v1/approvals?session_id=sess_nobody')).status).toBe(404);
       expect((await stage.get('/v1/sessions/sess_nobody/approvals')).status).toBe(404);
@@ -405,7 +411,7 @@ describe('an approval with a time limit', () => {
 
 describe('a pending approval is cancelled', () => {
   it('when its agent takes it back, and the turn goes on', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
       const withdrawn = new AbortController();
@@ -413,23 +419,23 @@ describe('a pending approval is cancelled', () => {
       const approval = await stage.asked(session.id);
       withdrawn.abort();
       expect(await answer).toEqual({ decision: 'cancelled' });
-      const [cancelled] = await stage.approvals('?status=cancelled');
+      const [cancelled] = await approvalsOf(stage, session, '&status=cancelled');
       expect(cancelled).toMatchObject({ id: approval.id, status: 'cancelled', decision: null });
       expect((await stage.session(session.id)).status).toBe('running');
       expect((await stage.decide(approval, 'accept')).body.code).toBe('approval_resolved');
     }));
 
   it('when it was taken back before it was stored', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
       expect(await turn.ask({}, AbortSignal.abort())).toEqual({ decision: 'cancelled' });
-      expect(await stage.approvals()).toEqual([]);
+      expect(await approvalsOf(stage, session)).toEqual([]);
       expect((await stage.session(session.id)).status).toBe('running');
     }));
 
   it('when its turn ends, before it', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const { session, turn, turnId, answer } = await asked(stage);
       turn.end(completed);
       await stage.until(endOf(turnId));
@@ -439,12 +445,12 @@ describe('a pending approval is cancelled', () => {
         'approval.resolved',
         'turn.completed',
       ]);
-      expect(await stage.approvals('?status=cancelled')).toHaveLength(1);
+      expect(await approvalsOf(stage, session, '&status=cancelled')).toHaveLength(1);
       expect((await stage.session(session.id)).status).toBe('ready');
     }));
 
   it('when its turn is interrupted', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const { session, turn, turnId, answer } = await asked(stage);
       expect((await stage.interrupt(session.id, turnId)).status).toBe(202);
       expect(await answer).toEqual({ decision: 'cancelled' });
@@ -459,18 +465,18 @@ describe('a pending approval is cancelled', () => {
     }));
 
   it('when its session is closed', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const { session, approval, answer } = await asked(stage);
       await stage.close(session.id);
       expect(await answer).toEqual({ decision: 'cancelled' });
       expect((await stage.decide(approval, 'accept')).body.code).toBe('approval_resolved');
-      expect(await stage.approvals()).toEqual([]);
+      expect(await approvalsOf(stage, session)).toEqual([]);
     }));
 });
 
 describe('an agent that asks', () => {
   it('outside a turn is told that it is cancelled, and nothing is stored', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
       const turnId = (await stage.session(session.id)).active_turn_id ?? '';
@@ -481,7 +487,7 @@ describe('an agent that asks', () => {
     }));
 
   it('after its turn was interrupted is told the same', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
       const turnId = (await stage.session(session.id)).active_turn_id ?? '';

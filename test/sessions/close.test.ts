@@ -3,7 +3,12 @@ import type { Approval } from '../../src/api/approvals.ts';
 import type { FailpointName } from '../../src/lib/failpoint.ts';
 import { systemIds } from '../../src/lib/ids.ts';
 import { completed } from '../support/scripted-provider.ts';
-import { endOf, kinds, onStage, type Stage } from '../support/sessions/stage.ts';
+import { endOf, kinds, onStage, sharedStage, type Stage } from '../support/sessions/stage.ts';
+
+const on = sharedStage();
+
+/** Runs `test` on the stage of all tests here: it looks at its own sessions only. */
+const withStage = (test: (stage: Stage) => Promise<void>) => test(on());
 
 async function waiting(stage: Stage, approvals = 1) {
   const session = await stage.open();
@@ -85,7 +90,7 @@ describe('closing a session', () => {
   });
 
   it('ends an agent that is idle', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
       const { active_turn_id: turnId } = await stage.session(session.id);
@@ -110,24 +115,24 @@ describe('closing a session', () => {
     ));
 
   it('again changes nothing and says the same, whatever the reason', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const session = await stage.open();
       const first = await stage.close(session.id, 'enough');
-      const before = await stage.events();
+      const before = await stage.events(session.id);
       stage.clock.advance(1000);
       const again = await stage.close(session.id, 'another reason');
       expect([again.status, again.body]).toEqual([200, first.body]);
-      expect(await stage.events()).toEqual(before);
+      expect(await stage.events(session.id)).toEqual(before);
     }));
 
   it('needs no reason', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const session = await stage.open();
       expect((await stage.close(session.id)).body.close_reason).toBeNull();
     }));
 
   it('that nobody knows is 404', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       expect((await stage.close('sess_nobody')).status).toBe(404);
     }));
 
@@ -154,17 +159,17 @@ describe('closing a session', () => {
 
 describe('a closed session', () => {
   it('takes no turn: 409 session_closed', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const session = await stage.open();
       await stage.close(session.id);
-      const before = await stage.events();
+      const before = await stage.events(session.id);
       const { status, body } = await stage.send(session, 'hello?');
       expect([status, body.code]).toEqual([409, 'session_closed']);
-      expect(await stage.events()).toEqual(before);
+      expect(await stage.events(session.id)).toEqual(before);
     }));
 
   it('does not hear what its agent says later', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const { session, turn, turnId } = await waiting(stage);
       await stage.close(session.id);
       const before = await stage.events(session.id);
@@ -175,7 +180,7 @@ describe('a closed session', () => {
     }));
 
   it('cannot have its turn interrupted: 409 turn_not_active', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const { session, turnId } = await waiting(stage);
       await stage.close(session.id);
       expect((await stage.interrupt(session.id, turnId)).body.code).toBe('turn_not_active');

@@ -11,6 +11,7 @@ import { tempDirectory } from '../support/temp.ts';
 import { Fifo } from '../support/sessions/fifo.ts';
 import { soon } from '../support/sessions/soon.ts';
 import { acrossCrash, endOf, onStage, sharedStage } from '../support/sessions/stage.ts';
+import { atLength } from '../support/at-length.ts';
 import { scaled } from '../support/patience.ts';
 
 const MIB = 1024 * 1024;
@@ -235,7 +236,7 @@ describe('an image of a turn', () => {
           await fsPromises.rename(`${swapped}.next`, swapped);
         }
       })();
-      const replies = Array.from({ length: 200 }, () =>
+      const replies = Array.from({ length: atLength(60, 200, 200) }, () =>
         on().send(session, {
           expected_turn_id: 'turn_none',
           input: [{ type: 'image', path: swapped }],

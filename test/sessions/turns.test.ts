@@ -22,8 +22,12 @@ async function run(stage: Stage, session: { id: string }, body: object = say('go
   return { turnId: sent.turn_id, turn };
 }
 
+const on = sharedStage();
+
+/** Runs `test` on the stage of all tests here: it looks at its own sessions only. */
+const withStage = (test: (stage: Stage) => Promise<void>) => test(on());
+
 describe('expected_turn_id', () => {
-  const on = sharedStage();
   const refusal = async (session: { id: string }, expected: string) => {
     const stage = on();
     const before = await stage.events(session.id);
@@ -185,7 +189,7 @@ describe('[sessions] turn_timeout_ms', () => {
 
 describe('permission_mode, model and thinking_effort', () => {
   it('of a turn reach its agent, and the next turn has those of the session again', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const session = await stage.open({
         permission_mode: 'require_approval',
         model: 'small',
@@ -215,7 +219,7 @@ describe('permission_mode, model and thinking_effort', () => {
     }));
 
   it('are in the record of the turn that had them, else null', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const session = await stage.open({ model: 'small' });
       const own = { permission_mode: 'read_only', model: 'large', thinking_effort: 'high' };
       const { turnId } = await run(stage, session, say('go', own));
@@ -275,17 +279,17 @@ describe('permission_mode, model and thinking_effort', () => {
 
 describe('a turn', () => {
   it('sent to a busy session is 409 turn_in_progress, and nothing is stored', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const session = await stage.open();
       await stage.play(session);
-      const before = await stage.events();
+      const before = await stage.events(session.id);
       const { status, body } = await stage.send(session, 'me too');
       expect([status, body.code]).toEqual([409, 'turn_in_progress']);
-      expect(await stage.events()).toEqual(before);
+      expect(await stage.events(session.id)).toEqual(before);
     }));
 
   it('may be one item instead of an array of one', () =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const session = await stage.open();
       const { turn } = await run(stage, session, { input: { type: 'text', text: 'alone' } });
       expect(turn.text).toBe('alone');
@@ -298,7 +302,7 @@ describe('a turn', () => {
     ['an unknown field', say('go', { steer: true })],
     ['an empty model', say('go', { model: '' })],
   ])('with %s is 400', (_what, body) =>
-    onStage(async (stage) => {
+    withStage(async (stage) => {
       const session = await stage.open();
       const reply = await stage.send(session, body);
       expect([reply.status, reply.body.code]).toEqual([400, 'invalid']);

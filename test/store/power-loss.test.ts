@@ -28,7 +28,7 @@ import { tempDirectory } from '../support/temp.ts';
 import { scaled } from '../support/patience.ts';
 
 /** How many images of a disk that lost power are looked at; more on demand. */
-const IMAGES = Number(process.env.POWER_IMAGES ?? 20);
+const IMAGES = Number(process.env.POWER_IMAGES ?? atLength(12, 20, 20));
 const IMAGES_A_LOAD = 30;
 /** So many of a load whose disk is full at times, or that need not be on disk; all of them among the campaigns. */
 const IMAGES_OF_A_KIND = atLength(10, IMAGES_A_LOAD, IMAGES_A_LOAD);

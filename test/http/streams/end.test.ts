@@ -3,7 +3,7 @@ import net from 'node:net';
 import { text as readText } from 'node:stream/consumers';
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import type { RuntimeEventRecord } from '../../../src/api/events.ts';
+import { kinds as eventKinds, type RuntimeEventRecord } from '../../../src/api/events.ts';
 import { scaled } from '../../support/patience.ts';
 import { openRuntime, withRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
@@ -12,6 +12,7 @@ import { openSession, send } from '../../support/turns.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { apiOf } from '../../support/http/request.ts';
 import { openStream } from '../../support/http/stream.ts';
+import { writeLog } from '../../support/written-log.ts';
 
 /** What a later server finds in the log. */
 async function stored(directory: string): Promise<RuntimeEventRecord[]> {
@@ -94,18 +95,17 @@ describe('a graceful stop', () => {
 
   test('does not wait for a reader that does not read: it is cut after 2 seconds.', async () => {
     await using directory = tempDirectory();
-    const provider = scriptedProvider();
     const clock = new ManualClock();
-    const given = await openRuntime(directory.path, { providers: [provider], clock });
+    // More than the sockets between a server and a reader hold.
+    const { example } = eventKinds['turn.failed'];
+    const error = { code: 'x', message: 'x'.repeat(200_000) };
+    const payload = { ...example, turn: { ...example.turn, error } };
+    const events = Array.from({ length: 50 }, () => ({ kind: 'turn.failed' as const, payload }));
+    await writeLog(directory.path, events);
+    const given = await openRuntime(directory.path, { clock });
     const slow = await openStream(given, { paused: true });
     const fast = await openStream(given);
-    const { id } = await openSession(given.client, directory.path);
-    await send(given.client, id, 'go');
-    const turn = await provider.nextTurn();
-    for (let i = 0; i < 330; i++) {
-      await turn.sink.update({ type: 'message', text: 'x'.repeat(30 * 1024) });
-    }
-    turn.end(completed);
+    await fast.untilSeq(events.length);
     given.client.close();
     let stopped = false;
     const stopping = given.runtime.stop().then(() => (stopped = true));

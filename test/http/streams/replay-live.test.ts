@@ -68,7 +68,7 @@ describe('a stream that replays and then follows, while 20 sessions write', () =
         readers.push({ stream: await openStream(given, options), after });
       };
       await open(0, {});
-      for (let i = 0; i < 12; i++) {
+      for (let i = 0; i < 6; i++) {
         const seen = readers[0]?.stream.seqs().at(-1) ?? 0;
         await open(seen, { path: `/v1/events/stream?after_seq=${seen}` });
         await open(Math.floor(seen / 2), {

@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
+import { kinds } from '../../../src/api/events.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import type { AgentSink } from '../../../src/providers/provider.ts';
 import { type TestRuntime, withRuntime } from '../../support/runtime.ts';
@@ -7,10 +8,13 @@ import {
   type ScriptedProvider,
   scriptedProvider,
 } from '../../support/scripted-provider.ts';
+import { shared } from '../../support/shared.ts';
+import { tempDirectory } from '../../support/temp.ts';
 import { openSession, send } from '../../support/turns.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { openStream } from '../../support/http/stream.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
+import { writeLog } from '../../support/written-log.ts';
 
 const PIECE = 'x'.repeat(30 * 1024);
 
@@ -40,6 +44,21 @@ async function floodLog(given: TestRuntime, provider: ScriptedProvider): Promise
   return storage.latest_seq;
 }
 
+/** As much as a flood, stored before the runtime starts whose time is in the hands of its tests. */
+function sharedFlood() {
+  const clock = new ManualClock();
+  const at = shared<TestRuntime>('flood', async (use) => {
+    await using directory = tempDirectory('flood');
+    const { example } = kinds['turn.failed'];
+    const error = { code: 'x', message: 'x'.repeat(200_000) };
+    const payload = { ...example, turn: { ...example.turn, error } };
+    const events = Array.from({ length: 50 }, () => ({ kind: 'turn.failed' as const, payload }));
+    await writeLog(directory.path, events);
+    await withRuntime(use, { clock, directory: directory.path });
+  });
+  return { clock, at };
+}
+
 const lag = async ({ client }: TestRuntime) =>
   (await client.call(endpoints.getDiagnostics, {})).streams;
 
@@ -67,56 +86,49 @@ describe('a reader that does not read', () => {
     );
   });
 
+  const { clock, at } = sharedFlood();
+  const followers = async () => (await lag(at())).followers;
+  afterEach(() => expectEventually(followers).toBe(0));
+
   test('may leave in the middle: nothing of it stays.', async () => {
-    const provider = scriptedProvider();
-    await withRuntime(
-      async (given) => {
-        const slow = await openStream(given, { paused: true });
-        await floodLog(given, provider);
-        expect((await lag(given)).followers).toBe(1);
-        slow.close();
-        await expectEventually(async () => (await lag(given)).followers).toBe(0);
-      },
-      { providers: [provider] },
-    );
+    const slow = await openStream(at(), { paused: true });
+    expect(await followers()).toBe(1);
+    slow.close();
+    await expectEventually(followers).toBe(0);
   });
 
   test('gets no ping while it is behind, and one again once it has caught up.', async () => {
-    const provider = scriptedProvider();
-    const clock = new ManualClock();
-    await withRuntime(
-      async (given) => {
-        const slow = await openStream(given, { paused: true });
-        const last = await floodLog(given, provider);
-        clock.advance(60_000);
-        slow.resume();
-        await slow.untilSeq(last);
-        expect(slow.text()).not.toContain(': ping');
-        await expectEventually(async () => (await lag(given)).waiting).toBe(1);
-        clock.advance(10_000);
-        await slow.until(() => slow.text().endsWith(`: ping ${last}\n`));
-        slow.close();
-      },
-      { providers: [provider], clock },
-    );
+    const slow = await openStream(at(), { paused: true });
+    await untilFull(at());
+    const { storage } = await at().client.call(endpoints.getDiagnostics, {});
+    clock.advance(60_000);
+    slow.resume();
+    await slow.untilSeq(storage.latest_seq);
+    expect(slow.text()).not.toContain(': ping');
+    await expectEventually(async () => (await lag(at())).waiting).toBe(1);
+    clock.advance(10_000);
+    await slow.until(() => slow.text().endsWith(`: ping ${storage.latest_seq}\n`));
+    slow.close();
   });
 
   test('is cut after 10 minutes in which it took nothing although there was something.', async () => {
-    const provider = scriptedProvider();
-    const clock = new ManualClock();
-    await withRuntime(
-      async (given) => {
-        const slow = await openStream(given, { paused: true });
-        const idle = await openStream(given, { path: '/v1/events/stream?after_seq=latest' });
-        await floodLog(given, provider);
-        for (let minute = 0; minute < 11; minute++) clock.advance(60_000);
-        try {
-          await expectEventually(async () => (await lag(given)).followers).toBe(1);
-        } finally {
-          for (const stream of [slow, idle]) stream.close();
-        }
-      },
-      { providers: [provider], clock },
-    );
+    const slow = await openStream(at(), { paused: true });
+    const idle = await openStream(at(), { path: '/v1/events/stream?after_seq=latest' });
+    await untilFull(at());
+    for (let minute = 0; minute < 11; minute++) clock.advance(60_000);
+    try {
+      await expectEventually(followers).toBe(1);
+    } finally {
+      for (const stream of [slow, idle]) stream.close();
+    }
   });
 });
+
+/** Waits until what was sent to who does not read fills all there is between it and the server: it comes no nearer. */
+async function untilFull(given: TestRuntime): Promise<void> {
+  for (let before = 0, same = 0; same < 20;) {
+    const { max_lag } = await lag(given);
+    same = max_lag > 0 && max_lag === before ? same + 1 : 0;
+    before = max_lag;
+  }
+}

@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
 import { sharedRuntime, type TestRuntime, withRuntime } from '../../support/runtime.ts';
 import { scriptedProvider } from '../../support/scripted-provider.ts';
 import { openSession } from '../../support/turns.ts';
@@ -6,40 +7,46 @@ import { apiOf, send } from '../../support/http/request.ts';
 import { openStream, type StreamOptions } from '../../support/http/stream.ts';
 
 /** Runs `check` with ten events in the log: two of the start, eight sessions. */
-function withTenEvents(
-  check: (given: TestRuntime & { ids: string[] }) => Promise<void>,
-): Promise<void> {
+function withTenEvents(check: (given: TestRuntime) => Promise<void>): Promise<void> {
   return withRuntime(
     async (given) => {
-      const ids: string[] = [];
-      for (let i = 0; i < 8; i++) ids.push((await openSession(given.client, given.directory)).id);
-      await check({ ...given, ids });
+      for (let i = 0; i < 8; i++) await openSession(given.client, given.directory);
+      await check(given);
     },
     { providers: [scriptedProvider()] },
   );
 }
 
-/** The seqs a stream has given once it has given the 11th event, which is made after it stands. */
-async function seqsFrom(given: TestRuntime, options: StreamOptions): Promise<number[]> {
+/** The seqs a stream has given once it has given the last event, which is made after it stands. */
+async function seqsFrom(
+  given: TestRuntime,
+  options: StreamOptions,
+): Promise<{ seqs: number[]; last: number }> {
   const stream = await openStream(given, options);
   await openSession(given.client, given.directory);
-  await stream.untilSeq(11);
+  const { storage } = await given.client.call(endpoints.getDiagnostics, {});
+  await stream.untilSeq(storage.latest_seq);
   stream.close();
   // A gap frame has no id.
-  return stream.seqs().filter((seq) => seq !== undefined);
+  return { seqs: stream.seqs().filter((seq) => seq !== undefined), last: storage.latest_seq };
 }
 
 const after = (seq: string): string => `/v1/events/stream?after_seq=${seq}`;
 
 describe('where a stream begins', () => {
-  /** For those that are refused. */
+  /** It has ten events or more. */
   const on = sharedRuntime({ providers: [scriptedProvider()] });
+  beforeAll(() =>
+    on(async ({ client, directory }) => {
+      for (let i = 0; i < 8; i++) await openSession(client, directory);
+    }),
+  );
 
   test.for([
     ['with neither, at the start', {}, 1],
     ['after_seq=0, at the start', { path: after('0') }, 1],
     ['after_seq, after that event', { path: after('7') }, 8],
-    ['after_seq=latest, with what is new', { path: after('latest') }, 11],
+    ['after_seq=latest, with what is new', { path: after('latest') }, 'new'],
     ['Last-Event-ID, after that event', { headers: { 'last-event-id': '4' } }, 5],
     ['Last-Event-ID 0, at the start', { headers: { 'last-event-id': '0' } }, 1],
     ['both, by the query', { path: after('8'), headers: { 'last-event-id': '2' } }, 9],
@@ -59,9 +66,10 @@ describe('where a stream begins', () => {
       10,
     ],
   ] as const)('is given by %s.', ([, options, first]) =>
-    withTenEvents(async (given) => {
-      const seqs = await seqsFrom(given, options);
-      expect(seqs).toEqual(Array.from({ length: 12 - first }, (_, i) => first + i));
+    on(async (given) => {
+      const { seqs, last } = await seqsFrom(given, options);
+      const from = first === 'new' ? last : first;
+      expect(seqs).toEqual(Array.from({ length: last - from + 1 }, (_, i) => from + i));
     }),
   );
 
@@ -93,16 +101,17 @@ describe('where a stream begins', () => {
   );
 
   test('the greatest Last-Event-ID there can be is taken.', () =>
-    withTenEvents(async (given) => {
+    on(async (given) => {
       const stream = await openStream(given, { headers: { 'last-event-id': '9007199254740991' } });
       stream.close();
       expect(stream.headers['content-type']).toMatch(/^text\/event-stream/);
     }));
 
   test('a cursor beyond the newest event gets what is new.', () =>
-    withTenEvents(async (given) => {
-      expect(await seqsFrom(given, { path: after('5000') })).toEqual([11]);
-      const [id = ''] = given.ids;
+    on(async (given) => {
+      const { seqs, last } = await seqsFrom(given, { path: after('5000') });
+      expect(seqs).toEqual([last]);
+      const { id } = await openSession(given.client, given.directory);
       const own = await openStream(given, {
         path: `/v1/sessions/${id}/events/stream?after_seq=5000`,
       });
@@ -121,7 +130,7 @@ describe('where a stream begins', () => {
     }));
 
   test('a stream of a session that is not there is 404, before its cursor is a question.', () =>
-    withTenEvents(async (given) => {
+    on(async (given) => {
       const reply = await apiOf(given)('GET', '/v1/sessions/sess_nope/events/stream');
       expect(reply.status).toBe(404);
     }));

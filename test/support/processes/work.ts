@@ -110,5 +110,6 @@ export class Gate implements Disposable {
 
   [Symbol.dispose](): void {
     fs.closeSync(this.#fd);
+    fs.rmSync(this.#path);
   }
 }
