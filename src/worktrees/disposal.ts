@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Worktree } from '../api/worktrees.ts';
 import { AppError } from '../errors.ts';
 import { archiveRef, readArchive, writeArchive } from './archive.ts';
-import { ownSettings } from './bench.ts';
+import { ownSettings, type Setting } from './bench.ts';
 import { assertFiles, assertGitDirectory, isThere, kindOf, readNote } from './foreign.ts';
 import type { Beside } from './own-commits.ts';
 import { removeTree } from './remove-tree.ts';
@@ -21,6 +21,13 @@ import { holdsWork, type Snapshot, takeSnapshot } from './snapshot.ts';
 import { unsavedSubmodules } from './submodules.ts';
 import { ignoredMessage, nestedMessage } from './words.ts';
 import type { Workshop } from './workshop.ts';
+
+/** What is known before a snapshot is taken. */
+interface SnapshotFacts {
+  beside: Beside;
+  /** The settings that apply in the worktree; without them git is asked. */
+  settings?: readonly Setting[];
+}
 
 /** The parts of a worktree that a removal deleted. */
 export interface Removed {
@@ -65,17 +72,24 @@ export class Disposal {
     return unsaved.length > 0 ? nestedMessage(unsaved) : null;
   }
 
+  /** Returns the settings that apply in a worktree. */
+  async settingsOf({ path: files }: Worktree, repository: Repository): Promise<Setting[]> {
+    const adminDir = await adminDirectory(repository, files);
+    await this.#assertReadable(null, adminDir);
+    return ownSettings(this.#workshop.git, repository, adminDir);
+  }
+
   /** Takes a snapshot of a worktree, whose files are in the directory `files`. */
   async snapshotOf(
     worktree: Worktree,
     repository: Repository,
-    beside: Beside,
+    { beside, settings: known }: SnapshotFacts,
     files: string = worktree.path,
   ): Promise<Snapshot> {
     const adminDir = await adminDirectory(repository, worktree.path, files);
     const existingFiles = (await isThere(files)) ? files : null;
     await this.#assertReadable(existingFiles, adminDir);
-    const settings = await ownSettings(this.#workshop.git, repository, adminDir);
+    const settings = known ?? (await ownSettings(this.#workshop.git, repository, adminDir));
     const filters = await this.#workshop.trustedFilters(repository, settings);
     const { branch } = worktree;
     const alike = await branchesAlike(repository, worktree.path);
@@ -110,7 +124,7 @@ export class Disposal {
   async remove(
     worktree: Worktree,
     repository: Repository,
-    { tip, beside }: { tip: string | null; beside: Beside },
+    { tip, ...facts }: { tip: string | null } & SnapshotFacts,
   ): Promise<Removed> {
     const aside = path.join(this.#workshop.asideDirectory, worktree.id);
     const removed: Removed = { path: false, branch: false, left: null, diagnostics: [] };
@@ -122,7 +136,7 @@ export class Disposal {
     this.#workshop.failpoint('worktree.aside');
     let last = tip;
     if (!(await isThere(done))) {
-      const snapshot = await this.#archiveRest(worktree, repository, { aside, beside });
+      const snapshot = await this.#archiveRest(worktree, repository, { aside, ...facts });
       if (snapshot.ignored.length > 0) removed.diagnostics.push(ignoredMessage(snapshot.ignored));
       last = snapshot.tip;
       if (await isThere(aside)) fs.renameSync(aside, done);
@@ -178,10 +192,10 @@ export class Disposal {
   async #archiveRest(
     worktree: Worktree,
     repository: Repository,
-    { aside, beside }: { aside: string; beside: Beside },
+    { aside, ...facts }: { aside: string } & SnapshotFacts,
   ): Promise<Snapshot> {
     try {
-      const snapshot = await this.snapshotOf(worktree, repository, beside, aside);
+      const snapshot = await this.snapshotOf(worktree, repository, facts, aside);
       if (snapshot.nested.length > 0)
         throw new AppError('conflict', nestedMessage(snapshot.nested));
       if (holdsWork(snapshot) && !(await this.#isArchived(worktree, repository, snapshot)))

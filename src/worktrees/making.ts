@@ -15,7 +15,7 @@ import type { InitScripts } from './init-scripts.ts';
 import { freePorts, type PortSettings } from './ports.ts';
 import {
   branchAt,
-  commitOf,
+  commitsOf,
   gitDirOf,
   recordedRepository,
   realPath,
@@ -26,6 +26,7 @@ import { reasonOf } from './words.ts';
 import { Checkouts } from './checkouts.ts';
 import type { Workshop } from './workshop.ts';
 import {
+  branchFor,
   newWorktree,
   noScript,
   nothingIncluded,
@@ -74,15 +75,16 @@ export class Making {
   ): Promise<T> {
     const { db, store, workshop, ids, clock, settings, failpoint } = this.#given;
     const checked = await workshop.alone(repository, async () => {
+      const { tip, ...base } = await this.#base(repository, directory, request);
       const found = newWorktree(request, {
         id: ids.next('wt'),
         root: workshop.root,
         repoRoot: repository.root,
         policy: settings().deletion_policy_default,
         now: clock.now(),
-        ...(await this.#base(repository, directory, request.base_ref ?? null)),
+        ...base,
       });
-      await this.#checkouts.assertFree(found, repository);
+      await this.#checkouts.assertFree(found, repository, tip);
       return found;
     });
     const planned = await this.#begin({
@@ -120,21 +122,23 @@ export class Making {
   }
 
   /**
-   * Returns the commit that a worktree starts from: the one of the ref `named`, else the one checked out in
-   * `directory`.
+   * Returns the commit that a worktree starts from: the one of `base_ref`, else the one checked out in `directory`; with
+   * it the commit of the branch that the worktree is to have, if there is such a branch.
    */
   async #base(
     repository: Repository,
     directory: string,
-    named: string | null,
-  ): Promise<{ baseRef: string; baseCommit: string }> {
+    request: WorktreeRequest,
+  ): Promise<{ baseRef: string; baseCommit: string; tip: string | null }> {
+    const named = request.base_ref ?? null;
     const { git } = this.#given.workshop;
     // Each worktree has its own HEAD; a bare repository has only the one in its common directory.
     const { commonDir } = repository;
     const isBare = (await realPath(directory)) === commonDir;
     const gitDir = isBare ? commonDir : ((await gitDirOf(directory)) ?? commonDir);
     const location = { directory, gitDir };
-    const commit = await commitOf(git, location, named ?? 'HEAD');
+    const names = [named ?? 'HEAD', `refs/heads/${branchFor(request)}`];
+    const [commit = null, tip = null] = await commitsOf(git, location, names);
     if (commit === null && named !== null)
       throw new AppError(
         'invalid',
@@ -142,9 +146,9 @@ export class Making {
       );
     if (commit === null)
       throw new AppError('invalid', `${directory} has no commit yet: make one, or name a base_ref`);
-    if (named !== null) return { baseRef: named, baseCommit: commit };
+    if (named !== null) return { baseRef: named, baseCommit: commit, tip };
     const branch = await branchAt(git, location);
-    return { baseRef: branch ?? commit, baseCommit: commit };
+    return { baseRef: branch ?? commit, baseCommit: commit, tip };
   }
 
   /** Copies ignored files of the main worktree if the request demands it, or if the list of them is allowed. */

@@ -88,7 +88,7 @@ export async function takeSnapshot(
   const { tip, head, tree, main } = await startsOf(git, state);
   const headRef = adminDir === null ? `refs/heads/${branch}` : await refIn(adminDir);
   const bench = await openBench({ ...state, head, scratch });
-  const absent = await copyIndex(git, bench, { adminDir, head });
+  const { absent, listed } = await copyIndex(git, bench, { adminDir, head });
   const included = new Set(
     adminDir === null ? [] : (await readLog(adminDir, INCLUDED)).split('\0'),
   );
@@ -108,7 +108,7 @@ export async function takeSnapshot(
     tip,
     staged,
     files: mustBeKept
-      ? await rawTree(git, bench, files ?? '', { changes, absent, asGitSees })
+      ? await rawTree(git, bench, files ?? '', { changes, absent, asGitSees, listed })
       : asGitSees,
     sparse: adminDir === null ? null : await sparseOf(state.settings, adminDir, absent),
     own,
@@ -137,19 +137,21 @@ const noChanges: Changes = { changed: [], conflicts: [], ignored: [], nested: []
 
 /**
  * Copies the index, so that no other process writes to it, and clears the flags that hide changes of existing files;
- * returns the names of the files that are excluded from the checkout and do not exist.
+ * returns the names of the files that are excluded from the checkout and do not exist, and its entries as
+ * `git ls-files -s -z` prints them, which are null if git was not asked for them.
  */
 export async function copyIndex(
   git: Git,
   location: GitLocation,
   { adminDir, head }: { adminDir: string | null; head: string | null },
-): Promise<string[]> {
+): Promise<{ absent: string[]; listed: string[] | null }> {
   const isCopied = adminDir !== null && (await copyIndexFile(location, adminDir));
   if (!isCopied) {
     await git.text(location, ['read-tree', head ?? '--empty']);
-    return [];
+    return { absent: [], listed: null };
   }
-  return location.workTree === undefined ? [] : unhideExisting(git, location, location.workTree);
+  if (location.workTree === undefined) return { absent: [], listed: null };
+  return unhideExisting(git, location, location.workTree);
 }
 
 /** Copies the index as it is; returns whether there is one. */
@@ -165,8 +167,14 @@ export async function copyIndexFile(location: GitLocation, adminDir: string): Pr
 }
 
 /** Clears the flags assume-unchanged and skip-worktree of every existing file, so that git compares it. */
-async function unhideExisting(git: Git, location: GitLocation, files: string): Promise<string[]> {
-  const entries = (await git.bytes(location, ['ls-files', '-v', '-z'])).split('\0').filter(Boolean);
+async function unhideExisting(
+  git: Git,
+  location: GitLocation,
+  files: string,
+): Promise<{ absent: string[]; listed: string[] }> {
+  const entries = (await git.bytes(location, ['ls-files', '-v', '-s', '-z']))
+    .split('\0')
+    .filter(Boolean);
   const absent: string[] = [];
   for (const [flag, pattern] of [
     ['--no-assume-unchanged', /^[a-z] /],
@@ -174,14 +182,14 @@ async function unhideExisting(git: Git, location: GitLocation, files: string): P
   ] as const) {
     const existing: string[] = [];
     for (const entry of entries.filter((one) => pattern.test(one))) {
-      const name = entry.slice(2);
+      const name = entry.slice(entry.indexOf('\t') + 1);
       if ((await kindOf(bytePath(files, name))) !== null) existing.push(name);
       else if (flag === '--no-skip-worktree') absent.push(name);
     }
     if (existing.length > 0)
       await git.text(location, ['update-index', flag, '-z', '--stdin'], nulTerminated(existing));
   }
-  return absent;
+  return { absent, listed: entries.map((entry) => entry.slice(2)) };
 }
 
 /** Finds what differs from the index. Untracked files of `included` count as ignored. */
@@ -321,11 +329,16 @@ async function rawTree(
     changes,
     absent,
     asGitSees,
-  }: { changes: Changes; absent: readonly string[]; asGitSees: string },
+    listed,
+  }: {
+    changes: Changes;
+    absent: readonly string[];
+    asGitSees: string;
+    listed: readonly string[] | null;
+  },
 ): Promise<string> {
   const left = new Set([...changes.changed.map(({ name }) => name), ...absent]);
-  const entries = (await git.bytes(location, ['ls-files', '-s', '-z']))
-    .split('\0')
+  const entries = (listed ?? (await git.bytes(location, ['ls-files', '-s', '-z'])).split('\0'))
     .map((line) => /^100\d{3} ([0-9a-f]+) 0\t([\s\S]*)$/.exec(line))
     .flatMap((found) => (found ? [{ sha: found[1], name: found[2] ?? '' }] : []))
     .filter(({ name }) => !left.has(name));
