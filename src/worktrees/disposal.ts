@@ -35,6 +35,8 @@ export interface Removed {
   branch: boolean;
   /** Why the branch could not be deleted, so that it is tried again later; null if nothing is left to delete. */
   left: string | null;
+  /** Whether the worktree has an archive; null if nothing was left to look at. */
+  hasArchive: boolean | null;
   diagnostics: string[];
 }
 
@@ -100,6 +102,7 @@ export class Disposal {
     const state = {
       repository,
       branch,
+      archiveRef: archiveRef(worktree.id),
       beside: passing,
       adminDir,
       files: existingFiles,
@@ -127,7 +130,13 @@ export class Disposal {
     { tip, ...facts }: { tip: string | null } & SnapshotFacts,
   ): Promise<Removed> {
     const aside = path.join(this.#workshop.asideDirectory, worktree.id);
-    const removed: Removed = { path: false, branch: false, left: null, diagnostics: [] };
+    const removed: Removed = {
+      path: false,
+      branch: false,
+      left: null,
+      hasArchive: null,
+      diagnostics: [],
+    };
     const done = `${aside}.archived`;
     if (await isThere(worktree.path)) {
       await removeTree(done);
@@ -136,7 +145,9 @@ export class Disposal {
     this.#workshop.failpoint('worktree.aside');
     let last = tip;
     if (!(await isThere(done))) {
-      const snapshot = await this.#archiveRest(worktree, repository, { aside, ...facts });
+      const rest = await this.#archiveRest(worktree, repository, { aside, ...facts });
+      const { snapshot } = rest;
+      removed.hasArchive = rest.hasArchive;
       if (snapshot.ignored.length > 0) removed.diagnostics.push(ignoredMessage(snapshot.ignored));
       last = snapshot.tip;
       if (await isThere(aside)) fs.renameSync(aside, done);
@@ -179,28 +190,28 @@ export class Disposal {
     return null;
   }
 
-  /** Returns the ref of a worktree's archive; null if it has none. */
-  async archiveOf({ id }: Worktree, repository: Repository): Promise<string | null> {
-    const commit = await commitOf(this.#workshop.git, refsOf(repository), archiveRef(id));
-    return commit === null ? null : archiveRef(id);
+  /** Whether a worktree has an archive. */
+  async hasArchive({ id }: Worktree, repository: Repository): Promise<boolean> {
+    return (await commitOf(this.#workshop.git, refsOf(repository), archiveRef(id))) !== null;
   }
 
   /**
    * Makes sure that the content of the renamed worktree is archived, or only its commits and index if its files are
-   * gone. If that fails, renames the directory back.
+   * gone; says whether it has an archive then. If that fails, renames the directory back.
    */
   async #archiveRest(
     worktree: Worktree,
     repository: Repository,
     { aside, ...facts }: { aside: string } & SnapshotFacts,
-  ): Promise<Snapshot> {
+  ): Promise<{ snapshot: Snapshot; hasArchive: boolean }> {
     try {
       const snapshot = await this.snapshotOf(worktree, repository, facts, aside);
       if (snapshot.nested.length > 0)
         throw new AppError('conflict', nestedMessage(snapshot.nested));
-      if (holdsWork(snapshot) && !(await this.#isArchived(worktree, repository, snapshot)))
+      const isNeeded = holdsWork(snapshot);
+      if (isNeeded && !(await this.#isArchived(worktree, repository, snapshot)))
         await this.archive(worktree, repository, snapshot);
-      return snapshot;
+      return { snapshot, hasArchive: isNeeded || snapshot.archive !== null };
     } catch (error) {
       if (await isThere(aside)) fs.renameSync(aside, worktree.path);
       throw error;
@@ -211,8 +222,9 @@ export class Disposal {
   async #isArchived(
     worktree: Worktree,
     repository: Repository,
-    { head, headRef, tip, staged, files, sparse }: Snapshot,
+    { head, headRef, tip, archive, staged, files, sparse }: Snapshot,
   ): Promise<boolean> {
+    if (archive === null) return false;
     const archived = await readArchive(this.#workshop.git, repository, worktree.id);
     if (archived?.tip !== tip) return false;
     // The files and git's registration are gone, so an earlier attempt has already compared them.

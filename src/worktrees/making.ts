@@ -9,6 +9,7 @@ import type { Logger } from '../lib/log.ts';
 import { OneAtATime } from '../lib/one-at-a-time.ts';
 import type { Database } from '../store/database.ts';
 import { isThere } from './foreign.ts';
+import type { Committed } from './consent.ts';
 import { copyIncluded, skippedFiles } from './included.ts';
 import { runInitScript, skippedScript } from './init-script.ts';
 import type { InitScripts } from './init-scripts.ts';
@@ -95,9 +96,13 @@ export class Making {
     failpoint('worktree.creating');
     return this.#orUndo(planned, 'the worktree could not be made', async () => {
       await this.#checkouts.add(planned, repository);
-      const included = await this.#include(planned, repository, request);
+      const { patterns, script } = await this.#given.initScripts.committedIn(repository, {
+        patterns: request.copy_included !== false && repository.root !== repository.commonDir,
+        script: request.run_init_script !== false,
+      });
+      const included = await this.#include(planned, repository, { request, patterns });
       failpoint('worktree.included');
-      const init_script = await this.#initialise(planned, repository, request);
+      const init_script = await this.#initialise(planned, repository, { request, script });
       return db.transact((tx) => {
         const made: Worktree = { ...planned, included, init_script };
         store.create(tx, made);
@@ -155,12 +160,13 @@ export class Making {
   async #include(
     worktree: Worktree,
     repository: Repository,
-    { copy_included }: WorktreeRequest,
+    about: { request: WorktreeRequest; patterns: Committed | null },
   ): Promise<Worktree['included']> {
+    const { request, patterns } = about;
+    const { copy_included } = request;
     const { initScripts, workshop } = this.#given;
     if (copy_included === false) return worktree.included;
-    const { root, commonDir } = repository;
-    const patterns = root === commonDir ? null : await initScripts.patternsOf(repository);
+    const { root } = repository;
     if (patterns === null) return nothingIncluded('not_found');
     const mayCopy = copy_included === true || (await initScripts.isTrusted(root, patterns.sha256));
     if (!mayCopy) return skippedFiles(patterns, root);
@@ -173,11 +179,12 @@ export class Making {
   async #initialise(
     worktree: Worktree,
     repository: Repository,
-    { run_init_script }: WorktreeRequest,
+    about: { request: WorktreeRequest; script: Committed | null },
   ): Promise<Worktree['init_script']> {
+    const { request, script } = about;
+    const { run_init_script } = request;
     const { settings, initScripts, workshop, stopping, supervisor, clock } = this.#given;
     if (run_init_script === false) return worktree.init_script;
-    const script = await initScripts.scriptOf(repository);
     if (script === null) return noScript('not_found');
     const mayRun =
       run_init_script === true || (await initScripts.isTrusted(repository.root, script.sha256));

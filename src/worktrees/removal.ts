@@ -170,9 +170,9 @@ export class Removal {
     if (users.length > 0)
       return this.#result(id, { status: 'skipped_active_claims', diagnostics: users });
     const removed = await this.#disposal.remove(worktree, repository, { tip, ...about });
-    const archive_ref = isNeeded
-      ? archiveRef(id)
-      : await this.#disposal.archiveOf(worktree, repository);
+    const hasArchive =
+      removed.hasArchive ?? (await this.#disposal.hasArchive(worktree, repository));
+    const archive_ref = hasArchive ? archiveRef(id) : null;
     await db.transact((tx) => {
       for (const { session_id } of store.activeClaimsOn(tx, id)) claims.release(tx, id, session_id);
       const cleaned: Worktree = {

@@ -22,6 +22,8 @@ export const INCLUDED = 'cadre-included';
 interface WorktreeState {
   repository: Repository;
   branch: string;
+  /** The name of the ref of its archive. */
+  archiveRef: string;
   beside: Beside;
   /** Git's own directory for it; null if git has no such worktree any more. */
   adminDir: string | null;
@@ -41,13 +43,15 @@ export interface Sparse {
   absent: string[];
 }
 
-/** The content of a worktree, as objects in its repository. Two equal snapshots hold the same content. */
+/** The content of a worktree, as objects in its repository. */
 export interface Snapshot {
   head: string | null;
   /** The branch that is checked out; null: none. */
   headRef: string | null;
   /** The commit that the worktree's own branch points to; null: no such branch. */
   tip: string | null;
+  /** The commit of its newest archive; null: no archive. */
+  archive: string | null;
   /** The tree of the staged files, including conflicts. */
   staged: string;
   /** The tree of the files on the disk, byte for byte; null if they are gone. */
@@ -85,7 +89,16 @@ export async function takeSnapshot(
   scratch: string,
 ): Promise<Snapshot> {
   const { branch, adminDir, files } = state;
-  const { tip, head, tree, main } = await startsOf(git, state);
+  const {
+    tip,
+    head,
+    tree,
+    main,
+    more: archive,
+  } = await startsOf(git, {
+    ...state,
+    more: state.archiveRef,
+  });
   const headRef = adminDir === null ? `refs/heads/${branch}` : await refIn(adminDir);
   const bench = await openBench({ ...state, head, scratch });
   const { absent, listed } = await copyIndex(git, bench, { adminDir, head });
@@ -106,6 +119,7 @@ export async function takeSnapshot(
     head,
     headRef,
     tip,
+    archive,
     staged,
     files: mustBeKept
       ? await rawTree(git, bench, files ?? '', { changes, absent, asGitSees, listed })
