@@ -6,7 +6,8 @@ import { assertFiles, assertGitDirectory, kindOf, readLog, readNote } from '../f
 import type { GitLocation } from '../git.ts';
 import { adminDirectories, checkoutsOf, refIn, type Repository } from '../repository.ts';
 import { bytePath } from '../names.ts';
-import { copyIndex, INCLUDED } from '../snapshot.ts';
+import { copyIndex } from '../index-copy.ts';
+import { INCLUDED } from '../snapshot.ts';
 import type { Workshop } from '../workshop.ts';
 import { toText } from './commits.ts';
 
