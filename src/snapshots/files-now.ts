@@ -5,11 +5,11 @@ import type { LeftOut } from '../api/diffs.ts';
 import { openBench, ownSettings, type Setting } from '../worktrees/bench.ts';
 import { readLog } from '../worktrees/foreign.ts';
 import type { Git, GitLocation } from '../worktrees/git.ts';
+import { copyIndex } from '../worktrees/index-copy.ts';
 import { bytePath, nulTerminated, quoted } from '../worktrees/names.ts';
 import {
   type Changed,
   type Changes,
-  copyIndex,
   entriesOf,
   INCLUDED,
   readStatus,

@@ -2,7 +2,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { openBench, ownSettings } from './bench.ts';
 import type { Git, GitLocation } from './git.ts';
-import { commitOf, refsOf, type Repository } from './repository.ts';
+import { refsOf, type Repository } from './repository.ts';
 import { nulTerminated } from './names.ts';
 import { CONFLICTS, type Snapshot, type Sparse } from './snapshot.ts';
 
@@ -38,8 +38,7 @@ export async function writeArchive(
 ): Promise<void> {
   const location = refsOf(repository);
   const ref = archiveRef(worktree.id);
-  const before = await commitOf(git, location, ref);
-  const { head, tip, headRef, staged, files, own, sparse } = snapshot;
+  const { head, tip, headRef, archive: before, staged, files, own, sparse } = snapshot;
   const parentsOf = (shas: readonly (string | null)[]) =>
     [...new Set(shas)].flatMap((sha) => (sha === null ? [] : ['-p', sha]));
   const index = await git.text(

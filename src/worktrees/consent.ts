@@ -25,32 +25,47 @@ export interface Purpose {
 }
 
 /**
- * Returns a file as committed at the HEAD of the main worktree; no other copy of it ever counts. Null if there is none.
- * Throws `conflict` if it is not a regular file of the repository, or if it is larger than 1 MiB.
+ * Returns files as committed at the HEAD of the main worktree; no other copy of them ever counts. Null for one that is
+ * not there. Throws `conflict` if one is not a regular file of the repository, or if it is larger than 1 MiB.
  */
-export async function committedFile(
+export async function committedFiles(
   git: Git,
   repository: Repository,
-  file: string,
-  { what, without }: Purpose,
-): Promise<Committed | null> {
-  const name = path.posix.normalize(file);
-  const refuse = (why: string) => new AppError('conflict', `${what} ${name} ${why}, or ${without}`);
-  if (name.startsWith('/') || name.startsWith('..'))
-    throw refuse('is no path inside the repository: name one that is');
+  wanted: readonly (Purpose & { file: string })[],
+): Promise<(Committed | null)[]> {
+  if (wanted.length === 0) return [];
+  const files = wanted.map(({ file, what, without }) => {
+    const name = path.posix.normalize(file);
+    const refuse = (why: string) =>
+      new AppError('conflict', `${what} ${name} ${why}, or ${without}`);
+    if (name.startsWith('/') || name.startsWith('..'))
+      throw refuse('is no path inside the repository: name one that is');
+    return { name, refuse };
+  });
   const location = refsOf(repository);
-  const list = ['ls-tree', '-z', '--full-tree', '-l', 'HEAD', '--', name];
-  const entry = await git.bytes(location, list).catch(async (error: unknown) => {
+  const names = files.map(({ name }) => name);
+  const list = ['ls-tree', '-z', '--full-tree', '-l', 'HEAD', '--', ...names];
+  const listed = await git.bytes(location, list).catch(async (error: unknown) => {
     if ((await commitOf(git, location, 'HEAD')) === null) return '';
     throw error;
   });
-  const [, mode, type, sha, size] = /^(\d+) (\w+) ([0-9a-f]+) +(\d+|-)\t/.exec(entry) ?? [];
-  if (sha === undefined) return null;
-  if (type !== 'blob' || mode === '120000') throw refuse('is not committed as a file: fix it');
-  if (Number(size) > COMMITTED_BYTES)
-    throw refuse(`has ${size} bytes, at most ${COMMITTED_BYTES} are read: shorten it`);
-  const content = Buffer.from(await git.bytes(location, ['cat-file', 'blob', sha]), 'latin1');
-  return { content, sha256: sha256Of(content), isExecutable: mode === '100755' };
+  const found: (Committed | null)[] = [];
+  for (const { name, refuse } of files) {
+    const bytes = Buffer.from(name).toString('latin1');
+    const entry =
+      listed.split('\0').find((one) => one.slice(one.indexOf('\t') + 1) === bytes) ?? '';
+    const [, mode, type, sha, size] = /^(\d+) (\w+) ([0-9a-f]+) +(\d+|-)\t/.exec(entry) ?? [];
+    if (sha === undefined) {
+      found.push(null);
+      continue;
+    }
+    if (type !== 'blob' || mode === '120000') throw refuse('is not committed as a file: fix it');
+    if (Number(size) > COMMITTED_BYTES)
+      throw refuse(`has ${size} bytes, at most ${COMMITTED_BYTES} are read: shorten it`);
+    const content = Buffer.from(await git.bytes(location, ['cat-file', 'blob', sha]), 'latin1');
+    found.push({ content, sha256: sha256Of(content), isExecutable: mode === '100755' });
+  }
+  return found;
 }
 
 /** Says how a person allows content of a repository that nobody has allowed yet. */

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Worktree } from '../api/worktrees.ts';
 import { AppError } from '../errors.ts';
 import { archiveRef, readArchive, writeArchive } from './archive.ts';
-import { ownSettings } from './bench.ts';
+import { ownSettings, type Setting } from './bench.ts';
 import { assertFiles, assertGitDirectory, isThere, kindOf, readNote } from './foreign.ts';
 import type { Beside } from './own-commits.ts';
 import { removeTree } from './remove-tree.ts';
@@ -22,12 +22,21 @@ import { unsavedSubmodules } from './submodules.ts';
 import { ignoredMessage, nestedMessage } from './words.ts';
 import type { Workshop } from './workshop.ts';
 
+/** What is known before a snapshot is taken. */
+interface SnapshotFacts {
+  beside: Beside;
+  /** The settings that apply in the worktree; without them git is asked. */
+  settings?: readonly Setting[];
+}
+
 /** The parts of a worktree that a removal deleted. */
 export interface Removed {
   path: boolean;
   branch: boolean;
   /** Why the branch could not be deleted, so that it is tried again later; null if nothing is left to delete. */
   left: string | null;
+  /** Whether the worktree has an archive; null if nothing was left to look at. */
+  hasArchive: boolean | null;
   diagnostics: string[];
 }
 
@@ -65,17 +74,24 @@ export class Disposal {
     return unsaved.length > 0 ? nestedMessage(unsaved) : null;
   }
 
+  /** Returns the settings that apply in a worktree. */
+  async settingsOf({ path: files }: Worktree, repository: Repository): Promise<Setting[]> {
+    const adminDir = await adminDirectory(repository, files);
+    await this.#assertReadable(null, adminDir);
+    return ownSettings(this.#workshop.git, repository, adminDir);
+  }
+
   /** Takes a snapshot of a worktree, whose files are in the directory `files`. */
   async snapshotOf(
     worktree: Worktree,
     repository: Repository,
-    beside: Beside,
+    { beside, settings: known }: SnapshotFacts,
     files: string = worktree.path,
   ): Promise<Snapshot> {
     const adminDir = await adminDirectory(repository, worktree.path, files);
     const existingFiles = (await isThere(files)) ? files : null;
     await this.#assertReadable(existingFiles, adminDir);
-    const settings = await ownSettings(this.#workshop.git, repository, adminDir);
+    const settings = known ?? (await ownSettings(this.#workshop.git, repository, adminDir));
     const filters = await this.#workshop.trustedFilters(repository, settings);
     const { branch } = worktree;
     const alike = await branchesAlike(repository, worktree.path);
@@ -86,6 +102,7 @@ export class Disposal {
     const state = {
       repository,
       branch,
+      archiveRef: archiveRef(worktree.id),
       beside: passing,
       adminDir,
       files: existingFiles,
@@ -110,10 +127,16 @@ export class Disposal {
   async remove(
     worktree: Worktree,
     repository: Repository,
-    { tip, beside }: { tip: string | null; beside: Beside },
+    { tip, ...facts }: { tip: string | null } & SnapshotFacts,
   ): Promise<Removed> {
     const aside = path.join(this.#workshop.asideDirectory, worktree.id);
-    const removed: Removed = { path: false, branch: false, left: null, diagnostics: [] };
+    const removed: Removed = {
+      path: false,
+      branch: false,
+      left: null,
+      hasArchive: null,
+      diagnostics: [],
+    };
     const done = `${aside}.archived`;
     if (await isThere(worktree.path)) {
       await removeTree(done);
@@ -122,7 +145,9 @@ export class Disposal {
     this.#workshop.failpoint('worktree.aside');
     let last = tip;
     if (!(await isThere(done))) {
-      const snapshot = await this.#archiveRest(worktree, repository, { aside, beside });
+      const rest = await this.#archiveRest(worktree, repository, { aside, ...facts });
+      const { snapshot } = rest;
+      removed.hasArchive = rest.hasArchive;
       if (snapshot.ignored.length > 0) removed.diagnostics.push(ignoredMessage(snapshot.ignored));
       last = snapshot.tip;
       if (await isThere(aside)) fs.renameSync(aside, done);
@@ -165,28 +190,28 @@ export class Disposal {
     return null;
   }
 
-  /** Returns the ref of a worktree's archive; null if it has none. */
-  async archiveOf({ id }: Worktree, repository: Repository): Promise<string | null> {
-    const commit = await commitOf(this.#workshop.git, refsOf(repository), archiveRef(id));
-    return commit === null ? null : archiveRef(id);
+  /** Whether a worktree has an archive. */
+  async hasArchive({ id }: Worktree, repository: Repository): Promise<boolean> {
+    return (await commitOf(this.#workshop.git, refsOf(repository), archiveRef(id))) !== null;
   }
 
   /**
    * Makes sure that the content of the renamed worktree is archived, or only its commits and index if its files are
-   * gone. If that fails, renames the directory back.
+   * gone; says whether it has an archive then. If that fails, renames the directory back.
    */
   async #archiveRest(
     worktree: Worktree,
     repository: Repository,
-    { aside, beside }: { aside: string; beside: Beside },
-  ): Promise<Snapshot> {
+    { aside, ...facts }: { aside: string } & SnapshotFacts,
+  ): Promise<{ snapshot: Snapshot; hasArchive: boolean }> {
     try {
-      const snapshot = await this.snapshotOf(worktree, repository, beside, aside);
+      const snapshot = await this.snapshotOf(worktree, repository, facts, aside);
       if (snapshot.nested.length > 0)
         throw new AppError('conflict', nestedMessage(snapshot.nested));
-      if (holdsWork(snapshot) && !(await this.#isArchived(worktree, repository, snapshot)))
+      const isNeeded = holdsWork(snapshot);
+      if (isNeeded && !(await this.#isArchived(worktree, repository, snapshot)))
         await this.archive(worktree, repository, snapshot);
-      return snapshot;
+      return { snapshot, hasArchive: isNeeded || snapshot.archive !== null };
     } catch (error) {
       if (await isThere(aside)) fs.renameSync(aside, worktree.path);
       throw error;
@@ -197,8 +222,9 @@ export class Disposal {
   async #isArchived(
     worktree: Worktree,
     repository: Repository,
-    { head, headRef, tip, staged, files, sparse }: Snapshot,
+    { head, headRef, tip, archive, staged, files, sparse }: Snapshot,
   ): Promise<boolean> {
+    if (archive === null) return false;
     const archived = await readArchive(this.#workshop.git, repository, worktree.id);
     if (archived?.tip !== tip) return false;
     // The files and git's registration are gone, so an earlier attempt has already compared them.

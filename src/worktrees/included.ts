@@ -10,7 +10,8 @@ import { assertFiles, kindOf } from './foreign.ts';
 import { type Git, GitFailure, type GitLocation } from './git.ts';
 import { adminDirectory, type Repository } from './repository.ts';
 import { bytePath, nulTerminated } from './names.ts';
-import { copyIndex, INCLUDED } from './snapshot.ts';
+import { copyIndex } from './index-copy.ts';
+import { INCLUDED } from './snapshot.ts';
 
 /** The maximum number of files that a worktree gets, and of their bytes together. */
 const MAX_FILES = 1000;

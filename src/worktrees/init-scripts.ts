@@ -8,7 +8,7 @@ import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
 import { type RecordPage, RecordTable } from '../store/records.ts';
 import { filtersIn, ownSettings } from './bench.ts';
-import { type Committed, committedFile, filtersText, sha256Of } from './consent.ts';
+import { type Committed, committedFiles, filtersText, sha256Of } from './consent.ts';
 import type { Git } from './git.ts';
 import { findRepository, type Repository } from './repository.ts';
 import type { WorktreeStore } from './store.ts';
@@ -57,7 +57,7 @@ export class InitScripts {
       this.#given.worktrees.named(rx, root, request.worktree_name),
     );
     if (named.some(({ status }) => status === 'active' || status === 'retained')) return null;
-    const script = await this.scriptOf(repository);
+    const { script } = await this.committedIn(repository, { patterns: false });
     if (script === null) return null;
     return {
       repo_root: root,
@@ -119,29 +119,38 @@ export class InitScripts {
       const trusted = await this.isTrusted(repo_root, sha256);
       brings.push({ kind, name, sha256, text: content.toString(), trusted });
     };
-    const script = await this.scriptOf(repository);
+    const { script, patterns } = await this.committedIn(repository);
     if (script !== null) await add('init_script', this.#given.script(), script.content);
-    const patterns = await this.patternsOf(repository);
     if (patterns !== null) await add('included_files', PATTERNS_FILE, patterns.content);
     const filters = filtersIn(await ownSettings(this.#given.git, repository, null));
     if (filters.length > 0) await add('filters', 'git config', filtersText(filters));
     return { repo_root, brings };
   }
 
-  /** Returns the init script as committed in the main worktree; null if there is none. */
-  scriptOf(repository: Repository): Promise<Committed | null> {
-    return committedFile(this.#given.git, repository, this.#given.script(), {
-      what: 'the init script',
-      without: 'set run_init_script to false',
-    });
-  }
-
-  /** Returns the patterns of the ignored files that new worktrees get, as committed there; null if there are none. */
-  patternsOf(repository: Repository): Promise<Committed | null> {
-    return committedFile(this.#given.git, repository, PATTERNS_FILE, {
+  /**
+   * Returns the patterns of the ignored files that new worktrees get, and the init script, as committed in the main
+   * worktree; null for what is not there, or not wanted.
+   */
+  async committedIn(
+    repository: Repository,
+    { patterns = true, script = true }: { patterns?: boolean; script?: boolean } = {},
+  ): Promise<{ patterns: Committed | null; script: Committed | null }> {
+    const list = {
+      file: PATTERNS_FILE,
       what: 'the list of included files',
       without: 'set copy_included to false',
-    });
+    };
+    const program = {
+      file: this.#given.script(),
+      what: 'the init script',
+      without: 'set run_init_script to false',
+    };
+    const wanted = [...(patterns ? [list] : []), ...(script ? [program] : [])];
+    const found = await committedFiles(this.#given.git, repository, wanted);
+    return {
+      patterns: (patterns ? found.at(0) : null) ?? null,
+      script: (script ? found.at(-1) : null) ?? null,
+    };
   }
 
   /** Whether a person has allowed this content for a repository. */

@@ -9,13 +9,14 @@ import type { Logger } from '../lib/log.ts';
 import { OneAtATime } from '../lib/one-at-a-time.ts';
 import type { Database } from '../store/database.ts';
 import { isThere } from './foreign.ts';
+import type { Committed } from './consent.ts';
 import { copyIncluded, skippedFiles } from './included.ts';
 import { runInitScript, skippedScript } from './init-script.ts';
 import type { InitScripts } from './init-scripts.ts';
 import { freePorts, type PortSettings } from './ports.ts';
 import {
   branchAt,
-  commitOf,
+  commitsOf,
   gitDirOf,
   recordedRepository,
   realPath,
@@ -26,6 +27,7 @@ import { reasonOf } from './words.ts';
 import { Checkouts } from './checkouts.ts';
 import type { Workshop } from './workshop.ts';
 import {
+  branchFor,
   newWorktree,
   noScript,
   nothingIncluded,
@@ -74,15 +76,16 @@ export class Making {
   ): Promise<T> {
     const { db, store, workshop, ids, clock, settings, failpoint } = this.#given;
     const checked = await workshop.alone(repository, async () => {
+      const { tip, ...base } = await this.#base(repository, directory, request);
       const found = newWorktree(request, {
         id: ids.next('wt'),
         root: workshop.root,
         repoRoot: repository.root,
         policy: settings().deletion_policy_default,
         now: clock.now(),
-        ...(await this.#base(repository, directory, request.base_ref ?? null)),
+        ...base,
       });
-      await this.#checkouts.assertFree(found, repository);
+      await this.#checkouts.assertFree(found, repository, tip);
       return found;
     });
     const planned = await this.#begin({
@@ -93,9 +96,13 @@ export class Making {
     failpoint('worktree.creating');
     return this.#orUndo(planned, 'the worktree could not be made', async () => {
       await this.#checkouts.add(planned, repository);
-      const included = await this.#include(planned, repository, request);
+      const { patterns, script } = await this.#given.initScripts.committedIn(repository, {
+        patterns: request.copy_included !== false && repository.root !== repository.commonDir,
+        script: request.run_init_script !== false,
+      });
+      const included = await this.#include(planned, repository, { request, patterns });
       failpoint('worktree.included');
-      const init_script = await this.#initialise(planned, repository, request);
+      const init_script = await this.#initialise(planned, repository, { request, script });
       return db.transact((tx) => {
         const made: Worktree = { ...planned, included, init_script };
         store.create(tx, made);
@@ -120,21 +127,23 @@ export class Making {
   }
 
   /**
-   * Returns the commit that a worktree starts from: the one of the ref `named`, else the one checked out in
-   * `directory`.
+   * Returns the commit that a worktree starts from: the one of `base_ref`, else the one checked out in `directory`; with
+   * it the commit of the branch that the worktree is to have, if there is such a branch.
    */
   async #base(
     repository: Repository,
     directory: string,
-    named: string | null,
-  ): Promise<{ baseRef: string; baseCommit: string }> {
+    request: WorktreeRequest,
+  ): Promise<{ baseRef: string; baseCommit: string; tip: string | null }> {
+    const named = request.base_ref ?? null;
     const { git } = this.#given.workshop;
     // Each worktree has its own HEAD; a bare repository has only the one in its common directory.
     const { commonDir } = repository;
     const isBare = (await realPath(directory)) === commonDir;
     const gitDir = isBare ? commonDir : ((await gitDirOf(directory)) ?? commonDir);
     const location = { directory, gitDir };
-    const commit = await commitOf(git, location, named ?? 'HEAD');
+    const names = [named ?? 'HEAD', `refs/heads/${branchFor(request)}`];
+    const [commit = null, tip = null] = await commitsOf(git, location, names);
     if (commit === null && named !== null)
       throw new AppError(
         'invalid',
@@ -142,21 +151,22 @@ export class Making {
       );
     if (commit === null)
       throw new AppError('invalid', `${directory} has no commit yet: make one, or name a base_ref`);
-    if (named !== null) return { baseRef: named, baseCommit: commit };
+    if (named !== null) return { baseRef: named, baseCommit: commit, tip };
     const branch = await branchAt(git, location);
-    return { baseRef: branch ?? commit, baseCommit: commit };
+    return { baseRef: branch ?? commit, baseCommit: commit, tip };
   }
 
   /** Copies ignored files of the main worktree if the request demands it, or if the list of them is allowed. */
   async #include(
     worktree: Worktree,
     repository: Repository,
-    { copy_included }: WorktreeRequest,
+    about: { request: WorktreeRequest; patterns: Committed | null },
   ): Promise<Worktree['included']> {
+    const { request, patterns } = about;
+    const { copy_included } = request;
     const { initScripts, workshop } = this.#given;
     if (copy_included === false) return worktree.included;
-    const { root, commonDir } = repository;
-    const patterns = root === commonDir ? null : await initScripts.patternsOf(repository);
+    const { root } = repository;
     if (patterns === null) return nothingIncluded('not_found');
     const mayCopy = copy_included === true || (await initScripts.isTrusted(root, patterns.sha256));
     if (!mayCopy) return skippedFiles(patterns, root);
@@ -169,11 +179,12 @@ export class Making {
   async #initialise(
     worktree: Worktree,
     repository: Repository,
-    { run_init_script }: WorktreeRequest,
+    about: { request: WorktreeRequest; script: Committed | null },
   ): Promise<Worktree['init_script']> {
+    const { request, script } = about;
+    const { run_init_script } = request;
     const { settings, initScripts, workshop, stopping, supervisor, clock } = this.#given;
     if (run_init_script === false) return worktree.init_script;
-    const script = await initScripts.scriptOf(repository);
     if (script === null) return noScript('not_found');
     const mayRun =
       run_init_script === true || (await initScripts.isTrusted(repository.root, script.sha256));

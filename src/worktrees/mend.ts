@@ -9,6 +9,7 @@ import { finishMoves } from './finish/moves.ts';
 import { recordedRepository, type Repository } from './repository.ts';
 import type { Operation, WorktreeStore } from './store.ts';
 import { Checkouts } from './checkouts.ts';
+import { archiveRef } from './archive.ts';
 import { Disposal } from './disposal.ts';
 import type { Workshop } from './workshop.ts';
 import type { Writer } from '../store/transaction.ts';
@@ -97,7 +98,9 @@ export class WorktreeMender {
       if (left !== null) throw new Error(left);
       await this.#disposal.sweepOf(worktree);
     }
-    const archive_ref = repository && (await this.#disposal.archiveOf(worktree, repository));
+    const hasArchive =
+      repository !== null && (await this.#disposal.hasArchive(worktree, repository));
+    const archive_ref = hasArchive ? archiveRef(worktree.id) : null;
     return (tx) => {
       const updated_at = this.#given.clock.now();
       const now = { ...this.#given.store.worktree(tx, worktree.id), archive_ref, updated_at };

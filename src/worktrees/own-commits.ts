@@ -35,7 +35,8 @@ export async function ownCommits(
 ): Promise<{ own: string[]; isAlone: boolean }> {
   const { repository, branch, beside, main } = refs;
   const commits = await commitsOf(git, refs, now);
-  if (commits.length === 0) return { own: [], isAlone: false };
+  // What is checked out in the main worktree lasts.
+  if (commits.every((commit) => commit === main)) return { own: [], isAlone: false };
   const beyond = async (excluded: readonly string[], ...more: string[]) => {
     const keepers = [
       ...(main === null ? [] : [main]),
@@ -59,7 +60,7 @@ export async function ownCommits(
 /** Returns every commit that the worktree's refs, logs and notes name. */
 async function commitsOf(
   git: Git,
-  { repository, branch, adminDir }: WorktreeRefs,
+  { repository, branch, adminDir, main }: WorktreeRefs,
   now: readonly (string | null)[],
 ): Promise<string[]> {
   const { commonDir } = repository;
@@ -69,14 +70,19 @@ async function commitsOf(
     named.push(...remembered(await readLog(adminDir, 'logs/HEAD')), ...(await putAside(adminDir)));
     named.push(...(await ownRefs(git, repository, adminDir)));
   }
-  const shas = [...new Set(named)].filter((sha) => sha && !/^0+$/.test(sha));
-  if (shas.length === 0) return [];
+  const shas = [...new Set(named)].flatMap((sha) => (sha && !/^0+$/.test(sha) ? [sha] : []));
+  // Git has looked at these already.
+  const known = new Set([...now, main]);
+  const unknown = shas.filter((sha) => !known.has(sha));
+  const commits = shas.filter((sha) => known.has(sha));
+  if (unknown.length === 0) return commits;
   const check = ['cat-file', '--batch-check'];
-  const checked = await git.text(refsOf(repository), check, `${shas.join('\n')}\n`);
-  return checked
+  const checked = await git.text(refsOf(repository), check, `${unknown.join('\n')}\n`);
+  const found = checked
     .split('\n')
     .filter((line) => / commit /.test(line))
     .map((line) => line.split(' ')[0] ?? '');
+  return [...commits, ...found];
 }
 
 /** Returns the objects that the worktree's own refs point to; git keeps each of them in a file. */

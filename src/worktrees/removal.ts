@@ -144,7 +144,9 @@ export class Removal {
     const { db, store, claims, clock } = this.#given;
     const { id } = worktree;
     const beside = await this.#beside(worktree);
-    const snapshot = await this.#disposal.snapshotOf(worktree, repository, beside);
+    const settings = await this.#disposal.settingsOf(worktree, repository);
+    const about = { beside, settings };
+    const snapshot = await this.#disposal.snapshotOf(worktree, repository, about);
     if (snapshot.nested.length > 0) return this.#fail(id, reason, nestedMessage(snapshot.nested));
     const isNeeded = holdsWork(snapshot);
     const { deletion_policy: policy, status } = worktree;
@@ -167,8 +169,10 @@ export class Removal {
     });
     if (users.length > 0)
       return this.#result(id, { status: 'skipped_active_claims', diagnostics: users });
-    const removed = await this.#disposal.remove(worktree, repository, { tip, beside });
-    const archive_ref = await this.#disposal.archiveOf(worktree, repository);
+    const removed = await this.#disposal.remove(worktree, repository, { tip, ...about });
+    const hasArchive =
+      removed.hasArchive ?? (await this.#disposal.hasArchive(worktree, repository));
+    const archive_ref = hasArchive ? archiveRef(id) : null;
     await db.transact((tx) => {
       for (const { session_id } of store.activeClaimsOn(tx, id)) claims.release(tx, id, session_id);
       const cleaned: Worktree = {

@@ -108,8 +108,21 @@ export async function commitOf(
 }
 
 /**
+ * Returns the commits that these refs point to, null for one that points to none. Refs are of one line. This is one
+ * process of git for all of them.
+ */
+export async function commitsOf(
+  git: Git,
+  location: GitLocation,
+  refs: readonly string[],
+): Promise<(string | null)[]> {
+  const names = refs.map((ref) => `${ref}^{commit}`);
+  return (await idsOf(git, location, names)) ?? [];
+}
+
+/**
  * Returns the ids of the objects that these names stand for, null for a name that stands for none; null if git cannot
- * work at that location. Names have no white space. This is one process of git for all of them.
+ * work at that location. Names are of one line. This is one process of git for all of them.
  */
 export async function idsOf(
   git: Git,
@@ -118,7 +131,7 @@ export async function idsOf(
 ): Promise<(string | null)[] | null> {
   const check = ['cat-file', '--batch-check=%(objectname)'];
   const output = await git
-    .text(location, check, `${names.join('\n')}\n`)
+    .text(location, check, Buffer.from(`${names.join('\n')}\n`).toString('latin1'))
     .catch((error: unknown) => {
       if (error instanceof GitFailure && error.exitCode > 0) return null;
       throw error;

@@ -1,9 +1,9 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { readForeignFile } from '../lib/foreign-file.ts';
-import { INDEX_BYTES, isOn, openBench, type Setting } from './bench.ts';
+import { isOn, openBench, type Setting } from './bench.ts';
 import { kindOf, readLog, readNote } from './foreign.ts';
 import type { Git, GitLocation } from './git.ts';
+import { copyIndex } from './index-copy.ts';
 import { type Beside, ownCommits } from './own-commits.ts';
 import { refIn, type Repository } from './repository.ts';
 import { startsOf } from './starts.ts';
@@ -22,6 +22,8 @@ export const INCLUDED = 'cadre-included';
 interface WorktreeState {
   repository: Repository;
   branch: string;
+  /** The name of the ref of its archive. */
+  archiveRef: string;
   beside: Beside;
   /** Git's own directory for it; null if git has no such worktree any more. */
   adminDir: string | null;
@@ -41,13 +43,15 @@ export interface Sparse {
   absent: string[];
 }
 
-/** The content of a worktree, as objects in its repository. Two equal snapshots hold the same content. */
+/** The content of a worktree, as objects in its repository. */
 export interface Snapshot {
   head: string | null;
   /** The branch that is checked out; null: none. */
   headRef: string | null;
   /** The commit that the worktree's own branch points to; null: no such branch. */
   tip: string | null;
+  /** The commit of its newest archive; null: no archive. */
+  archive: string | null;
   /** The tree of the staged files, including conflicts. */
   staged: string;
   /** The tree of the files on the disk, byte for byte; null if they are gone. */
@@ -85,10 +89,19 @@ export async function takeSnapshot(
   scratch: string,
 ): Promise<Snapshot> {
   const { branch, adminDir, files } = state;
-  const { tip, head, tree, main } = await startsOf(git, state);
+  const {
+    tip,
+    head,
+    tree,
+    main,
+    more: archive,
+  } = await startsOf(git, {
+    ...state,
+    more: state.archiveRef,
+  });
   const headRef = adminDir === null ? `refs/heads/${branch}` : await refIn(adminDir);
   const bench = await openBench({ ...state, head, scratch });
-  const absent = await copyIndex(git, bench, { adminDir, head });
+  const { absent, listed } = await copyIndex(git, bench, { adminDir, head });
   const included = new Set(
     adminDir === null ? [] : (await readLog(adminDir, INCLUDED)).split('\0'),
   );
@@ -106,9 +119,10 @@ export async function takeSnapshot(
     head,
     headRef,
     tip,
+    archive,
     staged,
     files: mustBeKept
-      ? await rawTree(git, bench, files ?? '', { changes, absent, asGitSees })
+      ? await rawTree(git, bench, files ?? '', { changes, absent, asGitSees, listed })
       : asGitSees,
     sparse: adminDir === null ? null : await sparseOf(state.settings, adminDir, absent),
     own,
@@ -134,55 +148,6 @@ export interface Changes {
 }
 
 const noChanges: Changes = { changed: [], conflicts: [], ignored: [], nested: [] };
-
-/**
- * Copies the index, so that no other process writes to it, and clears the flags that hide changes of existing files;
- * returns the names of the files that are excluded from the checkout and do not exist.
- */
-export async function copyIndex(
-  git: Git,
-  location: GitLocation,
-  { adminDir, head }: { adminDir: string | null; head: string | null },
-): Promise<string[]> {
-  const isCopied = adminDir !== null && (await copyIndexFile(location, adminDir));
-  if (!isCopied) {
-    await git.text(location, ['read-tree', head ?? '--empty']);
-    return [];
-  }
-  return location.workTree === undefined ? [] : unhideExisting(git, location, location.workTree);
-}
-
-/** Copies the index as it is; returns whether there is one. */
-export async function copyIndexFile(location: GitLocation, adminDir: string): Promise<boolean> {
-  const copy = location.index ?? '';
-  const content = await readForeignFile(adminDir, 'index', { maxBytes: INDEX_BYTES });
-  if (content === null) return false;
-  // Git trusts an entry that is older than the index, so the copy must not be younger than the original.
-  const { mtimeMs } = await fs.lstat(path.join(adminDir, 'index'));
-  await fs.writeFile(copy, content);
-  await fs.utimes(copy, Math.floor(mtimeMs / 1000), Math.floor(mtimeMs / 1000));
-  return true;
-}
-
-/** Clears the flags assume-unchanged and skip-worktree of every existing file, so that git compares it. */
-async function unhideExisting(git: Git, location: GitLocation, files: string): Promise<string[]> {
-  const entries = (await git.bytes(location, ['ls-files', '-v', '-z'])).split('\0').filter(Boolean);
-  const absent: string[] = [];
-  for (const [flag, pattern] of [
-    ['--no-assume-unchanged', /^[a-z] /],
-    ['--no-skip-worktree', /^[Ss] /],
-  ] as const) {
-    const existing: string[] = [];
-    for (const entry of entries.filter((one) => pattern.test(one))) {
-      const name = entry.slice(2);
-      if ((await kindOf(bytePath(files, name))) !== null) existing.push(name);
-      else if (flag === '--no-skip-worktree') absent.push(name);
-    }
-    if (existing.length > 0)
-      await git.text(location, ['update-index', flag, '-z', '--stdin'], nulTerminated(existing));
-  }
-  return absent;
-}
 
 /** Finds what differs from the index. Untracked files of `included` count as ignored. */
 async function changesIn(
@@ -321,11 +286,16 @@ async function rawTree(
     changes,
     absent,
     asGitSees,
-  }: { changes: Changes; absent: readonly string[]; asGitSees: string },
+    listed,
+  }: {
+    changes: Changes;
+    absent: readonly string[];
+    asGitSees: string;
+    listed: readonly string[] | null;
+  },
 ): Promise<string> {
   const left = new Set([...changes.changed.map(({ name }) => name), ...absent]);
-  const entries = (await git.bytes(location, ['ls-files', '-s', '-z']))
-    .split('\0')
+  const entries = (listed ?? (await git.bytes(location, ['ls-files', '-s', '-z'])).split('\0'))
     .map((line) => /^100\d{3} ([0-9a-f]+) 0\t([\s\S]*)$/.exec(line))
     .flatMap((found) => (found ? [{ sha: found[1], name: found[2] ?? '' }] : []))
     .filter(({ name }) => !left.has(name));

@@ -1,5 +1,5 @@
 import type { Git } from './git.ts';
-import { commitOf, idsOf, refsOf, type Repository } from './repository.ts';
+import { commitsOf, idsOf, refsOf, type Repository } from './repository.ts';
 
 /** What a snapshot of a worktree starts from. */
 interface Starts {
@@ -10,25 +10,32 @@ interface Starts {
   tree: string | null;
   /** The commit that is checked out in the main worktree; null: none. */
   main: string | null;
+  /** The commit that `more` points to; null: none. */
+  more: string | null;
 }
 
-/** Asks git for all of them at once. Without `adminDir`, git's own directory for the worktree, its HEAD is its branch. */
+/**
+ * Asks git for all of them at once. Without `adminDir`, git's own directory for the worktree, its HEAD is its branch.
+ * `more` is another ref of the repository.
+ */
 export async function startsOf(
   git: Git,
-  about: { repository: Repository; branch: string; adminDir: string | null },
+  about: { repository: Repository; branch: string; adminDir: string | null; more?: string },
 ): Promise<Starts> {
-  const { repository, branch, adminDir } = about;
+  const { repository, branch, adminDir, more: other } = about;
   const { commonDir } = repository;
   const ref = `refs/heads/${branch}`;
   const [own, shared] = adminDir === null ? [ref, 'HEAD'] : ['HEAD', 'main-worktree/HEAD'];
   const location = { directory: commonDir, gitDir: adminDir ?? commonDir };
   const names = [`${ref}^{commit}`, `${own}^{commit}`, `${own}^{tree}`, `${shared}^{commit}`];
+  if (other !== undefined) names.push(`${other}^{commit}`);
   const found = await idsOf(git, location, names);
   if (found) {
-    const [tip = null, head = null, tree = null, main = null] = found;
-    return { tip, head, tree, main };
+    const [tip = null, head = null, tree = null, main = null, more = null] = found;
+    return { tip, head, tree, main, more };
   }
   // Git's directory for the worktree is damaged; the branch may still be there.
-  const tip = await commitOf(git, refsOf(repository), ref);
-  return { tip, head: null, tree: null, main: await commitOf(git, refsOf(repository), 'HEAD') };
+  const refs = [ref, 'HEAD', ...(other === undefined ? [] : [other])];
+  const [tip = null, main = null, more = null] = await commitsOf(git, refsOf(repository), refs);
+  return { tip, head: null, tree: null, main, more };
 }

@@ -42,6 +42,14 @@ describe('a cleanup', { timeout: scaled(LIMIT_MS) }, () => {
       expect((await cleanUp(stage, tree)).status).toBe('cleaned');
     }));
 
+  test('deletes a branch whose name has more than ASCII.', () =>
+    onShared(async (stage) => {
+      const tree = await create(stage, { branch_prefix: 'größe' });
+      expect(git(stage.repo, 'rev-parse', 'größe/tree')).toBe(tree.base_commit);
+      expect(await letGo(stage, tree)).toMatchObject({ status: 'cleaned', deleted_branch: true });
+      expect(branches(stage.repo)).toEqual(['main']);
+    }));
+
   test(
     'says why the branch stays where refs are locked, and its name is free once they are not.',
     () =>

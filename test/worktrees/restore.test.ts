@@ -11,6 +11,7 @@ import {
   create,
   get,
   git,
+  headOf,
   kindsOf,
   letGo,
   onStage,
@@ -40,7 +41,7 @@ function stateOf(directory: string): Record<string, string> {
   return {
     ...Object.fromEntries(contents),
     ' status': git(directory, 'status', '--porcelain=v2', '--untracked-files=all'),
-    ' head': git(directory, 'rev-parse', 'HEAD'),
+    ' head': headOf(directory),
   };
 }
 

@@ -6,7 +6,8 @@ import { assertFiles, assertGitDirectory, kindOf, readLog, readNote } from '../f
 import type { GitLocation } from '../git.ts';
 import { adminDirectories, checkoutsOf, refIn, type Repository } from '../repository.ts';
 import { bytePath } from '../names.ts';
-import { copyIndex, INCLUDED } from '../snapshot.ts';
+import { copyIndex } from '../index-copy.ts';
+import { INCLUDED } from '../snapshot.ts';
 import type { Workshop } from '../workshop.ts';
 import { toText } from './commits.ts';
 
@@ -50,13 +51,15 @@ export async function checkoutAt(repository: Repository, gitDir: string): Promis
   return { gitDir, files: repository.root };
 }
 
-/** Returns where a branch is checked out; null if nowhere. Throws `conflict` if that is in several places. */
+/**
+ * Returns where a branch is checked out; null if nowhere. Throws `conflict` if that is in several places. `settings` are
+ * those of the repository itself.
+ */
 export async function checkoutOfBranch(
-  { git }: Workshop,
   repository: Repository,
   branch: string,
+  settings: readonly Setting[],
 ): Promise<Checkout | null> {
-  const settings = await ownSettings(git, repository, null);
   const isBare = repository.root === repository.commonDir || isOn(settings, 'core.bare');
   const found = (await checkoutsOf(repository, branch)).filter(
     (gitDir) => !isBare || gitDir !== repository.commonDir,
@@ -144,7 +147,7 @@ export async function changesOf(
   const { gitDir } = checkout;
   const about = { head, scratch };
   const { bench, isFiltered } = await openWith(workshop, repository, checkout, about);
-  const absent = await copyIndex(workshop.git, bench, { adminDir: gitDir, head });
+  const { absent } = await copyIndex(workshop.git, bench, { adminDir: gitDir, head });
   const included = new Set((await readLog(gitDir, INCLUDED)).split('\0'));
   const status = ['status', '--porcelain', '-z', '--untracked-files=all', '--no-renames'];
   const output = await workshop.git.bytes(bench, [...status, '--ignore-submodules=all']);

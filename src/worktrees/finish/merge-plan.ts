@@ -1,6 +1,7 @@
 import type { BodyOf } from '../../api/endpoint.ts';
 import type { Finished, mergeWorktree } from '../../api/worktree-finish.ts';
 import { AppError } from '../../errors.ts';
+import type { Setting } from '../bench.ts';
 import type { Repository } from '../repository.ts';
 import type { Workshop } from '../workshop.ts';
 import { type Commit, signatureOf, subjectOf, toText, writeCommit } from './commits.ts';
@@ -32,16 +33,18 @@ export async function planMerge(
 ): Promise<Plan> {
   const { git } = workshop;
   const { into = null, squash = false, message = null, commit_message = null } = request;
-  const target = await targetOf(workshop, worktree, repository, { named: into, field: 'into' });
+  const committing = await committingIn(git, repository);
+  const { person, settings } = committing;
+  const asked = { named: into, field: 'into', settings };
+  const target = await targetOf(workshop, worktree, repository, asked);
   const source = await lookAt(workshop, worktree, repository, {
     isCommitted: commit_message !== null,
   });
-  const committing = await committingIn(git, repository);
-  const { person } = committing;
   const line = signatureOf(person ?? { name: 'nobody', email: 'nobody' }, now);
   const from = await committed(workshop, source, { message: commit_message, line });
   const wish = { isSquash: squash === true, message, isOpen: source.uncommitted.length > 0 };
-  const outcome = await outcomeOf(workshop, repository, { ours: target.tip, theirs: from, wish });
+  const sides = { ours: target.tip, theirs: from };
+  const outcome = await outcomeOf(workshop, repository, { ...sides, wish, settings });
   const { range, merged, how, hasNothing, differences } = outcome;
   const isClean = merged.conflicts.length === 0;
   const { checkout } = target;
@@ -107,16 +110,17 @@ async function outcomeOf(
     ours: string;
     theirs: string;
     wish: { isSquash: boolean; message: string | null; isOpen: boolean };
+    settings: readonly Setting[];
   },
 ) {
   const { git } = workshop;
-  const { ours, theirs, wish } = about;
+  const { ours, theirs, wish, settings } = about;
   const range = await commitsBeyond(git, repository, { from: ours, to: theirs });
   const isForward = await contains(git, repository, { ancestor: ours, commit: theirs });
   const [ourTree, tree] = await treesOf(git, repository, [ours, theirs]);
   const merged = isForward
     ? { tree, conflicts: [] }
-    : await mergeIn(workshop, repository, { ours, theirs });
+    : await mergeIn(workshop, repository, { ours, theirs, settings });
   const isEmpty = range.commit_count === 0;
   const isSame = merged.tree === ourTree;
   // What is not committed is no reason to say that there is nothing to do.
@@ -170,7 +174,7 @@ function commitMove({ worktree, tip, checkout }: Source, commit: string): Move {
 function mergeIn(
   workshop: Workshop,
   repository: Repository,
-  sides: { ours: string; theirs: string },
+  sides: { ours: string; theirs: string; settings: readonly Setting[] },
 ): Promise<Merged> {
   const { git } = workshop;
   return workshop.withScratch({ id: 'merge' }, async (scratch) =>

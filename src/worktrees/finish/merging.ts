@@ -2,7 +2,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { Conflict } from '../../api/worktree-finish.ts';
 import { AppError } from '../../errors.ts';
-import { openBench, ownSettings } from '../bench.ts';
+import { openBench, type Setting } from '../bench.ts';
 import { type Git, GitFailure, type GitLocation } from '../git.ts';
 import { idsOf, refsOf, type Repository } from '../repository.ts';
 import { nulTerminated } from '../names.ts';
@@ -20,18 +20,25 @@ export interface Merged {
 
 /**
  * Opens a bench for merges: no driver or filter of the repository's settings runs, and no file of a checkout is read.
- * The attributes are those of the commit `ours`, as git has them in a checkout of it. `scratch` is an empty directory.
+ * The attributes are those of the commit `ours`, as git has them in a checkout of it. `scratch` is an empty directory;
+ * `settings` are those of the repository itself.
  */
 export async function openMerging(
   git: Git,
   repository: Repository,
-  { ours, scratch }: { ours: string; scratch: string },
+  about: { ours: string; scratch: string; settings: readonly Setting[] },
 ): Promise<GitLocation> {
+  const { ours, scratch, settings } = about;
   const files = path.join(scratch, 'attributes');
   await fs.mkdir(files);
-  const settings = await ownSettings(git, repository, null);
-  const about = { repository, adminDir: null, files, head: ours, scratch, settings };
-  const bench = await openBench(about);
+  const bench = await openBench({
+    repository,
+    adminDir: null,
+    files,
+    head: ours,
+    scratch,
+    settings,
+  });
   const names = await git.bytes(bench, ['ls-tree', '-r', '-z', '--name-only', ours]);
   const attributes = names.split('\0').filter((name) => /(^|\/)\.gitattributes$/.test(name));
   if (attributes.length === 0) return bench;

@@ -8,7 +8,7 @@ import { assertGitDirectory, kindOf, readNote } from '../foreign.ts';
 import { type Git, GitFailure, type GitLocation } from '../git.ts';
 import { checkoutsOf, commitOf, refsOf, type Repository } from '../repository.ts';
 import { bytePath, nulTerminated } from '../names.ts';
-import { copyIndexFile } from '../snapshot.ts';
+import { copyIndexFile } from '../index-copy.ts';
 import type { Workshop } from '../workshop.ts';
 import { type Checkout, type Difference, isAt, openCheckout } from './checkout.ts';
 

@@ -1,5 +1,6 @@
 import type { BodyOf } from '../../api/endpoint.ts';
 import type { rebaseWorktree } from '../../api/worktree-finish.ts';
+import type { Setting } from '../bench.ts';
 import { refsOf, type Repository } from '../repository.ts';
 import type { Workshop } from '../workshop.ts';
 import { type Commit, readCommits, signatureOf, subjectOf } from './commits.ts';
@@ -32,11 +33,12 @@ export async function planRebase(
 ): Promise<Plan> {
   const { git } = workshop;
   const { onto: named = null, commit_message = null } = request;
-  const onto = await targetOf(workshop, worktree, repository, { named, field: 'onto' });
+  const committing = await committingIn(git, repository);
+  const { person, settings } = committing;
+  const asked = { named, field: 'onto', settings };
+  const onto = await targetOf(workshop, worktree, repository, asked);
   const isCommitted = commit_message !== null;
   const source = await lookAt(workshop, worktree, repository, { isCommitted });
-  const committing = await committingIn(git, repository);
-  const { person } = committing;
   const line = signatureOf(person ?? { name: 'nobody', email: 'nobody' }, now);
   const from = await committed(workshop, source, { message: commit_message, line });
   const range = await commitsBeyond(git, repository, { from: onto.tip, to: from });
@@ -45,7 +47,7 @@ export async function planRebase(
   const replayed: Replayed =
     hasAll || unfit.length > 0
       ? { tip: from, tree: await treeOf(git, repository, from) }
-      : await replayIn(workshop, repository, { commits, onto: onto.tip, line });
+      : await replayIn(workshop, repository, { commits, onto: onto.tip, line, settings });
   const isClean = 'tip' in replayed;
   const tree = isClean ? replayed.tree : null;
   const differences = tree === null ? [] : await differencesOf(git, repository, from, tree);
@@ -123,11 +125,12 @@ async function toReplay(
 function replayIn(
   workshop: Workshop,
   repository: Repository,
-  { commits, onto, line }: { commits: Commit[]; onto: string; line: string },
+  about: { commits: Commit[]; onto: string; line: string; settings: readonly Setting[] },
 ): Promise<Replayed> {
   const { git } = workshop;
+  const { commits, onto, line, settings } = about;
   return workshop.withScratch({ id: 'rebase' }, async (scratch) => {
-    const bench = await openMerging(git, repository, { ours: onto, scratch });
+    const bench = await openMerging(git, repository, { ours: onto, scratch, settings });
     return replay(git, bench, {
       repository,
       commits,

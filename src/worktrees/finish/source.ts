@@ -1,5 +1,6 @@
 import type { Worktree } from '../../api/worktrees.ts';
 import { AppError } from '../../errors.ts';
+import type { Setting } from '../bench.ts';
 import type { Git, GitLocation } from '../git.ts';
 import {
   adminDirectory,
@@ -116,14 +117,17 @@ export interface Target {
   checkout: Checkout | null;
 }
 
-/** Returns the branch that is named, or the one that the worktree began at. Throws `invalid` if there is none. */
+/**
+ * Returns the branch that is named, or the one that the worktree began at. Throws `invalid` if there is none.
+ * `settings` are those of the repository itself.
+ */
 export async function targetOf(
-  workshop: Workshop,
+  { git }: Workshop,
   worktree: Worktree,
   repository: Repository,
-  { named, field }: { named: string | null; field: string },
+  about: { named: string | null; field: string; settings: readonly Setting[] },
 ): Promise<Target> {
-  const { git } = workshop;
+  const { named, field, settings } = about;
   const name = (named ?? worktree.base_ref).replace(/^refs\/heads\//, '');
   const ref = `refs/heads/${name}`;
   // Git looks up the type, so a branch whose commit is lost is none.
@@ -145,5 +149,5 @@ export async function targetOf(
   const inRebase = await rebasing(repository, name);
   if (inRebase !== null)
     throw new AppError('conflict', `a rebase of ${name} is under way: finish or abort it first`);
-  return { branch: name, tip, checkout: await checkoutOfBranch(workshop, repository, name) };
+  return { branch: name, tip, checkout: await checkoutOfBranch(repository, name, settings) };
 }
