@@ -78,7 +78,10 @@ describe('GET /v1/diagnostics/storage', () => {
     const { path: directory } = own;
     asDataDirectory(directory);
     const event: EventDraft = { kind: 'plan.updated', payload: { entries: [] } };
-    await writeLog(directory, Array<EventDraft>(520).fill(event));
+    await writeLog(
+      directory,
+      Array.from({ length: 520 }, () => event),
+    );
     await writeAnswers(directory, 520, 'an answer');
     await withRuntime(
       async (given) => {

@@ -189,7 +189,10 @@ describe('the screen of cadre events tail', () => {
   test('reads older events when somebody comes to the top.', async () => {
     await using own = tempDirectory();
     const plan: EventDraft = { kind: 'plan.updated', payload: { entries: [] } };
-    await writeLog(own.path, Array<EventDraft>(510).fill(plan));
+    await writeLog(
+      own.path,
+      Array.from({ length: 510 }, () => plan),
+    );
     await withDemo(
       ({ client }) =>
         withScreen(client, start, async ({ expectShows, press }) => {
