@@ -104,13 +104,15 @@ describe('the sweep at the start', () => {
           run(unswept, 'forged-marker-3', 'another boot', 'full');
         });
 
-        const server = await startServer(directory);
-
-        const { orphans_killed: killed } = await server.client.call(endpoints.getRecovery, {});
-        expect(killed).toEqual([ours.pid]);
-        await poll('the end of the one that is ours', () => !isAlive(ours));
-        expect([otherTime, otherBoot, otherRun].map(isAlive)).toEqual([true, true, true]);
-        await expectOrderlyStop(server);
+        await withRuntime(
+          async ({ client }) => {
+            const { orphans_killed: killed } = await client.call(endpoints.getRecovery, {});
+            expect(killed).toEqual([ours.pid]);
+            await poll('the end of the one that is ours', () => !isAlive(ours));
+            expect([otherTime, otherBoot, otherRun].map(isAlive)).toEqual([true, true, true]);
+          },
+          { directory },
+        );
       } finally {
         for (const { child } of decoys) child.kill('SIGKILL');
       }
@@ -131,22 +133,28 @@ describe('a stop in order', () => {
       await sayUntil(server, 'spawn 300000; silent', /^spawned/);
       await expectOrderlyStop(server);
 
-      const next = await startServer(directory);
-      const { previous_stop, turns_failed, orphans_killed } = await next.client.call(
-        endpoints.getRecovery,
-        {},
+      await withRuntime(
+        async ({ client }) => {
+          const { previous_stop, turns_failed, orphans_killed } = await client.call(
+            endpoints.getRecovery,
+            {},
+          );
+          expect({ previous_stop, turns_failed, orphans_killed }).toEqual({
+            previous_stop: 'clean',
+            turns_failed: [],
+            orphans_killed: [],
+          });
+          const [session] = await client.call(endpoints.listSessions, {});
+          const [turn] = await client.call(endpoints.listTurns, {
+            params: { session_id: session?.id ?? '' },
+          });
+          expect(turn).toMatchObject({
+            status: 'interrupted',
+            error: { code: 'runtime_stopping' },
+          });
+        },
+        { directory },
       );
-      expect({ previous_stop, turns_failed, orphans_killed }).toEqual({
-        previous_stop: 'clean',
-        turns_failed: [],
-        orphans_killed: [],
-      });
-      const [session] = await next.client.call(endpoints.listSessions, {});
-      const [turn] = await next.client.call(endpoints.listTurns, {
-        params: { session_id: session?.id ?? '' },
-      });
-      expect(turn).toMatchObject({ status: 'interrupted', error: { code: 'runtime_stopping' } });
-      await expectOrderlyStop(next);
     });
   });
 

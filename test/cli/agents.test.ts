@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import { cadreOn, runCadre } from '../support/cli/cadre.ts';
+import { cadreOn, runCadre, runHere } from '../support/cli/cadre.ts';
 import { withDemo } from '../support/demo-server.ts';
 import { pathWith, putProgram } from '../support/providers/demo-agents.ts';
 import { tempDirectory } from '../support/temp.ts';
@@ -35,7 +35,7 @@ describe('cadre providers discover', () => {
     expect(all.mine).toMatchObject({ installed: null, configured: true });
     expect(all.mine?.next).toContain('"no-such" is not on PATH');
     expect(all.kimi).toMatchObject({ installed: null, configured: false });
-    const shown = await runCadre(home.path, ['providers', 'discover'], { env });
+    const shown = await runHere(home.path, ['providers', 'discover'], { env });
     expect(shown.stdout).toMatch(/^AGENT +INSTALLED +CONFIGURED +NEXT\ngemini .*\nmine .*\n/);
     expect(shown.stdout).toMatch(/\nnot installed: .*kimi.* \(--all says how to\)\n$/);
   });

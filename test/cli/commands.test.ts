@@ -30,7 +30,7 @@ describe('cadre without a server', () => {
     expect(long.stdout).toMatch(
       new RegExp(`^cadre ${version.replaceAll('.', '\\.')} \\(\\w+, node v\\d+\\.[\\d.]+\\)\n$`),
     );
-    const json = await runCadre(home.path, ['version', '--json']);
+    const json = await runHere(home.path, ['version', '--json']);
     expect(json.json()).toMatchObject({ name: 'cadre', version, node: process.version });
     expect(fs.readdirSync(home.path)).toEqual([]);
   });
@@ -39,7 +39,7 @@ describe('cadre without a server', () => {
     using home = tempDirectory();
     const text = await runCadre(home.path, ['licenses']);
     expect(text.stdout).toMatch(/^ {2}zod \d\S*, MIT$/m);
-    const json = await runCadre(home.path, ['licenses', '--json']);
+    const json = await runHere(home.path, ['licenses', '--json']);
     const { licenses } = json.json() as { licenses: { name: string; text: string }[] };
     expect(text.stdout).toContain(licenses.find(({ name }) => name === 'zod')?.text);
     expect([text.code, json.code]).toEqual([0, 0]);

@@ -172,8 +172,8 @@ describe('cadre config path', () => {
   test('prints the file that would be read, and as JSON whether it is there.', async () => {
     using home = tempDirectory();
     const usual = path.join(home.path, '.config', 'cadre', 'config.toml');
-    expect((await runCadre(home.path, ['config', 'path'])).stdout).toBe(`${usual}\n`);
-    const json = () => runCadre(home.path, ['config', 'path', '--json']).then((ran) => ran.json());
+    expect((await runHere(home.path, ['config', 'path'])).stdout).toBe(`${usual}\n`);
+    const json = () => runHere(home.path, ['config', 'path', '--json']).then((ran) => ran.json());
     expect(await json()).toEqual({ path: usual, exists: false });
     configure(home.path, '');
     expect(await json()).toEqual({ path: usual, exists: true });

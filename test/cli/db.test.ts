@@ -41,16 +41,20 @@ async function speak({ client, directory }: TestRuntime | TestServer): Promise<v
 }
 
 /** A data directory whose server has stopped, or was killed. */
-const stopped = (signal: 'SIGTERM' | 'SIGKILL') =>
-  shared<TestServer>('directory', (use) =>
+const stoppedBy = {
+  SIGTERM: shared<{ directory: string }>('directory', async (use) => {
+    await using own = tempDirectory('server');
+    await withDemo(speak, { directory: own.path });
+    await use({ directory: own.path });
+  }),
+  SIGKILL: shared<{ directory: string }>('directory', (use) =>
     withServer(async (server) => {
       await speak(server);
-      await server.end(signal);
+      await server.end('SIGKILL');
       await use(server);
     }),
-  );
-
-const stoppedBy = { SIGTERM: stopped('SIGTERM'), SIGKILL: stopped('SIGKILL') };
+  ),
+};
 
 /** Gives a test a copy of its own of such a directory. */
 async function withStopped(

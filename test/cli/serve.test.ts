@@ -4,11 +4,11 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { someOf } from '../support/at-length.ts';
 import { withRuntime } from '../support/runtime.ts';
-import { untilNothingCarries, withServer } from '../support/server.ts';
+import { recordedServer, untilNothingCarries, withServer } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, send as sendTurn } from '../support/turns.ts';
 import { send } from '../support/http/request.ts';
-import { runCadre, startCadre } from '../support/cli/cadre.ts';
+import { runCadre, runHere, startCadre } from '../support/cli/cadre.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { scaled } from '../support/patience.ts';
 
@@ -116,12 +116,12 @@ describe('cadre serve', () => {
       expect(taken.stderr).toContain(`port ${port} is in use: choose another with --port`);
       const config = path.join(directory, 'bad.toml');
       fs.writeFileSync(config, '[server]\nbind_adress = "x"\n');
-      const wrong = await runCadre(home.path, ['serve', '--config', config]);
+      const wrong = await runHere(home.path, ['serve', '--config', config]);
       expect(wrong).toMatchObject({ code: 2, stdout: '' });
       expect(wrong.stderr).toMatch(
         /^cadre: configuration: unknown key "server\.bind_adress"; did you mean "bind_address"\?/,
       );
-      const level = await runCadre(home.path, ['serve', '--log-level', 'loud']);
+      const level = await runHere(home.path, ['serve', '--log-level', 'loud']);
       expect(level.code).toBe(2);
     }));
 
@@ -145,11 +145,7 @@ describe('cadre serve', () => {
 
   test('refuses to listen beyond this machine without --allow-remote.', async () => {
     await using place = tempDirectory();
-    const server = startCadre(place.path, ['serve', '--bind', '0.0.0.0:0']);
-    await server.until('listens');
-    server.child.kill('SIGTERM');
-    const { code, stderr } = await server.ended;
-    await untilNothingCarries(place.path);
+    const { code, stderr } = await runHere(place.path, ['serve', '--bind', '0.0.0.0:0']);
     expect(code).toBe(2);
     expect(stderr).toContain('--allow-remote');
   });
@@ -157,5 +153,7 @@ describe('cadre serve', () => {
 
 /** An environment in which Node runs some code before the program. */
 function withPreload(code: string): Record<string, string> {
-  return { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(code)}` };
+  const { NODE_OPTIONS = '' } = recordedServer();
+  const first = `--import data:text/javascript,${encodeURIComponent(code)}`;
+  return { NODE_OPTIONS: `${NODE_OPTIONS} ${first}` };
 }

@@ -5,11 +5,14 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import type { Diagnostics, StorageDiagnostics } from '../../src/api/runtime.ts';
+import type { EventDraft } from '../../src/events/event.ts';
 import { settle } from '../../src/client/settle.ts';
+import { openDatabase } from '../support/database.ts';
 import { openRuntime, type TestRuntime, withRuntime } from '../support/runtime.ts';
 import { completed, scriptedProvider } from '../support/scripted-provider.ts';
-import { tempDirectory } from '../support/temp.ts';
+import { asDataDirectory, tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn } from '../support/turns.ts';
+import { writeLog } from '../support/written-log.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { apiOf, send } from '../support/http/request.ts';
@@ -70,22 +73,26 @@ describe('GET /v1/diagnostics/storage', () => {
       expect(found).toMatchObject({ oldest_seq: 1, latest_seq: events.at(-1)?.seq });
     }, scripted()));
 
-  test('counts tables of more rows than one step takes, with and without a rowid.', () =>
-    withRuntime(async (given) => {
-      const { client, directory } = given;
-      const headers = (i: number) => ({ headers: { 'idempotency-key': `key-${i}` } });
-      const body = JSON.stringify({ provider: 'acp', cwd: directory });
-      for (let i = 0; i < 13; i++) {
-        const batch = Array.from({ length: 40 }, (_, j) =>
-          client.open(endpoints.createSession, {} as never, body, headers(i * 40 + j)),
-        );
-        for (const response of await Promise.all(batch)) response.resume();
-      }
-      const found = await storageOf(given);
-      expect(tableOf(found, 'sessions')?.rows).toBe(520);
-      expect(tableOf(found, 'idempotency')?.rows).toBe(520);
-      expect(tableOf(found, 'events')?.rows).toBe(found.latest_seq);
-    }, scripted()));
+  test('counts tables of more rows than one step takes, with and without a rowid.', async () => {
+    await using own = tempDirectory();
+    const { path: directory } = own;
+    asDataDirectory(directory);
+    const event: EventDraft = { kind: 'plan.updated', payload: { entries: [] } };
+    await writeLog(
+      directory,
+      Array.from({ length: 520 }, () => event),
+    );
+    await writeAnswers(directory, 520, 'an answer');
+    await withRuntime(
+      async (given) => {
+        const found = await storageOf(given);
+        expect(tableOf(found, 'events')?.rows).toBe(found.latest_seq);
+        expect(found.latest_seq).toBeGreaterThan(520);
+        expect(tableOf(found, 'idempotency')?.rows).toBe(520);
+      },
+      { ...scripted(), directory },
+    );
+  });
 
   test('tells of the files, the budget and the disk.', () =>
     withRuntime(
@@ -185,28 +192,34 @@ describe('POST /v1/storage/backup', () => {
       }
     }, scripted()));
 
-  test('leaves nothing behind when the client hangs up in the middle, and can be asked for again.', () =>
-    withRuntime(async (given) => {
-      const { client, directory } = given;
-      // More than the sockets between a server and a client hold.
-      const metadata = 'x'.repeat(250_000);
-      for (let i = 0; i < 20; i++) await openSession(client, directory, { metadata });
-      const files = fs.readdirSync(directory);
-      for (let round = 0; round < 3; round++) {
-        const { request, response } = await askBackup(given);
-        response.on('error', () => undefined);
-        await once(response, 'readable');
-        request.destroy();
-      }
-      await expectEventually(async () => openFiles('/backup-')).toEqual([]);
-      expect(fs.readdirSync(directory)).toEqual(files);
-      const before = (await client.call(endpoints.getDiagnostics, {})).storage.checkpoints;
-      for (let i = 0; i < 16; i++) await openSession(client, directory, { metadata });
-      const after = (await client.call(endpoints.getDiagnostics, {})).storage.checkpoints;
-      expect(after).toBeGreaterThan(before);
-      await using other = tempDirectory();
-      await saveBackup(given, path.join(other.path, 'copy'));
-    }, scripted()));
+  test('leaves nothing behind when the client hangs up in the middle, and can be asked for again.', async () => {
+    await using own = tempDirectory();
+    // More than the sockets between a server and a client hold.
+    asDataDirectory(own.path);
+    await writeAnswers(own.path, 1, 'x'.repeat(5_000_000));
+    await withRuntime(
+      async (given) => {
+        const { client, directory } = given;
+        const files = fs.readdirSync(directory);
+        for (let round = 0; round < 3; round++) {
+          const { request, response } = await askBackup(given);
+          response.on('error', () => undefined);
+          await once(response, 'readable');
+          request.destroy();
+        }
+        await expectEventually(async () => openFiles('/backup-')).toEqual([]);
+        expect(fs.readdirSync(directory)).toEqual(files);
+        const before = (await client.call(endpoints.getDiagnostics, {})).storage.checkpoints;
+        const metadata = 'x'.repeat(250_000);
+        for (let i = 0; i < 16; i++) await openSession(client, directory, { metadata });
+        const after = (await client.call(endpoints.getDiagnostics, {})).storage.checkpoints;
+        expect(after).toBeGreaterThan(before);
+        await using other = tempDirectory();
+        await saveBackup(given, path.join(other.path, 'copy'));
+      },
+      { ...scripted(), directory: own.path },
+    );
+  });
 
   test('leaves nothing behind when the client hangs up before it is answered.', () =>
     withRuntime(async (given) => {
@@ -244,6 +257,18 @@ describe('POST /v1/storage/backup', () => {
       expect([keyed.status, keyed.json()]).toMatchObject([400, { code: 'invalid' }]);
     }, scripted()));
 });
+
+/** Keeps answers in the store of a directory on which no runtime works, without a request for each. */
+async function writeAnswers(directory: string, count: number, answer: string): Promise<void> {
+  const db = await openDatabase(directory);
+  const insert = db.prepare(
+    "INSERT INTO idempotency (key, fingerprint, status, answer, created_at) VALUES (?, '', 200, ?, ?)",
+  );
+  await db.transact((tx) => {
+    for (let i = 0; i < count; i++) insert.run(tx, `key-${i}`, answer, Date.now());
+  });
+  await db.close();
+}
 
 function auth(token: string) {
   return { authorization: `Bearer ${token}` };

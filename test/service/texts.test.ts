@@ -11,10 +11,11 @@ import {
   variablesOf,
 } from '../../src/service/start.ts';
 import { systemdUnit } from '../../src/service/systemd-unit.ts';
+import { python } from '../support/python.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 const hasAnalyze = spawnSync('systemd-analyze', ['--version']).status === 0;
-const hasPython = spawnSync('python3', ['-c', 'import plistlib']).status === 0;
+const hasPython = spawnSync(python, ['-ISc', 'import plistlib']).status === 0;
 
 /** A start with all that a path may hold. */
 function odd(directory: string): ServiceStart {
@@ -56,9 +57,9 @@ describe('the launchd agent', () => {
     await using place = tempDirectory('agent');
     const start = odd(place.path);
     const { stdout, stderr } = spawnSync(
-      'python3',
+      python,
       [
-        '-c',
+        '-ISc',
         'import json, plistlib, sys; print(json.dumps(plistlib.loads(sys.stdin.buffer.read())))',
       ],
       { input: launchAgent(start, { version: '1.2.3' }), encoding: 'utf8' },

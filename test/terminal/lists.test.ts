@@ -17,17 +17,16 @@ describe.skipIf(!hasPty)('on a terminal', () => {
 
   /** What a command shows on a terminal of these columns, without colours, and with them. */
   async function shown(args: readonly string[], columns: number, env: Record<string, string> = {}) {
-    const size = { rows: 40, columns };
-    await using terminal = inTerminal(server().directory, args, env, size);
+    const options = { isTerminal: true, columns, env: { TERM: 'xterm-256color', ...env } };
+    const { stdout, stderr } = await cadreOn(server())(args, options);
+    return asShown(stdout + stderr);
+  }
+
+  /** The same for a terminal that is real. */
+  async function really(args: readonly string[], columns: number) {
+    await using terminal = inTerminal(server().directory, args, {}, { rows: 40, columns });
     await terminal.ended;
-    const { written } = terminal.glass;
-    return {
-      written,
-      lines: written
-        .replaceAll(/\u001b\[\d*m|\r/g, '')
-        .trimEnd()
-        .split('\n'),
-    };
+    return asShown(terminal.glass.written);
   }
 
   beforeAll(async () => {
@@ -41,14 +40,11 @@ describe.skipIf(!hasPty)('on a terminal', () => {
   test.for(someOf([40, 80, 200], 3))(
     'tables are cut to %i columns instead of wrapping, by the width of wide characters.',
     async (columns) => {
-      const lists = ['processes list', 'providers list', 'mcp tools', 'sessions list'];
-      const [{ lines } = { lines: [] }] = await Promise.all(
-        lists.map(async (list) => {
-          const table = await shown(list.split(' '), columns);
-          for (const line of table.lines) expect(widthOf(line)).toBeLessThanOrEqual(columns);
-          return table;
-        }),
-      );
+      const { lines } = await really(['processes', 'list'], columns);
+      const others = ['providers list', 'mcp tools', 'sessions list'];
+      const tables = await Promise.all(others.map((list) => shown(list.split(' '), columns)));
+      for (const line of [lines, ...tables.map((table) => table.lines)].flat())
+        expect(widthOf(line)).toBeLessThanOrEqual(columns);
       expect(lines).toHaveLength(2);
       expect(lines[1]).toContain(processId.slice(-8));
       expect(lines[1]).toMatch(/…$/);
@@ -75,7 +71,7 @@ describe.skipIf(!hasPty)('on a terminal', () => {
   });
 
   test('states have colours, which NO_COLOR and TERM=dumb switch off.', async () => {
-    expect((await shown(['processes', 'list'], 80)).written).toContain('\u001b[36mrunning');
+    expect((await really(['processes', 'list'], 80)).written).toContain('\u001b[36mrunning');
     expect((await shown(['doctor'], 80)).written).toContain('\u001b[32mok');
     const colorless: [command: string, env: Record<string, string>][] = [
       ['processes list', { NO_COLOR: '1' }],
@@ -108,3 +104,8 @@ describe.skipIf(!hasPty)('on a terminal', () => {
     expect(stderr).toBe('');
   });
 });
+
+function asShown(written: string) {
+  const text = written.replaceAll(/\u001b\[\d*m|\r/g, '').trimEnd();
+  return { written, lines: text.split('\n') };
+}

@@ -37,19 +37,6 @@ describe.skipIf(!hasPty)('on a terminal', () => {
       expect(glass.text()).toBe('');
     }));
 
-  test('Ctrl-C ends it with 130, and TERM with 143, as it was.', () =>
-    withServer(async ({ directory }) => {
-      await using tail = inTerminal(directory, ['events', 'tail']);
-      await tail.expectShows('live');
-      tail.type('\u0003');
-      expect(await tail.ended).toEqual({ code: 130, terminal: 'as it was' });
-      await using top = inTerminal(directory, ['top']);
-      await top.expectShows('live');
-      top.signal('SIGTERM');
-      expect(await top.ended).toEqual({ code: 143, terminal: 'as it was' });
-      for (const { glass } of [tail, top]) expect(glass.isAlternate).toBe(false);
-    }));
-
   test('events tail begins where it is told to, and goes on where a cursor file says.', () =>
     withServer(async ({ client, directory }) => {
       await openSession(client, directory, { title: 'the first' });
@@ -61,31 +48,33 @@ describe.skipIf(!hasPty)('on a terminal', () => {
         expect((await terminal.ended).code).toBe(0);
         return terminal.glass.before;
       };
-      expect(await seen('--after-seq', '0')).toContain('runtime.started');
       const file = path.join(directory, 'cursor');
-      expect(await seen('--cursor-file', file)).toContain('the first');
+      const first = await seen('--after-seq', '0', '--cursor-file', file);
+      expect(first).toContain('runtime.started');
+      expect(first).toContain('the first');
       await openSession(client, directory, { title: 'the second' });
       const second = await seen('--cursor-file', file);
       expect(second).toContain('the second');
       expect(second).not.toContain('the first');
     }));
 
-  test('top shows what goes on, and the events of a session.', () =>
+  test('top shows what goes on, and the events of a session; TERM ends it with 143, as it was.', () =>
     withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory, { title: 'the job' });
       await using terminal = inTerminal(directory, ['top'], { CI: 'true', NO_COLOR: '1' });
-      const { expectShows, type, ended } = terminal;
+      const { expectShows, type, signal, glass, ended } = terminal;
       await expectShows('the job');
       type('e');
       await expectShows(`session ${id.slice(-8)}`);
       await expectShows('session.created');
       type('q');
       await expectShows('SESSIONS 1');
-      type('q');
-      expect((await ended).code).toBe(0);
+      signal('SIGTERM');
+      expect(await ended).toEqual({ code: 143, terminal: 'as it was' });
+      expect(glass.isAlternate).toBe(false);
     }));
 
-  test('is drawn at most 20 times a second, however much comes, and still listens.', () =>
+  test('is drawn at most 20 times a second, however much comes, and still listens: Ctrl-C ends it with 130, as it was.', () =>
     withServer(async ({ client, directory }) => {
       await using terminal = inTerminal(directory, ['events', 'tail']);
       const { glass, expectShows, type, ended } = terminal;
@@ -105,8 +94,9 @@ describe.skipIf(!hasPty)('on a terminal', () => {
       await expectShows(/turn\.completed/);
       const seconds = (performance.now() - began) / 1000;
       expect(glass.frames - frames).toBeLessThanOrEqual(20 * seconds + 3);
-      type('q');
-      expect((await ended).code).toBe(0);
+      type('\u0003');
+      expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
+      expect(glass.isAlternate).toBe(false);
     }));
 
   test('is as without one where there is no server, where no one follows, and for programs.', async () => {

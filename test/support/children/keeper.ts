@@ -9,6 +9,7 @@ import { AppError } from '../../../src/errors.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { remaining, untilNothingRemains } from '../../campaigns/crash/census.ts';
 import { endStubbornProcesses } from '../../campaigns/stubborn-agent.ts';
+import { withRuntime } from '../runtime.ts';
 import { startServerWithAgent, type TestServer } from '../server.ts';
 import { tempDirectory } from '../temp.ts';
 import { scaled } from '../patience.ts';
@@ -111,8 +112,12 @@ export async function expectHeldBack(place: string): Promise<void> {
     expect(fs.existsSync(proof)).toBe(false);
 
     // The turn was acknowledged and nobody has seen it: the next server starts the command after all.
-    const next = await startServerWithAgent(directory, agent);
-    await poll('the command to run', () => fs.existsSync(proof));
-    await expectOrderlyStop(next);
+    await withRuntime(
+      async () => void (await poll('the command to run', () => fs.existsSync(proof))),
+      {
+        directory,
+        config: { providers: { acp: agent } },
+      },
+    );
   });
 }

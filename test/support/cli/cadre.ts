@@ -25,6 +25,8 @@ export interface RunOptions {
   cwd?: string;
   /** Whether stdin and stderr are a terminal. */
   isTerminal?: boolean;
+  /** How wide a terminal stdout is; without this it is none. */
+  columns?: number;
 }
 
 /** A command that runs. */
@@ -111,14 +113,14 @@ export function runCadre(
 export async function runHere(
   directory: string,
   args: readonly string[],
-  { env = {}, stdin = '', cwd = directory, isTerminal = false }: RunOptions = {},
+  { env = {}, stdin = '', cwd = directory, isTerminal = false, columns }: RunOptions = {},
 ): Promise<Ended> {
   const [stdout, stderr] = [new Written(), new Written()];
   const typed = Readable.from(stdin === '' ? [] : [Buffer.from(stdin)]);
   const code = await runIn(
     {
       stdin: Object.assign(typed, { isTTY: isTerminal }),
-      stdout,
+      stdout: Object.assign(stdout, columns === undefined ? {} : { isTTY: true, columns }),
       stderr: Object.assign(stderr, { isTTY: isTerminal }),
       env: environment(directory, env),
       cwd: () => cwd,

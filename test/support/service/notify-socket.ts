@@ -2,11 +2,12 @@ import { spawn, spawnSync } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import path from 'node:path';
 import { expectEventually } from '../expect-eventually.ts';
+import { python } from '../python.ts';
 
 /** Whether a message can be sent and received here: Node has no datagrams on Unix sockets, Python has. */
 export const canNotify =
   spawnSync('systemd-notify', ['--version']).status === 0 &&
-  spawnSync('python3', ['-c', 'import socket; socket.recv_fds']).status === 0;
+  spawnSync(python, ['-ISc', 'import socket; socket.recv_fds']).status === 0;
 
 // A barrier brings a descriptor, and its sender waits until that is closed.
 const listener = `
@@ -32,7 +33,7 @@ export interface NotifySocket extends AsyncDisposable {
 /** Listens at a socket in a directory. */
 export async function listen(directory: string): Promise<NotifySocket> {
   const file = path.join(directory, 'notify');
-  const child = spawn('python3', ['-c', listener, file], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(python, ['-ISc', listener, file], { stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = new Promise((resolve) => child.once('exit', resolve));
   const lines: (string | null)[] = [];
   createInterface({ input: child.stdout }).on('line', (line) => lines.push(JSON.parse(line)));

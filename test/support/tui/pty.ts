@@ -5,15 +5,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { selfCommand } from '../../../src/lib/self.ts';
 import { scaled } from '../patience.ts';
-import { samePlatform } from '../server.ts';
+import { python } from '../python.ts';
+import { samePlatform, sharedCode } from '../server.ts';
 import { Glass } from './glass.ts';
 
-/** The program itself: what PATH has may be a script that looks for it anew each time, which takes longer than it. */
-const { status, stdout } = spawnSync('python3', ['-c', 'import pty, sys; print(sys.executable)']);
-const python = String(stdout).trim() || 'python3';
-
 /** Whether there is something that makes terminals. */
-export const hasPty = status === 0;
+export const hasPty = spawnSync(python, ['-ISc', 'import pty']).status === 0;
 
 // Node makes no terminals; Python, which nearly every machine has, does: in a third of the time without what a user has
 // added to it. Sizes come as lines on descriptor 3; how the command left its terminal goes to stderr.
@@ -90,6 +87,7 @@ export function programInTerminal(
       HOME: directory,
       TERM: 'xterm-256color',
       ...samePlatform(),
+      ...sharedCode(),
       ...env,
     },
   });
