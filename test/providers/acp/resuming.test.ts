@@ -19,6 +19,7 @@ import {
   type RawSession,
   type RawStage,
   type Role,
+  sharedRawAgent,
   usualOptions,
   withRawAgent,
 } from '../../support/providers/raw-agent.ts';
@@ -40,7 +41,6 @@ import {
   type Play,
 } from '../../support/providers/lost-agent.ts';
 import { asking, dies, refuse, textContent, touch } from '../../support/providers/rows.ts';
-import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
 
 const withLost = losing(sharedRawAgent());
 

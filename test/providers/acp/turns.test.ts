@@ -4,9 +4,14 @@ import { someOf } from '../../support/at-length.ts';
 import { scaled } from '../../support/patience.ts';
 import { noticingClock } from '../../support/providers/noticing-clock.ts';
 import { interrupt, turnOf, until } from '../../support/providers/calls.ts';
-import { endTurn, never, Refusal, withRawAgent } from '../../support/providers/raw-agent.ts';
+import {
+  endTurn,
+  never,
+  Refusal,
+  sharedRawAgent,
+  withRawAgent,
+} from '../../support/providers/raw-agent.ts';
 import { dies, goes } from '../../support/providers/rows.ts';
-import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
 
 describe('a turn', () => {
   const on = sharedRawAgent();
