@@ -8,6 +8,7 @@ import {
   type RawTurn,
   sharedRawCodex,
   withRawCodex,
+  TOO_LONG,
 } from '../../support/providers/raw-codex.ts';
 import { scaled } from '../../support/patience.ts';
 
@@ -130,14 +131,12 @@ test('a line that is no JSON ends it, with a clear word', () =>
     },
   ));
 
-const LONG = 'x'.repeat(33 * 1024 * 1024);
-
 test('a message that is too long fails the turn of its session alone', () =>
   on(
     {
       turns: {
         go: half,
-        flood: (turn) => turn.done({ type: 'agentMessage', id: 'm', text: LONG }),
+        flood: (turn) => turn.done({ type: 'agentMessage', id: 'm', text: TOO_LONG }),
       },
     },
     async ({ open, agents }) => {
@@ -157,7 +156,11 @@ test('a message that is too long fails the turn of its session alone', () =>
 
 test('an answer that is too long fails what was asked for alone', () =>
   on(
-    { requests: { 'turn/start': (_, { turns }) => ({ turn: { id: `t${turns.length}`, LONG } }) } },
+    {
+      requests: {
+        'turn/start': (_, { turns }) => ({ turn: { id: `t${turns.length}`, TOO_LONG } }),
+      },
+    },
     async ({ open }) => {
       const { error } = await (await open()).run('go');
       expect(error?.code).toBe('provider_unavailable');

@@ -105,9 +105,16 @@ export class RawCodex extends RawProcess {
   }
 
   #send(message: object): void {
-    this.write(`${JSON.stringify(message)}\n`);
+    const [start = '', end] = `${JSON.stringify(message)}\n`.split(TOO_LONG);
+    this.write(start);
+    if (end === undefined) return;
+    this.fill(33 * 1024 * 1024);
+    this.write(end);
   }
 }
+
+/** In a message, it is more text than a message may have. */
+export const TOO_LONG = 'too long to be taken';
 
 /** A turn of a thread. */
 export class RawTurn {

@@ -33,6 +33,11 @@ export abstract class RawProcess<Message extends object = Fields> implements Act
     this.#order({ write: text });
   }
 
+  /** Writes a letter so many times to its stdout: what is long does not go through the test. */
+  fill(letters: number): void {
+    this.#order({ fill: letters });
+  }
+
   stderr(text: string): void {
     this.#order({ stderr: text });
   }
