@@ -224,7 +224,8 @@ describe('a turn', () => {
       async ({ open, agents }) => {
         const session = await open();
         await session.run('hello');
-        await agents[0]?.outlive();
+        agents[0]?.outlive();
+        await agents[0]?.child();
         agents[0]?.hangUp();
         await noticed;
         expect(await session.run('again')).toMatchObject({ status: 'completed', text: 'again' });

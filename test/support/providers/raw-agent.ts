@@ -115,11 +115,10 @@ export class RawAgent extends RawProcess<Message> {
     return (result as { outcome?: object } | undefined)?.outcome ?? {};
   }
 
-  /** Resolves with its child, once that runs. */
-  override async outlive(): Promise<{ child: number }> {
-    super.outlive();
+  /** The child that `outlive` gives it, once that runs. */
+  async child(): Promise<number> {
     await until('its child runs', () => this.fate.some(({ child }) => child !== undefined));
-    return { child: this.fate.find(({ child }) => child !== undefined)?.child ?? 0 };
+    return this.fate.find(({ child }) => child !== undefined)?.child ?? 0;
   }
 
   /** The last that cadre sent of a method. */
