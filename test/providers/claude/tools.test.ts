@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { until } from '../../support/providers/calls.ts';
-import { type RawClaude, sharedRawClaude, withRawClaude } from '../../support/providers/raw-claude.ts';
+import {
+  type RawClaude,
+  sharedRawClaude,
+  withRawClaude,
+} from '../../support/providers/raw-claude.ts';
 
 const on = sharedRawClaude();
 
