@@ -10,13 +10,12 @@ import { endpoints } from '../../src/api/index.ts';
 import { HttpClient } from '../../src/client/client.ts';
 import { AppError } from '../../src/errors.ts';
 import { choose, connectEditor, openEditor } from '../support/acp/editor.ts';
-
+import { sharedDemo } from '../support/demo-server.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { png } from '../support/providers/png.ts';
-import { sharedServer } from '../support/shared-server.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
 
-const server = sharedServer();
+const server = sharedDemo();
 const of = methods.agent.session;
 
 /** The kinds of updates, without those that are told beside the conversation. */

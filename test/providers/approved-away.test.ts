@@ -1,9 +1,7 @@
 // An approval that is given after the server was killed: it allows what was shown, and nothing else. The agents are
 // played, in a server of its own process that is ended by SIGKILL, once, while all of them wait for an answer.
-import { puppetOn } from '../support/providers/puppet.ts';
-import { once } from 'node:events';
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
-import net from 'node:net';
+import type net from 'node:net';
 import path from 'node:path';
 import { stringify } from 'smol-toml';
 import { describe, expect, test } from 'vitest';
@@ -14,10 +12,10 @@ import { startServer, untilNothingCarries } from '../support/server.ts';
 import { shared } from '../support/shared.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { asked, decide, send, turnOf } from '../support/providers/calls.ts';
-import { type Played, receive } from '../support/providers/played-stage.ts';
 import { never, RawAgent } from '../support/providers/raw-agent.ts';
 import { RawClaude } from '../support/providers/raw-claude.ts';
 import { RawCodex, type RawTurn } from '../support/providers/raw-codex.ts';
+import { type Actor, type Hello, openTheatre } from '../support/providers/theatre.ts';
 import { Watch } from '../support/providers/watch.ts';
 import { type WishRow, wishRows } from '../support/providers/wishes.ts';
 
@@ -61,10 +59,8 @@ class Scene {
   }
 }
 
-type Hello = { pid: number; cwd: string };
-
 /** An agent of each provider. Those that have a process for each session know by its directory whose they are. */
-type Play = (socket: net.Socket, hello: Hello, scene: Scene) => Played;
+type Play = (socket: net.Socket, hello: Hello, scene: Scene) => Actor;
 
 const acp: Play = (socket, hello, scene) =>
   new RawAgent(socket, hello, {
@@ -78,7 +74,7 @@ const acp: Play = (socket, hello, scene) =>
     },
   });
 
-const claude: Play = (socket, { pid }, scene) => {
+const claude: Play = (socket, hello, scene) => {
   const turn = async (agent: RawClaude) => {
     const { shown, effect, done } = scene.next();
     const { tool, input } = shown as { tool: string; input: object };
@@ -86,7 +82,7 @@ const claude: Play = (socket, { pid }, scene) => {
     if ((response as { behavior: string }).behavior === 'allow') done();
     agent.result();
   };
-  return new RawClaude(socket, pid, { turns: new Proxy({}, { get: () => turn }) });
+  return new RawClaude(socket, hello, { turns: new Proxy({}, { get: () => turn }) });
 };
 
 /** One process for all sessions: the text of its first turn says whose a thread is. */
@@ -106,7 +102,7 @@ function codexFor(sceneOf: (text: string) => Scene): Play {
     played.complete();
   };
   const turns = new Proxy({}, { get: (_none, text: string) => turnOf(text) });
-  return (socket, { pid }) => new RawCodex(socket, pid, { turns }, memory);
+  return (socket, hello) => new RawCodex(socket, hello, { turns }, memory);
 }
 
 /** A server is killed with these; the requests of all rows are compared in unit/providers/approvals. */
@@ -174,20 +170,13 @@ async function afterKill(
   use: (killed: Killed) => Promise<void>,
 ): Promise<void> {
   await using own = tempDirectory('away');
-  const socket = path.join(own.path, 'socket');
-  const agents: Played[] = [];
   const codex = codexFor((text) => scenes[Number(text)] as Scene);
-  const play = (connection: net.Socket, hello: Hello): Played => {
+  using theatre = await openTheatre(own.path, (socket, hello) => {
     const scene = scenes.find((one) => one.worksIn(hello.cwd));
-    if (!scene) return codex(connection, hello, scenes[0] as Scene);
-    return (scene.row.provider === 'acp' ? acp : claude)(connection, hello, scene);
-  };
-  await using theatre = net.createServer((connection) =>
-    receive(connection, (hello) => play(connection, hello), agents),
-  );
-  theatre.listen(socket);
-  await once(theatre, 'listening');
-  const program = puppetOn(socket);
+    if (!scene) return codex(socket, hello, scenes[0] as Scene);
+    return (scene.row.provider === 'acp' ? acp : claude)(socket, hello, scene);
+  });
+  const { program } = theatre;
   const agent = { ...program, env: { ...program.env, HOME: own.path } };
   const config = stringify({ providers: { acp: agent, claude: agent, codex: agent } });
 

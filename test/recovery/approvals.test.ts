@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Approval } from '../../src/api/approvals.ts';
 import type { AgentRequest } from '../../src/providers/provider.ts';
 import { ProviderError } from '../../src/providers/provider.ts';
+import { shared } from '../support/shared.ts';
 import { completed } from '../support/scripted-provider.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import type { PlayedOptions } from '../support/sessions/played-provider.ts';
@@ -48,6 +49,24 @@ function first({ approvals }: Left): Approval {
   const [approval] = approvals;
   if (!approval) throw new Error('none was asked for');
   return approval;
+}
+
+/** A server that died while sessions waited, each for one answer, and the one after it. */
+const dead = shared<{ stage: Stage; waiting: Left[] }>('stage', (use) =>
+  acrossCrash(
+    async (stage) => {
+      const waiting: Left[] = [];
+      while (waiting.length < 9) waiting.push(await ask(stage));
+      return waiting;
+    },
+    (stage, waiting) => use({ stage, waiting }),
+  ),
+);
+
+/** Runs `test` with one of those sessions, which no other test has. */
+function withOne<T>(test: (stage: Stage, left: Left) => Promise<T>): Promise<T> {
+  const { stage, waiting } = dead();
+  return test(stage, waiting.pop() ?? expect.unreachable());
 }
 
 describe('an approval that was pending when the server died', () => {
@@ -172,26 +191,23 @@ describe('an approval that was pending when the server died', () => {
     ));
 
   it('is accepted: the agent is resumed and prompted once, and the turn completes', () =>
-    acrossCrash(
-      (stage) => ask(stage),
-      async (stage, left) => {
-        const { body } = await stage.decide(first(left), 'accept');
-        expect(body.status).toBe('accepted');
-        const turn = await stage.provider.nextTurn();
-        expect(turn.agent.session.provider_session_ref).toBe(`ref-${left.sessionId}`);
-        const { title, request } = first(left);
-        expect(turn.text).toBe(`${SENTENCE}\n\n${title}\n${JSON.stringify(request)}`);
-        expect((await stage.session(left.sessionId)).active_turn_id).toBe(left.turnId);
-        turn.end(completed);
-        await stage.until(endOf(left.turnId));
-        expect(await news(stage, left)).toEqual([
-          'approval.resolved',
-          'turn.started',
-          'turn.completed',
-        ]);
-        expect(turn.agent.calls).toEqual(['prompt']);
-      },
-    ));
+    withOne(async (stage, left) => {
+      const { body } = await stage.decide(first(left), 'accept');
+      expect(body.status).toBe('accepted');
+      const turn = await stage.provider.nextTurn();
+      expect(turn.agent.session.provider_session_ref).toBe(`ref-${left.sessionId}`);
+      const { title, request } = first(left);
+      expect(turn.text).toBe(`${SENTENCE}\n\n${title}\n${JSON.stringify(request)}`);
+      expect((await stage.session(left.sessionId)).active_turn_id).toBe(left.turnId);
+      turn.end(completed);
+      await stage.until(endOf(left.turnId));
+      expect(await news(stage, left)).toEqual([
+        'approval.resolved',
+        'turn.started',
+        'turn.completed',
+      ]);
+      expect(turn.agent.calls).toEqual(['prompt']);
+    }));
 
   it('is a question: its answers are in the prompt', () => {
     const question = { kind: 'question' as const, title: 'Colour?', request: { id: 'q1' } };
@@ -312,18 +328,18 @@ describe('an acceptance that was given while the agent was away', () => {
   const resumed = (
     test: (stage: Stage, turn: Awaited<ReturnType<Stage['play']>>, left: Left) => Promise<void>,
   ) =>
-    acrossCrash(
-      (stage) => ask(stage),
-      async (stage, left) => {
-        await stage.decide(first(left), 'accept');
-        await test(stage, await stage.provider.nextTurn(), left);
-      },
-    );
+    withOne(async (stage, left) => {
+      await stage.decide(first(left), 'accept');
+      await test(stage, await stage.provider.nextTurn(), left);
+    });
+  /** The approvals of its session with a status. */
+  const approvals = async (stage: Stage, { sessionId }: Left, status: string) =>
+    (await stage.get<Approval[]>(`/v1/sessions/${sessionId}/approvals?status=${status}`)).body;
 
   it('is good once for an equal request; the next equal one is a new approval', () =>
     resumed(async (stage, turn, left) => {
       expect((await turn.ask()).decision).toBe('accept');
-      expect(await stage.approvals()).toEqual([]);
+      expect(await approvals(stage, left, 'pending')).toEqual([]);
       const again = turn.ask();
       const approval = await stage.asked(left.sessionId, 2);
       expect(approval.id).not.toBe(first(left).id);
@@ -379,21 +395,18 @@ describe('an acceptance that was given while the agent was away', () => {
     ));
 
   it('is good for that once, also if it was given for the session', () =>
-    acrossCrash(
-      (stage) => ask(stage, [{}]),
-      async (stage, left) => {
-        const { body } = await stage.decide(first(left), 'accept', { scope: 'session' });
-        expect(body).toMatchObject({ held: true, scope: 'once' });
-        const turn = await stage.provider.nextTurn();
-        expect(await turn.ask()).toEqual({ decision: 'accept', scope: 'once', answers: null });
-      },
-    ));
+    withOne(async (stage, left) => {
+      const { body } = await stage.decide(first(left), 'accept', { scope: 'session' });
+      expect(body).toMatchObject({ held: true, scope: 'once' });
+      const turn = await stage.provider.nextTurn();
+      expect(await turn.ask()).toEqual({ decision: 'accept', scope: 'once', answers: null });
+    }));
 
   it('lapses with its turn', () =>
     resumed(async (stage, turn, left) => {
       turn.end(completed);
       await stage.until(endOf(left.turnId));
-      expect(await stage.approvals('?status=accepted')).toMatchObject([{ held: false }]);
+      expect(await approvals(stage, left, 'accepted')).toMatchObject([{ held: false }]);
       const next = await stage.play({ id: left.sessionId }, 'next');
       void next.ask();
       expect((await stage.asked(left.sessionId, 2)).status).toBe('pending');

@@ -1,10 +1,12 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import { stringify } from 'smol-toml';
 import { describe, expect, it, vi } from 'vitest';
 import type { Approval } from '../../src/api/approvals.ts';
 import { endpoints } from '../../src/api/index.ts';
 import type { Session, Turn } from '../../src/api/sessions.ts';
 import { settle } from '../../src/client/settle.ts';
+import { withPlayedDemoAgent } from '../support/demo-agent/played.ts';
 import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
 import { shared } from '../support/shared.ts';
 import { tempDirectory } from '../support/temp.ts';
@@ -40,26 +42,29 @@ async function whileTheyWait(
   test: (after: After[]) => Promise<void>,
 ): Promise<void> {
   await using directory = tempDirectory('killed');
-  const first = await startServer(directory.path);
-  const watchFirst = new Watch(first);
-  const asking: Asking[] = [];
-  while (asking.length < sessions) asking.push(await ask(first, watchFirst));
-  const asked = watchFirst.events.at(-1)?.seq ?? 0;
-  await watchFirst.end();
-  await first.end(signal);
+  await withPlayedDemoAgent(directory.path, async (acp) => {
+    const config = stringify({ providers: { acp } });
+    const first = await startServer(directory.path, { config });
+    const watchFirst = new Watch(first);
+    const asking: Asking[] = [];
+    while (asking.length < sessions) asking.push(await ask(first, watchFirst));
+    const asked = watchFirst.events.at(-1)?.seq ?? 0;
+    await watchFirst.end();
+    await first.end(signal);
 
-  const server = await startServer(directory.path);
-  const watch = new Watch(server);
-  const { seq: started } = await watch.until(
-    ({ kind, seq }) => kind === 'runtime.recovered' && seq > asked,
-  );
-  try {
-    await test(asking.map((one) => afterOf(one, server, watch, started)));
-  } finally {
-    await watch.end();
-    await server.end('SIGKILL');
-    await untilNothingCarries(directory.path);
-  }
+    const server = await startServer(directory.path, { config });
+    const watch = new Watch(server);
+    const { seq: started } = await watch.until(
+      ({ kind, seq }) => kind === 'runtime.recovered' && seq > asked,
+    );
+    try {
+      await test(asking.map((one) => afterOf(one, server, watch, started)));
+    } finally {
+      await watch.end();
+      await server.end('SIGKILL');
+      await untilNothingCarries(directory.path);
+    }
+  });
 }
 
 async function ask({ client, directory }: TestServer, watch: Watch): Promise<Asking> {

@@ -3,12 +3,13 @@ import { endpoints } from '../../../src/api/index.ts';
 import { someOf } from '../../support/at-length.ts';
 import { scaled } from '../../support/patience.ts';
 import { sessionOf, turnOf, until } from '../../support/providers/calls.ts';
+import { WatchedSession } from '../../support/providers/contract-stage.ts';
 import {
   capabilities,
   never,
   type Params,
   type RawAgent,
-  RawSession,
+  type RawSession,
   type RawStage,
   withRawAgent,
 } from '../../support/providers/raw-agent.ts';
@@ -171,7 +172,7 @@ describe('an agent that is asked after a restart which sessions it has', () => {
   }
 
   async function expectGoesOn({ client }: RawStage, id: string): Promise<void> {
-    const session = new RawSession(client, id);
+    const session = new WatchedSession(client, id);
     await using watch = session.watch;
     const turnId = await session.send('after');
     await watch.end(turnId);

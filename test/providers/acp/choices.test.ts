@@ -7,9 +7,12 @@ import {
   type RawAgent,
   type RawStage,
   type Role,
+  sharedRawAgent,
   withRawAgent,
 } from '../../support/providers/raw-agent.ts';
 import { refuse } from '../../support/providers/rows.ts';
+
+const on = sharedRawAgent();
 
 /** The choices of a played agent whose efforts depend on its model, as those of codex-acp do. */
 class Dependent {
@@ -83,7 +86,7 @@ function models({ client }: RawStage) {
 
 describe('the answer to a choice, which is the whole list of options,', () => {
   test('is read: a model and an effort that only this model has can be had together', () =>
-    withRawAgent(new Dependent().role(), async ({ open, agents }) => {
+    on(new Dependent().role(), async ({ open, agents }) => {
       const session = await open({ model: 'large', thinking_effort: 'ultra' });
       expect((await session.run('one')).status).toBe('completed');
       expect((await session.run('two')).status).toBe('completed');
@@ -96,7 +99,7 @@ describe('the answer to a choice, which is the whole list of options,', () => {
     }));
 
   test('judges the effort: one that the chosen model does not have fails that turn, with the list', () =>
-    withRawAgent(new Dependent().role(), async ({ open }) => {
+    on(new Dependent().role(), async ({ open }) => {
       const session = await open();
       await session.run('one');
       const wish = { model: 'large', thinking_effort: 'low' };
@@ -107,7 +110,7 @@ describe('the answer to a choice, which is the whole list of options,', () => {
     }));
 
   test('says what the agent has made of other choices, which the next turn sets back', () =>
-    withRawAgent(new Dependent().role(), async ({ open, agents }) => {
+    on(new Dependent().role(), async ({ open, agents }) => {
       const session = await open({ model: 'small', thinking_effort: 'low' });
       await session.run('one');
       await session.run('two', { model: 'large', thinking_effort: 'medium' });
@@ -132,7 +135,7 @@ describe('an update of the options', () => {
         sessionUpdate: 'config_option_update',
         configOptions: [option('model', 'model', 'one', ['one', 'two', 'three'])],
       });
-    return withRawAgent(
+    return on(
       {
         methods: {
           'session/new': (_params, { pid }) => ({
@@ -160,7 +163,7 @@ describe('an update of the options', () => {
   });
 
   test('of another session, such as that of a subagent, changes nothing', () =>
-    withRawAgent(
+    on(
       new Dependent().role({
         go(agent) {
           const configOptions = [option('model', 'model', 'none', ['none'])];
@@ -177,7 +180,7 @@ describe('an update of the options', () => {
     ));
 
   test('by which the agent changes its model itself holds for the turns after it', () =>
-    withRawAgent(
+    on(
       new Dependent().role({
         '/model small'(agent) {
           const configOptions = [option('model', 'model', 'small', ['small', 'large'])];
@@ -197,7 +200,7 @@ describe('an update of the options', () => {
 
 describe('a custom model, which the agent does not list,', () => {
   test('does not brick the session: an agent that cannot go back to it goes on, and says so', () =>
-    withRawAgent(new Dependent().role(), async ({ open, agents }) => {
+    on(new Dependent().role(), async ({ open, agents }) => {
       const session = await open();
       await session.run('one', { model: 'large' });
       expect((await session.run('two')).status).toBe('completed');
@@ -216,7 +219,7 @@ describe('a custom model, which the agent does not list,', () => {
     }));
 
   test('fails only the turn that wants it, with the list, where the agent refuses it', () =>
-    withRawAgent(new Dependent().role(), async ({ open }) => {
+    on(new Dependent().role(), async ({ open }) => {
       const session = await open();
       await session.run('one', { model: 'large' });
       const turn = await session.run('two', { model: 'custom' });
@@ -245,7 +248,7 @@ describe('a mode', () => {
   };
 
   test('that one turn wanted fails the next one, which did not, where the agent stays in it', () =>
-    withRawAgent(oneWay, async ({ open }) => {
+    on(oneWay, async ({ open }) => {
       const session = await open();
       await session.run('one', { agent_mode: 'yolo' });
       const turn = await session.run('two');
@@ -255,7 +258,7 @@ describe('a mode', () => {
     }));
 
   test('that the agent chose itself, and does not leave, holds up no turn', () =>
-    withRawAgent(oneWay, async ({ open }) => {
+    on(oneWay, async ({ open }) => {
       const session = await open();
       await session.run('leave');
       expect((await session.run('two')).status).toBe('completed');
@@ -278,7 +281,7 @@ describe('models in the form that the protocol had before', () => {
   };
 
   test('are chosen by session/set_model, and set back', () =>
-    withRawAgent(role, async ({ open, agents }) => {
+    on(role, async ({ open, agents }) => {
       const session = await open();
       await session.run('one', { model: 'pro' });
       await session.run('two');
@@ -291,7 +294,7 @@ describe('models in the form that the protocol had before', () => {
     }));
 
   test('are tried where they are not listed: the agent may know more than it lists', () =>
-    withRawAgent(role, async ({ open, agents }) => {
+    on(role, async ({ open, agents }) => {
       const session = await open();
       expect((await session.run('one', { model: 'custom' })).status).toBe('completed');
       const turn = await session.run('two', { model: 'nonsense' });
@@ -321,7 +324,7 @@ describe('the options of an agent', () => {
         'session/set_config_option': () => ({ configOptions }),
       },
     };
-    await withRawAgent(role, async ({ open, agents }) => {
+    await on(role, async ({ open, agents }) => {
       const turn = await (await open()).run('hello', wish);
       heard = [turn.error?.message ?? turn.status, ...wanted(agents[0])];
     });
@@ -379,7 +382,7 @@ describe('the options of an agent', () => {
         }),
       },
     };
-    return withRawAgent(role, async ({ open, agents }) => {
+    return on(role, async ({ open, agents }) => {
       await (await open({ thinking_effort: 'on' })).run('hello');
       const [agent] = agents;
       expect(agent?.last('session/set_config_option')?.params).toMatchObject({

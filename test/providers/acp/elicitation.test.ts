@@ -3,18 +3,19 @@ import { endpoints } from '../../../src/api/index.ts';
 import type { Approval } from '../../../src/api/approvals.ts';
 import { readElicitation } from '../../../src/providers/acp/elicitation.ts';
 import { asked, turnOf, until } from '../../support/providers/calls.ts';
+import { WatchedSession } from '../../support/providers/contract-stage.ts';
 import {
   endTurn,
   type Message,
   never,
-  RawSession,
   type RawAgent,
+  type RawSession,
   type RawStage,
+  sharedRawAgent,
   withRawAgent,
 } from '../../support/providers/raw-agent.ts';
 import { asking, goes } from '../../support/providers/rows.ts';
 import { ofKind } from '../../support/turns.ts';
-import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
 
 const on = sharedRawAgent();
 
@@ -261,7 +262,7 @@ describe('elicitation of an ACP agent', () => {
         const approval = await asked(first.watch, turnId);
         expect(approval.subject).not.toBeNull();
         await stage.restart();
-        const session = new RawSession(stage.client, first.id);
+        const session = new WatchedSession(stage.client, first.id);
         await using watch = session.watch;
         const params = { session_id: first.id, approval_id: approval.id };
         const body = { decision: 'accept' as const, answers: { colour: ['red'] } };

@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { initialized, withRawAgent } from '../../support/providers/raw-agent.ts';
+import { initialized, sharedRawAgent } from '../../support/providers/raw-agent.ts';
+
+const on = sharedRawAgent();
 
 describe('an image', () => {
   test('for an agent that takes none fails its turn, and the session lives on', () =>
-    withRawAgent(
+    on(
       { methods: { initialize: () => initialized({ agentCapabilities: { loadSession: true } }) } },
       async ({ open, agents }) => {
         const session = await open();
@@ -19,7 +21,7 @@ describe('an image', () => {
     ));
 
   test('reaches the agent with its type and all its bytes, beside the text', () =>
-    withRawAgent({}, async ({ open, agents }) => {
+    on({}, async ({ open, agents }) => {
       const data = Buffer.from('89504e470d0a1a0a00', 'hex').toString('base64');
       await (
         await open()

@@ -5,9 +5,9 @@ import {
   never,
   type RawAgent,
   type RawSession,
+  sharedRawAgent,
 } from '../../support/providers/raw-agent.ts';
 import { goes, textContent } from '../../support/providers/rows.ts';
-import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
 
 const on = sharedRawAgent();
 

@@ -11,6 +11,7 @@ import {
   type RawAgent,
   Refusal,
   type Role,
+  sharedRawAgent,
   withRawAgent,
 } from '../../support/providers/raw-agent.ts';
 
@@ -53,36 +54,29 @@ function lockedRole(
   };
 }
 
-const withKey = { acp: { env: { RAW_API_KEY: 'dummy' } } };
+const key = { acp: { env: { RAW_API_KEY: 'dummy' } } };
+const withKey = sharedRawAgent(key);
 
 describe('authenticate is called where an agent with a key in its environment refuses', () => {
   test.each(['session/new', 'session/prompt'] as const)('at %s, and its turn runs', (refused) =>
-    withRawAgent(
-      lockedRole([apiKey, browser], refused),
-      async ({ open, agents }) => {
-        const session = await open();
-        const turn = await session.run('hello');
-        expect(turn).toMatchObject({ status: 'completed', text: 'hello' });
-        expect(agents[0]?.last('authenticate')?.params).toEqual({ methodId: 'api-key' });
-        expect(agents[0]?.heard.filter(({ method }) => method === refused)).toHaveLength(2);
-      },
-      withKey,
-    ),
+    withKey(lockedRole([apiKey, browser], refused), async ({ open, agents }) => {
+      const session = await open();
+      const turn = await session.run('hello');
+      expect(turn).toMatchObject({ status: 'completed', text: 'hello' });
+      expect(agents[0]?.last('authenticate')?.params).toEqual({ methodId: 'api-key' });
+      expect(agents[0]?.heard.filter(({ method }) => method === refused)).toHaveLength(2);
+    }),
   );
 
   test('when its session is resumed, and the session goes on', () =>
-    withRawAgent(
-      lockedRole([apiKey], 'session/resume'),
-      async ({ open, agents, diagnostics }) => {
-        const session = await open();
-        await session.run('log out');
-        agents[0]?.exit(0);
-        await until('cadre knows of it', async () => (await diagnostics()).sessions === 0);
-        expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
-        expect(agents[1]?.last('authenticate')?.params).toEqual({ methodId: 'api-key' });
-      },
-      withKey,
-    ));
+    withKey(lockedRole([apiKey], 'session/resume'), async ({ open, agents, diagnostics }) => {
+      const session = await open();
+      await session.run('log out');
+      agents[0]?.exit(0);
+      await until('cadre knows of it', async () => (await diagnostics()).sessions === 0);
+      expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+      expect(agents[1]?.last('authenticate')?.params).toEqual({ methodId: 'api-key' });
+    }));
 });
 
 describe('an agent that nobody is logged in to', () => {
@@ -103,34 +97,29 @@ describe('an agent that nobody is logged in to', () => {
     const authenticate = () => {
       throw new Refusal(-32_603, 'the key is too old');
     };
-    return withRawAgent(
-      { ...role, methods: { ...role.methods, authenticate } },
-      async ({ open }) => {
-        const turn = await (await open()).run('hello');
-        expect(turn).toMatchObject({ status: 'failed', error: { code: 'auth_required' } });
-        expect(turn.error?.message).toMatch(/api-key failed: the key is too old.*api-key/);
-      },
-      withKey,
-    );
+    return withKey({ ...role, methods: { ...role.methods, authenticate } }, async ({ open }) => {
+      const turn = await (await open()).run('hello');
+      expect(turn).toMatchObject({ status: 'failed', error: { code: 'auth_required' } });
+      expect(turn.error?.message).toMatch(/api-key failed: the key is too old.*api-key/);
+    });
   });
 
   test('and that refuses after authenticate as well fails the turn, once', () => {
     const role = lockedRole([apiKey], 'session/prompt');
-    return withRawAgent(
+    return withKey(
       { ...role, methods: { ...role.methods, authenticate: () => ({}) } },
       async ({ open, agents }) => {
         const turn = await (await open()).run('hello');
         expect(turn).toMatchObject({ status: 'failed', error: { code: 'auth_required' } });
         expect(agents[0]?.heard.filter(({ method }) => method === 'authenticate')).toHaveLength(1);
       },
-      withKey,
     );
   });
 
   test('and whose turn is interrupted while it logs in is not prompted again', () => {
     const answer = Promise.withResolvers<object>();
     const role = lockedRole([apiKey], 'session/prompt');
-    return withRawAgent(
+    return withKey(
       { ...role, methods: { ...role.methods, authenticate: () => answer.promise } },
       async ({ client, open, agents }) => {
         const session = await open();
@@ -143,7 +132,6 @@ describe('an agent that nobody is logged in to', () => {
         const prompts = agents[0]?.heard.filter(({ method }) => method === 'session/prompt');
         expect(prompts).toHaveLength(1);
       },
-      withKey,
     );
   });
 });
@@ -193,7 +181,7 @@ describe('the login of an agent', () => {
         expect(said).toMatchObject({ auth: { terminal: true }, _meta: { 'terminal-auth': true } });
         await noAgents();
       },
-      withKey,
+      key,
     );
   });
 

@@ -11,6 +11,7 @@ import {
   type RawOptions,
   type RawSession,
   type Role,
+  sharedRawAgent,
   withRawAgent,
 } from '../../support/providers/raw-agent.ts';
 import { asking, done, goes, touch } from '../../support/providers/rows.ts';
@@ -35,6 +36,9 @@ function knownAs(agent: object): RawOptions {
   return { acp: { agents: { default: agent } } };
 }
 
+const on = sharedRawAgent();
+const withModes = sharedRawAgent(knownAs({ modes: names }));
+
 function wanted(agent: RawAgent | undefined): string {
   const said = (agent?.heard ?? []).flatMap(({ method, params }) => {
     if (method === 'session/prompt') return ['prompt'];
@@ -51,16 +55,12 @@ function notices(session: RawSession) {
 
 describe('require_approval', () => {
   test('puts an agent that starts in an auto mode into the mode in which it asks', () =>
-    withRawAgent(
-      automatic,
-      async ({ open, agents }) => {
-        const session = await open(asking);
-        await session.run('one');
-        await session.run('two', { permission_mode: 'default' });
-        expect(wanted(agents[0])).toBe('default prompt auto prompt');
-      },
-      knownAs({ modes: names }),
-    ));
+    withModes(automatic, async ({ open, agents }) => {
+      const session = await open(asking);
+      await session.run('one');
+      await session.run('two', { permission_mode: 'default' });
+      expect(wanted(agents[0])).toBe('default prompt auto prompt');
+    }));
 
   test.each([
     ['it is not known', {}],
@@ -78,35 +78,29 @@ describe('require_approval', () => {
 });
 
 describe('an agent that never asks', () => {
+  const onSilent = sharedRawAgent(knownAs({ asks: false }));
+
   test('is said to be one, in the record and once in the events', () =>
-    withRawAgent(
-      automatic,
-      async ({ open }) => {
-        const session = await open(asking);
-        expect((await session.record()).agent_asks).toBe(false);
-        await session.run('one');
-        await session.run('two');
-        expect(notices(session)).toMatchObject([
-          {
-            code: 'agent_never_asks',
-            message: expect.stringContaining('require_approval') as string,
-          },
-        ]);
-        expect((await session.record()).agent_asks).toBe(false);
-      },
-      knownAs({ asks: false }),
-    ));
+    onSilent(automatic, async ({ open }) => {
+      const session = await open(asking);
+      expect((await session.record()).agent_asks).toBe(false);
+      await session.run('one');
+      await session.run('two');
+      expect(notices(session)).toMatchObject([
+        {
+          code: 'agent_never_asks',
+          message: expect.stringContaining('require_approval') as string,
+        },
+      ]);
+      expect((await session.record()).agent_asks).toBe(false);
+    }));
 
   test('is not mentioned where nobody wants to be asked', () =>
-    withRawAgent(
-      automatic,
-      async ({ open }) => {
-        const session = await open();
-        await session.run('one');
-        expect(notices(session)).toEqual([]);
-      },
-      knownAs({ asks: false }),
-    ));
+    onSilent(automatic, async ({ open }) => {
+      const session = await open();
+      await session.run('one');
+      expect(notices(session)).toEqual([]);
+    }));
 
   const acts: Role['turns'] = {
     go(agent) {
@@ -116,7 +110,7 @@ describe('an agent that never asks', () => {
   };
 
   test('is noticed by what it does, where nobody knew of it', () =>
-    withRawAgent({ turns: acts }, async ({ open }) => {
+    on({ turns: acts }, async ({ open }) => {
       const session = await open(asking);
       expect((await session.record()).agent_asks).toBeNull();
       await session.run('go');
@@ -143,38 +137,30 @@ describe('an agent that never asks', () => {
 });
 
 describe('an agent without the mode in which it is said to ask', () => {
-  const renamed = knownAs({ asks: true, modes: { require_approval: 'gone' } });
+  const onRenamed = sharedRawAgent(knownAs({ asks: true, modes: { require_approval: 'gone' } }));
 
   test('is said to lack it, and is not said to ask', () =>
-    withRawAgent(
-      automatic,
-      async ({ open }) => {
-        const session = await open(asking);
-        await session.run('one');
-        await session.run('two');
-        expect(notices(session)).toMatchObject([
-          { code: 'asking_mode_missing', message: expect.stringContaining('"gone"') as string },
-        ]);
-        expect((await session.record()).agent_asks).toBeNull();
-      },
-      renamed,
-    ));
+    onRenamed(automatic, async ({ open }) => {
+      const session = await open(asking);
+      await session.run('one');
+      await session.run('two');
+      expect(notices(session)).toMatchObject([
+        { code: 'asking_mode_missing', message: expect.stringContaining('"gone"') as string },
+      ]);
+      expect((await session.record()).agent_asks).toBeNull();
+    }));
 
   test('is not said to lack it where the turn names a mode of the agent', () =>
-    withRawAgent(
-      automatic,
-      async ({ open }) => {
-        const session = await open({ ...asking, agent_mode: 'plan' });
-        await session.run('one');
-        expect(notices(session)).toEqual([]);
-      },
-      renamed,
-    ));
+    onRenamed(automatic, async ({ open }) => {
+      const session = await open({ ...asking, agent_mode: 'plan' });
+      await session.run('one');
+      expect(notices(session)).toEqual([]);
+    }));
 });
 
 describe('agent_mode beside permission_mode', () => {
   test('says "read only, and ask me": the agent is in its mode, and its requests go to a person', () =>
-    withRawAgent(
+    withModes(
       {
         ...automatic,
         ...goes(async (agent) => ({ stopReason: (await agent.ask(touch)).optionId })),
@@ -188,11 +174,10 @@ describe('agent_mode beside permission_mode', () => {
         expect(wanted(agents[0])).toBe('plan prompt');
         expect(await session.record()).toMatchObject({ ...asking, agent_mode: 'plan' });
       },
-      knownAs({ modes: names }),
     ));
 
   test('of the name "default" is the mode of the agent by that name', () =>
-    withRawAgent(automatic, async ({ open, agents }) => {
+    on(automatic, async ({ open, agents }) => {
       const session = await open();
       await session.run('one', { agent_mode: 'default' });
       await session.run('two');
@@ -200,21 +185,17 @@ describe('agent_mode beside permission_mode', () => {
     }));
 
   test('of a session holds until a turn names a mode in either field', () =>
-    withRawAgent(
-      automatic,
-      async ({ open, agents }) => {
-        const session = await open({ agent_mode: 'plan' });
-        await session.run('one');
-        await session.run('two', { permission_mode: 'full_access' });
-        await session.run('three', { agent_mode: 'default', permission_mode: 'full_access' });
-        await session.run('four');
-        expect(wanted(agents[0])).toBe('plan prompt yolo prompt default prompt plan prompt');
-      },
-      knownAs({ modes: names }),
-    ));
+    withModes(automatic, async ({ open, agents }) => {
+      const session = await open({ agent_mode: 'plan' });
+      await session.run('one');
+      await session.run('two', { permission_mode: 'full_access' });
+      await session.run('three', { agent_mode: 'default', permission_mode: 'full_access' });
+      await session.run('four');
+      expect(wanted(agents[0])).toBe('plan prompt yolo prompt default prompt plan prompt');
+    }));
 
   test('is stored with the turn', () =>
-    withRawAgent(automatic, async ({ open }) => {
+    on(automatic, async ({ open }) => {
       const session = await open();
       expect(await session.run('one', { agent_mode: 'plan' })).toMatchObject({
         agent_mode: 'plan',
@@ -224,7 +205,7 @@ describe('agent_mode beside permission_mode', () => {
     }));
 
   test('that the agent does not have fails the turn, with those it has, and no other turn', () =>
-    withRawAgent(automatic, async ({ open }) => {
+    on(automatic, async ({ open }) => {
       const session = await open({ agent_mode: 'nonsense' });
       const turn = await session.run('one');
       expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_agent_mode' } });

@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { asked, decide, itemsOf, turnOf } from '../../support/providers/calls.ts';
-import { endTurn, type RawAgent } from '../../support/providers/raw-agent.ts';
+import { endTurn, type RawAgent, sharedRawAgent } from '../../support/providers/raw-agent.ts';
 import { asking, done, goes, textContent, touch } from '../../support/providers/rows.ts';
-import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
 
 const on = sharedRawAgent();
 

@@ -11,10 +11,10 @@ import {
   type RawAgent,
   type RawSession,
   type Role,
+  sharedRawAgent,
   withRawAgent,
 } from '../../support/providers/raw-agent.ts';
 import { asking, goes, quick, touch } from '../../support/providers/rows.ts';
-import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
 
 const on = sharedRawAgent();
 

@@ -1,4 +1,4 @@
-import { mkdirSync, rmdirSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
@@ -19,8 +19,8 @@ import {
   type RawSession,
   type RawStage,
   type Role,
+  sharedRawAgent,
   usualOptions,
-  withRawAgent,
 } from '../../support/providers/raw-agent.ts';
 import {
   asked,
@@ -40,9 +40,9 @@ import {
   type Play,
 } from '../../support/providers/lost-agent.ts';
 import { asking, dies, refuse, textContent, touch } from '../../support/providers/rows.ts';
-import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
 
-const withLost = losing(sharedRawAgent());
+const on = sharedRawAgent();
+const withLost = losing(on);
 
 const methods = ['session/resume', 'session/load'];
 const starting = ['initialize', 'session/new'];
@@ -197,7 +197,7 @@ describe('a session whose agent is lost', () => {
     ));
 
   test('is not asked back while no agent has seen a turn of it', () =>
-    withRawAgent(
+    on(
       { methods: { 'session/new': onTime(1, () => refuse(-32_603, 'not now'), opened) } },
       async (stage) => {
         const { agents } = stage;
@@ -214,7 +214,7 @@ describe('a session whose agent is lost', () => {
     ));
 
   test('each goes on as itself', () =>
-    withRawAgent({}, async (stage) => {
+    on({}, async (stage) => {
       const { open, agents } = stage;
       const [first, second] = [await open(), await open()];
       await first.run('one');
@@ -289,9 +289,8 @@ describe('an agent that is to resume a session', () => {
   });
 
   test('in a directory that is gone costs only the turn', () =>
-    withRawAgent({}, async (stage) => {
-      const cwd = join(stage.cwd, 'inside');
-      mkdirSync(cwd);
+    on({}, async (stage) => {
+      const cwd = mkdtempSync(join(stage.cwd, 'inside-'));
       const session = await stage.open({ cwd });
       await expectWorks(session, 'before');
       await loseAgent(stage);
@@ -340,7 +339,7 @@ describe('an agent that is to resume a session', () => {
   );
 
   test('or to open one but has no login costs only the turn, and the next one opens it', () =>
-    withRawAgent(
+    on(
       { methods: { 'session/new': onTime(1, () => refuse(-32_000, 'Please log in'), opened) } },
       async ({ open, agents, noAgents }) => {
         const session = await open();
@@ -690,7 +689,7 @@ describe('the settings of a session that is resumed', () => {
       seen.push(mode);
       return endTurn;
     };
-    return withRawAgent(
+    return on(
       {
         methods: {
           'session/new': (params, agent) => ({ ...opened(params, agent), ...current() }),

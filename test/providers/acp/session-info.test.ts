@@ -2,15 +2,15 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { version } from '../../../src/lib/self.ts';
 import { sessionOf, until } from '../../support/providers/calls.ts';
+import { WatchedSession } from '../../support/providers/contract-stage.ts';
 import {
   endTurn,
-  RawSession,
   type RawAgent,
+  sharedRawAgent,
   withRawAgent,
 } from '../../support/providers/raw-agent.ts';
 import { goes } from '../../support/providers/rows.ts';
 import { ofKind } from '../../support/turns.ts';
-import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
 
 const on = sharedRawAgent();
 
@@ -71,7 +71,7 @@ describe('the title that an ACP agent gives its session', () => {
         const first = await stage.open();
         await first.run('go');
         await stage.restart();
-        const session = new RawSession(stage.client, first.id);
+        const session = new WatchedSession(stage.client, first.id);
         await using _watch = session.watch;
         await session.run('more');
         expect((await session.record()).title).toBe('Again');
@@ -95,7 +95,7 @@ describe('the slash commands of an ACP agent', () => {
         const params = { session_id: id };
         const read = () => stage.client.call(endpoints.listCommands, { params });
         expect(await read()).toEqual([]);
-        const session = new RawSession(stage.client, id);
+        const session = new WatchedSession(stage.client, id);
         await using _watch = session.watch;
         await session.run('go');
         const commands = [

@@ -5,9 +5,11 @@ import {
   never,
   type RawAgent,
   type Role,
-  withRawAgent,
+  sharedRawAgent,
 } from '../../support/providers/raw-agent.ts';
 import { asking, dies, refuse } from '../../support/providers/rows.ts';
+
+const on = sharedRawAgent();
 
 describe('a mode', () => {
   const modes = {
@@ -25,7 +27,7 @@ describe('a mode', () => {
     });
 
   test('of the session is set before its first prompt, and one of a turn for that turn alone', () =>
-    withRawAgent({ methods: withModes }, async ({ open, agents }) => {
+    on({ methods: withModes }, async ({ open, agents }) => {
       const session = await open({ permission_mode: 'read_only' });
       await session.run('one');
       await session.run('two');
@@ -38,7 +40,7 @@ describe('a mode', () => {
     }));
 
   test('may be named by either of its two words, whichever the agent knows', () =>
-    withRawAgent({ methods: withModes }, async ({ open, agents }) => {
+    on({ methods: withModes }, async ({ open, agents }) => {
       const session = await open();
       expect((await session.run('one', { permission_mode: 'bypass' })).status).toBe('completed');
       expect(wanted(agents[0])).toEqual(['full_access', 'prompt']);
@@ -47,7 +49,7 @@ describe('a mode', () => {
     }));
 
   test('is set again by an agent that resumes', () =>
-    withRawAgent({ methods: withModes }, async ({ open, agents }) => {
+    on({ methods: withModes }, async ({ open, agents }) => {
       const session = await open({ permission_mode: 'read_only' });
       await session.run('one');
       await dies(agents[0]);
@@ -56,7 +58,7 @@ describe('a mode', () => {
     }));
 
   test('that the agent left by itself is set again for the next turn', () =>
-    withRawAgent(
+    on(
       {
         methods: withModes,
         turns: {
@@ -75,7 +77,7 @@ describe('a mode', () => {
     ));
 
   test('that is set with a word of the agent leaves the text of the turn alone', () =>
-    withRawAgent(
+    on(
       {
         methods: {
           ...withModes,
@@ -89,7 +91,7 @@ describe('a mode', () => {
     ));
 
   test('that the agent does not have fails the turn, with those it has', () =>
-    withRawAgent({ methods: withModes }, async ({ open, agents }) => {
+    on({ methods: withModes }, async ({ open, agents }) => {
       const session = await open({ permission_mode: 'yolo' });
       const turn = await session.run('hello');
       expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_permission_mode' } });
@@ -99,7 +101,7 @@ describe('a mode', () => {
     }));
 
   test('that a running agent does not have is refused with the turn, with those it has', () =>
-    withRawAgent({ methods: withModes }, async ({ open }) => {
+    on({ methods: withModes }, async ({ open }) => {
       const session = await open();
       await session.run('hello');
       const sending = session.send('more', { permission_mode: 'yolo' });
@@ -110,14 +112,14 @@ describe('a mode', () => {
     }));
 
   test('asked of an agent without any fails the turn', () =>
-    withRawAgent({}, async ({ open }) => {
+    on({}, async ({ open }) => {
       const turn = await (await open({ permission_mode: 'read_only' })).run('hello');
       expect(turn.error?.code).toBe('invalid_permission_mode');
       expect(turn.error?.message).toContain('none');
     }));
 
   test('that the agent then refuses fails the turn before it sees it', () =>
-    withRawAgent(
+    on(
       {
         methods: { ...withModes, 'session/set_mode': () => refuse(-32_602, 'not in this folder') },
       },
@@ -138,7 +140,7 @@ describe('a mode', () => {
     const set = Promise.withResolvers<object>();
     // As real agents do, it forgets a cancel that comes while it has no prompt.
     const go = () => never;
-    return withRawAgent(
+    return on(
       { methods: { ...withModes, 'session/set_mode': () => set.promise }, turns: { go } },
       async ({ client, open, agents }) => {
         const session = await open({ permission_mode: 'read_only' });
@@ -152,7 +154,7 @@ describe('a mode', () => {
   });
 
   test('offered as a configuration option is set as one', () =>
-    withRawAgent(withOptions(), async ({ open, agents }) => {
+    on(withOptions(), async ({ open, agents }) => {
       const session = await open();
       await session.run('hello', { permission_mode: 'plan' });
       expect(agents[0]?.last('session/set_config_option')?.params).toMatchObject({
@@ -164,7 +166,7 @@ describe('a mode', () => {
 
 describe('a model', () => {
   test('of the session or of a turn is chosen before the prompt', () =>
-    withRawAgent(withOptions(), async ({ open, agents }) => {
+    on(withOptions(), async ({ open, agents }) => {
       const session = await open({ model: 'm/two' });
       await session.run('one');
       await session.run('two', { model: 'm/one' });
@@ -180,7 +182,7 @@ describe('a model', () => {
     }));
 
   test('that the agent does not have fails the turn, with those it has', () =>
-    withRawAgent(withOptions(), async ({ open }) => {
+    on(withOptions(), async ({ open }) => {
       const session = await open({ model: 'gpt-0' });
       const turn = await session.run('hello');
       expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_model' } });
@@ -189,7 +191,7 @@ describe('a model', () => {
     }));
 
   test('that a running agent does not have is refused with the turn', () =>
-    withRawAgent(withOptions(), async ({ open }) => {
+    on(withOptions(), async ({ open }) => {
       const session = await open();
       await session.run('hello');
       const sending = session.send('more', { model: 'gpt-0' });
@@ -200,7 +202,7 @@ describe('a model', () => {
     }));
 
   test('asked of an agent that offers none fails the turn', () =>
-    withRawAgent({}, async ({ open }) => {
+    on({}, async ({ open }) => {
       const turn = await (await open({ model: 'gpt-0' })).run('hello');
       expect(turn.error?.code).toBe('invalid_model');
     }));

@@ -1,9 +1,14 @@
 import { describe, expect, test, vi } from 'vitest';
 import { ofKind } from '../../support/turns.ts';
-import { endTurn, never, Refusal, withRawAgent } from '../../support/providers/raw-agent.ts';
+import {
+  endTurn,
+  never,
+  Refusal,
+  sharedRawAgent,
+  withRawAgent,
+} from '../../support/providers/raw-agent.ts';
 import { goes } from '../../support/providers/rows.ts';
 import { isEnd } from '../../support/providers/watch.ts';
-import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
 
 const on = sharedRawAgent();
 

@@ -1,4 +1,4 @@
-import { mkdirSync, rmdirSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
@@ -6,13 +6,21 @@ import { identify, isAlive } from '../../../src/children/identity.ts';
 import { someOf } from '../../support/at-length.ts';
 import { scaled } from '../../support/patience.ts';
 import { interrupt, until } from '../../support/providers/calls.ts';
-import { initialized, never, Refusal, withRawAgent } from '../../support/providers/raw-agent.ts';
+import {
+  initialized,
+  never,
+  Refusal,
+  sharedRawAgent,
+  withRawAgent,
+} from '../../support/providers/raw-agent.ts';
+
+const on = sharedRawAgent();
 
 describe('an agent that does not start', () => {
   test.each(someOf([2, '1', null, undefined], 2))(
     'because it speaks version %j is not used',
     (version) =>
-      withRawAgent(
+      on(
         { methods: { initialize: () => initialized({ protocolVersion: version }) } },
         async ({ open, diagnostics, noAgents }) => {
           const session = await open();
@@ -87,7 +95,7 @@ describe('an agent that does not start', () => {
   });
 
   test('because nobody is logged in says so', () =>
-    withRawAgent(
+    on(
       {
         methods: {
           'session/new': () => {
@@ -107,7 +115,7 @@ describe('an agent that does not start', () => {
   test.each(someOf([null, {}, 'raw', { sessionId: 7 }], 3))(
     'because it opens %j as a session is ended',
     (opened) =>
-      withRawAgent({ methods: { 'session/new': () => opened } }, async ({ open, noAgents }) => {
+      on({ methods: { 'session/new': () => opened } }, async ({ open, noAgents }) => {
         const session = await open();
         const turn = await session.run('hello');
         expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_unavailable' } });
@@ -117,9 +125,8 @@ describe('an agent that does not start', () => {
   );
 
   test('because its directory is gone names the directory', () =>
-    withRawAgent({}, async ({ open, cwd }) => {
-      const inside = join(cwd, 'inside');
-      mkdirSync(inside);
+    on({}, async ({ open, cwd }) => {
+      const inside = mkdtempSync(join(cwd, 'inside-'));
       const session = await open({ cwd: inside });
       rmdirSync(inside);
       const turn = await session.run('hello');
@@ -132,7 +139,7 @@ describe('an agent that does not start', () => {
   test('before the turn is interrupted is ended, and the next turn starts another', () => {
     let starts = 0;
     const initialize = () => (++starts === 1 ? never : initialized());
-    return withRawAgent({ methods: { initialize } }, async ({ client, open, agents }) => {
+    return on({ methods: { initialize } }, async ({ client, open, agents }) => {
       const session = await open();
       const turnId = await session.send('hello');
       await until('the agent has been asked', () => agents[0]?.last('initialize') !== undefined);
@@ -146,11 +153,12 @@ describe('an agent that does not start', () => {
 
 describe('an agent process', () => {
   test('that lives on after the end of its input is killed, with its children', () =>
-    withRawAgent({}, async ({ client, open, agents }) => {
+    on({}, async ({ client, open, agents }) => {
       const session = await open();
       await session.run('hello');
       const [agent] = agents;
-      const { child } = (await agent?.outlive()) ?? { child: 0 };
+      agent?.outlive();
+      const child = (await agent?.child()) ?? 0;
       const sleeper = identify(child);
       expect(sleeper).toBeDefined();
       await client.call(endpoints.closeSession, { params: { session_id: session.id }, body: {} });
@@ -161,9 +169,8 @@ describe('an agent process', () => {
     }));
 
   test('is one for each session, and works where the session does', () =>
-    withRawAgent({}, async ({ open, agents, cwd }) => {
-      const inside = join(cwd, 'inside');
-      mkdirSync(inside);
+    on({}, async ({ open, agents, cwd }) => {
+      const inside = mkdtempSync(join(cwd, 'inside-'));
       const [first, second] = [await open(), await open({ cwd: inside })];
       await Promise.all([first.run('hello'), second.run('hello')]);
       const both = new Set([cwd, inside]);

@@ -7,10 +7,10 @@ import {
   type RawAgent,
   Refusal,
   type Role,
+  sharedRawAgent,
   usualOptions,
 } from '../../support/providers/raw-agent.ts';
 import { asking, dies, goes } from '../../support/providers/rows.ts';
-import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
 
 const on = sharedRawAgent();
 

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { ofKind } from '../../support/turns.ts';
 import { asked, decide, itemsOf, turnOf } from '../../support/providers/calls.ts';
-import { endTurn } from '../../support/providers/raw-agent.ts';
+import { endTurn, sharedRawAgent } from '../../support/providers/raw-agent.ts';
 import { asking, done, goes, textContent, touch } from '../../support/providers/rows.ts';
-import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
 
 const on = sharedRawAgent();
 

@@ -4,9 +4,14 @@ import { someOf } from '../../support/at-length.ts';
 import { scaled } from '../../support/patience.ts';
 import { noticingClock } from '../../support/providers/noticing-clock.ts';
 import { interrupt, turnOf, until } from '../../support/providers/calls.ts';
-import { endTurn, never, Refusal, withRawAgent } from '../../support/providers/raw-agent.ts';
+import {
+  endTurn,
+  never,
+  Refusal,
+  sharedRawAgent,
+  withRawAgent,
+} from '../../support/providers/raw-agent.ts';
 import { dies, goes } from '../../support/providers/rows.ts';
-import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
 
 describe('a turn', () => {
   const on = sharedRawAgent();
@@ -219,7 +224,8 @@ describe('a turn', () => {
       async ({ open, agents }) => {
         const session = await open();
         await session.run('hello');
-        await agents[0]?.outlive();
+        agents[0]?.outlive();
+        await agents[0]?.child();
         agents[0]?.hangUp();
         await noticed;
         expect(await session.run('again')).toMatchObject({ status: 'completed', text: 'again' });

@@ -2,10 +2,9 @@ import { describe, expect, test } from 'vitest';
 import type { Usage } from '../../../src/api/sessions.ts';
 import { UsageMeter } from '../../../src/providers/acp/usage.ts';
 import { turnOf } from '../../support/providers/calls.ts';
-import { endTurn, never, withRawAgent } from '../../support/providers/raw-agent.ts';
+import { endTurn, never, sharedRawAgent, withRawAgent } from '../../support/providers/raw-agent.ts';
 import { dies, goes } from '../../support/providers/rows.ts';
 import { ofKind } from '../../support/turns.ts';
-import { sharedRawAgent } from '../../support/providers/shared-raw-agent.ts';
 
 const on = sharedRawAgent();
 

@@ -6,8 +6,13 @@ import { asked, decide, itemsOf, until } from '../../support/providers/calls.ts'
 import {
   type ClaudeRole,
   type RawClaude,
+  sharedRawClaude,
   withRawClaude,
 } from '../../support/providers/raw-claude.ts';
+
+const on = sharedRawClaude();
+/** As root it takes full_access there alone. */
+const inSandbox = sharedRawClaude({ env: { IS_SANDBOX: '1' } });
 
 const asking = { permission_mode: 'require_approval' };
 const isRoot = process.getuid?.() === 0;
@@ -34,7 +39,7 @@ const tools = [
   ['mcp__a__b', { what: 1 }, 'tool', 'mcp__a__b: {"what":1}'],
 ] as const;
 test.for(someOf(tools, 2))('%s is asked of people as what it is', ([tool, input, kind, title]) =>
-  withRawClaude(asks('q', tool, input), async ({ open, client }) => {
+  on(asks('q', tool, input), async ({ open, client }) => {
     const session = await open(asking);
     const turnId = await session.send('go');
     const approval = await asked(session.watch, turnId);
@@ -74,7 +79,7 @@ test.for([
   ],
 ] as const)('what it proposes is accepted for the session, and no longer', ([given, allows]) => {
   const suggestions = given.map((one) => ({ ...one, destination: 'localSettings' }));
-  return withRawClaude(proposes(suggestions), async ({ open, client }) => {
+  return on(proposes(suggestions), async ({ open, client }) => {
     const session = await open(asking);
     const turnId = await session.send('go');
     const approval = await asked(session.watch, turnId);
@@ -98,7 +103,7 @@ const notForSession = [
 test.for(someOf(notForSession, 2))(
   'where it proposes %s it can be accepted once only',
   ([, suggestions]) =>
-    withRawClaude(proposes(suggestions), async ({ open, client }) => {
+    on(proposes(suggestions), async ({ open, client }) => {
       const session = await open(asking);
       const turnId = await session.send('go');
       const approval = await asked(session.watch, turnId);
@@ -112,7 +117,7 @@ test.for(someOf(notForSession, 2))(
 );
 
 test('edits that were accepted for the session are in turns that ask people, and in no other', () =>
-  withRawClaude(proposes([mode]), async ({ open, client, agents }) => {
+  on(proposes([mode]), async ({ open, client, agents }) => {
     const session = await open(asking);
     const turnId = await session.send('go');
     await decide(client, await asked(session.watch, turnId), 'accept', 'session');
@@ -128,7 +133,7 @@ test('a question is answered with what was chosen', () => {
     { question: 'Which one?', header: 'Pick', options: [{ label: 'A' }, { label: 'B' }] },
     { question: 'And how?', header: 'How', multiSelect: true, options: [] },
   ];
-  return withRawClaude(asks('q', 'AskUserQuestion', { questions }), async ({ open, client }) => {
+  return on(asks('q', 'AskUserQuestion', { questions }), async ({ open, client }) => {
     const session = await open(asking);
     const turnId = await session.send('go');
     const approval = await asked(session.watch, turnId);
@@ -160,7 +165,7 @@ test('a question is answered with what was chosen', () => {
 test.for(someOf([null, 'read_only', 'workspace_write', 'plan'], 2))(
   'in permission_mode %s nobody is asked, and it is told why',
   (permission_mode) =>
-    withRawClaude(asks('q', 'Bash', { command: 'it' }), async ({ open }) => {
+    on(asks('q', 'Bash', { command: 'it' }), async ({ open }) => {
       const session = await open(permission_mode ? { permission_mode } : {});
       const { status, text } = await session.run('go');
       expect(status).toBe('completed');
@@ -173,7 +178,7 @@ test.for(someOf([null, 'read_only', 'workspace_write', 'plan'], 2))(
 );
 
 test('a request that it takes back cancels the approval, and is not answered', () =>
-  withRawClaude(
+  on(
     {
       turns: {
         go(claude) {
@@ -218,7 +223,7 @@ test('a request of a kind that nobody knows is refused, and counted', () =>
   ));
 
 test('a tool of a subagent is shown when it is asked for, and runs once that is allowed', () =>
-  withRawClaude(
+  on(
     {
       turns: {
         async go(claude) {
@@ -240,7 +245,7 @@ test('a tool of a subagent is shown when it is asked for, and runs once that is 
   ));
 
 test('each turn has the mode that it wants, and the next one the session’s again', () =>
-  withRawClaude({}, async ({ open, agents }) => {
+  on({}, async ({ open, agents }) => {
     const session = await open();
     for (const permission_mode of ['read_only', 'accept_edits', 'dontAsk', undefined, undefined])
       await session.run('x', permission_mode ? { permission_mode } : {});
@@ -249,7 +254,7 @@ test('each turn has the mode that it wants, and the next one the session’s aga
   }));
 
 test('a mode that it changed by itself is set back for the next turn', () =>
-  withRawClaude(
+  on(
     {
       turns: {
         go(claude) {
@@ -293,68 +298,55 @@ test('a mode that it refuses fails the turn, with what it says; from then on suc
 });
 
 test('full_access is another start: the session goes on in a process that may, and stays in it', () => {
-  const env = { IS_SANDBOX: '1' };
   const body = async (agents: readonly RawClaude[]) =>
     agents.map(({ args }) => args.includes('--allow-dangerously-skip-permissions'));
-  return withRawClaude(
-    {},
-    async ({ open, agents }) => {
-      const session = await open();
-      await session.run('one');
-      const turn = await session.run('two', { permission_mode: 'full_access' });
-      expect(turn).toMatchObject({ status: 'completed', text: 'two' });
-      expect(await body(agents)).toEqual([false, true]);
-      const { provider_session_ref: ref } = await session.record();
-      expect(agents[1]?.args).toContain(`--resume=${ref}`);
-      await until('the first is gone', () => agents[0]?.gone === true);
-      expect((await session.run('three')).text).toBe('three');
-      const modes = agents[1]?.requests('set_permission_mode').map(({ mode }) => mode);
-      expect(modes).toEqual(['bypassPermissions', 'default']);
-      expect(agents).toHaveLength(2);
+  return inSandbox({}, async ({ open, agents }) => {
+    const session = await open();
+    await session.run('one');
+    const turn = await session.run('two', { permission_mode: 'full_access' });
+    expect(turn).toMatchObject({ status: 'completed', text: 'two' });
+    expect(await body(agents)).toEqual([false, true]);
+    const { provider_session_ref: ref } = await session.record();
+    expect(agents[1]?.args).toContain(`--resume=${ref}`);
+    await until('the first is gone', () => agents[0]?.gone === true);
+    expect((await session.run('three')).text).toBe('three');
+    const modes = agents[1]?.requests('set_permission_mode').map(({ mode }) => mode);
+    expect(modes).toEqual(['bypassPermissions', 'default']);
+    expect(agents).toHaveLength(2);
 
-      const other = await open({ permission_mode: 'bypass' });
-      expect((await other.run('x')).text).toBe('x');
-      expect(await body(agents)).toEqual([false, true, true]);
-      expect(agents[2]?.args.some((one) => one.startsWith('--session-id='))).toBe(true);
-    },
-    { env },
-  );
+    const other = await open({ permission_mode: 'bypass' });
+    expect((await other.run('x')).text).toBe('x');
+    expect(await body(agents)).toEqual([false, true, true]);
+    expect(agents[2]?.args.some((one) => one.startsWith('--session-id='))).toBe(true);
+  });
 });
 
 test('full_access before the first turn begins the session anew, since there is nothing to resume', () =>
-  withRawClaude(
-    {},
-    async ({ open, agents }) => {
-      const session = await open();
-      const turn = await session.run('two', { permission_mode: 'full_access' });
-      expect(turn).toMatchObject({ status: 'completed', text: 'two' });
-      const { provider_session_ref: ref } = await session.record();
-      expect(agents.map(({ args }) => args.includes(`--session-id=${ref}`))).toEqual([true, true]);
-    },
-    { env: { IS_SANDBOX: '1' } },
-  ));
+  inSandbox({}, async ({ open, agents }) => {
+    const session = await open();
+    const turn = await session.run('two', { permission_mode: 'full_access' });
+    expect(turn).toMatchObject({ status: 'completed', text: 'two' });
+    const { provider_session_ref: ref } = await session.record();
+    expect(agents.map(({ args }) => args.includes(`--session-id=${ref}`))).toEqual([true, true]);
+  }));
 
 test('a session that is closed while it starts for full_access leaves nothing behind', () => {
   const never = new Promise<never>(() => undefined);
   const initialize = (_: object, { args }: RawClaude) =>
     args.includes('--allow-dangerously-skip-permissions') ? never : {};
-  return withRawClaude(
-    { requests: { initialize } },
-    async ({ open, client, agents, noAgents }) => {
-      const session = await open();
-      await session.send('x', { permission_mode: 'full_access' });
-      await until('the second starts', () => agents[1]?.requests('initialize').length === 1);
-      const params = { session_id: session.id };
-      const closed = await client.call(endpoints.closeSession, { params, body: {} });
-      expect(closed.status).toBe('closed');
-      await noAgents();
-    },
-    { env: { IS_SANDBOX: '1' } },
-  );
+  return inSandbox({ requests: { initialize } }, async ({ open, client, agents, noAgents }) => {
+    const session = await open();
+    await session.send('x', { permission_mode: 'full_access' });
+    await until('the second starts', () => agents[1]?.requests('initialize').length === 1);
+    const params = { session_id: session.id };
+    const closed = await client.call(endpoints.closeSession, { params, body: {} });
+    expect(closed.status).toBe('closed');
+    await noAgents();
+  });
 });
 
 test.skipIf(!isRoot)('full_access as root is refused at once, and says what to do', () =>
-  withRawClaude({}, async ({ open, agents }) => {
+  on({}, async ({ open, agents }) => {
     const full_access = { permission_mode: 'full_access' };
     const refused = {
       code: 'invalid',

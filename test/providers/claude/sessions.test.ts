@@ -3,10 +3,16 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { tempDirectory } from '../../support/temp.ts';
-import { type ClaudeRole, withRawClaude } from '../../support/providers/raw-claude.ts';
+import {
+  type ClaudeRole,
+  sharedRawClaude,
+  withRawClaude,
+} from '../../support/providers/raw-claude.ts';
+
+const on = sharedRawClaude();
 
 const never = () => new Promise<never>(() => undefined);
-const idles = { providers: { idle_timeout_ms: 1 } };
+const onIdle = sharedRawClaude({ providers: { idle_timeout_ms: 1 } });
 
 /** It does not have any session, which it says on stderr alone. */
 const forgetful: ClaudeRole = {
@@ -19,22 +25,18 @@ const forgetful: ClaudeRole = {
 };
 
 test('a session that it does not have any more fails with its turn, in its words', () =>
-  withRawClaude(
-    forgetful,
-    async ({ open, noAgents }) => {
-      const session = await open();
-      await session.run('first');
-      await noAgents();
-      const { error } = await session.run('second');
-      expect(error?.code).toBe('resume_failed');
-      expect(error?.message).toContain('No conversation found');
-      expect(await session.record()).toMatchObject({ status: 'failed' });
-    },
-    idles,
-  ));
+  onIdle(forgetful, async ({ open, noAgents }) => {
+    const session = await open();
+    await session.run('first');
+    await noAgents();
+    const { error } = await session.run('second');
+    expect(error?.code).toBe('resume_failed');
+    expect(error?.message).toContain('No conversation found');
+    expect(await session.record()).toMatchObject({ status: 'failed' });
+  }));
 
 test('a session that has had no answer is started anew, under its name', () =>
-  withRawClaude(
+  onIdle(
     { ...forgetful, turns: { go: (claude) => claude.result() } },
     async ({ open, noAgents, agents }) => {
       const session = await open();
@@ -45,7 +47,6 @@ test('a session that has had no answer is started anew, under its name', () =>
       const starts = agents.map(({ args }) => args.find((one) => one.includes(String(ref))));
       expect(starts).toEqual([`--session-id=${ref}`, `--resume=${ref}`, `--session-id=${ref}`]);
     },
-    idles,
   ));
 
 test('one that ends at its start fails the turn with what it said, and the session lives on', () => {
@@ -56,7 +57,7 @@ test('one that ends at its start fails the turn with what it said, and the sessi
     claude.exit(2);
   };
   const requests = { initialize: () => (starts > 1 ? {} : never()) };
-  return withRawClaude({ begins, requests }, async ({ open, diagnostics }) => {
+  return on({ begins, requests }, async ({ open, diagnostics }) => {
     const session = await open();
     const { error } = await session.run('x');
     expect(error?.code).toBe('provider_unavailable');
@@ -71,7 +72,7 @@ test('after a restart its sessions are looked for among its transcripts, and not
     const kept = await stage.open();
     const lost = await stage.open();
     for (const session of [kept, lost]) await session.run('x');
-    const project = join(stage.directory, '.claude', 'projects', 'of-this');
+    const project = join(stage.cwd, '.claude', 'projects', 'of-this');
     mkdirSync(project, { recursive: true });
     const { provider_session_ref: ref } = await kept.record();
     writeFileSync(join(project, `${ref}.jsonl`), '');
@@ -86,7 +87,7 @@ test('a session that was killed before it had said anything is not missed after 
   withRawClaude({ turns: { go: (claude) => claude.exit(1) } }, async (stage) => {
     const session = await stage.open();
     await session.run('go');
-    mkdirSync(join(stage.directory, '.claude', 'projects'), { recursive: true });
+    mkdirSync(join(stage.cwd, '.claude', 'projects'), { recursive: true });
     await stage.restart();
     expect((await stage.recovered()).sessions_failed).toEqual([]);
     expect(
@@ -104,7 +105,7 @@ test('without a directory of its own nothing is said of its sessions after a res
   }));
 
 test('a turn has the model and the effort that it wants, and the next one the usual again', () =>
-  withRawClaude({}, async ({ open, agents, client }) => {
+  on({}, async ({ open, agents, client }) => {
     const session = await open();
     const params = { session_id: session.id };
     for (const more of [{ model: 'opus', thinking_effort: 'high' }, {}, {}]) {
@@ -157,7 +158,7 @@ test('neither what it is told nor a key is in its arguments, and nothing of ours
 const body = { api_key: 'sk-of-a-test' };
 
 test('the user’s own login is not changed: the command that does is named', () =>
-  withRawClaude({}, async ({ client }) => {
+  on({}, async ({ client }) => {
     for (const change of [
       () => client.call(endpoints.setClaudeApiKey, { body }),
       () => client.call(endpoints.endClaudeLogin, {}),
@@ -177,7 +178,7 @@ test('a key is kept in a private home, for nobody else to read, and given to cla
     [ "$*" = "auth logout" ] || echo "{\\"loggedIn\\": $([ $m = none ] && echo false || echo true), \\"authMethod\\": \\"$m\\"}"`;
   await withRawClaude(
     {},
-    async ({ client, url, token }) => {
+    async ({ client, given: { url, token } }) => {
       const authStatus = () => client.call(endpoints.getClaudeAuthStatus, {});
       expect(await authStatus()).toMatchObject({ authenticated: false, mode: 'not_configured' });
       const set = await client.call(endpoints.setClaudeApiKey, { body });
@@ -208,7 +209,7 @@ test('a key is kept in a private home, for nobody else to read, and given to cla
 });
 
 test('its slash commands are those that it names when it starts', () =>
-  withRawClaude({}, async ({ client, open }) => {
+  on({}, async ({ client, open }) => {
     const session = await open();
     await session.run('hello');
     const params = { session_id: (await session.record()).id };

@@ -1,7 +1,13 @@
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { until } from '../../support/providers/calls.ts';
-import { type RawClaude, withRawClaude } from '../../support/providers/raw-claude.ts';
+import {
+  type RawClaude,
+  sharedRawClaude,
+  withRawClaude,
+} from '../../support/providers/raw-claude.ts';
+
+const on = sharedRawClaude();
 
 interface Rpc {
   id?: number;
@@ -34,7 +40,7 @@ async function shakeHands(claude: RawClaude): Promise<void> {
 }
 
 test('the tools of cadre are told to it at its start, and need no permission of its own', () =>
-  withRawClaude({}, async ({ open, agents }) => {
+  on({}, async ({ open, agents }) => {
     await (await open()).run('x');
     const [claude] = agents;
     expect(claude?.requests('initialize')).toMatchObject([{ sdkMcpServers: ['cadre'] }]);
@@ -64,34 +70,29 @@ test('it calls them over its control channel, as its session', () =>
   ));
 
 test('a call that it takes back takes its approval back, and so does its end', () =>
-  withRawClaude(
-    { turns: { go: (claude) => shakeHands(claude) } },
-    async ({ open, agents, client }) => {
-      const session = await open({ permission_mode: 'require_approval' });
-      const turnId = await session.send('go');
-      await until('the hands are shaken', () => agents[0]?.answerTo('ready') !== undefined);
-      const [claude] = agents;
-      if (!claude) throw new Error('no claude was started');
-      const ids = { session_id: session.id };
-      const statuses = async () => {
-        const all = await client.call(endpoints.listSessionApprovals, { params: ids });
-        return all.map(({ status }) => status);
-      };
-      const run = (id: number) => {
-        const params = { name: 'cadre_process_run', arguments: { command: 'true' } };
-        void tell(claude, `call ${id}`, { id, method: 'tools/call', params }).catch(
-          () => undefined,
-        );
-      };
-      run(5);
-      await until('it is asked for', async () => (await statuses())[0] === 'pending');
-      const params = { requestId: 5 };
-      await tell(claude, 'back', { method: 'notifications/cancelled', params });
-      await until('it is taken back', async () => (await statuses())[0] === 'cancelled');
-      run(6);
-      await until('it is asked for', async () => (await statuses())[0] === 'pending');
-      claude.exit(1);
-      await session.watch.end(turnId);
-      expect(await statuses()).toEqual(['cancelled', 'cancelled']);
-    },
-  ));
+  on({ turns: { go: (claude) => shakeHands(claude) } }, async ({ open, agents, client }) => {
+    const session = await open({ permission_mode: 'require_approval' });
+    const turnId = await session.send('go');
+    await until('the hands are shaken', () => agents[0]?.answerTo('ready') !== undefined);
+    const [claude] = agents;
+    if (!claude) throw new Error('no claude was started');
+    const ids = { session_id: session.id };
+    const statuses = async () => {
+      const all = await client.call(endpoints.listSessionApprovals, { params: ids });
+      return all.map(({ status }) => status);
+    };
+    const run = (id: number) => {
+      const params = { name: 'cadre_process_run', arguments: { command: 'true' } };
+      void tell(claude, `call ${id}`, { id, method: 'tools/call', params }).catch(() => undefined);
+    };
+    run(5);
+    await until('it is asked for', async () => (await statuses())[0] === 'pending');
+    const params = { requestId: 5 };
+    await tell(claude, 'back', { method: 'notifications/cancelled', params });
+    await until('it is taken back', async () => (await statuses())[0] === 'cancelled');
+    run(6);
+    await until('it is asked for', async () => (await statuses())[0] === 'pending');
+    claude.exit(1);
+    await session.watch.end(turnId);
+    expect(await statuses()).toEqual(['cancelled', 'cancelled']);
+  }));

@@ -1,12 +1,18 @@
 import { expect, test } from 'vitest';
 import { itemsOf, interrupt, until } from '../../support/providers/calls.ts';
 import { noticingClock } from '../../support/providers/noticing-clock.ts';
-import { type RawClaude, withRawClaude } from '../../support/providers/raw-claude.ts';
+import {
+  type RawClaude,
+  sharedRawClaude,
+  withRawClaude,
+} from '../../support/providers/raw-claude.ts';
 import { isEnd } from '../../support/providers/watch.ts';
 import { ofKind } from '../../support/turns.ts';
 
+const on = sharedRawClaude();
+
 test('a failure of the API that calls itself a success fails the turn, and the session lives on', () =>
-  withRawClaude(
+  on(
     {
       turns: {
         go(claude) {
@@ -31,7 +37,7 @@ test('a failure of the API that calls itself a success fails the turn, and the s
   ));
 
 test('one that nobody is logged in to says how to log in', () =>
-  withRawClaude(
+  on(
     {
       turns: {
         go: (claude) =>
@@ -69,7 +75,7 @@ test('an exit with 1 after a failed turn is no crash: the next turn goes on in a
   ));
 
 test('a result that comes with its end is heard before the end is', () =>
-  withRawClaude(
+  on(
     {
       turns: {
         go(claude) {
@@ -107,7 +113,7 @@ test('what is no message, and messages nobody knows, are counted and passed over
   ));
 
 test('a text that did not come in pieces is said once, also where the result alone has it', () =>
-  withRawClaude(
+  on(
     {
       turns: {
         whole(claude) {
@@ -132,7 +138,7 @@ test('a text that did not come in pieces is said once, also where the result alo
   ));
 
 test('what a subagent says is not said by the session, and what it does is shown', () =>
-  withRawClaude(
+  on(
     {
       turns: {
         go(claude) {
@@ -158,7 +164,7 @@ test('what a subagent says is not said by the session, and what it does is shown
   ));
 
 test('an interrupt that came before the turn had begun is said again', () =>
-  withRawClaude(
+  on(
     {
       requests: {
         interrupt(_, claude) {
@@ -184,7 +190,7 @@ test('an interrupt that came before the turn had begun is said again', () =>
   ));
 
 test('an interrupt holds against an answer that comes later', () =>
-  withRawClaude(
+  on(
     {
       turns: {
         async go(claude) {
@@ -207,7 +213,7 @@ test('an interrupt holds against an answer that comes later', () =>
   ));
 
 test('what it says after its result is heard outside of any turn', () =>
-  withRawClaude(
+  on(
     {
       turns: {
         go(claude) {
@@ -229,7 +235,7 @@ test('what it says after its result is heard outside of any turn', () =>
   ));
 
 test('its use is of the turn: sums of the session are told apart, and a cut turn is counted too', () =>
-  withRawClaude(
+  on(
     {
       turns: {
         go(claude) {
@@ -275,7 +281,7 @@ test('its use is of the turn: sums of the session are told apart, and a cut turn
   ));
 
 test('a todo list is a plan', () =>
-  withRawClaude(
+  on(
     {
       turns: {
         go(claude) {
@@ -296,7 +302,7 @@ test('a todo list is a plan', () =>
   ));
 
 test('a turn outlives the end of its input, and nothing of it outlives its session', () =>
-  withRawClaude(
+  on(
     { turns: { go: (claude: RawClaude) => (claude.outlive(), claude.say('busy')) } },
     async ({ open, client, agents, noAgents }) => {
       const session = await open();

@@ -4,14 +4,16 @@ import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { until } from '../../support/providers/calls.ts';
-import { type CodexRole, withRawCodex } from '../../support/providers/raw-codex.ts';
+import { type CodexRole, sharedRawCodex, withRawCodex } from '../../support/providers/raw-codex.ts';
+
+const on = sharedRawCodex();
 
 const body = { api_key: 'sk-of-a-test' };
 const tokens = { id_token: 'an-id', access_token: 'an-access', refresh_token: 'a-refresh' };
 const imported = { auth_json: { OPENAI_API_KEY: null, tokens, last_refresh: 'today' } };
 
 test('the user’s own login is not changed: the command that does is named', () =>
-  withRawCodex({}, async ({ client }) => {
+  on({}, async ({ client }) => {
     for (const change of [
       () => client.call(endpoints.setCodexApiKey, { body }),
       () => client.call(endpoints.importCodexLogin, { body: imported }),
@@ -31,7 +33,7 @@ test.for([
   [{ account: { type: 'chatgpt', email: 'a@b' } }, true, 'account', 'account'],
   [{ account: { type: 'amazonBedrock' } }, true, 'agent_managed', 'amazonBedrock'],
 ] as const)('of %j it is told who is logged in', ([account, authenticated, mode, words]) =>
-  withRawCodex({ requests: { 'account/read': () => account } }, async ({ client }) => {
+  on({ requests: { 'account/read': () => account } }, async ({ client }) => {
     const status = await client.call(endpoints.getCodexAuthStatus, {});
     expect(status).toMatchObject({ authenticated, mode });
     expect(status.detail).toContain(words);
@@ -64,7 +66,7 @@ test('a key is given to it by its stdin, kept in a private home, and taken away 
   const home = join(own.path, 'private');
   await withRawCodex(
     keeper(),
-    async ({ client, agents, url, token }) => {
+    async ({ client, agents, given: { url, token } }) => {
       const set = await client.call(endpoints.setCodexApiKey, { body });
       expect(set).toMatchObject({ authenticated: true, mode: 'api_key' });
       expect(JSON.stringify(set)).not.toContain(body.api_key);

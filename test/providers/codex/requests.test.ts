@@ -3,7 +3,14 @@ import { endpoints } from '../../../src/api/index.ts';
 import { atLength, someOf } from '../../support/at-length.ts';
 import { ofKind } from '../../support/turns.ts';
 import { asked, decide, interrupt, itemsOf } from '../../support/providers/calls.ts';
-import { type CodexRole, type RawTurn, withRawCodex } from '../../support/providers/raw-codex.ts';
+import {
+  type CodexRole,
+  type RawTurn,
+  sharedRawCodex,
+  withRawCodex,
+} from '../../support/providers/raw-codex.ts';
+
+const on = sharedRawCodex();
 
 const asking = { permission_mode: 'require_approval' };
 const onCommand = 'item/commandExecution/requestApproval';
@@ -147,7 +154,7 @@ for (const [nth, decision] of (['accept', 'decline'] as const).entries()) {
 
 const ofSession = rows.filter(({ session }) => session);
 test.for(someOf(ofSession, 2))('people accept $method for the session', (row) =>
-  withRawCodex(asks(row.method, row.params, row.item), async ({ open, client }) => {
+  on(asks(row.method, row.params, row.item), async ({ open, client }) => {
     const session = await open(asking);
     const turnId = await session.send('go');
     const approval = await asked(session.watch, turnId);
@@ -166,7 +173,7 @@ const questions = [
 ];
 
 test('questions are answered by their id, their text or their heading', () =>
-  withRawCodex(asks('item/tool/requestUserInput', { itemId: 'i', questions }), async (stage) => {
+  on(asks('item/tool/requestUserInput', { itemId: 'i', questions }), async (stage) => {
     const session = await stage.open(asking);
     const turnId = await session.send('go');
     const approval = await asked(session.watch, turnId);
@@ -198,7 +205,7 @@ test('what an MCP server wants to know is answered by the names of its fields', 
     message: 'Who?',
     requestedSchema: { type: 'object', properties },
   };
-  return withRawCodex(asks('mcpServer/elicitation/request', form), async ({ open, client }) => {
+  return on(asks('mcpServer/elicitation/request', form), async ({ open, client }) => {
     const session = await open(asking);
     const turnId = await session.send('go');
     const approval = await asked(session.watch, turnId);
@@ -216,7 +223,7 @@ test('what an MCP server wants to know is answered by the names of its fields', 
 test.for(someOf([null, 'default', 'read_only', 'workspace_write', 'untrusted'], 2))(
   'in permission_mode %s nobody is asked, and it is told why',
   (permission_mode) =>
-    withRawCodex(
+    on(
       {
         turns: {
           async go(turn) {
@@ -255,7 +262,7 @@ function waits(turn: RawTurn): void {
 }
 
 test('a request that it takes back cancels the approval, and is not answered', () =>
-  withRawCodex({ turns: { go: waits } }, async ({ open, agents, client }) => {
+  on({ turns: { go: waits } }, async ({ open, agents, client }) => {
     const session = await open(asking);
     const turnId = await session.send('go');
     const approval = await asked(session.watch, turnId);
@@ -272,7 +279,7 @@ test('a request that it takes back cancels the approval, and is not answered', (
   }));
 
 test('an interrupt while it asks ends the turn, and its approval', () =>
-  withRawCodex({ turns: { go: waits } }, async ({ open, client }) => {
+  on({ turns: { go: waits } }, async ({ open, client }) => {
     const session = await open(asking);
     const turnId = await session.send('go');
     await asked(session.watch, turnId);
@@ -284,7 +291,7 @@ test('an interrupt while it asks ends the turn, and its approval', () =>
   }));
 
 test('what a subagent asks is asked for the session that it works for', () =>
-  withRawCodex(
+  on(
     {
       turns: {
         async go(turn) {

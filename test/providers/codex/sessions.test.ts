@@ -7,10 +7,13 @@ import type { WatchedSession } from '../../support/providers/contract-stage.ts';
 import { until } from '../../support/providers/calls.ts';
 import {
   type CodexRole,
-  Refusal,
   type RawCodex,
+  Refusal,
+  sharedRawCodex,
   withRawCodex,
 } from '../../support/providers/raw-codex.ts';
+
+const on = sharedRawCodex();
 
 const never = () => new Promise<never>(() => undefined);
 
@@ -31,7 +34,7 @@ async function dies(server: RawCodex | undefined): Promise<void> {
 const readOnly = { type: 'readOnly', networkAccess: false };
 
 test('each turn is told what holds for it, and the next one goes back, also in another process', () =>
-  withRawCodex({}, async ({ open, agents, client }) => {
+  on({}, async ({ open, agents, client }) => {
     const session = await open();
     const wishes = { permission_mode: 'full_access', model: 'other', thinking_effort: 'high' };
     await runWith(client, session, wishes);
@@ -57,7 +60,7 @@ test('each turn is told what holds for it, and the next one goes back, also in a
   }));
 
 test('the session’s own wishes hold where a turn has none', () =>
-  withRawCodex({}, async ({ open, agents, client }) => {
+  on({}, async ({ open, agents, client }) => {
     const wishes = { permission_mode: 'read_only', model: 'mine', thinking_effort: 'high' };
     const session = await open(wishes);
     await runWith(client, session, {});
@@ -73,24 +76,21 @@ test('a profile of its configuration is gone back to as such', () => {
   const own = { model: 'usual', approvalPolicy: 'on-request', sandbox: readOnly };
   const thread = { id: 'with-profile', status: { type: 'idle' } };
   const profile = { ...own, activePermissionProfile: { id: ':mine' }, thread };
-  return withRawCodex(
-    { requests: { 'thread/start': () => profile } },
-    async ({ open, agents, client }) => {
-      const session = await open();
-      await runWith(client, session, { permission_mode: 'workspace_write' });
-      await runWith(client, session, { permission_mode: 'require_approval' });
-      await runWith(client, session, {});
-      const told = agents[0]?.requests('turn/start') ?? [];
-      expect(told[0]).toMatchObject({ sandboxPolicy: { type: 'workspaceWrite' } });
-      expect(told[1]).toMatchObject({ approvalPolicy: 'untrusted', permissions: ':mine' });
-      expect(told[2]).toMatchObject({ approvalPolicy: 'on-request', permissions: ':mine' });
-      expect(told.map((one) => 'sandboxPolicy' in one)).toEqual([true, false, false]);
-    },
-  );
+  return on({ requests: { 'thread/start': () => profile } }, async ({ open, agents, client }) => {
+    const session = await open();
+    await runWith(client, session, { permission_mode: 'workspace_write' });
+    await runWith(client, session, { permission_mode: 'require_approval' });
+    await runWith(client, session, {});
+    const told = agents[0]?.requests('turn/start') ?? [];
+    expect(told[0]).toMatchObject({ sandboxPolicy: { type: 'workspaceWrite' } });
+    expect(told[1]).toMatchObject({ approvalPolicy: 'untrusted', permissions: ':mine' });
+    expect(told[2]).toMatchObject({ approvalPolicy: 'on-request', permissions: ':mine' });
+    expect(told.map((one) => 'sandboxPolicy' in one)).toEqual([true, false, false]);
+  });
 });
 
 test('a permission_mode that it does not have is refused at once, with those it has', () =>
-  withRawCodex({}, async ({ open, agents }) => {
+  on({}, async ({ open, agents }) => {
     const message = expect.stringContaining('untrusted, on-request, never') as string;
     const refused = { code: 'invalid', message };
     await expect(open({ permission_mode: 'yolo' })).rejects.toMatchObject(refused);
@@ -131,7 +131,7 @@ test('a mode that it refuses itself is refused in the same way', () =>
   ));
 
 test('a thread is named at its start, and resumed with its place, without its turns', () =>
-  withRawCodex({}, async ({ open, agents, directory }) => {
+  on({}, async ({ open, agents, cwd }) => {
     const session = await open({ title: 'Plovers' });
     await session.run('x');
     const { provider_session_ref: threadId } = await session.record();
@@ -142,7 +142,7 @@ test('a thread is named at its start, and resumed with its place, without its tu
       {
         threadId,
         excludeTurns: true,
-        cwd: directory,
+        cwd,
         model: 'usual',
         approvalsReviewer: 'user',
         config: expect.any(Object) as object,
@@ -154,7 +154,7 @@ test('a thread is named at its start, and resumed with its place, without its tu
 const forgetful: CodexRole = { begins: ({ memory }) => memory.clear() };
 
 test('a session that it does not have any more fails with its turn, in its words', () =>
-  withRawCodex(forgetful, async ({ open, agents }) => {
+  on(forgetful, async ({ open, agents }) => {
     const session = await open();
     await session.run('first');
     await dies(agents[0]);
@@ -165,20 +165,17 @@ test('a session that it does not have any more fails with its turn, in its words
   }));
 
 test('a session that has had no answer is started anew', () =>
-  withRawCodex(
-    { ...forgetful, turns: { go: (turn) => turn.complete() } },
-    async ({ open, agents }) => {
-      const session = await open();
-      await session.run('go');
-      const { provider_session_ref: before } = await session.record();
-      await dies(agents[0]);
-      expect((await session.run('second')).text).toBe('second');
-      expect((await session.record()).provider_session_ref).not.toBe(before);
-    },
-  ));
+  on({ ...forgetful, turns: { go: (turn) => turn.complete() } }, async ({ open, agents }) => {
+    const session = await open();
+    await session.run('go');
+    const { provider_session_ref: before } = await session.record();
+    await dies(agents[0]);
+    expect((await session.run('second')).text).toBe('second');
+    expect((await session.record()).provider_session_ref).not.toBe(before);
+  }));
 
 test('a resumed thread that is at a turn ends that one first', () =>
-  withRawCodex(
+  on(
     {
       requests: {
         'thread/resume': ({ threadId }) => ({
@@ -238,7 +235,7 @@ test('a thread whose file is gone is lost, though codex still lists it', () => {
     for (const session of [kept, lost]) {
       await session.run('x');
       const id = (await session.record()).provider_session_ref ?? '';
-      files.set(id, join(stage.directory, id));
+      files.set(id, join(stage.cwd, id));
     }
     writeFileSync([...files.values()][0] ?? '', '');
     await stage.restart();
@@ -276,7 +273,7 @@ test.for<[string, CodexRole, RegExp]>([
     /opened a thread without its id/,
   ],
 ])('one that %s fails the turn with what to do, and is looked for again', ([, role, words]) =>
-  withRawCodex(role, async ({ open, diagnostics, agents }) => {
+  on(role, async ({ open, diagnostics, agents }) => {
     const session = await open();
     const { error } = await session.run('x');
     expect(error?.code).toBe('provider_unavailable');
@@ -309,18 +306,15 @@ test('a session cannot be made where it is not installed, or disabled', async ()
 });
 
 test('a turn that is interrupted while its agent starts leaves nothing behind', () =>
-  withRawCodex(
-    { requests: { 'thread/start': never } },
-    async ({ open, client, agents, noAgents }) => {
-      const session = await open();
-      const turnId = await session.send('x');
-      await until('it starts', () => agents[0]?.requests('thread/start').length === 1);
-      const params = { session_id: session.id, turn_id: turnId };
-      await client.call(endpoints.interruptTurn, { params, body: {} });
-      expect((await session.watch.end(turnId)).kind).toBe('turn.interrupted');
-      await noAgents();
-    },
-  ));
+  on({ requests: { 'thread/start': never } }, async ({ open, client, agents, noAgents }) => {
+    const session = await open();
+    const turnId = await session.send('x');
+    await until('it starts', () => agents[0]?.requests('thread/start').length === 1);
+    const params = { session_id: session.id, turn_id: turnId };
+    await client.call(endpoints.interruptTurn, { params, body: {} });
+    expect((await session.watch.end(turnId)).kind).toBe('turn.interrupted');
+    await noAgents();
+  }));
 
 test('its models are those that it offers', () =>
   withRawCodex({}, async ({ client, agents }) => {

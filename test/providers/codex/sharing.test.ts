@@ -6,9 +6,13 @@ import {
   type CodexRole,
   type RawCodex,
   type RawTurn,
+  sharedRawCodex,
   withRawCodex,
+  TOO_LONG,
 } from '../../support/providers/raw-codex.ts';
 import { scaled } from '../../support/patience.ts';
+
+const on = sharedRawCodex();
 
 /** Says a text, and does not end. */
 const half = (turn: RawTurn) =>
@@ -42,11 +46,11 @@ test('all sessions share one app-server, and each hears what is its own alone', 
 test('nothing of a session is in its environment or arguments', () =>
   withRawCodex(
     {},
-    async ({ open, agents, directory }) => {
+    async ({ open, agents, cwd }) => {
       await (await open()).run('x');
       const [server] = agents;
       expect(server?.args.at(-1)).toBe('app-server');
-      expect(server?.env).toMatchObject({ HOME: directory, OWN: 'of the configuration' });
+      expect(server?.env).toMatchObject({ HOME: cwd, OWN: 'of the configuration' });
       expect(Object.keys(server?.env ?? {}).filter((name) => /SESSION|TOKEN/.test(name))).toEqual(
         [],
       );
@@ -55,7 +59,7 @@ test('nothing of a session is in its environment or arguments', () =>
   ));
 
 test('its death fails the turn of each session, and the next turns share a new one', () =>
-  withRawCodex(halves, async ({ open, agents }) => {
+  on(halves, async ({ open, agents }) => {
     const sessions = [await open(), await open()];
     const turns = await Promise.all(sessions.map((session) => session.send('go')));
     await Promise.all(
@@ -77,7 +81,7 @@ test('its death fails the turn of each session, and the next turns share a new o
   }));
 
 test('its death while it takes up a turn fails that turn, too', () =>
-  withRawCodex(
+  on(
     {
       requests: {
         'turn/start'(_, server) {
@@ -93,7 +97,7 @@ test('its death while it takes up a turn fails that turn, too', () =>
   ));
 
 test('an approval of a server that died is cancelled with its turn', () =>
-  withRawCodex(
+  on(
     {
       turns: {
         go: (turn) =>
@@ -114,7 +118,7 @@ test('an approval of a server that died is cancelled with its turn', () =>
   ));
 
 test('a line that is no JSON ends it, with a clear word', () =>
-  withRawCodex(
+  on(
     { turns: { go: ({ server }) => server.write('panicked at nothing\n') } },
     async ({ open, noAgents }) => {
       const session = await open();
@@ -127,14 +131,12 @@ test('a line that is no JSON ends it, with a clear word', () =>
     },
   ));
 
-const LONG = 'x'.repeat(33 * 1024 * 1024);
-
 test('a message that is too long fails the turn of its session alone', () =>
-  withRawCodex(
+  on(
     {
       turns: {
         go: half,
-        flood: (turn) => turn.done({ type: 'agentMessage', id: 'm', text: LONG }),
+        flood: (turn) => turn.done({ type: 'agentMessage', id: 'm', text: TOO_LONG }),
       },
     },
     async ({ open, agents }) => {
@@ -153,8 +155,12 @@ test('a message that is too long fails the turn of its session alone', () =>
   ));
 
 test('an answer that is too long fails what was asked for alone', () =>
-  withRawCodex(
-    { requests: { 'turn/start': (_, { turns }) => ({ turn: { id: `t${turns.length}`, LONG } }) } },
+  on(
+    {
+      requests: {
+        'turn/start': (_, { turns }) => ({ turn: { id: `t${turns.length}`, TOO_LONG } }),
+      },
+    },
     async ({ open }) => {
       const { error } = await (await open()).run('go');
       expect(error?.code).toBe('provider_unavailable');
@@ -166,7 +172,7 @@ test('an answer that is too long fails what was asked for alone', () =>
 const deaf: CodexRole = { turns: { go: half }, requests: { 'turn/interrupt': () => ({}) } };
 
 test('closing a session ends its turn, and no other', () =>
-  withRawCodex(halves, async ({ open, agents, client }) => {
+  on(halves, async ({ open, agents, client }) => {
     const [closed, other] = [await open(), await open()];
     const turns = [await closed.send('go'), await other.send('go')] as const;
     await closed.watch.kind('message.delta', turns[0]);
@@ -190,7 +196,7 @@ test(
   'a turn that does not end is left behind: what it still says is dropped, and its thread waits for its end',
   { timeout: scaled(40_000) },
   () =>
-    withRawCodex(deaf, async ({ open, agents, client }) => {
+    on(deaf, async ({ open, agents, client }) => {
       const [session, other] = [await open(), await open()];
       const kept = await other.send('go');
       await other.watch.kind('message.delta', kept);

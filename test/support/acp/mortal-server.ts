@@ -1,3 +1,5 @@
+import { stringify } from 'smol-toml';
+import { withPlayedDemoAgent } from '../demo-agent/played.ts';
 import { startServer, untilNothingCarries } from '../server.ts';
 import { tempDirectory } from '../temp.ts';
 import type { Place } from './editor.ts';
@@ -7,17 +9,20 @@ export async function withMortalServer(
   use: (given: { place: Place; directory: string; restart: () => Promise<void> }) => Promise<void>,
 ): Promise<void> {
   await using directory = tempDirectory('mortal');
-  let server = await startServer(directory.path);
-  const place = { url: server.url, token: server.token };
-  const restart = async () => {
-    await server.end('SIGKILL');
-    server = await startServer(directory.path);
-    Object.assign(place, { url: server.url });
-  };
-  try {
-    await use({ place, directory: directory.path, restart });
-  } finally {
-    await server.end('SIGKILL');
-    await untilNothingCarries(directory.path);
-  }
+  await withPlayedDemoAgent(directory.path, async (acp) => {
+    const config = stringify({ providers: { acp } });
+    let server = await startServer(directory.path, { config });
+    const place = { url: server.url, token: server.token };
+    const restart = async () => {
+      await server.end('SIGKILL');
+      server = await startServer(directory.path, { config });
+      Object.assign(place, { url: server.url });
+    };
+    try {
+      await use({ place, directory: directory.path, restart });
+    } finally {
+      await server.end('SIGKILL');
+      await untilNothingCarries(directory.path);
+    }
+  });
 }

@@ -8,7 +8,7 @@ import { carriersOf } from '../../../src/children/procfs.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { type TestServer, untilNothingCarries } from '../server.ts';
 import { tempDirectory } from '../temp.ts';
-import { type Input, run, send, sessionOf, turnOf, until } from './calls.ts';
+import { type Input, run, send, sessionOf, turnOf, until, type Wishes } from './calls.ts';
 import {
   type ProviderFixture,
   type ProviderWorld,
@@ -28,17 +28,17 @@ export class WatchedSession {
   readonly client: Client;
   readonly watch: Watch;
 
-  constructor(client: Client, id: string, patienceMs: number) {
+  constructor(client: Client, id: string, patienceMs?: number) {
     this.client = client;
     this.id = id;
     this.watch = new Watch(client, id, patienceMs);
   }
 
-  send(input: Input, more: { permission_mode?: string } = {}): Promise<string> {
+  send(input: Input, more: Wishes = {}): Promise<string> {
     return send(this.client, this, input, more);
   }
 
-  run(input: Input, more: { permission_mode?: string } = {}): Promise<Turn> {
+  run(input: Input, more: Wishes = {}): Promise<Turn> {
     return run(this.client, this.watch, this, input, more);
   }
 

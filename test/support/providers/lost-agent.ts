@@ -8,10 +8,10 @@ import {
   type RawSession,
   type RawStage,
   type Role,
+  type sharedRawAgent,
   withRawAgent,
 } from './raw-agent.ts';
 import { dies } from './rows.ts';
-import type { sharedRawAgent } from './shared-raw-agent.ts';
 
 export type Play = NonNullable<Role['methods']>[string];
 

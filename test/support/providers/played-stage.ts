@@ -1,41 +1,46 @@
-import { puppetOn } from './puppet.ts';
-import { once } from 'node:events';
-import net from 'node:net';
+import type net from 'node:net';
 import path from 'node:path';
-import { createInterface } from 'node:readline';
 import { endpoints } from '../../../src/api/index.ts';
 import type { ProviderDiagnostics } from '../../../src/api/providers.ts';
 import type { RecoverySummary } from '../../../src/api/runtime.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import type { Client } from '../../../src/client/client.ts';
-import { openRuntime } from '../runtime.ts';
+import { openRuntime, type TestRuntime } from '../runtime.ts';
 import { untilNothingCarries } from '../server.ts';
+import { shared } from '../shared.ts';
 import { tempDirectory } from '../temp.ts';
 import { until } from './calls.ts';
 import { WatchedSession } from './contract-stage.ts';
+import type { puppetOn } from './puppet.ts';
+import { type Actor, type Hello, openTheatre } from './theatre.ts';
 
 type Fields = Record<string, unknown>;
 
 /** The test's end of one process of an agent. */
-export interface Played {
+export interface Played extends Actor {
   readonly gone: boolean;
-  /** Hears what its process was told, and what else became of it. */
-  take(message: object): void;
+  /** Has it go, where it outlives its sessions. */
+  retire?(): void;
 }
 
-/** A runtime in this process whose agent is played by the test. */
+/** A runtime in this process whose agents are played by the test. */
 export interface PlayedStage<A extends Played> {
+  readonly given: TestRuntime;
   readonly client: Client;
-  readonly url: string;
-  readonly token: string;
-  readonly directory: string;
+  /** Where sessions work. */
+  readonly cwd: string;
   /** Every process that was started, oldest first. */
   readonly agents: readonly A[];
+  /** Opens a session, which is watched from its beginning. */
   open(more?: object): Promise<WatchedSession>;
   diagnostics(): Promise<ProviderDiagnostics>;
+  /** Waits until no agent's process is left. */
   noAgents(): Promise<void>;
+  /** What the last start found, once it is done with it. */
   recovered(): Promise<RecoverySummary>;
-  /** Stops the runtime and starts another on the same data. */
+  /** Closes all sessions, and forgets them and their agents. */
+  clear(): Promise<void>;
+  /** Stops the runtime and starts another on the same data. Sessions have to be watched again. */
   restart(): Promise<void>;
 }
 
@@ -44,8 +49,6 @@ export interface PlayedGiven {
   providers?: Fields;
   /** `[gateway]`. */
   gateway?: Fields;
-  /** More of the agent's environment. */
-  env?: Record<string, string>;
   clock?: Clock;
 }
 
@@ -53,102 +56,99 @@ export interface PlayedGiven {
 export async function withPlayed<A extends Played>(
   {
     provider,
-    settings,
+    section,
     play,
-    ...given
+    providers,
+    gateway = {},
+    clock,
   }: PlayedGiven & {
-    provider: 'claude' | 'codex';
-    /** Of the provider. */
-    settings: Fields;
-    play: (socket: net.Socket, pid: number) => A;
+    provider: 'acp' | 'claude' | 'codex';
+    /** The provider's section, by the program that its agents are to run, and a home for them. */
+    section: (program: ReturnType<typeof puppetOn>, home: string) => Fields;
+    play: (socket: net.Socket, hello: Hello) => A;
   },
   test: (stage: PlayedStage<A>) => Promise<void>,
 ): Promise<void> {
   await using own = tempDirectory('raw');
-  const agents: A[] = [];
+  using theatre = await openTheatre(own.path, play);
+  const agents = theatre.actors;
   const sessions: WatchedSession[] = [];
-  const socket = path.join(own.path, 'socket');
-  const theatre = net.createServer((connection) =>
-    receive(connection, ({ pid }) => play(connection, pid), agents),
-  );
-  theatre.listen(socket);
-  await once(theatre, 'listening');
-  const program = puppetOn(socket);
-  const env = { ...program.env, HOME: own.path, ...given.env };
-  const configured = { ...program, ...settings, env };
   const config = {
-    gateway: given.gateway ?? {},
-    providers: { ...given.providers, [provider]: configured },
+    gateway,
+    providers: { ...providers, [provider]: section(theatre.program, own.path) },
   };
-  const start = () =>
-    openRuntime(path.join(own.path, 'data'), {
-      config,
-      ...(given.clock && { clock: given.clock }),
-    });
-  let runtime = await start();
+  const start = () => openRuntime(path.join(own.path, 'data'), { config, ...(clock && { clock }) });
+  let given = await start();
+  const leave = () =>
+    Promise.all(sessions.splice(0).map(({ watch }) => watch[Symbol.asyncDispose]()));
+  const noAgents = () => until('no agent is left', () => agents.every(({ gone }) => gone));
   const stop = async () => {
-    await Promise.all(sessions.splice(0).map(({ watch }) => watch[Symbol.asyncDispose]()));
-    runtime.client.close();
-    await runtime.runtime.stop(AbortSignal.abort());
+    await leave();
+    given.client.close();
+    await given.runtime.stop(AbortSignal.abort());
     await untilNothingCarries(own.path);
   };
   try {
     await test({
+      get given() {
+        return given;
+      },
       get client() {
-        return runtime.client;
+        return given.client;
       },
-      get url() {
-        return runtime.url;
-      },
-      get token() {
-        return runtime.token;
-      },
-      directory: own.path,
+      cwd: own.path,
       agents,
       async open(more = {}) {
         const body = { provider, cwd: own.path, ...more };
-        const { id } = await runtime.client.call(endpoints.createSession, { body });
-        const session = new WatchedSession(runtime.client, id, 8000);
+        const { id } = await given.client.call(endpoints.createSession, { body });
+        const session = new WatchedSession(given.client, id);
         sessions.push(session);
         return session;
       },
       async diagnostics() {
-        const all = await runtime.client.call(endpoints.getProviderDiagnostics, {});
+        const all = await given.client.call(endpoints.getProviderDiagnostics, {});
         const found = all.find(({ id }) => id === provider);
         if (!found) throw new Error(`there is no ${provider}`);
         return found;
       },
-      noAgents: () => until('no agent is left', () => agents.every(({ gone }) => gone)),
+      noAgents,
       async recovered() {
-        const read = () => runtime.client.call(endpoints.getRecovery, {});
+        const read = () => given.client.call(endpoints.getRecovery, {});
         await until('recovery is done', async () => (await read()).status === 'done');
         return read();
       },
+      async clear() {
+        for (const { id } of sessions)
+          await given.client.call(endpoints.closeSession, { params: { session_id: id }, body: {} });
+        await leave();
+        for (const agent of agents) agent.retire?.();
+        await noAgents();
+        agents.length = 0;
+      },
       async restart() {
         await stop();
-        runtime = await start();
+        given = await start();
       },
     });
   } finally {
     await stop();
-    theatre.close();
   }
 }
 
-/** Takes what one process of a puppet says, as the agent that `play` makes of its first word. */
-export function receive<A extends Played>(
-  connection: net.Socket,
-  play: (hello: { pid: number; cwd: string }) => A,
-  agents: A[],
-): void {
-  let agent: A | undefined;
-  connection.on('error', () => undefined);
-  const lines = createInterface({ input: connection });
-  // It has the errors of its input, too: one that is killed resets the connection.
-  lines.on('error', () => undefined);
-  lines.on('line', (line) => {
-    const message = JSON.parse(line) as { pid: number; cwd: string };
-    if (agent) agent.take(message);
-    else agents.push((agent = play(message)));
-  });
+/**
+ * One runtime for all tests of a file or `describe`, whose agents play another role in each. No test may restart it, or
+ * count on what a provider remembers or has counted.
+ */
+export function sharedPlayed<Role extends object, A extends Played>(
+  withRole: (role: Role, test: (stage: PlayedStage<A>) => Promise<void>) => Promise<void>,
+) {
+  const current: Partial<Role> = {};
+  const stage = shared<PlayedStage<A>>('runtime', (use) => withRole(current as Role, use));
+  return async (role: Role, test: (stage: PlayedStage<A>) => Promise<void>): Promise<void> => {
+    for (const part of Object.keys(current)) delete current[part as keyof Role];
+    Object.assign(current, role);
+    // What a test and its end both say is told of both.
+    await using _left = { [Symbol.asyncDispose]: () => stage().clear() };
+    await test(stage());
+  };
 }

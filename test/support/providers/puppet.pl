@@ -49,6 +49,7 @@ sub tell_test {
 sub obey {
     my ($what, $value) = $_[0] =~ /^\{"(\w+)":(.*)\}$/ or die "not an order: $_[0]";
     if    ($what eq 'write')  { put(\*STDOUT, text($value)) }
+    elsif ($what eq 'fill')   { put(\*STDOUT, 'x' x $value) }
     elsif ($what eq 'stderr') { put(\*STDERR, text($value)) }
     elsif ($what eq 'hangUp') { close STDOUT }
     elsif ($what eq 'exit')   { exit $value }

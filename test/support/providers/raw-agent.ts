@@ -1,20 +1,10 @@
-import { once } from 'node:events';
-import net from 'node:net';
-import path from 'node:path';
-import { createInterface } from 'node:readline';
-import { endpoints } from '../../../src/api/index.ts';
-import type { RecoverySummary } from '../../../src/api/runtime.ts';
-import type { ProviderDiagnostics } from '../../../src/api/providers.ts';
-import type { Session, Turn } from '../../../src/api/sessions.ts';
-import type { Client } from '../../../src/client/client.ts';
-import type { Clock } from '../../../src/lib/clock.ts';
-import { untilNothingCarries } from '../server.ts';
+import type net from 'node:net';
 import { scaled } from '../patience.ts';
-import { openRuntime, type TestRuntime } from '../runtime.ts';
-import { tempDirectory } from '../temp.ts';
-import { onceGone, puppetOn } from './puppet.ts';
-import { type Input, run, send, sessionOf, until, type Wishes } from './calls.ts';
-import { Watch } from './watch.ts';
+import { until } from './calls.ts';
+import type { WatchedSession } from './contract-stage.ts';
+import { type PlayedGiven, type PlayedStage, sharedPlayed, withPlayed } from './played-stage.ts';
+import { RawProcess } from './raw-process.ts';
+import type { Hello } from './theatre.ts';
 
 /** A JSON-RPC message, as it is on the wire. */
 export interface Message {
@@ -77,47 +67,15 @@ const goodMethods: NonNullable<Role['methods']> = {
   'session/set_config_option': () => ({ configOptions: [] }),
 };
 
-/** What an agent's process says of itself (puppet.pl, or puppet.mjs): first of all who it is. */
-interface Hello {
-  pid: number;
-  cwd: string;
-}
-
-/** And then what becomes of it. */
-interface News {
-  /** What cadre said to it. */
-  line?: string;
-  eof?: boolean;
-  signal?: string;
-  child?: number;
-}
-
 /** The test's end of one agent process: it writes JSON lines itself, so it can write any. */
-export class RawAgent {
-  readonly pid: number;
-  readonly cwd: string;
-  /** All that cadre has sent to it, oldest first. */
-  readonly heard: Message[] = [];
-  /** What else became of it: its end of file, signals, its child. */
-  readonly fate: Omit<News, 'line'>[] = [];
-  /** Whether the process is gone, and cadre, its parent, was told so. */
-  gone = false;
-  readonly #socket: net.Socket;
+export class RawAgent extends RawProcess<Message> {
   readonly #role: Role;
   readonly #answers = new Map<string, (message: Message) => void>();
   #ids = 0;
 
   constructor(socket: net.Socket, hello: Hello, role: Role) {
-    this.#socket = socket;
+    super(socket, hello);
     this.#role = role;
-    this.pid = hello.pid;
-    this.cwd = hello.cwd;
-    socket.once('close', () => onceGone(this.pid, () => (this.gone = true)));
-  }
-
-  /** Writes to its stdout, whatever it is. */
-  write(text: string): void {
-    this.#tell({ write: text });
   }
 
   send(...messages: object[]): void {
@@ -157,24 +115,10 @@ export class RawAgent {
     return (result as { outcome?: object } | undefined)?.outcome ?? {};
   }
 
-  stderr(text: string): void {
-    this.#tell({ stderr: text });
-  }
-
-  exit(code: number): void {
-    this.#tell({ exit: code });
-  }
-
-  /** Closes its stdout, and lives on. */
-  hangUp(): void {
-    this.#tell({ hangUp: true });
-  }
-
-  /** Makes it, and a child of it, live on whatever happens but a SIGKILL. */
-  async outlive(): Promise<{ child: number }> {
-    this.#tell({ outlive: true });
+  /** The child that `outlive` gives it, once that runs. */
+  async child(): Promise<number> {
     await until('its child runs', () => this.fate.some(({ child }) => child !== undefined));
-    return { child: this.fate.find(({ child }) => child !== undefined)?.child ?? 0 };
+    return this.fate.find(({ child }) => child !== undefined)?.child ?? 0;
   }
 
   /** The last that cadre sent of a method. */
@@ -188,14 +132,7 @@ export class RawAgent {
     return this.last(method)?.params ?? {};
   }
 
-  /** Takes what its process says. */
-  take({ line, ...fate }: News): void {
-    if (line === undefined) this.fate.push(fate);
-    else this.#hear(JSON.parse(line) as Message);
-  }
-
-  #hear(message: Message): void {
-    this.heard.push(message);
+  protected override handle(message: Message): void {
     const { id, method } = message;
     if (method === undefined) this.#answers.get(String(id))?.(message);
     else if (id !== undefined) void this.#answer(message);
@@ -222,10 +159,6 @@ export class RawAgent {
     this.say(text);
     return endTurn;
   }
-
-  #tell(order: object): void {
-    if (!this.#socket.destroyed) this.#socket.write(`${JSON.stringify(order)}\n`);
-  }
 }
 
 /** What most agents offer. */
@@ -235,164 +168,45 @@ export const usualOptions = [
   { optionId: 'r1', kind: 'reject_once', name: 'Reject' },
 ];
 
-export interface RawOptions {
+export interface RawOptions extends PlayedGiven {
   /** More of `[providers.acp]`. */
   acp?: Record<string, unknown> & { env?: Record<string, string> };
   /** Names of agents that are played as well, each with what the catalogue knows of it. */
   agents?: readonly string[];
-  /** More of `[providers]`. */
-  providers?: Record<string, unknown>;
-  /** `[gateway]`. */
-  gateway?: Record<string, unknown>;
-  clock?: Clock;
 }
 
-/** A runtime in this process whose acp agents are played by the test. */
-export interface RawStage {
-  readonly given: TestRuntime;
-  readonly client: Client;
-  /** Where sessions work. */
-  readonly cwd: string;
-  /** Every agent that was started, oldest first. */
-  readonly agents: readonly RawAgent[];
-  /** Opens a session, which is watched from its beginning. */
-  open(more?: object): Promise<RawSession>;
-  diagnostics(): Promise<ProviderDiagnostics>;
-  /** Waits until no agent's process is left. */
-  noAgents(): Promise<void>;
-  /** What the last start found, once it is done with it. */
-  recovered(): Promise<RecoverySummary>;
-  /** Closes all sessions, and forgets them and their agents. */
-  clear(): Promise<void>;
-  /** Stops the runtime and starts another on the same data. Sessions have to be watched again. */
-  restart(): Promise<void>;
-}
+export type RawStage = PlayedStage<RawAgent>;
+export type RawSession = WatchedSession;
 
-/** One session, watched. */
-export class RawSession {
-  readonly id: string;
-  readonly watch: Watch;
-  readonly #client: Client;
-
-  constructor(client: Client, id: string) {
-    this.#client = client;
-    this.id = id;
-    this.watch = new Watch(client, id);
-  }
-
-  send(input: Input, more: Wishes = {}): Promise<string> {
-    return send(this.#client, this, input, more);
-  }
-
-  run(input: Input, more: Wishes = {}): Promise<Turn> {
-    return run(this.#client, this.watch, this, input, more);
-  }
-
-  record(): Promise<Session> {
-    return sessionOf(this.#client, this);
-  }
-}
-
-/** Runs `test` with agents that play a role, and ends everything whatever happens. */
-export async function withRawAgent(
+/** Runs `test` with acp agents that play a role, and ends everything whatever happens. */
+export function withRawAgent(
   role: Role,
   test: (stage: RawStage) => Promise<void>,
-  { acp = {}, agents: names = [], providers = {}, gateway = {}, clock }: RawOptions = {},
+  { acp = {}, agents: names = [], ...given }: RawOptions = {},
 ): Promise<void> {
-  await using own = tempDirectory('raw');
-  const agents: RawAgent[] = [];
-  const sessions: RawSession[] = [];
-  const socket = path.join(own.path, 'socket');
-  const theatre = net.createServer((connection) => receive(connection, role, agents));
-  theatre.listen(socket);
-  await once(theatre, 'listening');
-  const cwd = own.path;
-  const { env, ...program } = puppetOn(socket);
-  const played = { ...program, env: { ...env, ...acp.env } };
-  const start = () =>
-    openRuntime(path.join(own.path, 'data'), {
-      config: {
-        gateway,
-        providers: {
-          ...providers,
-          acp: {
-            request_timeout_ms: scaled(8000),
-            ...(names.length > 0 && {
-              agents: Object.fromEntries(names.map((name) => [name, played])),
-            }),
-            ...played,
-            ...acp,
-            env: played.env,
-          },
-        },
+  const play = (socket: net.Socket, hello: Hello) => new RawAgent(socket, hello, role);
+  return withPlayed(
+    {
+      ...given,
+      provider: 'acp',
+      play,
+      section(program) {
+        const played = { ...program, env: { ...program.env, ...acp.env } };
+        const agents = Object.fromEntries(names.map((name) => [name, played]));
+        return {
+          request_timeout_ms: scaled(8000),
+          ...(names.length > 0 && { agents }),
+          ...played,
+          ...acp,
+          env: played.env,
+        };
       },
-      ...(clock && { clock }),
-    });
-  let given = await start();
-  const leave = () =>
-    Promise.all(sessions.splice(0).map(({ watch }) => watch[Symbol.asyncDispose]()));
-  const noAgents = () => until('no agent is left', () => agents.every(({ gone }) => gone));
-  const stop = async () => {
-    await leave();
-    given.client.close();
-    await given.runtime.stop(AbortSignal.abort());
-    await untilNothingCarries(own.path);
-  };
-  try {
-    await test({
-      get given() {
-        return given;
-      },
-      get client() {
-        return given.client;
-      },
-      cwd,
-      agents,
-      async open(more = {}) {
-        const body = { provider: 'acp' as const, cwd, ...more };
-        const { id } = await given.client.call(endpoints.createSession, { body });
-        const session = new RawSession(given.client, id);
-        sessions.push(session);
-        return session;
-      },
-      async diagnostics() {
-        const [own] = await given.client.call(endpoints.getProviderDiagnostics, {});
-        if (!own) throw new Error('there is no provider');
-        return own;
-      },
-      noAgents,
-      async recovered() {
-        const read = () => given.client.call(endpoints.getRecovery, {});
-        await until('recovery is done', async () => (await read()).status === 'done');
-        return read();
-      },
-      async clear() {
-        for (const { id } of sessions)
-          await given.client.call(endpoints.closeSession, { params: { session_id: id }, body: {} });
-        await leave();
-        await noAgents();
-        agents.length = 0;
-      },
-      async restart() {
-        await stop();
-        given = await start();
-      },
-    });
-  } finally {
-    await stop();
-    theatre.close();
-  }
+    },
+    test,
+  );
 }
 
-function receive(connection: net.Socket, role: Role, agents: RawAgent[]): void {
-  let agent: RawAgent | undefined;
-  connection.on('error', () => undefined);
-  const lines = createInterface({ input: connection });
-  // It has the errors of its input, too: an agent that is killed resets the connection.
-  lines.on('error', () => undefined);
-  lines.on('line', (line) => {
-    const message = JSON.parse(line) as Hello & News;
-    if (agent) agent.take(message);
-    else agents.push((agent = new RawAgent(connection, message, role)));
-  });
+/** As `withRawAgent`, on a runtime that tests share. */
+export function sharedRawAgent(options: RawOptions = {}) {
+  return sharedPlayed<Role, RawAgent>((role, use) => withRawAgent(role, use, options));
 }

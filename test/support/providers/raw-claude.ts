@@ -1,7 +1,8 @@
 import type net from 'node:net';
 import { until } from './calls.ts';
-import { type PlayedGiven, type PlayedStage, withPlayed } from './played-stage.ts';
-import { type Fields, RawProcess } from './raw-process.ts';
+import { type PlayedGiven, type PlayedStage, sharedPlayed, withPlayed } from './played-stage.ts';
+import { argsOf, envOf, type Fields, RawProcess } from './raw-process.ts';
+import type { Hello } from './theatre.ts';
 
 /** What a claude does; for all that is not said here it is a good one. */
 export interface ClaudeRole {
@@ -15,11 +16,13 @@ export interface ClaudeRole {
 
 /** The test's end of one claude process, which writes what the test wants. */
 export class RawClaude extends RawProcess {
+  readonly args = argsOf(this.pid);
+  readonly env = envOf(this.pid);
   readonly #role: ClaudeRole;
   #messages = 0;
 
-  constructor(socket: net.Socket, pid: number, role: ClaudeRole) {
-    super(socket, pid);
+  constructor(socket: net.Socket, hello: Hello, role: ClaudeRole) {
+    super(socket, hello);
     this.#role = role;
     role.begins?.(this);
   }
@@ -120,12 +123,35 @@ const good: NonNullable<ClaudeRole['requests']> = {
   get_settings: () => ({ applied: { model: 'claude-usual' } }),
 };
 
+export interface ClaudeGiven extends PlayedGiven {
+  /** More of `[providers.claude]`. */
+  claude?: Fields;
+  /** More of its environment. */
+  env?: Record<string, string>;
+}
+
 /** Runs `test` with claudes that play a role, and ends everything whatever happens. */
 export function withRawClaude(
   role: ClaudeRole,
   test: (stage: PlayedStage<RawClaude>) => Promise<void>,
-  given: PlayedGiven & { claude?: Fields } = {},
+  { claude, env, ...given }: ClaudeGiven = {},
 ): Promise<void> {
-  const play = (socket: net.Socket, pid: number) => new RawClaude(socket, pid, role);
-  return withPlayed({ ...given, provider: 'claude', settings: given.claude ?? {}, play }, test);
+  return withPlayed(
+    {
+      ...given,
+      provider: 'claude',
+      play: (socket, hello) => new RawClaude(socket, hello, role),
+      section: (program, home) => ({
+        ...program,
+        ...claude,
+        env: { ...program.env, HOME: home, ...env },
+      }),
+    },
+    test,
+  );
+}
+
+/** As `withRawClaude`, on a runtime that tests share. */
+export function sharedRawClaude(given: ClaudeGiven = {}) {
+  return sharedPlayed<ClaudeRole, RawClaude>((role, use) => withRawClaude(role, use, given));
 }

@@ -1,7 +1,8 @@
 import type net from 'node:net';
 import { until } from './calls.ts';
-import { type PlayedGiven, type PlayedStage, withPlayed } from './played-stage.ts';
-import { type Fields, RawProcess } from './raw-process.ts';
+import { type PlayedGiven, type PlayedStage, sharedPlayed, withPlayed } from './played-stage.ts';
+import { argsOf, envOf, type Fields, RawProcess } from './raw-process.ts';
+import type { Hello } from './theatre.ts';
 
 /** What an app-server does; for all that is not said here it is a good one. */
 export interface CodexRole {
@@ -18,17 +19,24 @@ type Memory = Map<string, number>;
 
 /** The test's end of one app-server, which writes what the test wants. */
 export class RawCodex extends RawProcess {
+  readonly args = argsOf(this.pid);
+  readonly env = envOf(this.pid);
   /** The turns it was told to begin, oldest first. */
   readonly turns: RawTurn[] = [];
   readonly memory: Memory;
   readonly #role: CodexRole;
   #asked = 0;
 
-  constructor(socket: net.Socket, pid: number, role: CodexRole, memory: Memory) {
-    super(socket, pid);
+  constructor(socket: net.Socket, hello: Hello, role: CodexRole, memory: Memory) {
+    super(socket, hello);
     this.#role = role;
     this.memory = memory;
     role.begins?.(this);
+  }
+
+  /** Ends it, as it would end itself some time after its last session. */
+  retire(): void {
+    this.exit(0);
   }
 
   note(method: string, params: object): void {
@@ -97,9 +105,16 @@ export class RawCodex extends RawProcess {
   }
 
   #send(message: object): void {
-    this.write(`${JSON.stringify(message)}\n`);
+    const [start = '', end] = `${JSON.stringify(message)}\n`.split(TOO_LONG);
+    this.write(start);
+    if (end === undefined) return;
+    this.fill(33 * 1024 * 1024);
+    this.write(end);
   }
 }
+
+/** In a message, it is more text than a message may have. */
+export const TOO_LONG = 'too long to be taken';
 
 /** A turn of a thread. */
 export class RawTurn {
@@ -216,13 +231,36 @@ const good: NonNullable<CodexRole['requests']> = {
   },
 };
 
+export interface CodexGiven extends PlayedGiven {
+  /** More of `[providers.codex]`. */
+  codex?: Fields;
+  /** More of its environment. */
+  env?: Record<string, string>;
+}
+
 /** Runs `test` with app-servers that play a role, and ends everything whatever happens. */
 export function withRawCodex(
   role: CodexRole,
   test: (stage: PlayedStage<RawCodex>) => Promise<void>,
-  given: PlayedGiven & { codex?: Fields } = {},
+  { codex, env, ...given }: CodexGiven = {},
 ): Promise<void> {
   const memory: Memory = new Map();
-  const play = (socket: net.Socket, pid: number) => new RawCodex(socket, pid, role, memory);
-  return withPlayed({ ...given, provider: 'codex', settings: given.codex ?? {}, play }, test);
+  return withPlayed(
+    {
+      ...given,
+      provider: 'codex',
+      play: (socket, hello) => new RawCodex(socket, hello, role, memory),
+      section: (program, home) => ({
+        ...program,
+        ...codex,
+        env: { ...program.env, HOME: home, ...env },
+      }),
+    },
+    test,
+  );
+}
+
+/** As `withRawCodex`, on a runtime that tests share. */
+export function sharedRawCodex(given: CodexGiven = {}) {
+  return sharedPlayed<CodexRole, RawCodex>((role, use) => withRawCodex(role, use, given));
 }
