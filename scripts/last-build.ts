@@ -47,17 +47,23 @@ export function recordBuild(root: string, out: string, digest: string): void {
   fs.writeFileSync(file, JSON.stringify({ digest, outputs: outputsOf(out) } satisfies LastBuild));
 }
 
+/** Another build may be under way in a directory of its own, `.build-…`. */
 function outputsOf(out: string): string[] {
-  return filesIn(out, '.').map((name) => {
-    const file = path.join(out, name);
-    const { size, mtimeMs } = fs.statSync(file);
-    return `${file} ${size} ${mtimeMs}`;
-  });
+  const names = fs.readdirSync(out).filter((name) => !name.startsWith('.build-'));
+  return names
+    .flatMap((name) => filesIn(out, name))
+    .map((name) => {
+      const file = path.join(out, name);
+      const { size, mtimeMs } = fs.statSync(file);
+      return `${file} ${size} ${mtimeMs}`;
+    });
 }
 
-/** The files at or below a path, each as seen from `root`. */
+/** The files at or below a path, each as seen from `root`; not what links there, as editors make for locks. */
 function filesIn(root: string, name: string): string[] {
-  const whole = path.join(root, name);
-  if (!fs.statSync(whole).isDirectory()) return [name];
-  return fs.readdirSync(whole).flatMap((entry) => filesIn(root, path.join(name, entry)));
+  const found = fs.lstatSync(path.join(root, name));
+  if (found.isFile()) return [name];
+  if (!found.isDirectory()) return [];
+  const entries = fs.readdirSync(path.join(root, name));
+  return entries.flatMap((entry) => filesIn(root, path.join(name, entry)));
 }

@@ -155,6 +155,7 @@ describe('a stop in order', () => {
         },
         { directory },
       );
+      expect(await untilNothingRemains(directory, scaled(LIMIT_MS))).toMatchObject({ left: [] });
     });
   });
 

@@ -196,7 +196,7 @@ describe('POST /v1/storage/backup', () => {
     await using own = tempDirectory();
     // More than the sockets between a server and a client hold.
     asDataDirectory(own.path);
-    await writeAnswers(own.path, 1, 'x'.repeat(5_000_000));
+    await writeAnswers(own.path, 1, 'x'.repeat(12_000_000));
     await withRuntime(
       async (given) => {
         const { client, directory } = given;

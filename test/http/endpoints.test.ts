@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { endpoints } from '../../src/api/index.ts';
-import { someOf } from '../support/at-length.ts';
+import { atLength, someOf } from '../support/at-length.ts';
 import { sharedRuntime, withRuntime } from '../support/runtime.ts';
 import { scriptedProvider } from '../support/scripted-provider.ts';
 import {
@@ -326,11 +326,13 @@ describe('the size of a body', () => {
         });
         const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
         const path = `/v1/sessions/${id}/turns`;
-        const turn = JSON.stringify({ input: [{ type: 'text', text: 'x'.repeat(1024 * 1024) }] });
+        const limit = 8 * 1024 * 1024;
+        const letters = atLength(1024 * 1024, limit - 100, limit - 100);
+        const turn = JSON.stringify({ input: [{ type: 'text', text: 'x'.repeat(letters) }] });
         const statusOf = async (bytes: number) =>
           (await send(url, { method: 'POST', path, headers, body: turn.padEnd(bytes) })).status;
-        expect(await statusOf(8 * 1024 * 1024)).toBe(200);
-        expect(await statusOf(8 * 1024 * 1024 + 1)).toBe(413);
+        expect(await statusOf(limit)).toBe(200);
+        expect(await statusOf(limit + 1)).toBe(413);
       },
       { providers: [scriptedProvider((turn) => turn.end({ status: 'completed', error: null }))] },
     ));

@@ -115,14 +115,14 @@ describe('closing a session', () => {
     ));
 
   it('again changes nothing and says the same, whatever the reason', () =>
-    withStage(async (stage) => {
+    onStage(async (stage) => {
       const session = await stage.open();
       const first = await stage.close(session.id, 'enough');
-      const before = await stage.events(session.id);
+      const before = await stage.events();
       stage.clock.advance(1000);
       const again = await stage.close(session.id, 'another reason');
       expect([again.status, again.body]).toEqual([200, first.body]);
-      expect(await stage.events(session.id)).toEqual(before);
+      expect(await stage.events()).toEqual(before);
     }));
 
   it('needs no reason', () =>
@@ -159,24 +159,24 @@ describe('closing a session', () => {
 
 describe('a closed session', () => {
   it('takes no turn: 409 session_closed', () =>
-    withStage(async (stage) => {
+    onStage(async (stage) => {
       const session = await stage.open();
       await stage.close(session.id);
-      const before = await stage.events(session.id);
+      const before = await stage.events();
       const { status, body } = await stage.send(session, 'hello?');
       expect([status, body.code]).toEqual([409, 'session_closed']);
-      expect(await stage.events(session.id)).toEqual(before);
+      expect(await stage.events()).toEqual(before);
     }));
 
   it('does not hear what its agent says later', () =>
-    withStage(async (stage) => {
+    onStage(async (stage) => {
       const { session, turn, turnId } = await waiting(stage);
       await stage.close(session.id);
-      const before = await stage.events(session.id);
+      const before = await stage.events();
       turn.end(completed);
       expect(await turn.ask()).toEqual({ decision: 'cancelled' });
       expect((await stage.turn(session.id, turnId)).status).toBe('interrupted');
-      expect(await stage.events(session.id)).toEqual(before);
+      expect(await stage.events()).toEqual(before);
     }));
 
   it('cannot have its turn interrupted: 409 turn_not_active', () =>

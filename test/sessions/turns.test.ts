@@ -279,13 +279,13 @@ describe('permission_mode, model and thinking_effort', () => {
 
 describe('a turn', () => {
   it('sent to a busy session is 409 turn_in_progress, and nothing is stored', () =>
-    withStage(async (stage) => {
+    onStage(async (stage) => {
       const session = await stage.open();
       await stage.play(session);
-      const before = await stage.events(session.id);
+      const before = await stage.events();
       const { status, body } = await stage.send(session, 'me too');
       expect([status, body.code]).toEqual([409, 'turn_in_progress']);
-      expect(await stage.events(session.id)).toEqual(before);
+      expect(await stage.events()).toEqual(before);
     }));
 
   it('may be one item instead of an array of one', () =>

@@ -11,7 +11,7 @@ import { type Answer, ANSWERS, answerDirectory } from './answer-files.ts';
 /** A longer body is not judged. */
 const MAX_BYTES = 1024 * 1024;
 /** Tests make texts long with this; of a run of it, so much is written down. */
-const FILLING = 'x'.repeat(200);
+const FILLING = 'x'.repeat(20_000);
 const LONG_FILLING = new RegExp(`${FILLING}x+`, 'g');
 /** Frames that were written down are remembered: every follower of a stream gets the same. */
 const MAX_REMEMBERED = 10_000;

@@ -119,5 +119,6 @@ export async function expectHeldBack(place: string): Promise<void> {
         config: { providers: { acp: agent } },
       },
     );
+    expect(await untilNothingRemains(directory, scaled(LIMIT_MS))).toMatchObject({ left: [] });
   });
 }

@@ -86,13 +86,16 @@ export function kindsOf(events: readonly UntypedEvent[]): string[] {
   return events.map(({ kind }) => kind).filter((kind) => kind !== 'process.output');
 }
 
+let gates = 0;
+
 /** Commands wait at a gate until the test lets them go, one at a time. */
 export class Gate implements Disposable {
   readonly #path: string;
   readonly #fd: number;
 
-  constructor(directory: string, name = 'gate') {
-    this.#path = path.join(directory, name);
+  constructor(directory: string) {
+    // A path of its own: a command that comes late to another gate would open this one, or make a file in its place.
+    this.#path = path.join(directory, `gate-${(gates += 1)}`);
     execFileSync('mkfifo', [this.#path]);
     // Held open at both ends: nobody reads its end, and a word waits for whoever comes.
     this.#fd = fs.openSync(this.#path, fs.constants.O_RDWR | fs.constants.O_NONBLOCK);
@@ -110,6 +113,5 @@ export class Gate implements Disposable {
 
   [Symbol.dispose](): void {
     fs.closeSync(this.#fd);
-    fs.rmSync(this.#path);
   }
 }

@@ -81,7 +81,8 @@ export async function withPlayed<A extends Played>(
   let given = await start();
   const leave = () =>
     Promise.all(sessions.splice(0).map(({ watch }) => watch[Symbol.asyncDispose]()));
-  const noAgents = () => until('no agent is left', () => agents.every(({ gone }) => gone));
+  const noAgents = () =>
+    until('no agent is left', () => theatre.open === 0 && agents.every(({ gone }) => gone));
   const stop = async () => {
     await leave();
     given.client.close();
@@ -118,12 +119,16 @@ export async function withPlayed<A extends Played>(
         return read();
       },
       async clear() {
-        for (const { id } of sessions)
-          await given.client.call(endpoints.closeSession, { params: { session_id: id }, body: {} });
+        const ids = sessions.map(({ id }) => id);
         await leave();
-        for (const agent of agents) agent.retire?.();
-        await noAgents();
-        agents.length = 0;
+        try {
+          for (const session_id of ids)
+            await given.client.call(endpoints.closeSession, { params: { session_id }, body: {} });
+          for (const agent of agents) agent.retire?.();
+          await noAgents();
+        } finally {
+          agents.length = 0;
+        }
       },
       async restart() {
         await stop();
@@ -143,12 +148,18 @@ export function sharedPlayed<Role extends object, A extends Played>(
   withRole: (role: Role, test: (stage: PlayedStage<A>) => Promise<void>) => Promise<void>,
 ) {
   const current: Partial<Role> = {};
+  let tests = 0;
   const stage = shared<PlayedStage<A>>('runtime', (use) => withRole(current as Role, use));
   return async (role: Role, test: (stage: PlayedStage<A>) => Promise<void>): Promise<void> => {
     for (const part of Object.keys(current)) delete current[part as keyof Role];
     Object.assign(current, role);
-    // What a test and its end both say is told of both.
-    await using _left = { [Symbol.asyncDispose]: () => stage().clear() };
+    const mine = (tests += 1);
+    // What a test and its end both say is told of both. One that ran out of time ends in the middle of a later one.
+    await using _left = {
+      [Symbol.asyncDispose]: async () => {
+        if (mine === tests) await stage().clear();
+      },
+    };
     await test(stage());
   };
 }

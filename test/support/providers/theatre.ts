@@ -40,7 +40,8 @@ export async function openTheatre<A extends Actor>(
     // It has the errors of its input, too: one that is killed resets the connection.
     lines.on('error', () => undefined);
     lines.once('line', (first) => {
-      const actor = enter(process, JSON.parse(first) as Hello);
+      const actor = entering(() => enter(process, JSON.parse(first) as Hello));
+      if (!actor) return;
       actors.push(actor);
       lines.on('line', (line) => actor.take(JSON.parse(line) as News));
     });
@@ -52,9 +53,23 @@ export async function openTheatre<A extends Actor>(
   return {
     program: puppetOn(socket),
     actors,
+    /** How many are connected. */
+    get open() {
+      return open.size;
+    },
     [Symbol.dispose]() {
       server.close();
       for (const process of open) process.destroy();
     },
   };
+}
+
+/** Null for a process that was killed before it was heard, of which /proc tells nothing any more. */
+function entering<A>(enter: () => A): A | null {
+  try {
+    return enter();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
 }
