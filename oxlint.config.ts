@@ -112,6 +112,7 @@ export default defineConfig({
         'cadre/foreign-files': 'error',
         'cadre/import-map': 'error',
         'cadre/no-bare-date': 'error',
+        'cadre/no-vague-types': 'error',
         'eslint/no-restricted-globals': restricted([...timers, ...newerGlobals]),
         'eslint/no-restricted-imports': ['error', { paths: sources }],
         'eslint/no-restricted-properties': ['error', ...timeAndChance, ...newerProperties],

@@ -1,5 +1,5 @@
-// The project's own lint rules, loaded by oxlint.config.ts: the import map, the reading of foreign files, and calls of
-// Date that no native rule covers.
+// The project's own lint rules, loaded by oxlint.config.ts: the import map, the reading of foreign files, calls of Date that
+// no native rule covers, and names of types that say nothing.
 import { isBuiltin } from 'node:module';
 import { dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -167,6 +167,26 @@ const noBareDate = {
   },
 };
 
+const VAGUE = new Set(['Given', 'How', 'Known', 'Place', 'Told', 'Wanted']);
+
+/** A type has the name of the thing that it describes: these would fit any. */
+const noVagueTypes = {
+  create(context) {
+    const check = ({ id }) => {
+      if (id && VAGUE.has(id.name))
+        context.report({
+          node: id,
+          message: `a type named ${id.name} could be anything: name what it describes`,
+        });
+    };
+    return {
+      TSInterfaceDeclaration: check,
+      TSTypeAliasDeclaration: check,
+      ClassDeclaration: check,
+    };
+  },
+};
+
 /** The path of a file relative to src, without its extension; outside src it begins with `..`. */
 function place(path) {
   return relative(src, path)
@@ -191,5 +211,10 @@ function literal(node) {
 
 export default {
   meta: { name: 'cadre' },
-  rules: { 'import-map': importMap, 'foreign-files': foreignFiles, 'no-bare-date': noBareDate },
+  rules: {
+    'import-map': importMap,
+    'foreign-files': foreignFiles,
+    'no-bare-date': noBareDate,
+    'no-vague-types': noVagueTypes,
+  },
 };

@@ -17,7 +17,7 @@ import { textContent } from './tool-call.ts';
 /** For how long an answer is tried to be delivered to a server that is away, in ms. */
 const DELIVERY_MS = 60_000;
 
-interface Given {
+interface Dependencies {
   link: ServerLink;
   editor: AgentContext;
   sessionId: string;
@@ -38,13 +38,13 @@ interface Given {
  * answered elsewhere is withdrawn.
  */
 export class ApprovalRelay {
-  readonly #given: Given;
+  readonly #given: Dependencies;
   /** What the editor is asked just now, and what withdraws it. */
   readonly #asked = new Map<string, AbortController>();
   /** Approvals that stand for a tool call of which the agent has not told. */
   readonly #standIns = new Set<string>();
 
-  constructor(given: Given) {
+  constructor(given: Dependencies) {
     this.#given = given;
   }
 

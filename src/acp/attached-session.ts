@@ -19,7 +19,7 @@ import type { ServerLink } from './server-link.ts';
 import { TurnEnds } from './turn-ends.ts';
 import { EventReader, inputUpdates, remark } from './updates.ts';
 
-interface Given {
+interface Dependencies {
   link: ServerLink;
   clock: Clock;
   editor: AgentContext;
@@ -36,7 +36,7 @@ interface Given {
 export class AttachedSession {
   readonly id: string;
   readonly choosing: Choosing;
-  readonly #given: Given;
+  readonly #given: Dependencies;
   readonly #reader = new EventReader();
   readonly #ends = new TurnEnds();
   readonly #prompting: Prompting;
@@ -49,7 +49,7 @@ export class AttachedSession {
   /** Fails the prompts if the server stays away. */
   #limit: Disposable | null = null;
 
-  constructor(given: Given) {
+  constructor(given: Dependencies) {
     const { link, editor, capabilities, session, choosing } = given;
     this.#given = given;
     this.id = session.id;

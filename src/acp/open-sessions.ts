@@ -15,7 +15,7 @@ import type { ServerLink } from './server-link.ts';
 /** The request that opens a session. */
 export type NewSession = BodyInputOf<typeof endpoints.createSession>;
 
-interface Given {
+interface Dependencies {
   link: ServerLink;
   clock: Clock;
   editor: AgentContext;
@@ -26,10 +26,10 @@ interface Given {
 
 /** The sessions that an editor is attached to. */
 export class OpenSessions {
-  readonly #given: Given;
+  readonly #given: Dependencies;
   readonly #open = new Map<string, AttachedSession>();
 
-  constructor(given: Given) {
+  constructor(given: Dependencies) {
     this.#given = given;
   }
 

@@ -16,7 +16,7 @@ interface Prompt {
   turnId: string | null;
 }
 
-interface Given {
+interface Dependencies {
   link: ServerLink;
   sessionId: string;
   ends: TurnEnds;
@@ -29,7 +29,7 @@ interface Given {
  * one.
  */
 export class Prompting {
-  readonly #given: Given;
+  readonly #given: Dependencies;
   /** Those that wait or run. */
   readonly #prompts = new Set<Prompt>();
   /** The turns that were sent from here. */
@@ -37,7 +37,7 @@ export class Prompting {
   #last: Promise<unknown> = Promise.resolve();
   #sending: Promise<unknown> = Promise.resolve();
 
-  constructor(given: Given) {
+  constructor(given: Dependencies) {
     this.#given = given;
   }
 

@@ -5,7 +5,14 @@ import { type Address, within } from './address.ts';
 import { FollowingAddresses } from './follow-addresses.ts';
 import { ownerOf } from './owner.ts';
 import type { LastKnown } from './last-known.ts';
-import type { Caller, FollowAll, Following, Known, ServerEntry, Servers } from './servers.ts';
+import type {
+  Caller,
+  FollowAll,
+  Following,
+  ServerSnapshot,
+  ServerEntry,
+  Servers,
+} from './servers.ts';
 
 /** For so long, in ms, the state of a server holds. */
 const FRESH_MS = 2000;
@@ -47,11 +54,11 @@ export class Addresses implements Servers {
     return ownerOf(await this.list(), id, (name) => this.known(name));
   }
 
-  known(name: string): Promise<Known | null> {
+  known(name: string): Promise<ServerSnapshot | null> {
     return this.#lastKnown.read(name);
   }
 
-  remember(name: string, listed: Partial<Known>): Promise<void> {
+  remember(name: string, listed: Partial<ServerSnapshot>): Promise<void> {
     return this.#lastKnown.write(name, listed);
   }
 

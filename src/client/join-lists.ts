@@ -2,7 +2,7 @@ import type { Endpoint } from '../api/endpoint.ts';
 import { endpoints } from '../api/index.ts';
 import { AppError } from '../errors.ts';
 import type { CallInput } from './client.ts';
-import type { Known, ServerEntry, Servers } from './servers.ts';
+import type { ServerSnapshot, ServerEntry, Servers } from './servers.ts';
 
 /** The lists of several servers as one. */
 export interface Joined {
@@ -25,7 +25,7 @@ type Query = Readonly<Record<string, unknown>> & {
 /** A list that is asked of all servers: the field with the ids, and where its last state is kept. */
 interface List {
   id: string;
-  kept?: keyof Omit<Known, 'at'>;
+  kept?: keyof Omit<ServerSnapshot, 'at'>;
   /** The filter with which it is kept. */
   keptOf?: string;
 }

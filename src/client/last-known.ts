@@ -2,7 +2,7 @@ import path from 'node:path';
 import { readSmallFile } from '../lib/foreign-file.ts';
 import { makeDirectory } from '../lib/make-directory.ts';
 import { replaceFile } from '../lib/replace-file.ts';
-import type { Known } from './servers.ts';
+import type { ServerSnapshot } from './servers.ts';
 
 /** Of each noun, so many of the newest records are kept. */
 const KEPT = 500;
@@ -20,12 +20,12 @@ export class LastKnown {
   }
 
   /** Null where nothing is known, or the file is damaged. */
-  read(name: string): Promise<Known | null> {
+  read(name: string): Promise<ServerSnapshot | null> {
     return Promise.resolve(this.#read(name));
   }
 
   /** Keeps what was listed; what is absent stays. A directory that cannot be written to is no error: nothing is kept. */
-  write(name: string, listed: Partial<Known>): Promise<void> {
+  write(name: string, listed: Partial<ServerSnapshot>): Promise<void> {
     const isWhole = listed.sessions && listed.approvals && listed.processes;
     const {
       sessions = [],
@@ -42,10 +42,10 @@ export class LastKnown {
     return Promise.resolve();
   }
 
-  #read(name: string): Known | null {
+  #read(name: string): ServerSnapshot | null {
     try {
       const { text } = readSmallFile(this.#file(name), { maxBytes: MAX_BYTES });
-      const known = JSON.parse(text) as Known;
+      const known = JSON.parse(text) as ServerSnapshot;
       const lists: unknown[] = [known.sessions, known.approvals, known.processes];
       return Number.isFinite(known.at) && lists.every(Array.isArray) ? known : null;
     } catch {
@@ -58,7 +58,7 @@ export class LastKnown {
   }
 }
 
-function cut({ sessions, approvals, processes, ...known }: Known): Known {
+function cut({ sessions, approvals, processes, ...known }: ServerSnapshot): ServerSnapshot {
   return {
     ...known,
     sessions: sessions.slice(0, KEPT),

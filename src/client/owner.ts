@@ -1,6 +1,6 @@
 import { endpoints } from '../api/index.ts';
 import { AppError } from '../errors.ts';
-import type { Caller, Known, ServerEntry } from './servers.ts';
+import type { Caller, ServerSnapshot, ServerEntry } from './servers.ts';
 
 /**
  * The server that has the record with an id, by asking all of them. Throws `not_found`; where servers cannot be asked
@@ -9,7 +9,7 @@ import type { Caller, Known, ServerEntry } from './servers.ts';
 export async function ownerOf(
   entries: readonly ServerEntry[],
   id: string,
-  known: (name: string) => Promise<Known | null>,
+  known: (name: string) => Promise<ServerSnapshot | null>,
 ): Promise<ServerEntry> {
   const found = await Promise.all(entries.map((entry) => has(entry, id)));
   const owner = entries[found.indexOf('yes')];
@@ -52,7 +52,7 @@ function lookUp(client: Caller, id: string): Promise<unknown> {
   }
 }
 
-function idsIn({ sessions, approvals, processes }: Known): string[] {
+function idsIn({ sessions, approvals, processes }: ServerSnapshot): string[] {
   return [
     ...[...sessions, ...approvals].map(({ id }) => id),
     ...processes.map(({ process_id }) => process_id),

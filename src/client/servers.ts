@@ -21,7 +21,7 @@ export interface ServerEntry {
 }
 
 /** What is known of a server that does not answer, as it was at a moment in Unix milliseconds. */
-export interface Known {
+export interface ServerSnapshot {
   at: number;
   sessions: readonly Session[];
   /** The pending ones. */
@@ -78,9 +78,9 @@ export interface Servers {
   /** Where new work goes if nobody says where. Throws `unreachable` where it cannot go there. */
   first(): Promise<ServerEntry>;
   /** What was last known of a server; null where nothing is. */
-  known(name: string): Promise<Known | null>;
+  known(name: string): Promise<ServerSnapshot | null>;
   /** Keeps what a server has listed, for `known`. Absent where that is kept without it. */
-  remember?(name: string, listed: Partial<Omit<Known, 'at'>>): Promise<void>;
+  remember?(name: string, listed: Partial<Omit<ServerSnapshot, 'at'>>): Promise<void>;
   /** Throws `conflict` from its iteration for the cursor of another log. */
   follow(options: FollowAll, signal: AbortSignal): Following;
   /** Closes all connections. */

@@ -89,7 +89,7 @@ const LOOK_MS = 10_000;
 class Contradiction extends Error {}
 
 /** Where a mirror stands: what it has written last. */
-interface Place {
+interface MirrorPosition {
   /** The number of the newest message of this node in the stream. */
   expected: number;
   /** The seq up to which the log is in the stream. */
@@ -161,7 +161,7 @@ export class Mirror {
   }
 
   /** Decides from the newest message of this node where to go on. Throws Contradiction. */
-  async #resume(head: Head | null): Promise<Place> {
+  async #resume(head: Head | null): Promise<MirrorPosition> {
     const { log, rows, stream } = this.#parts;
     if (!head) {
       // Retention of the stream took what there was, or the stream is new.
@@ -178,7 +178,7 @@ export class Mirror {
   }
 
   /** A copy of the log in the stream goes on where it parted from it, any other log at its beginning. */
-  async #changeEpoch(head: Head): Promise<Place> {
+  async #changeEpoch(head: Head): Promise<MirrorPosition> {
     const { log } = this.#parts;
     const fork = log.forks.find(({ epoch }) => epoch === head.epoch);
     const after = fork ? Math.min(fork.seq, head.seq) : 0;
@@ -193,7 +193,7 @@ export class Mirror {
   }
 
   /** Writes what happens, until it is time to look at the stream again: it may be another, or have lost something. */
-  async #follow(place: Place, signal: AbortSignal): Promise<void> {
+  async #follow(place: MirrorPosition, signal: AbortSignal): Promise<void> {
     const { log, clock } = this.#parts;
     const look = new AbortController();
     using _soon = clock.after(LOOK_MS, () => look.abort());
@@ -212,7 +212,7 @@ export class Mirror {
   }
 
   /** Writes a page of the log, and moves the place behind it. */
-  async #mirror({ entries, trimmed }: MirroredPage, place: Place): Promise<void> {
+  async #mirror({ entries, trimmed }: MirroredPage, place: MirrorPosition): Promise<void> {
     const gap = trimmed !== null && trimmed !== place.toldGap ? gapDraft(place, trimmed) : null;
     const drafts: readonly Draft[] = gap ? [gap, ...entries] : entries;
     if (drafts.length === 0) return;
@@ -225,7 +225,10 @@ export class Mirror {
     await this.#keepRow(place);
   }
 
-  async #publish({ expected, prev }: Pick<Place, 'expected' | 'prev'>, drafts: readonly Draft[]) {
+  async #publish(
+    { expected, prev }: Pick<MirrorPosition, 'expected' | 'prev'>,
+    drafts: readonly Draft[],
+  ) {
     const { log, stream, failpoint } = this.#parts;
     failpoint('mirror.before');
     const last = await stream.publish({ epoch: log.epoch, expected, prev, drafts });
@@ -234,7 +237,7 @@ export class Mirror {
     return last;
   }
 
-  async #keepRow({ after: seq }: Place): Promise<void> {
+  async #keepRow({ after: seq }: MirrorPosition): Promise<void> {
     const { log, stream, rows, clock } = this.#parts;
     if (seq === this.#rowSeq || clock.monotonic() - this.#rowAt < ROW_MS) return;
     this.#rowAt = clock.monotonic();
@@ -262,7 +265,7 @@ function assertSameLog(log: MirroredLog, { seq, id }: Head): void {
     );
 }
 
-function gapDraft({ after }: Place, trimmed: number): Draft {
+function gapDraft({ after }: MirrorPosition, trimmed: number): Draft {
   const mark: GapMark = { after, up_to: trimmed };
   return { kind: GAP_KIND, seq: after, text: JSON.stringify(mark) };
 }

@@ -4,7 +4,7 @@ import type { Process } from '../api/processes.ts';
 import type { Session } from '../api/sessions.ts';
 import { processAfter, processKinds } from '../client/process-after.ts';
 import { requestedApproval } from '../client/requested-approval.ts';
-import type { Known } from '../client/servers.ts';
+import type { ServerSnapshot } from '../client/servers.ts';
 import { sessionAfter, sessionAfterApproval, sessionAfterTurn } from '../client/session-after.ts';
 import type { Arrived } from './reader.ts';
 import { EPOCH_KIND, type EpochMark, isMark } from './mirrored.ts';
@@ -21,7 +21,7 @@ export class NodeView {
   #at = 0;
 
   /** Null before the first event. */
-  get known(): Known | null {
+  get known(): ServerSnapshot | null {
     if (this.#at === 0) return null;
     return {
       at: this.#at,

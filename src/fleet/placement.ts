@@ -50,7 +50,7 @@ export class Places {
    * The node that a request goes to: the one that was kept under its key, by whichever client, else the one that
    * `choose` names, which is kept from now on.
    */
-  async take(key: string, choose: () => Promise<string>): Promise<Place> {
+  async take(key: string, choose: () => Promise<string>): Promise<Reservation> {
     const at = placeKey(key);
     for (;;) {
       const { value, revision } = await this.#bucket.get(at);
@@ -67,7 +67,7 @@ export class Places {
   }
 
   /** Gives a place up, after the node has refused, and did nothing. Another client may have given it up already. */
-  async release(key: string, { revision }: Place): Promise<void> {
+  async release(key: string, { revision }: Reservation): Promise<void> {
     await this.#bucket.remove(placeKey(key), revision).catch((error: unknown) => {
       if (!(error instanceof Changed)) throw error;
     });
@@ -75,7 +75,7 @@ export class Places {
 }
 
 /** Where a request goes. */
-export interface Place {
+export interface Reservation {
   node: string;
   revision: number;
 }

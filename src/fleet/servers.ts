@@ -1,5 +1,11 @@
 import { ownerOf } from '../client/owner.ts';
-import type { FollowAll, Following, Known, ServerEntry, Servers } from '../client/servers.ts';
+import type {
+  FollowAll,
+  Following,
+  ServerSnapshot,
+  ServerEntry,
+  Servers,
+} from '../client/servers.ts';
 import { AppError } from '../errors.ts';
 import { type FleetNode, fleetNodes } from './fleet-nodes.ts';
 import { fill } from './fill.ts';
@@ -64,7 +70,7 @@ export class FleetServers implements Servers {
   }
 
   /** Made from what the fleet has of the node's events. */
-  async known(name: string): Promise<Known | null> {
+  async known(name: string): Promise<ServerSnapshot | null> {
     const { connection, names, clock } = this.#visit;
     const { signal } = new AbortController();
     const readings = viewKinds.map((kind) =>

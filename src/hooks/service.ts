@@ -183,7 +183,7 @@ export class HookService {
     signal: AbortSignal,
   ): Promise<Outcome | null> {
     try {
-      const { id, payload } = JSON.parse(entry.text) as Told;
+      const { id, payload } = JSON.parse(entry.text) as HookedEvent;
       const made = await this.#bodyOf(hook, entry, payload.approval?.id ?? '');
       if (made === null) return null;
       const event = { id, seq: entry.seq, kind: entry.kind };
@@ -242,7 +242,7 @@ export class HookService {
       team_id: null,
       created_at: now,
       v: 1,
-      payload: described.example as Told['payload'],
+      payload: described.example as HookedEvent['payload'],
       test: true,
       ...(link && kind === 'approval.requested'
         ? { answer_url: `${ownUrl()}${LINK_PATH}example`, answer_expires_at: now }
@@ -330,7 +330,7 @@ function assertWaits(
 }
 
 /** What is read of an event. */
-interface Told {
+interface HookedEvent {
   id: string;
   payload: { approval?: { id?: string } };
 }

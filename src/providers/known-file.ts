@@ -6,12 +6,12 @@ import { ForeignFileError, readForeignFile } from '../lib/foreign-file.ts';
 const MAX_BYTES = 1024 * 1024;
 
 /** The content of a file that an agent names. `text` is null where there is no such file. */
-export type Known =
+export type FileContent =
   | { is: 'read'; text: string | null }
   | { is: 'unread'; why: string; bytes: number };
 
 /** Reads a text file of at most 1 MiB to show what an agent would change in it. Never throws. */
-export async function readKnown(name: string, cwd: string): Promise<Known> {
+export async function readFileContent(name: string, cwd: string): Promise<FileContent> {
   try {
     const real = await fs.realpath(path.resolve(cwd, name));
     const { size } = await fs.stat(real);

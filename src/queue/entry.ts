@@ -6,7 +6,7 @@ import { nextOf, settle, type Skipped } from './schedule.ts';
 type Entry = StoredQueueEntry;
 
 /** What an entry is given by who adds it. */
-type Given = Pick<
+type EntryRequest = Pick<
   Entry,
   | 'id'
   | 'session_id'
@@ -26,7 +26,7 @@ type Given = Pick<
 
 /** What a person may change of an entry; `at` and `every` replace each other, and null for both means now. */
 export type EntryChange = Partial<
-  Omit<Given, 'id' | 'session_id' | 'created_by' | 'at' | 'every'>
+  Omit<EntryRequest, 'id' | 'session_id' | 'created_by' | 'at' | 'every'>
 > & { time?: Pick<Entry, 'at' | 'every'> };
 
 /** An entry after some time has passed, and the runs that this skips. */
@@ -36,7 +36,7 @@ export interface Aged {
 }
 
 /** Returns a new entry: due at once, unless it has a time that has not come. */
-export function newEntry(given: Given, now: number): Entry {
+export function newEntry(given: EntryRequest, now: number): Entry {
   const fresh: Entry = {
     ...given,
     status: 'scheduled',

@@ -13,7 +13,7 @@ import type { Rows } from './rows.ts';
 import { snippetOf } from './snippet.ts';
 
 /** What is searched for, and where. */
-export interface Wanted {
+export interface SearchRequest {
   terms: readonly Term[];
   /** Marks of which a text has one of each list. */
   marks: readonly (readonly string[])[];
@@ -56,7 +56,7 @@ export class Finder {
    */
   async find(
     index: IndexFile,
-    wanted: Wanted,
+    wanted: SearchRequest,
     { below, limit }: { below: number; limit: number },
   ): Promise<{ found: Found[]; next: number | null }> {
     const match = matchExpression(wanted.terms, wanted.marks);
@@ -87,7 +87,7 @@ export class Finder {
   }
 
   /** The texts as they are stored now: what retention has deleted is missing. */
-  #read(candidates: readonly Candidate[], { isWanted, since }: Wanted): Promise<Read[]> {
+  #read(candidates: readonly Candidate[], { isWanted, since }: SearchRequest): Promise<Read[]> {
     const { db, rows, store } = this.#given;
     const sessions = new Map<string, Session | undefined>();
     const sessionOf = (rx: Reader, id: string) => {

@@ -15,7 +15,7 @@ const KNOWN_SESSIONS = 2000;
 /** How often the index is looked through for sessions that retention has trimmed, in milliseconds. */
 const SWEEP_EVERY_MS = 600_000;
 
-type Known = { n: number; marks: string } | null;
+type SessionMarks = { n: number; marks: string } | null;
 
 /** Reads the rows of the store into the index, a few at a time: those that are new first, then older and older ones. */
 export class Indexer {
@@ -23,7 +23,7 @@ export class Indexer {
   readonly #index: IndexFile;
   readonly #clock: Clock;
   readonly #older: OlderRows;
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, SessionMarks>();
   #sweptAt = Number.NEGATIVE_INFINITY;
 
   constructor({ rows, index, clock }: { rows: Rows; index: IndexFile; clock: Clock }) {
@@ -157,12 +157,12 @@ export class Indexer {
     return entries;
   }
 
-  async #sessionOf(id: string): Promise<Known> {
+  async #sessionOf(id: string): Promise<SessionMarks> {
     const known = this.#known.get(id);
     if (known !== undefined) return known;
     if (this.#known.size >= KNOWN_SESSIONS) this.#known.clear();
     const found = await this.#rows.session(id);
-    const made = found ? knownOf(found.n, found.session) : null;
+    const made = found ? sessionMarksOf(found.n, found.session) : null;
     this.#known.set(id, made);
     return made;
   }
@@ -189,11 +189,15 @@ function isNoTitle({ table }: Row): boolean {
   return table !== 'sessions';
 }
 
-function knownOf(n: number, session: Session): NonNullable<Known> {
+function sessionMarksOf(n: number, session: Session): NonNullable<SessionMarks> {
   return { n, marks: marksOf(n, session) };
 }
 
-function entryOf(source: number, { n, marks }: NonNullable<Known>, document: Document): Entry {
+function entryOf(
+  source: number,
+  { n, marks }: NonNullable<SessionMarks>,
+  document: Document,
+): Entry {
   const words = `${indexText(document.text)} ${kindMark(document.kind)} ${marks}`;
   return { source, session: n, at: document.at, words };
 }

@@ -9,7 +9,7 @@ import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
 import type { RecordPage } from '../store/records.ts';
 import type { Reader } from '../store/transaction.ts';
-import { Finder, type Found, type Wanted } from './finder.ts';
+import { Finder, type Found, type SearchRequest } from './finder.ts';
 import { directoryMark, kindMark, providerMark, sessionMark } from './marks.ts';
 import { termsOf } from './query.ts';
 import { Rows } from './rows.ts';
@@ -116,7 +116,7 @@ export class SearchService {
     return found.toSorted((a, b) => value(b) - value(a)).map(({ hit }) => hit);
   }
 
-  #wanted(query: Query, signal: AbortSignal): Promise<Wanted> {
+  #wanted(query: Query, signal: AbortSignal): Promise<SearchRequest> {
     const terms = query.q === undefined ? [] : termsOf(query.q);
     const { kind, session_id, team_id, provider } = query;
     const cwd = query.cwd === undefined ? undefined : withoutSlash(path.normalize(query.cwd));

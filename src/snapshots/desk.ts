@@ -31,7 +31,7 @@ interface Dependencies {
 }
 
 /** What a request about the files of a session works with. */
-export interface Place {
+export interface WorkContext {
   git: Git;
   session: Session;
   /** The worktree of the session; null: it has none of its own. */
@@ -64,7 +64,7 @@ export class Desk {
   }
 
   /** Runs `work` for a session. Throws `not_found`, and `conflict` if git fails or the time is over. */
-  async work<T>(sessionId: string, work: (place: Place) => Promise<T>): Promise<T> {
+  async work<T>(sessionId: string, work: (place: WorkContext) => Promise<T>): Promise<T> {
     const { db, clock, sessionStore, worktrees, workshop } = this.#given;
     const [session, worktree] = await db.read((rx) => {
       const found = sessionStore.session(rx, sessionId);

@@ -7,7 +7,7 @@ import { commitOf, refsOf, type Repository } from '../worktrees/repository.ts';
 import type { Checkout } from './checkout.ts';
 import { compareTrees } from './compare.ts';
 import { openTrees, readFilesNow } from './files-now.ts';
-import type { Desk, Place } from './desk.ts';
+import type { Desk, WorkContext } from './desk.ts';
 import type { Taken } from './store.ts';
 
 /** How many entries of `left_out` are listed. */
@@ -66,7 +66,7 @@ export class Differ {
   }
 
   /** From a snapshot or a commit to the files as they are. */
-  async #untilNow(place: Place, query: Query): Promise<Pair> {
+  async #untilNow(place: WorkContext, query: Query): Promise<Pair> {
     const { git, scratch, signal, filters } = place;
     const start = this.#startOf(place, query);
     const checkout = await place.checkout();
@@ -92,7 +92,7 @@ export class Differ {
   }
 
   /** From the beginning of one turn to the end of another. */
-  async #untilTurn(place: Place, at: string, since: string): Promise<Pair> {
+  async #untilTurn(place: WorkContext, at: string, since: string): Promise<Pair> {
     const { git, scratch, session } = place;
     const { depots } = this.#desk;
     const start = this.#desk.snapshotAt(session.id, since, 'start');
@@ -112,7 +112,7 @@ export class Differ {
   }
 
   /** Returns the snapshot that the files are compared with; null: with a commit. */
-  #startOf({ session, worktree }: Place, { since, against }: Query): Taken | null {
+  #startOf({ session, worktree }: WorkContext, { since, against }: Query): Taken | null {
     if (since !== undefined) return this.#desk.snapshotAt(session.id, since, 'start');
     return against === 'start' && worktree === null ? this.#desk.firstOf(session.id) : null;
   }
@@ -124,7 +124,7 @@ function turnBase({ turn_id, head_commit }: Taken): DiffBase {
 
 /** Chooses the commit that the files of a session are compared with. */
 async function commitBase(
-  { git, session, worktree }: Place,
+  { git, session, worktree }: WorkContext,
   { repository, adminDir, head }: Checkout,
   { against }: Query,
 ): Promise<DiffBase> {
@@ -161,6 +161,6 @@ async function worktreeBase(
   return (await git.maybe(location, isLater)) === null ? base_commit : shared;
 }
 
-function emptyTree({ git, signal }: Place, location: GitLocation): Promise<string> {
+function emptyTree({ git, signal }: WorkContext, location: GitLocation): Promise<string> {
   return git.text(location, ['hash-object', '-w', '-t', 'tree', '--stdin'], '', signal);
 }

@@ -10,7 +10,7 @@ import {
   replaceForeignFile,
 } from '../lib/replace-foreign-file.ts';
 import type { GitLocation } from '../worktrees/git.ts';
-import type { Desk, Place } from './desk.ts';
+import type { Desk, WorkContext } from './desk.ts';
 import { openTrees } from './files-now.ts';
 import { blobsAt, contentAt, entryAt } from './tree.ts';
 import { isTaken, type StoredSnapshot, type Taken } from './store.ts';
@@ -77,7 +77,7 @@ export class Restorer {
   }
 
   #open(
-    { git, scratch }: Place,
+    { git, scratch }: WorkContext,
     target: Taken,
     since: readonly StoredSnapshot[],
   ): Promise<GitLocation> {
@@ -91,7 +91,7 @@ export class Restorer {
    * end. Everything else was somebody else, or cannot be told.
    */
   async #assertOfAgent(
-    place: Place,
+    place: WorkContext,
     location: GitLocation,
     about: {
       name: string;

@@ -4,7 +4,7 @@ import { AppError } from '../errors.ts';
 import { openBench, ownSettings } from '../worktrees/bench.ts';
 import type { GitLocation } from '../worktrees/git.ts';
 import type { Checkout } from './checkout.ts';
-import type { Place } from './desk.ts';
+import type { WorkContext } from './desk.ts';
 import { readable, upTo } from './files-now.ts';
 
 /** The maximum number of files of a tree that are listed, and the maximum size of git's list, in bytes. */
@@ -24,7 +24,7 @@ export type TreeEntry = {
 
 /** Returns the files of a tree, or those at or below a path, and whether there are more. */
 export async function listTree(
-  { git, signal }: Pick<Place, 'git' | 'signal'>,
+  { git, signal }: Pick<WorkContext, 'git' | 'signal'>,
   location: GitLocation,
   tree: string,
   below: readonly string[],
@@ -37,7 +37,7 @@ export async function listTree(
 
 /** Returns one file of a tree. Throws `conflict` if it has none of that name. */
 export async function entryAt(
-  place: Place,
+  place: WorkContext,
   location: GitLocation,
   tree: string,
   name: string,
@@ -66,7 +66,7 @@ export async function entryAt(
  * Throws `conflict` for a file that a filter of git would have to make.
  */
 export async function contentAt(
-  { git, scratch, signal }: Place,
+  { git, scratch, signal }: WorkContext,
   { repository, adminDir, files }: Pick<Checkout, 'repository' | 'adminDir' | 'files'>,
   { objects }: GitLocation,
   { path: name, mode, blob }: TreeEntry,
@@ -102,7 +102,7 @@ export async function contentAt(
 
 /** Returns the id of the content of a file in each of some trees; null where there is none. */
 export async function blobsAt(
-  { git, signal }: Place,
+  { git, signal }: WorkContext,
   location: GitLocation,
   trees: readonly { tree: string }[],
   name: string,

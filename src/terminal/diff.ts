@@ -3,12 +3,12 @@ import type { Palette, Style } from './palette.ts';
 import { wrapped } from './width.ts';
 
 /** Where a line of a unified diff belongs: to a file's heading, or to a hunk with so many lines still to come. */
-interface Place {
+interface LinesToCome {
   old: number;
   new: number;
 }
 
-const outside: Place = { old: 0, new: 0 };
+const outside: LinesToCome = { old: 0, new: 0 };
 const HUNK = /^@@+ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;
 
 /**
@@ -37,7 +37,7 @@ export function isDiff(text: string): boolean {
 }
 
 /** A line within a hunk is what its first character says, whatever follows: a removed line may begin with `--`. */
-function styleOf(line: string, place: Place, palette: Palette): Style {
+function styleOf(line: string, place: LinesToCome, palette: Palette): Style {
   if (!isWithin(place)) {
     if (HUNK.test(line)) return palette.accent;
     if (/^(?:---|\+\+\+|diff |index )/.test(line)) return palette.strong;
@@ -47,7 +47,7 @@ function styleOf(line: string, place: Place, palette: Palette): Style {
   return line.startsWith('-') ? palette.removed : same;
 }
 
-function after(line: string, place: Place): Place {
+function after(line: string, place: LinesToCome): LinesToCome {
   const hunk = HUNK.exec(line);
   if (hunk && !isWithin(place)) return { old: Number(hunk[1] ?? 1), new: Number(hunk[2] ?? 1) };
   if (!isWithin(place) || line.startsWith('\\')) return place;
@@ -57,7 +57,7 @@ function after(line: string, place: Place): Place {
   };
 }
 
-function isWithin({ old, new: added }: Place): boolean {
+function isWithin({ old, new: added }: LinesToCome): boolean {
   return old > 0 || added > 0;
 }
 

@@ -20,7 +20,7 @@ export interface ReviewChanges {
 }
 
 /** Lines of a hunk, both ends included. */
-interface Place {
+interface HunkLines {
   file: DiffFile;
   hunk: DiffHunk;
   from: number;
@@ -88,7 +88,7 @@ function linesOf(file: DiffFile, noPatch: string | null): Line[] {
 }
 
 /** A comment below its last line. `before`: how many stand there already. */
-function written(text: string, { hunk, from, to }: Place, before: number): string[] {
+function written(text: string, { hunk, from, to }: HunkLines, before: number): string[] {
   const count = hunk.lines.slice(from, to + 1).filter(({ mark }) => mark !== '\\').length;
   const [first = '', ...rest] = text.split('\n').map((line) => revealed(line));
   const mark = count > 1 || before > 0 ? `#[${count}]` : '#';
@@ -96,7 +96,7 @@ function written(text: string, { hunk, from, to }: Place, before: number): strin
 }
 
 interface Read {
-  place: Place;
+  place: HunkLines;
   text: string;
 }
 
@@ -136,7 +136,7 @@ function readComments(text: string, lines: readonly Line[]): Read[] {
 }
 
 /** The lines above a comment, the last of which is `at`. */
-function placeAbove(lines: readonly Line[], at: number, count: number, number: number): Place {
+function placeAbove(lines: readonly Line[], at: number, count: number, number: number): HunkLines {
   const line = lines[at];
   if (line?.at === null || line === undefined)
     throw wrong(number, 'no line of a file is above this comment');
@@ -151,7 +151,7 @@ function placeAbove(lines: readonly Line[], at: number, count: number, number: n
 
 function changesOf(
   read: readonly Read[],
-  placed: readonly { comment: ReviewComment; place: Place }[],
+  placed: readonly { comment: ReviewComment; place: HunkLines }[],
 ): ReviewChanges {
   const left = [...placed];
   const added = read.filter(({ place, text }) => {
@@ -178,8 +178,8 @@ function shownText(text: string): string {
   return lines.join('\n').trim();
 }
 
-function isSame(one: Place, other: Place): boolean {
-  const end = (place: Place) =>
+function isSame(one: HunkLines, other: HunkLines): boolean {
+  const end = (place: HunkLines) =>
     place.hunk.lines.findLastIndex((line, i) => i <= place.to && line.mark !== '\\');
   return one.hunk === other.hunk && one.from === other.from && end(one) === end(other);
 }

@@ -12,7 +12,7 @@ import { DeskOfAll } from './desk-of-all.ts';
 import { firstChoices } from './forms/new-session.tsx';
 import { emptyKeyboard, Listeners, useKeyboard } from './keyboard.ts';
 import { Board } from './list/board.ts';
-import { clientOf, type Place } from './screen/place.ts';
+import { clientOf, type ScreenContext } from './screen/place.ts';
 import { Screen } from './screen/screen.tsx';
 import { Source } from './source.ts';
 import { Tail } from './tail.ts';
@@ -121,13 +121,13 @@ function lentTo(
 function placeFor(
   { client, clock, defaults, start, terminal }: AppProps,
   edit: Edit | null,
-): Place {
+): ScreenContext {
   const watches = start.page === 'tail' ? 'approvals' : 'everything';
   const servers = serversOf(client);
   const desk = servers ? new DeskOfAll(servers, clock) : new ServerDesk({ client, clock, watches });
   const wanted = start.page === 'top' ? start.select : undefined;
   const acts = new Acts(client, defaults, edit);
-  const place: Place = {
+  const place: ScreenContext = {
     client,
     clock,
     desk,

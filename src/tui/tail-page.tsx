@@ -12,7 +12,7 @@ import { useNotice, useNow, useResolved, useSource } from './hooks.ts';
 import { Link } from './link.tsx';
 import { noticeLines } from './notice.tsx';
 import { describeScope } from './scope.ts';
-import type { Place } from './screen/place.ts';
+import type { ScreenContext } from './screen/place.ts';
 import { ApprovalSheet } from './sheets/approval.tsx';
 import type { View } from './state.ts';
 import type { Tail } from './tail.ts';
@@ -24,7 +24,7 @@ import { Waiting } from './waiting.tsx';
 
 export interface TailPageProps {
   tail: Tail;
-  place: Place;
+  place: ScreenContext;
   rows: number;
   columns: number;
   /** Leaves the page; on the first page, the program. */
@@ -41,8 +41,8 @@ export function TailPage(props: TailPageProps): ReactNode {
   const scope = useSource(tail.scope);
   const connection = useSource(tail.connection);
   const { approvals } = useSource(desk.overview);
-  const told = useNotice(clock);
-  const { notice, tell, attempt } = told;
+  const notices = useNotice(clock);
+  const { notice, tell, attempt } = notices;
   const [layer, setLayer] = useState<Layer>(list);
   const [turn, setTurn] = useState(0);
   const waiting = [...approvals.values()];
@@ -72,7 +72,7 @@ export function TailPage(props: TailPageProps): ReactNode {
           acts={acts}
           rows={rows - 1}
           columns={columns}
-          notices={told}
+          notices={notices}
           onDone={back}
         />
       ) : layer.name === 'detail' ? (

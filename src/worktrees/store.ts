@@ -21,11 +21,11 @@ export interface Operation {
   tip: string | null;
   /** What moves, and what is told once it has; only for the kind `move`. */
   moves?: Moves;
-  told?: Told;
+  told?: FinishedEvent;
 }
 
 /** What is told of a worktree whose work was finished: the record as it is then, and the fields of the event beside it. */
-export type Told =
+export type FinishedEvent =
   | { kind: 'worktree.merged'; payload: Omit<PayloadOf<'worktree.merged'>, 'worktree'> }
   | {
       kind: 'worktree.rebased';
@@ -148,12 +148,12 @@ export class WorktreeStore {
   }
 
   /** Stores that the work of a worktree was merged, rebased or proposed. */
-  finish(tx: Writer, id: string, told: Told, now: number): Worktree {
-    const base = told.kind === 'worktree.rebased' ? told.base : {};
+  finish(tx: Writer, id: string, event: FinishedEvent, now: number): Worktree {
+    const base = event.kind === 'worktree.rebased' ? event.base : {};
     const worktree = { ...this.worktree(tx, id), ...base, updated_at: now };
     this.worktrees.update(tx, worktree);
-    const payload = { worktree: worktreeInEvents(worktree), ...told.payload };
-    this.#append(tx, worktree, { kind: told.kind, payload } as EventBody);
+    const payload = { worktree: worktreeInEvents(worktree), ...event.payload };
+    this.#append(tx, worktree, { kind: event.kind, payload } as EventBody);
     return worktree;
   }
 

@@ -1,6 +1,6 @@
 import { RequestError } from '@agentclientprotocol/sdk/unstable';
 import { describe, expect, it } from 'vitest';
-import { limitIn, limitTold } from '../../src/providers/acp/limits.ts';
+import { limitIn, limitAfterUpdate } from '../../src/providers/acp/limits.ts';
 import { limitAfter, refusedBy } from '../../src/providers/claude-limits.ts';
 import { outcomeOf as claudeOutcome } from '../../src/providers/claude/outcome.ts';
 import { limitsAfter, reachedLimit } from '../../src/providers/codex/limits.ts';
@@ -83,7 +83,7 @@ describe('an agent that speaks ACP', () => {
   const refusal = (data: unknown, message = 'Internal error') =>
     new RequestError(-32_603, message, data);
   const update = { sessionUpdate: 'usage_update', _meta: { '_claude/rateLimit': rejected } };
-  const told = limitTold(null, update);
+  const told = limitAfterUpdate(null, update);
 
   it.for([
     ['codex-acp names it', refusal({ codexErrorInfo: 'usageLimitExceeded' }), null, null],

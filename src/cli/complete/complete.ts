@@ -3,7 +3,7 @@ import { defaultConfigFile } from '../../config/paths.ts';
 import { readAsset } from '../../lib/self.ts';
 import { type Asked, clientsOf, getFrom, serverNames } from './clients.ts';
 import type { World } from '../world.ts';
-import { type Place, placeOf } from './place.ts';
+import { type CursorContext, placeOf } from './place.ts';
 import { isRecord, type Offer, recordOffers } from './records.ts';
 import { type CompletionTable, tableAsset } from './table.ts';
 
@@ -40,7 +40,7 @@ async function offersFor(
   return [...named, ...(await valuesFor(place, values, typed.replace(/^=/, ''), world))];
 }
 
-function flagsOf({ path }: Place): Offer[] {
+function flagsOf({ path }: CursorContext): Offer[] {
   return path
     .toReversed()
     .flatMap(({ options }) => options)
@@ -48,7 +48,7 @@ function flagsOf({ path }: Place): Offer[] {
 }
 
 async function valuesFor(
-  { value, flag, given }: Place,
+  { value, flag, given }: CursorContext,
   values: CompletionTable['values'],
   typed: string,
   { env, clock }: Surroundings,

@@ -2,7 +2,7 @@ import { isFleetAddress } from '../../bundles/choose.ts';
 import type { CommandTree, CommandValue } from './table.ts';
 
 /** Where on the command line the last word is. */
-export interface Place {
+export interface CursorContext {
   /** The commands from the root to the one that the words name. */
   path: readonly CommandTree[];
   /** The value that the last word is part of; null for the name of a command or flag. */
@@ -16,7 +16,7 @@ export interface Place {
 }
 
 /** Reads the words before the last one, of which the first is the first argument of the program. */
-export function placeOf(tree: CommandTree, words: readonly string[]): Place {
+export function placeOf(tree: CommandTree, words: readonly string[]): CursorContext {
   const path = [tree];
   const given = new Map<string, string>();
   let count = 0;

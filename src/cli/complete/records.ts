@@ -13,9 +13,9 @@ export type Get = (path: string) => Promise<unknown>;
 
 interface Kind {
   /** The path of the list; null where the line does not say what it is of. */
-  path(given: Given): Promise<string | null> | string | null;
+  path(given: LineContext): Promise<string | null> | string | null;
   /** The rows of the answer, if it is not the list itself. */
-  rows?: (answer: unknown, given: Given) => readonly Row[];
+  rows?: (answer: unknown, given: LineContext) => readonly Row[];
   id: string;
   /** Whether the command wants the whole id. */
   whole?: boolean;
@@ -26,7 +26,7 @@ interface Kind {
 }
 
 /** What the line says already: the ids of the records that it names, the provider and the agent. */
-interface Given {
+interface LineContext {
   session: () => Promise<string | null>;
   team: () => Promise<string | null>;
   provider: () => Promise<string | null>;
@@ -194,7 +194,7 @@ export async function recordOffers(
     given.get('--provider') ??
     // The only provider whose agents have names.
     (agent === undefined ? providerOf(await session(), get) : 'acp');
-  const line: Given = { session, team, provider, agent, typed, get };
+  const line: LineContext = { session, team, provider, agent, typed, get };
   const path = await kind.path(line);
   if (path === null) return [];
   const answer = await get(path);

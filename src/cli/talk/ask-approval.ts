@@ -25,14 +25,14 @@ export interface AskingMore {
  * Where nobody is there to be asked it prints the command that answers.
  */
 export class ApprovalAsker {
-  readonly #given: Given;
+  readonly #given: Dependencies;
   /** All that were ever taken, so that none is asked twice. */
   readonly #taken = new Set<string>();
   readonly #waiting: Approval[] = [];
   #shown: Shown | null = null;
   #asking: Promise<void> | null = null;
 
-  constructor(given: Given) {
+  constructor(given: Dependencies) {
     this.#given = given;
   }
 
@@ -140,7 +140,7 @@ interface Shown {
   resolved?: Approval['status'];
 }
 
-interface Given {
+interface Dependencies {
   world: World;
   client: Client;
   outlet: Outlet;

@@ -35,7 +35,7 @@ export type RecordOf<R extends ListRoute> =
   AnswerOf<R> extends ReadonlyArray<infer One> ? One : never;
 
 /** The input of a route, which may be left out where the route needs none. */
-export type Given<R extends Route | RawRoute> =
+export type InputArgs<R extends Route | RawRoute> =
   object extends InputOf<R> ? [input?: InputOf<R>] : [input: InputOf<R>];
 
 /** A kind of event that this version of the client has. */
@@ -88,13 +88,13 @@ export interface Client {
    * Sends a request, and resolves with the document of the answer; with undefined where the route answers with none.
    * Rejects with a CadreError.
    */
-  request<R extends Route>(route: R, ...given: Given<R>): Promise<AnswerOf<R>>;
+  request<R extends Route>(route: R, ...input: InputArgs<R>): Promise<AnswerOf<R>>;
 
   /** All records of a list, newest first, read page by page. Throws a CadreError. */
-  list<R extends ListRoute>(route: R, ...given: Given<R>): AsyncGenerator<RecordOf<R>, void>;
+  list<R extends ListRoute>(route: R, ...input: InputArgs<R>): AsyncGenerator<RecordOf<R>, void>;
 
   /** Sends a request, and resolves with the answer, its body unread. Rejects with a CadreError. */
-  open<R extends RawRoute>(route: R, ...given: Given<R>): Promise<Response>;
+  open<R extends RawRoute>(route: R, ...input: InputArgs<R>): Promise<Response>;
 
   /**
    * Follows the log: stored events first, then new ones as they come. A lost connection is opened again after the last

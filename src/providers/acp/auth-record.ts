@@ -37,7 +37,7 @@ export class AuthRecord {
   }
 
   /** Takes the parameters of `_auth/status_update` or `auth/status_update`. */
-  told(params: unknown): void {
+  updated(params: unknown): void {
     const { data } = statusShape.safeParse(params);
     const { state, authStatus } = data ?? {};
     const said = state ?? authStatus?.kind;

@@ -86,9 +86,9 @@ export class Calls {
 
   /** A call as it was shown before, with its output. */
   #soFar(ref: string, call: ReportedCall): ToolChange {
-    const told = readToolCall({ ...call, toolCallId: ref });
+    const reported = readToolCall({ ...call, toolCallId: ref });
     const shown = this.#shown.get(ref);
-    const change = told === 'unknown' ? {} : told.change;
+    const change = reported === 'unknown' ? {} : reported.change;
     return shown ? { ...change, output: outputOf(shown) } : change;
   }
 
@@ -114,8 +114,8 @@ export class Calls {
   asked(ref: string, call: ReportedCall): ToolChange {
     const parts = list.parse(call.content);
     const diffs = parts.filter((part) => diffPart.safeParse(part).success);
-    const told = readToolCall({ ...call, content: diffs, rawOutput: null });
-    const change = told === 'unknown' ? {} : told.change;
+    const reported = readToolCall({ ...call, content: diffs, rawOutput: null });
+    const change = reported === 'unknown' ? {} : reported.change;
     const text = contentText(parts);
     const shown = this.#shown.get(ref);
     if (!shown || text === null || diffs.length > 0 || shown.content !== text) return change;
@@ -152,9 +152,9 @@ const meta = z.looseObject({
 function withTerminal(before: string, raw: unknown): string {
   const { data } = meta.safeParse(raw);
   if (!data) return before;
-  const { terminal_output: told, terminal_output_delta: delta, terminal_exit: exit } = data;
-  const isWhole = told && before !== '' && told.data.startsWith(before);
-  const text = (isWhole ? '' : before) + (told?.data ?? '') + (delta?.data ?? '');
+  const { terminal_output: output, terminal_output_delta: delta, terminal_exit: exit } = data;
+  const isWhole = output && before !== '' && output.data.startsWith(before);
+  const text = (isWhole ? '' : before) + (output?.data ?? '') + (delta?.data ?? '');
   const how = exit?.signal ?? (exit?.exit_code ? `exit code ${exit.exit_code}` : null);
   if (how === null) return text;
   return `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}[${how}]\n`;

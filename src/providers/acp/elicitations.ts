@@ -11,7 +11,7 @@ import {
 } from './elicitation.ts';
 import type { ReportedCall } from './reported-call.ts';
 
-interface Given {
+interface Dependencies {
   sink: AgentSink;
   /** Whether a turn runs whose requests go to people. */
   isAsking: () => boolean;
@@ -23,11 +23,11 @@ interface Given {
 
 /** Puts the questions of an agent to people. */
 export class Elicitations {
-  readonly #given: Given;
+  readonly #given: Dependencies;
   /** The pages that somebody is to open, by the agent's ids; aborting one withdraws the question. */
   readonly #pages = new Map<string, AbortController>();
 
-  constructor(given: Given) {
+  constructor(given: Dependencies) {
     this.#given = given;
   }
 

@@ -9,7 +9,7 @@ import { type ChoiceName, choiceNames } from './options.ts';
 /** How long a turn waits for an agent to offer a choice that the turn is about, from when the session was opened. */
 const OFFER_MS = 3000;
 
-interface Given {
+interface Dependencies {
   clock: Clock;
   lastSeen: LastSeen;
   choices: () => Choices;
@@ -36,14 +36,14 @@ interface Late {
  * that was asked for.
  */
 export class LateChoices {
-  readonly #given: Given;
+  readonly #given: Dependencies;
   #news = Promise.withResolvers<void>();
   #until = 0;
   #late: Late | null = null;
   /** Whether the agent offered nothing at all when the newest prompt was sent. */
   #hadNothing = false;
 
-  constructor(given: Given) {
+  constructor(given: Dependencies) {
     this.#given = given;
   }
 

@@ -17,15 +17,15 @@ const refusal = z.looseObject({
 const CLAUDE_WORDS = /you['\u2019]ve (?:hit|reached) your/i;
 
 /** The limits after an update of a session: ACP has none, but the agent for claude adds those of claude to its usage. */
-export function limitTold(before: RateLimit | null, raw: unknown): RateLimit | null {
-  const told = meter.safeParse(raw).data?._meta[METER];
-  return told === undefined ? before : limitAfter(before, { rate_limit_info: told });
+export function limitAfterUpdate(before: RateLimit | null, raw: unknown): RateLimit | null {
+  const metered = meter.safeParse(raw).data?._meta[METER];
+  return metered === undefined ? before : limitAfter(before, { rate_limit_info: metered });
 }
 
 /** The usage limit that a refused prompt has reached; null where it was refused for another reason. */
-export function limitIn(error: unknown, told: RateLimit | null): ReportedLimit | null {
+export function limitIn(error: unknown, limit: RateLimit | null): ReportedLimit | null {
   const { message = '', data } = refusal.safeParse(error).data ?? {};
   if (data?.codexErrorInfo === 'usageLimitExceeded') return unknownLimit;
   if (data?.errorKind !== 'rate_limit') return null;
-  return refusedBy(told) ?? (CLAUDE_WORDS.test(message) ? unknownLimit : null);
+  return refusedBy(limit) ?? (CLAUDE_WORDS.test(message) ? unknownLimit : null);
 }

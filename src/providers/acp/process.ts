@@ -119,7 +119,7 @@ export class AcpProcess {
     this.login = new Login(options, (method, params) => this.ask(method, params));
     this.#connection = connectAcp(child, {
       ...handlers,
-      onAuthStatus: (params) => options.lastSeen.auth.told(params),
+      onAuthStatus: (params) => options.lastSeen.auth.updated(params),
     });
     const { heard, strays } = this.#connection;
     const stderr = tailOf(child.stderr);

@@ -3,13 +3,13 @@ import { type AgentSink, report, type TurnSettings } from '../provider.ts';
 import { Calls } from './calls.ts';
 import type { Frankness } from './frankness.ts';
 import { withMediaKept } from './kept-media.ts';
-import { limitTold } from './limits.ts';
+import { limitAfterUpdate } from './limits.ts';
 import type { ReportedCall } from './reported-call.ts';
 import { Subagents } from './subagents.ts';
 import { isOfSession, readUpdate } from './updates.ts';
 import type { UsageMeter } from './usage.ts';
 
-interface Given {
+interface Dependencies {
   sink: AgentSink;
   meter: UsageMeter;
   frankness: Frankness;
@@ -22,11 +22,11 @@ interface Given {
 export class Reports {
   /** What the agent has reported of its tool calls. */
   readonly calls = new Calls();
-  readonly #given: Given;
+  readonly #given: Dependencies;
   readonly #subagents = new Subagents();
   #rateLimit: RateLimit | null = null;
 
-  constructor(given: Given) {
+  constructor(given: Dependencies) {
     this.#given = given;
   }
 
@@ -72,14 +72,14 @@ export class Reports {
     const used = meter.request(raw);
     if (used) void sink.update({ type: 'usage', usage: used });
     if (WORK.has(update.type)) onWork();
-    if (update.type === 'usage') this.#rateLimit = limitTold(this.#rateLimit, raw);
+    if (update.type === 'usage') this.#rateLimit = limitAfterUpdate(this.#rateLimit, raw);
     if (update.type === 'usage')
       return sink.update({ type: 'usage', usage: meter.ofSession(update.usage) });
     if (update.type !== 'tool' || read.type !== 'tool') return sink.update(update);
-    const told = this.calls.reported(update.ref, raw as ReportedCall, update.change);
-    if (!told) return undefined;
-    const unasked = frankness.afterCall(told.call, settings);
-    const shown = { ...update, change: told.change };
+    const reported = this.calls.reported(update.ref, raw as ReportedCall, update.change);
+    if (!reported) return undefined;
+    const unasked = frankness.afterCall(reported.call, settings);
+    const shown = { ...update, change: reported.change };
     if (!unasked) return sink.update(shown);
     return report(sink, [shown, { type: 'notice', ...unasked }]);
   }

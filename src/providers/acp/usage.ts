@@ -26,7 +26,7 @@ type Tokens = Pick<
 >;
 
 /** How an agent counts, which is known once it has said who it is. */
-interface HowCounted {
+interface CountingRules {
   /** Whether its tokens are those of the whole session; else those of a turn. */
   isCumulative: () => boolean;
   /** Whether its cost is that of its process; else that of the whole session. */
@@ -47,7 +47,11 @@ export class UsageMeter {
   #requests: Tokens | null = null;
 
   /** `before`: the sum of all earlier turns of the session. */
-  constructor({ isCumulative, isCostOfProcess, before }: HowCounted & { before: Earlier | null }) {
+  constructor({
+    isCumulative,
+    isCostOfProcess,
+    before,
+  }: CountingRules & { before: Earlier | null }) {
     this.#isCumulative = isCumulative;
     this.#before = before;
     this.#cost = new CostMeter(isCostOfProcess, before?.cost_usd ?? 0);
@@ -55,8 +59,8 @@ export class UsageMeter {
 
   /** An update as it counts for the session: with the cost of the whole session, also where the agent counts anew. */
   ofSession(usage: Partial<Usage>): Partial<Usage> {
-    const { cost_usd: told } = usage;
-    return typeof told === 'number' ? { ...usage, cost_usd: this.#cost.ofSession(told) } : usage;
+    const { cost_usd: cost } = usage;
+    return typeof cost === 'number' ? { ...usage, cost_usd: this.#cost.ofSession(cost) } : usage;
   }
 
   beginTurn(): void {
@@ -74,11 +78,11 @@ export class UsageMeter {
 
   /** What a turn has used, by the answer to its prompt; undefined where it does not say. */
   turn(answer: unknown): Partial<Usage> | undefined {
-    const told = readPromptUsage(answer);
-    if (!told || !this.#isCumulative()) return told;
+    const used = readPromptUsage(answer);
+    if (!used || !this.#isCumulative()) return used;
     const before = this.#before;
-    this.#before = told;
-    return before && isAtLeast(told, before) ? difference(told, before) : told;
+    this.#before = used;
+    return before && isAtLeast(used, before) ? difference(used, before) : used;
   }
 }
 
@@ -103,13 +107,13 @@ class CostMeter {
     this.#counted = before;
   }
 
-  ofSession(told: number): number {
-    if ((this.#isFirst && this.#isOfProcess()) || told < this.#counted - SAME_USD) {
+  ofSession(cost: number): number {
+    if ((this.#isFirst && this.#isOfProcess()) || cost < this.#counted - SAME_USD) {
       this.#forgotten += this.#counted;
       this.#counted = 0;
     }
     this.#isFirst = false;
-    this.#counted = Math.max(this.#counted, told);
+    this.#counted = Math.max(this.#counted, cost);
     return this.#forgotten + this.#counted;
   }
 }
@@ -160,15 +164,15 @@ const quotaTokens = z.looseObject({
 });
 
 function tokensInQuota(raw: unknown): Tokens | undefined {
-  const { token_count: told } = quotaTokens.safeParse(raw).data ?? {};
-  if (!told) return undefined;
-  const { input_tokens: input = null, output_tokens: output = null } = told;
+  const { token_count: counts } = quotaTokens.safeParse(raw).data ?? {};
+  if (!counts) return undefined;
+  const { input_tokens: input = null, output_tokens: output = null } = counts;
   const sumOfBoth = input === null || output === null ? null : input + output;
   return {
     input_tokens: input,
     output_tokens: output,
-    cached_input_tokens: told.cached_tokens ?? null,
-    total_tokens: told.total_tokens ?? sumOfBoth,
+    cached_input_tokens: counts.cached_tokens ?? null,
+    total_tokens: counts.total_tokens ?? sumOfBoth,
   };
 }
 

@@ -4,7 +4,7 @@ import { commandDetail, diffDetail } from '../details.ts';
 import { inputDetails } from '../provider.ts';
 import { edited, type Edit } from './edited.ts';
 import { cellSource } from './notebook.ts';
-import { type Known, readKnown } from '../known-file.ts';
+import { type FileContent, readFileContent } from '../known-file.ts';
 
 type Input = Readonly<Record<string, unknown>>;
 
@@ -35,7 +35,7 @@ const shownAs: Record<
     const { data } = write.safeParse(input);
     if (!data) return null;
     const { file_path: path, content } = data;
-    const known = await readKnown(path, cwd);
+    const known = await readFileContent(path, cwd);
     if (known.is === 'unread') return [...inputDetails(input), unread(path, known)];
     const others = inputDetails(input, ['file_path', 'content']);
     return [diffDetail(path, known.text, content), ...others];
@@ -52,7 +52,7 @@ const shownAs: Record<
     const { data } = notebookEdit.safeParse(input);
     if (!data) return null;
     const { notebook_path: path, cell_id, edit_mode: mode, new_source } = data;
-    const known = await readKnown(path, cwd);
+    const known = await readFileContent(path, cwd);
     const source = known.is === 'unread' ? null : cellSource(known.text, cell_id);
     if (source === null) return null;
     const before = mode === 'insert' ? '' : source;
@@ -83,7 +83,7 @@ async function edits(
   input: Input,
   cwd: string,
 ): Promise<ApprovalDetail[] | null> {
-  const known = await readKnown(path, cwd);
+  const known = await readFileContent(path, cwd);
   if (known.is === 'unread') return [...inputDetails(input), unread(path, known)];
   const after = edited(known.text, changes);
   if (after === null) return null;
@@ -91,6 +91,9 @@ async function edits(
   return [diffDetail(path, known.text, after), ...inputDetails(input, shown)];
 }
 
-function unread(path: string, { why, bytes }: Extract<Known, { is: 'unread' }>): ApprovalDetail {
+function unread(
+  path: string,
+  { why, bytes }: Extract<FileContent, { is: 'unread' }>,
+): ApprovalDetail {
   return { type: 'omitted', name: `what ${path} holds now: ${why}`, bytes };
 }

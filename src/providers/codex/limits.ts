@@ -29,13 +29,13 @@ export function limitsAfter(before: RateLimits | null, params: unknown): RateLim
  * The usage limit that codex names as the reason of a failure. It resets when the last window does that is used up. The
  * words of the failure have a time of day without a day, so they are not read.
  */
-export function reachedLimit(told: RateLimits | null, now: number): ReportedLimit {
-  const resets = [told?.primary, told?.secondary]
+export function reachedLimit(limits: RateLimits | null, now: number): ReportedLimit {
+  const resets = [limits?.primary, limits?.secondary]
     .filter((one) => one && one.usedPercent >= 100)
     .map((one) => (one?.resetsAt ?? 0) * 1000)
     .filter((at) => at > now);
   return {
     resetsAt: resets.length === 0 ? null : Math.max(...resets),
-    isOfAccount: (told?.limitId ?? SHARED) === SHARED,
+    isOfAccount: (limits?.limitId ?? SHARED) === SHARED,
   };
 }

@@ -2,7 +2,7 @@ import { colorless, withoutColors } from '../../terminal/palette.ts';
 import { matchingLines, withMatches } from '../../terminal/search.ts';
 import { Source } from '../source.ts';
 import type { Shape } from './shape.ts';
-import { type Blocks, endOf, isBefore, linesFrom, moved, type Place } from './window.ts';
+import { type Blocks, endOf, isBefore, linesFrom, moved, type LinePosition } from './window.ts';
 
 /** The text that somebody reads, in blocks that may grow, be replaced and be joined by older ones. */
 export interface Text {
@@ -20,10 +20,10 @@ export class Reader {
   readonly #text: Text;
   #shape: Shape = { rows: 1, columns: 80, palette: colorless };
   /** The first line that is shown; null: the end is. */
-  #top: Place | null = null;
+  #top: LinePosition | null = null;
   #search = '';
   /** The match that the reader went to last. */
-  #match: Place | null = null;
+  #match: LinePosition | null = null;
   /** The matches in lines that were rendered once. */
   #found = new WeakMap<readonly string[], { search: string; lines: number[] }>();
 
@@ -52,7 +52,7 @@ export class Reader {
   }
 
   /** The place of the first line that is shown. */
-  top(): Place {
+  top(): LinePosition {
     return this.#top ?? endOf(this.#blocks(), this.#shape.rows);
   }
 
@@ -118,11 +118,11 @@ export class Reader {
   }
 
   /** The place that a search in a direction comes from when it has passed the other end. */
-  #far(direction: 1 | -1): Place {
+  #far(direction: 1 | -1): LinePosition {
     return { at: direction < 0 ? this.#text.count() : -1, line: 0 };
   }
 
-  #nearest(direction: 1 | -1, from: Place): Place | null {
+  #nearest(direction: 1 | -1, from: LinePosition): LinePosition | null {
     for (let at = from.at; at >= -1 && at <= this.#text.count(); at += direction) {
       const places = this.#matchesIn(at).map((line) => ({ at, line }));
       const next =
@@ -148,7 +148,7 @@ export class Reader {
     return found;
   }
 
-  #goToMatch(place: Place | null): void {
+  #goToMatch(place: LinePosition | null): void {
     if (!place) return this.#tell();
     this.#match = place;
     const isShown = this.#visible().some(
@@ -159,7 +159,7 @@ export class Reader {
     this.#goTo(moved(this.#blocks(), place, -above, this.#shape.rows));
   }
 
-  #goTo(top: Place | null): void {
+  #goTo(top: LinePosition | null): void {
     this.#top = top;
     this.follows.set(top === null);
     this.#tell();
@@ -189,6 +189,6 @@ export class Reader {
   }
 }
 
-function shifted({ at, line }: Place, by: number): Place {
+function shifted({ at, line }: LinePosition, by: number): LinePosition {
   return at + by < 0 ? { at: 0, line: 0 } : { at: at + by, line };
 }

@@ -6,13 +6,13 @@ export interface Blocks {
 }
 
 /** A line of a block. */
-export interface Place {
+export interface LinePosition {
   at: number;
   line: number;
 }
 
 /** The top of the last `rows` lines. */
-export function endOf(blocks: Blocks, rows: number): Place {
+export function endOf(blocks: Blocks, rows: number): LinePosition {
   let need = rows;
   for (let at = blocks.count - 1; at >= 0; at--) {
     const { length } = blocks.linesOf(at);
@@ -23,7 +23,12 @@ export function endOf(blocks: Blocks, rows: number): Place {
 }
 
 /** The place some lines further down, or up where `by` is negative; null where the end is shown from there. */
-export function moved(blocks: Blocks, from: Place, by: number, rows: number): Place | null {
+export function moved(
+  blocks: Blocks,
+  from: LinePosition,
+  by: number,
+  rows: number,
+): LinePosition | null {
   let { at, line } = from;
   line += by;
   while (line < 0 && at > 0) line += blocks.linesOf(--at).length;
@@ -37,10 +42,10 @@ export function moved(blocks: Blocks, from: Place, by: number, rows: number): Pl
 /** The `rows` lines from a place on, fewer at the end, each with its place. */
 export function linesFrom(
   blocks: Blocks,
-  { at: first, line }: Place,
+  { at: first, line }: LinePosition,
   rows: number,
-): { text: string; place: Place }[] {
-  const shown: { text: string; place: Place }[] = [];
+): { text: string; place: LinePosition }[] {
+  const shown: { text: string; place: LinePosition }[] = [];
   for (let at = first; at < blocks.count && shown.length < rows; at++)
     for (const [index, text] of blocks.linesOf(at).entries())
       if ((at > first || index >= line) && shown.length < rows)
@@ -48,6 +53,6 @@ export function linesFrom(
   return shown;
 }
 
-export function isBefore(one: Place, other: Place): boolean {
+export function isBefore(one: LinePosition, other: LinePosition): boolean {
   return one.at < other.at || (one.at === other.at && one.line < other.line);
 }

@@ -4,14 +4,14 @@ import { isMuted, nameOf, titleOf } from '../list/row-text.ts';
 import { needsMe } from '../list/sections.ts';
 import type { Thing } from '../list/things.ts';
 import type { PaneModel } from '../panes/pane-model.ts';
-import type { Place } from './place.ts';
+import type { ScreenContext } from './place.ts';
 
 /** A session counts as seen once it was shown for this time. */
 const LOOK_MS = 1000;
 
 /** Tells the server what a person has seen: the session that is shown, while the terminal has the focus. */
 export function useSeen(
-  { clock, acts, terminal: { hasFocus } }: Place,
+  { clock, acts, terminal: { hasFocus } }: ScreenContext,
   shown: Thing | undefined,
   model: PaneModel | undefined,
 ): void {
@@ -41,7 +41,7 @@ export function useSeen(
  * Rings once for each thing that comes to need a person while the terminal does not have the focus, unless its session is
  * muted.
  */
-export function useAlerts({ board, terminal: { hasFocus, write } }: Place): void {
+export function useAlerts({ board, terminal: { hasFocus, write } }: ScreenContext): void {
   const ring = useEffectEvent((fresh: Thing) => {
     const title = plain(fresh.kind === 'session' ? titleOf(fresh.now.session) : nameOf(fresh));
     write(`\u0007\u001B]9;cadre: ${title}\u0007`);

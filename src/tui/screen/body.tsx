@@ -17,7 +17,7 @@ import { UsageSheet } from '../sheets/usage.tsx';
 import { Tint } from '../tint.tsx';
 import { keysFor } from './help.ts';
 import { PanePart } from './pane-part.tsx';
-import type { Place } from './place.ts';
+import type { ScreenContext } from './place.ts';
 import type { Shown } from './shown.ts';
 
 /** Everything between the first line and the last: the list and the pane, or a sheet or a form over both. */
@@ -120,7 +120,7 @@ function Search({ shown }: { shown: Shown }): ReactNode {
 }
 
 /** The names of those of several servers on which a session can be opened. */
-function liveNodes({ desk }: Place): string[] {
+function liveNodes({ desk }: ScreenContext): string[] {
   return desk.nodes.get().flatMap(({ name, state }) => (state === 'live' ? [name] : []));
 }
 

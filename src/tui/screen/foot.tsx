@@ -63,13 +63,13 @@ export function Foot({ shown }: { shown: Shown }): ReactNode {
 /** What the last lines tell in a mode; empty in one that has another use for them. */
 export function saidIn(
   mode: string,
-  told: Parameters<typeof noticeLines>[0],
+  notices: Parameters<typeof noticeLines>[0],
   columns: number,
 ): string[] {
   const isAsking = ['filter', 'snooze', 'rename', 'confirm', 'copy', 'sheet', 'diff'].includes(
     mode,
   );
-  return isAsking ? [] : noticeLines(told, { columns, beside: rightOf(mode, columns).length });
+  return isAsking ? [] : noticeLines(notices, { columns, beside: rightOf(mode, columns).length });
 }
 
 function rightOf(mode: string, columns: number): string {

@@ -10,19 +10,19 @@ import type { Terminal } from '../terminal.ts';
 
 /** The client of the server with a name, else of the one that has the thing with an id; of one server, the only one. */
 export function clientOf(
-  { desk, client }: Place,
-  { id = '', name = desk.overview.get().nodes.get(id)?.name }: Wanted,
+  { desk, client }: ScreenContext,
+  { id = '', name = desk.overview.get().nodes.get(id)?.name }: ServerQuery,
 ): Client {
   return desk.nodes.get().find((node) => node.name === name)?.client ?? client;
 }
 
-interface Wanted {
+interface ServerQuery {
   id?: string | undefined;
   name?: string | undefined;
 }
 
 /** What the screen has for as long as it is open, whichever page is shown. */
-export interface Place {
+export interface ScreenContext {
   client: Client;
   clock: Clock;
   desk: Desk;

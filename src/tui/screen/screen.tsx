@@ -11,7 +11,7 @@ import { Foot, saidIn } from './foot.tsx';
 import { Head } from './head.tsx';
 import { listKeys, thingKeys } from './keys.ts';
 import { type Base, list, type Mode } from './mode.ts';
-import type { Place } from './place.ts';
+import type { ScreenContext } from './place.ts';
 import type { Shown } from './shown.ts';
 import { usePane } from './use-pane.ts';
 import { useTarget } from './use-target.ts';
@@ -20,7 +20,7 @@ import { useTarget } from './use-target.ts';
 const WIDE = 100;
 
 export interface ScreenProps {
-  place: Place;
+  place: ScreenContext;
   rows: number;
   columns: number;
   onEvents: (scope: EventScope, id?: string) => void;

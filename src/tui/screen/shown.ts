@@ -5,12 +5,12 @@ import type { Thing } from '../list/things.ts';
 import type { Copyable } from '../panes/pane-model.ts';
 import type { Hold } from '../panes/pane-props.ts';
 import type { Mode } from './mode.ts';
-import type { Place } from './place.ts';
+import type { ScreenContext } from './place.ts';
 import type { Pane } from './use-pane.ts';
 
 /** The page at one moment: what its keys and its parts need of it. */
 export interface Shown extends Notices {
-  place: Place;
+  place: ScreenContext;
   view: BoardView;
   /** The thing that is selected. */
   thing: Thing | undefined;

@@ -3,7 +3,7 @@ import { sessionIdOf, type Thing } from '../list/things.ts';
 import { ConversationModel } from '../panes/conversation-model.ts';
 import { LogModel } from '../panes/log-model.ts';
 import { TeamModel } from '../panes/team-model.ts';
-import type { Place } from './place.ts';
+import type { ScreenContext } from './place.ts';
 
 /** What is shown of a thing: of an approval, the conversation that it belongs to. */
 export type Pane =
@@ -15,7 +15,7 @@ export type Pane =
 const REST_MS = 100;
 
 /** The pane of a thing; null until the selection rests on it. */
-export function usePane(place: Place, thing: Thing | undefined): Pane | null {
+export function usePane(place: ScreenContext, thing: Thing | undefined): Pane | null {
   const [pane, setPane] = useState<Pane | null>(null);
   const kind = thing && kindOf(thing);
   const id = thing && idOf(thing);
@@ -44,7 +44,7 @@ function idOf(thing: Thing): string {
   return thing.kind === 'process' ? thing.id : (sessionIdOf(thing) ?? thing.id);
 }
 
-function paneFor({ client, clock }: Place, kind: Pane['kind'], id: string): Pane {
+function paneFor({ client, clock }: ScreenContext, kind: Pane['kind'], id: string): Pane {
   switch (kind) {
     case 'conversation':
       return { kind, id, model: new ConversationModel({ client, clock, sessionId: id }) };

@@ -31,10 +31,10 @@ export function FinishSheet(props: FinishSheetProps): ReactNode {
   const { how } = wished;
   const wish = (next: FinishWish) => () => setWish({ how: next });
   const { plan, problem } = usePlan(props, wished);
-  const told = plan
+  const text = plan
     ? finishLines(plan, { palette, hintFor: () => null })
     : [problem ?? 'looking …'];
-  const lines = told.flatMap((line) => wrapped(line, columns, { trims: !line.startsWith(' ') }));
+  const lines = text.flatMap((line) => wrapped(line, columns, { trims: !line.startsWith(' ') }));
   const { top, keys } = useScroll(lines.length, rows - 1);
   const act = () => {
     if (!plan || !mayHappen(plan)) return;

@@ -8,7 +8,7 @@ import type { Database } from '../../store/database.ts';
 import type { Keep } from '../../store/kept-answers.ts';
 import type { Reader } from '../../store/transaction.ts';
 import type { Repository } from '../repository.ts';
-import type { Told, WorktreeStore } from '../store.ts';
+import type { FinishedEvent, WorktreeStore } from '../store.ts';
 import { assertThere } from '../worktree.ts';
 import type { Workshop } from '../workshop.ts';
 import { planMerge, refuse } from './merge-plan.ts';
@@ -73,7 +73,7 @@ export class Finishing {
     keep: Keep,
     steps: {
       plan: (repository: Repository) => Promise<Plan>;
-      told: (shown: Shown, commit: string) => Told;
+      told: (shown: Shown, commit: string) => FinishedEvent;
     },
   ): Promise<Finished> {
     const { db, store, workshop, assertRoom } = this.#given;
@@ -131,7 +131,7 @@ export class Finishing {
     repository: Repository,
     about: {
       all: Moves;
-      told: Told;
+      told: FinishedEvent;
       shown: Shown;
       check: () => Promise<void>;
     },

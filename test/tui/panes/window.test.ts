@@ -1,6 +1,12 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Blocks, endOf, linesFrom, moved, type Place } from '../../../src/tui/panes/window.ts';
+import {
+  type Blocks,
+  endOf,
+  linesFrom,
+  moved,
+  type LinePosition,
+} from '../../../src/tui/panes/window.ts';
 
 const sizes = fc.array(fc.integer({ min: 0, max: 6 }), { minLength: 1, maxLength: 12 });
 const rows = fc.integer({ min: 1, max: 10 });
@@ -13,7 +19,7 @@ function blocksOf(counts: readonly number[]): Blocks & { all: string[] } {
 }
 
 /** The number of lines before a place. */
-function before(blocks: Blocks, { at, line }: Place): number {
+function before(blocks: Blocks, { at, line }: LinePosition): number {
   let sum = line;
   for (let i = 0; i < at; i++) sum += blocks.linesOf(i).length;
   return sum;
@@ -36,7 +42,7 @@ describe('a window on blocks of lines', () => {
       fc.property(sizes, rows, steps, (counts, height, all) => {
         const blocks = blocksOf(counts);
         const last = Math.max(0, blocks.all.length - height);
-        let top: Place = endOf(blocks, height);
+        let top: LinePosition = endOf(blocks, height);
         let index = last;
         for (const by of all) {
           const next = moved(blocks, top, by, height);
