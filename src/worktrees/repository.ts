@@ -109,7 +109,7 @@ export async function commitOf(
 
 /**
  * Returns the commits that these refs point to, null for one that points to none. Refs are of one line. This is one
- * process of git for all of them.
+ * process of git for all of them, unless one is damaged, which ends it: then each is asked for alone.
  */
 export async function commitsOf(
   git: Git,
@@ -117,7 +117,8 @@ export async function commitsOf(
   refs: readonly string[],
 ): Promise<(string | null)[]> {
   const names = refs.map((ref) => `${ref}^{commit}`);
-  return (await idsOf(git, location, names)) ?? [];
+  const found = await idsOf(git, location, names);
+  return found ?? Promise.all(refs.map((ref) => commitOf(git, location, ref)));
 }
 
 /**

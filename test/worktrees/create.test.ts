@@ -319,6 +319,21 @@ describe('a worktree that cannot be made', () => {
       expect(branches(stage.repo)).not.toContain('cadre/tree');
     }));
 
+  test('because there is a branch of its name, whose commit is damaged, is refused for that reason.', () =>
+    onShared(async (stage) => {
+      write(stage.repo, { 'a.txt': 'lost' });
+      git(stage.repo, 'switch', '--quiet', '--create', 'damaged/tree');
+      const lost = commit(stage.repo, 'lost');
+      git(stage.repo, 'switch', '--quiet', 'main');
+      const file = path.join(stage.repo, '.git/objects', lost.slice(0, 2), lost.slice(2));
+      fs.chmodSync(file, 0o600);
+      fs.writeFileSync(file, 'damaged');
+      await expect(create(stage, { branch_prefix: 'damaged' })).rejects.toMatchObject({
+        code: 'conflict',
+        message: expect.stringMatching(/damaged\/tree.*already exists/),
+      });
+    }));
+
   test('because its session is unknown or closed is refused.', () =>
     onShared(async (stage) => {
       const unknown = create({ ...stage, session: 'sess_none' });
