@@ -10,7 +10,13 @@ import type { Approval } from '../api/approvals.ts';
 import { endpoints } from '../api/index.ts';
 import { AppError } from '../errors.ts';
 import { type AskedCall, type Decision, decisionOf, permissionRequest } from './permission.ts';
-import { choicesOf, decisionOfChoice, decisionOfForm, formOf, wordsOf } from './questions.ts';
+import {
+  permissionOptionsOf,
+  decisionOfChoice,
+  decisionOfForm,
+  formOf,
+  questionsText,
+} from './questions.ts';
 import type { ServerLink } from './server-link.ts';
 import { textContent } from './tool-call.ts';
 
@@ -133,7 +139,7 @@ export class ApprovalRelay {
     const params: CreateElicitationRequest = {
       sessionId,
       mode: 'form',
-      message: wordsOf(approval),
+      message: questionsText(approval),
       requestedSchema: formOf(questions),
     };
     const { create } = methods.client.elicitation;
@@ -145,13 +151,13 @@ export class ApprovalRelay {
   async #askChoice(approval: Approval, signal: AbortSignal): Promise<Decision> {
     const { editor, sessionId } = this.#given;
     const questions = approval.questions ?? [];
-    const options = choicesOf(questions);
+    const options = permissionOptionsOf(questions);
     const elsewhere =
       options.length > 1
         ? ''
         : `\n\nThis editor cannot take the answer: the terminal of cadre sessions attach ${sessionId} does.`;
     const { toolCall } = this.#shown(approval);
-    const content = textContent(`${wordsOf(approval)}${elsewhere}`);
+    const content = textContent(`${questionsText(approval)}${elsewhere}`);
     const params: RequestPermissionRequest = {
       sessionId,
       toolCall: { ...toolCall, content },

@@ -19,7 +19,7 @@ export function formOf(questions: readonly Question[]): ElicitationSchema {
 }
 
 /** What is asked, in words: the questions with their options. */
-export function wordsOf({ title, questions }: Approval): string {
+export function questionsText({ title, questions }: Approval): string {
   const asked = (questions ?? []).map((one) =>
     [
       one.header === null ? one.question : `${one.header}: ${one.question}`,
@@ -51,7 +51,7 @@ export function decisionOfForm(
 }
 
 /** The answers that an editor without forms can offer: those of a single question with options; else only to decline. */
-export function choicesOf(questions: readonly Question[]): PermissionOption[] {
+export function permissionOptionsOf(questions: readonly Question[]): PermissionOption[] {
   const [only, ...others] = questions;
   const choices = only && others.length === 0 && !only.multiple ? only.options : [];
   return [

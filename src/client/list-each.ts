@@ -20,11 +20,11 @@ export interface ServerState {
 
 /** The state of each server. */
 export async function listEach(servers: Servers): Promise<ServerState[]> {
-  return Promise.all((await servers.list()).map((entry) => stateOf(servers, entry)));
+  return Promise.all((await servers.list()).map((entry) => serverStateOf(servers, entry)));
 }
 
 /** The state of a server; of one that does not answer, what was last known. */
-export async function stateOf(servers: Servers, entry: ServerEntry): Promise<ServerState> {
+export async function serverStateOf(servers: Servers, entry: ServerEntry): Promise<ServerState> {
   try {
     if (!entry.client) throw new AppError('unreachable', entry.detail ?? entry.name);
     const { server, sessions, approvals, processes } = await listAll(entry.client);

@@ -3,7 +3,7 @@ import { historyFiles } from './history-files.ts';
 import { modeIds } from './history.ts';
 import { initializeResponse, modeState } from './profile.ts';
 import { readPrompt } from './prompt.ts';
-import { replay } from './replay.ts';
+import { replayHistory } from './replay.ts';
 import { runTurn } from './run-turn.ts';
 import { Sessions } from './sessions.ts';
 import { Turn } from './turn.ts';
@@ -31,7 +31,7 @@ export function createDemoAgent(stateDir: string, world: World): DemoAgent {
 
     .onRequest(session.load, async ({ params, client }) => {
       const { history } = sessions.open(params.sessionId, params.cwd);
-      await replay(history, client);
+      await replayHistory(history, client);
       return { modes: modeState(history.mode) };
     })
 

@@ -2,7 +2,7 @@ import { methods, type AgentContext, type SessionUpdate } from '@agentclientprot
 import type { History } from './history.ts';
 
 /** Sends the stored history of a session to the client: each prompt and each message as one chunk. */
-export async function replay(history: History, client: AgentContext): Promise<void> {
+export async function replayHistory(history: History, client: AgentContext): Promise<void> {
   const { sessionId } = history;
   for (const update of updatesOf(history)) {
     await client.notify(methods.client.session.update, { sessionId, update });

@@ -76,7 +76,7 @@ export class Turn implements Stoppable {
   /** Sends a text as a new message, one chunk for each word. Throws if the turn has to end. */
   async say(text: string): Promise<void> {
     const messageId = this.newId('message');
-    for (const chunk of wordsOf(text)) await this.sayChunk(messageId, chunk);
+    for (const chunk of withBlanks(text)) await this.sayChunk(messageId, chunk);
   }
 
   /** Sends one chunk of a message. Throws if the turn has to end. */
@@ -98,6 +98,6 @@ export class Turn implements Stoppable {
 }
 
 /** Splits a text into words with the blanks around them; joined, they are the text again. */
-export function wordsOf(text: string): string[] {
+export function withBlanks(text: string): string[] {
   return text.match(/\s*\S+\s*/gu) ?? [text];
 }

@@ -72,7 +72,7 @@ export function placeOf(anchor: Anchor, files: readonly DiffFile[]): AnchorPlace
  * Says what has become of an anchor. Lines that are elsewhere now have moved: the anchor stays where it was. It is unknown
  * where the diff does not show its file; `isCut`: the diff does not name all files.
  */
-export function stateOf(
+export function anchorStateOf(
   anchor: Anchor,
   files: readonly DiffFile[],
   { isCut = false } = {},

@@ -16,7 +16,7 @@ interface Reached {
 }
 
 /** Returns when a limit is over, as far as it is known: in Unix ms; null: not known. */
-export function endOf(
+export function limitEndOf(
   { resetsAt, fruitless }: Pick<Reached, 'resetsAt' | 'fruitless'>,
   now: number,
 ): number | null {
@@ -31,7 +31,7 @@ export function waitAfter(
   now: number,
 ): Pick<UsageLimit, 'resumes_at' | 'waits_because'> {
   const waits_because = whyForAPerson(reached);
-  return { resumes_at: waits_because === null ? endOf(reached, now) : null, waits_because };
+  return { resumes_at: waits_because === null ? limitEndOf(reached, now) : null, waits_because };
 }
 
 function whyForAPerson({ resetsAt, resumes, fruitless }: Reached): UsageLimit['waits_because'] {

@@ -9,7 +9,7 @@ import type { Inbox, InboxOwner } from '../sessions/inbox.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
-import { endOf, GO_ON, holdMessage, waitAfter } from './limit.ts';
+import { limitEndOf, GO_ON, holdMessage, waitAfter } from './limit.ts';
 import { type Account, CODE, LimitStore, OWNER } from './store.ts';
 
 /** What was cut off goes on before anything else that waits for the session. */
@@ -120,7 +120,7 @@ export class Limits {
     const said = cutLine(turn.error?.message ?? '', MESSAGE_CHARACTERS) ?? '';
     const reached = { said, resetsAt, fruitless: this.#fruitless(tx, turn) };
     if (isOfAccount)
-      this.#store.put(tx, session, { message: said, since: now, until: endOf(reached, now) });
+      this.#store.put(tx, session, { message: said, since: now, until: limitEndOf(reached, now) });
     inbox.put(tx, { session_id, owner: OWNER, ref: turn_id, rank: RANK });
     this.#wait(tx, session, reached, turn_id);
   }

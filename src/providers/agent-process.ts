@@ -48,7 +48,7 @@ export function tailOf(stderr: Readable): () => string {
   return () => plain(tail).trim().split('\n').slice(-5).join(' | ');
 }
 
-/** Tells whether an agent was lost: it has exited, or its output has ended. That is known before {@link endOf} resolves. */
+/** Tells whether an agent was lost: it has exited, or its output has ended. That is known before {@link agentEndOf} resolves. */
 export function lossOf(child: Child, heard: Heard): () => boolean {
   let isLost = false;
   const lose = () => void (isLost = true);
@@ -125,7 +125,7 @@ export async function answered<T>(
  * Resolves when an agent is gone and all its output was read, with why it ended; ends an agent whose output has ended.
  * An error in the output counts more than the exit, which may be seen before that error.
  */
-export async function endOf(
+export async function agentEndOf(
   child: Child,
   { heard, stderr, clock }: { heard: Heard; stderr: () => string; clock: Clock },
 ): Promise<string> {

@@ -371,6 +371,6 @@ export interface Provider extends AgentKind {
 }
 
 /** The kind of agent that serves a session; undefined where the provider does not have it any more. */
-export function kindOf(provider: Provider, agent: string | null): AgentKind | undefined {
+export function agentKindOf(provider: Provider, agent: string | null): AgentKind | undefined {
   return provider.kinds && agent !== null ? provider.kinds.find(agent) : provider;
 }

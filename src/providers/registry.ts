@@ -10,7 +10,7 @@ import { AppError } from '../errors.ts';
 import {
   type AgentKind,
   type AgentLogin,
-  kindOf,
+  agentKindOf,
   type Login,
   type NamedAgentKind,
   type Provider,
@@ -75,7 +75,7 @@ export class ProviderRegistry {
    */
   usable(id: ProviderId, agent: string | null): AgentKind {
     const provider = this.get(id);
-    const kind = kindOf(provider, agent);
+    const kind = agentKindOf(provider, agent);
     const problem = kind
       ? kind.problem()
       : `agent "${agent}" is not known any more: give it a section [providers.${id}.agents.${agent}]`;
@@ -86,7 +86,7 @@ export class ProviderRegistry {
   /** Why an agent could not have the settings; null: it could, or only a live agent knows. */
   objection(id: ProviderId, agent: string | null, settings: TurnSettings): ProviderError | null {
     const provider = this.find(id);
-    return (provider && kindOf(provider, agent))?.objection?.(settings) ?? null;
+    return (provider && agentKindOf(provider, agent))?.objection?.(settings) ?? null;
   }
 
   /** The models of a provider's agent. Throws `provider_unavailable`, and `invalid` for an unknown agent. */
@@ -97,7 +97,7 @@ export class ProviderRegistry {
   /** Whether somebody is logged in. Throws `provider_unavailable`, and `invalid` for an unknown agent. */
   authStatus(id: ProviderId, agent: string | null): Promise<AuthStatus> {
     const provider = this.get(id);
-    const kind = kindOf(provider, this.agentFor(id, agent)) ?? provider;
+    const kind = agentKindOf(provider, this.agentFor(id, agent)) ?? provider;
     return refusing(id, kind.authStatus());
   }
 

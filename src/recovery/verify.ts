@@ -2,7 +2,7 @@ import { DEFAULT_AGENT } from '../api/provider-kinds.ts';
 import type { RecoverySummary } from '../api/runtime.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
-import { kindOf, type Provider } from '../providers/provider.ts';
+import { agentKindOf, type Provider } from '../providers/provider.ts';
 import type { Session } from '../api/sessions.ts';
 import { failSessionInRows } from '../sessions/fail-session.ts';
 import { knownSession } from '../sessions/session.ts';
@@ -45,7 +45,7 @@ export async function verifySessions(options: {
     agent: string | null,
     sessions: readonly Session[],
   ): Promise<void> {
-    const kind = kindOf(provider, agent);
+    const kind = agentKindOf(provider, agent);
     if (!kind || kind.problem() !== null) return;
     const listed = await orNull(kind.listed(signal));
     if (!listed) return;

@@ -11,7 +11,7 @@ import {
 import { AppError } from '../errors.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Clock } from '../lib/clock.ts';
-import { anchorOf, stateOf } from '../lib/diff-anchor.ts';
+import { anchorOf, anchorStateOf } from '../lib/diff-anchor.ts';
 import type { Ids } from '../lib/ids.ts';
 import { type DiffFile, readPatches } from '../lib/unified-diff.ts';
 import type { QueueService } from '../queue/service.ts';
@@ -73,7 +73,7 @@ export class ReviewService {
     };
     const diff = await this.#diffOf(sessionId);
     const lines = body.lines ?? linesAt(place, diff.files);
-    const state = stateOf({ ...place, lines }, diff.files, diff);
+    const state = anchorStateOf({ ...place, lines }, diff.files, diff);
     return db.transact((tx) => {
       assertNotClosed(sessionStore.session(tx, sessionId));
       if (this.#of(tx, sessionId).length >= reviewLimits.comments)
@@ -112,7 +112,7 @@ export class ReviewService {
       return after;
     });
     const { files, isCut } = await this.#diffOf(sessionId);
-    return { ...comment, ...stateOf(comment, files, { isCut }) };
+    return { ...comment, ...anchorStateOf(comment, files, { isCut }) };
   }
 
   drop(sessionId: string, id: string): Promise<StoredReviewComment> {
@@ -231,7 +231,7 @@ export class ReviewService {
   ): Promise<ReviewComment[]> {
     if (comments.length === 0) return [];
     const diff = await this.#diffOf(sessionId);
-    return comments.map((one) => ({ ...one, ...stateOf(one, diff.files, diff) }));
+    return comments.map((one) => ({ ...one, ...anchorStateOf(one, diff.files, diff) }));
   }
 
   /** The diff of a session; one that names no file where it cannot be read now, for example because its directory is gone. */

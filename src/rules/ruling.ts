@@ -12,16 +12,16 @@ export function rule(rules: readonly ApprovalRule[], wish: Wish): Ruling {
   if (wish.kind === 'question') return byPeople('it is a question, which only a person can answer');
   for (const effect of ['deny', 'ask'] as const) {
     const found = rules.find((one) => one.effect === effect && touches(one, wish));
-    if (found) return { effect, rule: found, why: wordsOf(found) };
+    if (found) return { effect, rule: found, why: ruleText(found) };
   }
   for (const { words } of wish.commands) if ('why' in words) return byPeople(words.why);
   const allowing = rules.find((one) => one.effect === 'allow' && covers(one, wish));
   if (!allowing) return byPeople(whyNotAllowed(rules, wish));
-  return { effect: 'allow', rule: allowing, why: wordsOf(allowing) };
+  return { effect: 'allow', rule: allowing, why: ruleText(allowing) };
 }
 
 /** A rule in words, such as `allow command git status`. */
-export function wordsOf(rule: ApprovalRule): string {
+export function ruleText(rule: ApprovalRule): string {
   const conditions = (['command', 'path', 'tool', 'provider', 'directory'] as const).flatMap(
     (name) => {
       const value = rule[name];
@@ -50,7 +50,7 @@ function whyNotAllowed(rules: readonly ApprovalRule[], wish: Wish): string {
         misfit !== null && misfit.at > (best?.misfit.at ?? 0) ? { one, misfit } : best,
       null,
     );
-  if (nearest) return `${nearest.misfit.why} (${wordsOf(nearest.one)})`;
+  if (nearest) return `${nearest.misfit.why} (${ruleText(nearest.one)})`;
   const uncertain = wish.files.find(({ isCertain }) => !isCertain);
   if (uncertain)
     return `it is not certain which file is meant by ${JSON.stringify(uncertain.names[0])}: its name is relative, or a link leads to nothing`;

@@ -18,7 +18,7 @@ import type { Database } from '../store/database.ts';
 import { type Keep, keepNothing } from '../store/kept-answers.ts';
 import { type RecordPage, RecordTable } from '../store/records.ts';
 import { readPattern } from './command-pattern.ts';
-import { rule, wordsOf } from './ruling.ts';
+import { rule, ruleText } from './ruling.ts';
 import { commandIn, fileIn, type Wish, wishOf } from './wish.ts';
 
 /** The maximum number of rules, because all of them are in memory. */
@@ -98,7 +98,7 @@ export class RuleService {
       keep(tx, added);
       tx.whenDurable(() => (this.#rules = [...this.#rules, added]));
     });
-    logger.info({ rule_id: added.id, rule: wordsOf(added), by }, 'a rule for approvals was added');
+    logger.info({ rule_id: added.id, rule: ruleText(added), by }, 'a rule for approvals was added');
     return added;
   }
 
@@ -112,7 +112,7 @@ export class RuleService {
       return found;
     });
     this.#given.logger.info(
-      { rule_id: id, rule: wordsOf(removed), by },
+      { rule_id: id, rule: ruleText(removed), by },
       'a rule for approvals was removed',
     );
     return removed;

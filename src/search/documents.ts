@@ -37,7 +37,7 @@ export function itemDocument(item: Item): Document | null {
 }
 
 /** The title of a session; null where it has none, or its first prompt says the same. */
-export function titleOf(session: Session): Document | null {
+export function titleDocumentOf(session: Session): Document | null {
   const { id: session_id, title, title_source, created_at } = session;
   const place = { session_id, turn_id: null, item_id: null, at: created_at };
   return title === null || title_source === 'prompt'

@@ -1,7 +1,7 @@
 import type { Session } from '../api/sessions.ts';
 import type { Clock } from '../lib/clock.ts';
 import { yieldToEventLoop } from '../lib/slices.ts';
-import { type Document, titleOf } from './documents.ts';
+import { type Document, titleDocumentOf } from './documents.ts';
 import type { Entry, IndexFile, Places } from './index-file.ts';
 import { kindMark, marksOf } from './marks.ts';
 import { OlderRows } from './older-rows.ts';
@@ -146,7 +146,7 @@ export class Indexer {
     const entries: Entry[] = [];
     for (const id of ids) {
       const found = await this.#rows.session(id);
-      const document = found && titleOf(found.session);
+      const document = found && titleDocumentOf(found.session);
       const known = await this.#sessionOf(id);
       if (!document || !known || this.#index.title(known.n) === document.text) continue;
       const source = sourceOf({ table: 'sessions', n: known.n });

@@ -3,7 +3,7 @@ import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
 import type { Statement } from '../store/statement.ts';
 import type { Reader } from '../store/transaction.ts';
-import { type Document, itemDocument, promptOf, titleOf } from './documents.ts';
+import { type Document, itemDocument, promptOf, titleDocumentOf } from './documents.ts';
 
 /** The tables of the store that have texts, in the order of their numbers in `sourceOf`. */
 export const tables = ['turns', 'items', 'sessions'] as const;
@@ -163,5 +163,5 @@ function rowOf(table: Table, n: number, record: Turn | Item | Session): Row {
 
 function documentOf(table: Table, record: Turn | Item | Session): Document | null {
   if (table === 'turns') return promptOf(record as Turn);
-  return table === 'items' ? itemDocument(record as Item) : titleOf(record as Session);
+  return table === 'items' ? itemDocument(record as Item) : titleDocumentOf(record as Session);
 }

@@ -81,7 +81,7 @@ const states: Record<Session['status'], MemberRow['state']> = {
 };
 
 /** Returns the state of a member from its session. */
-export function stateOf({ status }: Session): MemberRow['state'] {
+export function memberStateOf({ status }: Session): MemberRow['state'] {
   return states[status];
 }
 

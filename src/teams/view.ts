@@ -11,7 +11,7 @@ import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
 import type { WorktreeStore } from '../worktrees/store.ts';
 import type { TeamStore } from './store.ts';
-import { contextRemaining, stateOf } from './team.ts';
+import { contextRemaining, memberStateOf } from './team.ts';
 import type { Reader } from '../store/transaction.ts';
 
 /** The maximum length of a member's last message in a view, in characters. */
@@ -187,7 +187,7 @@ export class TeamViews {
     const worktreeId = member.worktree_id ?? session.worktree_id;
     return {
       ...member,
-      state: stateOf(session),
+      state: memberStateOf(session),
       worktree: worktreeId === null ? null : this.#given.worktrees.worktree(rx, worktreeId),
       last_message: this.#lastMessage(rx, member, messageCache),
       context_window_remaining_percentage: contextRemaining(

@@ -62,7 +62,7 @@ export function conversation(
         .filter(isShownHere)
         .map((notice) => ({ at: notice.created_at, block: blockOfNotice(notice) })),
     ].toSorted((a, b) => a.at - b.at);
-    return [promptOf(turn), ...done.map(({ block }) => block), ...endOf(turn)];
+    return [promptOf(turn), ...done.map(({ block }) => block), ...turnEndText(turn)];
   });
 }
 
@@ -91,7 +91,7 @@ export function blockOfNotice({ id, payload: { code, message } }: Notice): Block
 }
 
 /** How a turn ended; nothing where it completed, or has not ended. */
-export function endOf({
+export function turnEndText({
   turn_id,
   status,
   error,

@@ -1,6 +1,6 @@
 import type { FileChange, SessionDiff } from '../api/diffs.ts';
 import type { ReviewComment } from '../api/reviews.ts';
-import { type AnchorState, placeOf, stateOf } from '../lib/diff-anchor.ts';
+import { type AnchorState, placeOf, anchorStateOf } from '../lib/diff-anchor.ts';
 import { oneLine, revealed } from '../lib/plain.ts';
 import { type DiffFile, readPatches } from '../lib/unified-diff.ts';
 import type { Palette, Style } from './palette.ts';
@@ -43,7 +43,11 @@ export function sheetOf(
   const files = readPatches(diff.files);
   const judged = comments.map((comment) => {
     const place = placeOf(comment, files);
-    return { comment, place, lost: place ? null : stateOf(comment, files, { isCut: diff.is_cut }) };
+    return {
+      comment,
+      place,
+      lost: place ? null : anchorStateOf(comment, files, { isCut: diff.is_cut }),
+    };
   });
   const byHunk = Map.groupBy(judged, ({ place }) => place?.hunk);
   const rows: SheetRow[] = [];

@@ -4,7 +4,7 @@ import type { Worktree } from '../api/worktrees.ts';
 import { AppError } from '../errors.ts';
 import { archiveRef, readArchive, writeArchive } from './archive.ts';
 import { ownSettings, type Setting } from './bench.ts';
-import { assertFiles, assertGitDirectory, isThere, kindOf, readNote } from './foreign.ts';
+import { assertFiles, assertGitDirectory, isThere, entryKindOf, readNote } from './foreign.ts';
 import type { Beside } from './own-commits.ts';
 import { removeTree } from './remove-tree.ts';
 import {
@@ -62,7 +62,7 @@ export class Disposal {
       return `it is locked${reason ? ` (${reason})` : ''}: git worktree unlock ${files}`;
     }
     const link = path.join(files, '.git');
-    const kind = await kindOf(link);
+    const kind = await entryKindOf(link);
     if (kind === null) return null;
     const target = kind === 'directory' ? null : await linkOf(files);
     if (target === null || path.dirname(target) !== path.join(repository.commonDir, 'worktrees'))

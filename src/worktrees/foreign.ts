@@ -34,13 +34,13 @@ async function orConflict(directory: string, name: string, maxBytes: number) {
  * this.
  */
 export async function isThere(file: string | Buffer): Promise<boolean> {
-  return (await kindOf(file)) !== null;
+  return (await entryKindOf(file)) !== null;
 }
 
 /**
  * Returns the kind of the entry at a path, without following it; null if there is none or a parent is not a directory.
  */
-export async function kindOf(
+export async function entryKindOf(
   file: string | Buffer,
 ): Promise<'file' | 'directory' | 'link' | 'other' | null> {
   try {
@@ -83,7 +83,7 @@ export async function assertGitDirectory(directory: string): Promise<void> {
 async function assertNotes(directory: string): Promise<void> {
   for (const name of NOTES) {
     const file = path.join(directory, name);
-    if ((await kindOf(file)) === 'other') throw notRegular(file);
+    if ((await entryKindOf(file)) === 'other') throw notRegular(file);
   }
 }
 
@@ -95,7 +95,7 @@ export async function assertFiles(files: string): Promise<void> {
 /** Does the same for the directory of git that lies in a directory, or that its file `.git` names. */
 async function assertInner(directory: string): Promise<void> {
   const own = path.join(directory, '.git');
-  const kind = await kindOf(own);
+  const kind = await entryKindOf(own);
   const link = kind === 'file' ? await readNote(directory, '.git') : null;
   const target = /^gitdir: (.+)$/m.exec(link ?? '')?.[1];
   if (kind === 'directory' || kind === 'link') await assertNotes(own);
@@ -103,7 +103,7 @@ async function assertInner(directory: string): Promise<void> {
 }
 
 async function assertBelow(directory: string, isOpened: (name: string) => boolean): Promise<void> {
-  if ((await kindOf(directory)) !== 'directory') return;
+  if ((await entryKindOf(directory)) !== 'directory') return;
   for (const entry of await fs.readdir(directory, { withFileTypes: true })) {
     const isPlain = entry.isFile() || entry.isDirectory() || entry.isSymbolicLink();
     if (!isPlain && isOpened(entry.name)) throw notRegular(path.join(directory, entry.name));

@@ -6,7 +6,7 @@ import { AppError } from '../errors.ts';
 import { createForeignFile, ForeignFileError, openForeignFile } from '../lib/foreign-file.ts';
 import { openBench, ownSettings } from './bench.ts';
 import { type Committed, howToAllow } from './consent.ts';
-import { assertFiles, kindOf } from './foreign.ts';
+import { assertFiles, entryKindOf } from './foreign.ts';
 import { type Git, GitFailure, type GitLocation } from './git.ts';
 import { adminDirectory, type Repository } from './repository.ts';
 import { bytePath, nulTerminated } from './names.ts';
@@ -126,7 +126,7 @@ async function reachable(files: string, names: readonly string[]): Promise<strin
     const known = links.get(directory);
     if (known !== undefined) return known;
     const isLink =
-      (await isBehindLink(directory)) || (await kindOf(bytePath(files, directory))) === 'link';
+      (await isBehindLink(directory)) || (await entryKindOf(bytePath(files, directory))) === 'link';
     links.set(directory, isLink);
     return isLink;
   };

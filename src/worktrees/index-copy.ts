@@ -2,7 +2,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { readForeignFile } from '../lib/foreign-file.ts';
 import { INDEX_BYTES } from './bench.ts';
-import { kindOf } from './foreign.ts';
+import { entryKindOf } from './foreign.ts';
 import type { Git, GitLocation } from './git.ts';
 import { bytePath, nulTerminated } from './names.ts';
 
@@ -54,7 +54,7 @@ async function unhideExisting(
     const existing: string[] = [];
     for (const entry of entries.filter((one) => pattern.test(one))) {
       const name = entry.slice(entry.indexOf('\t') + 1);
-      if ((await kindOf(bytePath(files, name))) !== null) existing.push(name);
+      if ((await entryKindOf(bytePath(files, name))) !== null) existing.push(name);
       else if (flag === '--no-skip-worktree') absent.push(name);
     }
     if (existing.length > 0)

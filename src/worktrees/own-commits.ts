@@ -1,6 +1,6 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { kindOf, readLog, readNote } from './foreign.ts';
+import { entryKindOf, readLog, readNote } from './foreign.ts';
 import type { Git } from './git.ts';
 import { refsOf, type Repository } from './repository.ts';
 
@@ -88,7 +88,7 @@ async function commitsOf(
 /** Returns the objects that the worktree's own refs point to; git keeps each of them in a file. */
 async function ownRefs(git: Git, repository: Repository, adminDir: string): Promise<string[]> {
   const refs = ['refs/worktree', 'refs/bisect', 'refs/rewritten'];
-  const kinds = await Promise.all(refs.map((one) => kindOf(path.join(adminDir, one))));
+  const kinds = await Promise.all(refs.map((one) => entryKindOf(path.join(adminDir, one))));
   if (kinds.every((kind) => kind === null)) return [];
   const location = { ...refsOf(repository), gitDir: adminDir };
   const listed = await git.text(location, ['for-each-ref', '--format=%(objectname)', ...refs]);
@@ -108,7 +108,7 @@ async function putAside(adminDir: string): Promise<string[]> {
   const found: string[] = [];
   for (const below of ['', 'rebase-merge', 'rebase-apply']) {
     const directory = path.join(adminDir, below);
-    if ((await kindOf(directory)) !== 'directory') continue;
+    if ((await entryKindOf(directory)) !== 'directory') continue;
     for (const entry of await fs.readdir(directory, { withFileTypes: true })) {
       const isNote = entry.isFile() && entry.name !== 'HEAD' && !/^(shared)?index/.test(entry.name);
       const note = isNote ? await readNote(adminDir, path.join(below, entry.name)) : null;

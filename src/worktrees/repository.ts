@@ -1,7 +1,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { AppError } from '../errors.ts';
-import { assertGitDirectory, isThere, kindOf, readNote } from './foreign.ts';
+import { assertGitDirectory, isThere, entryKindOf, readNote } from './foreign.ts';
 import { type Git, GitFailure, type GitLocation } from './git.ts';
 
 /** A repository; the same for each of its worktrees. */
@@ -165,7 +165,7 @@ export async function adminDirectory(
 /** Returns the git directory of the worktree that contains a directory; null if there is none. */
 export async function gitDirOf(directory: string): Promise<string | null> {
   const real = await fs.realpath(directory);
-  const kind = await kindOf(path.join(real, '.git'));
+  const kind = await entryKindOf(path.join(real, '.git'));
   if (kind === 'directory') return path.join(real, '.git');
   if (kind === 'file') return linkOf(real);
   return real === path.dirname(real) ? null : gitDirOf(path.dirname(real));
@@ -174,7 +174,7 @@ export async function gitDirOf(directory: string): Promise<string | null> {
 /** Returns the root of the checkout that contains a directory; null if there is none, as in a bare repository. */
 export async function checkoutOf(directory: string): Promise<string | null> {
   const real = await fs.realpath(directory);
-  if ((await kindOf(path.join(real, '.git'))) !== null) return real;
+  if ((await entryKindOf(path.join(real, '.git'))) !== null) return real;
   return real === path.dirname(real) ? null : checkoutOf(path.dirname(real));
 }
 
@@ -216,7 +216,7 @@ export async function branchesAlike(
 /** Returns git's own directories for the worktrees beside the main one. */
 export async function adminDirectories({ commonDir }: Repository): Promise<string[]> {
   const all = path.join(commonDir, 'worktrees');
-  const names = (await kindOf(all)) === 'directory' ? await fs.readdir(all) : [];
+  const names = (await entryKindOf(all)) === 'directory' ? await fs.readdir(all) : [];
   return names.map((name) => path.join(all, name));
 }
 
@@ -246,7 +246,7 @@ export async function branchAt(
 /** Throws `conflict` if git would block while it looks for the repository of a directory. */
 async function assertOpenable(directory: string): Promise<void> {
   const link = path.join(directory, '.git');
-  const kind = await kindOf(link);
+  const kind = await entryKindOf(link);
   if (kind === 'other') throw new AppError('conflict', `${link} is not a regular file`);
   if (kind === null && directory !== path.dirname(directory))
     return assertOpenable(path.dirname(directory));
@@ -256,9 +256,9 @@ async function assertOpenable(directory: string): Promise<void> {
 }
 
 async function looksBare(directory: string): Promise<boolean> {
-  if ((await kindOf(path.join(directory, '.git'))) !== null) return false;
+  if ((await entryKindOf(path.join(directory, '.git'))) !== null) return false;
   const kinds = await Promise.all(
-    ['HEAD', 'objects', 'refs'].map((name) => kindOf(path.join(directory, name))),
+    ['HEAD', 'objects', 'refs'].map((name) => entryKindOf(path.join(directory, name))),
   );
   if (kinds[0] !== 'file' || kinds[1] === null || kinds[2] === null) return false;
   await assertGitDirectory(directory);

@@ -1,7 +1,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { isOn, openBench, type Setting } from './bench.ts';
-import { kindOf, readLog, readNote } from './foreign.ts';
+import { entryKindOf, readLog, readNote } from './foreign.ts';
 import type { Git, GitLocation } from './git.ts';
 import { copyIndex } from './index-copy.ts';
 import { type Beside, ownCommits } from './own-commits.ts';
@@ -193,7 +193,7 @@ export async function readStatus(
   }
   // A repository may have replaced a tracked file.
   for (const { name } of found.changed)
-    if ((await kindOf(bytePath(files, `${name}/.git`))) !== null) found.nested.push(name);
+    if ((await entryKindOf(bytePath(files, `${name}/.git`))) !== null) found.nested.push(name);
   return found;
 }
 
@@ -249,7 +249,7 @@ export async function entriesOf(
   const deleted: string[] = [];
   for (const { name, isThere } of changed) {
     // A name that leads through a symbolic link would reach a file of another directory.
-    const kind = isThere ? await kindOf(bytePath(files, name)) : null;
+    const kind = isThere ? await entryKindOf(bytePath(files, name)) : null;
     if (kind === 'link') {
       const target = path.join(scratch, `link-${existing.length}`);
       await fs.writeFile(target, await fs.readlink(bytePath(files, name), 'buffer'));

@@ -1,7 +1,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { openBench, ownSettings } from './bench.ts';
-import { assertGitDirectory, kindOf } from './foreign.ts';
+import { assertGitDirectory, entryKindOf } from './foreign.ts';
 import type { Git } from './git.ts';
 import { commitOf, linkOf, type Repository } from './repository.ts';
 import { bytePath } from './names.ts';
@@ -59,7 +59,7 @@ async function linksIn(git: Git, location: Parameters<Git['bytes']>[0]): Promise
 
 /** Returns the git directory of a submodule; `none` if there is none, `foreign` if it is outside `homes`. */
 async function moduleOf(inner: string, homes: readonly string[]): Promise<string> {
-  const kind = await kindOf(path.join(inner, '.git'));
+  const kind = await entryKindOf(path.join(inner, '.git'));
   if (kind === null) return 'none';
   const link = kind === 'file' ? await linkOf(inner) : null;
   const real = link === null ? null : await fs.realpath(link).catch(() => null);
@@ -68,12 +68,12 @@ async function moduleOf(inner: string, homes: readonly string[]): Promise<string
 
 /** Returns the git directories below a directory, including those of nested submodules. */
 async function modulesBelow(directory: string): Promise<string[]> {
-  if ((await kindOf(directory)) !== 'directory') return [];
+  if ((await entryKindOf(directory)) !== 'directory') return [];
   const found: string[] = [];
   for (const entry of await fs.readdir(directory, { withFileTypes: true })) {
     if (!entry.isDirectory()) continue;
     const inner = path.join(directory, entry.name);
-    const isModule = (await kindOf(path.join(inner, 'HEAD'))) !== null;
+    const isModule = (await entryKindOf(path.join(inner, 'HEAD'))) !== null;
     if (isModule) found.push(inner);
     found.push(...(await modulesBelow(isModule ? path.join(inner, 'modules') : inner)));
   }

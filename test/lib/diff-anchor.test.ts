@@ -1,6 +1,12 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Anchor, anchorIn, anchorOf, placeOf, stateOf } from '../../src/lib/diff-anchor.ts';
+import {
+  type Anchor,
+  anchorIn,
+  anchorOf,
+  placeOf,
+  anchorStateOf,
+} from '../../src/lib/diff-anchor.ts';
 import { type DiffFile, readPatches } from '../../src/lib/unified-diff.ts';
 import { fileChange, numbered } from '../support/diffs.ts';
 
@@ -87,7 +93,7 @@ describe('the anchor of lines', () => {
       before.replace('line 1\n', ''),
     ].map((text) => {
       const files = filesOf(before, text);
-      return [stateOf(anchor, files), placeOf(anchor, files) !== null];
+      return [anchorStateOf(anchor, files), placeOf(anchor, files) !== null];
     });
     expect(states).toEqual([
       [{ state: 'current', found_at: null }, true],
@@ -96,16 +102,16 @@ describe('the anchor of lines', () => {
       [{ state: 'moved', found_at: 31 }, false],
       [{ state: 'changed', found_at: null }, false],
     ]);
-    expect(stateOf(anchor, [])).toEqual({ state: 'gone', found_at: null });
+    expect(anchorStateOf(anchor, [])).toEqual({ state: 'gone', found_at: null });
   });
 
   test('is unknown where the diff does not show the file, or not all files.', () => {
     const anchor = at(10) as Anchor;
     const unknown = { state: 'unknown', found_at: null };
-    expect(stateOf(anchor, [], { isCut: true })).toEqual(unknown);
-    expect(stateOf(anchor, readPatches([{ path: 'a.ts', old_path: null, patch: null }]))).toEqual(
-      unknown,
-    );
+    expect(anchorStateOf(anchor, [], { isCut: true })).toEqual(unknown);
+    expect(
+      anchorStateOf(anchor, readPatches([{ path: 'a.ts', old_path: null, patch: null }])),
+    ).toEqual(unknown);
   });
 
   test('whose lines are in several other places has changed: nobody knows where it went.', () => {
@@ -118,7 +124,7 @@ describe('the anchor of lines', () => {
       last_line: 9,
       lines: ['+}'],
     };
-    expect(stateOf(anchor, files)).toEqual({ state: 'changed', found_at: null });
+    expect(anchorStateOf(anchor, files)).toEqual({ state: 'changed', found_at: null });
   });
 
   test('of a removed line of a renamed file is found by either name.', () => {
@@ -126,7 +132,7 @@ describe('the anchor of lines', () => {
     const renamed = [{ ...file, path: 'b.ts', old_path: 'a.ts' }];
     const removed = { side: 'old' as const, first_line: 25, last_line: 25 };
     expect(anchorOf(renamed, { path: 'a.ts', ...removed })?.path).toBe('b.ts');
-    expect(stateOf({ path: 'a.ts', ...removed, lines: ['-line 25'] }, renamed).state).toBe(
+    expect(anchorStateOf({ path: 'a.ts', ...removed, lines: ['-line 25'] }, renamed).state).toBe(
       'current',
     );
   });
@@ -147,6 +153,6 @@ describe('the anchor of lines', () => {
     const files = filesOf('', long);
     const anchor = anchorOf(files, { path: 'a.ts', side: 'new', first_line: 1, last_line: 1 });
     expect(anchor?.lines[0]).toHaveLength(1000);
-    expect(stateOf(anchor as Anchor, files).state).toBe('current');
+    expect(anchorStateOf(anchor as Anchor, files).state).toBe('current');
   });
 });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { endOf, waitAfter } from '../../src/limits/limit.ts';
+import { limitEndOf, waitAfter } from '../../src/limits/limit.ts';
 
 const NOW = 1_750_000_000_000;
 const MINUTE = 60_000;
@@ -10,9 +10,9 @@ it('A session goes on when the limit resets.', () => {
 });
 
 it('A limit that is reported again at once, or with a time that has passed, waits for a minute at least.', () => {
-  expect(endOf({ ...reached, fruitless: 1 }, NOW)).toBe(NOW + MINUTE);
-  expect(endOf({ resetsAt: NOW - 1, fruitless: 0 }, NOW)).toBe(NOW + MINUTE);
-  expect(endOf({ resetsAt: NOW + 2 * MINUTE, fruitless: 2 }, NOW)).toBe(NOW + 2 * MINUTE);
+  expect(limitEndOf({ ...reached, fruitless: 1 }, NOW)).toBe(NOW + MINUTE);
+  expect(limitEndOf({ resetsAt: NOW - 1, fruitless: 0 }, NOW)).toBe(NOW + MINUTE);
+  expect(limitEndOf({ resetsAt: NOW + 2 * MINUTE, fruitless: 2 }, NOW)).toBe(NOW + 2 * MINUTE);
 });
 
 it.for([

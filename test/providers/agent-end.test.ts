@@ -1,7 +1,7 @@
 import { PassThrough, Writable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import type { Child } from '../../src/children/supervisor.ts';
-import { endOf, lossOf, tailOf } from '../../src/providers/agent-process.ts';
+import { agentEndOf, lossOf, tailOf } from '../../src/providers/agent-process.ts';
 import { type Heard, hearLines, StrayLines } from '../../src/providers/json-lines.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
@@ -39,7 +39,7 @@ describe('why an agent ended', () => {
     const ended = Promise.withResolvers<string | null>();
     let count = 0;
     const heard: Heard = { ended: ended.promise, progress: () => count };
-    const how = endOf(given, { heard, stderr, clock });
+    const how = agentEndOf(given, { heard, stderr, clock });
     given.exit(0);
     for (let seconds = 0; seconds < 30; seconds++) {
       await soon();
@@ -54,7 +54,7 @@ describe('why an agent ended', () => {
   test('is its exit where nothing was wrong, with the end of its stderr', async () => {
     const given = child();
     const heard = { ended: Promise.resolve(null), progress: () => 0 };
-    const how = endOf(given, { heard, stderr: () => 'no key', clock: new ManualClock() });
+    const how = agentEndOf(given, { heard, stderr: () => 'no key', clock: new ManualClock() });
     given.exit(3);
     expect(await how).toBe('exited with 3; it said: no key');
     expect(given.endings).toEqual([]);
@@ -64,7 +64,7 @@ describe('why an agent ended', () => {
     const clock = new ManualClock();
     const given = child();
     const heard = { ended: new Promise<null>(() => undefined), progress: () => 0 };
-    const how = endOf(given, { heard, stderr, clock });
+    const how = agentEndOf(given, { heard, stderr, clock });
     given.exit(3);
     for (let seconds = 0; seconds < 3; seconds++) {
       await soon();
@@ -77,7 +77,7 @@ describe('why an agent ended', () => {
     const clock = new ManualClock();
     const given = child();
     const heard = { ended: Promise.resolve(null), progress: () => 0 };
-    const how = endOf(given, { heard, stderr, clock });
+    const how = agentEndOf(given, { heard, stderr, clock });
     await soon();
     clock.advance(1000);
     expect(await how).toBe('closed its output and was ended');
@@ -92,7 +92,7 @@ describe('an agent is lost', () => {
     const heard = { ended: output.promise, progress: () => 0 };
     const isLost = lossOf(given, heard);
     let isGone = false;
-    void endOf(given, { heard, stderr: () => '', clock: new ManualClock() }).then(
+    void agentEndOf(given, { heard, stderr: () => '', clock: new ManualClock() }).then(
       () => (isGone = true),
     );
     await soon();

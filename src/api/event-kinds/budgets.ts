@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { budget } from '../budgets.ts';
-import { kindOf } from './kind.ts';
+import { describeKinds } from './kind.ts';
 
-const kind = kindOf('runtime');
+const kind = describeKinds('runtime');
 
 const none = { tokens: null, cost_usd: null, turns: null };
 const open = {

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { timestamp } from '../common.ts';
-import { kindOf } from './kind.ts';
+import { describeKinds } from './kind.ts';
 
-const kind = kindOf('runtime');
+const kind = describeKinds('runtime');
 const seq = z.int().min(0);
 
 const hook = z.string().describe('The name of the hook.');

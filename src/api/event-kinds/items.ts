@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { approval } from '../approvals.ts';
 import { toolCall } from '../tool-call.ts';
 import { item, usage } from '../sessions.ts';
-import { kindOf } from './kind.ts';
+import { describeKinds } from './kind.ts';
 
-const kind = kindOf('session');
+const kind = describeKinds('session');
 
 /** An approval as events carry it once it was resolved. */
 const approvalInEvents = approval.omit({ request: true, details: true, subject: true }).meta({

@@ -43,7 +43,7 @@ export interface Kind<
 }
 
 /** Gives the function that describes kinds of a scope. What is not said is the usual: nothing large, no part. */
-export function kindOf<Scope extends EventScope>(scope: Scope) {
+export function describeKinds<Scope extends EventScope>(scope: Scope) {
   return <
     Fields extends PayloadFields,
     const Large extends LargeField<Fields> = never,

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { processRecord } from '../processes.ts';
-import { kindOf } from './kind.ts';
+import { describeKinds } from './kind.ts';
 
-const kind = kindOf('process');
+const kind = describeKinds('process');
 
 /** A process as events carry it after it was queued. */
 const processInEvents = processRecord.omit({ command: true }).meta({

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { timestamp } from '../common.ts';
 import { hold, storedQueueEntry } from '../queue.ts';
 import { turnStatus } from '../sessions.ts';
-import { kindOf } from './kind.ts';
+import { describeKinds } from './kind.ts';
 
-const kind = kindOf('session');
+const kind = describeKinds('session');
 
 /** An entry as events carry it where its input has not changed. */
 const entryInEvents = storedQueueEntry.omit({ input: true }).meta({

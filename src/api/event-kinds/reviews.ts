@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { storedReviewComment } from '../reviews.ts';
-import { kindOf } from './kind.ts';
+import { describeKinds } from './kind.ts';
 
-const kind = kindOf('session');
+const kind = describeKinds('session');
 
 const comment = {
   id: 'cmt_019aa8d5ee107b7d9c0a7f5e2d1c0b12',

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { recoverySummary } from '../runtime.ts';
-import { kindOf } from './kind.ts';
+import { describeKinds } from './kind.ts';
 
-const kind = kindOf('runtime');
+const kind = describeKinds('runtime');
 
 /** The runtime and its store. */
 export const runtimeKinds = {

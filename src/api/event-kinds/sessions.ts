@@ -1,8 +1,8 @@
 import { lastWords, session, sessionTitle, turn } from '../sessions.ts';
 import { z } from 'zod';
-import { kindOf } from './kind.ts';
+import { describeKinds } from './kind.ts';
 
-const kind = kindOf('session');
+const kind = describeKinds('session');
 
 /** A session as events carry it after its creation. */
 const sessionInEvents = session

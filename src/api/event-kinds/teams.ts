@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { failure } from '../common.ts';
 import { delivery, message } from '../team-messages.ts';
 import { member, team } from '../teams.ts';
-import { kindOf } from './kind.ts';
+import { describeKinds } from './kind.ts';
 
-const kind = kindOf('team');
+const kind = describeKinds('team');
 
 /** A message as events carry it once it was cancelled. */
 const messageInEvents = message.omit({ input: true, images: true }).meta({

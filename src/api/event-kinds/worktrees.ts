@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { claim, worktree } from '../worktrees.ts';
-import { kindOf } from './kind.ts';
+import { describeKinds } from './kind.ts';
 
-const kind = kindOf('worktree');
+const kind = describeKinds('worktree');
 
 /** Events of before worktrees had ports and included files lack the fields. */
 const worktreeAsMade = worktree

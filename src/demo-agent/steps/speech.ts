@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { wordsOf } from '../turn.ts';
+import { withBlanks } from '../turn.ts';
 import type { Step } from './step.ts';
 
 export const say: Step<'say'> = ({ text }, turn) => turn.say(text);
 
 export const think: Step<'think'> = async ({ text }, turn) => {
   const messageId = turn.newId('message');
-  for (const word of wordsOf(text)) {
+  for (const word of withBlanks(text)) {
     turn.signal.throwIfAborted();
     const content = { type: 'text' as const, text: word };
     await turn.update({ sessionUpdate: 'agent_thought_chunk', messageId, content });

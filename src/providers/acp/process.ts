@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Child, Supervisor } from '../../children/supervisor.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { version } from '../../lib/self.ts';
-import { answered, endOf, exitsWithin, lossOf, startAgent, tailOf } from '../agent-process.ts';
+import { answered, agentEndOf, exitsWithin, lossOf, startAgent, tailOf } from '../agent-process.ts';
 import { ProviderError } from '../provider.ts';
 import { Login } from './authenticate.ts';
 import { type AcpConnection, type AcpHandlers, agentError, connectAcp } from './connection.ts';
@@ -124,7 +124,7 @@ export class AcpProcess {
     const { heard, strays } = this.#connection;
     const stderr = tailOf(child.stderr);
     this.isLost = lossOf(child, heard);
-    this.gone = endOf(child, {
+    this.gone = agentEndOf(child, {
       heard,
       stderr: () => [stderr(), strays.text].filter(Boolean).join(' | '),
       clock: options.clock,

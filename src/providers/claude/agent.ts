@@ -27,7 +27,7 @@ import {
 } from './permission.ts';
 import type { ClaudeProcess } from './process.ts';
 import { BYPASS, mayBypass, modeOf, objectionTo, readModel, readModes } from './settings.ts';
-import { kindOf, titleOf } from './tools.ts';
+import { toolKindOf, toolTitleOf } from './tools.ts';
 import { serversFor, TOOL_SERVER, ToolsChannel } from './tools-channel.ts';
 import { Reader } from './updates.ts';
 import { readResultUsage } from './usage.ts';
@@ -351,7 +351,7 @@ class ClaudeAgent implements Agent {
   /** For a tool of a subagent this may be its first mention. */
   async #showCall({ ref, tool, input }: Permission): Promise<void> {
     if (ref === null) return;
-    const change = { title: titleOf(tool, input), kind: kindOf(tool), input };
+    const change = { title: toolTitleOf(tool, input), kind: toolKindOf(tool), input };
     await report(this.#sink, [{ type: 'tool', ref, change: { ...change, status: 'pending' } }]);
   }
 }

@@ -24,7 +24,7 @@ export function readGrants(suggestions: unknown): Grant[] {
 }
 
 /** What the grants allow, for people. */
-export function wordsOf(grants: readonly Grant[]): string {
+export function grantsText(grants: readonly Grant[]): string {
   return grants.map(wordsOfOne).join('; ');
 }
 

@@ -3,8 +3,8 @@ import type { Question } from '../../api/approvals.ts';
 import { approvalTitle } from '../approval-title.ts';
 import { type AgentAnswer, type AgentRequest, inputDetails } from '../provider.ts';
 import { detailsOf } from './details.ts';
-import { type Grant, readGrants, wordsOf } from './grants.ts';
-import { approvalKindOf, titleOf } from './tools.ts';
+import { type Grant, readGrants, grantsText } from './grants.ts';
+import { approvalKindOf, toolTitleOf } from './tools.ts';
 
 const request = z.looseObject({
   tool_name: z.string(),
@@ -42,7 +42,7 @@ export function readPermission(raw: unknown): Permission | null {
 /** The request as people see it. */
 export async function approvalRequest(permission: Permission, cwd: string): Promise<AgentRequest> {
   const { tool, input, isWhole, grants, raw } = permission;
-  const title = titleOf(tool, input);
+  const title = toolTitleOf(tool, input);
   const isNamed = title !== tool || Object.keys(input).length === 0;
   const subject = { tool, cwd, input: tool === 'Bash' ? withoutDescription(input) : input };
   return {
@@ -52,7 +52,7 @@ export async function approvalRequest(permission: Permission, cwd: string): Prom
     request: raw,
     details: isWhole ? await detailsOf(tool, input, cwd) : inputDetails(raw),
     ...(grants.length > 0
-      ? { scopes: ['once', 'session'] as const, sessionAllows: wordsOf(grants) }
+      ? { scopes: ['once', 'session'] as const, sessionAllows: grantsText(grants) }
       : {}),
     subject: isWhole ? subject : null,
     ...(tool === 'AskUserQuestion' ? { questions: questionsIn(input) } : {}),

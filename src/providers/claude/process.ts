@@ -1,6 +1,6 @@
 import type { Child, Supervisor } from '../../children/supervisor.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { endAgent, endOf, lossOf, replyTo, startAgent, tailOf } from '../agent-process.ts';
+import { endAgent, agentEndOf, lossOf, replyTo, startAgent, tailOf } from '../agent-process.ts';
 import { Connection, type Handlers } from './connection.ts';
 
 /** The time limit of control requests, which claude answers soon, also on a busy machine. */
@@ -36,7 +36,7 @@ export class ClaudeProcess {
     this.connection = new Connection(child, handlers);
     const { heard, strays } = this.connection;
     this.isLost = lossOf(child, heard);
-    this.gone = endOf(child, { heard, stderr: () => this.stderr || strays.last, clock });
+    this.gone = agentEndOf(child, { heard, stderr: () => this.stderr || strays.last, clock });
   }
 
   /** Throws {@link ProviderError} where it cannot be started. */

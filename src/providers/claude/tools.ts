@@ -3,7 +3,7 @@ import { cutTitle } from '../../lib/cut-title.ts';
 import type { AgentRequest } from '../provider.ts';
 
 /** The kind of a tool, in the words that all providers share. */
-export function kindOf(tool: string): string {
+export function toolKindOf(tool: string): string {
   return kinds[tool] ?? 'other';
 }
 
@@ -25,7 +25,8 @@ const kinds: Record<string, string> = {
 export function approvalKindOf(tool: string): AgentRequest['kind'] {
   if (tool === 'AskUserQuestion') return 'question';
   return (
-    ({ execute: 'command', edit: 'file_change' }[kindOf(tool)] as AgentRequest['kind']) ?? 'tool'
+    ({ execute: 'command', edit: 'file_change' }[toolKindOf(tool)] as AgentRequest['kind']) ??
+    'tool'
   );
 }
 
@@ -44,7 +45,7 @@ const telling = z.looseObject({
 });
 
 /** The title of a call for people: a command as it is, else the tool and what it is used on. */
-export function titleOf(tool: string, input: unknown): string {
+export function toolTitleOf(tool: string, input: unknown): string {
   const said = telling.safeParse(input).data ?? {};
   if (tool === 'Bash' && said.command) return cutTitle(said.command);
   if (said.questions?.length)

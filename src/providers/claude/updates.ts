@@ -3,7 +3,7 @@ import type { Usage } from '../../api/sessions.ts';
 import { limitAfter, type RateLimit } from '../claude-limits.ts';
 import type { AgentUpdate, ToolChange } from '../provider.ts';
 import type { Message } from './connection.ts';
-import { kindOf, titleOf } from './tools.ts';
+import { toolKindOf, toolTitleOf } from './tools.ts';
 import { addTokens, noTokens, readTokens, type Tokens, usageOf } from './usage.ts';
 
 /** Messages that say nothing about the course of a turn. */
@@ -131,7 +131,7 @@ export class Reader {
         return [];
       case 'content_block_start': {
         const call = isCall(started) ? toolUse.safeParse(started).data : undefined;
-        return call ? [toolUpdate(call.id, { title: call.name, kind: kindOf(call.name) })] : [];
+        return call ? [toolUpdate(call.id, { title: call.name, kind: toolKindOf(call.name) })] : [];
       }
       case 'content_block_delta':
         if (delta?.type === 'text_delta') return this.#say('message', index, delta.text ?? '');
@@ -193,8 +193,8 @@ function isCall(raw: unknown): boolean {
 
 function callUpdates({ id, name, input }: z.output<typeof toolUse>): AgentUpdate[] {
   const call = toolUpdate(id, {
-    title: titleOf(name, input),
-    kind: kindOf(name),
+    title: toolTitleOf(name, input),
+    kind: toolKindOf(name),
     input,
     status: 'running',
   });

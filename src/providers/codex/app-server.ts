@@ -4,7 +4,7 @@ import { version } from '../../lib/self.ts';
 import {
   answered,
   endAgent,
-  endOf,
+  agentEndOf,
   lossOf,
   replyTo,
   startAgent,
@@ -79,7 +79,7 @@ export class AppServer {
     // Once the server serves sessions, a line on stderr may be about any of them, so no session is given it.
     const stderr = () => (this.#isUp ? '' : said());
     this.isLost = lossOf(child, heard);
-    this.gone = endOf(child, { heard, stderr, clock });
+    this.gone = agentEndOf(child, { heard, stderr, clock });
     void this.gone.then((how) => {
       if (this.#isUp && !this.#isEnding) onLost(`it ${how}${said() && `; it said: ${said()}`}`);
     });

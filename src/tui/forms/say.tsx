@@ -6,7 +6,7 @@ import { slashCompleted, slashMatches, slashText } from '../../client/slash.ts';
 import { truncated } from '../../terminal/width.ts';
 import type { Acts } from '../acts.ts';
 import { Bar } from '../bar.tsx';
-import { titleOf } from '../list/row-text.ts';
+import { sessionTitleOf } from '../list/row-text.ts';
 import { Tint } from '../tint.tsx';
 import { type Editor, emptyEditor, shownLines } from './editor.ts';
 import { Field } from './field.tsx';
@@ -33,7 +33,7 @@ export function Say(props: SayProps): ReactNode {
   return (
     <Box flexDirection="column" width={columns} height={height + 1} flexShrink={0}>
       <Bar
-        left={<Tint tone="name" wrap="truncate-end">{`to ${titleOf(session)}`}</Tint>}
+        left={<Tint tone="name" wrap="truncate-end">{`to ${sessionTitleOf(session)}`}</Tint>}
         right={
           <Tint tone="faint">
             {matches.length > 0

@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { Overview } from '../overview.ts';
 import { Source } from '../source.ts';
-import { type Choice, choicesOf, idOfSection } from './layout.ts';
+import { type Choice, selectableIn, idOfSection } from './layout.ts';
 import {
   countsOf,
   type Lens,
@@ -137,7 +137,7 @@ export class Board {
     const now = this.#clock.now();
     const things = thingsOf(this.#overview.get());
     const sections = sectionsOf(things, wish, now);
-    const choices = choicesOf(sections);
+    const choices = selectableIn(sections);
     const chosen = this.#first(things, choices, now) ?? placed(wish, choices);
     this.view.set({
       ...wish,

@@ -10,7 +10,7 @@ export type Line =
 export type Choice = { id: string; thing: Thing } | { id: string; section: SectionName };
 
 /** Everything that can be selected, from top to bottom. */
-export function choicesOf(sections: readonly Section[]): Choice[] {
+export function selectableIn(sections: readonly Section[]): Choice[] {
   return sections.flatMap((section): Choice[] =>
     section.isFolded
       ? [{ id: idOfSection(section.name), section: section.name }]

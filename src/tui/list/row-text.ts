@@ -70,7 +70,7 @@ function wordsOf(thing: Thing, now: number): Pick<RowText, 'title' | 'place' | '
       const whose = thing.session;
       return {
         title: oneLine(title),
-        place: whose ? titleOf(whose) : thing.approval.session_id.slice(-8),
+        place: whose ? sessionTitleOf(whose) : thing.approval.session_id.slice(-8),
         agent: kind.replace('_', ' '),
         words: '',
       };
@@ -80,7 +80,7 @@ function wordsOf(thing: Thing, now: number): Pick<RowText, 'title' | 'place' | '
       const last = session.failure?.message ?? doing ?? session.last_words ?? '';
       const worktree = thing.worktree;
       return {
-        title: titleOf(session),
+        title: sessionTitleOf(session),
         place: worktree
           ? `${path.basename(worktree.repo_root)}/${oneLine(worktree.branch)}`
           : shortPath(session.cwd),
@@ -115,7 +115,7 @@ function wordsOf(thing: Thing, now: number): Pick<RowText, 'title' | 'place' | '
 }
 
 /** The title of a session; its id where it has none. */
-export function titleOf({ id, title }: { id: string; title: string | null }): string {
+export function sessionTitleOf({ id, title }: { id: string; title: string | null }): string {
   const text = oneLine(title ?? '');
   return text === '' ? id.slice(-8) : text;
 }

@@ -9,7 +9,7 @@ import {
   type Block,
   blockOfApproval,
   blockOfNotice,
-  endOf,
+  turnEndText,
   promptOf,
 } from '../../terminal/conversation.ts';
 
@@ -77,7 +77,7 @@ function takeTurn(draft: Draft, event: EventOf<KindIn<'turn'>>): void {
     const { input = [] } = event.payload.turn ?? {};
     put(draft, promptOf({ ...turn, input }));
   }
-  for (const block of endOf(turn)) put(draft, block);
+  for (const block of turnEndText(turn)) put(draft, block);
 }
 
 function takeSpeech(

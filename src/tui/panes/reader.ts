@@ -2,7 +2,7 @@ import { colorless, withoutColors } from '../../terminal/palette.ts';
 import { matchingLines, withMatches } from '../../terminal/search.ts';
 import { Source } from '../source.ts';
 import type { Shape } from './shape.ts';
-import { type Blocks, endOf, isBefore, linesFrom, moved, type LinePosition } from './window.ts';
+import { type Blocks, topOfEnd, isBefore, linesFrom, moved, type LinePosition } from './window.ts';
 
 /** The text that somebody reads, in blocks that may grow, be replaced and be joined by older ones. */
 export interface Text {
@@ -53,7 +53,7 @@ export class Reader {
 
   /** The place of the first line that is shown. */
   top(): LinePosition {
-    return this.#top ?? endOf(this.#blocks(), this.#shape.rows);
+    return this.#top ?? topOfEnd(this.#blocks(), this.#shape.rows);
   }
 
   /** Whether the first line of the text is shown. */
@@ -173,7 +173,7 @@ export class Reader {
     const blocks = this.#blocks();
     const { rows } = this.#shape;
     // A text that became shorter, or a terminal that became larger, shows no empty lines while there are others.
-    const end = endOf(blocks, rows);
+    const end = topOfEnd(blocks, rows);
     return linesFrom(blocks, this.#top && isBefore(this.#top, end) ? this.#top : end, rows);
   }
 

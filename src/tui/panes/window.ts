@@ -12,7 +12,7 @@ export interface LinePosition {
 }
 
 /** The top of the last `rows` lines. */
-export function endOf(blocks: Blocks, rows: number): LinePosition {
+export function topOfEnd(blocks: Blocks, rows: number): LinePosition {
   let need = rows;
   for (let at = blocks.count - 1; at >= 0; at--) {
     const { length } = blocks.linesOf(at);
@@ -36,7 +36,7 @@ export function moved(
   while (at < blocks.count && line >= blocks.linesOf(at).length)
     line -= blocks.linesOf(at++).length;
   const place = { at, line };
-  return isBefore(place, endOf(blocks, rows)) ? place : null;
+  return isBefore(place, topOfEnd(blocks, rows)) ? place : null;
 }
 
 /** The `rows` lines from a place on, fewer at the end, each with its place. */

@@ -1,6 +1,6 @@
 import { useEffect, useEffectEvent } from 'react';
 import { plain } from '../../lib/plain.ts';
-import { isMuted, nameOf, titleOf } from '../list/row-text.ts';
+import { isMuted, nameOf, sessionTitleOf } from '../list/row-text.ts';
 import { needsMe } from '../list/sections.ts';
 import type { Thing } from '../list/things.ts';
 import type { PaneModel } from '../panes/pane-model.ts';
@@ -43,7 +43,9 @@ export function useSeen(
  */
 export function useAlerts({ board, terminal: { hasFocus, write } }: ScreenContext): void {
   const ring = useEffectEvent((fresh: Thing) => {
-    const title = plain(fresh.kind === 'session' ? titleOf(fresh.now.session) : nameOf(fresh));
+    const title = plain(
+      fresh.kind === 'session' ? sessionTitleOf(fresh.now.session) : nameOf(fresh),
+    );
     write(`\u0007\u001B]9;cadre: ${title}\u0007`);
   });
   useEffect(() => {

@@ -1,7 +1,7 @@
 import type { Process } from '../../api/processes.ts';
 import type { Session } from '../../api/sessions.ts';
 import type { Acts } from '../acts.ts';
-import { nameOf, titleOf } from '../list/row-text.ts';
+import { nameOf, sessionTitleOf } from '../list/row-text.ts';
 import type { Thing } from '../list/things.ts';
 import type { Overview } from '../overview.ts';
 import type { Question } from './mode.ts';
@@ -35,7 +35,7 @@ function stoppingSession(session: Session, acts: Acts): Question | string {
   };
   const close = { keys: 'x', label: 'x close it', work: () => acts.close(session) };
   return {
-    text: `${isAtWork ? 'stop' : 'close'} "${titleOf(session)}"?`,
+    text: `${isAtWork ? 'stop' : 'close'} "${sessionTitleOf(session)}"?`,
     answers: [...(isAtWork ? [interrupt] : []), close],
   };
 }

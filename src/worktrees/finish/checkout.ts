@@ -2,7 +2,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { AppError } from '../../errors.ts';
 import { filtersIn, isOn, openBench, ownSettings, type Setting } from '../bench.ts';
-import { assertFiles, assertGitDirectory, kindOf, readLog, readNote } from '../foreign.ts';
+import { assertFiles, assertGitDirectory, entryKindOf, readLog, readNote } from '../foreign.ts';
 import type { GitLocation } from '../git.ts';
 import { adminDirectories, checkoutsOf, refIn, type Repository } from '../repository.ts';
 import { bytePath } from '../names.ts';
@@ -45,7 +45,7 @@ export async function checkoutAt(repository: Repository, gitDir: string): Promis
   if (gitDir !== repository.commonDir) {
     const link = path.resolve(gitDir, ((await readNote(gitDir, 'gitdir')) ?? '').trimEnd());
     const files = path.dirname(link);
-    if ((await kindOf(link)) === 'file') return { gitDir, files };
+    if ((await entryKindOf(link)) === 'file') return { gitDir, files };
     throw new AppError('conflict', `${files} is gone, and git still has it: git worktree prune`);
   }
   return { gitDir, files: repository.root };
@@ -78,7 +78,7 @@ export async function checkoutOfBranch(
 /** Returns what git has begun and not finished in a git directory, such as "a rebase"; null if nothing. */
 export async function underWayIn(gitDir: string): Promise<string | null> {
   for (const [name, what] of UNDER_WAY)
-    if ((await kindOf(path.join(gitDir, name))) !== null) return what;
+    if ((await entryKindOf(path.join(gitDir, name))) !== null) return what;
   return null;
 }
 
@@ -161,7 +161,8 @@ export async function changesOf(
   }
   // A repository may have replaced a tracked file.
   for (const name of found.tracked)
-    if ((await kindOf(bytePath(checkout.files, `${name}/.git`))) !== null) found.nested.push(name);
+    if ((await entryKindOf(bytePath(checkout.files, `${name}/.git`))) !== null)
+      found.nested.push(name);
   return { ...found, bench };
 }
 
@@ -188,7 +189,7 @@ export async function inTheWay(
     const parts = name.split('/');
     for (let length = 1; length <= parts.length; length += 1) {
       const one = parts.slice(0, length).join('/');
-      const kind = await kindOf(bytePath(files, one));
+      const kind = await entryKindOf(bytePath(files, one));
       if (kind === null) break;
       if (kind !== 'directory') {
         if (!going.has(one)) found.add(one);

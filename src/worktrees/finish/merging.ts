@@ -75,7 +75,7 @@ export type Replayed = { tip: string; tree: string } | { conflicts: Conflict[]; 
  * Writes commits again on top of `onto`, oldest first. Author, message and time of each stay; one that changes nothing
  * any more is left out. Stops at the first conflict.
  */
-export async function replay(
+export async function replayCommits(
   git: Git,
   bench: GitLocation,
   about: {

@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts';
 import { readForeignFile } from '../../lib/foreign-file.ts';
 import { newUuid } from '../../lib/ids.ts';
 import { INDEX_BYTES } from '../bench.ts';
-import { assertGitDirectory, kindOf, readNote } from '../foreign.ts';
+import { assertGitDirectory, entryKindOf, readNote } from '../foreign.ts';
 import { type Git, GitFailure, type GitLocation } from '../git.ts';
 import { checkoutsOf, commitOf, refsOf, type Repository } from '../repository.ts';
 import { bytePath, nulTerminated } from '../names.ts';
@@ -272,7 +272,7 @@ async function settledOf(
   const changed = new Set((await git.bytes(bench, args)).split('\0'));
   const found: Difference[] = [];
   for (const one of differences) {
-    const kind = one.change === 'added' ? await kindOf(bytePath(files, one.path)) : null;
+    const kind = one.change === 'added' ? await entryKindOf(bytePath(files, one.path)) : null;
     const isThere = kind !== null && kind !== 'directory';
     if (one.after.mode === '160000' || changed.has(one.path) || isThere) found.push(one);
   }
@@ -351,7 +351,7 @@ async function unlock(checkout: Checkout, id: string): Promise<void> {
 }
 
 async function isLockedBy({ gitDir }: Checkout, id: string): Promise<boolean> {
-  if ((await kindOf(path.join(gitDir, 'index.lock'))) !== 'file') return false;
+  if ((await entryKindOf(path.join(gitDir, 'index.lock'))) !== 'file') return false;
   return (await readNote(gitDir, 'index.lock').catch(() => null)) === lockText(id);
 }
 

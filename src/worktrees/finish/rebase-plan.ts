@@ -4,7 +4,7 @@ import type { Setting } from '../bench.ts';
 import { refsOf, type Repository } from '../repository.ts';
 import type { Workshop } from '../workshop.ts';
 import { type Commit, readCommits, signatureOf, subjectOf } from './commits.ts';
-import { openMerging, replay, type Replayed, treeOf } from './merging.ts';
+import { openMerging, replayCommits, type Replayed, treeOf } from './merging.ts';
 import { assertSame, committed, nothing, refuse } from './merge-plan.ts';
 import { differencesOf } from './moves.ts';
 import {
@@ -131,7 +131,7 @@ function replayIn(
   const { commits, onto, line, settings } = about;
   return workshop.withScratch({ id: 'rebase' }, async (scratch) => {
     const bench = await openMerging(git, repository, { ours: onto, scratch, settings });
-    return replay(git, bench, {
+    return replayCommits(git, bench, {
       repository,
       commits,
       onto: { id: onto, tree: await treeOf(git, repository, onto) },

@@ -2,7 +2,7 @@ import path from 'node:path';
 import fs from 'node:fs/promises';
 import type { Finished } from '../../api/worktree-finish.ts';
 import type { Setting } from '../bench.ts';
-import { kindOf } from '../foreign.ts';
+import { entryKindOf } from '../foreign.ts';
 import type { Git } from '../git.ts';
 import { refsOf, type Repository } from '../repository.ts';
 import { type Commit, readCommits, subjectOf, toText } from './commits.ts';
@@ -92,7 +92,7 @@ export async function hooksOf(
   const found: string[] = [];
   for (const name of names) {
     const file = path.join(directory, name);
-    if ((await kindOf(file)) === null) continue;
+    if ((await entryKindOf(file)) === null) continue;
     const mode = await fs.stat(file).then(
       (one) => one.mode,
       () => 0,

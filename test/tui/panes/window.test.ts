@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   type Blocks,
-  endOf,
+  topOfEnd,
   linesFrom,
   moved,
   type LinePosition,
@@ -30,7 +30,7 @@ describe('a window on blocks of lines', () => {
     fc.assert(
       fc.property(sizes, rows, (counts, height) => {
         const blocks = blocksOf(counts);
-        const shown = linesFrom(blocks, endOf(blocks, height), height).map(({ text }) => text);
+        const shown = linesFrom(blocks, topOfEnd(blocks, height), height).map(({ text }) => text);
         expect(shown).toEqual(blocks.all.slice(-height));
       }),
     );
@@ -42,13 +42,13 @@ describe('a window on blocks of lines', () => {
       fc.property(sizes, rows, steps, (counts, height, all) => {
         const blocks = blocksOf(counts);
         const last = Math.max(0, blocks.all.length - height);
-        let top: LinePosition = endOf(blocks, height);
+        let top: LinePosition = topOfEnd(blocks, height);
         let index = last;
         for (const by of all) {
           const next = moved(blocks, top, by, height);
           index = Math.max(0, Math.min(last, index + by));
           expect(next === null).toBe(index === last);
-          top = next ?? endOf(blocks, height);
+          top = next ?? topOfEnd(blocks, height);
           expect(before(blocks, top)).toBe(index);
           expect(linesFrom(blocks, top, height).map(({ text }) => text)).toEqual(
             blocks.all.slice(index, index + height),
