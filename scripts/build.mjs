@@ -21,7 +21,7 @@ import { makeTemplate } from '../src/store/template.ts';
 import { LICENSES_FILE } from '../src/lib/self.ts';
 import { buildClientLibrary } from './client-library.mjs';
 import { compileBundles, tagBundle } from './code-cache.mjs';
-import { isBuilt, recordBuild, sourcesDigest } from './last-build.ts';
+import { BUILDING, isBuilt, recordBuild, sourcesDigest } from './last-build.ts';
 import { lazySchemas } from './lazy-schemas.mjs';
 import { lazySegmenter } from './lazy-segmenter.mjs';
 import { leanLibraries } from './lean-libraries.mjs';
@@ -56,8 +56,7 @@ const noScreen = {
   },
 };
 
-// What the directory of a build under way begins with; another build may run beside this one.
-const BUILDING = '.build-';
+const commit = currentCommit();
 
 // What keeps a start short.
 const lean = [noTopLevelAwait, lazySegmenter, leanLibraries, lazySchemas];
@@ -77,7 +76,7 @@ try {
 async function main(out, unlessBuilt) {
   const started = performance.now();
   refuseMissingAssets();
-  const digest = sourcesDigest(root, commit());
+  const digest = sourcesDigest(root, commit);
   if (unlessBuilt && isBuilt(root, out, digest)) return;
   // The temporary directory is inside the output directory, so that a rename never crosses a file system.
   fs.mkdirSync(out, { recursive: true });
@@ -159,7 +158,7 @@ async function bundle(entry, outfile, more = {}) {
       'process.env.NODE_ENV': '"production"',
       'process.env.DEV': '"false"', // otherwise ink would load the developer tools that are removed below
       __CADRE_VERSION__: JSON.stringify(packageVersion()),
-      __CADRE_COMMIT__: JSON.stringify(commit()),
+      __CADRE_COMMIT__: JSON.stringify(commit),
     },
     ...more,
   });
@@ -181,7 +180,7 @@ function packageVersion() {
   return JSON.parse(fs.readFileSync(join(root, 'package.json'), 'utf8')).version;
 }
 
-function commit() {
+function currentCommit() {
   // Without the ceiling, sources unpacked inside another repository would report the commit of that one.
   const env = { ...process.env, GIT_CEILING_DIRECTORIES: dirname(root) };
   try {

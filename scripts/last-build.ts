@@ -13,6 +13,9 @@ const INPUTS = [
   'node_modules/.package-lock.json',
 ];
 
+/** What the directory of a build under way begins with; another build may run beside this one. */
+export const BUILDING = '.build-';
+
 /** Below the root of the project. */
 const RECORD = '.cache/last-build.json';
 
@@ -47,9 +50,8 @@ export function recordBuild(root: string, out: string, digest: string): void {
   fs.writeFileSync(file, JSON.stringify({ digest, outputs: outputsOf(out) } satisfies LastBuild));
 }
 
-/** Another build may be under way in a directory of its own, `.build-…`. */
 function outputsOf(out: string): string[] {
-  const names = fs.readdirSync(out).filter((name) => !name.startsWith('.build-'));
+  const names = fs.readdirSync(out).filter((name) => !name.startsWith(BUILDING));
   return names
     .flatMap((name) => filesIn(out, name))
     .map((name) => {

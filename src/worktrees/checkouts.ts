@@ -33,21 +33,19 @@ export class Checkouts {
 
   /**
    * Throws `conflict` if the path or the branch exists already, `invalid` if git does not accept the branch name. `tip`
-   * is the commit of a branch of that name, null for none; without it git is asked.
+   * is the commit of a branch of that name, null for none.
    */
   async assertFree(
     { path: directory, branch }: Worktree,
     repository: Repository,
-    tip?: string | null,
+    tip: string | null,
   ): Promise<void> {
     const ref = `refs/heads/${branch}`;
     const isPlain = PLAIN.test(branch);
     const check = ['check-ref-format', ref];
     if (!isPlain && (await this.#workshop.git.maybe(refsOf(repository), check)) === null)
       throw new AppError('invalid', `"${branch}" cannot be the name of a branch: choose another`);
-    const found =
-      tip === undefined ? await commitOf(this.#workshop.git, refsOf(repository), ref) : tip;
-    if (found !== null)
+    if (tip !== null)
       throw new AppError(
         'conflict',
         `the branch ${branch} already exists: choose another worktree_name or branch_prefix`,

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { AppError } from '../errors.ts';
 import { shellWord } from '../lib/shell-word.ts';
 import type { Setting } from './bench.ts';
-import type { Git } from './git.ts';
+import type { Git, GitLocation } from './git.ts';
 import { commitOf, refsOf, type Repository } from './repository.ts';
 
 /** The maximum size of an init script, and of the patterns of included files, in bytes. */
@@ -24,48 +24,65 @@ export interface Purpose {
   without: string;
 }
 
+interface WantedFile extends Purpose {
+  /** Its path in the repository. */
+  file: string;
+}
+
 /**
  * Returns files as committed at the HEAD of the main worktree; no other copy of them ever counts. Null for one that is
- * not there. Throws `conflict` if one is not a regular file of the repository, or if it is larger than 1 MiB.
+ * not there, or not wanted. Throws `conflict` if one is not a regular file of the repository, or if it is larger than 1 MiB.
  */
 export async function committedFiles(
   git: Git,
   repository: Repository,
-  wanted: readonly (Purpose & { file: string })[],
+  wanted: readonly (WantedFile | null)[],
 ): Promise<(Committed | null)[]> {
-  if (wanted.length === 0) return [];
-  const files = wanted.map(({ file, what, without }) => {
-    const name = path.posix.normalize(file);
-    const refuse = (why: string) =>
-      new AppError('conflict', `${what} ${name} ${why}, or ${without}`);
-    if (name.startsWith('/') || name.startsWith('..'))
-      throw refuse('is no path inside the repository: name one that is');
-    return { name, refuse };
-  });
+  const files = wanted.map((one) => one && { ...one, name: nameIn(one) });
+  const names = files.flatMap((one) => (one ? [one.name] : []));
+  if (names.length === 0) return wanted.map(() => null);
   const location = refsOf(repository);
-  const names = files.map(({ name }) => name);
   const list = ['ls-tree', '-z', '--full-tree', '-l', 'HEAD', '--', ...names];
   const listed = await git.bytes(location, list).catch(async (error: unknown) => {
     if ((await commitOf(git, location, 'HEAD')) === null) return '';
     throw error;
   });
   const found: (Committed | null)[] = [];
-  for (const { name, refuse } of files) {
-    const bytes = Buffer.from(name).toString('latin1');
-    const entry =
-      listed.split('\0').find((one) => one.slice(one.indexOf('\t') + 1) === bytes) ?? '';
-    const [, mode, type, sha, size] = /^(\d+) (\w+) ([0-9a-f]+) +(\d+|-)\t/.exec(entry) ?? [];
-    if (sha === undefined) {
-      found.push(null);
-      continue;
-    }
-    if (type !== 'blob' || mode === '120000') throw refuse('is not committed as a file: fix it');
-    if (Number(size) > COMMITTED_BYTES)
-      throw refuse(`has ${size} bytes, at most ${COMMITTED_BYTES} are read: shorten it`);
-    const content = Buffer.from(await git.bytes(location, ['cat-file', 'blob', sha]), 'latin1');
-    found.push({ content, sha256: sha256Of(content), isExecutable: mode === '100755' });
-  }
+  for (const file of files)
+    found.push(file && (await committedFile(git, location, file, listed.split('\0'))));
   return found;
+}
+
+async function committedFile(
+  git: Git,
+  location: GitLocation,
+  file: WantedFile & { name: string },
+  entries: readonly string[],
+): Promise<Committed | null> {
+  const bytes = Buffer.from(file.name).toString('latin1');
+  const entry = entries.find((one) => one.slice(one.indexOf('\t') + 1) === bytes) ?? '';
+  const [, mode, type, sha, size] = /^(\d+) (\w+) ([0-9a-f]+) +(\d+|-)\t/.exec(entry) ?? [];
+  if (sha === undefined) return null;
+  if (type !== 'blob' || mode === '120000')
+    throw refusal(file, file.name, 'is not committed as a file: fix it');
+  if (Number(size) > COMMITTED_BYTES) {
+    const why = `has ${size} bytes, at most ${COMMITTED_BYTES} are read: shorten it`;
+    throw refusal(file, file.name, why);
+  }
+  const content = Buffer.from(await git.bytes(location, ['cat-file', 'blob', sha]), 'latin1');
+  return { content, sha256: sha256Of(content), isExecutable: mode === '100755' };
+}
+
+/** Returns the name of a file as git has it. Throws `conflict` if it is outside of the repository. */
+function nameIn(wanted: WantedFile): string {
+  const name = path.posix.normalize(wanted.file);
+  if (name.startsWith('/') || name.startsWith('..'))
+    throw refusal(wanted, name, 'is no path inside the repository: name one that is');
+  return name;
+}
+
+function refusal({ what, without }: Purpose, name: string, why: string): AppError {
+  return new AppError('conflict', `${what} ${name} ${why}, or ${without}`);
 }
 
 /** Says how a person allows content of a repository that nobody has allowed yet. */

@@ -133,7 +133,7 @@ export class InitScripts {
    */
   async committedIn(
     repository: Repository,
-    { patterns = true, script = true }: { patterns?: boolean; script?: boolean } = {},
+    wanted: { patterns?: boolean; script?: boolean } = {},
   ): Promise<{ patterns: Committed | null; script: Committed | null }> {
     const list = {
       file: PATTERNS_FILE,
@@ -145,12 +145,11 @@ export class InitScripts {
       what: 'the init script',
       without: 'set run_init_script to false',
     };
-    const wanted = [...(patterns ? [list] : []), ...(script ? [program] : [])];
-    const found = await committedFiles(this.#given.git, repository, wanted);
-    return {
-      patterns: (patterns ? found.at(0) : null) ?? null,
-      script: (script ? found.at(-1) : null) ?? null,
-    };
+    const [patterns = null, script = null] = await committedFiles(this.#given.git, repository, [
+      wanted.patterns === false ? null : list,
+      wanted.script === false ? null : program,
+    ]);
+    return { patterns, script };
   }
 
   /** Whether a person has allowed this content for a repository. */

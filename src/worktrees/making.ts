@@ -16,10 +16,12 @@ import type { InitScripts } from './init-scripts.ts';
 import { freePorts, type PortSettings } from './ports.ts';
 import {
   branchAt,
+  commitOf,
   commitsOf,
   gitDirOf,
   recordedRepository,
   realPath,
+  refsOf,
   type Repository,
 } from './repository.ts';
 import type { Operation, WorktreeStore } from './store.ts';
@@ -247,7 +249,9 @@ export class Making {
       );
     const checked = renamed(old, name, workshop.root);
     const archived = await workshop.alone(repository, async () => {
-      await this.#checkouts.assertFree(checked, repository);
+      const ref = `refs/heads/${checked.branch}`;
+      const branch = await commitOf(workshop.git, refsOf(repository), ref);
+      await this.#checkouts.assertFree(checked, repository, branch);
       return this.#checkouts.archived(checked, repository);
     });
     const tip = archived.tip ?? archived.head;

@@ -89,16 +89,8 @@ export async function takeSnapshot(
   scratch: string,
 ): Promise<Snapshot> {
   const { branch, adminDir, files } = state;
-  const {
-    tip,
-    head,
-    tree,
-    main,
-    more: archive,
-  } = await startsOf(git, {
-    ...state,
-    more: state.archiveRef,
-  });
+  const starts = await startsOf(git, { ...state, more: state.archiveRef });
+  const { tip, head, tree, main, more: archive } = starts;
   const headRef = adminDir === null ? `refs/heads/${branch}` : await refIn(adminDir);
   const bench = await openBench({ ...state, head, scratch });
   const { absent, listed } = await copyIndex(git, bench, { adminDir, head });
