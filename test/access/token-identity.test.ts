@@ -12,8 +12,7 @@ import { expectEventually } from '../support/expect-eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { apiOf, send } from '../support/http/request.ts';
 import { openStream } from '../support/http/stream.ts';
-import { kinds } from '../../src/api/events.ts';
-import { writeLog } from '../support/written-log.ts';
+import { longEvent, writeLog } from '../support/written-log.ts';
 
 type Made = Pick<CreatedToken, 'id' | 'secret'>;
 
@@ -176,12 +175,9 @@ describe('a stream', () => {
   test('that does not read is cut when its token is revoked.', async () => {
     const clock = new ManualClock();
     await using directory = tempDirectory('tokens');
-    const { example } = kinds['turn.failed'];
-    const error = { code: 'x', message: 'x'.repeat(200_000) };
-    const event = { ...example, turn: { ...example.turn, error } };
     await writeLog(
       directory.path,
-      Array.from({ length: 60 }, () => ({ kind: 'turn.failed', payload: event })),
+      Array.from({ length: 60 }, () => longEvent(200_000)),
     );
     await withRuntime(
       async (given) => {

@@ -5,14 +5,13 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import type { Diagnostics, StorageDiagnostics } from '../../src/api/runtime.ts';
-import type { EventDraft } from '../../src/events/event.ts';
 import { settle } from '../../src/client/settle.ts';
 import { openDatabase } from '../support/database.ts';
 import { openRuntime, type TestRuntime, withRuntime } from '../support/runtime.ts';
 import { completed, scriptedProvider } from '../support/scripted-provider.ts';
 import { asDataDirectory, tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn } from '../support/turns.ts';
-import { writeLog } from '../support/written-log.ts';
+import { shortEvent, writeLog } from '../support/written-log.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { apiOf, send } from '../support/http/request.ts';
@@ -77,10 +76,9 @@ describe('GET /v1/diagnostics/storage', () => {
     await using own = tempDirectory();
     const { path: directory } = own;
     asDataDirectory(directory);
-    const event: EventDraft = { kind: 'plan.updated', payload: { entries: [] } };
     await writeLog(
       directory,
-      Array.from({ length: 520 }, () => event),
+      Array.from({ length: 520 }, () => shortEvent),
     );
     await writeAnswers(directory, 520, 'an answer');
     await withRuntime(

@@ -41,7 +41,7 @@ function posting(receiver: Receiver, more: object = {}) {
 
 /** Asks until it is so; seldom enough that the requests are not most of the work. */
 function eventually<T>(ask: () => Promise<T>) {
-  return expect.poll(ask, { interval: 25, timeout: scaled(10_000) });
+  return expectEventually(ask, 10_000, 25);
 }
 
 /** Runs `test` with a receiver and a server that has these hooks. */

@@ -2,7 +2,14 @@ import { describe, expect, it } from 'vitest';
 import type { Approval } from '../../src/api/approvals.ts';
 import { writeFile } from '../support/sessions/played-provider.ts';
 import { ManualClock } from '../support/manual-clock.ts';
-import { endOf, kinds, onStage, sharedStage, type Stage } from '../support/sessions/stage.ts';
+import {
+  endOf,
+  kinds,
+  onShared,
+  onStage,
+  sharedStage,
+  type Stage,
+} from '../support/sessions/stage.ts';
 import { completed } from '../support/scripted-provider.ts';
 
 const question = {
@@ -14,9 +21,7 @@ const question = {
 
 // Turns that are left unended keep their agents.
 const on = sharedStage({ config: { providers: { max_live: 1000 } } });
-
-/** Runs `test` on the stage of all tests here: it looks at its own sessions only. */
-const withStage = (test: (stage: Stage) => Promise<void>) => test(on());
+const withStage = onShared(on);
 
 /** The approvals of a session, which are pending where nothing else is asked. */
 const approvalsOf = (stage: Stage, session: { id: string }, query = '') =>

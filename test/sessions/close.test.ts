@@ -3,12 +3,16 @@ import type { Approval } from '../../src/api/approvals.ts';
 import type { FailpointName } from '../../src/lib/failpoint.ts';
 import { systemIds } from '../../src/lib/ids.ts';
 import { completed } from '../support/scripted-provider.ts';
-import { endOf, kinds, onStage, sharedStage, type Stage } from '../support/sessions/stage.ts';
+import {
+  endOf,
+  kinds,
+  onShared,
+  onStage,
+  sharedStage,
+  type Stage,
+} from '../support/sessions/stage.ts';
 
-const on = sharedStage();
-
-/** Runs `test` on the stage of all tests here: it looks at its own sessions only. */
-const withStage = (test: (stage: Stage) => Promise<void>) => test(on());
+const withStage = onShared(sharedStage());
 
 async function waiting(stage: Stage, approvals = 1) {
   const session = await stage.open();

@@ -5,6 +5,7 @@ import {
   acrossCrash,
   endOf,
   kinds,
+  onShared,
   onStage,
   sharedStage,
   type Stage,
@@ -23,9 +24,7 @@ async function run(stage: Stage, session: { id: string }, body: object = say('go
 }
 
 const on = sharedStage();
-
-/** Runs `test` on the stage of all tests here: it looks at its own sessions only. */
-const withStage = (test: (stage: Stage) => Promise<void>) => test(on());
+const withStage = onShared(on);
 
 describe('expected_turn_id', () => {
   const refusal = async (session: { id: string }, expected: string) => {

@@ -1,14 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { sharedDemo, withDemo } from '../support/demo-server.ts';
 import { endpoints } from '../../src/api/index.ts';
-import type { EventDraft } from '../../src/events/event.ts';
 import { keptPort } from '../support/kept-port.ts';
 import type { TestRuntime } from '../support/runtime.ts';
 import { startServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn, send } from '../support/turns.ts';
 import { keys, withScreen } from '../support/tui/stage.tsx';
-import { writeLog } from '../support/written-log.ts';
+import { shortEvent, writeLog } from '../support/written-log.ts';
 
 const start = { page: 'tail', scope: {} } as const;
 
@@ -188,10 +187,9 @@ describe('the screen of cadre events tail', () => {
 
   test('reads older events when somebody comes to the top.', async () => {
     await using own = tempDirectory();
-    const plan: EventDraft = { kind: 'plan.updated', payload: { entries: [] } };
     await writeLog(
       own.path,
-      Array.from({ length: 510 }, () => plan),
+      Array.from({ length: 510 }, () => shortEvent),
     );
     await withDemo(
       ({ client }) =>

@@ -3,7 +3,7 @@ import net from 'node:net';
 import { text as readText } from 'node:stream/consumers';
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { kinds as eventKinds, type RuntimeEventRecord } from '../../../src/api/events.ts';
+import type { RuntimeEventRecord } from '../../../src/api/events.ts';
 import { scaled } from '../../support/patience.ts';
 import { openRuntime, withRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
@@ -12,7 +12,7 @@ import { openSession, send } from '../../support/turns.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { apiOf } from '../../support/http/request.ts';
 import { openStream } from '../../support/http/stream.ts';
-import { writeLog } from '../../support/written-log.ts';
+import { longEvent, writeLog } from '../../support/written-log.ts';
 
 /** What a later server finds in the log. */
 async function stored(directory: string): Promise<RuntimeEventRecord[]> {
@@ -96,11 +96,7 @@ describe('a graceful stop', () => {
   test('does not wait for a reader that does not read: it is cut after 2 seconds.', async () => {
     await using directory = tempDirectory();
     const clock = new ManualClock();
-    // More than the sockets between a server and a reader hold.
-    const { example } = eventKinds['turn.failed'];
-    const error = { code: 'x', message: 'x'.repeat(200_000) };
-    const payload = { ...example, turn: { ...example.turn, error } };
-    const events = Array.from({ length: 50 }, () => ({ kind: 'turn.failed' as const, payload }));
+    const events = Array.from({ length: 50 }, () => longEvent(200_000));
     await writeLog(directory.path, events);
     const given = await openRuntime(directory.path, { clock });
     const slow = await openStream(given, { paused: true });

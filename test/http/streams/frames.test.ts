@@ -6,9 +6,8 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { openStream } from '../../support/http/stream.ts';
 import { apiOf, send as ask } from '../../support/http/request.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
-import type { EventDraft } from '../../../src/events/event.ts';
 import { tempDirectory } from '../../support/temp.ts';
-import { writeLog } from '../../support/written-log.ts';
+import { shortEvent, writeLog } from '../../support/written-log.ts';
 
 describe('a stream', () => {
   test('is text/event-stream that nobody keeps, with the epoch and the seq it began at.', () =>
@@ -63,10 +62,9 @@ describe('a stream', () => {
 
   test('has stored events before live ones, in one order.', async () => {
     await using directory = tempDirectory('frames');
-    const event: EventDraft = { kind: 'plan.updated', payload: { entries: [] } };
     await writeLog(
       directory.path,
-      Array.from({ length: 600 }, () => event),
+      Array.from({ length: 600 }, () => shortEvent),
     );
     await withRuntime(
       async (given) => {

@@ -17,6 +17,7 @@ import { tempDirectory } from '../../support/temp.ts';
 import { openSession, runTurn } from '../../support/turns.ts';
 import { type Api, apiOf, type Reply, send } from '../../support/http/request.ts';
 import { openStream, type StreamOptions } from '../../support/http/stream.ts';
+import { longEvent, shortEvent } from '../../support/written-log.ts';
 
 const MIB = 1024 * 1024;
 
@@ -243,14 +244,8 @@ async function withLog(
   }
 }
 
-const usual: EventDraft = { kind: 'plan.updated', payload: { entries: [] } };
 const { example } = kinds['turn.failed'];
 const rare: EventDraft = { kind: 'turn.failed', payload: example };
-/** The same, so many bytes longer. */
-const rareOf = (bytes: number): EventDraft => {
-  const error = { code: 'x', message: 'x'.repeat(bytes) };
-  return { kind: 'turn.failed', payload: { ...example, turn: { ...example.turn, error } } };
-};
 
 describe('a rare kind among 50,000 events of a session', () => {
   const session_id = 'sess_long';
@@ -262,7 +257,7 @@ describe('a rare kind among 50,000 events of a session', () => {
     for (let thousand = 0; thousand < 50; thousand++)
       await db.transact((tx) => {
         tx.skipSeqs(30_000);
-        for (let i = 0; i < 1000; i++) log.append(tx, { ...usual, session_id });
+        for (let i = 0; i < 1000; i++) log.append(tx, { ...shortEvent, session_id });
         if (thousand === 48) log.append(tx, { ...rare, session_id });
       });
   };
@@ -301,7 +296,7 @@ test('A rare kind of the whole runtime is found by a replay and a stream.', () =
   withLog(
     ({ db, log }) =>
       db.transact((tx) => {
-        for (let i = 0; i < 3000; i++) log.append(tx, i === 2000 ? rare : usual);
+        for (let i = 0; i < 3000; i++) log.append(tx, i === 2000 ? rare : shortEvent);
       }),
     async (given, api) => {
       expect(seqsOf(recordsOf(await api('GET', '/v1/events?kind=turn.failed')))).toEqual([2001]);
@@ -318,7 +313,7 @@ describe('a replay of a rare kind', () => {
     db.transact((tx) => {
       for (let i = 0; i < count; i++) {
         tx.skipSeqs(30_000);
-        log.append(tx, rareOf(bytes));
+        log.append(tx, longEvent(bytes));
       }
     });
 
@@ -351,7 +346,7 @@ describe('a replay of a rare kind', () => {
   test('ends at 8 MiB, and says where it goes on.', () =>
     withLog(
       async ({ db, log }) => {
-        for (let i = 0; i < 45; i++) await db.transact((tx) => log.append(tx, rareOf(250_000)));
+        for (let i = 0; i < 45; i++) await db.transact((tx) => log.append(tx, longEvent(250_000)));
       },
       async (_given, api) => {
         const { seqs, replies } = await paged(api, 10_000);

@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { kinds } from '../../../src/api/events.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import type { AgentSink } from '../../../src/providers/provider.ts';
 import { type TestRuntime, withRuntime } from '../../support/runtime.ts';
@@ -14,7 +13,7 @@ import { openSession, send } from '../../support/turns.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { openStream } from '../../support/http/stream.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
-import { writeLog } from '../../support/written-log.ts';
+import { longEvent, writeLog } from '../../support/written-log.ts';
 
 const PIECE = 'x'.repeat(30 * 1024);
 
@@ -49,10 +48,7 @@ function sharedFlood() {
   const clock = new ManualClock();
   const at = shared<TestRuntime>('flood', async (use) => {
     await using directory = tempDirectory('flood');
-    const { example } = kinds['turn.failed'];
-    const error = { code: 'x', message: 'x'.repeat(200_000) };
-    const payload = { ...example, turn: { ...example.turn, error } };
-    const events = Array.from({ length: 50 }, () => ({ kind: 'turn.failed' as const, payload }));
+    const events = Array.from({ length: 50 }, () => longEvent(200_000));
     await writeLog(directory.path, events);
     await withRuntime(use, { clock, directory: directory.path });
   });

@@ -52,6 +52,15 @@ export interface PlayedGiven {
   clock?: Clock;
 }
 
+/** A provider's section whose agents have the home of the stage as theirs; `env` is more of their environment. */
+export function inHome({ env, ...settings }: Fields & { env: Record<string, string> | undefined }) {
+  return (program: ReturnType<typeof puppetOn>, home: string): Fields => ({
+    ...program,
+    ...settings,
+    env: { ...program.env, HOME: home, ...env },
+  });
+}
+
 /** Runs `test` with agents that `play` makes, and ends everything whatever happens. */
 export async function withPlayed<A extends Played>(
   {

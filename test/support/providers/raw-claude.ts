@@ -1,6 +1,12 @@
 import type net from 'node:net';
 import { until } from './calls.ts';
-import { type PlayedGiven, type PlayedStage, sharedPlayed, withPlayed } from './played-stage.ts';
+import {
+  inHome,
+  type PlayedGiven,
+  type PlayedStage,
+  sharedPlayed,
+  withPlayed,
+} from './played-stage.ts';
 import { argsOf, envOf, type Fields, RawProcess } from './raw-process.ts';
 import type { Hello } from './theatre.ts';
 
@@ -141,11 +147,7 @@ export function withRawClaude(
       ...given,
       provider: 'claude',
       play: (socket, hello) => new RawClaude(socket, hello, role),
-      section: (program, home) => ({
-        ...program,
-        ...claude,
-        env: { ...program.env, HOME: home, ...env },
-      }),
+      section: inHome({ ...claude, env }),
     },
     test,
   );

@@ -1,6 +1,12 @@
 import type net from 'node:net';
 import { until } from './calls.ts';
-import { type PlayedGiven, type PlayedStage, sharedPlayed, withPlayed } from './played-stage.ts';
+import {
+  inHome,
+  type PlayedGiven,
+  type PlayedStage,
+  sharedPlayed,
+  withPlayed,
+} from './played-stage.ts';
 import { argsOf, envOf, type Fields, RawProcess } from './raw-process.ts';
 import type { Hello } from './theatre.ts';
 
@@ -250,11 +256,7 @@ export function withRawCodex(
       ...given,
       provider: 'codex',
       play: (socket, hello) => new RawCodex(socket, hello, role, memory),
-      section: (program, home) => ({
-        ...program,
-        ...codex,
-        env: { ...program.env, HOME: home, ...env },
-      }),
+      section: inHome({ ...codex, env }),
     },
     test,
   );

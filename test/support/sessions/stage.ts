@@ -153,6 +153,11 @@ export function sharedStage(options: StageOptions = {}): () => Stage {
   return shared('stage', (use) => onStage(use, options));
 }
 
+/** Runs a test on a stage that others share: it looks at its own sessions only. */
+export function onShared(stage: () => Stage) {
+  return (test: (stage: Stage) => Promise<void>): Promise<void> => test(stage());
+}
+
 /** What is left of a runtime that was killed. */
 export interface Killed<T> extends AsyncDisposable {
   directory: string;
