@@ -10,7 +10,6 @@ import { openSession, send as sendTurn } from '../support/turns.ts';
 import { send } from '../support/http/request.ts';
 import { runCadre, runHere, startCadre } from '../support/cli/cadre.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
-import { scaled } from '../support/patience.ts';
 
 describe('cadre serve', () => {
   test('says where it listens on stdout, and nothing else there; its log goes to stderr as JSON lines.', async () => {
@@ -82,7 +81,6 @@ describe('cadre serve', () => {
           const params = { session_id: id, turn_id };
           const status = async () => (await client.call(endpoints.getTurn, { params })).status;
           await expectEventually(status).toBe('running');
-          const began = performance.now();
           process.kill(pid, signal);
           // It has heard the first signal once it takes no new connection.
           const health = () =>
@@ -92,11 +90,21 @@ describe('cadre serve', () => {
             );
           await expectEventually(health).toBe('refuses');
           expect(await server.end(signal)).toEqual({ code: 0, signal: null });
-          expect(performance.now() - began).toBeLessThan(scaled(9000));
         },
-        { env: { CADRE_SERVER_DRAIN_MS: '60000' } },
+        { env: { CADRE_SERVER_DRAIN_MS: '3600000' } },
       ),
   );
+
+  test('ends with 0 even if signals arrive until its last moment.', () =>
+    withServer(async (server) => {
+      let hasEnded = false;
+      const ended = server.end('SIGTERM').finally(() => (hasEnded = true));
+      while (!hasEnded) {
+        for (let i = 0; i < 20; i++) sendSignal(server.pid);
+        await new Promise(setImmediate);
+      }
+      expect(await ended).toEqual({ code: 0, signal: null });
+    }));
 
   test('refuses a directory that another server has, naming it, with 7.', () =>
     withRuntime(async ({ directory }) => {
@@ -156,4 +164,13 @@ function withPreload(code: string): Record<string, string> {
   const { NODE_OPTIONS = '' } = recordedServer();
   const first = `--import data:text/javascript,${encodeURIComponent(code)}`;
   return { NODE_OPTIONS: `${NODE_OPTIONS} ${first}` };
+}
+
+/** Sends SIGINT to a process that may have ended. */
+function sendSignal(pid: number): void {
+  try {
+    process.kill(pid, 'SIGINT');
+  } catch {
+    // It has ended.
+  }
 }

@@ -42,17 +42,16 @@ describe.skipIf(!hasPty)('serve on a terminal', () => {
       const session = await client.call(endpoints.createSession, { body: { provider: 'acp' } });
       await client.call(endpoints.sendTurn, {
         params: { session_id: session.id },
-        body: { input: { type: 'text', text: 'wait 100000' } },
+        body: { input: { type: 'text', text: 'say working; wait 100000' } },
       });
       await client.call(endpoints.createProcess, { body: { command: 'sleep 1000' } });
-      const isAtWork = async () => {
-        const [process] = await client.call(endpoints.listProcesses, { query: {} });
-        const { status } = await client.call(endpoints.getSession, {
-          params: { session_id: session.id },
-        });
-        return [process?.status, status];
+      // A stop waits for no turn whose agent is only starting, so the agent has to have said something.
+      const work = async () => {
+        const kind = ['process.started', 'message.delta'];
+        const events = await client.call(endpoints.replayEvents, { query: { kind } });
+        return events.map((event) => event.kind).toSorted();
       };
-      await expectEventually(isAtWork).toEqual(['running', 'running']);
+      await expectEventually(work).toEqual(['message.delta', 'process.started']);
       terminal.type('\u0003');
       await terminal.expectShows('press Ctrl-C again to stop at once');
       await terminal.expectShows(/waits up to \d+s for 1 turn\n +ends 1 process/);

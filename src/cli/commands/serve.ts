@@ -108,6 +108,9 @@ async function serveTelling(
   } finally {
     // Also after an error: the server would run on, and no signal would end it.
     await runtime.stop(hurry.signal);
+    // Before Node frees its memory it restores the default action of signals: one more Ctrl-C would kill a server that has
+    // stopped in order. This skips that step, once nothing else is left.
+    process.once('exit', () => process.exit());
     // NATS that takes connections and says nothing leaves a socket open that nobody can close: nothing waits for it.
     world.clock.after(LINGER_MS, () => process.exit());
   }
