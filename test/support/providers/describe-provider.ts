@@ -343,7 +343,6 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
 
         const took = (turn.ended_at ?? 0) - (turn.interrupt_requested_at ?? 0);
         expect(took).toBeGreaterThan(9000);
-        expect(took).toBeLessThan(scaled(14_000));
         await until('its agent is gone', () => {
           const now = agents();
           return before.every((pid) => !now.includes(pid));
