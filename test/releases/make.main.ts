@@ -3,7 +3,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { endpoints } from '../../src/api/index.ts';
-import type { Client } from '../../src/client/client.ts';
+import type { CallInput, Client } from '../../src/client/client.ts';
 import { streamEvents } from '../../src/client/stream.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { version } from '../../src/lib/self.ts';
@@ -51,6 +51,7 @@ async function make(client: Client): Promise<{ token: string; session: string }>
   const repository = makeRepository(path.join(place, 'repository'));
   await worktrees(client, session, repository);
   await teams(client, session);
+  await plans(client, session);
   const { secret } = await client.call(endpoints.createToken, {
     body: { name: 'eyes', scope: 'read' },
   });
@@ -174,6 +175,24 @@ async function teams(client: Client, lead_agent_id: string): Promise<void> {
   await until(client, member.id, 'turn.completed', 2);
   const other = await client.call(endpoints.createTeam, { body: { name: 'gone', lead_agent_id } });
   await client.call(endpoints.deleteTeam, { params: { team_id: other.team.id } });
+}
+
+/** Rules for approvals, budgets, and entries of the queue that are not due while these data are used. */
+async function plans(client: Client, session_id: string): Promise<void> {
+  const rule = (body: CallInput<typeof endpoints.addApprovalRule>['body']) =>
+    client.call(endpoints.addApprovalRule, { body });
+  await rule({ effect: 'allow', command: 'ls docs', directory: '/' });
+  await rule({ effect: 'deny', path: '**/*.key', reason: 'keys are secret' });
+  await rule({ effect: 'ask', tool: 'Bash', provider: 'claude' });
+  await client.call(endpoints.setBudget, { body: { turns: 1_000_000 } });
+  await client.call(endpoints.setBudget, { body: { session_id, tokens: 1_000_000_000 } });
+  const params = { session_id };
+  const input = { type: 'text' as const, text: 'say later' };
+  const add = (body: object) =>
+    client.call(endpoints.addToQueue, { params, body: { input, ...body } });
+  await add({ name: 'far', at: Date.UTC(2120, 0) });
+  const nightly = await add({ name: 'nightly', every: '0 3 1 1 *', time_zone: 'Europe/Berlin' });
+  await client.call(endpoints.pauseQueueEntry, { params: { entry_id: nightly.id }, body: {} });
 }
 
 /** A turn and a process in the middle of which the server is killed. */

@@ -14,7 +14,7 @@ import { startServer } from '../support/server.ts';
 import { asDataDirectory, tempDirectory } from '../support/temp.ts';
 import { runTurn } from '../support/turns.ts';
 import { change, dump, storeIn } from './dump.ts';
-import { type Answers, answersOf, releases, unpack } from './stored.ts';
+import { type Answers, answersOf, releases, stored, unpack } from './stored.ts';
 
 /** The data of a release, made older than this version's where they are not, in a directory that a server can take. */
 async function withOld(
@@ -60,9 +60,11 @@ function kept(value: unknown): unknown {
   return expect.objectContaining(Object.fromEntries(fields) as object) as unknown;
 }
 
-describe.each(releases)('The data of cadre %s', (version) => {
+describe.each(stored)('The data of cadre %s', (name) => {
+  const [version = ''] = name.split('+');
+
   test('are changed by a start, which keeps a copy and says so, and are all readable then.', () =>
-    withOld(version, async ({ directory, answers, copy }) => {
+    withOld(name, async ({ directory, answers, copy }) => {
       const before = await dump(storeIn(directory));
       const args = ['--data-dir', directory, 'serve', '--port', '0', '--demo'];
       const first = startCadre(directory, args);
@@ -81,8 +83,8 @@ describe.each(releases)('The data of cadre %s', (version) => {
           const reader = new HttpClient({ url: server.url, token: answers.token });
           expect(await reader.call(endpoints.listSessions, { query: {} })).not.toEqual([]);
           reader.close();
-          const { turn } = await runTurn(server.client, answers.session, 'history');
-          expect(turn).toMatchObject({
+          const done = await runTurn(server.client, answers.session, 'history');
+          expect(done.turn).toMatchObject({
             status: 'completed',
             text: expect.stringMatching(/turns: [1-9]/),
           });
@@ -94,15 +96,19 @@ describe.each(releases)('The data of cadre %s', (version) => {
             'say',
           ]);
           expect(queued.stdout).toMatch(/^que_\w+ is turn turn_/);
-          await expectEventually(
-            async () => (await server.client.call(endpoints.listQueue, { query: {} })).length,
-          ).toBe(0);
+          const [turn_id = ''] = /turn_\w+/.exec(queued.stdout) ?? [];
+          const params = { session_id: answers.session, turn_id };
+          const status = async () =>
+            (await server.client.call(endpoints.getTurn, { params })).status;
+          await expectEventually(status).toBe('completed');
           expect((await cadreOn(server)(['db', 'check'])).stdout).toMatch(/: ok\n$/);
         },
         { directory },
       );
     }));
+});
 
+describe.each(releases)('The data of cadre %s', (version) => {
   test('come back with a rollback as they were, and what replaced them comes back with another.', () =>
     withOld(version, async ({ directory, answers, copy }) => {
       const before = await dump(storeIn(directory));

@@ -18,11 +18,14 @@ export interface Answers {
   records: Record<string, unknown>;
 }
 
-/** The stored data of each release, by its version. */
-export const releases = fs
+/** The stored data, by the version that wrote them; those of a commit between releases by `version+commit`. */
+export const stored = fs
   .readdirSync(import.meta.dirname)
   .filter((name) => name.endsWith('.tar.gz'))
   .map((name) => name.replace('.tar.gz', ''));
+
+/** The stored data of each release, by its version. */
+export const releases = stored.filter((name) => !name.includes('+'));
 
 /** Unpacks the data of a release into a directory, and returns what its server answered. */
 export function unpack(version: string, directory: string): Answers {
@@ -78,6 +81,12 @@ export async function answersOf(client: Client, seq = Number.MAX_SAFE_INTEGER) {
     const deliveries = await client.call(endpoints.listDeliveries, { params, query: {} });
     records[`deliveries of ${id}`] = deliveries;
   }
+  for (const { id } of sessions) {
+    const params = { session_id: id };
+    records[`queue of ${id}`] = await client.call(endpoints.getSessionQueue, { params });
+  }
+  records.rules = await client.call(endpoints.listApprovalRules, { query: { limit: 500 } });
+  records.budgets = await client.call(endpoints.listBudgets, { query: {} });
   records.tokens = await client.call(endpoints.listTokens, {});
   const events = [];
   for await (const event of storedEvents(client, {}, 0, () => undefined))
