@@ -12,6 +12,7 @@ import type { TokenHolder } from '../access/tokens.ts';
 import type { Endpoint } from '../api/endpoint.ts';
 import type { RequestCounts } from '../diagnostics/requests.ts';
 import { AppError } from '../errors.ts';
+import { UnknownPath } from '../lib/log.ts';
 import { allowOrigin, answerPreflight, isPreflight } from './cors.ts';
 import { letInElsewhere } from './inside.ts';
 import { whenOver } from './leaving.ts';
@@ -107,7 +108,7 @@ export class Entrance {
   #noteWhenAnswered(request: FastifyRequest, reply: FastifyReply): void {
     const note = () => {
       const ms = Math.round(reply.elapsedTime * 10) / 10;
-      const route = request.routeOptions.url ?? withoutSecret(pathOf(request));
+      const route = request.routeOptions.url ?? new UnknownPath(withoutSecret(pathOf(request)));
       const { method, bearer } = request;
       const status = reply.raw.statusCode;
       const token = bearer ? { token: bearer.id } : {};

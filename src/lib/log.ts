@@ -12,7 +12,7 @@ const TOKEN = /cadre_[\w-]{43}/g;
 
 /**
  * Creates the log: one JSON object a line, or a short line for people if `pretty`. Every secret that `secrets()` returns
- * is redacted, wherever in the line it occurs.
+ * is redacted, wherever in the line it occurs, except for a part of a field that the log itself writes.
  */
 export function createLog(given: {
   level: LogLevel;
@@ -21,10 +21,11 @@ export function createLog(given: {
   secrets: () => Iterable<string>;
 }): Logger {
   const { level, destination, pretty, secrets } = given;
+  const known = () => [...secrets()].filter((secret) => secret !== '');
   const stream = new Writable({
     decodeStrings: false,
     write(line: string, _encoding, done) {
-      const text = withoutSecrets(line.replaceAll(TOKEN, REDACTED), [...secrets()]);
+      const text = withoutSecrets(line.replaceAll(TOKEN, REDACTED), known());
       destination.write(pretty ? lineForPeople(text) : text);
       done();
     },
@@ -35,9 +36,22 @@ export function createLog(given: {
       base: { pid: process.pid },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
+      serializers: {
+        route: (route: unknown) =>
+          route instanceof UnknownPath ? redact(route.path, patternOf(known())) : route,
+      },
     },
     stream,
   );
+}
+
+/** A path of a request that has no route, for the field `route`: unlike a route, it may hold a secret. */
+export class UnknownPath {
+  readonly path: string;
+
+  constructor(path: string) {
+    this.path = path;
+  }
 }
 
 /** A log that discards everything. */
@@ -47,17 +61,31 @@ export function silentLog(): Logger {
 
 /** Redacts the strings of a log line. Everything else stays, so the line is still valid JSON. */
 function withoutSecrets(line: string, secrets: readonly string[]): string {
-  const known = secrets.filter((secret) => secret !== '');
-  const mayHold = known.some((secret) => line.includes(JSON.stringify(secret).slice(1, -1)));
+  const mayHold = secrets.some((secret) => line.includes(JSON.stringify(secret).slice(1, -1)));
   if (!mayHold) return line;
-  const parsed = JSON.parse(line) as { level: string };
-  // The level is not redacted: it is never a secret, and readers filter by it.
-  return `${JSON.stringify({ ...(redact(parsed, known) as object), level: parsed.level })}\n`;
+  const pattern = patternOf(secrets);
+  const fields = Object.entries(JSON.parse(line) as object).map(([name, value]) => {
+    if (OWN_FIELD.test(name)) return [name, value];
+    if (ID_FIELD.test(name)) return [name, secrets.includes(value as string) ? REDACTED : value];
+    return [redact(name, pattern), redact(value, pattern)];
+  });
+  return `${JSON.stringify(Object.fromEntries(fields))}\n`;
 }
 
-function redact(value: unknown, secrets: readonly string[]): unknown {
-  if (typeof value === 'string')
-    return secrets.reduce((text, secret) => text.replaceAll(secret, REDACTED), value);
+/** The fields that the log itself writes, and readers filter by. */
+const OWN_FIELD = /^(level|time|pid|method|route)$/;
+/** The fields with ids. A client may have sent one, so an id that is a secret as a whole is redacted. */
+const ID_FIELD = /^(reqId|\w+_id)$/;
+
+/** Matches the secrets. The longest come first: a secret may contain another. */
+function patternOf(secrets: readonly string[]): RegExp {
+  const longestFirst = secrets.toSorted((a, b) => b.length - a.length);
+  const literal = (secret: string) => secret.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+  return new RegExp(longestFirst.map(literal).join('|') || '(?!)', 'g');
+}
+
+function redact(value: unknown, secrets: RegExp): unknown {
+  if (typeof value === 'string') return value.replaceAll(secrets, REDACTED);
   if (Array.isArray(value)) return value.map((part) => redact(part, secrets));
   if (typeof value !== 'object' || value === null) return value;
   const parts = Object.entries(value).map(([name, part]) => [

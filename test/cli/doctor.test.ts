@@ -172,6 +172,29 @@ describe('cadre doctor', () => {
     expect(found.token).toEqual(['ok', 'set by auth.token']);
   });
 
+  test('warns of a secret that is too short to be kept out of the log, and takes no switch for a secret.', async () => {
+    using home = tempDirectory();
+    const config = path.join(home.path, 'config.toml');
+    const check = async (env: string) => {
+      fs.writeFileSync(config, `[providers.claude.env]\n${env}\n`, { mode: 0o644 });
+      const args = ['doctor', '--json', '--config', config];
+      return findingsOf(await runHere(home.path, args)).configuration;
+    };
+    const plain = 'GOOSE_DISABLE_KEYRING = "1"\nMAX_THINKING_TOKENS = "0"\nSKIP_KEY = "true"';
+    expect(await check(plain)).toEqual(['ok', config]);
+    expect(await check('MY_API_KEY = "abc1234"')).toEqual([
+      'warn',
+      expect.stringContaining('chmod 600'),
+    ]);
+    fs.chmodSync(config, 0o600);
+    for (const short of ['abc1234', '1234', '12345678'])
+      expect(await check(`MY_API_KEY = "${short}"`)).toEqual([
+        'warn',
+        expect.stringMatching(/^MY_API_KEY is shorter than 8 characters/),
+      ]);
+    expect(await check('MY_API_KEY = "abc12345"')).toEqual(['ok', config]);
+  });
+
   test('fails on a token that others may read, a file in the way, and a disk that is full.', async () => {
     using home = tempDirectory();
     const token = path.join(home.path, 'token');

@@ -1,22 +1,56 @@
+import { Writable } from 'node:stream';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { configSchema } from '../../src/config/schema.ts';
 import { masked, secretsOf } from '../../src/config/secrets.ts';
+import { createLog } from '../../src/lib/log.ts';
 
 describe('the secrets of a configuration', () => {
-  test('are its token, and the variables of agents whose names say so.', () => {
-    const env = {
-      OPENAI_API_KEY: 'k1',
-      github_token: 't1',
-      MY_SECRET: 's1',
+  test('are its token, and the variables of agents that have a word for a secret in their names.', () => {
+    const secret = (name: string) => [name, `the value of ${name}`] as const;
+    const names = ['OPENAI_API_KEY', 'github_token', 'MY_SECRET', 'PGPASSWORD', 'apiKey', 'KEY_2'];
+    const others = ['GOOSE_DISABLE_KEYRING', 'MAX_TOKENS', 'MONKEY', 'KEYBOARD_LAYOUT', 'LANG'];
+    const env: Record<string, string> = {
+      ...Object.fromEntries([...names, ...others].map(secret)),
       PASSWORD: '',
-      LANG: 'C',
     };
     const auth = { token: 'a-token-of-my-own' };
     const config = configSchema.parse({ auth, providers: { acp: { env } } });
-    expect(secretsOf(config)).toEqual(['a-token-of-my-own', 'k1', 't1', 's1']);
+    expect(secretsOf(config)).toEqual(['a-token-of-my-own', ...names.map((name) => env[name])]);
     expect(secretsOf(configSchema.parse({}))).toEqual([]);
-    const agents = { mine: { env: { MY_KEY: 'k2', LANG: 'C' } } };
-    expect(secretsOf(configSchema.parse({ providers: { acp: { agents } } }))).toEqual(['k2']);
+    const agents = { mine: { env: { MY_KEY: 'mine-alone', LANG: 'C' } } };
+    expect(secretsOf(configSchema.parse({ providers: { acp: { agents } } }))).toEqual([
+      'mine-alone',
+    ]);
+  });
+
+  test('have 8 characters or more, and are neither numbers nor switches.', () => {
+    const values = ['0', '1', 'true', 'seven77', '12345678', '1.5e10', '2026', 'eight888'];
+    const env = Object.fromEntries(values.map((value, at) => [`A_${at}_KEY`, value]));
+    expect(secretsOf(configSchema.parse({ providers: { claude: { env } } }))).toEqual(['eight888']);
+  });
+
+  test('are of no variable shorter than 8 characters, so that none of those changes a line of the log.', () => {
+    const line = { route: '/v1/sessions/:session_id', said: 'no 1 is true', reqId: 'req_0190ab' };
+    const write = (secrets: string[]) => {
+      let text = '';
+      const destination = new Writable({ write: (part, _e, done) => ((text += part), done()) });
+      createLog({ level: 'info', destination, pretty: false, secrets: () => secrets }).info(line);
+      return { ...(JSON.parse(text) as object), time: null };
+    };
+    const whole = write([]);
+    const name = fc.constantFrom('A_KEY', 'A_TOKEN', 'A_SECRET', 'PASSWORD', 'apiKey');
+    const short = fc.oneof(
+      fc.string({ maxLength: 7 }),
+      fc.constantFrom('0', '1', 'true', 'v1', 'info', 'req_', 'pid', ':', '"', 'session'),
+    );
+    fc.assert(
+      fc.property(fc.dictionary(name, short), (env) => {
+        expect(write(secretsOf(configSchema.parse({ providers: { codex: { env } } })))).toEqual(
+          whole,
+        );
+      }),
+    );
   });
 
   test('are masked, and nothing else is.', () => {

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { createLog, silentLog } from '../../src/lib/log.ts';
+import { createLog, silentLog, UnknownPath } from '../../src/lib/log.ts';
 
 function logTo(secrets: string[], pretty = false) {
   const sink = new PassThrough();
@@ -105,6 +105,43 @@ describe('a secret', () => {
       const line = JSON.parse(lines()[0] ?? '') as { odd: string; msg: string };
       expect(line).toMatchObject({ odd: '[secret]', msg: 'it is [secret]' });
     }
+  });
+
+  test('that contains another one is replaced as a whole, and so is one with the marks of a pattern.', () => {
+    const { logger, lines } = logTo([
+      'short-one',
+      'short-one.and-more',
+      'a+b(c)[d]|e$',
+      '[secret]x',
+    ]);
+    logger.info('short-one.and-more a+b(c)[d]|e$ short-one-and-more [secret]x');
+    expect((JSON.parse(lines()[0] ?? '') as { msg: string }).msg).toBe(
+      '[secret] [secret] [secret]-and-more [secret]',
+    );
+  });
+
+  test('changes no part of the time, an id or a route of a line, but hides an id that a client made of it.', () => {
+    const year = String(new Date().getFullYear());
+    const { logger, lines } = logTo([`${year}-`, 'turn_019', 'sessions', 'info', 'whole-id']);
+    const line = {
+      route: '/v1/sessions/:session_id',
+      turn_id: 'turn_019abc',
+      token_id: 'whole-id',
+    };
+    logger.child({ reqId: 'turn_019-1' }).info(line, 'of sessions');
+    logger.info({ route: new UnknownPath('/v1/x/sessions-mine') }, 'hello');
+    expect(lines().map((text) => JSON.parse(text) as unknown)).toEqual([
+      {
+        ...line,
+        level: 'info',
+        time: expect.stringMatching(year),
+        pid: process.pid,
+        reqId: 'turn_019-1',
+        token_id: '[secret]',
+        msg: 'of [secret]',
+      },
+      expect.objectContaining({ route: '/v1/x/[secret]-mine' }),
+    ]);
   });
 
   test('that also stands where none is meant leaves the line one that can be read.', () => {

@@ -1,7 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { findRegistration } from '../../config/registration.ts';
-import { secretsOf } from '../../config/secrets.ts';
+import { isRedactable, MIN_SECRET_LENGTH, secretVariables } from '../../config/secrets.ts';
+import type { Config } from '../../config/schema.ts';
 import { configFile } from '../../config/sources.ts';
 import { readToken, tokenFileOf } from '../../config/token.ts';
 import { type Check, fail, ok, warn } from './check.ts';
@@ -15,11 +16,15 @@ export const configuration: Check = ({ found, config, options, world }) => {
     return fail(`${first}${more}`);
   }
   const file = path.resolve(configFile(options, world.env));
-  if (!fs.existsSync(file)) return ok(`there is no ${file}: the defaults hold`);
-  const text = fs.readFileSync(file, 'utf8');
-  if (isOpen(file) && secretsOf(config).some((secret) => text.includes(secret)))
+  const exists = fs.existsSync(file);
+  if (exists && isOpen(file) && hasSecrets(fs.readFileSync(file, 'utf8'), config))
     return warn(`${file} holds secrets and may be read by others: chmod 600 it`);
-  return ok(file);
+  const short = secretVariables(config).find(([, value]) => !isRedactable(value));
+  if (short)
+    return warn(
+      `${short[0]} is shorter than ${MIN_SECRET_LENGTH} characters, or a number: logs would show it; use a longer secret`,
+    );
+  return ok(exists ? file : `there is no ${file}: the defaults hold`);
 };
 
 export const dataDirectory: Check = ({ directory }) => {
@@ -60,6 +65,15 @@ export const registration: Check = ({ directory }) => {
     ? ok(`a server runs as pid ${pid}`)
     : warn(`the last server (pid ${pid}) did not stop in order: cadre serve mends what it left`);
 };
+
+function hasSecrets(text: string, config: Config): boolean {
+  const { token } = config.auth;
+  const variables = secretVariables(config);
+  return (
+    (token !== null && text.includes(token)) ||
+    variables.some(([name, value]) => text.includes(name) && text.includes(value))
+  );
+}
 
 /** The path itself if it exists, else the nearest directory above it that does. */
 function nearest(place: string): string {
