@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import path from 'node:path';
 import { HttpClient } from '../client/client.ts';
 import { defaultConfigFile, defaultDataDirectory } from '../config/paths.ts';
 import { findRegistration, type Registered } from '../config/registration.ts';
@@ -61,7 +62,7 @@ export async function connectOne(
   return new HttpClient({ url, token: tokenFor(url, options, env, running, configured) });
 }
 
-/** The data directory of the server on this machine that the options and the configuration name. */
+/** The data directory of the server on this machine that the options and the configuration name, as an absolute path. */
 export async function serverDirectory(
   options: GlobalOptions,
   env: NodeJS.ProcessEnv,
@@ -74,7 +75,7 @@ export function directoryOf(
   configured: { directory: string } | null,
   env: NodeJS.ProcessEnv,
 ): string {
-  return options.dataDir ?? configured?.directory ?? defaultDataDirectory(env);
+  return path.resolve(options.dataDir ?? configured?.directory ?? defaultDataDirectory(env));
 }
 
 /** The data directory and the token in the configuration file; null where there is no file. */

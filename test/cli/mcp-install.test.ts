@@ -224,6 +224,26 @@ describe('cadre mcp install', () => {
     });
   });
 
+  test('writes only absolute paths for every agent, whether a flag or a variable names the data directory.', async () => {
+    const own = home();
+    const cwd = path.join(own.path, 'work');
+    fs.mkdirSync(cwd);
+    const named = [
+      { flags: ['--data-dir', '../data'], env: {} },
+      { flags: [], env: { CADRE_DATA_ROOT_DIR: '../data' } },
+    ];
+    for (const name of ['claude', 'codex', 'opencode', 'gemini'])
+      for (const { flags, env } of name === 'claude' ? named : named.slice(0, 1)) {
+        const args = [...flags, 'mcp', 'install', name, '--print'];
+        const { stdout } = await runCadre(own.path, args, { cwd, env });
+        const words = stdout.split(/[\s",']+/);
+        expect(words[words.indexOf('--data-dir') + 1]).toBe(own.data);
+        expect(
+          words.filter((word) => /^\.{0,2}\w*\/|^\.\./.test(word) && !path.isAbsolute(word)),
+        ).toEqual([]);
+      }
+  });
+
   test('leaves all as it was where the agent refuses, or is not installed.', async () => {
     const own = home();
     const { client } = await own.serve();

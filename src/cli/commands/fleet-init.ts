@@ -81,8 +81,8 @@ async function printConfig(options: InitOptions, world: World): Promise<void> {
     nodes: options.node,
     admins: options.person,
     readers: options.reader,
-    tlsDirectory: options.tlsDir,
-    storeDirectory: options.storeDir,
+    tlsDirectory: path.resolve(world.cwd(), options.tlsDir),
+    storeDirectory: path.resolve(world.cwd(), options.storeDir),
   };
   const config = part.natsConfig(plan, (name) => part.publicKeyIn(keys, name));
   showDocument(world, options, { config, keys }, () => config);

@@ -2,7 +2,6 @@ import { Argument, type Command, Option } from 'commander';
 import { endpoints } from '../../api/index.ts';
 import type { Client } from '../../client/client.ts';
 import { AppError } from '../../errors.ts';
-import { selfCommand } from '../../lib/self.ts';
 import { shellWord } from '../../lib/shell-word.ts';
 import { type GlobalOptions, serverDirectory } from '../context.ts';
 import type { Register } from '../endpoint-command.ts';
@@ -74,6 +73,7 @@ async function install(
   const session_id = session === undefined ? null : await sessionId(client, session);
   const permission_mode =
     session_id === null ? (permissionMode ?? (await askedMode(world, name))) : null;
+  const start = await serverStart(name, directory, world.env);
   const before = readCaller(directory, name);
   const { id, secret } = await client.call(endpoints.createToken, {
     body: { name: `${name} on this machine`, scope: 'tools', permission_mode },
@@ -81,7 +81,7 @@ async function install(
   const url = await addressFor(client, directory);
   try {
     writeCaller(directory, { name, token_id: id, token: secret, session_id, url });
-    await addEntry(agent, serverStart(name, directory), world.env);
+    await addEntry(agent, start, world.env);
   } catch (error) {
     if (before) writeCaller(directory, before);
     else removeCaller(directory, name);
@@ -104,7 +104,8 @@ async function plan(world: World, name: string, command: Command): Promise<void>
   const { plannedChange } = await import('../mcp/change.ts');
   const global = command.optsWithGlobals<GlobalOptions>();
   const directory = await serverDirectory(global, world.env);
-  const change = plannedChange(await agentOf(name), serverStart(name, directory), world.env);
+  const start = await serverStart(name, directory, world.env);
+  const change = plannedChange(await agentOf(name), start, world.env);
   const text = () =>
     change.command
       ? `${change.command.map(shellWord).join(' ')}\n`
@@ -138,8 +139,9 @@ async function agentOf(name: string) {
 }
 
 /** Without XDG variables, which agents may keep from their MCP servers, the default directory could be another one. */
-function serverStart(name: string, directory: string) {
-  const { file: command, args } = selfCommand();
+async function serverStart(name: string, directory: string, env: NodeJS.ProcessEnv) {
+  const { lastingCommand } = await import('../lasting-command.ts');
+  const [command, ...args] = lastingCommand(env);
   return { command, args: [...args, '--data-dir', directory, 'mcp', 'serve', '--caller', name] };
 }
 

@@ -8,15 +8,10 @@ import { AppError } from '../../errors.ts';
 import { makeDirectory } from '../../lib/make-directory.ts';
 import { logFile } from '../../lib/own-log.ts';
 import { replaceFile } from '../../lib/replace-file.ts';
-import { selfCommand } from '../../lib/self.ts';
 import { type Seal, sealOf } from '../../service/sealed.ts';
-import {
-  lastingFile,
-  type ServiceStart,
-  settingsLeftBehind,
-  variablesOf,
-} from '../../service/start.ts';
+import { type ServiceStart, settingsLeftBehind, variablesOf } from '../../service/start.ts';
 import { serverOnceItAnswers } from '../answering.ts';
+import { lastingCommand } from '../lasting-command.ts';
 import { refuseRemote } from '../refuse-remote.ts';
 import { type ServeOptions, serveWords } from '../serve-options.ts';
 import type { World } from '../world.ts';
@@ -126,17 +121,7 @@ function planOf(world: World, options: ServeOptions): { start: ServiceStart; dir
   const config = loadConfig(options, env);
   refuseRemote(config.server.bind_address, options.allowRemote === true, world);
   const directory = dataDirectory(config, env);
-  const { file, args } = selfCommand();
-  if ([file, ...args].some((one) => one.includes('/_npx/')))
-    throw new AppError(
-      'usage',
-      'npx keeps this cadre in a cache that may be emptied: install it with npm install --global cadre, and run that',
-    );
-  const command = [
-    lastingFile(file, env.PATH),
-    ...args,
-    ...serveWords(options, world.cwd()),
-  ] as const;
+  const command = [...lastingCommand(env), ...serveWords(options, world.cwd())] as const;
   const variablesFile = path.join(path.dirname(defaultConfigFile(env)), 'service.env');
   const variables = variablesOf(env);
   return { start: { command, variables, variablesFile, log: logFile(directory) }, directory };
