@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
+import type { BoundedLine, Excess } from './bounded-line.ts';
 import { hearLines, type Heard, parsed } from './json-lines.ts';
 
 /** What an agent answers to a request that it refuses. */
@@ -8,8 +9,6 @@ export class Refusal extends Error {
 
 /** Takes what a line says, in order; undefined for a line that is no JSON. A promise holds back the next line. */
 type TakeJson = (json: unknown, line: string) => Promise<void> | undefined;
-/** Takes the two ends of a line that is too long to be read. */
-type TakeEnds = (head: string, tail: string) => void;
 
 /** JSON values both ways, one a line, and the requests that wait for the agent's answer. */
 export class JsonConnection<Id> {
@@ -18,14 +17,14 @@ export class JsonConnection<Id> {
   readonly #stdin: Writable;
   readonly #pending = new Map<Id, PromiseWithResolvers<unknown>>();
 
-  /** What `take` or `onTooLong` throws ends the connection, and so does a line too long where `onTooLong` is absent. */
+  /** What `take` throws ends the connection. */
   constructor(
     streams: { stdin: Writable; stdout: Readable },
     take: TakeJson,
-    onTooLong?: TakeEnds,
+    maxLineBytes?: number,
   ) {
     this.#stdin = streams.stdin;
-    this.heard = hearJson(streams.stdout, take, onTooLong);
+    this.heard = hearJson(streams.stdout, take, maxLineBytes);
   }
 
   /** Writes a message; one for an agent that is gone is dropped. */
@@ -63,9 +62,32 @@ export class JsonConnection<Id> {
 }
 
 /** Has `take` handle the output of an agent, one JSON value a line. Blank lines are passed over. */
-export function hearJson(stdout: Readable, take: TakeJson, onTooLong?: TakeEnds): Heard {
-  const takeLine = (line: string) => (line.trim() === '' ? undefined : take(parsed(line), line));
-  return hearLines(stdout, takeLine, onTooLong);
+export function hearJson(stdout: Readable, take: TakeJson, maxLineBytes?: number): Heard {
+  const takeLine = ({ text, excess }: BoundedLine) => {
+    if (text.trim() === '') return undefined;
+    const json = parsed(text);
+    if (excess) noteExcess(json, excess);
+    return take(json, text);
+  };
+  return hearLines(stdout, takeLine, maxLineBytes);
+}
+
+/** The messages that were larger than what is read, and their parts that adapters pass on alone. */
+const excesses = new WeakMap<object, Excess>();
+
+/** The limit that a message, its `params` or its `request` exceeds; null: it is whole. */
+export function excessOf(message: unknown): Excess | null {
+  return (isRecord(message) && excesses.get(message)) || null;
+}
+
+export function noteExcess(message: unknown, excess: Excess): void {
+  if (!isRecord(message)) return;
+  for (const part of [message, message.params, message.request])
+    if (isRecord(part)) excesses.set(part, excess);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
 }
 
 /** Resolves when the caller of a request has acted on its answer: only then the next line is read. */

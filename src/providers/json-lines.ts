@@ -1,12 +1,15 @@
 import type { Readable } from 'node:stream';
 import { plain } from '../lib/plain.ts';
+import { yieldToEventLoop } from '../lib/slices.ts';
+import { BoundedLine } from './bounded-line.ts';
 
-/** The longest line that is read. */
-const MAX_LINE_BYTES = 32 * 1024 * 1024;
-/** The longest line that can be passed over. A longer one ends the connection. */
-const MAX_SKIPPED_BYTES = 8 * MAX_LINE_BYTES;
-/** So much of each end of a line that is passed over is kept, to find out what the line was for. */
-const KEPT_BYTES = 4096;
+/** The longest line. A longer one ends the connection. */
+export const MAX_LINE_BYTES = 32 * 1024 * 1024;
+/** The longest line of an agent that serves many sessions: only the session that it is for is lost. */
+export const MAX_SHARED_LINE_BYTES = 8 * MAX_LINE_BYTES;
+/** So many lines are handled before other tasks of the server run, and one that is longer than this. */
+const MAX_LINES_IN_A_ROW = 16;
+const LONG_LINE_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 /** The connection ends after so many lines in a row that are no message. */
 const MAX_STRAY_LINES = 1000;
@@ -21,13 +24,17 @@ export interface Heard {
   progress(): number;
 }
 
-/** Has `take` handle the lines of an agent's output, one after the other. What `take` throws ends the reading. */
+/**
+ * Has `take` handle the lines of an agent's output, one after the other. What `take` throws ends the reading. Other
+ * tasks run after a few lines, and after each that is long.
+ */
 export function hearLines(
   stdout: Readable,
-  take: (line: string) => Promise<void> | undefined,
-  onTooLong?: (head: string, tail: string) => void,
+  take: (line: BoundedLine) => Promise<void> | undefined,
+  maxBytes = MAX_LINE_BYTES,
 ): Heard {
   let count = 0;
+  let inARow = 0;
   let isBusy = false;
   async function* chunks(): AsyncIterable<Buffer> {
     for await (const chunk of stdout as AsyncIterable<Buffer>) {
@@ -37,9 +44,13 @@ export function hearLines(
   }
   const read = async (): Promise<string | null> => {
     try {
-      for await (const line of linesOf(chunks(), onTooLong)) {
+      for await (const line of linesOf(chunks(), maxBytes)) {
         isBusy = true;
         await take(line);
+        if (++inARow >= MAX_LINES_IN_A_ROW || line.bytes > LONG_LINE_BYTES) {
+          await yieldToEventLoop();
+          inARow = 0;
+        }
         isBusy = false;
       }
       return null;
@@ -85,27 +96,22 @@ export class StrayLines {
   }
 }
 
-/**
- * The lines of a stream. Throws Error for a line that is too long, unless there is `onTooLong`: then that line is
- * passed over, and `onTooLong` is called with its two ends.
- */
+/** The lines of a stream, each as far as it is kept. Throws Error for one of more than `maxBytes`. */
 export async function* linesOf(
   stream: AsyncIterable<Buffer>,
-  onTooLong?: (head: string, tail: string) => void,
-): AsyncIterable<string> {
-  const limit = onTooLong ? MAX_SKIPPED_BYTES : MAX_LINE_BYTES;
-  let line = new Line();
+  maxBytes = MAX_LINE_BYTES,
+): AsyncIterable<BoundedLine> {
+  let line = new BoundedLine();
   const grow = (part: Buffer) => {
     line.add(part);
-    if (line.bytes > limit) throw new Error(`a line of it exceeds ${limit} bytes`);
+    if (line.bytes > maxBytes) throw new Error(`a line of it exceeds ${maxBytes} bytes`);
   };
   for await (const chunk of stream) {
     let from = 0;
     for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, from)) {
       grow(chunk.subarray(from, at));
-      if (line.head === null) yield line.text;
-      else onTooLong?.(line.head, line.text);
-      line = new Line();
+      yield line;
+      line = new BoundedLine();
       from = at + 1;
     }
     grow(chunk.subarray(from));
@@ -119,27 +125,5 @@ export function parsed(line: string): unknown {
     return JSON.parse(line);
   } catch {
     return undefined;
-  }
-}
-
-/** A line that grows. Only the two ends of a line that is too long are kept. */
-class Line {
-  bytes = 0;
-  /** The beginning of a line that is too long. */
-  head: string | null = null;
-  #parts: Buffer[] = [];
-
-  add(part: Buffer): void {
-    this.#parts.push(part);
-    this.bytes += part.length;
-    if (this.bytes <= MAX_LINE_BYTES) return;
-    const all = Buffer.concat(this.#parts);
-    this.head ??= all.toString('utf8', 0, KEPT_BYTES);
-    this.#parts = [Buffer.from(all.subarray(-KEPT_BYTES))];
-  }
-
-  /** The whole line, or the end of a line that is too long. */
-  get text(): string {
-    return Buffer.concat(this.#parts).toString('utf8');
   }
 }

@@ -109,7 +109,7 @@ describe('the lines of an agent', () => {
     const output = new PassThrough();
     const handled = Promise.withResolvers<void>();
     const heard = hearLines(output, (line) => {
-      if (line === 'bad') throw new Error('it is bad');
+      if (line.text === 'bad') throw new Error('it is bad');
       return handled.promise;
     });
     output.end('good\nbad\n');

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import { linesOf, parsed } from '../../src/providers/json-lines.ts';
+import type { BoundedLine } from '../../src/providers/bounded-line.ts';
+import { linesOf, MAX_SHARED_LINE_BYTES, parsed } from '../../src/providers/json-lines.ts';
 
 const MIB = 1024 * 1024;
 const mebibyte = Buffer.alloc(MIB, 'x');
@@ -11,9 +12,9 @@ function* inChunks(head: string, bytes: number, tail: string): Iterable<Buffer> 
   yield Buffer.from(tail);
 }
 
-async function allOf(lines: AsyncIterable<string>): Promise<string[]> {
+async function allOf(lines: AsyncIterable<BoundedLine>): Promise<string[]> {
   const all = [];
-  for await (const line of lines) all.push(line);
+  for await (const line of lines) all.push(line.text);
   return all;
 }
 
@@ -32,19 +33,9 @@ describe('lines', () => {
     await expect(allOf(linesOf(stream))).rejects.toThrow(/a line of it exceeds 33554432 bytes/);
   });
 
-  test('that are too long are passed over where somebody wants to know their ends.', async () => {
-    const stream = Readable.from(inChunks('a\nhead', 33 * MIB, 'tail\nb\n'));
-    const ends: [string, string][] = [];
-    const lines = await allOf(linesOf(stream, (head, tail) => ends.push([head, tail])));
-    expect(lines).toEqual(['a', 'b']);
-    expect(ends).toHaveLength(1);
-    expect(ends[0]?.[0]).toMatch(/^headx+$/);
-    expect(ends[0]?.[1]).toMatch(/^x+tail$/);
-  });
-
-  test('that go on for ever end it all the same.', async () => {
+  test('of an agent that many sessions share may be longer, but do not go on for ever.', async () => {
     const stream = Readable.from(inChunks('', 257 * MIB, ''));
-    await expect(allOf(linesOf(stream, () => undefined))).rejects.toThrow(/exceeds/);
+    await expect(allOf(linesOf(stream, MAX_SHARED_LINE_BYTES))).rejects.toThrow(/exceeds/);
   });
 
   test('that are no JSON are nothing.', () => {

@@ -30,6 +30,7 @@ import { AcpProcess, type StartOptions } from './process.ts';
 import { openedIn, reopen } from './reopen.ts';
 import { Reports } from './reports.ts';
 import { otherSession, refIn } from './subagents.ts';
+import { declineTooLarge } from './too-large.ts';
 import { UsageMeter } from './usage.ts';
 
 /** Some agents replay a history after they have said that it is loaded: a silence this long ends it. */
@@ -116,7 +117,8 @@ export class AcpAgent implements Agent {
     });
     this.process = new AcpProcess(child, options, {
       onUpdate: (params) => this.#update(params),
-      onPermission: (params, withdrawn) => this.#permission(params, withdrawn),
+      onPermission: (params, withdrawn) =>
+        declineTooLarge(params, this.ref, options.sink) ?? this.#permission(params, withdrawn),
       onElicitation: (params, withdrawn) => elicitations.ask(params, withdrawn),
       onElicitationDone: (params) => elicitations.done(params),
       onUnknown: options.onUnknown,

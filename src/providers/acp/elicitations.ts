@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import type { LoginPage } from '../../api/agent-logins.ts';
+import { excessOf } from '../json-connection.ts';
+import { tooLargeRequest } from '../omissions.ts';
 import type { AgentSink } from '../provider.ts';
 import {
   type Elicitation,
@@ -39,6 +41,11 @@ export class Elicitations {
     if (onPage && isPage(asked)) {
       onPage({ message: asked.message, url: asked.url });
       return { action: 'accept' };
+    }
+    const excess = excessOf(params);
+    if (excess) {
+      await this.#given.sink.update({ type: 'notice', ...tooLargeRequest(excess) });
+      return { action: 'decline' };
     }
     if (!this.#given.isAsking()) return this.#decline(asked);
     const pageId = pageIdOf(asked);

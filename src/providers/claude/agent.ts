@@ -2,7 +2,9 @@ import type { Model } from '../../api/providers.ts';
 import type { Session, StoredInputItem } from '../../api/sessions.ts';
 import { newUuid } from '../../lib/ids.ts';
 import { imageData } from '../image-data.ts';
-import { Refusal } from '../json-connection.ts';
+import type { Excess } from '../bounded-line.ts';
+import { excessOf, Refusal } from '../json-connection.ts';
+import { tooLargeRequest } from '../omissions.ts';
 import { OpenRequests } from '../open-requests.ts';
 import {
   type Agent,
@@ -323,7 +325,9 @@ class ClaudeAgent implements Agent {
       connection.refuse(id, `cadre knows no request ${String(request.subtype)}`);
       return;
     }
-    const decide = (withdrawn: AbortSignal) => this.#decide(permission, withdrawn);
+    const excess = excessOf(request);
+    const decide = (withdrawn: AbortSignal) =>
+      excess ? this.#declineUnread(permission, excess) : this.#decide(permission, withdrawn);
     await this.#requests.answer(id, decide, (answer) => connection.answer(id, answer));
   }
 
@@ -339,6 +343,13 @@ class ClaudeAgent implements Agent {
     if (answer.decision === 'accept' && ref !== null)
       await report(this.#sink, [{ type: 'tool', ref, change: { status: 'running' } }]);
     return responseTo(answer, permission);
+  }
+
+  /** Declines a request that is too large to be shown to anybody. */
+  async #declineUnread(permission: Permission, excess: Excess): Promise<object> {
+    const notice = tooLargeRequest(excess);
+    await this.#sink.update({ type: 'notice', ...notice });
+    return responseTo({ decision: 'decline', reason: notice.message }, permission);
   }
 
   /** Claude changes its mode with such a grant, and is given that mode again in turns that ask people. */

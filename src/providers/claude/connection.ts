@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import { z } from 'zod';
-import { JsonConnection } from '../json-connection.ts';
+import { excessOf, JsonConnection, noteExcess } from '../json-connection.ts';
 import { type Heard, StrayLines } from '../json-lines.ts';
 
 export interface Handlers {
@@ -84,6 +84,8 @@ export class Connection {
         return this.#settle(data);
       case 'control_request': {
         const asked = request.safeParse(data).data;
+        const excess = excessOf(json);
+        if (asked && excess) noteExcess(asked.request, excess);
         if (asked) this.#handlers.onRequest(asked.request_id, asked.request, this);
         else this.#handlers.onUnknown();
         return undefined;

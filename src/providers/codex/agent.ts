@@ -352,7 +352,7 @@ class CodexAgent implements Agent, Route {
     const { permissionMode: mode } = this.#settings;
     const { itemId } = asked;
     let answer: AgentAnswer = { decision: 'decline', reason: refusalOf(asked, mode) };
-    if (mode === 'require_approval') {
+    if (mode === 'require_approval' && !asked.excess) {
       await this.#show(itemId, 'pending');
       answer = await this.#sink.ask(asked.request, withdrawn);
     }

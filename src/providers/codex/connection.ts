@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { z } from 'zod';
-import { JsonConnection } from '../json-connection.ts';
-import type { Heard } from '../json-lines.ts';
+import { excessOf, JsonConnection, noteExcess } from '../json-connection.ts';
+import { type Heard, MAX_LINE_BYTES, MAX_SHARED_LINE_BYTES } from '../json-lines.ts';
 
 export type Params = Record<string, unknown>;
 export type RequestId = string | number;
@@ -35,11 +35,8 @@ export class Connection {
 
   constructor(streams: { stdin: Writable; stdout: Readable }, handlers: Handlers) {
     this.#handlers = handlers;
-    this.#json = new JsonConnection(
-      streams,
-      (json, line) => this.#take(json, line),
-      (head, tail) => this.#lose(head, tail),
-    );
+    const take = (json: unknown, line: string) => this.#take(json, line);
+    this.#json = new JsonConnection(streams, take, MAX_SHARED_LINE_BYTES);
   }
 
   /** How far the server's output was read. */
@@ -69,7 +66,10 @@ export class Connection {
     if (json === undefined)
       throw new Error(`it wrote a line that is no JSON: ${line.slice(0, 200)}`);
     const said: Message | undefined = message.safeParse(json).data;
+    const excess = excessOf(json);
+    if (excess && excess.bytes > MAX_LINE_BYTES) return this.#lose(said);
     if (said?.method === undefined) return this.#settle(said);
+    if (excess) noteExcess(said.params, excess);
     if (said.id === undefined) return this.#handlers.onNotification(said.method, said.params);
     this.#handlers.onRequest(said.id, said.method, said.params);
     return undefined;
@@ -83,13 +83,16 @@ export class Connection {
     return undefined;
   }
 
-  /** A line is too long to be read: its ends name the request or the thread that it was for. Throws where they do not. */
-  #lose(head: string, tail: string): void {
-    const request = /^\{"id":(\d+),"(?:result|error)"/.exec(head)?.[1];
-    const thread = [...`${head}${tail}`.matchAll(/"threadId":"([^"]+)"/g)].at(-1)?.[1];
-    const isAnswer = this.#json.fail(Number(request), 'its answer is too long to be read');
-    if (!isAnswer && thread === undefined) throw new Error('a line of it is too long to be read');
-    if (!isAnswer && thread !== undefined) this.#handlers.onLost(thread);
+  /** A line is too long to be read: it is lost for the request or the thread that it names. Throws where it names none. */
+  #lose(said: Message | undefined): undefined {
+    const { threadId: thread } = said?.params ?? {};
+    if (
+      said?.method === undefined &&
+      this.#json.fail(Number(said?.id), 'its answer is too long to be read')
+    )
+      return;
+    if (typeof thread !== 'string') throw new Error('a line of it is too long to be read');
+    this.#handlers.onLost(thread);
   }
 }
 

@@ -1,5 +1,8 @@
 import { z } from 'zod';
 import type { ApprovalDetail, Question } from '../../api/approvals.ts';
+import type { Excess } from '../bounded-line.ts';
+import { excessOf } from '../json-connection.ts';
+import { tooLargeRequest } from '../omissions.ts';
 import { type AgentAnswer, type AgentRequest, inputDetails } from '../provider.ts';
 import type { Params } from './connection.ts';
 import { cutTitle } from '../../lib/cut-title.ts';
@@ -14,6 +17,8 @@ export interface CodexRequest {
   request: AgentRequest;
   /** The item that the request is about. */
   itemId: string | null;
+  /** The limit that the request exceeds, so that nobody is asked; null: it is whole. */
+  excess: Excess | null;
   /** The answer in codex's words. No rule that codex proposes is accepted: it would outlive the session. */
   answer(answer: AgentAnswer): object;
 }
@@ -23,7 +28,8 @@ type Items = Pick<Reader, 'changesOf' | 'commandOf'>;
 
 /** Reads a request; null where cadre does not know its method. */
 export function readRequest(method: string, params: Params, items: Items): CodexRequest | null {
-  return kinds[method]?.(params, items) ?? null;
+  const read = kinds[method]?.(params, items);
+  return read ? { ...read, excess: excessOf(params) } : null;
 }
 
 /** The fields that identify or word a request, and the rules that codex proposes, which are never accepted. */
@@ -47,7 +53,8 @@ function wholeOf(params: Params): Params {
 }
 
 /** The reason that codex is given in a mode in which nobody is asked. */
-export function refusalOf({ request }: CodexRequest, mode: string | null): string {
+export function refusalOf({ request, excess }: CodexRequest, mode: string | null): string {
+  if (excess) return tooLargeRequest(excess).message;
   const way =
     request.kind === 'question'
       ? 'nobody is there to answer: decide yourself and go on'
@@ -88,7 +95,7 @@ const questions = z.looseObject({
   ),
 });
 
-type Kind = (params: Params, items: Items) => CodexRequest | null;
+type Kind = (params: Params, items: Items) => Omit<CodexRequest, 'excess'> | null;
 
 const kinds: Record<string, Kind> = {
   'item/commandExecution/requestApproval'(params, items) {

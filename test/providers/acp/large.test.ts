@@ -1,0 +1,87 @@
+import { describe, expect, test } from 'vitest';
+import { asked, decide, turnOf } from '../../support/providers/calls.ts';
+import { ofKind } from '../../support/turns.ts';
+import {
+  endTurn,
+  type Role,
+  sharedRawAgent,
+  usualOptions,
+} from '../../support/providers/raw-agent.ts';
+import { asking } from '../../support/providers/rows.ts';
+
+const on = sharedRawAgent();
+
+/** An agent that asks for a call, and says which option was chosen. */
+function asksFor(toolCall: () => object): Role {
+  return {
+    turns: {
+      async go(agent, { sessionId }) {
+        const params = { sessionId, options: usualOptions, toolCall: toolCall() };
+        const { result } = await agent.request('session/request_permission', params);
+        agent.say(`selected ${(result as { outcome: { optionId: string } }).outcome.optionId}`);
+        return endTurn;
+      },
+    },
+  };
+}
+
+function nested(levels: number): unknown {
+  let value: unknown = 'core';
+  for (let level = 0; level < levels; level++) value = [value];
+  return value;
+}
+
+describe('a request for permission that is larger than what is read', () => {
+  test.each([
+    [
+      'of more than 8 MiB',
+      () => ({ text: 'x'.repeat(9e6) }),
+      /it has \d+ bytes, and the limit is 8 MiB/,
+    ],
+    [
+      'of too many fields',
+      () => ({ list: Array.from({ length: 60_000 }, () => 0) }),
+      /more than 50000 values/,
+    ],
+    ['nested 1,000 levels deep', () => ({ deep: nested(1000) }), /nested deeper than 200 levels/],
+  ])('%s is declined, and the session says why', (_name, rawInput, why) =>
+    on(
+      asksFor(() => ({ toolCallId: 'c', title: 'do it', kind: 'execute', rawInput: rawInput() })),
+      async ({ client, open }) => {
+        const session = await open(asking);
+        const turnId = await session.send('go');
+        await session.watch.end(turnId);
+        expect(await turnOf(client, session, turnId)).toMatchObject({
+          status: 'completed',
+          text: 'selected r1',
+        });
+        const [notice] = ofKind(session.watch.of(turnId), 'session.notice');
+        expect(notice?.payload).toMatchObject({
+          code: 'request_too_large',
+          message: expect.stringMatching(why) as string,
+        });
+        expect(ofKind(session.watch.of(turnId), 'approval.requested')).toEqual([]);
+        const [call] = ofKind(session.watch.of(turnId), 'tool.completed');
+        expect(call?.payload).toMatchObject({ status: 'failed' });
+      },
+    ),
+  );
+
+  test('but not by much is asked whole', () =>
+    on(
+      asksFor(() => ({
+        toolCallId: 'c',
+        title: 'do it',
+        kind: 'execute',
+        rawInput: { text: 'y'.repeat(7.9 * 1024 * 1024), deep: nested(150) },
+      })),
+      async ({ client, open }) => {
+        const session = await open(asking);
+        const turnId = await session.send('go');
+        const approval = await asked(session.watch, turnId);
+        await decide(client, approval, 'accept');
+        await session.watch.end(turnId);
+        expect(await turnOf(client, session, turnId)).toMatchObject({ text: 'selected a1' });
+      },
+    ));
+});
