@@ -78,7 +78,8 @@ export const budget = z
 export type Budget = z.output<typeof budget>;
 
 const most = 1e15;
-const amount = z.number().positive().max(most).nullish();
+const count = z.int().positive().max(most).nullish();
+const cost = z.number().positive().max(most).nullish();
 
 export const listBudgets = endpoint({
   method: 'GET',
@@ -111,11 +112,13 @@ export const setBudget = endpoint({
     team_id: z.string().nullish().describe('The team it is for; neither: all sessions together.'),
     per: budgetPer
       .nullish()
-      .describe('Absent: total for a session or a team, day for all sessions.'),
+      .describe(
+        'Absent: total for a session or a team, day for all sessions, which have a budget a day only.',
+      ),
     time_zone: timeZoneName.nullish().describe("Of days; absent: the server's."),
-    tokens: amount.describe('The tokens that may be used.'),
-    cost_usd: amount.describe('The US dollars that may be used.'),
-    turns: z.int().positive().max(most).nullish().describe('The turns that may be taken.'),
+    tokens: count.describe('The tokens that may be used.'),
+    cost_usd: cost.describe('The US dollars that may be used.'),
+    turns: count.describe('The turns that may be taken.'),
     hard: z
       .boolean()
       .nullish()

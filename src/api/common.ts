@@ -23,6 +23,10 @@ export const unauthorizedBody = z
     description: 'The body of 401.',
   });
 
+/** A name or title that a person gives. One without a visible character could be neither read nor typed. */
+export const givenName = (most: number) =>
+  z.string().min(1).max(most).regex(/\S/, 'is blank: give a name with a visible character');
+
 /** The query of every list. A list is ordered newest first. */
 export const pageQuery = {
   limit: z.int().min(1).max(500).default(100).describe('The maximum number of records.'),

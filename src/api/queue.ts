@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { pageQuery, timestamp } from './common.ts';
+import { givenName, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { agentMode, inputItem, sessionParam, storedInputItem, turnStatus } from './sessions.ts';
 
@@ -43,7 +43,6 @@ export const hold = z
   });
 export type Hold = z.output<typeof hold>;
 
-const name = z.string().max(100).describe('What people call it.');
 const reason = z.string().max(2000).describe('Why it is there, for the record.');
 const timeZone = z
   .string()
@@ -61,7 +60,7 @@ export const storedQueueEntry = z
   .looseObject({
     id: z.string(),
     session_id: z.string(),
-    name: name.nullable(),
+    name: z.string().nullable().describe('What people call it.'),
     reason: reason.nullable(),
     input: z.array(storedInputItem),
     permission_mode: z.string().nullable().describe("Of its turns; null: the session's."),
@@ -148,7 +147,11 @@ const times = {
   every: cron
     .nullish()
     .describe('When its turns are due, again and again; not together with `at`.'),
-  time_zone: timeZone.nullish().describe("Of `every`; absent: the server's."),
+  time_zone: timeZone
+    .nullish()
+    .describe(
+      "Of `every`, or in which `at` is shown; absent: the server's. Only with one of them.",
+    ),
 };
 
 export const addToQueue = endpoint({
@@ -159,7 +162,7 @@ export const addToQueue = endpoint({
   params: sessionParam,
   body: z.strictObject({
     input,
-    name: name.nullish(),
+    name: givenName(100).nullish().describe('What people call it.'),
     reason: reason.nullish(),
     ...times,
     overlap: overlap.nullish().describe('Of a schedule; absent: skip.'),
@@ -232,7 +235,7 @@ export const editQueueEntry = endpoint({
   params: entryParam,
   body: z.strictObject({
     input: input.optional(),
-    name: name.nullish(),
+    name: givenName(100).nullish().describe('What people call it.'),
     reason: reason.nullish(),
     ...times,
     at: timestamp.nullish().describe('When its turn is due; null: now. It replaces `every`.'),

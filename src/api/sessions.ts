@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { failure, pageQuery, timestamp } from './common.ts';
+import { failure, givenName, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { mcpServers } from './mcp-servers.ts';
 import { toolCall } from './tool-call.ts';
@@ -289,7 +289,7 @@ export const agentMode = z
   .nullish()
   .describe("The agent's own mode, by its own name; for agents of acp.");
 
-const titleGiven = z.string().max(200).nullable();
+const titleGiven = givenName(200).nullable();
 
 export const createSession = endpoint({
   method: 'POST',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { pageQuery, timestamp } from './common.ts';
+import { givenName, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { gitReference, worktree, worktreeName } from './worktrees.ts';
 import { agentName, providerId } from './provider-kinds.ts';
@@ -36,12 +36,7 @@ export type TeamWithMembers = z.output<typeof teamWithMembers>;
 export const teamParam = { team_id: z.string().describe('The team.') };
 const memberParams = { ...teamParam, agent_id: z.string().describe('The member: a session.') };
 
-export const memberTitle = z
-  .string()
-  .min(1)
-  .max(200)
-  .nullish()
-  .describe('The role of the member in the team.');
+export const memberTitle = givenName(200).nullish().describe('The role of the member in the team.');
 export const imagePaths = z
   .array(z.string().min(1))
   .max(8)
@@ -55,7 +50,7 @@ export const createTeam = endpoint({
   path: '/v1/teams',
   summary: 'Create a team of sessions',
   body: z.strictObject({
-    name: z.string().min(1).max(200),
+    name: givenName(200),
     lead_agent_id: z.string().describe('The session that leads; it becomes a member.'),
     member_agent_ids: z.array(z.string()).max(1000).nullish().describe('Other sessions.'),
   }),

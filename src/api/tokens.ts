@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { pageQuery, timestamp } from './common.ts';
+import { givenName, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
 /** Ten years: the longest lifetime of a token. */
@@ -66,10 +66,7 @@ export const createToken = endpoint({
   access: 'admin',
   secret: true,
   body: z.strictObject({
-    name: z
-      .string()
-      .min(1)
-      .max(100)
+    name: givenName(100)
       .regex(/^[^\u0000-\u001f\u007f-\u009f]*$/, 'has to be without control characters')
       .describe('The purpose of the token; need not be unique.'),
     scope: tokenScope,

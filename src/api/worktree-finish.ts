@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { timestamp } from './common.ts';
+import { givenName, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { gitReference, worktree } from './worktrees.ts';
 
@@ -173,10 +173,7 @@ export const openPullRequest = endpoint({
       .boolean()
       .nullish()
       .describe('Push the branch first. Default: false: nothing is pushed.'),
-    title: z
-      .string()
-      .min(1)
-      .max(1000)
+    title: givenName(1000)
       .nullish()
       .describe('Default: the subject of the only commit, or the name of the worktree.'),
     body: z.string().max(65_536).nullish().describe('Default: the subjects of the commits.'),

@@ -1,6 +1,7 @@
 import type { Budget, BudgetAmounts } from '../api/budgets.ts';
 import type { Usage } from '../api/sessions.ts';
 import { endOfDay, startOfDay } from '../lib/days.ts';
+import { saturatingSum } from '../lib/reported-numbers.ts';
 import type { UsageSums } from '../lib/usage-sums.ts';
 import { tokensOf } from '../sessions/turn-usage.ts';
 
@@ -31,8 +32,8 @@ export function withTurn(spent: Budget['spent'], usage: Usage | null): Budget['s
   const tokens = tokensOf(usage);
   const cost = usage?.cost_usd ?? null;
   return {
-    tokens: spent.tokens + (tokens ?? 0),
-    cost_usd: spent.cost_usd + (cost ?? 0),
+    tokens: saturatingSum(spent.tokens, tokens ?? 0),
+    cost_usd: saturatingSum(spent.cost_usd, cost ?? 0),
     turns: spent.turns + 1,
     turns_without_tokens: spent.turns_without_tokens + (tokens === null ? 1 : 0),
     turns_without_cost: spent.turns_without_cost + (cost === null ? 1 : 0),
@@ -47,7 +48,7 @@ export function amended(
 ): Budget['spent'] {
   const [old, now] = [withTurn(nothing, before), withTurn(nothing, after)];
   const changed = { ...spent };
-  for (const field of fields) changed[field] = spent[field] + now[field] - old[field];
+  for (const field of fields) changed[field] = saturatingSum(spent[field], now[field] - old[field]);
   return changed;
 }
 
@@ -70,7 +71,7 @@ const fields = [
 export function onceMore({ limit, spent }: Pick<Budget, 'limit' | 'spent'>): BudgetAmounts {
   const more = (one: Measure) => {
     const most = limit[one];
-    return most === null ? null : spent[one] + most;
+    return most === null ? null : saturatingSum(spent[one], most);
   };
   return { tokens: more('tokens'), cost_usd: more('cost_usd'), turns: more('turns') };
 }
@@ -94,6 +95,15 @@ export function isDayOver(
 ): boolean {
   if (day_begins_at === null || day_ends_at === null) return false;
   return now >= day_ends_at || now < day_begins_at - DAY_MS;
+}
+
+/** Whether the sums of a budget are in range. Earlier builds counted numbers out of range. */
+export function isSound({ limit, allowed, spent }: Budget): boolean {
+  const isCount = (sum: number | null) =>
+    sum !== null && sum >= 0 && sum <= Number.MAX_SAFE_INTEGER;
+  return measures.every(
+    (one) => isCount(spent[one]) && (limit[one] === null || isCount(allowed[one])),
+  );
 }
 
 /** Whether a budget lets no turn begin at a moment. */

@@ -12,6 +12,7 @@ import {
   dayAt,
   isDayOver,
   isHolding,
+  isSound,
   onceMore,
   spentBy,
   usedUp,
@@ -192,20 +193,24 @@ export class BudgetGuard {
     if (budgets.some(({ status }) => status !== 'open')) wake(tx);
   }
 
-  /** Returns when the next day begins of a budget that is used up, in Unix ms; null: none is, or they have no days. */
+  /**
+   * Returns when the next day begins of a budget that is used up, in Unix ms; null: none is, or they have no days. A budget
+   * with sums out of range is due at once.
+   */
   nextEnd(rx: Reader): number | null {
-    const ends = this.#given.store
-      .all(rx)
-      .flatMap(({ status, day_ends_at }) => (status === 'open' ? [] : (day_ends_at ?? [])));
+    const ends = this.#given.store.all(rx).flatMap((one) => {
+      if (!isSound(one)) return 0;
+      return one.status === 'open' ? [] : (one.day_ends_at ?? []);
+    });
     return ends.length === 0 ? null : Math.min(...ends);
   }
 
-  /** Begins the next day of the budgets that are used up and whose day is over. */
+  /** Begins the next day of the budgets that are used up and whose day is over, and counts those anew that are not sound. */
   endPast(tx: Writer): void {
     const { store, clock, wake } = this.#given;
     const over = store
       .all(tx)
-      .filter((one) => one.status !== 'open' && isDayOver(one, clock.now()));
+      .filter((one) => !isSound(one) || (one.status !== 'open' && isDayOver(one, clock.now())));
     for (const budget of over) this.#judge(tx, this.#newDay(tx, budget), null);
     if (over.length > 0) wake(tx);
   }

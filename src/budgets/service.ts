@@ -111,6 +111,11 @@ function wishOf(body: BodyOf<typeof setBudget>): Wish {
   if ((tokens ?? cost_usd ?? turns) === null)
     throw new AppError('invalid', 'body: limits nothing: give tokens, cost_usd or turns');
   const per = body.per ?? (session_id === null && team_id === null ? 'day' : 'total');
+  if (session_id === null && team_id === null && per === 'total')
+    throw new AppError(
+      'invalid',
+      'body.per: total is for a session or a team: name one, or set a budget per day',
+    );
   const zone = body.time_zone ?? null;
   if (zone !== null && per === 'total')
     throw new AppError('invalid', 'body.time_zone: is for a budget per day');

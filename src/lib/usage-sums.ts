@@ -1,3 +1,5 @@
+import { saturatingSum } from './reported-numbers.ts';
+
 /** What some turns have used. Sums are of those turns that report a number; null: none of them does. */
 export type UsageSums = {
   turns: number;
@@ -25,7 +27,8 @@ export const noSums: UsageSums = {
 
 /** Adds two sums. What one of them does not know is what the other says. */
 export function plus(a: UsageSums, b: UsageSums): UsageSums {
-  const either = (x: number | null, y: number | null) => (x === null ? y : x + (y ?? 0));
+  const either = (x: number | null, y: number | null) =>
+    x === null ? y : saturatingSum(x, y ?? 0);
   return {
     turns: a.turns + b.turns,
     input_tokens: either(a.input_tokens, b.input_tokens),

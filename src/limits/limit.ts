@@ -15,6 +15,16 @@ interface Reached {
   fruitless: number;
 }
 
+/** A limit that is reported to reset later than in so many ms resets at an unknown time. */
+const LONGEST_MS = 366 * 24 * 3_600_000;
+
+/** Returns when a limit resets, as an agent reports it; null if that is not known, or no time that a limit can reset at. */
+export function knownReset(resetsAt: number | null, now: number): number | null {
+  return resetsAt !== null && resetsAt > 0 && resetsAt <= now + LONGEST_MS
+    ? Math.round(resetsAt)
+    : null;
+}
+
 /** Returns when a limit is over, as far as it is known: in Unix ms; null: not known. */
 export function limitEndOf(
   { resetsAt, fruitless }: Pick<Reached, 'resetsAt' | 'fruitless'>,

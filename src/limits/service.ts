@@ -9,7 +9,7 @@ import type { Inbox, InboxOwner } from '../sessions/inbox.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
-import { limitEndOf, GO_ON, holdMessage, waitAfter } from './limit.ts';
+import { limitEndOf, GO_ON, holdMessage, knownReset, waitAfter } from './limit.ts';
 import { type Account, CODE, LimitStore, OWNER } from './store.ts';
 
 /** What was cut off goes on before anything else that waits for the session. */
@@ -118,7 +118,8 @@ export class Limits {
     const session = sessionStore.session(tx, session_id);
     const now = clock.now();
     const said = cutLine(turn.error?.message ?? '', MESSAGE_CHARACTERS) ?? '';
-    const reached = { said, resetsAt, fruitless: this.#fruitless(tx, turn) };
+    const resets = knownReset(resetsAt, now);
+    const reached = { said, resetsAt: resets, fruitless: this.#fruitless(tx, turn) };
     if (isOfAccount)
       this.#store.put(tx, session, { message: said, since: now, until: limitEndOf(reached, now) });
     inbox.put(tx, { session_id, owner: OWNER, ref: turn_id, rank: RANK });

@@ -15,6 +15,7 @@ export function timesOf(
   now: number,
 ): Times {
   const times = { at: at ?? null, every: every ?? null };
+  assertTimed(times, time_zone ?? null);
   if (times.every === null && (overlap ?? null) !== null)
     throw new AppError('invalid', OVERLAP_OF_NONE);
   return zoned(times, time_zone ?? null, now);
@@ -29,6 +30,7 @@ export function changeOf(
   const { at, every, time_zone, input: _input, overlap, ...plain } = body;
   const isTimed = at !== undefined || every !== undefined;
   const time = isTimed ? { at: at ?? null, every: every ?? null } : known;
+  assertTimed(time, time_zone ?? null);
   const zone = time_zone === undefined ? known.time_zone : time_zone;
   const times = zoned({ at: time.at, every: time.every }, zone, now);
   if (times.every === null && overlap !== undefined) throw new AppError('invalid', OVERLAP_OF_NONE);
@@ -40,6 +42,15 @@ export function changeOf(
     time_zone: times.time_zone,
     ...(isTimed ? { time: { at: times.at, every: times.every } } : {}),
   };
+}
+
+/** Throws `invalid` for a time zone of an entry without a time. */
+function assertTimed({ at, every }: Omit<Times, 'time_zone'>, zone: string | null): void {
+  if (zone !== null && at === null && every === null)
+    throw new AppError(
+      'invalid',
+      'body.time_zone: is for an entry with a time: give at or every as well',
+    );
 }
 
 function zoned({ at, every }: Omit<Times, 'time_zone'>, zone: string | null, now: number): Times {

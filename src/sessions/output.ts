@@ -8,7 +8,7 @@ import type { AgentUpdate, ToolChange } from '../providers/provider.ts';
 import type { Database } from '../store/database.ts';
 import type { Writer } from '../store/transaction.ts';
 import { type ClosedStatus, closingEvent } from './close-items.ts';
-import { addUsage } from './session.ts';
+import { addUsage, UsageReports } from './known-usage.ts';
 import type { SessionStore } from './store.ts';
 import { noUsage } from './turn.ts';
 
@@ -90,6 +90,7 @@ export class TurnOutput {
   #lastMessage: string | null = null;
   #usage: Usage | null = null;
   #costBefore: number;
+  readonly #reports = new UsageReports();
 
   constructor(given: TurnOutputDependencies) {
     this.#given = given;
@@ -157,7 +158,8 @@ export class TurnOutput {
       for (const { item } of this.#tools.values()) this.#closeItem(tx, item, status);
       this.#tools.clear();
     }
-    if (usage) this.#usage = mergeUsage(this.#usage, usage);
+    if (usage) this.#usage = mergeUsage(this.#usage, this.#reports.known(usage));
+    this.writeNotices(tx);
     return { text: this.#lastMessage, usage: this.#wholeUsage() };
   }
 
@@ -257,10 +259,16 @@ export class TurnOutput {
 
   /** The usage of the turn with what an agent reports of it, which may be after its end. */
   usageWith(reported: Partial<Usage>): Usage {
-    const { cost_usd: cost, ...rest } = reported;
+    const { cost_usd: cost, ...rest } = this.#reports.known(reported);
     const own = typeof cost === 'number' ? { cost_usd: Math.max(0, cost - this.#costBefore) } : {};
     this.#usage = mergeUsage(this.#usage, { ...rest, ...own });
     return this.#wholeUsage() ?? this.#usage;
+  }
+
+  /** Appends a notice of the numbers that were out of range, once for each field. */
+  writeNotices(tx: Writer): void {
+    const payload = this.#reports.notice(tx);
+    if (payload) this.#event(tx, { kind: 'session.notice', payload });
   }
 
   /** What the turn has used, also before its agent was gone. */
@@ -271,6 +279,7 @@ export class TurnOutput {
   #mergeUsage(reported: Partial<Usage>): void {
     const usage = this.usageWith(reported);
     this.#write((tx) => {
+      this.writeNotices(tx);
       this.#event(tx, { kind: 'usage.updated', payload: { usage } });
       this.#given.onUsage(tx, usage);
     });

@@ -10,6 +10,7 @@ import type { LiveAgent } from './agent-pool.ts';
 import type { Blobs } from './blobs.ts';
 import type { Inbox } from './inbox.ts';
 import { TurnOutput } from './output.ts';
+import { amendedUsage } from './known-usage.ts';
 import { amendUsage, titledByAgent } from './session.ts';
 import type { SessionStore } from './store.ts';
 
@@ -109,7 +110,8 @@ export class AgentOutputs {
     return this.#write((tx) => {
       const turn = store.turns.get(tx, turn_id);
       if (!turn || turn.trimmed) return;
-      const usage = output.usageWith(update.usage);
+      const usage = amendedUsage(turn.usage, output.usageWith(update.usage));
+      output.writeNotices(tx);
       const session = amendUsage(store.session(tx, turn.session_id), turn.usage, usage);
       store.amendUsage(tx, session, { ...turn, usage });
       this.#given.onUsageAmended(tx, { ...turn, usage }, turn.usage);

@@ -4,7 +4,9 @@ import type { BodyOf } from '../api/endpoint.ts';
 import type { Session, Turn, updateSession, Usage } from '../api/sessions.ts';
 import { AppError } from '../errors.ts';
 import { cutLine, firstLine } from '../lib/cut-line.ts';
+import { saturatingSum } from '../lib/reported-numbers.ts';
 import type { KnownSession } from '../providers/provider.ts';
+import { addUsage, summedFields } from './known-usage.ts';
 import { noUsage } from './turn.ts';
 
 const TITLE_CHARACTERS = 80;
@@ -146,32 +148,12 @@ export function failSession(
   return { ...session, status: 'failed', failure, active_turn_id: null, updated_at: now };
 }
 
-const summedFields = [
-  'input_tokens',
-  'output_tokens',
-  'cached_input_tokens',
-  'total_tokens',
-  'cost_usd',
-] as const;
-
-/** Returns the usage of a session: the sum over its turns, and the context of the newest turn that reports one. */
-export function addUsage(before: Usage | null, turn: Usage | null): Usage | null {
-  if (!turn) return before;
-  if (!before) return turn;
-  const sum = { ...before };
-  for (const field of summedFields)
-    sum[field] = turn[field] === null ? before[field] : (before[field] ?? 0) + turn[field];
-  sum.context_tokens = turn.context_tokens ?? before.context_tokens;
-  sum.context_window = turn.context_window ?? before.context_window;
-  return sum;
-}
-
 /** Returns the session after its agent told more of what a turn has used, which had ended with the usage `before`. */
 export function amendUsage(session: Session, before: Usage | null, after: Usage): Session {
   const usage = { ...(session.usage ?? noUsage) };
   for (const field of summedFields)
     if (after[field] !== null)
-      usage[field] = (usage[field] ?? 0) + after[field] - (before?.[field] ?? 0);
+      usage[field] = saturatingSum(usage[field] ?? 0, after[field] - (before?.[field] ?? 0));
   usage.context_tokens = after.context_tokens ?? usage.context_tokens;
   usage.context_window = after.context_window ?? usage.context_window;
   return { ...session, usage };

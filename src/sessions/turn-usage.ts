@@ -1,4 +1,5 @@
 import type { Session, Turn, Usage } from '../api/sessions.ts';
+import { saturatingSum } from '../lib/reported-numbers.ts';
 import type { UsageSums } from '../lib/usage-sums.ts';
 import type { Database } from '../store/database.ts';
 import type { Statement } from '../store/statement.ts';
@@ -22,8 +23,13 @@ type SumRow = [
 ];
 type KeyedRow = [key: string | null, second: string | null, ...SumRow];
 
-const SUMS = `count(*), sum(input_tokens), sum(output_tokens), sum(cached_input_tokens), sum(total_tokens),
-  sum(cost_usd), count(total_tokens), count(cost_usd)`;
+/** Earlier builds stored numbers out of range: these are not known. A sum of reals cannot overflow. */
+const known = (column: string) =>
+  `iif(${column} BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER}, ${column} * 1.0, NULL)`;
+const sums = ['input_tokens', 'output_tokens', 'cached_input_tokens', 'total_tokens', 'cost_usd']
+  .map((column) => `sum(${known(column)})`)
+  .join(', ');
+const SUMS = `count(*), ${sums}, count(${known('total_tokens')}), count(${known('cost_usd')})`;
 
 /**
  * What each turn has used, a row a turn that an agent has seen. The row is written in the transaction that ends the turn,
@@ -165,12 +171,16 @@ function sumsOf(row: SumRow): UsageSums {
   const [turns, input, output, cached, total, cost, withTokens, withCost] = row;
   return {
     turns,
-    input_tokens: input,
-    output_tokens: output,
-    cached_input_tokens: cached,
-    total_tokens: total,
-    cost_usd: cost,
+    input_tokens: saturated(input),
+    output_tokens: saturated(output),
+    cached_input_tokens: saturated(cached),
+    total_tokens: saturated(total),
+    cost_usd: saturated(cost),
     turns_without_tokens: turns - withTokens,
     turns_without_cost: turns - withCost,
   };
+}
+
+function saturated(sum: number | null): number | null {
+  return sum === null ? null : saturatingSum(sum, 0);
 }

@@ -110,7 +110,7 @@ export class Model {
     const told = this.#stage.seen.filter(({ kind }) => kind === 'usage.updated').length;
     await last.sink.update({ type: 'usage', usage: { total_tokens: tokens } });
     await this.#stage.times('usage.updated', told + 1);
-    turn.tokens = tokens;
+    turn.tokens = Math.max(turn.tokens, tokens);
     this.#reach();
   }
 

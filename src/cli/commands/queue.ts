@@ -100,6 +100,8 @@ async function pause(context: CommandContext, said: string | undefined, options:
   const now = world.clock.now();
   const { session, reason, until } = options;
   assertOne(said, session);
+  if (options.zone !== undefined && until === undefined)
+    throw new AppError('usage', 'give --zone with --until');
   if (session !== undefined) {
     const params = { session_id: await sessionId(client, session) };
     const end = until === undefined ? undefined : momentOf(until, now, zoneOf(options.zone));

@@ -50,13 +50,14 @@ export interface AddReviewCommentRequest {
 export interface AddToQueueRequest {
   /** As of a turn: an array of items, or a single item. */
   input: Array<InputItem> | InputItem;
+  /** What people call it. */
   name?: string | null | undefined;
   reason?: string | null | undefined;
   /** When its turn is due. A time that is past is due at once. */
   at?: number | null | undefined;
   /** When its turns are due, again and again; not together with `at`. */
   every?: string | null | undefined;
-  /** Of `every`; absent: the server's. */
+  /** Of `every`, or in which `at` is shown; absent: the server's. Only with one of them. */
   time_zone?: string | null | undefined;
   /** Of a schedule; absent: skip. */
   overlap?: 'skip' | 'queue' | null | undefined;
@@ -1129,13 +1130,14 @@ export interface DiffBase {
 export interface EditQueueEntryRequest {
   /** As of a turn: an array of items, or a single item. */
   input?: Array<InputItem> | InputItem | undefined;
+  /** What people call it. */
   name?: string | null | undefined;
   reason?: string | null | undefined;
   /** When its turn is due; null: now. It replaces `every`. */
   at?: number | null | undefined;
   /** When its turns are due; it replaces `at`. */
   every?: string | null | undefined;
-  /** Of `every`; absent: the server's. */
+  /** Of `every`, or in which `at` is shown; absent: the server's. Only with one of them. */
   time_zone?: string | null | undefined;
   /** What happens to a run of a schedule that is due while the run before it has not ended. skip: it is skipped. queue: it follows that one; if one follows already, it is skipped. */
   overlap?: 'skip' | 'queue' | undefined;
@@ -2585,6 +2587,7 @@ export interface QueueEditedEvent {
 export interface QueueEntry {
   id: string;
   session_id: string;
+  /** What people call it. */
   name: string | null;
   reason: string | null;
   input: Array<StoredInputItem>;
@@ -2646,6 +2649,7 @@ export interface QueueEntry {
 export interface QueueEntryInEvents {
   id: string;
   session_id: string;
+  /** What people call it. */
   name: string | null;
   reason: string | null;
   /** Of its turns; null: the session's. */
@@ -3481,6 +3485,7 @@ export interface SentApprovalInEvents {
 export interface SentEditedQueueEntry {
   id: string;
   session_id: string;
+  /** What people call it. */
   name: string | null;
   reason: string | null;
   /** What it says; null: as before. */
@@ -3669,6 +3674,7 @@ export interface SentSession {
 export interface SentStoredQueueEntry {
   id: string;
   session_id: string;
+  /** What people call it. */
   name: string | null;
   reason: string | null;
   input?: Array<StoredInputItem> | undefined;
@@ -4135,7 +4141,7 @@ export interface SetBudgetRequest {
   session_id?: string | null | undefined;
   /** The team it is for; neither: all sessions together. */
   team_id?: string | null | undefined;
-  /** Absent: total for a session or a team, day for all sessions. */
+  /** Absent: total for a session or a team, day for all sessions, which have a budget a day only. */
   per?: 'total' | 'day' | null | undefined;
   /** Of days; absent: the server's. */
   time_zone?: string | null | undefined;

@@ -15,7 +15,9 @@ const toolCall = z.looseObject({
   rawInput: z.unknown().optional(),
   rawOutput: z.unknown().optional(),
   content: z.array(z.unknown()).nullish().catch(null),
-  locations: arrayOf(z.looseObject({ path: z.string(), line: z.number().nullish().catch(null) }))
+  locations: arrayOf(
+    z.looseObject({ path: z.string(), line: z.int().min(0).nullish().catch(null) }),
+  )
     .nullish()
     .catch(null),
 });

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import type { Usage } from '../../api/sessions.ts';
+import { reported } from '../../lib/reported-numbers.ts';
 import type { AgentUpdate } from '../provider.ts';
 
 const usageUpdate = z.looseObject({
-  used: z.number().nullish(),
-  size: z.number().nullish(),
-  cost: z.looseObject({ amount: z.number(), currency: z.string() }).nullish().catch(null),
+  used: reported.tokens,
+  size: reported.tokens,
+  cost: z.looseObject({ amount: reported.usd, currency: z.string() }).nullish().catch(null),
 });
 
 /** How full the context is, and what the whole session has cost so far. */
@@ -15,7 +16,8 @@ export function readUsageUpdate(raw: unknown): AgentUpdate | 'unknown' {
   const usage: Partial<Usage> = {};
   if (data.used !== undefined) usage.context_tokens = data.used;
   if (data.size !== undefined) usage.context_window = data.size;
-  if (data.cost?.currency === 'USD') usage.cost_usd = data.cost.amount;
+  const { amount, currency } = data.cost ?? {};
+  if (currency === 'USD' && typeof amount === 'number') usage.cost_usd = amount;
   return { type: 'usage', usage };
 }
 
@@ -81,8 +83,9 @@ export class UsageMeter {
     const used = readPromptUsage(answer);
     if (!used || !this.#isCumulative()) return used;
     const before = this.#before;
-    this.#before = used;
-    return before && isAtLeast(used, before) ? difference(used, before) : used;
+    const known = knownOf(used, before);
+    this.#before = known;
+    return before && isAtLeast(known, before) ? difference(used, before) : used;
   }
 }
 
@@ -108,6 +111,7 @@ class CostMeter {
   }
 
   ofSession(cost: number): number {
+    if (Number.isNaN(cost)) return cost;
     if ((this.#isFirst && this.#isOfProcess()) || cost < this.#counted - SAME_USD) {
       this.#forgotten += this.#counted;
       this.#counted = 0;
@@ -135,7 +139,7 @@ function metaOf(raw: unknown): { usage?: unknown; quota?: unknown } {
   return withMeta.safeParse(raw).data?._meta ?? {};
 }
 
-const count = z.number().nullish();
+const count = reported.tokens;
 const tokens = z.looseObject({
   inputTokens: count,
   outputTokens: count,
@@ -195,6 +199,14 @@ function difference(now: Tokens, before: Tokens): Tokens {
   const rest = combined(now, before, (x, y) => x - y);
   for (const field of fields) if (now[field] === null) rest[field] = null;
   return rest;
+}
+
+/** Numbers without those out of range: these are as they were before. */
+function knownOf(now: Tokens, before: Tokens | null): Tokens {
+  const known = { ...now };
+  for (const field of fields)
+    if (Number.isNaN(known[field])) known[field] = before?.[field] ?? null;
+  return known;
 }
 
 /** Whether no number is lower than before. Else the agent has begun to count anew. */

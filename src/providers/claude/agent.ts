@@ -298,7 +298,7 @@ class ClaudeAgent implements Agent {
     if (this.#state.is === 'running' && isUnsaid)
       await this.#sink.update({ type: 'message', text });
     const { usage, costSoFar } = readResultUsage(message, this.#costSoFar);
-    this.#costSoFar = costSoFar ?? this.#costSoFar;
+    if (!Number.isNaN(costSoFar)) this.#costSoFar = costSoFar ?? this.#costSoFar;
     if (this.#state.is !== 'running') return;
     this.#state.outcome.resolve({ ...outcome, usage: { ...this.#reader.usage, ...usage } });
     // A message that follows belongs to no turn, even before `prompt` has returned.

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Usage } from '../../api/sessions.ts';
+import { reported } from '../../lib/reported-numbers.ts';
 
 /** The tokens of model requests. `cached` were read from the cache, `written` were put there. */
 export interface Tokens {
@@ -11,8 +12,8 @@ export interface Tokens {
 
 export const noTokens: Tokens = { input: 0, written: 0, cached: 0, output: 0 };
 
-const count = z.number().nullish().catch(null);
-const reported = z.looseObject({
+const count = reported.tokens;
+const report = z.looseObject({
   input_tokens: count,
   cache_creation_input_tokens: count,
   cache_read_input_tokens: count,
@@ -21,7 +22,7 @@ const reported = z.looseObject({
 
 /** The tokens in a report of usage; a count that the report leaves out is as it was `before`. */
 export function readTokens(raw: unknown, before: Tokens = noTokens): Tokens | null {
-  const { data } = reported.safeParse(raw);
+  const { data } = report.safeParse(raw);
   if (!data) return null;
   return {
     input: data.input_tokens ?? before.input,
@@ -53,14 +54,14 @@ const byModel = z
   .record(
     z.string(),
     z.looseObject({
-      costUSD: z.number().optional().catch(undefined),
-      contextWindow: z.number().optional().catch(undefined),
+      costUSD: reported.usd,
+      contextWindow: reported.tokens,
     }),
   )
   .catch({});
 const result = z.looseObject({
   usage: z.unknown().optional(),
-  total_cost_usd: z.number().optional().catch(undefined),
+  total_cost_usd: reported.usd,
   modelUsage: byModel,
   model_usage_since_last_result: byModel.optional().catch(undefined),
 });

@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import type { Usage } from '../../api/sessions.ts';
+import { reported, tokenCount } from '../../lib/reported-numbers.ts';
 
+const count = reported.tokens.transform((one) => one ?? 0);
 const tokens = z.looseObject({
-  totalTokens: z.number(),
-  inputTokens: z.number().catch(0),
-  cachedInputTokens: z.number().catch(0),
-  outputTokens: z.number().catch(0),
+  totalTokens: z.number().pipe(tokenCount.catch(Number.NaN)),
+  inputTokens: count,
+  cachedInputTokens: count,
+  outputTokens: count,
 });
 type Tokens = z.output<typeof tokens>;
 
@@ -13,7 +15,7 @@ const update = z.looseObject({
   tokenUsage: z.looseObject({
     total: tokens,
     last: tokens,
-    modelContextWindow: z.number().nullish().catch(null),
+    modelContextWindow: reported.tokens,
   }),
 });
 
@@ -25,7 +27,8 @@ export class Meter {
 
   /** A turn begins. */
   begin(): void {
-    this.#before = this.#total;
+    const isKnown = this.#total && !Object.values(this.#total).some(Number.isNaN);
+    this.#before = isKnown ? this.#total : null;
   }
 
   /** The usage of the turn that began last, by a report of the thread's sum; `unknown` where the report cannot be read. */
@@ -43,7 +46,9 @@ export class Meter {
       output_tokens: own.outputTokens,
       total_tokens: own.totalTokens,
       context_tokens: last.totalTokens,
-      ...(modelContextWindow ? { context_window: modelContextWindow } : {}),
+      ...(typeof modelContextWindow === 'number' && modelContextWindow !== 0
+        ? { context_window: modelContextWindow }
+        : {}),
     };
   }
 }

@@ -46,9 +46,18 @@ export async function commitsBeyond(
     commit: one.id,
     subject: subjectOf(one),
     author: toText(one.author.replace(/ <[^<]*$/, '')),
-    authored_at: Number(/> (\d+) [-+]\d+$/.exec(one.author)?.[1] ?? 0) * 1000,
+    authored_at: authoredAt(one.author),
   }));
   return { commits, commit_count, read };
+}
+
+/** The latest moment that a Date can have, in Unix ms. */
+const LATEST_MS = 8.64e15;
+
+/** Returns the time of the author of a commit, in Unix ms; 0 for one that no calendar has. */
+function authoredAt(author: string): number {
+  const at = Number(/> (\d+) [-+]\d+$/.exec(author)?.[1] ?? 0) * 1000;
+  return at <= LATEST_MS ? at : 0;
 }
 
 /** Returns the files in which two trees or commits differ, with how many lines. */
