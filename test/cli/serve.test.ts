@@ -77,10 +77,11 @@ describe('cadre serve', () => {
         async (server) => {
           const { client, directory, url, pid } = server;
           const { id } = await openSession(client, directory);
-          const { turn_id } = await sendTurn(client, id, 'silent');
-          const params = { session_id: id, turn_id };
-          const status = async () => (await client.call(endpoints.getTurn, { params })).status;
-          await expectEventually(status).toBe('running');
+          await sendTurn(client, id, 'say working; silent');
+          // A stop waits for no turn whose agent is only starting.
+          const query = { kind: ['message.delta'] };
+          const said = async () => (await client.call(endpoints.replayEvents, { query })).length;
+          await expectEventually(said).toBe(1);
           process.kill(pid, signal);
           // It has heard the first signal once it takes no new connection.
           const health = () =>
