@@ -85,11 +85,12 @@ export const places = {
       'api/permission-modes',
       'api/provider-kinds',
       'api/tool-names',
+      'api/tools',
       ...base,
     ],
     types: ['api'],
     because:
-      'a provider translates an agent to our interface and back: it decides nothing and writes no row; what is known of it before it runs stands in api/provider-kinds and api/permission-modes, and the tools that are our own in api/tool-names',
+      'a provider translates an agent to our interface and back: it decides nothing and writes no row; what is known of it before it runs stands in api/provider-kinds and api/permission-modes, and the tools that are our own in api/tool-names and api/tools',
   },
   access: {
     may: ['store', 'api', ...base],

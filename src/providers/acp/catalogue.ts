@@ -239,6 +239,11 @@ export const catalogue: readonly CatalogueEntry[] = [
         what: 'It asks for permission without the input of the tool call.',
       },
       {
+        id: 'title_is_tool',
+        seen_in: '2.1.0',
+        what: 'The title of a permission request without any input is the name of the tool.',
+      },
+      {
         id: 'old_program_of_this_name',
         seen_in: 'kimi-cli, 1.52.0',
         what: 'The package kimi-cli of PyPI, which is not maintained, installs a program of this name that ends at once.',

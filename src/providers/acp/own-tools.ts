@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { toolNames } from '../../api/tool-names.ts';
+import type { ToolName } from '../../api/tool-names.ts';
+import { type ToolDescription, toolNamespaces } from '../../api/tools.ts';
 import type { Quirk } from './catalogue-entry.ts';
 import type { PermissionRequest } from './permission.ts';
 import { mergeCalls, type ReportedCall } from './reported-call.ts';
@@ -7,13 +8,19 @@ import { mergeCalls, type ReportedCall } from './reported-call.ts';
 /** The name that agents are given for the MCP server with cadre's tools. */
 export const TOOL_SERVER = 'cadre';
 
+/** The tools that every session is offered. */
+const offered = new Map<string, ToolDescription>(
+  Object.values(toolNamespaces).flatMap((tools) => Object.entries(tools)),
+);
+
 /** The quirk of an agent whose request for an MCP tool has no input, and as its title the name of the tool. */
 const TITLE_IS_TOOL = 'title_is_tool';
 
 /**
- * Whether a permission request is about one of cadre's own tools. The gateway decides about these, so nobody has to be
- * asked for them here. Only what the program of an agent states counts: the name of the tool,
- * its server, the id of the call. A title is the model's own text in many agents, and so is the input of a tool.
+ * Reports whether a permission request is about one of cadre's own tools. The gateway decides about these, so nobody has
+ * to be asked for them here. Only what the program of an agent states counts: the name of an offered tool with its server,
+ * the id of the call, a title that the call had from its start. The input of the call has to be one of that tool: a
+ * request that shows another command, path or change is one for something else, whatever it calls itself.
  */
 export function isOwnTool(
   { call: asked, raw }: PermissionRequest,
@@ -22,33 +29,102 @@ export function isOwnTool(
 ): boolean {
   const call = mergeCalls(known ?? {}, asked);
   if (call.kind === 'edit' || call.kind === 'delete' || call.kind === 'move') return false;
-  const names = [known?.name, asked.name, ...metaNames(asked._meta)].filter(isText);
+  const names = [known, asked].flatMap((one) => (one ? namesIn(one) : []));
   // A program that names another tool as well means that one.
-  if (names.length > 0) return names.every(isOwnName);
+  if (names.length > 0) return names.every((name) => isFor(ownTool(name), call, known));
   if (mcpApproval.safeParse(raw).success) return ownCall.safeParse(call.rawInput).success;
-  if (call.kind !== 'other') return false;
-  return isOwnCallId(call.toolCallId) || (has(quirks, TITLE_IS_TOOL) && hasOwnTitle(asked));
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string';
-}
-
-const record = z.record(z.string(), z.unknown());
-
-/** The name of the tool in `_meta`, at its top or in the record of an agent. Some have it there instead of in `name`. */
-function metaNames(meta: unknown): unknown[] {
-  const top = record.safeParse(meta).data ?? {};
-  const records = [top, ...Object.values(top).map((one) => record.safeParse(one).data ?? {})];
-  return records.flatMap((one) => [one.toolName, one.tool_name]);
+  if ((call.kind ?? 'other') !== 'other') return false;
+  if (isFor(toolOfCallId(call.toolCallId), call, known)) return true;
+  const isTitled = known !== undefined || quirks.some(({ id }) => id === TITLE_IS_TOOL);
+  return isTitled && hasOwnTitle(call, asked, known);
 }
 
 /** Agents join server and tool by one or two signs, and some put `mcp` in front. */
 const qualified = new RegExp(`^(?:mcp[-_./:]{1,2})?${TOOL_SERVER}[-_./:]{1,2}(\\w+)$`);
 
-function isOwnName(name: string): boolean {
-  const [, tool] = qualified.exec(name) ?? [];
-  return toolNames.some((one) => one === tool);
+/** The offered tool of a qualified name; null for any other name. */
+function ownTool(name: string): ToolName | null {
+  return offeredName(qualified.exec(name)?.[1]);
+}
+
+function offeredName(name: unknown): ToolName | null {
+  return typeof name === 'string' && offered.has(name) ? (name as ToolName) : null;
+}
+
+const record = z.record(z.string(), z.unknown());
+
+/** The names of the tool that a message about a call states: in the field of the protocol, or anywhere in `_meta`. */
+function namesIn({ name, _meta }: ReportedCall): string[] {
+  return [...(typeof name === 'string' ? [name] : []), ...metaNames(_meta)];
+}
+
+const TOOL_FIELD = /^(mcp_?)?tool_?name$/i;
+/** The fields of `_meta` with the model's own values. */
+const INPUT_FIELD = /^((raw_?)?input|arg(ument)?s|param(eter)?s)$/i;
+
+/** An agent's record is a few levels deep; what is deeper is not its own statement. */
+const MAX_DEPTH = 8;
+
+function metaNames(meta: unknown, depth = 0): string[] {
+  if (typeof meta !== 'object' || meta === null || depth > MAX_DEPTH) return [];
+  const fields = Object.entries(meta);
+  const isOfServer = fields.some(([, value]) => value === TOOL_SERVER);
+  return fields.flatMap(([field, value]: [string, unknown]) => {
+    if (INPUT_FIELD.test(field)) return [];
+    if (typeof value !== 'string' || !TOOL_FIELD.test(field)) return metaNames(value, depth + 1);
+    // Beside the name of its server a tool may have its own name alone.
+    return [isOfServer && offered.has(value) ? `${TOOL_SERVER}_${value}` : value];
+  });
+}
+
+/** Reports whether a call that claims to be one of a tool shows nothing that this tool would not do. */
+function isFor(
+  tool: ToolName | null,
+  call: ReportedCall,
+  known: ReportedCall | undefined,
+): boolean {
+  if (tool === null) return false;
+  const parts = [known, call].flatMap((one) => list.parse(one?.content));
+  if (parts.some((part) => changing.safeParse(part).success)) return false;
+  if (list.parse(call.locations).length > 0) return false;
+  const inputs = [call.rawInput, ...inputsOf(known), ...inputsOf(call)];
+  return inputs.every((input) => isBlank(input) || isInputOf(tool, jsonIn(input) ?? input));
+}
+
+/** The inputs that a message shows as its content: some agents send them there alone, in JSON. */
+function inputsOf(call: ReportedCall | undefined): unknown[] {
+  const texts = list
+    .parse(call?.content)
+    .map((part) => textPart.safeParse(part).data?.content.text);
+  return texts.flatMap((text) => jsonIn(text) ?? []);
+}
+
+const list = z.array(z.unknown()).catch([]);
+const changing = z.looseObject({ type: z.enum(['diff', 'terminal']) });
+const textPart = z.looseObject({ content: z.looseObject({ text: z.string() }) });
+
+function isBlank(input: unknown): boolean {
+  if (typeof input === 'object' && input !== null) return Object.keys(input).length === 0;
+  return input === undefined || input === null || input === '';
+}
+
+/** The object of a text in JSON; undefined for any other value. */
+function jsonIn(text: unknown): Record<string, unknown> | undefined {
+  if (typeof text !== 'string' || !text.trimStart().startsWith('{')) return undefined;
+  try {
+    return record.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Some agents put the arguments beside the names of server and tool. */
+function isInputOf(tool: ToolName, input: unknown): boolean {
+  const { args } = offered.get(tool) as ToolDescription;
+  if (args.safeParse(input).success) return true;
+  const { server, tool: named, arguments: inner, ...others } = record.safeParse(input).data ?? {};
+  const isNamed = server === TOOL_SERVER && offeredName(named) === tool;
+  return isNamed && isBlank(others) && (isBlank(inner) || args.safeParse(inner).success);
 }
 
 /** The program says that the call is one of an MCP server: its input then names server and tool. */
@@ -56,24 +132,32 @@ const mcpApproval = z.looseObject({
   _meta: z.looseObject({ is_mcp_tool_approval: z.literal(true) }),
 });
 const ownCall = z.union([
-  z.looseObject({ server: z.literal(TOOL_SERVER), tool: z.enum(toolNames) }),
+  z.looseObject({
+    server: z.literal(TOOL_SERVER),
+    tool: z.string().refine((name) => offered.has(name)),
+  }),
   // Of several calls at once it says only of which server they are.
   z.looseObject({ serverName: z.literal(TOOL_SERVER) }),
 ]);
 
-/** Some agents begin the id of a call with the name of its tool and two underscores. */
-function isOwnCallId(id: unknown): boolean {
-  return isText(id) && toolNames.some((one) => id.startsWith(`mcp_${TOOL_SERVER}_${one}__`));
+/** The offered tool with which the id of a call begins, as some agents have it, before two underscores. */
+function toolOfCallId(id: unknown): ToolName | null {
+  if (typeof id !== 'string') return null;
+  return offeredName(
+    [...offered.keys()].find((name) => id.startsWith(`mcp_${TOOL_SERVER}_${name}__`)),
+  );
 }
 
-/** Without an input the title cannot be made of one. */
-const withoutInput = z.looseObject({ title: z.string(), rawInput: z.strictObject({}) });
-
-function hasOwnTitle(asked: ReportedCall): boolean {
-  const { data } = withoutInput.safeParse(asked);
-  return data !== undefined && isOwnName(data.title);
-}
-
-function has(quirks: readonly Quirk[], id: string): boolean {
-  return quirks.some((one) => one.id === id);
+/** Every title of the call is the name of one tool, and none of its texts can have become the title. */
+function hasOwnTitle(
+  call: ReportedCall,
+  asked: ReportedCall,
+  known: ReportedCall | undefined,
+): boolean {
+  const titles = [known, asked].flatMap((one) => one?.title ?? []);
+  const [title, ...others] = known && known.title === undefined ? [] : titles;
+  if (typeof title !== 'string' || others.some((one) => one !== title)) return false;
+  if (!isBlank(call.rawInput) || !isFor(ownTool(title), call, known)) return false;
+  const inputs = [known, asked].flatMap((one) => inputsOf(one));
+  return !JSON.stringify(inputs).includes(title);
 }

@@ -9,6 +9,9 @@ import { endTurn, usualOptions, withRawAgent } from '../../support/providers/raw
 import { asking, goes, touch } from '../../support/providers/rows.ts';
 
 const message = { recipient_agent_id: 'sess_1', message: 'hello' };
+const status = 'mcp__cadre__cadre_process_status';
+const run = 'mcp__cadre__cadre_process_run';
+const textOf = (text: string) => [{ type: 'content', content: { type: 'text', text } }];
 const id = 'mcp_cadre_cadre_process_run__1';
 
 /** One request for a permission: what was reported of the call before, the call in the request, more of the request. */
@@ -38,6 +41,44 @@ const own: [string, Asking][] = [
   [
     'the name at the top of _meta',
     { call: { _meta: { tool_name: 'cadre_cadre_team_status' }, rawInput: {} } },
+  ],
+  [
+    'the name at any depth of _meta',
+    {
+      call: {
+        _meta: {
+          goose: { toolCall: { toolName: 'cadre__cadre_process_status', extensionName: 'cadre' } },
+        },
+        rawInput: {},
+      },
+    },
+  ],
+  [
+    'the name of the tool beside that of its server',
+    { call: { _meta: { x: [{ server: 'cadre', tool_name: 'cadre_process_status' }] } } },
+  ],
+  [
+    'the title that the call had from its start, without an input',
+    {
+      before: { title: status, kind: 'other', content: textOf('{}') },
+      call: { title: status, content: textOf(`Requesting approval to call ${status}`) },
+    },
+  ],
+  [
+    'the title, where the content of the earlier message is an input of that tool',
+    {
+      before: { title: run, kind: 'other', content: textOf('{"command": "ls"}') },
+      call: { title: run, content: textOf('Requesting approval') },
+    },
+  ],
+  [
+    'the name, where the input has the names of server and tool beside the arguments',
+    {
+      call: {
+        name: run,
+        rawInput: { server: 'cadre', tool: 'cadre_process_run', arguments: { command: 'ls' } },
+      },
+    },
   ],
   [
     'server and tool of a call of which the program says that it is one of MCP',
@@ -125,6 +166,56 @@ const foreign: [string, Asking][] = [
       call: { rawInput: { server: 'evil', tool: 'x', arguments: { server: 'cadre' } } },
       more: { _meta: { is_mcp_tool_approval: true } },
     },
+  ],
+  [
+    'a command in the input of a tool that has none',
+    { call: { name: status, rawInput: { command: 'rm -rf build' } } },
+  ],
+  [
+    'a command in the earlier message about the call',
+    {
+      before: { title: status, kind: 'other', content: textOf('{"command": "rm -rf build"}') },
+      call: { title: status },
+    },
+  ],
+  [
+    'a change of a file, whatever its title is',
+    {
+      before: { title: status, kind: 'other' },
+      call: { title: status, content: [{ type: 'diff', path: '/a', newText: 'b' }] },
+    },
+  ],
+  [
+    'a terminal, whatever its name is',
+    { call: { name: status, content: [{ type: 'terminal', terminalId: 't' }] } },
+  ],
+  ['a file, whatever its name is', { call: { name: status, locations: [{ path: '/etc' }] } }],
+  [
+    'a title that the call did not have before',
+    { before: { title: 'Bash' }, call: { title: run } },
+  ],
+  [
+    'a title that the call has only now',
+    { before: { kind: 'other', content: textOf('{"command": "ls"}') }, call: { title: run } },
+  ],
+  [
+    'a title that the input has',
+    {
+      before: { title: run, kind: 'other', content: textOf(`{"command": "${run}"}`) },
+      call: { title: run },
+    },
+  ],
+  [
+    'words of the model within _meta',
+    { call: { _meta: { x: { toolCall: { arguments: { toolName: status } } } }, rawInput: {} } },
+  ],
+  [
+    'another name deep in _meta',
+    { call: { name: status, _meta: { x: { y: { toolName: 'shell' } } }, rawInput: {} } },
+  ],
+  [
+    'a tool of ours beside another server',
+    { call: { _meta: { serverName: 'evil', toolName: 'cadre_process_status' }, rawInput: {} } },
   ],
   ['an id within another', { call: { toolCallId: `run__${id}`, kind: 'other', title: 'x' } }],
   ['an id of a command', { call: { toolCallId: id, kind: 'execute', title: 'x' } }],
