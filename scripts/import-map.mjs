@@ -68,8 +68,12 @@ export const places = {
     may: [],
     because: 'an entry of the catalogue is data: the command line reads it without the adapter',
   },
-  'providers/acp/catalogue': {
+  'providers/acp/catalogue-adapters': {
     may: ['providers/acp/catalogue-entry'],
+    because: 'an entry of the catalogue is data: the command line reads it without the adapter',
+  },
+  'providers/acp/catalogue': {
+    may: ['providers/acp/catalogue-adapters', 'providers/acp/catalogue-entry'],
     because: 'the catalogue of agents is data: the command line reads it without the adapter',
   },
   service: {

@@ -72,3 +72,15 @@ export const unknownAgent = {
   asks: null,
   quirks: [],
 } satisfies Partial<CatalogueEntry>;
+
+/** The keys of an agent that calls the models of several makers. */
+export const modelKeys = [
+  'ANTHROPIC_API_KEY',
+  'DEEPSEEK_API_KEY',
+  'GEMINI_API_KEY',
+  'GROQ_API_KEY',
+  'MISTRAL_API_KEY',
+  'OPENAI_API_KEY',
+  'OPENROUTER_API_KEY',
+  'XAI_API_KEY',
+];

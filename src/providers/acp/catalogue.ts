@@ -1,16 +1,5 @@
-import { type CatalogueEntry, unknownAgent, userHome } from './catalogue-entry.ts';
-
-/** The keys of an agent that calls the models of several makers. */
-const modelKeys = [
-  'ANTHROPIC_API_KEY',
-  'DEEPSEEK_API_KEY',
-  'GEMINI_API_KEY',
-  'GROQ_API_KEY',
-  'MISTRAL_API_KEY',
-  'OPENAI_API_KEY',
-  'OPENROUTER_API_KEY',
-  'XAI_API_KEY',
-];
+import { claudeAgentAcp, codexAcp, piAcp } from './catalogue-adapters.ts';
+import { type CatalogueEntry, modelKeys, unknownAgent, userHome } from './catalogue-entry.ts';
 
 /**
  * The agents that speak ACP and that many people have: how each is started, recognised and used. It is data alone, and
@@ -91,79 +80,8 @@ export const catalogue: readonly CatalogueEntry[] = [
     ],
     install: 'npm install -g @google/gemini-cli',
   },
-  {
-    ...unknownAgent,
-    name: 'codex-acp',
-    display_name: 'OpenAI Codex (codex-acp)',
-    command: 'codex-acp',
-    reports: ['@agentclientprotocol/codex-acp', 'codex-acp'],
-    home: { CODEX_HOME: '.' },
-    pass_env: ['CODEX_API_KEY', 'OPENAI_API_KEY', 'OPENAI_BASE_URL', 'CODEX_PATH'],
-    auth: [
-      { method: 'api-key', variable: 'CODEX_API_KEY' },
-      { method: 'api-key', variable: 'OPENAI_API_KEY' },
-    ],
-    modes: {
-      require_approval: 'read-only',
-      read_only: 'read-only',
-      workspace_write: 'workspace-write',
-      full_access: 'agent-full-access',
-    },
-    asks: true,
-    quirks: [
-      {
-        id: 'starts_in_auto_mode',
-        seen_in: '2.6.0',
-        what: 'It starts in the mode agent, in which a model answers its requests instead of a person.',
-      },
-      {
-        id: 'decline_ends_turn',
-        seen_in: '2.6.0',
-        what: 'The only way to decline a command that it offers also ends the turn.',
-      },
-      {
-        id: 'output_in_meta',
-        seen_in: '2.6.0',
-        what: 'The output of commands is in _meta.terminal_output_delta.',
-      },
-      {
-        id: 'other_mode_names',
-        seen_in: 'the package of Zed, 0.16',
-        what: 'The program of the same name by Zed calls its modes read-only, auto and full-access.',
-      },
-    ],
-    install: 'npm install -g @agentclientprotocol/codex-acp',
-  },
-  {
-    ...unknownAgent,
-    name: 'claude-agent-acp',
-    display_name: 'Claude Code (claude-agent-acp)',
-    command: 'claude-agent-acp',
-    reports: ['@agentclientprotocol/claude-agent-acp', '@zed-industries/claude-agent-acp'],
-    env: { ENABLE_TOOL_SEARCH: 'false' },
-    home: { CLAUDE_CONFIG_DIR: '.' },
-    pass_env: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN', 'ANTHROPIC_BASE_URL'],
-    modes: {
-      require_approval: 'default',
-      read_only: 'plan',
-      accept_edits: 'acceptEdits',
-      full_access: 'bypassPermissions',
-    },
-    asks: true,
-    quirks: [
-      {
-        id: 'hides_tools',
-        seen_in: '0.100.0',
-        what: 'It hides the tools of MCP servers behind a search, unless ENABLE_TOOL_SEARCH is false.',
-      },
-      {
-        id: 'cost_of_process',
-        seen_in: '0.101.0',
-        what: 'The cost that it reports is that of its process: it begins at zero when it takes up a session again.',
-      },
-    ],
-    install: 'npm install -g @agentclientprotocol/claude-agent-acp (needs Node 22)',
-  },
+  codexAcp,
+  claudeAgentAcp,
   {
     ...unknownAgent,
     name: 'goose',
@@ -224,7 +142,16 @@ export const catalogue: readonly CatalogueEntry[] = [
     reports: ['Kimi Code CLI'],
     args: ['acp'],
     home: { KIMI_CODE_HOME: '.', KIMI_SHARE_DIR: '.' },
-    pass_env: ['KIMI_API_KEY', 'KIMI_BASE_URL', 'KIMI_MODEL_NAME', 'MOONSHOT_API_KEY'],
+    pass_env: [
+      'KIMI_API_KEY',
+      'KIMI_BASE_URL',
+      'KIMI_MODEL_API_KEY',
+      'KIMI_MODEL_BASE_URL',
+      'KIMI_MODEL_MAX_CONTEXT_SIZE',
+      'KIMI_MODEL_NAME',
+      'KIMI_MODEL_PROVIDER_TYPE',
+      'MOONSHOT_API_KEY',
+    ],
     modes: { require_approval: 'default', read_only: 'plan', full_access: 'yolo' },
     asks: true,
     quirks: [
@@ -261,7 +188,6 @@ export const catalogue: readonly CatalogueEntry[] = [
     pass_env: ['MISTRAL_API_KEY'],
     modes: {
       require_approval: 'ask',
-      read_only: 'plan',
       accept_edits: 'accept-edits',
       full_access: 'auto-approve',
     },
@@ -308,13 +234,30 @@ export const catalogue: readonly CatalogueEntry[] = [
     reports: ['Copilot'],
     args: ['--acp', '--stdio'],
     home: { COPILOT_HOME: '.' },
-    pass_env: ['COPILOT_GITHUB_TOKEN', 'GH_TOKEN', 'GITHUB_TOKEN'],
+    pass_env: [
+      'COPILOT_GITHUB_TOKEN',
+      'COPILOT_MODEL',
+      'COPILOT_OFFLINE',
+      'COPILOT_PROVIDER_API_KEY',
+      'COPILOT_PROVIDER_BASE_URL',
+      'COPILOT_PROVIDER_TYPE',
+      'COPILOT_PROVIDER_WIRE_API',
+      'GH_TOKEN',
+      'GITHUB_TOKEN',
+    ],
     modes: {
       require_approval: 'https://agentclientprotocol.com/protocol/session-modes#agent',
       read_only: 'https://agentclientprotocol.com/protocol/session-modes#plan',
       full_access: 'https://agentclientprotocol.com/protocol/session-modes#autopilot',
     },
     asks: true,
+    quirks: [
+      {
+        id: 'refuses_tools',
+        seen_in: '1.0.102',
+        what: 'It refuses MCP servers that its client starts, and so the tools of cadre.',
+      },
+    ],
     install: 'npm install -g @github/copilot',
   },
   {
@@ -377,27 +320,5 @@ export const catalogue: readonly CatalogueEntry[] = [
     ],
     install: 'uv tool install fast-agent-acp',
   },
-  {
-    ...unknownAgent,
-    name: 'pi',
-    display_name: 'pi (pi-acp)',
-    command: 'pi-acp',
-    reports: ['pi-acp'],
-    home: { ...userHome, PI_CODING_AGENT_DIR: '.pi/agent' },
-    pass_env: modelKeys,
-    asks: false,
-    quirks: [
-      {
-        id: 'never_asks',
-        seen_in: '0.0.34',
-        what: 'It asks for no permission, whatever its mode.',
-      },
-      {
-        id: 'modes_are_efforts',
-        seen_in: '0.0.34',
-        what: 'Its modes are levels of thinking, and it uses no MCP servers.',
-      },
-    ],
-    install: 'npm install -g pi-acp',
-  },
+  piAcp,
 ];

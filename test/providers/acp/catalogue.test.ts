@@ -44,6 +44,17 @@ describe('the catalogue', () => {
       expect(new Set(catalogue.map((entry) => entry[field])).size).toBe(catalogue.length);
   });
 
+  test('passes every variable of a set by which an agent is given a model of its own.', () => {
+    const passed = (agent: string) => catalogue.find(({ name }) => name === agent)?.pass_env;
+    const provider = ['API_KEY', 'BASE_URL', 'TYPE', 'WIRE_API'];
+    expect(passed('copilot')).toEqual(
+      expect.arrayContaining(provider.map((one) => `COPILOT_PROVIDER_${one}`)),
+    );
+    expect(passed('copilot')).toEqual(expect.arrayContaining(['COPILOT_MODEL', 'COPILOT_OFFLINE']));
+    const model = ['API_KEY', 'BASE_URL', 'MAX_CONTEXT_SIZE', 'NAME', 'PROVIDER_TYPE'];
+    expect(passed('kimi')).toEqual(expect.arrayContaining(model.map((one) => `KIMI_MODEL_${one}`)));
+  });
+
   test('is asked about an agent with a command of its own, once that says what it calls itself.', () =>
     withRawAgent(
       {

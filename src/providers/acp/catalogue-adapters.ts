@@ -1,0 +1,107 @@
+import { type CatalogueEntry, modelKeys, unknownAgent, userHome } from './catalogue-entry.ts';
+
+/** The entries of programs that speak ACP for an agent that does not. */
+
+export const codexAcp: CatalogueEntry = {
+  ...unknownAgent,
+  name: 'codex-acp',
+  display_name: 'OpenAI Codex (codex-acp)',
+  command: 'codex-acp',
+  reports: ['@agentclientprotocol/codex-acp', 'codex-acp'],
+  home: { CODEX_HOME: '.' },
+  pass_env: ['CODEX_API_KEY', 'OPENAI_API_KEY', 'OPENAI_BASE_URL', 'CODEX_PATH'],
+  auth: [
+    { method: 'api-key', variable: 'CODEX_API_KEY' },
+    { method: 'api-key', variable: 'OPENAI_API_KEY' },
+  ],
+  modes: {
+    require_approval: 'read-only',
+    read_only: 'read-only',
+    workspace_write: 'workspace-write',
+    full_access: 'agent-full-access',
+  },
+  asks: true,
+  quirks: [
+    {
+      id: 'starts_in_auto_mode',
+      seen_in: '2.6.0',
+      what: 'It starts in the mode agent, in which a model answers its requests instead of a person.',
+    },
+    {
+      id: 'decline_ends_turn',
+      seen_in: '2.6.0',
+      what: 'The only way to decline a command that it offers also ends the turn.',
+    },
+    {
+      id: 'output_in_meta',
+      seen_in: '2.6.0',
+      what: 'The output of commands is in _meta.terminal_output_delta.',
+    },
+    {
+      id: 'other_mode_names',
+      seen_in: 'the package of Zed, 0.16',
+      what: 'The program of the same name by Zed calls its modes read-only, auto and full-access.',
+    },
+  ],
+  install: 'npm install -g @agentclientprotocol/codex-acp',
+};
+
+export const claudeAgentAcp: CatalogueEntry = {
+  ...unknownAgent,
+  name: 'claude-agent-acp',
+  display_name: 'Claude Code (claude-agent-acp)',
+  command: 'claude-agent-acp',
+  reports: ['@agentclientprotocol/claude-agent-acp', '@zed-industries/claude-agent-acp'],
+  env: { ENABLE_TOOL_SEARCH: 'false' },
+  home: { CLAUDE_CONFIG_DIR: '.' },
+  pass_env: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN', 'ANTHROPIC_BASE_URL'],
+  modes: {
+    require_approval: 'default',
+    read_only: 'plan',
+    accept_edits: 'acceptEdits',
+    full_access: 'bypassPermissions',
+  },
+  asks: true,
+  quirks: [
+    {
+      id: 'hides_tools',
+      seen_in: '0.100.0',
+      what: 'It hides the tools of MCP servers behind a search, unless ENABLE_TOOL_SEARCH is false.',
+    },
+    {
+      id: 'cost_of_process',
+      seen_in: '0.101.0',
+      what: 'The cost that it reports is that of its process: it begins at zero when it takes up a session again.',
+    },
+    {
+      id: 'starts_in_auto_mode',
+      seen_in: '0.101.0',
+      what: 'It starts in the mode auto, in which a model answers its requests instead of a person.',
+    },
+  ],
+  install: 'npm install -g @agentclientprotocol/claude-agent-acp (needs Node 22)',
+};
+
+export const piAcp: CatalogueEntry = {
+  ...unknownAgent,
+  name: 'pi',
+  display_name: 'pi (pi-acp)',
+  command: 'pi-acp',
+  reports: ['pi-acp'],
+  home: { ...userHome, PI_CODING_AGENT_DIR: '.pi/agent' },
+  pass_env: modelKeys,
+  asks: false,
+  quirks: [
+    {
+      id: 'never_asks',
+      seen_in: '0.0.34',
+      what: 'It asks for no permission, whatever its mode.',
+    },
+    {
+      id: 'modes_are_efforts',
+      seen_in: '0.0.34',
+      what: 'Its modes are levels of thinking, and it uses no MCP servers.',
+    },
+  ],
+  install: 'npm install -g pi-acp',
+};
