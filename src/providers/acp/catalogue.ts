@@ -1,5 +1,5 @@
 import { claudeAgentAcp, codexAcp, piAcp } from './catalogue-adapters.ts';
-import { type CatalogueEntry, modelKeys, unknownAgent, userHome } from './catalogue-entry.ts';
+import { type CatalogueEntry, modelKeys, unknownAgent } from './catalogue-entry.ts';
 
 /**
  * The agents that speak ACP and that many people have: how each is started, recognised and used. It is data alone, and
