@@ -233,7 +233,7 @@ export class QueueService {
       assertNotClosed(sessionStore.session(tx, sessionId));
       holds.end(tx, sessionId, 'paused');
       onResumed?.(tx, sessionId);
-      inbox.endPause(tx, sessionId);
+      inbox.endHold(tx, sessionId);
       inbox.beginNextTurn(tx, sessionId);
       return this.#answerSession(tx, sessionId, keep);
     });

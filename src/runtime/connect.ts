@@ -16,6 +16,7 @@ export function connect({ logger }: Base, nouns: Nouns, { server }: Edge): void 
     // The inbox and the pool are parts of the runner, and report to it.
     accepted: (tx, session, turn) => sessions.runner.accepted(tx, session, turn),
     requestInterrupt: (tx, turn) => sessions.runner.requestInterrupt(tx, turn),
+    tryAgent: (session, settings) => sessions.runner.tryAgent(session, settings),
     onExit: (agent) => void sessions.runner.agentExited(agent),
     onExpired: (approval) =>
       void sessions.service.expire(approval).catch((error: unknown) => {

@@ -49,6 +49,8 @@ export class AgentPool {
   readonly #entries = new Map<string, Entry>();
   /** Sessions that get no agent until the promise resolves, because their agent is ending or `whileIdle` runs. */
   readonly #barred = new Map<string, Promise<void>>();
+  /** Ends the start of an agent that no turn has asked for. */
+  readonly #trying = new Map<string, AbortController>();
   /** The queue of leases that wait for room. */
   readonly #waiting: PromiseWithResolvers<void>[] = [];
   /** The number of agents that are starting or ending. They take up room too. */
@@ -98,15 +100,11 @@ export class AgentPool {
     signal: AbortSignal,
   ): Promise<LiveAgent> {
     const entry = this.#entries.get(session.id);
-    if (entry && !entry.live.agent.isLost()) {
-      entry.idle?.unload[Symbol.dispose]();
-      entry.idle = undefined;
-      entry.leases++;
-      return entry.live;
-    }
+    if (entry && !entry.live.agent.isLost()) return leased(entry);
     const kind = this.#given.kindOf(session);
     if (entry) await this.#end(entry, AGENT_GRACE_MS);
     await this.#barred.get(session.id);
+    if (this.#entries.has(session.id)) return this.lease(session, sinkFor, signal);
     await this.#reserveRoom(signal);
     this.#lastStart = this.#lastStart.then(yieldToEventLoop);
     try {
@@ -115,6 +113,42 @@ export class AgentPool {
     } finally {
       this.#moving--;
       this.admit();
+    }
+  }
+
+  /**
+   * Starts the agent of a session that has none, without a turn, and leaves it idle. Resolves with undefined where there is
+   * no room for it, or the session is ending its agent. Throws the error of a failed start, or the signal's reason.
+   */
+  async tryStart(
+    session: Session,
+    sinkFor: (live: LiveAgent) => AgentSink,
+    signal: AbortSignal,
+  ): Promise<LiveAgent | undefined> {
+    const { id } = session;
+    const isFull = this.#entries.size + this.#moving >= this.#given.maxLive();
+    if (this.#entries.has(id) || this.#barred.has(id) || isFull) return this.find(id);
+    const kind = this.#given.kindOf(session);
+    const done = Promise.withResolvers<void>();
+    const trying = new AbortController();
+    this.#barred.set(id, done.promise);
+    this.#trying.set(id, trying);
+    this.#moving++;
+    try {
+      const live = await this.#start(
+        session,
+        kind,
+        sinkFor,
+        AbortSignal.any([signal, trying.signal]),
+      );
+      this.release(live);
+      return live;
+    } finally {
+      this.#moving--;
+      this.#barred.delete(id);
+      this.#trying.delete(id);
+      this.admit();
+      done.resolve();
     }
   }
 
@@ -152,6 +186,9 @@ export class AgentPool {
 
   /** Ends the agent of a session, if it has one. Resolves once the agent has exited. */
   async end(sessionId: string, graceMs = AGENT_GRACE_MS): Promise<void> {
+    const trying = this.#trying.get(sessionId);
+    trying?.abort(new Error('the agent is ended'));
+    if (trying) await this.#barred.get(sessionId);
     const entry = this.#entries.get(sessionId);
     if (entry) await this.#end(entry, graceMs);
     else await this.#barred.get(sessionId);
@@ -248,4 +285,12 @@ export class AgentPool {
     const idle = [...this.#entries.values()].filter((entry) => entry.idle !== undefined);
     return idle.toSorted((a, b) => (a.idle?.since ?? 0) - (b.idle?.since ?? 0))[0];
   }
+}
+
+/** Returns the agent of an entry for one more turn. */
+function leased(entry: Entry): LiveAgent {
+  entry.idle?.unload[Symbol.dispose]();
+  entry.idle = undefined;
+  entry.leases++;
+  return entry.live;
 }

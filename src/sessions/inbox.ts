@@ -4,17 +4,17 @@ import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
 import { yieldToEventLoop, runSlice } from '../lib/slices.ts';
+import type { TurnSettings } from '../providers/provider.ts';
 import type { Database } from '../store/database.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
+import { AgentTrials, NO_AGENT, retryDelay, type Trial } from './agent-trials.ts';
 import type { Holds } from './holds.ts';
 import { InboxStore, type InboxEntry, type NewEntry } from './inbox-store.ts';
 import { beginTurn } from './session.ts';
+import { requestedSettings, settingsOf } from './settings.ts';
 import type { SessionStore } from './store.ts';
 import { newTurn } from './turn.ts';
 
-/** The backoff of a session whose turn could get no agent, in ms: it doubles with each failure, up to the maximum. */
-const RETRY_MS = 1000;
-const MAX_RETRY_MS = 300_000;
 /** The maximum input of one turn made of several entries, in bytes. The other entries become the next turn. */
 const MAX_TURN_BYTES = 8 * 1024 * 1024;
 
@@ -60,6 +60,8 @@ interface Dependencies {
   logger: Logger;
   /** Runs a turn that was accepted in this transaction, once that is on disk. */
   accepted: (tx: Writer, session: Session, turn: Turn) => void;
+  /** Starts the agent that a turn with such settings would need, without a turn. It never rejects. */
+  tryAgent: (session: Session, settings: TurnSettings) => Promise<Trial>;
   /** Runs before a turn of the inbox begins, in its transaction. Returns whether it has put a hold instead. */
   isHeldNow?: (tx: Writer, sessionId: string) => boolean;
   /** Stores the interrupt of a turn. Its agent is asked to end the turn once that is on disk. */
@@ -80,6 +82,7 @@ export class Inbox {
   readonly #given: Dependencies;
   readonly #store: InboxStore;
   readonly #owners = new Map<string, InboxOwner>();
+  readonly #trials: AgentTrials;
   /** False before the server listens and once it stops. No entry becomes a turn then. */
   #isOpen = false;
   /** Sessions for which {@link beginNextTurn} is to be tried again. */
@@ -89,6 +92,14 @@ export class Inbox {
   constructor(given: Dependencies) {
     this.#given = given;
     this.#store = new InboxStore(given.db);
+    this.#trials = new AgentTrials({
+      ...given,
+      tryAgent: (sessionId) => this.#tryAgent(sessionId),
+      onReady: (tx, sessionId) => {
+        this.#store.endBackOff(tx, sessionId);
+        this.beginNextTurn(tx, sessionId);
+      },
+    });
   }
 
   /** Registers the owner of entries by its name. Must be called before the first `put` of that owner. */
@@ -134,9 +145,8 @@ export class Inbox {
    */
   obstacles(rx: Reader, sessionId: string): Hold[] {
     const pause = this.#store.pause(rx, sessionId);
-    const isPaused = pause !== undefined && this.isPaused(rx, sessionId);
     return [
-      ...(isPaused ? [pauseAsHold(pause.until)] : []),
+      ...(pause && this.#isNow(pause) ? [pauseAsHold(pause.until)] : []),
       ...this.#given.holds.of(rx, sessionId),
       ...this.#given.budgetHolds(rx, sessionId),
     ];
@@ -145,7 +155,11 @@ export class Inbox {
   /** Whether a session is paused, because a person stopped it or its last turn could get no agent. */
   isPaused(rx: Reader, sessionId: string): boolean {
     const pause = this.#store.pause(rx, sessionId);
-    return pause !== undefined && (pause.until === null || pause.until > this.#given.clock.now());
+    return (pause !== undefined && this.#isNow(pause)) || this.#trials.isHolding(rx, sessionId);
+  }
+
+  #isNow({ until }: { until: number | null }): boolean {
+    return until === null || until > this.#given.clock.now();
   }
 
   /** Makes one turn of the entries that wait for a session, if the session is idle and not paused. */
@@ -180,6 +194,7 @@ export class Inbox {
       return this.#store.sessionsWithEntries(tx);
     });
     this.#due.push(...due);
+    this.#trials.open();
     await this.#beginDueTurns();
   }
 
@@ -203,7 +218,7 @@ export class Inbox {
       else this.#store.remove(tx, entry.owner, entry.ref);
     }
     const isRefused = isUnseen && turn.status === 'failed';
-    if (isRefused && entries.length > 0) this.#backOff(tx, turn.session_id);
+    if (isRefused && entries.length > 0) this.#backOff(tx, turn);
   }
 
   /** Gives up the entries of a session that was closed or has failed. Its turn must have ended before. */
@@ -213,6 +228,7 @@ export class Inbox {
         this.#store.remove(tx, entry.owner, entry.ref);
     this.#store.endPause(tx, session.id);
     if (session.status === 'closed') this.#given.holds.forget(tx, session.id);
+    else this.#trials.lift(tx, session.id);
   }
 
   /** Must be called when a failed session was brought back. Its entries become turns again. */
@@ -227,9 +243,16 @@ export class Inbox {
     this.#store.pauseWithoutEnd(tx, sessionId);
   }
 
-  /** Ends the pause of a session. */
+  /** Ends the pause of a session. One that no agent could be started for stays held. */
   endPause(tx: Writer, sessionId: string): void {
     this.#store.endPause(tx, sessionId);
+  }
+
+  /** Ends the pause of a session, also of one that no agent could be started for: somebody wants its next turn. */
+  endHold(tx: Writer, sessionId: string): void {
+    this.#store.endPause(tx, sessionId);
+    const failures = this.#trials.lift(tx, sessionId);
+    if (failures !== null) this.#store.backOff(tx, sessionId, failures, 0);
   }
 
   /** Interrupts the active turn of a session, so that its waiting entries become the next turn. */
@@ -265,6 +288,7 @@ export class Inbox {
   /** Leaves the entries for the next start of the server. */
   stop(): void {
     this.#isOpen = false;
+    this.#trials.stop();
   }
 
   /** Returns the entries of the next turn, in order, each with its content. */
@@ -283,12 +307,27 @@ export class Inbox {
     return entries;
   }
 
-  #backOff(tx: Writer, sessionId: string): void {
+  #backOff(tx: Writer, { session_id: sessionId, error }: Turn): void {
     const { clock } = this.#given;
     const failures = (this.#store.pause(tx, sessionId)?.failures ?? 0) + 1;
-    const delay = Math.min(RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS);
+    if (this.#trials.hold(tx, sessionId, failures, error?.message ?? 'no reason is known')) return;
+    const delay = retryDelay(failures);
     this.#store.backOff(tx, sessionId, failures, clock.now() + delay);
     tx.whenDurable(() => void clock.after(delay, () => this.#tryAgain(sessionId)));
+  }
+
+  /** Tries to get the agent of the next turn, unless something else holds the session anyway. */
+  async #tryAgent(sessionId: string): Promise<Trial> {
+    const { db, sessionStore, tryAgent } = this.#given;
+    const next = db.peek((rx) => ({
+      session: sessionStore.session(rx, sessionId),
+      isHeld: this.obstacles(rx, sessionId).some(({ code }) => code !== NO_AGENT),
+      first: this.#next(rx, sessionId)[0],
+    }));
+    if (!next.first) return { is: 'ready' };
+    if (next.isHeld || next.session.status !== 'ready') return { is: 'later' };
+    const settings = settingsOf(next.session, requestedSettings(next.first.settings ?? {}));
+    return tryAgent(next.session, settings);
   }
 
   #tryAgain(sessionId: string): void {

@@ -169,7 +169,7 @@ export class SessionService extends SessionQueries {
       this.#given.assertBudget(tx, sessionId);
       const turn = this.#newTurn(sessionId, input, body);
       this.#given.store.acceptTurn(tx, beginTurn(session, turn, turn.accepted_at), turn);
-      this.#given.inbox.endPause(tx, sessionId);
+      this.#given.inbox.endHold(tx, sessionId);
       this.#given.onTurnSent(tx, session);
       keep(tx, acceptance(turn));
       this.#given.runner.accepted(tx, session, turn);

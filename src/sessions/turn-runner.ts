@@ -4,6 +4,7 @@ import {
   type Agent,
   type AgentAnswer,
   type AgentRequest,
+  type AgentSink,
   ProviderError,
   type TurnOutcome,
   type TurnSettings,
@@ -11,6 +12,7 @@ import {
 import { persist } from '../store/persist.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
 import type { AgentPool, LiveAgent } from './agent-pool.ts';
+import { offered, type Trial, tryAgent } from './agent-trials.ts';
 import { continuationPrompt } from './approval.ts';
 import type { ApprovalDesk } from './approval-desk.ts';
 import { beginTurnInRows, changeAgentInRows } from './begin-turn.ts';
@@ -249,6 +251,18 @@ export class TurnRunner {
     this.#given.afterTurn(session, turn);
   }
 
+  /** Starts the agent that a turn with some settings needs, without a turn. */
+  tryAgent(session: Session, settings: TurnSettings): Promise<Trial> {
+    const { signal } = this.#stopping;
+    const start = () => this.#given.pool.tryStart(session, (one) => this.#sinkOf(one), signal);
+    return tryAgent(start, settings, signal);
+  }
+
+  #sinkOf(live: LiveAgent): AgentSink {
+    const { id } = live.session;
+    return this.#outputs.sinkFor(live, (request, withdrawn) => this.ask(id, request, withdrawn));
+  }
+
   /** Leases an agent for a turn, which has ended or is left where this resolves with undefined. */
   async #agentFor(
     session: Session,
@@ -259,21 +273,9 @@ export class TurnRunner {
     const settings = settingsOf(session, turn);
     running.live = undefined;
     try {
-      const live = await this.#given.pool.lease(
-        session,
-        (one) =>
-          this.#outputs.sinkFor(one, (request, withdrawn) =>
-            this.ask(session.id, request, withdrawn),
-          ),
-        signal,
-      );
+      const live = await this.#given.pool.lease(session, (one) => this.#sinkOf(one), signal);
       running.live = live;
-      if (live.agent.awaits?.(settings)) {
-        await live.agent.untilOffered?.(settings, signal);
-        signal.throwIfAborted();
-      }
-      const objection = live.agent.objection(settings);
-      if (objection) throw objection;
+      await offered(live.agent, settings, signal);
       await this.#outputs.closeAside(live);
       return live;
     } catch (error) {

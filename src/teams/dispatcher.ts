@@ -86,13 +86,13 @@ export class Dispatcher {
   retry(tx: Writer, before: Delivery): void {
     const { recipient_agent_id: recipient } = before;
     if (before.status === 'pending' && this.#given.inbox.isPaused(tx, recipient)) {
-      this.#given.inbox.endPause(tx, recipient);
+      this.#given.inbox.endHold(tx, recipient);
       this.#given.inbox.beginNextTurn(tx, recipient);
       return;
     }
     const delivery = retry(before, this.#given.clock.now());
     this.#given.store.moveDelivery(tx, delivery);
-    this.#given.inbox.endPause(tx, recipient);
+    this.#given.inbox.endHold(tx, recipient);
     this.dispatch(
       tx,
       delivery,

@@ -19,7 +19,7 @@ import type { Storage } from './storage.ts';
 /** The functions that the parts of sessions call of each other and of later nouns; each is described at its caller. */
 interface SessionHooks
   extends
-    Pick<NeedsOf<typeof Inbox>, 'accepted' | 'requestInterrupt'>,
+    Pick<NeedsOf<typeof Inbox>, 'accepted' | 'requestInterrupt' | 'tryAgent'>,
     Pick<NeedsOf<typeof AgentPool>, 'onExit'>,
     Pick<NeedsOf<typeof ApprovalDesk>, 'onExpired'>,
     Pick<
@@ -68,6 +68,7 @@ export function buildSessions(
     accepted: (tx, session, turn) => hooks.accepted(tx, session, turn),
     isHeldNow: (tx, sessionId) => hooks.isHeldNow(tx, sessionId),
     requestInterrupt: (tx, turn) => hooks.requestInterrupt(tx, turn),
+    tryAgent: (session, settings) => hooks.tryAgent(session, settings),
     onTurnEnded: (tx, turn) => budgets.onTurnEnded(tx, turn),
     budgetHolds: (rx, id) => budgets.budgetHolds(rx, id),
   });

@@ -209,6 +209,7 @@ function liveOn(db: Database, clock: ManualClock) {
     logger,
     accepted: () => undefined,
     requestInterrupt: () => undefined,
+    tryAgent: () => Promise.resolve({ is: 'ready' }),
     onTurnEnded: () => undefined,
     budgetHolds: () => [],
   });
