@@ -113,7 +113,7 @@ export const approval = z
     details: z
       .array(approvalDetail)
       .describe(
-        'All that the request would do, whole and for people, at most 1 MiB as JSON. Empty if the agent does not say.',
+        'All that the request would do, whole and for people, at most 12 MiB as JSON. Empty if the agent does not say.',
       ),
     scopes: z
       .array(approvalScope)
@@ -129,7 +129,7 @@ export const approval = z
       .unknown()
       .describe(
         'Everything that the request would do: two requests with equal subjects are the same request. Null if the ' +
-          'agent does not describe it exactly; if such an approval is accepted while no agent runs, the agent has ' +
+          'agent does not describe it exactly, or it is larger than 1 MiB; if such an approval is accepted while no agent runs, the agent has ' +
           'to ask again.',
       ),
     questions: z

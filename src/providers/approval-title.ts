@@ -5,9 +5,16 @@ import { cutTitle } from '../lib/cut-title.ts';
  * title says that already.
  */
 export function approvalTitle(title: string, detail: string | null): string {
-  const [name, rest] = [onOneLine(title), onOneLine(detail ?? '')];
+  const [name, rest] = [onOneLine(endsOf(title)), onOneLine(endsOf(detail ?? ''))];
   return cutTitle(name.includes(rest) ? name : `${name}: ${rest}`);
 }
+
+/** The two ends of a text that is too long to be a title: its middle is cut anyway. */
+function endsOf(text: string): string {
+  return text.length > 2 * END ? `${text.slice(0, END)} … ${text.slice(-END)}` : text;
+}
+
+const END = 4096;
 
 function onOneLine(text: string): string {
   return text.replaceAll(/\s+/g, ' ').trim();

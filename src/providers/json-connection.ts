@@ -75,14 +75,16 @@ export function hearJson(stdout: Readable, take: TakeJson, maxLineBytes?: number
 /** The messages that were larger than what is read, and their parts that adapters pass on alone. */
 const excesses = new WeakMap<object, Excess>();
 
-/** The limit that a message, its `params` or its `request` exceeds; null: it is whole. */
+/** The limit that a message, its `params`, its `request` or its `update` exceeds; null: it is whole. */
 export function excessOf(message: unknown): Excess | null {
   return (isRecord(message) && excesses.get(message)) || null;
 }
 
 export function noteExcess(message: unknown, excess: Excess): void {
   if (!isRecord(message)) return;
-  for (const part of [message, message.params, message.request])
+  const { params, request } = message;
+  const update = isRecord(params) ? params.update : undefined;
+  for (const part of [message, params, request, update])
     if (isRecord(part)) excesses.set(part, excess);
 }
 

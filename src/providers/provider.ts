@@ -132,6 +132,9 @@ export interface AgentRequest {
   subject: unknown;
 }
 
+/** More fields than these are one detail: all of them, as the agent sent them. */
+const MAX_FIELDS = 1000;
+
 /**
  * The fields of a request as details, without those that are null or that other details show. A value that is no record
  * gets the name `input`.
@@ -140,7 +143,10 @@ export function inputDetails(input: unknown, shown: readonly string[] = []): App
   if (input === undefined || input === null) return [];
   if (typeof input !== 'object' || Array.isArray(input))
     return [{ type: 'input', name: 'input', value: input }];
-  return filledFields(input, shown).map(([name, value]) => ({ type: 'input', name, value }));
+  const fields = filledFields(input, shown);
+  if (fields.length > MAX_FIELDS)
+    return [{ type: 'input', name: 'input', value: Object.fromEntries(fields) }];
+  return fields.map(([name, value]) => ({ type: 'input', name, value }));
 }
 
 /** The answer to a request. `cancelled`: the turn is over, or nobody can answer any more. */

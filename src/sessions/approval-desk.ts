@@ -180,6 +180,7 @@ export class ApprovalDesk {
   ): Approval {
     const now = this.#given.clock.now();
     const timeout = this.#given.timeoutMs();
+    const { details, isLarge } = boundedDetails(request.details);
     return {
       id,
       session_id: session.id,
@@ -188,10 +189,10 @@ export class ApprovalDesk {
       kind: request.kind,
       title: request.title.replaceAll(/\s+/g, ' ').trim(),
       request: request.request,
-      details: boundedDetails(request.details),
+      details,
       scopes: [...offersOf(request)],
       session_allows: request.sessionAllows ?? null,
-      subject: request.subject,
+      subject: isLarge ? null : request.subject,
       questions: request.questions ? [...request.questions] : null,
       ...unanswered,
       expires_at: timeout === null ? null : now + timeout,

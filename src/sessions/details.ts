@@ -1,17 +1,23 @@
 import type { ApprovalDetail } from '../api/approvals.ts';
 import { shorten } from '../lib/shorten.ts';
 
-/** The maximum size of the details of an approval as JSON, in bytes. */
-const MAX_DETAILS_BYTES = 1024 * 1024;
+/** The maximum size of the details of an approval as JSON, in bytes: arguments of 8 MiB fit, and their diffs. */
+const MAX_DETAILS_BYTES = 12 * 1024 * 1024;
+/** The maximum size of details whose request is compared with another one. */
+const MAX_COMPARED_BYTES = 1024 * 1024;
 /** The maximum number of omitted parts that are named, and the maximum length of a name. */
 const NAMED_PARTS = 10;
 const NAME_CHARACTERS = 200;
 
 /**
- * Returns the details as they are stored. If all of them are above 1 MiB, those that do not fit are replaced by one
- * detail at the end that names them: nothing is cut in its middle, and nothing is left out silently.
+ * Returns the details as they are stored. If all of them are above 12 MiB, those that do not fit are replaced by one
+ * detail at the end that names them: nothing is cut in its middle, and nothing is left out silently. `isLarge`: the
+ * request is too large to be stored a third time, as its own subject.
  */
-export function boundedDetails(details: readonly ApprovalDetail[]): ApprovalDetail[] {
+export function boundedDetails(details: readonly ApprovalDetail[]): {
+  details: ApprovalDetail[];
+  isLarge: boolean;
+} {
   let room = MAX_DETAILS_BYTES;
   const kept: ApprovalDetail[] = [];
   const omitted: { name: string; bytes: number }[] = [];
@@ -24,7 +30,10 @@ export function boundedDetails(details: readonly ApprovalDetail[]): ApprovalDeta
       kept.push(detail);
     }
   }
-  return omitted.length === 0 ? kept : [...kept, asOne(omitted)];
+  return {
+    details: omitted.length === 0 ? kept : [...kept, asOne(omitted)],
+    isLarge: omitted.length > 0 || MAX_DETAILS_BYTES - room > MAX_COMPARED_BYTES,
+  };
 }
 
 function asOne(omitted: readonly { name: string; bytes: number }[]): ApprovalDetail {

@@ -1,6 +1,7 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { MessageBudget } from '../../src/providers/budget.ts';
 import { detailsOf as acpDetails } from '../../src/providers/acp/details.ts';
 import { detailsOf as claudeDetails } from '../../src/providers/claude/details.ts';
 import { changeDetails, legacyChangeDetails } from '../../src/providers/codex/changes.ts';
@@ -83,7 +84,8 @@ test('a command in words is shown as a shell would read it', () => {
 });
 
 describe('an ACP agent', () => {
-  const shown = (call: object, title = 'Shell') => acpDetails({ ...call }, title, '/w');
+  const shown = (call: object, title = 'Shell') =>
+    acpDetails({ ...call }, title, { cwd: '/w', budget: new MessageBudget() });
 
   test('is shown by its whole command and all that goes with it', () => {
     const command = `cd build && ${'make clean; '.repeat(100)}\nrm -rf /precious`;

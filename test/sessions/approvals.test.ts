@@ -199,16 +199,18 @@ describe('the details of an approval', () => {
       expect(reply.status).toBe(200);
     }));
 
-  it('that are above 1 MiB name what is left out, and cut nothing', () =>
+  it('that are above 12 MiB name what is left out, and cut nothing', () =>
     withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
       const small = { type: 'input', name: 'small', value: 1 } as const;
-      const command = 'x'.repeat(1024 * 1024);
+      const command = 'x'.repeat(12 * 1024 * 1024);
       void turn.ask({
         details: [{ type: 'command', command, cwd: null }, { ...small, name: 'one' }, small],
+        subject: { small },
       });
-      const { details } = await stage.asked(session.id);
+      const { details, subject } = await stage.asked(session.id);
+      expect(subject).toBeNull();
       expect(details).toEqual([
         { ...small, name: 'one' },
         small,

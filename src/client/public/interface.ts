@@ -153,13 +153,13 @@ export interface Approval {
   title: string;
   /** The request as the agent sent it. */
   request: unknown;
-  /** All that the request would do, whole and for people, at most 1 MiB as JSON. Empty if the agent does not say. */
+  /** All that the request would do, whole and for people, at most 12 MiB as JSON. Empty if the agent does not say. */
   details: Array<ApprovalDetail>;
   /** What an acceptance may be good for. Empty if the agent offers only to decline. */
   scopes: Array<ApprovalScope>;
   /** What an acceptance for the session would allow, in the agent's words or by its rules; null if `scopes` does not have `session`. */
   session_allows: string | null;
-  /** Everything that the request would do: two requests with equal subjects are the same request. Null if the agent does not describe it exactly; if such an approval is accepted while no agent runs, the agent has to ask again. */
+  /** Everything that the request would do: two requests with equal subjects are the same request. Null if the agent does not describe it exactly, or it is larger than 1 MiB; if such an approval is accepted while no agent runs, the agent has to ask again. */
   subject: unknown;
   /** The questions that have to be answered to accept an approval of the kind `question`; null if the agent does not list them. */
   questions?: Array<Question> | null | undefined;
@@ -3426,13 +3426,13 @@ export interface SentApproval {
   title: string;
   /** The request as the agent sent it. */
   request?: unknown;
-  /** All that the request would do, whole and for people, at most 1 MiB as JSON. Empty if the agent does not say. */
+  /** All that the request would do, whole and for people, at most 12 MiB as JSON. Empty if the agent does not say. */
   details?: Array<ApprovalDetail> | undefined;
   /** What an acceptance may be good for. Empty if the agent offers only to decline. */
   scopes: Array<ApprovalScope>;
   /** What an acceptance for the session would allow, in the agent's words or by its rules; null if `scopes` does not have `session`. */
   session_allows: string | null;
-  /** Everything that the request would do: two requests with equal subjects are the same request. Null if the agent does not describe it exactly; if such an approval is accepted while no agent runs, the agent has to ask again. */
+  /** Everything that the request would do: two requests with equal subjects are the same request. Null if the agent does not describe it exactly, or it is larger than 1 MiB; if such an approval is accepted while no agent runs, the agent has to ask again. */
   subject?: unknown;
   /** The questions that have to be answered to accept an approval of the kind `question`; null if the agent does not list them. */
   questions?: Array<Question> | null | undefined;

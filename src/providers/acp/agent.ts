@@ -359,7 +359,7 @@ export class AcpAgent implements Agent {
     const ref = tool && refIn(otherSession(params, this.ref), tool.ref);
     // For some agents this is the first mention of the tool.
     if (ref !== null) {
-      const change = calls.asked(ref, permission.call);
+      const change = calls.asked(ref, permission.shown);
       await sink.update({ type: 'tool', ref, change });
     }
     const known = ref === null ? undefined : calls.of(ref);

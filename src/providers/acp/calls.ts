@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ToolChange } from '../provider.ts';
+import { DERIVED_LIMITS, type MessageBudget } from '../budget.ts';
 import { mergeCalls, type ReportedCall } from './reported-call.ts';
 import { contentText, diffPart, readToolCall } from './tool-call.ts';
 
@@ -25,12 +26,17 @@ interface Open {
   isFresh: boolean;
 }
 
+/** So many large calls are known whole. */
+const MAX_LARGE = 8;
+
 /** What an agent has reported of its tool calls. A call may go on after its turn. */
 export class Calls {
   readonly #open = new Map<string, Open>();
   /** The calls that have ended since the last turn began. */
   readonly #ended = new Set<string>();
   readonly #shown = new Map<string, Shown>();
+  /** The calls of which more was said than is derived, oldest first. */
+  readonly #large = new Set<string>();
   #isInTurn = false;
 
   /** A turn begins. Calls of which nothing was heard since the last one began are forgotten. */
@@ -58,12 +64,14 @@ export class Calls {
 
   /**
    * Notes what an update says of a call. Returns all that is known of it, and what has changed as it is shown, which is
-   * all of it where the call was shown in an earlier turn. Null for news of a call that ended in the turn before.
+   * all of it where the call was shown in an earlier turn. Null for news of a call that ended in the turn before. `raw`:
+   * the news without a limit, for a request that is about the call.
    */
   reported(
     ref: string,
     news: ReportedCall,
     change: ToolChange,
+    { raw, budget }: { raw: ReportedCall; budget: MessageBudget },
   ): { call: ReportedCall; change: ToolChange } | null {
     const isNew = news.sessionUpdate === 'tool_call';
     if (!this.#isInTurn && !isNew && this.#ended.has(ref)) return null;
@@ -73,7 +81,8 @@ export class Calls {
       this.#shown.delete(ref);
     }
     const call = mergeCalls(before?.call ?? {}, news);
-    const said = mergeCalls(before?.said ?? {}, news);
+    const said = mergeCalls(before?.said ?? {}, raw);
+    if (budget.hasOmitted) this.#noteLarge(ref);
     const isWhole = before?.isShown === false;
     const whole = isWhole ? { ...this.#soFar(ref, call), ...change } : change;
     // A call that has ended is forgotten: a later call may have the same id.
@@ -81,7 +90,18 @@ export class Calls {
       this.#open.delete(ref);
       this.#ended.add(ref);
     } else this.#open.set(ref, { call, said, isShown: true, isFresh: true });
-    return { call, change: this.#withOutput(ref, news, whole, isWhole) };
+    return { call, change: this.#withOutput({ ref, news, budget }, whole, isWhole) };
+  }
+
+  /** Forgets what was said of the oldest of too many large calls: a request about it has to say it again. */
+  #noteLarge(ref: string): void {
+    this.#large.delete(ref);
+    this.#large.add(ref);
+    const [oldest = ref] = this.#large;
+    if (this.#large.size <= MAX_LARGE) return;
+    this.#large.delete(oldest);
+    const one = this.#open.get(oldest);
+    if (one) this.#open.set(oldest, { ...one, said: {} });
   }
 
   /** A call as it was shown before, with its output. */
@@ -93,10 +113,14 @@ export class Calls {
   }
 
   /** The change with the whole output: the texts of the content, and what the terminal of the call has written. */
-  #withOutput(ref: string, news: ReportedCall, change: ToolChange, isWhole: boolean): ToolChange {
+  #withOutput(
+    { ref, news, budget }: { ref: string; news: ReportedCall; budget: MessageBudget },
+    change: ToolChange,
+    isWhole: boolean,
+  ): ToolChange {
     const shown = this.#shown.get(ref) ?? { content: '', terminal: '' };
     this.#shown.set(ref, shown);
-    const content = contentText(list.parse(news.content));
+    const content = contentText(list.parse(news.content), budget);
     const terminal = withTerminal(shown.terminal, news._meta);
     if (content === null && terminal === '') return change;
     // What the terminal has written is often repeated as the raw output.
@@ -111,12 +135,12 @@ export class Calls {
    * Returns what the request for a permission tells of its call. Its texts are what the agent asks, which the approval
    * shows: they are no output of the call, nor were they when the agent sent them before.
    */
-  asked(ref: string, call: ReportedCall): ToolChange {
+  asked(ref: string, { call, budget }: { call: ReportedCall; budget: MessageBudget }): ToolChange {
     const parts = list.parse(call.content);
     const diffs = parts.filter((part) => diffPart.safeParse(part).success);
-    const reported = readToolCall({ ...call, content: diffs, rawOutput: null });
+    const reported = readToolCall({ ...call, content: diffs, rawOutput: null }, budget);
     const change = reported === 'unknown' ? {} : reported.change;
-    const text = contentText(parts);
+    const text = contentText(parts, budget);
     const shown = this.#shown.get(ref);
     if (!shown || text === null || diffs.length > 0 || shown.content !== text) return change;
     shown.content = '';
@@ -150,6 +174,7 @@ const meta = z.looseObject({
 
 /** The output of a terminal after a message. `terminal_output` is the next piece for some agents, and all of it for others. */
 function withTerminal(before: string, raw: unknown): string {
+  if (before.length >= DERIVED_LIMITS.text) return before;
   const { data } = meta.safeParse(raw);
   if (!data) return before;
   const { terminal_output: output, terminal_output_delta: delta, terminal_exit: exit } = data;

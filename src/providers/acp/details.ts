@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { ApprovalDetail } from '../../api/approvals.ts';
 import { cutTitle } from '../../lib/cut-title.ts';
-import { commandDetail, diffDetail } from '../details.ts';
+import { DERIVED_LIMITS, type MessageBudget } from '../budget.ts';
+import { commandDetail } from '../details.ts';
 import { inputDetails } from '../provider.ts';
 import type { ReportedCall } from './reported-call.ts';
 
@@ -27,16 +28,19 @@ const list = z.array(z.unknown()).catch([]);
 export function detailsOf(
   { rawInput, content, locations }: ReportedCall,
   title: string,
-  cwd: string,
+  { cwd, budget }: { cwd: string; budget: MessageBudget },
 ): ApprovalDetail[] {
-  const parts = list.parse(content);
+  const all = list.parse(content);
+  // Of too many parts none is looked at: they are shown as they came.
+  const isMuch = all.length > DERIVED_LIMITS.entries;
+  const parts = isMuch ? [] : all;
   const diffs = parts.flatMap((part) => diff.safeParse(part).data ?? []);
+  const said = new Set<unknown>(isRecord(rawInput) ? Object.values(rawInput) : [rawInput]);
   const details = [
     ...inputOf(rawInput, diffs, cwd),
-    ...diffs.map(({ path, oldText, newText }) =>
-      diffDetail(path, oldText ?? null, newText, diffs.length),
-    ),
-    ...parts.flatMap((part) => contentOf(part, rawInput)),
+    ...diffs.map((one) => changeOf(one, diffs.length, budget)),
+    ...parts.flatMap((part) => contentOf(part, said)),
+    ...inputDetails({ content: isMuch ? all : null }),
   ];
   if (details.length === 0)
     return [...inputDetails({ title }), ...inputDetails({ locations: places(locations) })];
@@ -68,12 +72,24 @@ function inputOf(rawInput: unknown, diffs: readonly Diff[], cwd: string): Approv
   return command ? [commandDetail(command.command, command.cwd ?? cwd), ...others] : others;
 }
 
+/** The change of a file. One that is too large to be compared is shown as it came. */
+function changeOf(change: Diff, among: number, budget: MessageBudget): ApprovalDetail {
+  const { path, oldText, newText } = change;
+  const diff = budget.diff(path, oldText ?? null, newText, among);
+  return diff === null
+    ? { type: 'input', name: 'change', value: change }
+    : { type: 'diff', path, diff };
+}
+
 /** A part of the content that is no diff, and no text that the input has, too. */
-function contentOf(part: unknown, rawInput: unknown): ApprovalDetail[] {
+function contentOf(part: unknown, said: ReadonlySet<unknown>): ApprovalDetail[] {
   if (diff.safeParse(part).success) return [];
   const value = text.safeParse(part).data?.content.text ?? part;
-  const said = typeof rawInput === 'object' ? Object.values(rawInput ?? {}) : [rawInput];
-  return said.includes(value) ? [] : inputDetails({ content: value });
+  return said.has(value) ? [] : inputDetails({ content: value });
+}
+
+function isRecord(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 /** The places that a call names, without those of the paths that are shown; null where there are none. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Question } from '../../api/approvals.ts';
 import { cutTitle } from '../../lib/cut-title.ts';
 import { type AgentAnswer, type AgentRequest, inputDetails } from '../provider.ts';
-import { arrayOf } from './lenient.ts';
+import { arrayOf } from '../lenient.ts';
 import type { ReportedCall } from './reported-call.ts';
 
 const text = z.string().nullish().catch(null);
@@ -116,13 +116,14 @@ function subjectOf(asked: Elicitation, call: ReportedCall | undefined): unknown 
 
 function questionsOf(asked: Elicitation): Question[] {
   if (isPage(asked)) return [confirmation('page', `open ${asked.url}`, 'opened', asked.url)];
-  const { properties, required } = asked.requestedSchema;
+  const { properties } = asked.requestedSchema;
+  const required = new Set(asked.requestedSchema.required);
   // A form without fields asks for consent alone.
   if (Object.keys(properties).length === 0)
     return [confirmation('consent', asked.message, 'yes', null)];
   return Object.entries(properties).map(([id, one]) => {
     const labels = choicesOf(one);
-    const isRequired = required?.includes(id) === true && !hasDefault(one);
+    const isRequired = required.has(id) && !hasDefault(one);
     return {
       id,
       question: [one.description || one.title || id, limitsOf(one)].filter(Boolean).join(' '),
@@ -168,13 +169,17 @@ function choicesOf({ type, enum: plain, oneOf, anyOf, items }: Field): Choice[] 
       description: null,
       value,
     }));
-  const titles = titled.map((one) => one.title || one.const);
-  return titled.map((one, at) => {
-    const title = titles[at] ?? one.const;
-    const isUnique = titles.filter((other) => other === title).length === 1;
-    const label = isUnique ? title : `${title} (${one.const})`;
+  const times = new Map<string, number>();
+  for (const one of titled) times.set(titleOf(one), (times.get(titleOf(one)) ?? 0) + 1);
+  return titled.map((one) => {
+    const title = titleOf(one);
+    const label = times.get(title) === 1 ? title : `${title} (${one.const})`;
     return { label, description: one.description ?? null, value: one.const };
   });
+}
+
+function titleOf({ title, const: value }: z.output<typeof option>): string {
+  return title || value;
 }
 
 /** What a field accepts, and what it is where it is not answered. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { AgentUpdate } from '../provider.ts';
 import { blockText } from './blocks.ts';
-import { arrayOf } from './lenient.ts';
+import { arrayOf } from '../lenient.ts';
 
 const text = z.string().nullish().catch(null);
 const notice = z.looseObject({ severity: text, title: z.string(), description: text });

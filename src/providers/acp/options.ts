@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { arrayOf } from './lenient.ts';
+import { arrayOf } from '../lenient.ts';
 
 const name = z.string().nullish().catch(null);
 const value = z.looseObject({ value: z.string(), name });

@@ -1,16 +1,21 @@
 import { z } from 'zod';
 import { approvalTitle } from '../approval-title.ts';
+import { MessageBudget } from '../budget.ts';
 import { type AgentAnswer, type AgentRequest, inputDetails, type ToolChange } from '../provider.ts';
 import { detailsOf } from './details.ts';
-import { arrayOf } from './lenient.ts';
+import { arrayOf } from '../lenient.ts';
 import { mergeCalls, type ReportedCall } from './reported-call.ts';
 import { readToolCall } from './tool-call.ts';
+
+/** So many options of a request are read. */
+const MAX_OPTIONS = 100;
 
 const request = z.looseObject({
   toolCall: z.record(z.string(), z.unknown()).catch({}),
   // Options of other kinds are never chosen.
   options: arrayOf(
     z.looseObject({ optionId: z.string(), kind: z.string(), name: z.unknown().optional() }),
+    MAX_OPTIONS,
   ).catch([]),
 });
 
@@ -19,16 +24,21 @@ export interface PermissionRequest {
   /** The tool call that the request shows; null where it shows none. */
   tool: { ref: string; change: ToolChange } | null;
   call: ReportedCall;
+  /** The call as far as its item shows it. */
+  shown: { call: ReportedCall; budget: MessageBudget };
   options: readonly { optionId: string; kind: string; name?: unknown }[];
   raw: object;
 }
 
 export function readPermission(params: unknown): PermissionRequest {
+  const budget = new MessageBudget();
   const data = request.safeParse(params).data ?? { toolCall: {}, options: [] };
-  const tool = readToolCall(data.toolCall);
+  const shown = budget.bounded(data.toolCall);
+  const tool = readToolCall(shown, budget);
   return {
     tool: tool === 'unknown' ? null : tool,
     call: data.toolCall,
+    shown: { call: shown as ReportedCall, budget },
     options: data.options,
     raw: params ?? {},
   };
@@ -43,16 +53,23 @@ export function approvalRequest(
   known: ReportedCall | undefined,
   cwd: string,
 ): AgentRequest {
+  const budget = new MessageBudget();
   const call = withoutTerminals(mergeCalls(known ?? {}, asked));
+  // What is made in one line of the call, and what is compared, is made of as much of it as is shown.
+  const shownCall = budget.bounded(call) as ReportedCall;
   const { kind, name } = namesOf(call, raw);
   const { sessionUpdate: _update, ...shown } = call;
   const about = othersIn(raw, requestFields, name);
   const others = { ...othersIn(asked, callFields), ...about };
   return {
     kind: approvalKinds[kind] ?? 'tool',
-    title: approvalTitle(name, detailOf(call)),
+    title: approvalTitle(name, detailOf(shownCall)),
     request: { ...raw, toolCall: shown },
-    details: [...detailsOf(call, name, cwd), ...inputDetails(others), ...chosenOf(options)],
+    details: [
+      ...detailsOf(call, name, { cwd, budget }),
+      ...inputDetails(others),
+      ...chosenOf(options),
+    ],
     ...offersOf(options),
     subject: isWhole(kind, call) ? { ...subjectOf(kind, call, options), ...about } : null,
   };
@@ -61,10 +78,11 @@ export function approvalRequest(
 /** The kind and title of a call, also of one without an id, and of a request that has its title beside the call. */
 function namesOf(call: ReportedCall, raw: object): { kind: string; name: string } {
   const ref = typeof call.toolCallId === 'string' ? call.toolCallId : '';
-  const tool = readToolCall({ ...call, toolCallId: ref });
+  const tool = readToolCall({ ...call, content: null, rawOutput: null, toolCallId: ref });
   const { kind = 'other', title } = tool === 'unknown' ? {} : tool.change;
+  const whole = title === undefined ? undefined : titled.safeParse(call).data?.title;
   const { title: above } = titled.safeParse(raw).data ?? {};
-  return { kind, name: (title ?? above ?? ref) || 'something' };
+  return { kind, name: whole || (title ?? above ?? ref) || 'something' };
 }
 
 const titled = z.looseObject({ title: z.string() });

@@ -1,5 +1,7 @@
 import type { RateLimit } from '../claude-limits.ts';
+import { Omissions } from '../omissions.ts';
 import { type AgentSink, report, type TurnSettings } from '../provider.ts';
+import { MessageBudget } from '../budget.ts';
 import { Calls } from './calls.ts';
 import type { Frankness } from './frankness.ts';
 import { withMediaKept } from './kept-media.ts';
@@ -24,6 +26,7 @@ export class Reports {
   readonly calls = new Calls();
   readonly #given: Dependencies;
   readonly #subagents = new Subagents();
+  readonly #omissions = new Omissions();
   #rateLimit: RateLimit | null = null;
 
   constructor(given: Dependencies) {
@@ -37,6 +40,7 @@ export class Reports {
 
   beginTurn(): void {
     this.#rateLimit = null;
+    this.#omissions.beginTurn();
     this.calls.beginTurn();
     this.#subagents.clear();
   }
@@ -57,26 +61,32 @@ export class Reports {
 
   /** Takes an update while the agent replays a history or confirms a setting: only what is of the session counts. */
   takeOfSession(raw: unknown, other: string | null): Promise<void> | undefined {
-    const update = readUpdate(raw);
+    const update = readUpdate(new MessageBudget().bounded(raw));
     const counts = typeof update !== 'string' && other === null && isOfSession(update);
     return counts ? this.#given.sink.update(update) : undefined;
   }
 
   #takeKept(raw: unknown, other: string | null, settings: TurnSettings): Promise<void> | undefined {
     const { sink, meter, frankness, onUnknown, onWork } = this.#given;
-    const read = readUpdate(raw);
+    const budget = new MessageBudget();
+    const news = budget.bounded(raw);
+    const read = readUpdate(news, budget);
     if (read === 'unknown') onUnknown();
     if (typeof read === 'string') return undefined;
+    for (const notice of this.#omissions.of(raw, budget)) void sink.update(notice);
     const update = other === null ? read : this.#subagents.read(other, read);
     if (!update) return undefined;
-    const used = meter.request(raw);
+    const used = meter.request(news);
     if (used) void sink.update({ type: 'usage', usage: used });
     if (WORK.has(update.type)) onWork();
-    if (update.type === 'usage') this.#rateLimit = limitAfterUpdate(this.#rateLimit, raw);
+    if (update.type === 'usage') this.#rateLimit = limitAfterUpdate(this.#rateLimit, news);
     if (update.type === 'usage')
       return sink.update({ type: 'usage', usage: meter.ofSession(update.usage) });
     if (update.type !== 'tool' || read.type !== 'tool') return sink.update(update);
-    const reported = this.calls.reported(update.ref, raw as ReportedCall, update.change);
+    const reported = this.calls.reported(update.ref, news as ReportedCall, update.change, {
+      raw: raw as ReportedCall,
+      budget,
+    });
     if (!reported) return undefined;
     const unasked = frankness.afterCall(reported.call, settings);
     const shown = { ...update, change: reported.change };

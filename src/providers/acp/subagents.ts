@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { DERIVED_LIMITS } from '../budget.ts';
 import type { AgentUpdate } from '../provider.ts';
 
 /** One subagent, as it is shown. */
@@ -38,7 +39,7 @@ export class Subagents {
 
   #say(session: string, text: string, message: string | undefined): AgentUpdate | null {
     const shown = this.#shown.get(session);
-    if (text === '') return null;
+    if (text === '' || (shown?.text.length ?? 0) >= DERIVED_LIMITS.text) return null;
     const before = shown?.message;
     const isNext = before !== undefined && message !== undefined && before !== message;
     const whole = `${shown?.text ?? ''}${isNext ? '\n\n' : ''}${text}`;

@@ -1,8 +1,13 @@
 import { z } from 'zod';
 import type { AgentUpdate, ToolChange } from '../provider.ts';
-import { unifiedDiff } from '../details.ts';
+import { shorten } from '../../lib/shorten.ts';
+import { MessageBudget } from '../budget.ts';
 import { blockText } from './blocks.ts';
-import { arrayOf } from './lenient.ts';
+import { arrayOf } from '../lenient.ts';
+
+/** The longest title and kind of a call that are shown. Each event of the call has both. */
+const MAX_TITLE = 4096;
+const MAX_KIND = 100;
 
 const text = z.string().nullish().catch(null);
 const toolCall = z.looseObject({
@@ -23,19 +28,22 @@ const toolCall = z.looseObject({
 });
 
 /** Reads a tool call in any of the messages that show one: these come in any order and combination. */
-export function readToolCall(raw: unknown): Extract<AgentUpdate, { type: 'tool' }> | 'unknown' {
+export function readToolCall(
+  raw: unknown,
+  budget = new MessageBudget(),
+): Extract<AgentUpdate, { type: 'tool' }> | 'unknown' {
   const { data } = toolCall.safeParse(raw);
   if (!data) return 'unknown';
   const change: ToolChange = {};
   const title = data.title || (data.sessionUpdate === 'tool_call' && data.name);
-  if (title) change.title = title;
-  if (data.kind) change.kind = data.kind;
+  if (title) change.title = shorten(title, MAX_TITLE);
+  if (data.kind) change.kind = shorten(data.kind, MAX_KIND);
   if (data.rawInput !== undefined && data.rawInput !== null) change.input = data.rawInput;
   if (data.locations)
     change.locations = data.locations.map(({ path, line }) => ({ path, line: line ?? null }));
-  const diffs = diffsOf(data.content ?? []);
+  const diffs = diffsOf(data.content ?? [], budget);
   if (diffs.length > 0) change.diffs = diffs;
-  const output = contentText(data.content ?? []) ?? rawOutputText(data.rawOutput);
+  const output = contentText(data.content ?? [], budget) ?? rawOutputText(data.rawOutput);
   if (output !== null) change.output = output;
   const status = toolStatus.get(data.status ?? '');
   if (status) change.status = status;
@@ -61,19 +69,26 @@ const textPart = z.looseObject({ content: z.looseObject({ text: z.string() }) })
 const otherPart = z.looseObject({ type: z.string() });
 
 /** The diffs among the parts of a call's content, each as a unified diff. */
-function diffsOf(content: readonly unknown[]): NonNullable<ToolChange['diffs']> {
+function diffsOf(
+  content: readonly unknown[],
+  budget: MessageBudget,
+): NonNullable<ToolChange['diffs']> {
   const found = content.flatMap((part) => diffPart.safeParse(part).data ?? []);
-  return found.map(({ path, oldText, newText }) => ({
-    path,
-    diff: unifiedDiff(path, oldText ?? null, newText, found.length),
-  }));
+  return found.flatMap(({ path, oldText, newText }) => {
+    const diff = budget.diff(path, oldText ?? null, newText, found.length);
+    return diff === null ? [] : [{ path, diff }];
+  });
 }
 
 /** The content of a call as text; null where it has none that can be shown, as a terminal. */
-export function contentText(content: readonly unknown[]): string | null {
-  const diffs = diffsOf(content).values();
+export function contentText(content: readonly unknown[], budget: MessageBudget): string | null {
+  const among = content.filter((part) => diffPart.safeParse(part).success).length;
   const texts = content.flatMap((part) => {
-    if (diffPart.safeParse(part).success) return diffs.next().value?.diff ?? [];
+    const change = diffPart.safeParse(part).data;
+    if (change) {
+      const { path, oldText, newText } = change;
+      return budget.diff(path, oldText ?? null, newText, among) ?? `[${path}: omitted, too large]`;
+    }
     const block = blockPart.safeParse(part).data?.content;
     const said = block === undefined ? null : blockText(block);
     if (said !== null) return [said];

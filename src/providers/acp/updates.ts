@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { AgentUpdate } from '../provider.ts';
+import { MessageBudget } from '../budget.ts';
 import { blockText, isTextBlock } from './blocks.ts';
-import { arrayOf } from './lenient.ts';
+import { arrayOf } from '../lenient.ts';
 import { readCompaction, readNotice } from './notices.ts';
 import { readToolCall } from './tool-call.ts';
 import { readUsageUpdate } from './usage.ts';
@@ -18,7 +19,10 @@ const IGNORED = new Set([
  * Turns a `session/update` into an update. It is read leniently: agents send kinds, fields and values of their own, and
  * what cadre does not know is counted, not refused.
  */
-export function readUpdate(raw: unknown): AgentUpdate | 'ignored' | 'unknown' {
+export function readUpdate(
+  raw: unknown,
+  budget = new MessageBudget(),
+): AgentUpdate | 'ignored' | 'unknown' {
   const kind = z.looseObject({ sessionUpdate: z.string() }).safeParse(raw).data?.sessionUpdate;
   switch (kind) {
     case 'agent_message_chunk':
@@ -26,7 +30,7 @@ export function readUpdate(raw: unknown): AgentUpdate | 'ignored' | 'unknown' {
       return readChunk(raw, kind === 'agent_message_chunk' ? 'message' : 'reasoning');
     case 'tool_call':
     case 'tool_call_update':
-      return readToolCall(raw);
+      return readToolCall(raw, budget);
     case 'plan':
       return readPlan(raw);
     case 'usage_update':
@@ -70,7 +74,7 @@ function readChunk(raw: unknown, type: 'message' | 'reasoning'): AgentUpdate | '
 }
 
 const plan = z.looseObject({
-  entries: z.array(
+  entries: arrayOf(
     z.looseObject({
       content: z.string(),
       status: z.string().catch('pending'),

@@ -3,6 +3,7 @@ import type { Session, StoredInputItem } from '../../api/sessions.ts';
 import { newUuid } from '../../lib/ids.ts';
 import { imageData } from '../image-data.ts';
 import type { Excess } from '../bounded-line.ts';
+import { MessageBudget } from '../budget.ts';
 import { excessOf, Refusal } from '../json-connection.ts';
 import { tooLargeRequest } from '../omissions.ts';
 import { OpenRequests } from '../open-requests.ts';
@@ -360,8 +361,9 @@ class ClaudeAgent implements Agent {
   }
 
   /** For a tool of a subagent this may be its first mention. */
-  async #showCall({ ref, tool, input }: Permission): Promise<void> {
+  async #showCall({ ref, tool, input: whole }: Permission): Promise<void> {
     if (ref === null) return;
+    const input = new MessageBudget().bounded(whole);
     const change = { title: toolTitleOf(tool, input), kind: toolKindOf(tool), input };
     await report(this.#sink, [{ type: 'tool', ref, change: { ...change, status: 'pending' } }]);
   }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ApprovalDetail } from '../../api/approvals.ts';
-import { commandDetail, diffDetail } from '../details.ts';
+import { MessageBudget } from '../budget.ts';
+import { commandDetail } from '../details.ts';
 import { inputDetails } from '../provider.ts';
 import { edited, type Edit } from './edited.ts';
 import { cellSource } from './notebook.ts';
@@ -38,7 +39,7 @@ const shownAs: Record<
     const known = await readFileContent(path, cwd);
     if (known.is === 'unread') return [...inputDetails(input), unread(path, known)];
     const others = inputDetails(input, ['file_path', 'content']);
-    return [diffDetail(path, known.text, content), ...others];
+    return changeOf(path, known.text, content, others);
   },
   async Edit(input, cwd) {
     const { data } = edit.safeParse(input);
@@ -58,7 +59,7 @@ const shownAs: Record<
     const before = mode === 'insert' ? '' : source;
     const after = mode === 'delete' ? '' : new_source;
     const others = inputDetails(input, ['notebook_path', 'new_source']);
-    return [diffDetail(path, before, after), ...others];
+    return changeOf(path, before, after, others);
   },
 };
 
@@ -88,7 +89,18 @@ async function edits(
   const after = edited(known.text, changes);
   if (after === null) return null;
   const shown = ['file_path', 'old_string', 'new_string', 'replace_all', 'edits'];
-  return [diffDetail(path, known.text, after), ...inputDetails(input, shown)];
+  return changeOf(path, known.text, after, inputDetails(input, shown));
+}
+
+/** The change of a file, and what else the input has; null where the change is too large to be compared. */
+function changeOf(
+  path: string,
+  before: string | null,
+  after: string,
+  others: readonly ApprovalDetail[],
+): ApprovalDetail[] | null {
+  const diff = new MessageBudget().diff(path, before, after);
+  return diff === null ? null : [{ type: 'diff', path, diff }, ...others];
 }
 
 function unread(

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Question } from '../../api/approvals.ts';
 import { approvalTitle } from '../approval-title.ts';
+import { inWords } from '../budget.ts';
 import { type AgentAnswer, type AgentRequest, inputDetails } from '../provider.ts';
 import { detailsOf } from './details.ts';
 import { type Grant, readGrants, grantsText } from './grants.ts';
@@ -48,7 +49,7 @@ export async function approvalRequest(permission: Permission, cwd: string): Prom
   return {
     kind: approvalKindOf(tool),
     tool,
-    title: approvalTitle(title, isNamed ? null : JSON.stringify(input)),
+    title: approvalTitle(title, isNamed ? null : inWords(input)),
     request: raw,
     details: isWhole ? await detailsOf(tool, input, cwd) : inputDetails(raw),
     ...(grants.length > 0

@@ -1,6 +1,9 @@
 import { z } from 'zod';
 import type { Usage } from '../../api/sessions.ts';
 import { limitAfter, type RateLimit } from '../claude-limits.ts';
+import { MessageBudget } from '../budget.ts';
+import { arrayOf } from '../lenient.ts';
+import { Omissions } from '../omissions.ts';
 import type { AgentUpdate, ToolChange } from '../provider.ts';
 import type { Message } from './connection.ts';
 import { toolKindOf, toolTitleOf } from './tools.ts';
@@ -46,12 +49,12 @@ const assistant = z.looseObject({
   message: z.looseObject({
     id: z.string(),
     model: z.string().nullish().catch(null),
-    content: z.array(block).catch([]),
+    content: arrayOf(block).catch([]),
     usage: z.unknown().optional(),
   }),
 });
 const user = z.looseObject({
-  message: z.looseObject({ content: z.array(block).catch([]) }),
+  message: z.looseObject({ content: arrayOf(block).catch([]) }),
 });
 const spoken = z.looseObject({
   text: z.string().optional().catch(undefined),
@@ -71,6 +74,7 @@ const todos = z.looseObject({
 export class Reader {
   /** Messages whose text came in pieces: the finished block repeats it. */
   readonly #streamed = new Set<string>();
+  readonly #omissions = new Omissions();
   #streaming = '';
   /** The tokens of each model request of the turn. */
   readonly #used = new Map<string, Tokens>();
@@ -81,6 +85,7 @@ export class Reader {
   /** A turn begins: the tokens, texts and limits of earlier turns are forgotten. */
   begin(): void {
     this.#streamed.clear();
+    this.#omissions.beginTurn();
     this.#used.clear();
     this.#hasSpoken = false;
     this.#rateLimit = null;
@@ -102,7 +107,14 @@ export class Reader {
     return { ...(this.#used.size > 0 ? usageOf(sum) : {}), ...this.#context() };
   }
 
-  read(message: Message): AgentUpdate[] | 'unknown' {
+  /** The updates in a message. What is larger than what is shown is cut, and a notice says so. */
+  read(whole: Message): AgentUpdate[] | 'unknown' {
+    const budget = new MessageBudget();
+    const updates = this.#read(budget.bounded(whole) as Message);
+    return updates === 'unknown' ? updates : [...this.#omissions.of(whole, budget), ...updates];
+  }
+
+  #read(message: Message): AgentUpdate[] | 'unknown' {
     switch (message.type) {
       case 'stream_event':
         return this.#readEvent(message);

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Question } from '../../api/approvals.ts';
 import { cutTitle } from '../../lib/cut-title.ts';
 import { approvalTitle } from '../approval-title.ts';
+import { inWords } from '../budget.ts';
 import { type AgentAnswer, type AgentRequest, inputDetails } from '../provider.ts';
 import type { Params } from './connection.ts';
 
@@ -59,7 +60,7 @@ export function wishOf(asked: Elicitation): Omit<AgentRequest, 'request'> {
     const isTold = Boolean(name) && input !== undefined;
     return {
       kind: 'tool',
-      title: approvalTitle(tool, input ? JSON.stringify(input) : null),
+      title: approvalTitle(tool, input ? inWords(input) : null),
       details: inputDetails({ server: serverName, tool: name, message }).concat(
         inputDetails(input),
       ),

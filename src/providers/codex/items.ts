@@ -1,9 +1,14 @@
 import { z } from 'zod';
+import { MessageBudget } from '../budget.ts';
+import { Omissions } from '../omissions.ts';
 import type { AgentUpdate, ToolChange } from '../provider.ts';
+import { shorten } from '../../lib/shorten.ts';
 import type { Params } from './connection.ts';
 
 /** So much of a growing output is shown. All that codex keeps of the output comes when the item ends. */
 const MAX_OUTPUT_CHARACTERS = 1024 * 1024;
+/** The longest title of an item. Each event of the item has it. */
+const MAX_TITLE = 4096;
 
 const part = z.looseObject({
   itemId: z.string(),
@@ -46,6 +51,7 @@ const SILENT = new Set(['userMessage', 'hookPrompt', 'functionCallOutput', 'subA
 export class Reader {
   /** Texts that came in pieces: the finished item repeats them. */
   readonly #streamed = new Set<string>();
+  readonly #omissions = new Omissions();
   readonly #outputs = new Map<string, string>();
   readonly #changes = new Map<string, readonly Change[]>();
   readonly #commands = new Map<string, ItemCommand>();
@@ -54,6 +60,7 @@ export class Reader {
   /** A turn begins: the items of earlier turns are forgotten. */
   begin(): void {
     this.#streamed.clear();
+    this.#omissions.beginTurn();
     this.#outputs.clear();
     this.#changes.clear();
     this.#commands.clear();
@@ -75,10 +82,20 @@ export class Reader {
     this.#declined.set(itemId, reason);
   }
 
-  read(method: string, params: Params): AgentUpdate[] | 'unknown' {
+  /** The updates in a notification. What is larger than what is shown is cut, and a notice says so. */
+  read(method: string, whole: Params): AgentUpdate[] | 'unknown' {
+    const budget = new MessageBudget();
+    const params = budget.bounded(whole) as Params;
+    const updates = this.#read(method, params, whole);
+    return updates === 'unknown' ? updates : [...this.#omissions.of(whole, budget), ...updates];
+  }
+
+  /** `whole`: the parameters without a limit, for a request that is about the item. */
+  #read(method: string, params: Params, whole: Params): AgentUpdate[] | 'unknown' {
     switch (method) {
       case 'item/started':
       case 'item/completed':
+        this.#noteItem(whole);
         return this.#readItem(params, method === 'item/completed');
       case 'item/agentMessage/delta':
       case 'item/plan/delta':
@@ -90,7 +107,7 @@ export class Reader {
       case 'item/commandExecution/outputDelta':
         return this.#print(params);
       case 'item/fileChange/patchUpdated':
-        return this.#readChanges(params);
+        return this.#readChanges(params, whole);
       case 'turn/plan/updated':
         return readPlan(params);
       default:
@@ -120,12 +137,13 @@ export class Reader {
     return [{ type: 'tool', ref: data.itemId, change: { output } }];
   }
 
-  #readChanges(params: Params): AgentUpdate[] | 'unknown' {
+  #readChanges(params: Params, whole: Params): AgentUpdate[] | 'unknown' {
     const { data } = part.safeParse(params);
     if (!data) return 'unknown';
     const found = changes.parse(params.changes);
-    this.#changes.set(data.itemId, found);
-    const ofFiles = { title: titleOfChanges(found), input: { changes: found } };
+    this.#changes.set(data.itemId, changes.parse(whole.changes));
+    const title = shorten(titleOfChanges(found), MAX_TITLE);
+    const ofFiles = { title, input: { changes: found } };
     return [{ type: 'tool', ref: data.itemId, change: ofFiles }];
   }
 
@@ -143,6 +161,15 @@ export class Reader {
     }
   }
 
+  /** Keeps what an item would do, whole. */
+  #noteItem(whole: Params): void {
+    const found = ofItem.safeParse(whole).data?.item;
+    if (found?.type === 'fileChange') this.#changes.set(found.id, changes.parse(found.changes));
+    if (found?.type !== 'commandExecution') return;
+    const { command: line, cwd } = command.parse(found);
+    if (line !== '') this.#commands.set(found.id, { command: line, cwd: cwd ?? null });
+  }
+
   #whole(type: 'message' | 'reasoning', ref: string, said: string): AgentUpdate[] {
     return this.#streamed.has(ref) || said === '' ? [] : [{ type, text: said, ref }];
   }
@@ -156,16 +183,11 @@ export class Reader {
   }
 
   #readTool(found: Item, isDone: boolean): AgentUpdate[] {
-    if (found.type === 'fileChange') this.#changes.set(found.id, changes.parse(found.changes));
-    if (found.type === 'commandExecution') {
-      const { command: line, cwd } = command.parse(found);
-      if (line !== '') this.#commands.set(found.id, { command: line, cwd: cwd ?? null });
-    }
     const shown = (tools[found.type] ?? other)(found);
     const status = isDone ? finalStatus(found) : 'running';
     const output = isDone ? (this.#reasonOf(found) ?? shown.output ?? undefined) : undefined;
     const { title, kind, input } = shown;
-    const change: ToolChange = { title, kind, input, status };
+    const change: ToolChange = { title: shorten(title, MAX_TITLE), kind, input, status };
     if (output !== undefined) change.output = output;
     return [{ type: 'tool', ref: found.id, change }];
   }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ApprovalDetail, Question } from '../../api/approvals.ts';
 import type { Excess } from '../bounded-line.ts';
+import { inWords } from '../budget.ts';
 import { excessOf } from '../json-connection.ts';
 import { tooLargeRequest } from '../omissions.ts';
 import { type AgentAnswer, type AgentRequest, inputDetails } from '../provider.ts';
@@ -9,7 +10,7 @@ import { cutTitle } from '../../lib/cut-title.ts';
 import { approvalTitle } from '../approval-title.ts';
 import { commandDetail } from '../details.ts';
 import { contentFor, readElicitation, wishOf } from './elicitation.ts';
-import { changeDetails, legacyChangeDetails } from './changes.ts';
+import { allDetails, changeDetails, legacyChangeDetails } from './changes.ts';
 import { type Reader, titleOfChanges } from './items.ts';
 
 /** A request of codex, and how it is answered. */
@@ -113,7 +114,7 @@ const kinds: Record<string, Kind> = {
         {
           kind: 'file_change',
           title: approvalTitle(title, rootIn(fileChange.parse(params))),
-          details: [...changes.flatMap(changeDetails), ...otherDetails(params)],
+          details: [...allDetails(changes, changeDetails), ...otherDetails(params)],
           ...offersOf(params, SAME_FILES),
           subject: isTold ? { ...wholeOf(params), changes } : null,
         },
@@ -130,7 +131,7 @@ const kinds: Record<string, Kind> = {
     return {
       ...about(params, {
         kind: 'tool',
-        title: approvalTitle(title, isTold ? JSON.stringify(granted) : null),
+        title: approvalTitle(title, isTold ? inWords(granted) : null),
         details: otherDetails(params),
         scopes: ['once', 'session'],
         sessionAllows: 'these permissions, for all that follows',
@@ -195,7 +196,7 @@ const kinds: Record<string, Kind> = {
         kind: 'file_change',
         title: approvalTitle(`edit ${paths.join(', ')}`, rootIn({ grantRoot })),
         details: [
-          ...Object.entries(changes).flatMap(legacyChangeDetails),
+          ...allDetails(Object.entries(changes), legacyChangeDetails),
           ...otherDetails(params, ['fileChanges']),
         ],
         scopes: ['once', 'session'],
@@ -259,7 +260,7 @@ function aboutCommand(params: Params, items: Items): Pick<CodexRequest, 'request
   const { networkApprovalContext: network, additionalPermissions: more = null } = asked;
   const beside = [
     ...(network ? [`network access to ${network.host}`] : []),
-    ...(more === null ? [] : [`with more permissions ${JSON.stringify(more)}`]),
+    ...(more === null ? [] : [`with more permissions ${inWords(more)}`]),
   ];
   const title = line ?? beside.shift() ?? reason ?? 'a command';
   const isTold = line !== null || network || more !== null;

@@ -1,0 +1,108 @@
+import { unifiedDiff } from './details.ts';
+
+/** The limits of what is derived from one message of an agent. Texts are measured in UTF-16 code units. */
+export const DERIVED_LIMITS = {
+  /** Values, and entries of one list or fields of one record. */
+  values: 5000,
+  entries: 1000,
+  /** All texts together. The beginning of each is kept all the same, as long as this. */
+  text: 1024 * 1024,
+  shortText: 256,
+  /** What is compared for all diffs together. */
+  diffLines: 50_000,
+  diffText: 2 * 1024 * 1024,
+} as const;
+
+const CUT_MARK = ' … [omitted: the message is too large]';
+
+/**
+ * The work that one message of an agent may cost. Whoever derives something from the message takes it from here before
+ * it is read; what is beyond the limits is left out unread.
+ */
+export class MessageBudget {
+  /** What was read so far. */
+  readonly taken = { values: 0, text: 0, diffLines: 0, diffText: 0 };
+  /** What was left out: entries and fields, and code units of texts. */
+  readonly omitted = { entries: 0, text: 0 };
+  readonly #diffs = new Map<string, string | null>();
+
+  get hasOmitted(): boolean {
+    return this.omitted.entries > 0 || this.omitted.text > 0;
+  }
+
+  /**
+   * A copy of a JSON value within the limits. Further entries and fields are missing, and a text that is cut says so. In
+   * a record, lists and records come after all other values.
+   */
+  bounded(value: unknown): unknown {
+    if (typeof value === 'string') return this.text(value);
+    if (!isNested(value)) return value;
+    if (Array.isArray(value)) return this.list(value).map((one) => this.bounded(one));
+    const fields = this.list(Object.keys(value)).map((name): [string, unknown] => {
+      const field = (value as Record<string, unknown>)[name];
+      const short = name.length > DERIVED_LIMITS.shortText ? this.text(name) : name;
+      return [short, isNested(field) ? field : this.bounded(field)];
+    });
+    for (const field of fields) if (isNested(field[1])) field[1] = this.bounded(field[1]);
+    return Object.fromEntries(fields);
+  }
+
+  /** A text, or as much of its beginning as there is room for. */
+  text(text: string): string {
+    const room = DERIVED_LIMITS.text - this.taken.text;
+    const length = Math.min(text.length, Math.max(room, DERIVED_LIMITS.shortText));
+    this.taken.text += length;
+    if (length === text.length) return text;
+    this.omitted.text += text.length - length;
+    return text.slice(0, length).toWellFormed() + CUT_MARK;
+  }
+
+  /** The first entries of a list, as many as there is room for. */
+  list<T>(list: readonly T[]): T[] {
+    const room = Math.max(0, DERIVED_LIMITS.values - this.taken.values);
+    const count = Math.min(list.length, DERIVED_LIMITS.entries, room);
+    this.taken.values += count;
+    this.omitted.entries += list.length - count;
+    return list.slice(0, count);
+  }
+
+  /** The change of a file as a unified diff; null where it would be too much work, or its texts are cut. */
+  diff(path: string, before: string | null, after: string | null, among = 1): string | null {
+    const texts = [before ?? '', after ?? ''];
+    const key = [path, before === null, after === null, ...texts].join('\0');
+    let diff = this.#diffs.get(key);
+    if (diff === undefined) {
+      diff = this.#isComparable(texts, key.length) ? unifiedDiff(path, before, after, among) : null;
+      this.#diffs.set(key, diff);
+    }
+    return diff;
+  }
+
+  #isComparable(texts: readonly string[], length: number): boolean {
+    if (this.taken.diffText + length > DERIVED_LIMITS.diffText || texts.some(isCut)) return false;
+    this.taken.diffText += length;
+    const lines = texts.reduce((sum, text) => sum + linesIn(text), 0);
+    if (this.taken.diffLines + lines > DERIVED_LIMITS.diffLines) return false;
+    this.taken.diffLines += lines;
+    return true;
+  }
+}
+
+function isNested(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+function isCut(text: string): boolean {
+  return text.endsWith(CUT_MARK);
+}
+
+function linesIn(text: string): number {
+  let lines = 1;
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines++;
+  return lines;
+}
+
+/** A value as the JSON of a title, made of as much of it as is shown. */
+export function inWords(value: unknown): string {
+  return JSON.stringify(new MessageBudget().bounded(value));
+}
