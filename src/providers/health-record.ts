@@ -1,5 +1,5 @@
 import { plain } from '../lib/plain.ts';
-import { ProviderError } from './provider.ts';
+import { ProviderError, type TurnOutcome } from './provider.ts';
 
 /** What a provider has seen of its agents, for its health and for diagnostics. */
 export class HealthRecord {
@@ -7,6 +7,7 @@ export class HealthRecord {
   unknownMessages = 0;
   #lastError: string | null = null;
   #startFailure: string | null = null;
+  #isLoggedOut = false;
 
   stats(command: string | null) {
     return {
@@ -21,6 +22,23 @@ export class HealthRecord {
   /** Why the last start of an agent failed; null where it did not, or none was started yet. */
   get startFailure(): string | null {
     return this.#startFailure;
+  }
+
+  /** Whether the last turn that needed a login failed for want of one. */
+  get isLoggedOut(): boolean {
+    return this.#isLoggedOut;
+  }
+
+  /** Keeps what the end of a turn shows of the login, and returns that end. */
+  ended(outcome: TurnOutcome): TurnOutcome {
+    if (outcome.error?.code === 'auth_required') this.#isLoggedOut = true;
+    if (outcome.status === 'completed') this.#isLoggedOut = false;
+    return outcome;
+  }
+
+  /** Forgets that nobody was logged in: a login was changed. */
+  loginChanged(): void {
+    this.#isLoggedOut = false;
   }
 
   /** Keeps an error as the newest one. */

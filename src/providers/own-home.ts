@@ -10,3 +10,12 @@ export function loginHint(id: LoginProviderId, hasOwnHome: boolean): string {
     ? `give cadre a key for ${id}, which has a home of its own (providers.${id}.home)`
     : `run "${login}" as the user who runs cadre, or set providers.${id}.home and give cadre a key for ${id}`;
 }
+
+/** Why a provider whose agent refused its last turn for want of a login is not healthy; null for any other. */
+export function logoutOf(
+  id: LoginProviderId,
+  isLoggedOut: boolean,
+  hasOwnHome: boolean,
+): string | null {
+  return isLoggedOut ? `nobody is logged in: ${loginHint(id, hasOwnHome)}` : null;
+}

@@ -46,6 +46,7 @@ export function claudeFixture(agent: AgentName): ProviderFixture {
     lateWords: {
       leftOut: 'it is quiet after its result: test/providers/claude-rows has one that is not',
     },
+    loggedOut: '@@err:401',
     usage: {
       prompt: '@@say:counted',
       usage: {

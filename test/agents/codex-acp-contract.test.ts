@@ -8,6 +8,10 @@ import { agentStart } from './install.ts';
 /** A real codex-acp, whose Codex has a model that does what its prompts say (script.ts). */
 describeProvider('codex-acp', {
   ...codexFixture('codex'),
+  loggedOut: {
+    leftOut:
+      'its words for a refused key are its own: test/providers/health.test.ts has an agent of acp',
+  },
   provider: 'acp',
   open: (directory) =>
     openAgentWorld(directory, {

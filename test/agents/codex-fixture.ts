@@ -35,6 +35,7 @@ export function codexFixture(agent: AgentName): ProviderFixture {
     garbage: { leftOut: `it writes no such line: ${elsewhere}` },
     lateAnswer: { leftOut: `it hears every interrupt: ${elsewhere} not` },
     lateWords: { leftOut: `it is quiet after its turn: ${elsewhere} not` },
+    loggedOut: '@@err:401',
     usage: {
       prompt: '@@say:counted',
       usage: {

@@ -36,6 +36,10 @@ const gemini: ProviderFixture = {
   garbage: { leftOut: `it writes no such line: ${elsewhere}` },
   lateAnswer: { leftOut: `it hears every interrupt: ${elsewhere} not` },
   lateWords: { leftOut: `it is quiet after its turn: ${elsewhere} not` },
+  loggedOut: {
+    leftOut:
+      'its words for a refused key are its own: test/providers/health.test.ts has an agent of acp',
+  },
   usage: { prompt: '@@say:counted', usage: { input_tokens: 111, output_tokens: 22 } },
 };
 

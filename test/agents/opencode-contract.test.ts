@@ -39,6 +39,10 @@ const opencode: ProviderFixture = {
   hasBegun: (cwd) => existsSync(join(cwd, 'begun')),
   // It says that a turn has ended a moment after the turn has.
   lateWords: (text) => `order: later @@after:500:${text}\n@@say:now`,
+  loggedOut: {
+    leftOut:
+      'its words for a refused key are its own: test/providers/health.test.ts has an agent of acp',
+  },
   usage: {
     prompt: '@@say:counted',
     usage: {

@@ -293,7 +293,8 @@ class ClaudeAgent implements Agent {
   }
 
   async #finish(message: Message): Promise<void> {
-    const outcome = outcomeOf(message, this.#options.hasOwnHome, this.#reader.rateLimit);
+    const { hasOwnHome, onEnded } = this.#options;
+    const outcome = onEnded(outcomeOf(message, hasOwnHome, this.#reader.rateLimit));
     const text = textOf(message);
     const isUnsaid = outcome.status === 'completed' && !this.#reader.hasSpoken && text;
     if (this.#state.is === 'running' && isUnsaid)

@@ -1,7 +1,7 @@
 import type { Model } from '../../api/providers.ts';
 import type { Supervisor } from '../../children/supervisor.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { type AgentTools, ProviderError } from '../provider.ts';
+import { type AgentTools, ProviderError, type TurnOutcome } from '../provider.ts';
 import type { Handlers } from './connection.ts';
 import { ClaudeProcess } from './process.ts';
 import { bypassRefused, type Initialized, readInitialized } from './settings.ts';
@@ -18,6 +18,8 @@ export interface ClaudeOptions {
   env: Record<string, string>;
   /** Whether claude has a home that is cadre's alone. */
   hasOwnHome: boolean;
+  /** Takes the end of each turn, and returns it. */
+  onEnded: (outcome: TurnOutcome) => TurnOutcome;
   supervisor: Supervisor;
   clock: Clock;
   signal: AbortSignal;

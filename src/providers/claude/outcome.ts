@@ -43,7 +43,17 @@ export function outcomeOf(
   const said = data.result ?? (data.errors.join('; ') || data.subtype);
   const limit = limitIn(data, rateLimit);
   if (limit) return limited('claude', said, limit);
-  return failed('provider_error', `claude failed: ${said}${wayOut(said, hasOwnHome)}`);
+  if (isLogout(data, said))
+    return failed('auth_required', `claude failed: ${said}: ${loginHint('claude', hasOwnHome)}`);
+  return failed('provider_error', `claude failed: ${said}`);
+}
+
+const LOGOUT_WORDS =
+  /not logged in|\/login\b|invalid api key|failed to authenticate|authentication_(error|failed)|oauth (token|session).*(expired|revoked|invalid)|API Error: 401\b/i;
+
+/** Reports whether the API refused a request because nobody is logged in, or the login has ended. */
+function isLogout({ api_error, api_error_status }: z.output<typeof result>, said: string): boolean {
+  return api_error_status === 401 || LOGOUT_WORDS.test(`${api_error ?? ''} ${said}`);
 }
 
 /** The usage limit that a failed turn has reached, which newer versions name as such; null where it is another failure. */
@@ -59,9 +69,4 @@ function limitIn(
 /** The text in the result of a turn. The answer to a slash command is nowhere else. */
 export function textOf(message: Message): string {
   return result.safeParse(message).data?.result ?? '';
-}
-
-function wayOut(said: string, hasOwnHome: boolean): string {
-  const isLogin = /not logged in|\/login|invalid api key/i.test(said);
-  return isLogin ? `: ${loginHint('claude', hasOwnHome)}` : '';
 }

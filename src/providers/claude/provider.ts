@@ -6,6 +6,7 @@ import { agentEnvironment } from '../../children/environment.ts';
 import { HealthRecord } from '../health-record.ts';
 import { InstalledAgent, type InstalledSettings } from '../installed.ts';
 import { ModelCache } from '../model-cache.ts';
+import { logoutOf } from '../own-home.ts';
 import type {
   Agent,
   AgentSink,
@@ -30,6 +31,7 @@ export class ClaudeProvider implements Provider {
   readonly login: Login = {
     setKey: async (key) => {
       writeKey(this.#installed.ownHome(), key);
+      this.#health.loginChanged();
       return this.authStatus();
     },
     end: async () => {
@@ -67,6 +69,10 @@ export class ClaudeProvider implements Provider {
     return objectionTo(settings, this.#models.newest, this.#environmentWithoutKey(), this.#modes);
   }
 
+  loggedOut(): string | null {
+    return logoutOf('claude', this.#health.isLoggedOut, this.#installed.hasOwnHome);
+  }
+
   stats() {
     return this.#health.stats(this.#installed.settings.command);
   }
@@ -99,6 +105,7 @@ export class ClaudeProvider implements Provider {
     return {
       ...(await this.#command()),
       hasOwnHome: this.#installed.hasOwnHome,
+      onEnded: (outcome) => this.#health.ended(outcome),
       signal,
       toolsFor: this.#context.toolsFor,
       onUnknown: () => {

@@ -1,12 +1,10 @@
 import { once } from 'node:events';
 import type { Session, StoredInputItem } from '../../api/sessions.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { OpenRequests } from '../open-requests.ts';
 import {
   type Agent,
   type AgentAnswer,
   type AgentSink,
-  type AgentTools,
   earlierDefaults,
   lostTurn,
   noWishes,
@@ -19,7 +17,7 @@ import type { Route } from './app-server.ts';
 import type { Params, RequestId } from './connection.ts';
 import { Reader } from './items.ts';
 import { reachedLimit } from './limits.ts';
-import type { CodexModel } from './models.ts';
+import type { CodexOptions } from './options.ts';
 import { outcomeOf, readError, turnIn } from './outcome.ts';
 import { type CodexRequest, readRequest, refusalOf } from './requests.ts';
 import { configOf, modeRefusedBy, objectionTo, readThread, turnParams } from './settings.ts';
@@ -37,19 +35,6 @@ import { Meter } from './usage.ts';
 /** How codex says that there is nothing to interrupt. */
 const NO_TURN_WORDS = /no active turn/i;
 const RETIRED = 'made way for one with the new login';
-
-export interface CodexOptions {
-  clock: Clock;
-  signal: AbortSignal;
-  models: readonly CodexModel[];
-  /** Whether codex has a home that is cadre's alone. */
-  hasOwnHome: boolean;
-  /** The tools that the agent of a session is given. */
-  toolsFor: (sessionId: string) => AgentTools;
-  /** The variables that commands in a directory get. */
-  variablesAt: (directory: string) => Record<string, string>;
-  onUnknown: () => void;
-}
 
 /** Starts a thread for a session, or resumes the one it has. Errors as in `Provider.open`. */
 export async function openCodex(
@@ -297,9 +282,9 @@ class CodexAgent implements Agent, Route {
     const turn = this.#running;
     if (!turn || (turn.id !== null && turn.id !== turnIn(params))) return;
     const error = turn.own?.error ?? null;
-    const { hasOwnHome, clock } = this.#options;
+    const { hasOwnHome, clock, onEnded } = this.#options;
     const limit = () => reachedLimit(this.#lease.server.rateLimits, clock.now());
-    turn.own?.outcome.resolve(outcomeOf(params, error, hasOwnHome, limit));
+    turn.own?.outcome.resolve(onEnded(outcomeOf(params, error, hasOwnHome, limit)));
     this.#rest(turn);
   }
 

@@ -53,18 +53,24 @@ export function outcomeOf(
       return { status: 'interrupted', error: null };
     default: {
       const error = turn?.error ?? earlier;
-      return error?.codexErrorInfo === 'usageLimitExceeded'
-        ? limited('codex', error.message, limit())
-        : failed('provider_error', `codex failed: ${reasonOf(error, hasOwnHome)}`);
+      if (error?.codexErrorInfo === 'usageLimitExceeded')
+        return limited('codex', error.message, limit());
+      return error && isLogout(error)
+        ? failed(
+            'auth_required',
+            `codex failed: ${reasonOf(error)}: ${loginHint('codex', hasOwnHome)}`,
+          )
+        : failed('provider_error', `codex failed: ${reasonOf(error)}`);
     }
   }
 }
 
-function reasonOf(error: TurnError | null, hasOwnHome: boolean): string {
+function reasonOf(error: TurnError | null): string {
   if (!error) return 'it does not say why';
   const kind = kindOf(error.codexErrorInfo);
   const details = error.additionalDetails ? `: ${error.additionalDetails}` : '';
-  return `${error.message}${details}${kind ? ` (${kind})` : ''}${wayOut(error, hasOwnHome)}`;
+  const wayOut = kind === 'contextWindowExceeded' ? ': go on in a new session' : '';
+  return `${error.message}${details}${kind ? ` (${kind})` : ''}${wayOut}`;
 }
 
 /** Codex names the kind of an error by a word, or by an object with that word as its only key. */
@@ -73,12 +79,10 @@ function kindOf(info: unknown): string | undefined {
   return info && typeof info === 'object' ? Object.keys(info)[0] : undefined;
 }
 
-function wayOut({ message, codexErrorInfo: info }: TurnError, hasOwnHome: boolean): string {
-  if (
-    info === 'unauthorized' ||
-    /\b401\b|"httpStatusCode":401/.test(message + JSON.stringify(info))
-  )
-    return `: ${loginHint('codex', hasOwnHome)}`;
-  if (info === 'contextWindowExceeded') return ': go on in a new session';
-  return '';
+const LOGOUT_WORDS =
+  /\b401\b|"httpStatusCode":401|not logged in|(log|sign) ?in again|access token could not be refreshed/i;
+
+/** Reports whether a request was refused because nobody is logged in, or the login has ended. */
+function isLogout({ message, codexErrorInfo: info }: TurnError): boolean {
+  return kindOf(info) === 'unauthorized' || LOGOUT_WORDS.test(message + JSON.stringify(info));
 }

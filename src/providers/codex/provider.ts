@@ -5,6 +5,7 @@ import { agentEnvironment } from '../../children/environment.ts';
 import { HealthRecord } from '../health-record.ts';
 import { InstalledAgent, type InstalledSettings } from '../installed.ts';
 import { ModelCache } from '../model-cache.ts';
+import { logoutOf } from '../own-home.ts';
 import type {
   Agent,
   AgentSink,
@@ -32,10 +33,12 @@ export class CodexProvider implements Provider {
     setKey: async (apiKey) => {
       this.#installed.ownHome();
       await this.#ask('account/login/start', { type: 'apiKey', apiKey });
+      this.#health.loginChanged();
       return this.#authStatus();
     },
     import: async (auth) => {
       writeAuth(this.#installed.ownHome(), auth);
+      this.#health.loginChanged();
       // A running server has read the login before.
       await this.#shared.retire();
       return this.#authStatus();
@@ -73,6 +76,10 @@ export class CodexProvider implements Provider {
 
   objection(settings: TurnSettings): ProviderError | null {
     return objectionTo(settings, null, this.#models.newest);
+  }
+
+  loggedOut(): string | null {
+    return logoutOf('codex', this.#health.isLoggedOut, this.#installed.hasOwnHome);
   }
 
   stats() {
@@ -115,6 +122,7 @@ export class CodexProvider implements Provider {
       signal,
       models,
       hasOwnHome: this.#installed.hasOwnHome,
+      onEnded: (outcome) => this.#health.ended(outcome),
       toolsFor,
       variablesAt: (directory) => supervisor.variablesAt(directory),
       onUnknown: this.#countUnknown,

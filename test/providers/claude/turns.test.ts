@@ -16,7 +16,7 @@ test('a failure of the API that calls itself a success fails the turn, and the s
     {
       turns: {
         go(claude) {
-          const text = 'API Error: 401 not good';
+          const text = 'API Error: 500 not good';
           const message = { id: 'x', model: '<synthetic>', content: [{ type: 'text', text }] };
           claude.send({ type: 'assistant', message });
           claude.result({ is_error: true, result: text, terminal_reason: 'api_error' });
@@ -29,7 +29,7 @@ test('a failure of the API that calls itself a success fails the turn, and the s
       expect(turn).toMatchObject({ status: 'failed', text: null });
       expect(turn.error).toEqual({
         code: 'provider_error',
-        message: 'claude failed: API Error: 401 not good',
+        message: 'claude failed: API Error: 500 not good',
       });
       expect(await itemsOf(client, turn)).toEqual([]);
       expect(await session.run('again')).toMatchObject({ status: 'completed', text: 'again' });

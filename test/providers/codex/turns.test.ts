@@ -222,7 +222,7 @@ test('what is tried again is no end; what ends the turn says why, and what to do
         errors.push((await session.run(text)).error);
       expect(errors).toEqual([
         {
-          code: 'provider_error',
+          code: 'auth_required',
           message: expect.stringMatching(/401 \(httpConnectionFailed\): .*codex login/) as string,
         },
         {

@@ -141,6 +141,28 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
+      'fails a turn for want of a login with auth_required and the way to log in, and is not healthy until a turn completes',
+      optional(fixture.loggedOut, {}, async ({ client, session }, prompt) => {
+        const health = async () =>
+          (await client.call(endpoints.listProviders, {})).find(
+            ({ id }) => id === fixture.provider,
+          );
+        await expectAnotherTurn(session);
+        const { status, error } = await session.run(prompt);
+        expect([status, error?.code]).toEqual(['failed', 'auth_required']);
+        const hint = /run "?[\w-]+ .*login|give cadre a key/;
+        expect(error?.message).toMatch(hint);
+        expect(await session.record()).toMatchObject({ status: 'ready' });
+        expect(await health()).toMatchObject({
+          healthy: false,
+          detail: expect.stringMatching(hint) as string,
+        });
+        await expectAnotherTurn(session);
+        expect(await health()).toMatchObject({ healthy: true, detail: 'ready' });
+      }),
+    );
+
+    test(
       'remembers what was said before',
       staged({}, async (stage) => {
         await stage.session.run(fixture.sayWords('a plover is a bird'));

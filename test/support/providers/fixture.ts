@@ -63,6 +63,8 @@ export interface ProviderFixture {
   deafen?: (agents: number[]) => void;
   /** Ends the turn, and only then says this text. */
   lateWords: Optional<(text: string) => string>;
+  /** Fails as it does where its login has ended. */
+  loggedOut: Optional<string>;
   /** Reports what it has used. */
   usage: Optional<{ prompt: string; usage: Partial<Usage> }>;
 }
