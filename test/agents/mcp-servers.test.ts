@@ -21,9 +21,7 @@ const echo = {
 
 test('an MCP server of a client is used by the real claude, beside that of cadre', () =>
   onServer(
-    // It would have to search for the tools first.
-    (home, { url }: ModelServer) =>
-      claudeConfig({ home, modelUrl: url, more: { env: { ENABLE_TOOL_SEARCH: 'false' } } }),
+    (home, { url }: ModelServer) => claudeConfig({ home, modelUrl: url }),
     async ({ client, directory, model }) => {
       const id = await openWith(client, directory, 'claude');
       const turn = await runAccepting(client, id, '@@tool:say_again:{"text":"hello"}');

@@ -42,12 +42,11 @@ test(
   scaled(240_000),
 );
 
-/** The four agents; none has a tool that it must search for first. */
+/** The four agents. */
 function configuration(home: string, modelUrl: string): string {
   for (const name of ['claude', 'codex']) mkdirSync(join(home, name));
-  const env = { ENABLE_TOOL_SEARCH: 'false' };
   return [
-    claudeConfig({ home: join(home, 'claude'), modelUrl, more: { env } }),
+    claudeConfig({ home: join(home, 'claude'), modelUrl }),
     codexConfig({ home: join(home, 'codex'), modelUrl, asks: true }),
     opencodeAndGemini(home, modelUrl),
   ].join('\n');

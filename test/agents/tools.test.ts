@@ -14,9 +14,7 @@ type Config = (home: string, model: ModelServer) => string;
 
 const configs = {
   codex: (home, { url }) => codexConfig({ home, modelUrl: url }),
-  // It would have to search for them first.
-  claude: (home, { url }) =>
-    claudeConfig({ home, modelUrl: url, more: { env: { ENABLE_TOOL_SEARCH: 'false' } } }),
+  claude: (home, { url }) => claudeConfig({ home, modelUrl: url }),
   acp: (home, model) => opencodeConfig(home, model, 'allow'),
 } satisfies Partial<Record<ProviderId, Config>>;
 

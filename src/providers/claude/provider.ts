@@ -138,10 +138,12 @@ export class ClaudeProvider implements Provider {
     return { command, args, env, supervisor, clock };
   }
 
+  /** Without a choice of the user, claude's model sees the tools of MCP servers at once instead of searching for them. */
   #environmentWithoutKey(): Record<string, string> {
     const { home, settings } = this.#installed;
     const ownHome = home === null ? {} : { CLAUDE_CONFIG_DIR: home };
-    return agentEnvironment(process.env, { ...settings.env, ...ownHome });
+    const { ENABLE_TOOL_SEARCH = 'false' } = process.env;
+    return agentEnvironment(process.env, { ENABLE_TOOL_SEARCH, ...settings.env, ...ownHome });
   }
 }
 

@@ -155,6 +155,20 @@ test('neither what it is told nor a key is in its arguments, and nothing of ours
   });
 });
 
+test("claude's model sees all tools at once, unless the user has chosen otherwise", async () => {
+  const seen = async (env: Record<string, string>) => {
+    let value: string | undefined;
+    const run = async ({ open, agents }: Parameters<Parameters<typeof withRawClaude>[1]>[0]) => {
+      await (await open()).run('hello');
+      value = agents[0]?.env.ENABLE_TOOL_SEARCH;
+    };
+    await withRawClaude({}, run, { env });
+    return value;
+  };
+  expect(await seen({})).toBe('false');
+  expect(await seen({ ENABLE_TOOL_SEARCH: 'auto' })).toBe('auto');
+});
+
 const body = { api_key: 'sk-of-a-test' };
 
 test('the user’s own login is not changed: the command that does is named', () =>
