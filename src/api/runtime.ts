@@ -49,6 +49,9 @@ export const health = z
       providers: healthCheck.describe(
         'Whether each enabled provider can start agents, and could when it last tried.',
       ),
+      agents: healthCheck
+        .optional()
+        .describe('Whether turns get an agent within a minute. Older servers have no such field.'),
       hooks: healthCheck
         .optional()
         .describe('Whether hooks are given their events. Only where there are hooks.'),
@@ -153,6 +156,26 @@ export const diagnostics = z
     worktrees: worktreeDiagnostics,
     comms: commsDiagnostics,
     queue: queueDiagnostics.optional().describe('Older servers have no such field.'),
+    agents: z
+      .looseObject({
+        live: z.int().describe('Number of live agents.'),
+        max: z.int().describe('Maximum number of live agents (`providers.max_live`).'),
+        waiting: z
+          .array(
+            z.looseObject({
+              session_id: z.string(),
+              waited_ms: z.int(),
+              reason: z
+                .string()
+                .describe('The limit that is reached, and the sessions that hold it.'),
+            }),
+          )
+          .describe(
+            'Sessions whose turn waits for an agent, the one that has waited longest first.',
+          ),
+      })
+      .optional()
+      .describe('Older servers have no such field.'),
     children: z.looseObject({
       live: z.int(),
       keeper_pid: z

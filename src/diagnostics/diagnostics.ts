@@ -22,6 +22,7 @@ export function readDiagnostics(sources: Sources): Diagnostics {
     worktrees: sources.worktrees.diagnostics(),
     comms: sources.teams.diagnostics(),
     queue: sources.queue.diagnostics(),
+    agents: { live: agents.count(), max: sources.maxAgents(), waiting: [...agents.waiting] },
     children: {
       live: supervisor.live,
       keeper_pid: keeper.pid,

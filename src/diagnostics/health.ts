@@ -11,6 +11,8 @@ import { type Sources, uptimeMs } from './sources.ts';
 const SLOW_SYNC_MS = 1000;
 /** A single sync that takes longer degrades health by itself, because until it ends no change receives its response. */
 const STUCK_SYNC_MS = 5000;
+/** A turn that waits for an agent for longer degrades health. */
+const LONG_WAIT_MS = 60_000;
 
 /** What somebody has to mend before the server is in its fleet. An engine that does not answer may come back by itself. */
 const DEGRADING: ReadonlySet<FleetStatus['state']> = new Set([
@@ -21,26 +23,40 @@ const DEGRADING: ReadonlySet<FleetStatus['state']> = new Set([
 
 /** Returns the server's health, which is `degraded` if one of its checks is, or its fleet keeps it out. */
 export function readHealth(
-  sources: Pick<Sources, 'clock' | 'startedAt' | 'budget' | 'providers' | 'fleet' | 'hooks'> & {
+  sources: Pick<
+    Sources,
+    'clock' | 'startedAt' | 'budget' | 'providers' | 'agents' | 'fleet' | 'hooks'
+  > & {
     db: Pick<Database, 'syncTimes' | 'damage'>;
   },
 ): Health {
   const store = checkOf(storeProblems(sources));
   const unhealthy = sources.providers.unhealthy();
   const providers = checkOf(unhealthy.map(({ id, detail }) => `${id}: ${detail}`));
+  const agents = checkOf([waitOf(sources.agents.waiting)]);
   const told = sources.hooks.problems();
   const hooks = told === null ? {} : { hooks: checkOf(told) };
   const fleet = sources.fleet();
   const isBad = DEGRADING.has(fleet.state);
   const worst =
-    [store, providers, ...Object.values(hooks)].some(({ status }) => status !== 'ok') || isBad;
+    [store, providers, agents, ...Object.values(hooks)].some(({ status }) => status !== 'ok') ||
+    isBad;
   return {
     status: worst ? 'degraded' : 'ok',
     version,
     uptime_ms: Math.round(uptimeMs(sources)),
     fleet,
-    checks: { store, providers, ...hooks },
+    checks: { store, providers, agents, ...hooks },
   };
+}
+
+/** Says which turns have waited for an agent for long; null if none have. */
+function waitOf(waiting: Sources['agents']['waiting']): string | null {
+  const long = waiting.filter(({ waited_ms }) => waited_ms >= LONG_WAIT_MS);
+  const [first] = long;
+  if (!first) return null;
+  const turns = long.length === 1 ? '1 turn waits' : `${long.length} turns wait`;
+  return `${turns} for an agent, the longest (session ${first.session_id}) since ${seconds(first.waited_ms)}: ${first.reason}; close sessions that are not needed, or raise providers.max_live`;
 }
 
 function storeProblems({

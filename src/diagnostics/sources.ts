@@ -32,7 +32,11 @@ export interface Sources {
     unhealthy(): { id: ProviderId; detail: string }[];
     diagnostics(live: (id: ProviderId, agent?: string) => number): ProviderDiagnostics[];
   };
-  agents: { count(provider: ProviderId, agent?: string): number };
+  agents: {
+    count(provider?: ProviderId, agent?: string): number;
+    readonly waiting: readonly { session_id: string; waited_ms: number; reason: string }[];
+  };
+  maxAgents: () => number;
   processes: { diagnostics(): ProcessDiagnostics };
   worktrees: { diagnostics(): WorktreeDiagnostics };
   teams: { diagnostics(): CommsDiagnostics; waitingCount(): Promise<number> };

@@ -6,7 +6,7 @@ import { fill } from './hooks.ts';
  * Connects the nouns that need each other: every call of a noun to one that is built after it is here. It must run
  * before anything that calls a hook.
  */
-export function connect({ logger }: Base, nouns: Nouns, { server }: Edge): void {
+export function connect({ db, logger }: Base, nouns: Nouns, { server }: Edge): void {
   const { providers, sessions, limits, queue, processes, worktrees } = nouns;
   const { snapshots, teams, budgets, gateway } = nouns;
 
@@ -17,6 +17,7 @@ export function connect({ logger }: Base, nouns: Nouns, { server }: Edge): void 
     accepted: (tx, session, turn) => sessions.runner.accepted(tx, session, turn),
     requestInterrupt: (tx, turn) => sessions.runner.requestInterrupt(tx, turn),
     tryAgent: (session, settings) => sessions.runner.tryAgent(session, settings),
+    familyOf: (id) => db.peek((rx) => teams.store.rootOf(rx, id)),
     onExit: (agent) => void sessions.runner.agentExited(agent),
     onExpired: (approval) =>
       void sessions.service.expire(approval).catch((error: unknown) => {

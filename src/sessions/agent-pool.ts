@@ -3,6 +3,14 @@ import type { Clock } from '../lib/clock.ts';
 import { yieldToEventLoop } from '../lib/slices.ts';
 import type { Agent, AgentKind, AgentSink } from '../providers/provider.ts';
 import type { TurnOutput } from './output.ts';
+import {
+  endedToMakeRoom,
+  type AgentPlace,
+  type Shortage,
+  shortageFor,
+  type Waiting,
+  type WaitingForPlace,
+} from './places.ts';
 
 /** How long an agent has to end by itself before it is killed. */
 const AGENT_GRACE_MS = 2000;
@@ -20,13 +28,21 @@ export interface LiveAgent {
   last: { turn_id: string; output: TurnOutput } | undefined;
 }
 
+/** After so many ms, a turn that waits for a place says so. */
+const TELL_MS = 5000;
+
 /** One live agent in the pool. */
 interface Entry {
   live: LiveAgent;
+  place: AgentPlace;
+  sink: AgentSink;
   /** The number of turns that lease the agent. The next turn may lease it before the last one has released it. */
   leases: number;
-  /** Set while no turn leases the agent: the start of the idle time (monotonic, in ms) and the idle timeout. */
-  idle: { since: number; unload: Disposable } | undefined;
+  /**
+   * Set while no turn leases the agent: the start of the idle time (monotonic, in ms), the idle timeout, and whether the
+   * agent may be ended to make room.
+   */
+  idle: { since: number; unload: Disposable; isEndable: boolean } | undefined;
 }
 
 interface AgentPoolDependencies {
@@ -35,6 +51,8 @@ interface AgentPoolDependencies {
   idleTimeoutMs: () => number;
   /** Returns the kind of agent that serves a session. Throws `provider_unavailable`. */
   kindOf: (session: Session) => AgentKind;
+  /** Returns the session from which agents have spawned a session; the session itself if no agent spawned it. */
+  familyOf: (sessionId: string) => string;
   /** Called when an agent has exited, for any reason. */
   onExit: (live: LiveAgent) => void;
 }
@@ -42,7 +60,8 @@ interface AgentPoolDependencies {
 /**
  * The live agents, never more than `maxLive` at once. An agent is ended after the idle timeout. If the pool is full,
  * the agent that has been idle for longest is ended to make room for the next one. An agent whose session could not be
- * resumed has no idle timeout and is never ended to make room.
+ * resumed is lasting: it is ended only after the idle timeout, and only if a turn waits for its place. Lasting agents have
+ * a quota of places, and so has a session with those that agents have spawned from it.
  */
 export class AgentPool {
   readonly #given: AgentPoolDependencies;
@@ -52,11 +71,13 @@ export class AgentPool {
   /** Ends the start of an agent that no turn has asked for. */
   readonly #trying = new Map<string, AbortController>();
   /** The queue of leases that wait for room. */
-  readonly #waiting: PromiseWithResolvers<void>[] = [];
+  readonly #waiting: Waiting[] = [];
+  /** The places of agents that are starting. */
+  readonly #starting = new Set<AgentPlace>();
+  /** Whether the agents of a kind were lasting when one was last started. */
+  readonly #lasting = new Map<string, boolean>();
   /** The number of agents that are starting or ending. They take up room too. */
   #moving = 0;
-  /** The number of agents that are ending to make room. */
-  #leaving = 0;
   /** Starting a process blocks the event loop for milliseconds, so starts yield to the event loop between them. */
   #lastStart = Promise.resolve();
 
@@ -75,11 +96,12 @@ export class AgentPool {
     return entry?.leases === 0 && !entry.live.agent.isLost() ? entry.live : undefined;
   }
 
-  /** Returns the number of live agents of a provider, or of one of its named agents. */
-  count(provider: Session['provider'], agent?: string): number {
+  /** Returns the number of live agents, of a provider, or of one of its named agents. */
+  count(provider?: Session['provider'], agent?: string): number {
     return [...this.#entries.values()].filter(
       ({ live: { session } }) =>
-        session.provider === provider && (agent === undefined || session.agent === agent),
+        (provider === undefined || session.provider === provider) &&
+        (agent === undefined || session.agent === agent),
     ).length;
   }
 
@@ -92,25 +114,28 @@ export class AgentPool {
   /**
    * Resolves with the agent of a session; starts one if the session has none, once there is room. A lost agent is ended
    * first, because a turn that it was given could only fail. The agent is busy until it is released. Throws the error of
-   * a failed start, or the signal's reason.
+   * a failed start, or the signal's reason. `onWait` is called once with what holds the places, if the wait is long.
    */
   async lease(
     session: Session,
     sinkFor: (live: LiveAgent) => AgentSink,
     signal: AbortSignal,
+    onWait: (reason: string) => void = () => undefined,
   ): Promise<LiveAgent> {
     const entry = this.#entries.get(session.id);
     if (entry && !entry.live.agent.isLost()) return leased(entry);
     const kind = this.#given.kindOf(session);
     if (entry) await this.#end(entry, AGENT_GRACE_MS);
     await this.#barred.get(session.id);
-    if (this.#entries.has(session.id)) return this.lease(session, sinkFor, signal);
-    await this.#reserveRoom(signal);
+    if (this.#entries.has(session.id)) return this.lease(session, sinkFor, signal, onWait);
+    const place = this.#placeFor(session);
+    await this.#reserveRoom(place, signal, onWait);
     this.#lastStart = this.#lastStart.then(yieldToEventLoop);
     try {
       await this.#lastStart;
-      return await this.#start(session, kind, sinkFor, signal);
+      return await this.#start({ session, kind, place }, sinkFor, signal);
     } finally {
+      this.#starting.delete(place);
       this.#moving--;
       this.admit();
     }
@@ -126,7 +151,8 @@ export class AgentPool {
     signal: AbortSignal,
   ): Promise<LiveAgent | undefined> {
     const { id } = session;
-    const isFull = this.#entries.size + this.#moving >= this.#given.maxLive();
+    const place = this.#placeFor(session);
+    const isFull = this.#shortageFor(place) !== null;
     if (this.#entries.has(id) || this.#barred.has(id) || isFull) return this.find(id);
     const kind = this.#given.kindOf(session);
     const done = Promise.withResolvers<void>();
@@ -134,16 +160,17 @@ export class AgentPool {
     this.#barred.set(id, done.promise);
     this.#trying.set(id, trying);
     this.#moving++;
+    this.#starting.add(place);
     try {
       const live = await this.#start(
-        session,
-        kind,
+        { session, kind, place },
         sinkFor,
         AbortSignal.any([signal, trying.signal]),
       );
       this.release(live);
       return live;
     } finally {
+      this.#starting.delete(place);
       this.#moving--;
       this.#barred.delete(id);
       this.#trying.delete(id);
@@ -156,14 +183,27 @@ export class AgentPool {
   release(live: LiveAgent): void {
     const entry = this.#entries.get(live.session.id);
     if (entry?.live !== live || --entry.leases > 0) return;
-    // An agent that cannot resume its session would take the session with it.
-    if (!live.agent.canResume) return;
-    const unload = this.#given.clock.after(
-      this.#given.idleTimeoutMs(),
-      () => void this.end(live.session.id),
-    );
-    entry.idle = { since: this.#given.clock.monotonic(), unload };
+    entry.place.isBusy = false;
+    const { clock, idleTimeoutMs } = this.#given;
+    const { canResume } = live.agent;
+    const unload = clock.after(idleTimeoutMs(), () => {
+      if (canResume) return void this.end(live.session.id);
+      // An agent that cannot resume its session takes the session with it: that has to be worth it.
+      if (entry.idle) entry.idle.isEndable = true;
+      this.admit();
+    });
+    entry.idle = { since: clock.monotonic(), unload, isEndable: canResume };
     this.admit();
+  }
+
+  /** The turns that wait for a place, the one that has waited for longest first. */
+  get waiting(): WaitingForPlace[] {
+    const now = this.#given.clock.monotonic();
+    return this.#waiting.map(({ place, since }) => ({
+      session_id: place.sessionId,
+      waited_ms: Math.round(now - since),
+      reason: this.#whyWaiting(place),
+    }));
   }
 
   /**
@@ -171,17 +211,54 @@ export class AgentPool {
    * have been idle for longest are ended. Must be called when the limit has changed.
    */
   admit(): void {
-    const max = this.#given.maxLive();
-    while (this.#waiting.length > 0 && this.#entries.size + this.#moving < max) {
+    for (const one of Array.from(this.#waiting)) {
+      if (this.#entries.size + this.#moving >= this.#given.maxLive()) break;
+      if (this.#shortageFor(one.place) !== null) continue;
+      this.#waiting.splice(this.#waiting.indexOf(one), 1);
       this.#moving++;
-      this.#waiting.shift()?.resolve();
+      this.#starting.add(one.place);
+      one.admitted.resolve();
     }
-    while (this.#waiting.length > this.#leaving || this.#entries.size > max) {
-      const longest = this.#longestIdle();
+    for (const one of this.#waiting) {
+      if (!this.#longestIdle(() => true)) break;
+      if (!one.isServed) this.#makeRoom(one);
+    }
+    while (this.#entries.size > this.#given.maxLive()) {
+      const longest = this.#longestIdle(() => true);
       if (longest === undefined) return;
-      this.#leaving++;
-      void this.#end(longest, AGENT_GRACE_MS, () => this.#leaving--);
+      void this.#end(longest, AGENT_GRACE_MS);
     }
+  }
+
+  /** Ends the agent that has been idle for longest among those whose end helps a lease that waits. */
+  #makeRoom(waiting: Waiting): void {
+    const shortage = this.#shortageFor(waiting.place);
+    if (!shortage) return;
+    const helps: Record<Shortage['by'], (one: AgentPlace) => boolean> = {
+      lasting: (one) => one.isLasting,
+      family: (one) => one.family === waiting.place.family,
+      all: () => true,
+    };
+    const longest = this.#longestIdle(helps[shortage.by]);
+    if (longest === undefined) return;
+    waiting.isServed = true;
+    if (longest.place.isLasting) void longest.sink.update(endedToMakeRoom);
+    void this.#end(longest, AGENT_GRACE_MS, () => (waiting.isServed = false));
+  }
+
+  #placeFor({ id, provider, agent }: Session): AgentPlace {
+    const isLasting = this.#lasting.get(JSON.stringify([provider, agent])) ?? false;
+    return { family: this.#given.familyOf(id), sessionId: id, isLasting, isBusy: true };
+  }
+
+  #shortageFor(place: AgentPlace): Shortage | null {
+    const live = [...this.#entries.values()].map((one) => one.place);
+    const ending = this.#moving - this.#starting.size;
+    return shortageFor(place, [...live, ...this.#starting], this.#given.maxLive(), ending);
+  }
+
+  #whyWaiting(place: AgentPlace): string {
+    return this.#shortageFor(place)?.message ?? 'an agent is ending to make room';
   }
 
   /** Ends the agent of a session, if it has one. Resolves once the agent has exited. */
@@ -234,8 +311,7 @@ export class AgentPool {
   }
 
   async #start(
-    session: Session,
-    kind: AgentKind,
+    { session, kind, place }: { session: Session; kind: AgentKind; place: AgentPlace },
     sinkFor: (live: LiveAgent) => AgentSink,
     signal: AbortSignal,
   ): Promise<LiveAgent> {
@@ -245,8 +321,11 @@ export class AgentPool {
       aside: undefined,
       last: undefined,
     } as unknown as LiveAgent;
-    live.agent = await kind.open(session, sinkFor(live), signal);
-    const entry: Entry = { live, leases: 1, idle: undefined };
+    const sink = sinkFor(live);
+    live.agent = await kind.open(session, sink, signal);
+    place.isLasting = !live.agent.canResume;
+    this.#lasting.set(JSON.stringify([session.provider, session.agent]), place.isLasting);
+    const entry: Entry = { live, place, sink, leases: 1, idle: undefined };
     this.#entries.set(session.id, entry);
     void live.agent.gone.then(() => {
       this.#forget(entry);
@@ -262,18 +341,30 @@ export class AgentPool {
     if (this.#entries.get(id) === entry) this.#entries.delete(id);
   }
 
-  /** Resolves when there is room for one more agent, and reserves it. Leases are served in FIFO order. */
-  async #reserveRoom(signal: AbortSignal): Promise<void> {
+  /**
+   * Resolves when there is room for one more agent, and reserves it. Leases are served in FIFO order; one that is beyond
+   * a quota lets others pass.
+   */
+  async #reserveRoom(
+    place: AgentPlace,
+    signal: AbortSignal,
+    onWait: (reason: string) => void,
+  ): Promise<void> {
     signal.throwIfAborted();
+    const { clock } = this.#given;
     const admitted = Promise.withResolvers<void>();
+    const waiting: Waiting = { place, since: clock.monotonic(), admitted, isServed: false };
     const leave = () => {
-      const at = this.#waiting.indexOf(admitted);
+      const at = this.#waiting.indexOf(waiting);
       if (at >= 0) this.#waiting.splice(at, 1);
       admitted.reject(signal.reason as Error);
     };
     signal.addEventListener('abort', leave, { once: true });
-    this.#waiting.push(admitted);
+    this.#waiting.push(waiting);
     this.admit();
+    using _tell = this.#waiting.includes(waiting)
+      ? clock.after(TELL_MS, () => onWait(this.#whyWaiting(place)))
+      : null;
     try {
       await admitted.promise;
     } finally {
@@ -281,9 +372,15 @@ export class AgentPool {
     }
   }
 
-  #longestIdle(): Entry | undefined {
-    const idle = [...this.#entries.values()].filter((entry) => entry.idle !== undefined);
-    return idle.toSorted((a, b) => (a.idle?.since ?? 0) - (b.idle?.since ?? 0))[0];
+  /** Returns the endable agent that has been idle for longest, a lasting one only where there is no other. */
+  #longestIdle(matches: (place: AgentPlace) => boolean): Entry | undefined {
+    return [...this.#entries.values()]
+      .filter(({ idle, place }) => idle?.isEndable === true && matches(place))
+      .toSorted(
+        (a, b) =>
+          Number(a.place.isLasting) - Number(b.place.isLasting) ||
+          (a.idle?.since ?? 0) - (b.idle?.since ?? 0),
+      )[0];
   }
 }
 
@@ -291,6 +388,7 @@ export class AgentPool {
 function leased(entry: Entry): LiveAgent {
   entry.idle?.unload[Symbol.dispose]();
   entry.idle = undefined;
+  entry.place.isBusy = true;
   entry.leases++;
   return entry.live;
 }

@@ -86,6 +86,16 @@ export class AgentOutputs {
     return this.#of(live).accept(update);
   }
 
+  /** Returns a function that stores as a notice of a turn why it waits for an agent. */
+  waitNotice({ session_id, turn_id }: Pick<Turn, 'session_id' | 'turn_id'>) {
+    return (why: string): void => {
+      const payload = { code: 'waits_for_agent', message: `the turn waits for an agent: ${why}` };
+      void this.#write((tx) =>
+        this.#given.log.append(tx, { kind: 'session.notice', session_id, turn_id, payload }),
+      );
+    };
+  }
+
   /** The output that stores the current updates of an agent. */
   #of(live: LiveAgent): TurnOutput {
     if (live.output) return live.output;

@@ -273,7 +273,8 @@ export class TurnRunner {
     const settings = settingsOf(session, turn);
     running.live = undefined;
     try {
-      const live = await this.#given.pool.lease(session, (one) => this.#sinkOf(one), signal);
+      const wait = this.#outputs.waitNotice(turn);
+      const live = await this.#given.pool.lease(session, (one) => this.#sinkOf(one), signal, wait);
       running.live = live;
       await offered(live.agent, settings, signal);
       await this.#outputs.closeAside(live);

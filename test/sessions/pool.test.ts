@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { expectEventually } from '../support/expect-eventually.ts';
 import { completed } from '../support/scripted-provider.ts';
 import { acrossCrash, endOf, kinds, onStage, type Stage } from '../support/sessions/stage.ts';
 import type { PlayedTurn } from '../support/sessions/played-provider.ts';
@@ -47,6 +48,35 @@ describe('max_live', () => {
       },
     ),
   );
+
+  it('is named, with what holds the places, in the session, in diagnostics and in health where a turn waits for it', () =>
+    onStage(async (stage) => {
+      const [busy, waiting] = await openMany(stage, 2);
+      if (!busy || !waiting) throw new Error('too few');
+      await stage.play(busy);
+      const { body: turn } = await stage.send(waiting, 'go');
+      await expectEventually(() => stage.get('/v1/diagnostics')).toMatchObject({
+        body: { agents: { live: 1, max: 1, waiting: [{ session_id: waiting.id }] } },
+      });
+      stage.clock.advance(5000);
+      const notice = await stage.until(({ kind }) => kind === 'session.notice');
+      expect(notice).toMatchObject({ session_id: waiting.id, turn_id: turn.turn_id });
+      expect(notice.payload).toMatchObject({ code: 'waits_for_agent' });
+      expect(JSON.stringify(notice.payload)).toContain(busy.id);
+      const health = async () =>
+        (await stage.get<{ status: string; checks: { agents: { detail?: string } } }>('/v1/health'))
+          .body;
+      expect((await health()).checks.agents).toEqual({ status: 'ok' });
+      stage.clock.advance(60_000);
+      const { status, checks } = await health();
+      expect(status).toBe('degraded');
+      expect(checks.agents.detail).toContain(
+        `1 turn waits for an agent, the longest (session ${waiting.id})`,
+      );
+      await stage.close(busy.id);
+      await stage.provider.nextTurn();
+      expect((await health()).status).toBe('ok');
+    }, limit(1)));
 
   it('is not exceeded by turns that are sent at the same moment', () =>
     onStage(async (stage) => {
@@ -229,22 +259,23 @@ describe('an idle agent', () => {
       limit(32, { idle_timeout_ms: 1000 }),
     ));
 
-  it('keeps its process when its session could not be resumed, and makes no room', () => {
+  it('keeps its process when its session could not be resumed, and makes no room where another can', () => {
     let opened = 0;
     return onStage(
       async (stage) => {
-        const [lasting, other, third] = await openMany(stage, 3);
-        if (!lasting || !other || !third) throw new Error('too few');
+        const [lasting, other, third, fourth] = await openMany(stage, 4);
+        if (!lasting || !other || !third || !fourth) throw new Error('too few');
         const { agent } = await visit(stage, lasting);
         stage.clock.advance(900_000);
         const second = await visit(stage, other);
         await visit(stage, third);
+        await visit(stage, fourth);
         expect(second.agent.calls).toContain('end');
         expect(agent.calls).toEqual(['prompt']);
         expect((await visit(stage, lasting)).agent).toBe(agent);
       },
       {
-        ...limit(2, { idle_timeout_ms: 1000 }),
+        ...limit(3, { idle_timeout_ms: 1000 }),
         // The first agent only is lasting.
         played: { canResume: () => opened++ > 0 },
       },

@@ -32,6 +32,7 @@ export function statusCommand(program: Command, world: World): void {
               events: found.storage.latest_seq,
               database: mebibytes(found.storage.database_bytes),
               agents: found.providers.reduce((sum, { sessions }) => sum + sessions, 0),
+              ...waitingText(found.agents?.waiting ?? []),
               followers: found.streams.followers,
               ...Object.fromEntries(found.providers.map(({ id, detail }) => [id, detail])),
             },
@@ -40,6 +41,14 @@ export function statusCommand(program: Command, world: World): void {
         );
       }),
     );
+}
+
+/** The turns that wait for an agent, with the reason of the one that has waited longest. */
+function waitingText(waiting: readonly { session_id: string; reason: string }[]) {
+  const [first] = waiting;
+  if (!first) return {};
+  const turns = waiting.length === 1 ? '1 turn' : `${waiting.length} turns`;
+  return { waiting: `${turns} for an agent, first session ${first.session_id}: ${first.reason}` };
 }
 
 function fleetText({ state, detail }: FleetStatus): string {

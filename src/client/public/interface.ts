@@ -1101,6 +1101,22 @@ export interface Diagnostics {
   comms: CommsDiagnostics;
   /** Older servers have no such field. */
   queue?: QueueDiagnostics | undefined;
+  /** Older servers have no such field. */
+  agents?:
+    | {
+        /** Number of live agents. */
+        live: number;
+        /** Maximum number of live agents (`providers.max_live`). */
+        max: number;
+        /** Sessions whose turn waits for an agent, the one that has waited longest first. */
+        waiting: Array<{
+          session_id: string;
+          waited_ms: number;
+          /** The limit that is reached, and the sessions that hold it. */
+          reason: string;
+        }>;
+      }
+    | undefined;
   children: {
     live: number;
     /** The process that kills every child if the server dies. It starts with the first child; null before. */
@@ -1365,6 +1381,8 @@ export interface Health {
     store: HealthCheck;
     /** Whether each enabled provider can start agents, and could when it last tried. */
     providers: HealthCheck;
+    /** Whether turns get an agent within a minute. Older servers have no such field. */
+    agents?: HealthCheck | undefined;
     /** Whether hooks are given their events. Only where there are hooks. */
     hooks?: HealthCheck | undefined;
   };

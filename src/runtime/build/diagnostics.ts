@@ -59,6 +59,7 @@ export function buildDiagnostics(
     recovery,
     providers: nouns.providers.registry,
     agents: nouns.sessions.pool,
+    maxAgents: () => config.now.providers.max_live,
     processes: nouns.processes.service,
     worktrees: nouns.worktrees.service,
     teams: nouns.teams.service,

@@ -20,7 +20,7 @@ import type { Storage } from './storage.ts';
 interface SessionHooks
   extends
     Pick<NeedsOf<typeof Inbox>, 'accepted' | 'requestInterrupt' | 'tryAgent'>,
-    Pick<NeedsOf<typeof AgentPool>, 'onExit'>,
+    Pick<NeedsOf<typeof AgentPool>, 'familyOf' | 'onExit'>,
     Pick<NeedsOf<typeof ApprovalDesk>, 'onExpired'>,
     Pick<
       NeedsOf<typeof TurnRunner>,
@@ -77,6 +77,7 @@ export function buildSessions(
     maxLive: () => config.now.providers.max_live,
     idleTimeoutMs: () => config.now.providers.idle_timeout_ms,
     kindOf: ({ provider, agent }) => registry.usable(provider, agent),
+    familyOf: (sessionId) => hooks.familyOf(sessionId),
     onExit: (agent) => hooks.onExit(agent),
   });
   const { rules, desk } = buildApprovals(base, {
