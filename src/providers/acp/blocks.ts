@@ -58,7 +58,9 @@ type Media = Pick<z.output<typeof media>, 'uri' | 'data' | 'kept'>;
 
 function mediaLink(what: string, { uri, data, kept }: Media): string {
   if (kept) return markdownLink(`${what}, ${kept.bytes} bytes`, kept.path);
-  const bytes = data ? `, ${Buffer.byteLength(data, 'base64')} bytes, not kept` : '';
+  // Of data that is cut the size is not known.
+  const size = data?.endsWith(']') ? '' : `, ${Buffer.byteLength(data ?? '', 'base64')} bytes`;
+  const bytes = data ? `${size}, not kept` : '';
   return uri ? markdownLink(what + bytes, uri) : `[${what}${bytes}]`;
 }
 
@@ -66,8 +68,9 @@ function resourceText(embedded: z.output<typeof resource>['resource']): string {
   const { uri, mimeType, text, blob, kept } = embedded;
   if (text === null || text === undefined)
     return mediaLink([uri, mimeType].filter(Boolean).join(', '), { uri, data: blob, kept });
-  const ticks = [...text.matchAll(/`+/g)].map(([found]) => found.length);
-  const fence = '`'.repeat(Math.max(2, ...ticks) + 1);
+  let ticks = 2;
+  for (const [found] of text.matchAll(/`{3,}/g)) ticks = Math.max(ticks, found.length);
+  const fence = '`'.repeat(ticks + 1);
   return `${markdownLink(uri, uri)}\n\n${fence}\n${text.replace(/\n$/, '')}\n${fence}`;
 }
 

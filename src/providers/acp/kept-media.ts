@@ -1,20 +1,26 @@
 import { z } from 'zod';
+import { DERIVED_LIMITS } from '../budget.ts';
 import type { KeptFile } from '../provider.ts';
 
 /** Keeps the data of an image, a sound or a file; null where it is too large to be kept. */
 type Keep = (bytes: Buffer) => Promise<KeptFile | null>;
 
-const record = z.record(z.string(), z.unknown());
+/** Of an update with more images and files than these none is kept. */
+const MAX_KEPT = 32;
+
+const withContent = z.object({ content: z.unknown() });
 
 /**
  * An update whose blocks hold no data: it is kept elsewhere, and the block says where. The update itself, at once, where
  * it has no such block.
  */
 export function withMediaKept(update: unknown, keep: Keep): unknown {
-  const { content } = record.safeParse(update).data ?? {};
-  const parts = Array.isArray(content) ? content.map(blockOfPart) : [content];
-  if (!parts.some((block) => dataOf(block) !== null)) return update;
-  return replaced(update as object, content, keep);
+  const { content = null } = withContent.safeParse(update).data ?? {};
+  if (!Array.isArray(content))
+    return dataOf(content) === null ? update : replaced(update as object, content, keep);
+  const isMuch = content.length > DERIVED_LIMITS.entries;
+  const count = isMuch ? 0 : content.filter((part) => dataOf(blockOfPart(part)) !== null).length;
+  return count === 0 || count > MAX_KEPT ? update : replaced(update as object, content, keep);
 }
 
 async function replaced(update: object, content: unknown, keep: Keep): Promise<unknown> {
@@ -31,7 +37,7 @@ async function replaced(update: object, content: unknown, keep: Keep): Promise<u
 
 /** The block in a part of the content of a tool call. */
 function blockOfPart(part: unknown): unknown {
-  return record.safeParse(part).data?.content;
+  return withContent.safeParse(part).data?.content;
 }
 
 const withData = z.looseObject({ type: z.enum(['image', 'audio']), data: z.string() });
@@ -40,10 +46,11 @@ const withBlob = z.looseObject({
   resource: z.looseObject({ blob: z.string() }),
 });
 
+/** The data of a block; null where it has none, and where it is cut. */
 function dataOf(block: unknown): string | null {
-  return (
-    withData.safeParse(block).data?.data ?? withBlob.safeParse(block).data?.resource.blob ?? null
-  );
+  const data =
+    withData.safeParse(block).data?.data ?? withBlob.safeParse(block).data?.resource.blob ?? null;
+  return data?.endsWith(']') ? null : data;
 }
 
 async function withoutData(block: unknown, keep: Keep): Promise<unknown> {

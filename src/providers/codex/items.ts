@@ -27,6 +27,7 @@ const item = z.looseObject({
   content: z.unknown().optional(),
 });
 const ofItem = z.looseObject({ item });
+const ofType = z.object({ type: z.string() });
 type Item = z.output<typeof item>;
 
 const change = z.looseObject({ path: z.string(), diff: z.string().nullish().catch(null) });
@@ -163,6 +164,8 @@ export class Reader {
 
   /** Keeps what an item would do, whole. */
   #noteItem(whole: Params): void {
+    const type = ofType.safeParse(whole.item).data?.type;
+    if (type !== 'fileChange' && type !== 'commandExecution') return;
     const found = ofItem.safeParse(whole).data?.item;
     if (found?.type === 'fileChange') this.#changes.set(found.id, changes.parse(found.changes));
     if (found?.type !== 'commandExecution') return;

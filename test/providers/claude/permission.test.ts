@@ -359,3 +359,14 @@ test.skipIf(!isRoot)('full_access as root is refused at once, and says what to d
     expect((await session.run('still here')).text).toBe('still here');
   }),
 );
+
+test('a request that is larger than what is read is denied, and its agent is told the limit', () =>
+  on(asks('q', 'Bash', { command: 'x'.repeat(9e6) }), async ({ open }) => {
+    const session = await open(asking);
+    const { text, turn_id } = await session.run('go');
+    expect(JSON.parse(text ?? '')).toMatchObject({
+      behavior: 'deny',
+      message: expect.stringMatching(/declined without asking.*the limit is 8 MiB/) as string,
+    });
+    expect(ofKind(session.watch.of(turn_id), 'approval.requested')).toEqual([]);
+  }));

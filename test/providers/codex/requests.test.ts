@@ -344,3 +344,11 @@ test('the time is told; a request of a kind that nobody knows is refused, and co
       expect((await diagnostics()).unknown_messages).toBe(2);
     },
   ));
+
+test('a request that is larger than what is read is declined without asking anybody', () =>
+  on(asks(onCommand, { ...command, command: 'x'.repeat(9e6) }), async ({ open }) => {
+    const session = await open(asking);
+    const turn = await session.run('go');
+    expect(JSON.parse(turn.text ?? '')).toEqual({ decision: 'decline' });
+    expect(ofKind(session.watch.of(turn.turn_id), 'approval.requested')).toEqual([]);
+  }));
