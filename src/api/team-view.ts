@@ -24,6 +24,12 @@ const memberRow = member
       .describe('The worktree that it works in, if the server created it.'),
     context_window_remaining_percentage: z.int().nullable(),
     pending_deliveries: z.int(),
+    takes_tools: z
+      .boolean()
+      .nullish()
+      .describe(
+        'Whether the agent has asked for the tools of cadre, with which it messages the team. Null if that is not known since the start of the server.',
+      ),
   })
   .meta({ id: 'MemberRow', description: 'A member of a team, and its present activity.' });
 

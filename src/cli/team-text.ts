@@ -29,7 +29,7 @@ export function viewText(
   const memberRows = members.map((one) => [
     shortId(one.agent_id),
     one.agent_id === team.lead_agent_id ? 'lead' : '-',
-    one.state,
+    one.takes_tools === false ? `${one.state}, no tools` : one.state,
     one.context_window_remaining_percentage === null
       ? '-'
       : `${100 - one.context_window_remaining_percentage}% used`,

@@ -13,6 +13,7 @@ export const initializeResponse: InitializeResponse = {
   authMethods: [],
   agentCapabilities: {
     loadSession: true,
+    _meta: { 'cadre/no-tools': true },
     promptCapabilities: { image: true },
     sessionCapabilities: { list: {}, resume: {}, close: {} },
   },

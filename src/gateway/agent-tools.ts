@@ -6,6 +6,7 @@ import type { AgentTools, ToolChannel } from '../providers/provider.ts';
 import type { ToolBackend } from '../mcp/tool-server.ts';
 import { failureOf } from './envelope.ts';
 import type { ToolGateway } from './service.ts';
+import type { ToolOffers } from './tool-offers.ts';
 import type { SessionTokens } from '../access/session-tokens.ts';
 
 /**
@@ -19,9 +20,11 @@ export function agentTools(dependencies: {
   othersOf: (sessionId: string) => readonly McpServer[];
   url: () => string;
   clock: Clock;
+  offers: ToolOffers;
 }): (sessionId: string) => AgentTools {
   return (sessionId) => {
     const { file: command, args } = selfCommand();
+    dependencies.offers.offered(sessionId);
     return {
       others: dependencies.othersOf(sessionId),
       sidecar: {
@@ -33,6 +36,7 @@ export function agentTools(dependencies: {
           CADRE_SESSION_ID: sessionId,
         },
       },
+      decline: () => dependencies.offers.forget(sessionId),
       connect: (send) => connectDirectly(dependencies, sessionId, send),
     };
   };
@@ -40,7 +44,7 @@ export function agentTools(dependencies: {
 
 /** Starts an MCP server in this process; its modules are loaded with the first one. */
 function connectDirectly(
-  { gateway, clock }: { gateway: ToolGateway; clock: Clock },
+  { gateway, clock, offers }: { gateway: ToolGateway; clock: Clock; offers: ToolOffers },
   sessionId: string,
   send: (message: object) => void,
 ): ToolChannel {
@@ -50,7 +54,10 @@ function connectDirectly(
   ]).then(([{ serveTools }, { DirectTransport }]) => {
     const transport = new DirectTransport(send);
     const backend: ToolBackend = {
-      list: () => Promise.resolve(gateway.capabilities().namespaces.flatMap(({ tools }) => tools)),
+      list() {
+        offers.taken(sessionId);
+        return Promise.resolve(gateway.capabilities().namespaces.flatMap(({ tools }) => tools));
+      },
       call: (tool, args, signal) => callAs(gateway, sessionId, { tool, args }, signal),
     };
     void serveTools(transport, backend, clock);

@@ -12,6 +12,7 @@ import type { Database } from '../store/database.ts';
 import { ANSWER_BYTES, fitted } from './bounded.ts';
 import { failure, failureOf, ToolError } from './envelope.ts';
 import type { Caller, Toolkit } from './toolkit.ts';
+import type { ToolOffers } from './tool-offers.ts';
 
 type Capabilities = ResponseOf<typeof getCapabilities>;
 
@@ -37,6 +38,7 @@ interface Invocation {
 }
 
 interface ToolGatewayDependencies {
+  offers: ToolOffers;
   db: Database;
   sessionStore: SessionStore;
   toolkits: readonly Toolkit[];
@@ -58,7 +60,10 @@ export class ToolGateway {
    * usable.
    */
   async capabilitiesFor({ sessionId }: GatewayBearer): Promise<Capabilities> {
-    if (sessionId !== null) await this.#live(sessionId);
+    if (sessionId !== null) {
+      await this.#live(sessionId);
+      this.#given.offers.taken(sessionId);
+    }
     return this.capabilities();
   }
 

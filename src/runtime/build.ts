@@ -40,11 +40,7 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
   const budgets = buildBudgets(base, { sessions, teams });
   const queue = buildQueue(base, { sessions, limits, budgets });
   const reviews = buildReviews(base, { sessions, queue, snapshots });
-  const gateway = buildGateway(
-    base,
-    { storage, sessions, processes, worktrees, teams },
-    options.sessionTokens,
-  );
+  const gateway = buildGateway(base, { storage, sessions, processes, worktrees, teams }, options);
   const searching = undo.use(
     new SearchSeat(base, {
       store: sessions.store,

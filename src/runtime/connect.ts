@@ -32,12 +32,16 @@ export function connect({ db, logger }: Base, nouns: Nouns, { server }: Edge): v
     // A session's processes end with it.
     onSessionFailed: (tx, id) => processes.service.killAllOf(tx, id, 'session_failed'),
     onClosing(tx, { id }) {
+      tx.whenDurable(() => gateway.offers.forget(id));
       worktrees.claims.releaseAllOf(tx, id);
       budgets.guard.sessionClosed(tx, id);
       processes.service.killAllOf(tx, id, 'session_closed');
     },
     beforeTurn: (session, turn, signal) => snapshots.taker.before(session, turn, signal),
-    afterTurn: (session, turn) => snapshots.taker.after(session, turn),
+    afterTurn(session, turn) {
+      gateway.offers.turnEnded(session, turn.turn_id);
+      snapshots.taker.after(session, turn);
+    },
     // The sessions of a team.
     agentsOf: (rx, teamId) => teams.service.agentsOf(rx, teamId),
     onTurnSent(tx, session) {
@@ -46,6 +50,7 @@ export function connect({ db, logger }: Base, nouns: Nouns, { server }: Edge): v
     },
   });
   fill(teams.hooks, {
+    takesTools: (id) => gateway.offers.isTaken(id),
     onDeleted: (tx, id) => budgets.guard.teamDeleted(tx, id),
     onLeft: (tx, id) => budgets.guard.memberLeft(tx, id),
   });

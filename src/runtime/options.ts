@@ -18,6 +18,8 @@ export interface RuntimeOptions {
   failpoint?: Failpoint;
   /** The tokens of sessions' agents; default: new ones for each run. */
   sessionTokens?: SessionTokens;
+  /** An agent that has completed a turn has this long to ask for the tools; tests pass another time, or Infinity. */
+  toolsWithinMs?: number;
   /** Replaces the configured providers, for tests with agents of their own. */
   providers?: readonly Provider[];
   /** The file operations of the store; tests pass others to make disks full, faulty or slow. */

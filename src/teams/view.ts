@@ -46,6 +46,8 @@ interface TeamViewsDependencies {
   sessionStore: SessionStore;
   worktrees: WorktreeStore;
   clock: Clock;
+  /** Whether the agent of a session has taken the tools of cadre; null where that is not known. */
+  takesTools: (sessionId: string) => boolean | null;
 }
 
 /**
@@ -194,6 +196,7 @@ export class TeamViews {
         this.#given.sessionStore.newestWithContext(rx, agent_id),
       ),
       pending_deliveries: this.#given.store.waitingCount(rx, team_id, agent_id),
+      takes_tools: this.#given.takesTools(agent_id),
     };
   }
 

@@ -42,6 +42,8 @@ export async function openRuntime(
     onFatal(error) {
       throw error;
     },
+    // Agents that tests play start no sidecar.
+    toolsWithinMs: Infinity,
     ...rest,
     directory,
     config,

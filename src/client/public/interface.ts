@@ -1914,6 +1914,8 @@ export interface MemberRow {
   worktree: Worktree | null;
   context_window_remaining_percentage: number | null;
   pending_deliveries: number;
+  /** Whether the agent has asked for the tools of cadre, with which it messages the team. Null if that is not known since the start of the server. */
+  takes_tools?: boolean | null | undefined;
 }
 
 /** A file in which git cannot decide. */

@@ -7,13 +7,12 @@ import { TOOL_SERVER } from './own-tools.ts';
  * The MCP servers that an agent is given with its session: that of cadre, and those of the client. Throws
  * {@link ProviderError} for one that the agent does not take.
  */
-export function mcpServersOf(
-  { sidecar, others }: AgentTools,
-  takes: AgentAbilities['mcp'],
-): object[] {
+export function mcpServersOf(tools: AgentTools, takes: AgentAbilities['mcp']): object[] {
+  const { sidecar, others } = tools;
+  if (!takes.tools) tools.decline();
   const { env, ...start } = sidecar;
   const own = { name: TOOL_SERVER, ...start, env: pairsOf(env) };
-  return [own, ...others.map((server) => entryOf(server, takes))];
+  return [...(takes.tools ? [own] : []), ...others.map((server) => entryOf(server, takes))];
 }
 
 function entryOf(server: McpServer, takes: AgentAbilities['mcp']): object {

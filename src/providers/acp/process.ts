@@ -54,8 +54,8 @@ export interface AgentAbilities {
   image: boolean;
   logOut: boolean;
   delete: boolean;
-  /** Which MCP servers it takes beside those that it starts itself. */
-  mcp: { http: boolean; sse: boolean };
+  /** Which MCP servers it takes beside those that it starts itself, and whether it uses the tools of cadre. */
+  mcp: { http: boolean; sse: boolean; tools: boolean };
 }
 
 const nothingYet: AgentAbilities = {
@@ -65,8 +65,11 @@ const nothingYet: AgentAbilities = {
   image: false,
   delete: false,
   logOut: false,
-  mcp: { http: false, sse: false },
+  mcp: { http: false, sse: false, tools: true },
 };
+
+/** A capability in `_meta` by which the demo agent says that it uses no tools, so that no sidecar runs for it. */
+const NO_TOOLS = 'cadre/no-tools';
 
 const initialized = z.looseObject({
   protocolVersion: z.number(),
@@ -74,6 +77,10 @@ const initialized = z.looseObject({
   agentCapabilities: z
     .looseObject({
       loadSession: z.boolean().nullish().catch(null),
+      _meta: z
+        .looseObject({ [NO_TOOLS]: z.literal(true) })
+        .nullish()
+        .catch(null),
       promptCapabilities: z.looseObject({ image: z.unknown().optional() }).nullish().catch(null),
       mcpCapabilities: z
         .looseObject({ http: z.unknown().optional(), sse: z.unknown().optional() })
@@ -161,7 +168,11 @@ export class AcpProcess {
       image: promptCapabilities?.image === true,
       logOut: Boolean(auth?.logout),
       delete: Boolean(sessionCapabilities?.delete),
-      mcp: { http: mcpCapabilities?.http === true, sse: mcpCapabilities?.sse === true },
+      mcp: {
+        http: mcpCapabilities?.http === true,
+        sse: mcpCapabilities?.sse === true,
+        tools: !abilities?._meta,
+      },
     };
   }
 

@@ -5,9 +5,11 @@ import { Gatekeeper } from '../../gateway/gatekeeper.ts';
 import { processToolkit } from '../../gateway/process-tools.ts';
 import { type TeamFacts, ToolGateway } from '../../gateway/service.ts';
 import { TeamGate } from '../../gateway/team-gate.ts';
+import { ToolOffers, TOOLS_WITHIN_MS } from '../../gateway/tool-offers.ts';
 import { teamToolkit } from '../../gateway/team-tools.ts';
 import { previewWorktree } from '../../worktrees/preview.ts';
 import type { Base } from '../base.ts';
+import type { RuntimeOptions } from '../options.ts';
 import type { Processes } from './processes.ts';
 import type { Sessions } from './sessions.ts';
 import type { Storage } from './storage.ts';
@@ -32,7 +34,10 @@ export function buildGateway(
     worktrees: Worktrees;
     teams: Teams;
   },
-  sessionTokens = new SessionTokens(),
+  {
+    sessionTokens = new SessionTokens(),
+    toolsWithinMs = TOOLS_WITHIN_MS,
+  }: Pick<RuntimeOptions, 'sessionTokens' | 'toolsWithinMs'> = {},
 ) {
   const { config, clock } = base;
   const { sessions, processes, worktrees, teams } = needs;
@@ -47,8 +52,10 @@ export function buildGateway(
     previewWorktree: (directory, worktree_name) =>
       previewWorktree(worktrees.git, { directory, worktree_name }),
   });
+  const offers = new ToolOffers({ ...base, sessionStore: sessions.store, withinMs: toolsWithinMs });
   const service = new ToolGateway({
     ...base,
+    offers,
     sessionStore: sessions.store,
     toolkits: [
       processToolkit({ processes: processes.service, gatekeeper }),
@@ -72,8 +79,9 @@ export function buildGateway(
     othersOf: (id) => base.db.peek((rx) => sessions.store.mcpServers(rx, id)),
     url: () => config.now.public_base_url ?? hooks.serverUrl(),
     clock,
+    offers,
   });
-  return { service, sessionTokens, toolsFor, hooks };
+  return { service, sessionTokens, offers, toolsFor, hooks };
 }
 
 /** Returns the part of the team configuration that agents can read. */

@@ -25,7 +25,8 @@ export function buildTeams(
   const { registry } = needs.providers;
   const { store: sessionStore, service: sessions, inbox, blobs } = needs.sessions;
   const { store: worktreeStore, service: worktrees, claims } = needs.worktrees;
-  const hooks = {} as Pick<NeedsOf<typeof TeamService>, 'onDeleted' | 'onLeft'>;
+  const hooks = {} as Pick<NeedsOf<typeof TeamService>, 'onDeleted' | 'onLeft'> &
+    Pick<NeedsOf<typeof TeamViews>, 'takesTools'>;
   const store = new TeamStore(base);
   const dispatcher = new Dispatcher({ ...base, store, sessionStore, inbox });
   const service = new TeamService({
@@ -67,6 +68,12 @@ export function buildTeams(
     presets: () => config.now.teams.model_presets,
     maxSpawned: () => config.now.teams.max_spawned_per_session,
   });
-  const views = new TeamViews({ ...base, store, sessionStore, worktrees: worktreeStore });
+  const views = new TeamViews({
+    ...base,
+    store,
+    sessionStore,
+    worktrees: worktreeStore,
+    takesTools: (id) => hooks.takesTools(id),
+  });
   return { store, service, broadcasts, messages, spawns, views, hooks };
 }

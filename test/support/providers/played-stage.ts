@@ -50,6 +50,8 @@ export interface PlayedGiven {
   /** `[gateway]`. */
   gateway?: Fields;
   clock?: Clock;
+  /** The time that agents have to ask for the tools, after a turn; without it nobody is told. */
+  toolsWithinMs?: number;
 }
 
 /** A provider's section whose agents have the home of the stage as theirs; `env` is more of their environment. */
@@ -70,6 +72,7 @@ export async function withPlayed<A extends Played>(
     providers,
     gateway = {},
     clock,
+    toolsWithinMs = Infinity,
   }: PlayedGiven & {
     provider: 'acp' | 'claude' | 'codex';
     /** The provider's section, by the program that its agents are to run, and a home for them. */
@@ -86,7 +89,8 @@ export async function withPlayed<A extends Played>(
     gateway,
     providers: { ...providers, [provider]: section(theatre.program, own.path) },
   };
-  const start = () => openRuntime(path.join(own.path, 'data'), { config, ...(clock && { clock }) });
+  const start = () =>
+    openRuntime(path.join(own.path, 'data'), { config, toolsWithinMs, ...(clock && { clock }) });
   let given = await start();
   const leave = () =>
     Promise.all(sessions.splice(0).map(({ watch }) => watch[Symbol.asyncDispose]()));
