@@ -4,7 +4,7 @@ import type { getCapabilities, invokeTool, ToolEnvelope } from '../api/gateway.t
 import type { Session } from '../api/sessions.ts';
 import { toolInfosOf, toolNamespaces } from '../api/tools.ts';
 import { AppError } from '../errors.ts';
-import { digestOf, type KeptAnswers } from '../store/kept-answers.ts';
+import { keyedBy, type KeptAnswers } from '../store/kept-answers.ts';
 import type { Logger } from '../lib/log.ts';
 import { explain, issueInWords } from '../lib/explain.ts';
 import type { SessionStore } from '../sessions/store.ts';
@@ -120,10 +120,7 @@ export class ToolGateway {
    * Runs an invocation once, even across restarts: a repetition of an interrupted one reports that and does not run it.
    */
   async #once(invocationId: string, call: Invocation, caller: Caller): Promise<ToolEnvelope> {
-    const request = {
-      key: digestOf('invocation', call.callerId, invocationId),
-      fingerprint: digestOf(call.tool, call.args),
-    };
+    const request = keyedBy(['invocation', call.callerId, invocationId], call.tool, call.args);
     try {
       const answer = await this.#given.keptAnswers.once(
         request,

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { BodyOf, Endpoint, ParamsOf, QueryOf, ResponseOf } from '../api/endpoint.ts';
 import { AppError } from '../errors.ts';
 import {
-  digestOf,
+  keyedBy,
   type Keep,
   keepNothing,
   type KeptAnswer,
@@ -260,10 +260,8 @@ function keyedRequest(
   if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key)) {
     throw new AppError('invalid', 'Idempotency-Key has to be 1 to 255 visible ASCII characters');
   }
-  return {
-    key: digestOf(request.headers.authorization, key),
-    fingerprint: digestOf(request.method, request.url, request.body ?? {}),
-  };
+  const { method, url, headers, body } = request;
+  return keyedBy([headers.authorization ?? '', key], method, url, body ?? {});
 }
 
 function firstOf(value: string | string[] | undefined): string | undefined {

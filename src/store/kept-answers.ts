@@ -11,6 +11,8 @@ const KEPT_MS = 24 * 60 * 60 * 1000;
 export interface KeyedRequest {
   key: string;
   fingerprint: string;
+  /** Returns the fingerprint that earlier builds stored for the same request: its answers are replayed after an upgrade. */
+  earlier?: () => string;
 }
 
 /**
@@ -108,10 +110,10 @@ export class KeptAnswers {
     return this.#db.transact((tx) => this.#trim.run(tx, this.#clock.now() - KEPT_MS) === 100);
   }
 
-  #find(rx: Reader, { key, fingerprint }: KeyedRequest): KeptAnswer | null {
+  #find(rx: Reader, { key, fingerprint, earlier }: KeyedRequest): KeptAnswer | null {
     const row = this.#get.get(rx, key);
     if (!row || row[3] < this.#clock.now() - KEPT_MS) return null;
-    if (row[0] === fingerprint) return { status: row[1], text: row[2] };
+    if (row[0] === fingerprint || row[0] === earlier?.()) return { status: row[1], text: row[2] };
     throw new AppError(
       'idempotency_conflict',
       'this Idempotency-Key was used for another request within 24 h: use a new key for each request',
@@ -127,8 +129,22 @@ export class KeptAnswers {
  * A digest of JSON values, for keys and fingerprints. Objects that differ only in the order of their keys have the same
  * digest.
  */
-export function digestOf(...parts: unknown[]): string {
+function digestOf(...parts: unknown[]): string {
   return createHash('sha256').update(canonicalJson(parts)).digest('base64url');
+}
+
+/** The digest of JSON values in earlier builds, which took the keys of objects in the order of the request. */
+function earlierDigestOf(...parts: unknown[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
+}
+
+/** Returns the request with a key. `parts`: what makes requests with the same key equal. */
+export function keyedBy(key: readonly string[], ...parts: unknown[]): KeyedRequest {
+  return {
+    key: digestOf(...key),
+    fingerprint: digestOf(...parts),
+    earlier: () => earlierDigestOf(...parts),
+  };
 }
 
 /** JSON with the keys of each object sorted. The server limits how deep a body is nested, so recursion is safe. */
