@@ -78,6 +78,11 @@ export const worktree = z
       .describe(
         'The ref in its repository that keeps the work that was in it when it was last cleaned.',
       ),
+    cleanup_due_at: timestamp
+      .nullish()
+      .describe(
+        'When its last claim was released, while the cleanup after that has not ended. Null or absent if no cleanup is due.',
+      ),
     created_at: timestamp,
     updated_at: timestamp,
   })

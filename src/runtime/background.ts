@@ -7,6 +7,8 @@ import type { Nouns } from './build.ts';
 export interface Background {
   /** Worktrees that were made for sessions and never used are removed, and unfinished spawns ended. */
   spawns: Promise<void>;
+  /** Worktrees whose last claim was released are cleaned up. */
+  cleanups: Promise<void>;
   /** Messages to large teams are sent to the members that they have not reached. */
   broadcasts: Promise<void>;
   /** Sessions that their provider no longer has are marked as failed. */
@@ -21,6 +23,7 @@ export function startBackground(base: Base, nouns: Nouns, summary: RecoverySumma
   const orLog = (work: Promise<void>, message: string) =>
     work.catch((error: unknown) => base.logger.error({ err: error }, message));
   const background = {
+    cleanups: orLog(nouns.worktrees.service.finishCleanups(), 'a cleanup that is due failed'),
     spawns: orLog(undoUnfinished(nouns), 'what a crash cut off could not be undone'),
     broadcasts: orLog(teams.broadcasts.recover(), 'unfinished broadcasts could not be resumed'),
   };

@@ -59,6 +59,7 @@ async function endWorktrees(
 
 /** Waits for the work that the start resumed, and for spawns and broadcasts under way. */
 async function endBackground({ nouns: { teams }, background }: Running): Promise<void> {
+  await background.cleanups;
   await background.spawns;
   await background.broadcasts;
   await teams.broadcasts.stop();

@@ -179,6 +179,7 @@ export class Removal {
         ...store.worktree(tx, id),
         status: 'cleaned',
         archive_ref,
+        cleanup_due_at: null,
         updated_at: clock.now(),
       };
       store.clean(tx, cleaned, reason);

@@ -33,6 +33,7 @@ import type { Claims } from './claims.ts';
 import { Making, type MakingDependencies } from './making.ts';
 import { Finishing } from './finish/finishing.ts';
 import { PullRequests } from './finish/pull-requests.ts';
+import { Releases } from './releases.ts';
 import { Removal } from './removal.ts';
 import { findRepository, realPath, type Repository } from './repository.ts';
 import { assertMatches, type WorktreeRequest } from './worktree.ts';
@@ -55,6 +56,7 @@ export class WorktreeService {
   readonly #turns = new OneAtATime();
   readonly #making: Making;
   readonly #removal: Removal;
+  readonly #releases: Releases;
   readonly #finishing: Finishing;
   readonly #pullRequests: PullRequests;
 
@@ -62,6 +64,7 @@ export class WorktreeService {
     this.#given = given;
     this.#making = new Making(given);
     this.#removal = new Removal(given);
+    this.#releases = new Releases({ ...given, removal: this.#removal });
     this.#finishing = new Finishing(given);
     this.#pullRequests = new PullRequests(given);
   }
@@ -157,27 +160,19 @@ export class WorktreeService {
   }
 
   /** Releases a claim; after the last one the worktree is cleaned up, unless the request declines that. */
-  async release(
+  release(
     id: string,
     body: BodyOf<typeof releaseWorktree>,
+    keep: Keep = keepNothing,
   ): Promise<ResponseOf<typeof releaseWorktree>> {
-    const { db, store, claims } = this.#given;
-    return this.#inTurnOf(id, async () => {
-      const mayClean = body.cleanup_if_last_claim ?? true;
-      const released = await db.transact((tx) => {
-        const { worktree, claim } = claims.release(tx, id, body.session_id);
-        const active_claims = store.activeClaimsOn(tx, id).length;
-        const isLast = active_claims === 0 && worktree.status === 'retained';
-        if (isLast && !mayClean) store.move(tx, worktree, 'worktree.retained');
-        return { worktree, claim, active_claims, isLast };
-      });
-      const { isLast, ...answer } = released;
-      if (!isLast || !mayClean) return { ...answer, cleanup: null };
-      const cleanup = await this.#removal.cleanUp(id, 'the last claim was released', {
-        wasActive: true,
-      });
-      return { ...answer, worktree: cleanup.worktree, cleanup };
-    });
+    return this.#inTurnOf(id, () => this.#releases.release(id, body, keep));
+  }
+
+  /** Does the cleanups that were due when the last run died. */
+  async finishCleanups(): Promise<void> {
+    const { db, store } = this.#given;
+    for (const { id } of await db.read((rx) => store.dueForCleanup(rx)))
+      await this.#inTurnOf(id, () => this.#releases.cleanUp(id));
   }
 
   cleanUp(id: string, reason: string | null): Promise<CleanupResult> {

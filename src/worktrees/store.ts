@@ -125,6 +125,11 @@ export class WorktreeStore {
     );
   }
 
+  /** Returns the worktrees whose last claim was released and whose cleanup has not ended. */
+  dueForCleanup(rx: Reader): Worktree[] {
+    return this.worktrees.where(rx, "record ->> '$.cleanup_due_at' IS NOT NULL");
+  }
+
   retained(rx: Reader): Worktree[] {
     return this.worktrees.where(rx, "status = 'retained'");
   }

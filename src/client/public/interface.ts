@@ -772,6 +772,8 @@ export interface CreateWorktreeResponse {
   port_count: number;
   /** The ref in its repository that keeps the work that was in it when it was last cleaned. */
   archive_ref: string | null;
+  /** When its last claim was released, while the cleanup after that has not ended. Null or absent if no cleanup is due. */
+  cleanup_due_at?: number | null | undefined;
   created_at: number;
   updated_at: number;
   /** The claim of the source session. */
@@ -1363,6 +1365,8 @@ export interface GetWorktreeResponse {
   port_count: number;
   /** The ref in its repository that keeps the work that was in it when it was last cleaned. */
   archive_ref: string | null;
+  /** When its last claim was released, while the cleanup after that has not ended. Null or absent if no cleanup is due. */
+  cleanup_due_at?: number | null | undefined;
   created_at: number;
   updated_at: number;
   /** At most one for each session, including released ones. */
@@ -5245,6 +5249,8 @@ export interface Worktree {
   port_count: number;
   /** The ref in its repository that keeps the work that was in it when it was last cleaned. */
   archive_ref: string | null;
+  /** When its last claim was released, while the cleanup after that has not ended. Null or absent if no cleanup is due. */
+  cleanup_due_at?: number | null | undefined;
   created_at: number;
   updated_at: number;
 }
@@ -5320,6 +5326,8 @@ export interface WorktreeAsMade {
   port_count?: number | undefined;
   /** The ref in its repository that keeps the work that was in it when it was last cleaned. */
   archive_ref: string | null;
+  /** When its last claim was released, while the cleanup after that has not ended. Null or absent if no cleanup is due. */
+  cleanup_due_at?: number | null | undefined;
   created_at: number;
   updated_at: number;
 }
@@ -5507,6 +5515,8 @@ export interface WorktreeInEvents {
   port_count?: number | undefined;
   /** The ref in its repository that keeps the work that was in it when it was last cleaned. */
   archive_ref: string | null;
+  /** When its last claim was released, while the cleanup after that has not ended. Null or absent if no cleanup is due. */
+  cleanup_due_at?: number | null | undefined;
   created_at: number;
   updated_at: number;
 }

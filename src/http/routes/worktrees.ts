@@ -17,8 +17,8 @@ export function worktreeRoutes(
   mount(endpoints.claimWorktree, ({ params, body, keep }) =>
     worktrees.claim(params.worktree_id, body, keep),
   );
-  mount(endpoints.releaseWorktree, ({ params, body }) =>
-    worktrees.release(params.worktree_id, body),
+  mount(endpoints.releaseWorktree, ({ params, body, keep }) =>
+    worktrees.release(params.worktree_id, body, keep),
   );
   mount(endpoints.cleanUpWorktree, ({ params, body }) =>
     worktrees.cleanUp(params.worktree_id, body.reason ?? null),
