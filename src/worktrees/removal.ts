@@ -3,14 +3,15 @@ import type { Clock } from '../lib/clock.ts';
 import type { ProcessStore } from '../processes/store.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../store/database.ts';
+import { AppError } from '../errors.ts';
 import { archiveRef } from './archive.ts';
 import type { Claims } from './claims.ts';
 import { isThere } from './foreign.ts';
 import type { Beside } from './own-commits.ts';
-import { recordedRepository, type Repository } from './repository.ts';
+import { adminDirectory, gitDirOf, recordedRepository, type Repository } from './repository.ts';
 import { holdsWork, isClean } from './snapshot.ts';
 import type { WorktreeStore } from './store.ts';
-import { reasonOf, nestedMessage } from './words.ts';
+import { reasonOf, nestedMessage, unknownToGit } from './words.ts';
 import { Disposal } from './disposal.ts';
 import type { Workshop } from './workshop.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
@@ -247,6 +248,22 @@ export class Removal {
     if (policy === 'retain_on_last_claim') return `it would stay: its deletion_policy is ${policy}`;
     if (policy === 'delete_if_clean') return 'nobody claims it: it would go if it is clean';
     return 'nobody claims it: it would go, its work archived';
+  }
+
+  /** Throws `conflict` for a worktree whose files are there, but in which git cannot work. */
+  async assertUsable(worktree: Worktree): Promise<void> {
+    await this.noteIfMissing(worktree);
+    const { repo_root, path: directory, status } = worktree;
+    if ((status !== 'active' && status !== 'retained') || !(await isThere(directory))) return;
+    const repository = await recordedRepository(this.#given.workshop.git, repo_root);
+    if (!repository)
+      throw new AppError('conflict', `its repository ${repo_root} is gone: bring it back`);
+    const known = await adminDirectory(repository, directory);
+    if (known === null || (await gitDirOf(directory).catch(() => null)) !== known)
+      throw new AppError(
+        'conflict',
+        `${unknownToGit(directory)}, remove the directory, or choose another worktree_name`,
+      );
   }
 
   /** Marks a worktree as missing if its directory is gone. */

@@ -150,7 +150,7 @@ export class WorktreeService {
   async claim(id: string, body: BodyOf<typeof claimWorktree>, keep: Keep): Promise<Claim> {
     const { db, claims } = this.#given;
     return this.#inTurnOf(id, async (worktree) => {
-      await this.#removal.noteIfMissing(worktree);
+      await this.#removal.assertUsable(worktree);
       return db.transact((tx) => {
         const claim = claims.make(tx, id, body.session_id, body.claim_role ?? undefined);
         keep(tx, claim);
@@ -309,7 +309,7 @@ export class WorktreeService {
     const { db, store } = this.#given;
     const newest = (rx: Reader) => store.named(rx, root, request.worktree_name).at(-1);
     const found = await db.read(newest);
-    if (found) await this.#removal.noteIfMissing(found);
+    if (found) await this.#removal.assertUsable(found);
     const taken = await db.transact((tx) => {
       const worktree = newest(tx);
       if (worktree?.status !== 'active' && worktree?.status !== 'retained') return null;

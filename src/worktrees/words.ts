@@ -25,3 +25,8 @@ export function reasonOf(error: unknown): string | null {
     ? (error as Error).message
     : null;
 }
+
+/** Says that a worktree is not registered with git, as after its repository was removed and made again. */
+export function unknownToGit(directory: string): string {
+  return `git does not know ${directory} any more: git worktree repair`;
+}

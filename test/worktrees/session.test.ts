@@ -47,6 +47,32 @@ describe('a session that is opened with a worktree', () => {
       );
     }));
 
+  test('is not opened in one that git does not know any more, nor is such a one claimed.', () =>
+    onShared(async (stage) => {
+      const body = { cwd: stage.repo, worktree: { worktree_name: 'lost' } };
+      const first = await open(stage, body);
+      const link = path.join(stage.repo, '.git', 'worktrees', 'lost');
+      const kept = `${link}-kept`;
+      fs.renameSync(link, kept);
+      const refused = {
+        code: 'conflict',
+        message: expect.stringMatching(/git does not know .*lost any more/) as string,
+      };
+      await expect(open(stage, body)).rejects.toMatchObject(refused);
+      const other = await open(stage, { cwd: stage.repo });
+      const request = { source_session_id: other.id, worktree_name: 'lost' };
+      await expect(
+        stage.client.call(endpoints.createWorktree, { body: request }),
+      ).rejects.toMatchObject(refused);
+      const params = { worktree_id: first.worktree_id ?? '' };
+      const claim = { session_id: other.id };
+      await expect(
+        stage.client.call(endpoints.claimWorktree, { params, body: claim }),
+      ).rejects.toMatchObject(refused);
+      fs.renameSync(kept, link);
+      expect((await open(stage, body)).worktree_id).toBe(first.worktree_id);
+    }));
+
   test('works in the same subdirectory of it, from the base and on the branch that were asked for.', () =>
     onShared(async (stage) => {
       write(stage.repo, { 'sub/b.txt': 'later\n' });

@@ -10,7 +10,7 @@ import {
   type Repository,
 } from '../repository.ts';
 import { nulTerminated } from '../names.ts';
-import { nestedMessage } from '../words.ts';
+import { nestedMessage, unknownToGit } from '../words.ts';
 import { startsOf } from '../starts.ts';
 import type { Workshop } from '../workshop.ts';
 import {
@@ -59,8 +59,7 @@ export async function lookAt(
   const { git } = workshop;
   const { branch, path: files } = worktree;
   const gitDir = await adminDirectory(repository, files);
-  if (gitDir === null)
-    throw new AppError('conflict', `git does not know ${files} any more: git worktree repair`);
+  if (gitDir === null) throw new AppError('conflict', unknownToGit(files));
   const checkout: Checkout = { gitDir, files };
   const { tip, head: checkedOut } = await startsOf(git, { repository, branch, adminDir: gitDir });
   if (tip === null) throw new AppError('conflict', `its branch ${branch} is gone: make it again`);
