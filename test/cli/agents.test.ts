@@ -40,6 +40,24 @@ describe('cadre providers discover', () => {
     expect(shown.stdout).toMatch(/\nnot installed: .*kimi.* \(--all says how to\)\n$/);
   });
 
+  test('takes each section for a configured agent, whatever it sets, and a provider without one for none.', async () => {
+    await using home = tempDirectory();
+    const config = path.join(home.path, 'config.toml');
+    const configured = async (text: string, env: Record<string, string> = {}) => {
+      fs.writeFileSync(config, text);
+      const args = ['providers', 'discover', '--json', '--config', config];
+      const found = (await runHere(home.path, args, { env })).json() as Discovered[];
+      return found.filter((one) => one.configured).map(({ name }) => name);
+    };
+    expect(
+      await configured('[providers.claude]\ncommand = "claude"\n[providers.codex.env]\nA = "b"\n'),
+    ).toEqual(expect.arrayContaining(['claude', 'codex']));
+    expect(await configured('[providers.codex]\n')).toEqual(['codex']);
+    expect(await configured('[log]\nlevel = "info"\n')).toEqual([]);
+    const env = { CADRE_PROVIDERS_CLAUDE_COMMAND: 'claude' };
+    expect(await configured('[log]\nlevel = "info"\n', env)).toEqual(['claude']);
+  });
+
   test('says how an installed agent is used, and that a server with another PATH does not find it.', async () => {
     await using home = tempDirectory();
     const env = { PATH: pathWith(home.path, 'gemini') };

@@ -38,7 +38,11 @@ export function providersDiscover(providers: Command, world: World): void {
     .action(async (_options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions & { all?: boolean }>();
       const config = await configuration(options, world.env);
-      const found = discover(config, world.env, await listedBy(world, options));
+      const said = config === null ? () => false : await settingsOf(options, world.env);
+      const found = discover(config, world.env, {
+        said,
+        server: await listedBy(world, options),
+      });
       showDocument(world, options, found, () => textOf(found, options.all === true, world));
     });
 }
@@ -58,10 +62,29 @@ async function listedBy(world: World, options: GlobalOptions): Promise<ProviderR
   }
 }
 
+/** Returns whether the configuration has a section of a provider. */
+async function settingsOf(
+  options: GlobalOptions,
+  env: NodeJS.ProcessEnv,
+): Promise<(provider: ProviderId) => boolean> {
+  const [{ findConfig }, { keys }] = await Promise.all([
+    import('../../config/load.ts'),
+    import('../../config/keys.ts'),
+  ]);
+  const { originOf } = findConfig({ config: options.config }, env);
+  return (provider) =>
+    [`providers.${provider}`, ...keys.map(({ name }) => name)].some(
+      (name) => `${name}.`.startsWith(`providers.${provider}.`) && originOf(name) !== 'default',
+    );
+}
+
 function discover(
   config: Config | null,
   env: NodeJS.ProcessEnv,
-  server: readonly ProviderRecord[] | null,
+  {
+    said,
+    server,
+  }: { said: (provider: ProviderId) => boolean; server: readonly ProviderRecord[] | null },
 ): Discovered[] {
   const known = new Map(knownAgents().map((agent) => [agent.name, agent]));
   const acp = config?.providers.acp ?? null;
@@ -72,7 +95,7 @@ function discover(
   return names.map((name) => {
     const agent = known.get(name);
     const provider: ProviderId = loginProviderIds.find((id) => id === name) ?? agentProvider;
-    const section = sectionOf(config, provider, name);
+    const section = sectionOf(config, { provider, name, said });
     const command = section?.command ?? agent?.command ?? null;
     const path = section?.env.PATH ?? env.PATH;
     const installed = command === null ? null : findProgram(command, path);
@@ -92,15 +115,14 @@ function discover(
 /** The section of an agent; null where the configuration has none that says anything of it. */
 function sectionOf(
   config: Config | null,
-  provider: ProviderId,
-  name: string,
+  {
+    provider,
+    name,
+    said,
+  }: { provider: ProviderId; name: string; said: (provider: ProviderId) => boolean },
 ): { command: string | null; env: Readonly<Record<string, string>> } | null {
   if (config === null) return null;
-  if (provider !== agentProvider) {
-    const own = config.providers[provider];
-    const isSaid = own.enabled !== null || own.home !== null || own.command !== provider;
-    return isSaid ? own : null;
-  }
+  if (provider !== agentProvider) return said(provider) ? config.providers[provider] : null;
   const { acp } = config.providers;
   return (name === DEFAULT_AGENT ? acp : acp?.agents[name]) ?? null;
 }
