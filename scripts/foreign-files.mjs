@@ -41,3 +41,70 @@ export const exceptions = {
     because: 'it opens a directory to sync it, with O_DIRECTORY, which refuses everything else',
   },
 };
+
+export const blocking =
+  'it blocks the server for as long as the system takes, which a network mount or a chain of links makes long: use node:fs/promises';
+
+/**
+ * Folders, or files, of src that run in the server. In these the same rule forbids the synchronous functions of node:fs. The
+ * store and the configuration are not among them: they read and write the files of cadre alone, at once by intention.
+ */
+export const served = [
+  'access',
+  'budgets',
+  'children',
+  'diagnostics',
+  'events',
+  'fleet',
+  'gateway',
+  'hooks',
+  'http',
+  'lib',
+  'limits',
+  'processes',
+  'providers',
+  'queue',
+  'recovery',
+  'retention',
+  'reviews',
+  'rules',
+  'runtime',
+  'search',
+  'service',
+  'sessions',
+  'snapshots',
+  'teams',
+  'usage',
+  'worktrees',
+];
+
+/** Files of those folders that may call synchronous functions, and why nothing of an agent or repository is waited for. */
+export const synchronous = {
+  'children/detached':
+    'it opens a log of its own in the data directory, in a command that starts a server',
+  'children/open-again': 'it opens a descriptor of this process once more',
+  'children/procfs': 'it reads /proc, which is in memory, and has to see one state of it',
+  'fleet/key-files': 'it writes a key of its own once, in a command',
+  'hooks/signature':
+    'it reads the secret that the configuration names, where the configuration is read',
+  'lib/find-program':
+    'it looks along PATH, which is of the user; names of agents are looked up by their callers',
+  'lib/foreign-file':
+    'readSmallFile reads the token and the configuration; what is foreign is read asynchronously',
+  'lib/make-directory': 'it makes directories of its own in the data directory',
+  'lib/own-log': 'it turns the log of the server over, at its start',
+  'lib/replace-file':
+    'it writes files of its own in the data directory, which have to be there when it returns',
+  'lib/self': 'it reads the files that the program consists of, at its start',
+  'processes/log-file': 'it makes its own directory once',
+  'retention/budget': 'it asks for the room of the data directory',
+  'rules/wish':
+    'a rule decides at once; the paths of a request are counted where they are read (providers/budget)',
+  'runtime/search': 'it looks for the index in the data directory, at the start',
+  'runtime/try-agents': 'it makes a directory of its own, in a command',
+  'search/index-file': 'it looks at files of its own in the data directory',
+  'service/start': 'it resolves the program and its Node, in a command',
+  'worktrees/mend':
+    'it looks for worktrees of the data directory in the transaction of the start, before anything is served',
+  'worktrees/workshop': 'it clears directories of its own, at the start',
+};

@@ -99,17 +99,25 @@ function refuseLibrary(file, from, library) {
 
 const FS = new Set(['fs', 'node:fs', 'fs/promises', 'node:fs/promises']);
 
-/** Forbids functions that open a file by its path in the folders that handle foreign files. */
+/** Forbids functions that open a file by its path in the folders that handle foreign files, and synchronous ones in the server. */
 const foreignFiles = {
   create(context) {
     const file = place(context.filename);
-    if (!within(file, foreign.rooms)) return {};
+    const isForeign = within(file, foreign.rooms);
+    const isServed =
+      within(file, foreign.served) && !within(file, Object.keys(foreign.synchronous));
+    if (!isForeign && !isServed) return {};
     const excepted = Object.entries(foreign.exceptions).filter(([name]) => within(file, [name]));
     const allowed = new Set([...foreign.harmless, ...excepted.flatMap(([, { may }]) => may)]);
     /** The local names of the whole module `fs` in this file. */
     const modules = new Set();
     const check = (node, name) => {
-      if (!/^(read|open|createReadStream)/.test(name ?? '')) return;
+      if (isServed && name?.endsWith('Sync'))
+        context.report({
+          node,
+          message: `src/${file} may not call fs.${name}: ${foreign.blocking} (scripts/foreign-files.mjs)`,
+        });
+      if (!isForeign || !/^(read|open|createReadStream)/.test(name ?? '')) return;
       if (allowed.has(name)) return;
       context.report({
         node,
@@ -137,7 +145,7 @@ const foreignFiles = {
         for (const property of node.id.properties) check(property, property.key?.name);
       },
       ImportExpression(node) {
-        if (FS.has(literal(node.source)))
+        if (isForeign && FS.has(literal(node.source)))
           context.report({
             node,
             message: `fs is imported by a declaration here, not by import(): ${foreign.because}`,

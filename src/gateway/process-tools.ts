@@ -85,7 +85,7 @@ export function processToolkit({
 
   /** Throws unless the command may run. It runs outside the agent's sandbox, so the approval shows all of it. */
   async function assertMayRun(body: Omit<RunArgs, 'wait_ms'>, caller: Caller): Promise<void> {
-    const cwd = workingDirectory(path.resolve(caller.session?.cwd ?? '/', body.cwd ?? '.'));
+    const cwd = await workingDirectory(path.resolve(caller.session?.cwd ?? '/', body.cwd ?? '.'));
     await gatekeeper.pass(caller, [{ tool: 'cadre_process_run', action: 'run' }], () => ({
       kind: 'command',
       title: body.command,

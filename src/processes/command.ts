@@ -1,4 +1,5 @@
-import fs from 'node:fs';
+import { constants } from 'node:fs';
+import fs from 'node:fs/promises';
 import path from 'node:path';
 import { AppError } from '../errors.ts';
 import { findProgram } from '../lib/find-program.ts';
@@ -28,10 +29,17 @@ export function assertCommand(command: string, allowShell: boolean): void {
 }
 
 /** Throws `invalid` if a command that runs without a shell names a program that does not exist. */
-export function assertProgram(command: string, cwd: string, searchPath: string | undefined): void {
+export async function assertProgram(
+  command: string,
+  cwd: string,
+  searchPath: string | undefined,
+): Promise<void> {
   const [program] = splitWords(command);
   const file = program.includes('/') ? path.resolve(cwd, program) : program;
-  if (findProgram(file, searchPath) !== null) return;
+  const isThere = program.includes('/')
+    ? await isExecutable(file)
+    : findProgram(program, searchPath) !== null;
+  if (isThere) return;
   throw new AppError(
     'invalid',
     program.includes('/')
@@ -41,9 +49,23 @@ export function assertProgram(command: string, cwd: string, searchPath: string |
 }
 
 /** Returns why a process could not be started, with the name of what is missing. */
-export function startFailure(error: unknown, cwd: string): string {
+export async function startFailure(thrown: unknown, cwd: string): Promise<string> {
+  const isThere = await fs.access(cwd).then(
+    () => true,
+    () => false,
+  );
   // If the directory is missing, the system reports ENOENT for the program.
-  if (!fs.existsSync(cwd)) return `its directory ${cwd} does not exist any more`;
-  const { message, cause } = error as Error;
+  if (!isThere) return `its directory ${cwd} does not exist any more`;
+  const { message, cause } = thrown as Error;
   return cause instanceof Error ? `${message}: ${cause.message}` : message;
+}
+
+/** Whether a file that an agent names is a program. The system may take long to say so. */
+async function isExecutable(file: string): Promise<boolean> {
+  try {
+    await fs.access(file, constants.X_OK);
+    return (await fs.stat(file)).isFile();
+  } catch {
+    return false;
+  }
 }

@@ -286,7 +286,7 @@ export class ProcessRunner {
         { err: error, process_id: process.process_id },
         'a process could not be started',
       );
-      failure = { code: 'start_failed', message: startFailure(error, process.cwd) };
+      failure = { code: 'start_failed', message: await startFailure(error, process.cwd) };
       cause = null;
     }
     await this.#finish(running, { exit, failure, cause });

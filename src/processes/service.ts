@@ -83,8 +83,9 @@ export class ProcessService {
         'invalid',
         'on_exit: there is nobody to notify: name the owner as session_id',
       );
+    const cwd = await this.#directoryOf(body, settings);
     using place = this.#given.runner.reserve(session_id ?? caller_id ?? null);
-    const queued = this.#queued(body, settings);
+    const queued = this.#queued(body, cwd, settings);
     using prepared = this.#given.runner.prepare(queued, place, old);
     return await this.#given.db.transact((tx) => {
       if (session_id) this.#owner(tx, session_id);
@@ -96,14 +97,11 @@ export class ProcessService {
   }
 
   /** Returns the record of a command that may be accepted. */
-  #queued(body: NewProcess, settings: ServiceSettings): Process {
+  #queued(body: NewProcess, cwd: string, settings: ServiceSettings): Process {
     const { session_id, caller_id, command, on_exit } = body;
-    const owner = session_id ? this.#given.db.peek((rx) => this.#owner(rx, session_id)) : undefined;
-    const cwd = workingDirectory(path.resolve(owner?.cwd ?? '.', body.cwd ?? '.'));
-    if (!settings.allow_shell) assertProgram(command, cwd, globalThis.process.env.PATH);
     return {
       process_id: this.#given.ids.next('proc'),
-      session_id: owner?.id ?? null,
+      session_id: session_id ?? null,
       caller_id: caller_id ?? null,
       command,
       cwd,
@@ -126,6 +124,17 @@ export class ProcessService {
       ended_at: null,
       trimmed: false,
     };
+  }
+
+  /** Resolves with the directory of a command that may be run there. */
+  async #directoryOf(
+    { session_id, command, cwd: asked }: NewProcess,
+    settings: ServiceSettings,
+  ): Promise<string> {
+    const owner = session_id ? this.#given.db.peek((rx) => this.#owner(rx, session_id)) : undefined;
+    const cwd = await workingDirectory(path.resolve(owner?.cwd ?? '.', asked ?? '.'));
+    if (!settings.allow_shell) await assertProgram(command, cwd, globalThis.process.env.PATH);
+    return cwd;
   }
 
   get(id: string, owner?: string): Promise<Process> {

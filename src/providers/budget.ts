@@ -11,6 +11,9 @@ export const DERIVED_LIMITS = {
   /** What is compared for all diffs together. */
   diffLines: 50_000,
   diffText: 2 * 1024 * 1024,
+  /** The longest path of a file, and the names in all paths together: each is looked up. */
+  path: 4096,
+  names: 10_000,
 } as const;
 
 const CUT_MARK = ' … [omitted: the message is too large]';
@@ -21,7 +24,7 @@ const CUT_MARK = ' … [omitted: the message is too large]';
  */
 export class MessageBudget {
   /** What was read so far. */
-  readonly taken = { values: 0, text: 0, diffLines: 0, diffText: 0 };
+  readonly taken = { values: 0, text: 0, diffLines: 0, diffText: 0, names: 0 };
   /** What was left out: entries and fields, and code units of texts. */
   readonly omitted = { entries: 0, text: 0 };
   readonly #diffs = new Map<string, string | null>();
@@ -72,10 +75,18 @@ export class MessageBudget {
     const key = [path, before === null, after === null, ...texts].join('\0');
     let diff = this.#diffs.get(key);
     if (diff === undefined) {
-      diff = this.#isComparable(texts, key.length) ? unifiedDiff(path, before, after, among) : null;
+      const isComparable = this.isPath(path) && this.#isComparable(texts, key.length);
+      diff = isComparable ? unifiedDiff(path, before, after, among) : null;
       this.#diffs.set(key, diff);
     }
     return diff;
+  }
+
+  /** Whether a path can be that of a file, and there is room for looking up its names. */
+  isPath(path: string): boolean {
+    if (path.length > DERIVED_LIMITS.path) return false;
+    this.taken.names += path.split('/').length;
+    return this.taken.names <= DERIVED_LIMITS.names;
   }
 
   #isComparable(texts: readonly string[], length: number): boolean {

@@ -50,8 +50,8 @@ export class RuleService {
   }
 
   /** Says what would be decided. Throws `invalid` for a directory that does not exist. */
-  test(asked: BodyOf<typeof testApprovalRules>): Ruling {
-    const cwd = workingDirectory(asked.cwd);
+  async test(asked: BodyOf<typeof testApprovalRules>): Promise<Ruling> {
+    const cwd = await workingDirectory(asked.cwd);
     const { command = null, path = null } = asked;
     const wish: Wish = {
       provider: asked.provider ?? null,
@@ -84,7 +84,7 @@ export class RuleService {
       path = null,
       reason = null,
     } = body;
-    const directory = body.directory ? workingDirectory(absolute(body.directory)) : null;
+    const directory = body.directory ? await workingDirectory(absolute(body.directory)) : null;
     const made = { effect, provider, tool, command, path, directory, reason };
     assertUsable(made);
     const added = { id: ids.next('rule'), ...made, created_by: by, created_at: clock.now() };

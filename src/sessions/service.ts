@@ -80,7 +80,7 @@ export class SessionService extends SessionQueries {
 
   /** Opens a session. Its agent starts with the first turn. */
   async create(body: NewSession, keep: Keep = keepNothing): Promise<Session> {
-    const session = this.draft(body);
+    const session = await this.draft(body);
     await this.#given.db.transact((tx) => {
       this.#given.store.createSession(tx, session, body.mcp_servers);
       keep(tx, session);
@@ -89,8 +89,8 @@ export class SessionService extends SessionQueries {
   }
 
   /** Returns the record of a new session, not stored yet. Throws if a cheap check shows that it cannot be opened. */
-  draft(body: NewSession): Session {
-    const cwd = workingDirectory(body.cwd);
+  async draft(body: NewSession): Promise<Session> {
+    const cwd = await workingDirectory(body.cwd);
     const { provider } = body;
     assertTaken(provider, body.mcp_servers ?? []);
     const agent = this.#given.agentFor(provider, body.agent ?? null);

@@ -120,15 +120,15 @@ export class SpawnService {
     const { team, source } = await this.#given.db.read((rx) => this.#check(rx, spawn));
     const draft = () => this.#given.sessions.draft(this.#sessionFor(request, source, spawner));
     const image_paths = request.image_paths ?? [];
-    if (image_paths.length > 0) this.#given.messages.assertAcceptImages([draft()]);
-    else draft();
+    if (image_paths.length > 0) this.#given.messages.assertAcceptImages([await draft()]);
+    else await draft();
     assertNamed(request);
     const { images, runsScript } = spawner
       ? await spawner.admit()
       : { images: imagesAt(image_paths), runsScript: false };
     const approved = runsScript ? withInitScript(request) : request;
     // Provider and settings are checked again, because they may have changed while a person was asked.
-    const session = draft();
+    const session = await draft();
     const text = request.prompt ?? `You are now a member of team "${team.name}".`;
     const content = await this.#given.messages.copyImages(
       source.id,
@@ -144,10 +144,12 @@ export class SpawnService {
     this.#given.failpoint('spawn.begun');
     const done = this.#underWay.run(spawn.id, () =>
       this.#undoOnError(spawn, () =>
-        this.#inWorkplace(spawn, approved, (workplace) => {
+        this.#inWorkplace(spawn, approved, async (workplace) => {
+          const cwd = await workingDirectory(workplace.worktree?.path ?? session.cwd);
           this.#given.failpoint('spawn.prepared');
           return this.#given.db.transact((tx) => {
-            const spawned = this.#join(tx, spawn, request, { session, content, ...workplace });
+            const parts = { session: { ...session, cwd }, content, ...workplace };
+            const spawned = this.#join(tx, spawn, request, parts);
             keep(tx, spawned);
             return spawned;
           });
@@ -238,8 +240,7 @@ export class SpawnService {
     const { session, content, worktree, created } = parts;
     const { team, source } = this.#check(tx, spawn);
     const { id } = session;
-    const cwd = worktree ? workingDirectory(worktree.path) : session.cwd;
-    this.#given.sessionStore.createSession(tx, { ...session, cwd });
+    this.#given.sessionStore.createSession(tx, session);
     if (spawn.by_agent) this.#given.store.insertSpawned(tx, id, source.id);
     if (worktree) this.#given.claims.make(tx, worktree.id, id, created ? 'owner' : 'consumer');
     const member = newMember(

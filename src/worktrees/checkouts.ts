@@ -1,4 +1,4 @@
-import fs from 'node:fs';
+import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { Worktree } from '../api/worktrees.ts';
 import { AppError } from '../errors.ts';
@@ -156,12 +156,12 @@ export class Checkouts {
   ): Promise<void> {
     const parent = path.dirname(directory);
     makeDirectory(parent);
-    if (fs.realpathSync(parent) !== parent)
+    if ((await fs.realpath(parent)) !== parent)
       throw new AppError('conflict', `${parent} leads through a symbolic link: move that away`);
     const flags = ['--quiet', '--no-checkout', ...what.slice(0, -1)];
     const add = ['worktree', 'add', ...flags, '--', directory, ...what.slice(-1)];
     await this.#workshop.git.text(refsOf(repository), add);
-    if (fs.realpathSync(directory) !== directory)
+    if ((await fs.realpath(directory)) !== directory)
       throw new AppError('conflict', `${directory} leads through a symbolic link: move that away`);
   }
 

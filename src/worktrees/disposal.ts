@@ -1,4 +1,4 @@
-import fs from 'node:fs';
+import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { Worktree } from '../api/worktrees.ts';
 import { AppError } from '../errors.ts';
@@ -140,7 +140,7 @@ export class Disposal {
     const done = `${aside}.archived`;
     if (await isThere(worktree.path)) {
       await removeTree(done);
-      fs.renameSync(worktree.path, aside);
+      await fs.rename(worktree.path, aside);
     }
     this.#workshop.failpoint('worktree.aside');
     let last = tip;
@@ -150,7 +150,7 @@ export class Disposal {
       removed.hasArchive = rest.hasArchive;
       if (snapshot.ignored.length > 0) removed.diagnostics.push(ignoredMessage(snapshot.ignored));
       last = snapshot.tip;
-      if (await isThere(aside)) fs.renameSync(aside, done);
+      if (await isThere(aside)) await fs.rename(aside, done);
     }
     removed.path = await isThere(done);
     await this.#workshop.forget(worktree, repository);
@@ -213,7 +213,7 @@ export class Disposal {
         await this.archive(worktree, repository, snapshot);
       return { snapshot, hasArchive: isNeeded || snapshot.archive !== null };
     } catch (error) {
-      if (await isThere(aside)) fs.renameSync(aside, worktree.path);
+      if (await isThere(aside)) await fs.rename(aside, worktree.path);
       throw error;
     }
   }

@@ -35,7 +35,7 @@ export class SessionOpening {
   async open({ worktree: wish, ...body }: OpenRequest, keep: Keep = keepNothing): Promise<Session> {
     if (!wish) return this.#given.sessions.create(body, keep);
     const { db, sessions, sessionStore, worktrees, claims } = this.#given;
-    const session = sessions.draft(body);
+    const session = await sessions.draft(body);
     const request = requestOf(wish === true ? {} : wish, session);
     const open = async (worktree: Worktree, created: boolean): Promise<Session> => {
       const cwd = await directoryIn(

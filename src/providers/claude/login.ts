@@ -1,4 +1,4 @@
-import fs from 'node:fs';
+import fs from 'node:fs/promises';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
@@ -29,8 +29,8 @@ export function writeKey(home: string, key: string): void {
   replaceFile(path.join(home, KEY_FILE), `${key}\n`);
 }
 
-export function removeKey(home: string): void {
-  fs.rmSync(path.join(home, KEY_FILE), { force: true });
+export async function removeKey(home: string): Promise<void> {
+  await fs.rm(path.join(home, KEY_FILE), { force: true });
 }
 
 /** How claude is started. */

@@ -35,7 +35,7 @@ export class ClaudeProvider implements Provider {
       return this.authStatus();
     },
     end: async () => {
-      removeKey(this.#installed.ownHome());
+      await removeKey(this.#installed.ownHome());
       if (this.problem() === null) await endLogin(await this.#command());
       return this.authStatus();
     },

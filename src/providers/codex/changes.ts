@@ -50,7 +50,8 @@ function shownAs(
   { path, diff, movedTo }: { path: string; diff: string; movedTo: string },
   budget: MessageBudget,
 ): ApprovalDetail | null {
-  if (type !== 'add' && type !== 'delete') return hunksDetail(path, diff, movedTo);
+  if (type !== 'add' && type !== 'delete')
+    return budget.isPath(path) && budget.isPath(movedTo) ? hunksDetail(path, diff, movedTo) : null;
   const [before, after] = type === 'add' ? [null, diff] : [diff, null];
   const whole = budget.diff(path, before, after);
   return whole === null ? null : { type: 'diff', path, diff: whole };

@@ -1,4 +1,4 @@
-import fs from 'node:fs';
+import fs from 'node:fs/promises';
 import { z } from 'zod';
 import type { Clock } from '../../lib/clock.ts';
 import { answered } from '../agent-process.ts';
@@ -21,7 +21,8 @@ const answer = z.looseObject({ thread });
 export async function listThreads(ask: Ask): Promise<ReadonlySet<string>> {
   const params = { limit: 100, modelProviders: [], sourceKinds: [] };
   const threads = await listAll(ask, 'thread/list', params);
-  return new Set(threads.flatMap(idOf));
+  const ids = await Promise.all(threads.map(idOf));
+  return new Set(ids.filter((id) => id !== null));
 }
 
 /**
@@ -31,7 +32,7 @@ export async function listThreads(ask: Ask): Promise<ReadonlySet<string>> {
 export async function hasThread({ ref, isEmpty }: KnownSession, ask: Ask): Promise<boolean> {
   try {
     const found = answer.safeParse(await ask('thread/read', { threadId: ref })).data?.thread;
-    if (found && isLost(found) && !isEmpty)
+    if (found && !isEmpty && (await isLost(found)))
       await ask('thread/read', { threadId: ref, includeTurns: true });
     return true;
   } catch (error) {
@@ -67,12 +68,16 @@ export function isRefusal(error: unknown, words: RegExp): boolean {
   return cause instanceof Refusal && words.test(cause.message);
 }
 
-/** The id of a listed thread, unless the file in which codex keeps the thread is gone. */
-function idOf(raw: unknown): string[] {
+/** The id of a listed thread; null where the file in which codex keeps the thread is gone. */
+async function idOf(raw: unknown): Promise<string | null> {
   const { data } = thread.safeParse(raw);
-  return data && !isLost(data) ? [data.id] : [];
+  return data && !(await isLost(data)) ? data.id : null;
 }
 
-function isLost({ path: file }: z.output<typeof thread>): boolean {
-  return typeof file === 'string' && !fs.existsSync(file);
+async function isLost({ path: file }: z.output<typeof thread>): Promise<boolean> {
+  if (typeof file !== 'string') return false;
+  return fs.access(file).then(
+    () => false,
+    () => true,
+  );
 }
