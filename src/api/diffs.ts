@@ -115,6 +115,12 @@ export const getSessionDiff = endpoint({
       .default([])
       .describe('Only files at or below these paths, relative to `root`.'),
     stat: z.boolean().default(false).describe('Only the figures, without patches.'),
+    exact: z
+      .boolean()
+      .default(false)
+      .describe(
+        "Patches for git apply: of binary files in git's binary form, and none of a file whose patch is not UTF-8, which counts as binary.",
+      ),
   },
   response: sessionDiff,
   errors: ['not_found', 'conflict'],

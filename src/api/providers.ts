@@ -4,7 +4,12 @@ import { agentName, providerId } from './provider-kinds.ts';
 
 export const authStatus = z
   .looseObject({
-    authenticated: z.boolean().nullable().describe('Null where only the agent knows.'),
+    authenticated: z
+      .boolean()
+      .nullable()
+      .describe(
+        'As it was last seen. Null while only the agent knows: an agent of acp shows it when it opens a session, answers or refuses a prompt, or logs in or out.',
+      ),
     mode: z.enum(['api_key', 'account', 'agent_managed', 'not_needed', 'not_configured']),
     detail: z.string(),
   })

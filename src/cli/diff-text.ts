@@ -9,11 +9,15 @@ const BAR = 30;
 
 /**
  * The patches of a diff. A terminal gets them coloured, and what it would obey as code points; a pipe gets them as they
- * are, for `git apply`.
+ * are, for `git apply`, after a comment for each file that has none.
  */
 export function diffText({ files }: SessionDiff, { isTerminal, columns, palette }: Layout): string {
+  if (!isTerminal) {
+    const comments = files.filter(isLeftOut).map((file) => `# ${leftOutNote(file)}\n`);
+    return [...comments, ...files.map(({ patch }) => patch ?? '')].join('');
+  }
   const text = files.map((file) => file.patch ?? insteadOfPatch(file)).join('');
-  if (!isTerminal || text === '') return text;
+  if (text === '') return text;
   return diffLines(text, { columns, palette })
     .map((line) => `${line}\n`)
     .join('');
@@ -36,8 +40,11 @@ export function statText({ files, ...sums }: SessionDiff, { palette }: Layout): 
 }
 
 /** What a person should know of a diff beside its lines. */
-export function diffNotes({ files, base, left_out, left_out_count, ...found }: SessionDiff) {
-  const notes: string[] = [];
+export function diffNotes(
+  { files, base, left_out, left_out_count, ...found }: SessionDiff,
+  { exact }: { exact: boolean },
+): string[] {
+  const notes = exact ? files.filter(isLeftOut).map(leftOutNote) : [];
   if (found.files_changed === 0 && left_out_count === 0)
     notes.push(`nothing changed ${sinceText(base)}`);
   if (found.files_changed > files.length)
@@ -59,6 +66,21 @@ function sinceText({ kind, commit }: DiffBase): string {
     return `since ${short}, the last commit that it shares with the branch at which its worktree began`;
   if (kind === 'session') return `since ${short}, which was checked out when it was opened`;
   return kind === 'turn' ? 'since the beginning of that turn' : `since ${short}, the last commit`;
+}
+
+function isLeftOut({ patch }: FileChange): boolean {
+  return patch === null;
+}
+
+/** Says that a patch for `git apply` lacks a file, and why. */
+function leftOutNote({ path, no_patch }: FileChange): string {
+  const reasons = {
+    binary: 'its patch is not UTF-8',
+    large: 'it is too large',
+    limit: 'the diff is too large: name its path to get it',
+    not_asked: 'patches were not asked for',
+  };
+  return `${oneLine(path)} is left out of the patch: ${reasons[no_patch ?? 'limit']}`;
 }
 
 /** The header of a file whose lines are not shown, and why they are not. */

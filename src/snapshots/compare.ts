@@ -38,15 +38,22 @@ export interface Compared {
   is_cut: boolean;
 }
 
+interface CompareOptions {
+  paths: readonly string[];
+  stat: boolean;
+  exact: boolean;
+  signal: AbortSignal;
+}
+
 /**
  * Compares two trees of a location. `paths` restricts the answer to files at or below them; with `stat`, no patches are
- * made. Throws GitFailure if `signal` aborts.
+ * made, and with `exact`, each patch is one that git applies. Throws GitFailure if `signal` aborts.
  */
 export async function compareTrees(
   git: Git,
   location: GitLocation,
   trees: readonly [before: string, after: string],
-  { paths, stat, signal }: { paths: readonly string[]; stat: boolean; signal: AbortSignal },
+  { paths, stat, exact, signal }: CompareOptions,
 ): Promise<Compared> {
   const operands = [...trees, '--', ...paths];
   const list = [...DIFF_TREE, '--raw', '--numstat', '-z', ...operands];
@@ -57,11 +64,11 @@ export async function compareTrees(
   const isPatchCut =
     !stat &&
     shown.length > 0 &&
-    (await git.pieces(location, [...DIFF_TREE, '-p', ...operands], {
+    (await git.pieces(location, [...DIFF_TREE, exact ? '--binary' : '-p', ...operands], {
       signal,
       take: (chunk) => parts.push(chunk),
     }));
-  const files = withPatches(shown, stat ? null : parts.end({ isCut: isPatchCut }));
+  const files = withPatches(shown, stat ? null : parts.end({ isCut: isPatchCut }), exact);
   const sized = await withSizes(git, location, files, signal);
   const sum = (counts: readonly (number | null)[]) =>
     counts.reduce<number>((total, one) => total + (one ?? 0), 0);
@@ -79,13 +86,15 @@ export async function compareTrees(
 function withPatches(
   changes: readonly RawChange[],
   parts: ReturnType<PatchParts['end']> | null,
+  exact: boolean,
 ): FileChange[] {
   let at = 0;
   return changes.map((change) => {
     const own = parts?.slice(at, (at += change.status === 'type_changed' ? 2 : 1));
     const texts = own?.flatMap((part) => ('text' in part ? [part.text] : [])) ?? [];
     const left = own?.flatMap((part) => ('left' in part ? [part.left] : []))[0];
-    const isBinary = change.additions === null;
+    const isInexact = own?.some((part) => 'text' in part && !part.isExact) === true;
+    const isBinary = exact ? isInexact : change.additions === null;
     const isWhole = texts.length > 0 && left === undefined && !isBinary;
     const reason = parts === null ? 'not_asked' : isBinary ? 'binary' : (left ?? 'limit');
     return {

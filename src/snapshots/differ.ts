@@ -49,6 +49,7 @@ export class Differ {
       const compared = await compareTrees(git, pair.location, [pair.before, pair.after], {
         paths: query.path,
         stat: query.stat,
+        exact: query.exact,
         signal,
       });
       return {

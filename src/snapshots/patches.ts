@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer';
+
 /** The maximum size of the patch of one file, and of all patches of an answer, in bytes. */
 export const PATCH_BYTES = 512 * 1024;
 export const PATCHES_BYTES = 4 * 1024 * 1024;
@@ -6,8 +8,11 @@ const READ_BYTES = 64 * 1024 * 1024;
 
 const HEADER = Buffer.from('\ndiff --git ');
 
-/** The part of a unified diff for one file; null: it was left out, because it is too long or no room is left for it. */
-type Part = { text: string } | { left: 'large' | 'limit' };
+/**
+ * The part of a unified diff for one file, and whether it is UTF-8, so that nothing of it was replaced; or why it was left
+ * out: it is too long, or no room is left for it.
+ */
+type Part = { text: string; isExact: boolean } | { left: 'large' | 'limit' };
 
 /** Splits a unified diff, as git prints it, into its parts. It holds no more of it than the limits allow. */
 export class PatchParts {
@@ -55,7 +60,8 @@ export class PatchParts {
     else if (!hasRoom) this.#parts.push({ left: 'limit' });
     else {
       this.#kept += this.#bytes;
-      this.#parts.push({ text: Buffer.concat(this.#chunks).toString('utf8') });
+      const bytes = Buffer.concat(this.#chunks);
+      this.#parts.push({ text: bytes.toString('utf8'), isExact: isUtf8(bytes) });
     }
     this.#chunks = [];
     this.#bytes = 0;

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import type { SessionDiff } from '../../src/api/diffs.ts';
 import type { QueryInputOf } from '../../src/api/endpoint.ts';
 import { endpoints } from '../../src/api/index.ts';
+import { runHere } from '../support/cli/cadre.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { stateOf } from '../support/snapshots/state.ts';
@@ -202,6 +203,40 @@ describe('the diff of a session', () => {
       { clock },
     );
   });
+
+  test('is in a pipe a patch that git applies, with binary files; one that cannot be in it is a comment, and a line on stderr.', () =>
+    onShared(async (stage) => {
+      const { repo, session, directory } = stage;
+      const line = `${'x'.repeat(99)}\n`;
+      const binary = (seed: number) =>
+        Buffer.from(Array.from({ length: 300 }, (_, at) => (at * seed) % 256));
+      write(repo, { 'old.bin': binary(7), 'gone.bin': binary(11), 'latin.txt': 'one\n' });
+      commitLater(repo);
+      write(repo, {
+        'a.txt': 'eins\nzwei',
+        'old.bin': binary(13),
+        'new.bin': binary(17),
+        'latin.txt': Buffer.from('caf\xe9\n', 'latin1'),
+        'long.txt': line.repeat(6000),
+      });
+      fs.rmSync(path.join(repo, 'gone.bin'));
+      const env = { CADRE_URL: stage.url, CADRE_TOKEN: stage.token };
+      const run = await runHere(directory, ['diff', session, '--head'], { env });
+      expect(run.code).toBe(0);
+      const clone = path.join(directory, 'clone');
+      git(repo, 'clone', '--quiet', repo, clone);
+      execFileSync('git', ['apply', '-'], { cwd: clone, input: run.stdout });
+      for (const name of ['a.txt', 'old.bin', 'new.bin'])
+        expect(read(clone, name)).toBe(read(repo, name));
+      expect(fs.existsSync(path.join(clone, 'gone.bin'))).toBe(false);
+      expect(read(clone, 'latin.txt')).toBe('one\n');
+      const notes = [
+        'latin.txt is left out of the patch: its patch is not UTF-8',
+        'long.txt is left out of the patch: it is too large',
+      ];
+      expect(run.stdout.split('\n').slice(0, 2)).toEqual(notes.map((note) => `# ${note}`));
+      for (const note of notes) expect(run.stderr).toContain(`cadre: ${note}\n`);
+    }));
 
   test('says what it does not show: binary files, large ones, repositories inside, and more than fits.', () =>
     onShared(async (stage) => {

@@ -36,6 +36,7 @@ async function show(
     against,
     path: paths,
     stat,
+    exact: !stat && !global.json && !layout.isTerminal,
     since: since === undefined ? undefined : await turnId(client, since, params.session_id),
     at: at === undefined ? undefined : await turnId(client, at, params.session_id),
   };
@@ -47,5 +48,5 @@ async function show(
   const { diffNotes, diffText, statText } = await import('../diff-text.ts');
   const { writePaged } = await import('../talk/pager.ts');
   await writePaged(stat ? statText(found, layout) : diffText(found, layout), world);
-  for (const note of diffNotes(found)) world.stderr.write(`cadre: ${note}\n`);
+  for (const note of diffNotes(found, query)) world.stderr.write(`cadre: ${note}\n`);
 }

@@ -324,7 +324,7 @@ export interface AuthMethod {
 
 /** Whether a provider is logged in, and how. */
 export interface AuthStatus {
-  /** Null where only the agent knows. */
+  /** As it was last seen. Null while only the agent knows: an agent of acp shows it when it opens a session, answers or refuses a prompt, or logs in or out. */
   authenticated: boolean | null;
   mode: 'api_key' | 'account' | 'agent_managed' | 'not_needed' | 'not_configured';
   detail: string;
@@ -5972,6 +5972,8 @@ export interface Routes {
           path?: Array<string> | undefined;
           /** Only the figures, without patches. */
           stat?: boolean | undefined;
+          /** Patches for git apply: of binary files in git's binary form, and none of a file whose patch is not UTF-8, which counts as binary. */
+          exact?: boolean | undefined;
         }
       | undefined;
 

@@ -17,6 +17,6 @@ export function buildReviews(
     sessionStore: needs.sessions.store,
     sessions: needs.sessions.service,
     queue: needs.queue.service,
-    diffOf: (id) => differ.diff(id, { against: 'start', path: [], stat: false }),
+    diffOf: (id) => differ.diff(id, { against: 'start', path: [], stat: false, exact: false }),
   });
 }
