@@ -224,7 +224,7 @@ export class AcpAgent implements Agent {
         },
       );
       for (const message of left) await this.#tell({ code: 'choice_kept', message });
-      await this.#tell(this.#frankness.beforeTurn(settings, this.#choices.missingAskingMode));
+      await this.#tell(this.#frankness.beforeTurn(settings, this.#choices));
       const prompt = await Promise.all(
         input.map((item) => contentOf(item, this.process.can.image)),
       );

@@ -24,6 +24,10 @@ export interface Step {
   isNeeded: boolean;
 }
 
+/** What agents of which nothing is known call a mode in which nobody is asked. */
+const FRANK_WORDS =
+  /\b(auto(pilot|nomous|[-_ ]?approve)?|bypass\w*|yolo|full[-_ ]?\w*|do?nt[-_ ]?ask)\b/i;
+
 /** What can be chosen in a session, by the newest word of its agent, and what it began with. */
 export class Choices {
   #offer: Offer;
@@ -81,6 +85,16 @@ export class Choices {
     const { require_approval: named } = this.#modes;
     const offered = this.#ids('agentMode');
     return named === undefined || offered.length === 0 || offered.includes(named) ? null : named;
+  }
+
+  /** The mode that the agent is in, if it is not known to ask there, nor to change nothing; else null. */
+  get frankMode(): string | null {
+    const { require_approval: asking, read_only } = this.#modes;
+    const { current, offered } = this.choice('agentMode');
+    if (current === null || current === asking || current === read_only) return null;
+    if (asking !== undefined && this.#ids('agentMode').includes(asking)) return current;
+    const name = offered.find(({ id }) => id === current)?.name ?? '';
+    return FRANK_WORDS.test(`${current} ${name}`) ? current : null;
   }
 
   choice(which: ChoiceName): Choice {

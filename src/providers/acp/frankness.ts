@@ -1,5 +1,6 @@
 import { toolNames } from '../../api/tool-names.ts';
 import type { TurnSettings } from '../provider.ts';
+import type { Choices } from './choices.ts';
 import type { ReportedCall } from './reported-call.ts';
 
 /** What a person should know of a session: a code in snake_case, and words. */
@@ -11,12 +12,13 @@ export interface Notice {
 /** Tools that a person who wants to be asked expects to be asked for. */
 const GRAVE = new Set<unknown>(['execute', 'edit', 'delete', 'move']);
 
-/** Notices, once for each process, that an agent does not ask although a turn wants to be asked. */
+/** Notices, once for each process, that an agent does not ask although a turn wants to be asked, or chose no mode. */
 export class Frankness {
   /** Whether the agent asks; null: not known. */
   readonly #asks: () => boolean | null;
   #hasAsked = false;
   #isTold = false;
+  #isModeTold = false;
 
   constructor(asks: () => boolean | null) {
     this.#asks = asks;
@@ -28,9 +30,15 @@ export class Frankness {
   }
 
   /**
-   * Before the prompt of a turn: whether the agent is known never to ask, or lacks the mode in which it is said to ask.
+   * Before the prompt of a turn: whether the agent is known never to ask, lacks the mode in which it is said to ask, or is
+   * in a mode of its own in which it may not ask, although nobody chose that.
    */
-  beforeTurn(settings: TurnSettings, missingMode: string | null): Notice | null {
+  beforeTurn(
+    settings: TurnSettings,
+    { missingAskingMode: missingMode, frankMode }: Pick<Choices, 'missingAskingMode' | 'frankMode'>,
+  ): Notice | null {
+    if (this.#asks() !== false && frankMode !== null && isUnchosen(settings))
+      return this.#tellOfMode(frankMode);
     if (this.#asks() !== false)
       return missingMode === null || settings.agentMode !== null
         ? null
@@ -55,11 +63,26 @@ export class Frankness {
     });
   }
 
+  #tellOfMode(mode: string): Notice | null {
+    if (this.#isModeTold) return null;
+    this.#isModeTold = true;
+    return {
+      code: 'agent_mode_does_not_ask',
+      message:
+        `the agent is in its mode "${mode}", in which it may act without asking, and nobody chose a mode: send turns with ` +
+        'permission_mode "require_approval", or name a mode by agent_mode',
+    };
+  }
+
   #tell({ permissionMode }: TurnSettings, notice: Notice): Notice | null {
     if (permissionMode !== 'require_approval' || this.#isTold) return null;
     this.#isTold = true;
     return notice;
   }
+}
+
+function isUnchosen({ agentMode, permissionMode }: TurnSettings): boolean {
+  return agentMode === null && (permissionMode === null || permissionMode === 'default');
 }
 
 function lacking(mode: string): Notice {

@@ -77,6 +77,38 @@ describe('require_approval', () => {
   );
 });
 
+describe('a session that begins in a mode that does not ask', () => {
+  const frank = {
+    code: 'agent_mode_does_not_ask',
+    message: expect.stringContaining('its mode "auto"') as string,
+  };
+
+  test.each([
+    ['a known agent', { modes: names }],
+    ['an agent of which nothing is known', {}],
+  ])('is told of once, where nobody chose a mode: %s', (_what, agent) =>
+    withRawAgent(
+      automatic,
+      async ({ open }) => {
+        const session = await open();
+        await session.run('one');
+        await session.run('two', { permission_mode: 'default' });
+        expect(notices(session)).toEqual([frank]);
+      },
+      knownAs(agent),
+    ),
+  );
+
+  test('is not told of where a mode was chosen, or the mode asks', () =>
+    withModes(automatic, async ({ open }) => {
+      const session = await open();
+      await session.run('one', { agent_mode: 'yolo' });
+      await session.run('two', { permission_mode: 'full_access' });
+      await session.run('three', asking);
+      expect(notices(session)).toEqual([]);
+    }));
+});
+
 describe('an agent that never asks', () => {
   const onSilent = sharedRawAgent(knownAs({ asks: false }));
 
