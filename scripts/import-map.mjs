@@ -108,10 +108,10 @@ export const places = {
       'sessions is the lowest noun: it knows providers only by their interface, and starts no child process itself',
   },
   rules: {
-    may: ['sessions', ...records],
+    may: ['sessions', 'providers/acp/catalogue', ...records],
     types: ['providers/provider'],
     because:
-      'rules judge what an agent wishes to do, by what the request shows: sessions call them by a hook, and know none of them',
+      'rules judge what an agent wishes to do, by what the request shows and the catalogue knows of the files of agents: sessions call them by a hook, and know none of them',
   },
   usage: {
     may: ['sessions', ...records],

@@ -32,16 +32,17 @@ const conditions = {
     .nullable()
     .describe(
       'Only requests to run one simple command whose words fit these. `*` stands for one word, or for a part of one; ' +
-        '`**` at the end for any number of words. To allow, a `*` at the begin of a word stands for no option, assignment or ' +
-        'address, and no `*` for a path that leads out of the directory of the command, or for files of git and agents.',
+        '`**` at the end for any number of words. To allow, a `*` at the start of a word stands for no option, assignment or ' +
+        'address, and no `*` for a hidden file, a path that leads out of the directory of the command, or files of git and ' +
+        'agents.',
     ),
   path: z
     .string()
     .nullable()
     .describe(
       'Only requests to change files that all fit this path, below the directory of the session if it does not begin ' +
-        'with `/`. `*` stands for any part of a name, `**` for any number of names. To allow, files of git and agents ' +
-        '(`.git`, `.claude`) have to be named.',
+        'with `/`. `*` stands for any part of a name, `**` for any number of names. To allow, neither stands ' +
+        'for a hidden name: the rule has to write its dot, and all of the name of a file of git or an agent (`.git`).',
     ),
   directory: z
     .string()
@@ -52,11 +53,25 @@ const conditions = {
     ),
 };
 
+const iKnow = z
+  .boolean()
+  .describe(
+    'Whether a person confirms that a `*` is harmless behind this program, which is not on the list of known safe ones.',
+  );
+
 export const approvalRule = z
   .looseObject({
     id: z.string(),
     effect: ruleEffect,
     ...conditions,
+    i_know: iKnow,
+    refused: z
+      .string()
+      .nullable()
+      .describe(
+        'Why a rule that an earlier version stored could not be added now. Its `effect` is `ask` if it was added as ' +
+          '`allow`. Null if the rule could be added.',
+      ),
     reason: z
       .string()
       .nullable()
@@ -94,7 +109,7 @@ export const addApprovalRule = endpoint({
   method: 'POST',
   path: '/v1/approval-rules',
   summary:
-    'Add a rule that decides approvals from now on; needs `tool`, `command`, `path` or `directory`',
+    'Add a rule that decides approvals from now on, or return the existing one; needs `tool`, `command`, `path` or `directory`',
   body: z.strictObject({
     effect: ruleEffect,
     provider: providerId.nullish(),
@@ -110,6 +125,9 @@ export const addApprovalRule = endpoint({
     directory: text(4096)
       .nullish()
       .describe('An existing directory, as an absolute path. Its real path is stored.'),
+    i_know: iKnow
+      .optional()
+      .describe(`${iKnow.description ?? ''} Absent: false, and such a rule to allow is refused.`),
     reason: text(500).nullish(),
   }),
   response: approvalRule,
@@ -119,7 +137,7 @@ export const addApprovalRule = endpoint({
 export const removeApprovalRule = endpoint({
   method: 'DELETE',
   path: '/v1/approval-rules/{rule_id}',
-  summary: 'Remove a rule; decisions that were made by it stay',
+  summary: 'Remove a rule and all with the same conditions; decisions that were made by it stay',
   params: { rule_id: z.string().describe('The rule.') },
   response: approvalRule,
   errors: ['not_found'],

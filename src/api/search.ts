@@ -72,7 +72,11 @@ export const search = endpoint({
     session_id: z.string().optional().describe('Only this session.'),
     team_id: z.string().optional().describe('Only the members of this team.'),
     provider: providerId.optional().describe('Only sessions of this provider.'),
-    cwd: z.string().min(1).optional().describe('Only sessions in this directory, or below it.'),
+    cwd: z
+      .string()
+      .regex(/^\//, 'has to be an absolute path')
+      .optional()
+      .describe('Only sessions in this directory, or below it; an absolute path.'),
     since: timestamp.optional().describe('Only what was said then or later.'),
     order: z
       .enum(['newest', 'best'])

@@ -34,6 +34,7 @@ const commands: readonly [refusal: RegExp, command: string][] = [
   [/^the budget of .* is used up .* or queue the turn$/, 'see cadre approvals list'],
   [/^no token "/, 'see cadre tokens list'],
   [/^no rule "/, 'see cadre approvals rules list'],
+  [/, or confirm the rule with i_know$/, 'with --i-know'],
   [/^no hook "/, 'see cadre hooks list'],
   [/^the data was written by cadre .* go back to the data/, 'with cadre db rollback'],
   [/^acp: .*name an agent that is installed/, 'with --agent: see cadre providers discover'],

@@ -1,17 +1,32 @@
 import path from 'node:path';
+import type { Strictness } from './command-pattern.ts';
+import { gapsIn } from './glob.ts';
+import { isHidden } from './own-names.ts';
 
-/** Whether an absolute path fits a pattern: `*` is any part of a name, `**` any number of names, hidden ones too. */
-export function fitsPath(pattern: string, directory: string, file: string): boolean {
+/**
+ * Whether an absolute path fits a pattern: `*` is any part of a name, `**` any number of names. A strict pattern has to
+ * write the `.` that a hidden name begins with.
+ */
+export function fitsPath(
+  pattern: string,
+  directory: string,
+  file: string,
+  strictness: Strictness,
+): boolean {
+  if (file.length > MAX_PATH) return false;
   const absolute = pattern.startsWith('/')
     ? pattern
-    : path.posix.join('/', escaped(directory), pattern);
-  return (
-    file.length <= MAX_PATH &&
-    expressionOf(absolute.replaceAll(/(?:\/\*\*)+(?=\/|$)/g, '/**')).test(file)
-  );
+    : path.posix.join('/', directory.replaceAll('*', STAR), pattern);
+  const isStrict = strictness === 'strict';
+  return fitsNames(absolute.split('/'), file.split('/'), {
+    fits: (wanted, name) =>
+      (!isStrict || wanted.startsWith('.') || !wanted.includes('*') || !isHidden(name)) &&
+      gapsIn(wanted, name.replaceAll('*', STAR)) !== null,
+    mayPass: (name) => name !== '' && !(isStrict && isHidden(name)),
+  });
 }
 
-/** No file has a longer name, and matching one would take long. Characters. */
+/** No file has a longer name. Characters. */
 const MAX_PATH = 4096;
 
 /** Whether a directory is another one or below it; both are real paths. */
@@ -19,21 +34,39 @@ export function isInside(directory: string, outer: string): boolean {
   return directory === outer || directory.startsWith(outer.endsWith('/') ? outer : `${outer}/`);
 }
 
-/** A `*` in the name of a directory stands for itself: no pattern can write it, so it is a character that no pattern has. */
+/** A `*` in a name stands for itself: as a character that no pattern and no path has. */
 const STAR = '\u0000';
 
-function escaped(directory: string): string {
-  return directory.replaceAll('*', STAR);
+interface NameRules {
+  /** Whether a name fits one of the pattern that is not `**`. */
+  fits: (wanted: string, name: string) => boolean;
+  /** Whether `**` stands for the name. */
+  mayPass: (name: string) => boolean;
 }
 
-function expressionOf(pattern: string): RegExp {
-  const source = pattern
-    .split(/(\/\*\*(?=\/|$)|\*)/)
-    .map((part) => {
-      if (part === '/**') return '(?:/[^/]+)*';
-      if (part === '*') return '[^/]*';
-      return part.replaceAll(/[\\^$.+?()[\]{}|/]/g, '\\$&').replaceAll(STAR, '\\*');
-    })
-    .join('');
-  return new RegExp(`^${source}$`, 'su');
+/** Whether the names fit those of a pattern: each run of names between two `**` is found at its earliest place. */
+function fitsNames(pattern: readonly string[], names: readonly string[], rules: NameRules) {
+  const runs = runsOf(pattern);
+  const last = runs.length - 1;
+  let at = 0;
+  for (const [index, run] of runs.entries()) {
+    // The first run begins with the path, and the last one ends with it.
+    const latest = index === 0 ? 0 : names.length - run.length;
+    let found = index === last ? latest : at;
+    if (found < at || found > latest) return false;
+    while (!run.every((wanted, offset) => rules.fits(wanted, names[found + offset] ?? '')))
+      if (++found > latest || index === last) return false;
+    if (!names.slice(at, found).every((name) => rules.mayPass(name))) return false;
+    at = found + run.length;
+  }
+  return at === names.length;
+}
+
+/** The names of a pattern between its `**`. */
+function runsOf(pattern: readonly string[]): string[][] {
+  const runs: string[][] = [[]];
+  for (const name of pattern)
+    if (name === '**') runs.push([]);
+    else runs.at(-1)?.push(name);
+  return runs;
 }

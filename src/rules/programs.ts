@@ -1,15 +1,28 @@
+import { isKnownSafe, mayReachAnywhere, runningOption } from './known-safe.ts';
+
 /** Programs that run what their arguments say: any other argument is another command. */
 const RUNNERS = new Set(
   (
-    'ash at awk bash batch bazel busybox bun builtin bunx bwrap cadre chroot chrt claude cmake codex command coproc crontab ' +
-    'csh ctest dash deno direnv doas docker ed elvish emacs entr env eval ex exec expect firejail fish flock gawk gdb ' +
-    'gemini ghci gmake goose gradle gradlew gtk-launch guile hyperfine ionice ipython irb java jshell julia just ksh lldb ' +
-    'lua ltrace make mawk meson mksh mvn mvnw nawk nc ncat nice ninja node nodejs nohup npx nsenter nu numactl nvim octave open ' +
-    'opencode osascript parallel perf perl php pkexec pnpx podman powershell prlimit proot psql pwsh pypy python qwen rake rbash ' +
-    'rlwrap rscript rsh rsync ruby run-parts runghc runuser scp screen script sed setarch setpriv setsid sh socat ' +
-    'source sqlite ssh start-stop-daemon stdbuf strace su sudo swift systemd-run task taskset tcc tclsh tcsh telnet time ' +
-    'timeout tmux toybox trap ts-node tsx tar unbuffer unshare uv uvx valgrind vi view vim watch xargs xdg-open xonsh xterm yarn ' +
-    'yash zsh . ['
+    '. [ abduco act anacron and ansible ansible-playbook asdf ash at awk bash batch bazel bmake builtin bun ' +
+    'bunx busybox bwrap byobu cabal cadre catchsegv cgexec choom chpst chroot chrt claude clj clojure cmake ' +
+    'code codex colima command coproc cpulimit crontab crystal csh ctest cu dagger dart dash dbus-launch ' +
+    'dbus-run-session deno devbox devenv direnv distrobox doas docker docker-compose dtach dune dzdo earthly ' +
+    'eatmydata ed elixir elvish emacs emacsclient entr env erl es esy eval ex exec expect fab fakechroot ' +
+    'fakeroot faketime fcron firejail fish flatpak flock fnm ftp gawk gdb gemini gforth ghc ghci git-shell ' +
+    'gmake gnuplot goose gosu gradle gradlew gtk-launch guile hatch hg-ssh hx hyperfine i386 inv invoke ' +
+    'ionice ip ipython irb java jest jshell julia just kak ksh ld-linux ld.so lein less lftp lima linux32 ' +
+    'linux64 lldb ltrace lua lxc lxc-attach lxc-execute m4 machinectl mage make man mawk meson micro mill ' +
+    'minicom mise mix mksh mocha mono more mosh most mvn mvnw nawk nc ncat nerdctl newgrp nice nim ninja ' +
+    'nix-shell nmake nocorrect node nodejs nodenv noglob nohup not nox npx nsenter nu numactl nvim nvm ' +
+    'octave oil opam open opencode or osascript osh parallel pdm perf perl pexec php pipenv pixi pkexec ' +
+    'please pmake pnpx podman podman-compose powershell prlimit proot proxychains proxychains4 psql pwsh ' +
+    'pyenv pypy python qwen racket rake rbash rbenv rc rlwrap rr rscript rsh rsync ruby run-parts runghc ' +
+    'runuser rvm rye s6-setuidgid sbcl sbt scons scp screen script sed setarch setpriv setsid setuidgid sftp ' +
+    'sg sh socat softlimit source sqlite ssh ssh-agent sshpass stack start-stop-daemon stdbuf strace su ' +
+    'su-exec subl sudo swift swipl systemd-inhibit systemd-nspawn systemd-run tar task taskset tcc tclsh ' +
+    'tcsh telnet time timeout tmux toolbox torify torsocks tox toybox trap ts-node tsocks tsx unbuffer ' +
+    'unshare uv uvx vagrant valgrind vi view vim vite-node vitest volta waf watch wine x86_64 xargs xdg-open ' +
+    'xonsh xterm xvfb-run yadm yarn yash ysh zellij zig zsh'
   ).split(' '),
 );
 
@@ -31,29 +44,39 @@ const WITH_SUBCOMMANDS = new Set(
   ).split(' '),
 );
 
+/** Subcommands that run a command behind them. */
+const EXECUTING_SUBCOMMANDS =
+  'bundle exec|cargo run|composer exec|conda run|dotnet exec|gem exec|git bisect|git filter-branch|git submodule|' +
+  'kubectl debug|kubectl exec|kubectl run|nix develop|nix run|nix shell|npm exec|npm explore|npm x|pipx run|pnpm dlx|' +
+  'pnpm exec|poetry run|rustup run';
+
 /** Subcommands that run what their further arguments say. */
 const RUNNING_SUBCOMMANDS = new Set(
   (
-    'bundle exec|cargo run|cargo install|composer exec|composer require|composer run-script|conda run|dotnet exec|dotnet run|' +
-    'dotnet tool|gem exec|gem install|gh alias|gh api|gh codespace|gh extension|git bisect|git clone|git config|git difftool|' +
-    'git filter-branch|git mergetool|git submodule|go generate|go install|go run|go tool|helm plugin|kubectl exec|kubectl run|' +
-    'nix run|nix shell|nix develop|nix eval|nix build|npm add|npm config|npm create|npm exec|npm explore|npm i|npm init|' +
-    'npm install|npm link|npm pkg|npm run|npm run-script|npm rum|npm set|npm urn|npm x|pip install|pipx install|pipx run|' +
-    'pnpm add|pnpm config|pnpm create|pnpm dlx|pnpm exec|pnpm install|pnpm run|poetry add|poetry run|rustup run|svn diff'
+    `${EXECUTING_SUBCOMMANDS}|` +
+    'brew install|cargo install|composer require|composer run-script|dotnet run|dotnet tool|gem install|gh alias|gh api|' +
+    'gh codespace|gh config|gh extension|git clone|git config|git difftool|git hook|git merge-index|git mergetool|' +
+    'git remote|go generate|go install|go run|go tool|helm plugin|nix build|nix eval|npm add|npm c|npm ci|npm config|' +
+    'npm create|npm i|npm in|npm init|npm install|npm install-test|npm isntall|npm it|npm link|npm pkg|npm run|' +
+    'npm run-script|npm rum|npm set|npm urn|pip download|pip install|pip wheel|pipx install|pnpm add|pnpm config|' +
+    'pnpm create|pnpm install|pnpm run|poetry add|svn diff'
   ).split('|'),
 );
 
-/** Programs that run the command behind their options. */
-const WRAPPERS = new Set(
-  (
-    'builtin chrt command doas env exec ionice nice nohup setpriv setsid stdbuf strace sudo systemd-run taskset time ' +
-    'timeout unshare xargs'
-  ).split(' '),
-);
+/** Subcommands as {@link EXECUTING_SUBCOMMANDS} has them. */
+const EXECUTING = new Set(EXECUTING_SUBCOMMANDS.split('|'));
 
-/** Why a pattern of these words, with `*` in the word at `open`, would allow more than its words say; null if not. */
-export function dangerIn(words: readonly string[], open: number): string | null {
+/** Programs whose management commands may stand before a subcommand: `docker container run`. */
+const WITH_GROUPS = new Set(['docker', 'nerdctl', 'podman']);
+const GROUPS = new Set(['container', 'image', 'system', 'builder', 'buildx']);
+
+/**
+ * Why a pattern would allow more than its words say; null if not. `isConfirmed` says that a person knows what its program
+ * does with any words.
+ */
+export function dangerIn(words: readonly string[], isConfirmed: boolean): string | null {
   const [program = '', subcommand = ''] = words;
+  const open = words.findIndex((word) => word.includes('*'));
   if (open === 0) return 'the first word has to name the program';
   const name = kindOf(program);
   if (CHANGING.has(name))
@@ -61,45 +84,47 @@ export function dangerIn(words: readonly string[], open: number): string | null 
   if (open < 0) return null;
   if (RUNNERS.has(name))
     return `${program} runs what its arguments say: give all words of the command, without *`;
-  if (REACHING.has(name) && words.some((word) => word.startsWith('*')))
+  const isReaching = REACHING.has(name);
+  if (isReaching && words.some((word) => word.includes('*') && !/^https?:\/\//i.test(word)))
     return `${program} sends to any address: name it, as in https://example.com/*`;
   if (WITH_SUBCOMMANDS.has(name) && (open === 1 || subcommand.startsWith('-')))
     return `what ${program} does depends on its first argument: name that, without *`;
   if (RUNNING_SUBCOMMANDS.has(`${name} ${subcommand}`))
     return `${program} ${subcommand} runs what its arguments say: give all words of the command, without *`;
-  return null;
+  const running = runningOption(name, words);
+  if (running !== undefined)
+    return `${program} ${running} runs what its arguments say: give all words of the command, without *`;
+  if (mayReachAnywhere(name, words))
+    return `${program} ${subcommand} may reach any address: name the remote behind it, as in ${program} ${subcommand} origin *`;
+  if (isConfirmed || isReaching) return null;
+  if (!isKnownSafe(words))
+    return `${program} is not on the list of programs that a * is known to be harmless for: give all words of the command, or confirm the rule with i_know`;
+  const option = words.find((word) => /^-[^=]*\*/.test(word));
+  return option === undefined
+    ? null
+    : `${option} may stand for other options: write them out, or confirm the rule with i_know`;
 }
 
-/** The number of words behind a program in which another command is looked for. */
-const LOOKED_AT = 20;
-
-/**
- * The commands that a command is as well, for rules to deny and ask: without the directory of its program, without the
- * options before its subcommand, and what comes behind `sudo`, `env` and the like. It is rather too many than too few.
- */
-export function formsOf(words: readonly string[]): (readonly string[])[] {
-  const [program = '', ...rest] = words;
-  const name = nameOf(program);
-  const begin = rest.slice(0, LOOKED_AT);
-  const named = [words, [name, ...rest]];
-  const inner = WRAPPERS.has(name)
-    ? begin.flatMap((word, at) => [rest.slice(at), [nameOf(word), ...rest.slice(at + 1)]])
-    : [];
-  const all = [...named, ...inner];
-  return [...all, ...all.flatMap(withoutOptions)];
+/** Whether a command runs another one that its arguments name. */
+export function isWrapper([program = '', subcommand = '']: readonly string[]): boolean {
+  const name = kindOf(program);
+  return RUNNERS.has(name) || EXECUTING.has(`${name} ${subcommand}`);
 }
 
-/** `git push` of `git -C directory push`: each option may have a value in the next word. */
-function withoutOptions([program = '', ...rest]: readonly string[]): (readonly string[])[] {
-  if (!WITH_SUBCOMMANDS.has(program)) return [];
-  const isOption = (at: number) => rest[at]?.startsWith('-') === true;
-  const end = rest.findIndex(
-    (_word, at) => at === LOOKED_AT || (!isOption(at) && !isOption(at - 1)),
-  );
-  return Array.from({ length: end < 0 ? rest.length : end }, (_, at) => [
-    program,
-    ...rest.slice(at + 1),
-  ]);
+/** Whether options, with their values, may stand before the subcommand of a program. */
+export function hasSubcommands(program: string): boolean {
+  const name = kindOf(program);
+  return WITH_SUBCOMMANDS.has(name) || WITH_GROUPS.has(name);
+}
+
+/** Whether a word only says what kind of thing the subcommand behind it is for. */
+export function isGroup(program: string, word: string): boolean {
+  return WITH_GROUPS.has(kindOf(program)) && GROUPS.has(word);
+}
+
+/** The names of a program that a rule may have for it: `python3.12` and `python` of `/usr/bin/python3.12`. */
+export function namesOf(program: string): readonly string[] {
+  return [program, nameOf(program), kindOf(program)];
 }
 
 function nameOf(program: string): string {
@@ -109,5 +134,6 @@ function nameOf(program: string): string {
 /** The name of a program without its version: `python` of `/usr/bin/python3.12`. */
 function kindOf(program: string): string {
   const name = nameOf(program).toLowerCase();
+  if (/^ld-(?:linux|musl)/.test(name)) return 'ld.so';
   return name.replace(/-?\d[\d.]*$/, '') || name;
 }

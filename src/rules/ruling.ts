@@ -1,6 +1,7 @@
 import type { ApprovalRule, Ruling } from '../api/approval-rules.ts';
-import { fitsAny, type Misfit, misfitOf, readPattern } from './command-pattern.ts';
-import { reachesOwnName } from './own-names.ts';
+import { fitsAny } from './command-forms.ts';
+import { type Misfit, misfitOf, readPattern } from './command-pattern.ts';
+import { reachesOwnName, reachesUnwritten } from './own-names.ts';
 import { fitsPath, isInside } from './path-pattern.ts';
 import type { Wish, WishedCommand } from './wish.ts';
 
@@ -12,7 +13,7 @@ export function rule(rules: readonly ApprovalRule[], wish: Wish): Ruling {
   if (wish.kind === 'question') return byPeople('it is a question, which only a person can answer');
   for (const effect of ['deny', 'ask'] as const) {
     const found = rules.find((one) => one.effect === effect && touches(one, wish));
-    if (found) return { effect, rule: found, why: ruleText(found) };
+    if (found) return { effect, rule: found, why: whyBy(found) };
   }
   for (const { words } of wish.commands) if ('why' in words) return byPeople(words.why);
   const allowing = rules.find((one) => one.effect === 'allow' && covers(one, wish));
@@ -29,6 +30,11 @@ export function ruleText(rule: ApprovalRule): string {
     },
   );
   return `${rule.effect} ${conditions.join(', ')}`;
+}
+
+/** A rule in words, and why one that was added to allow asks. */
+function whyBy(rule: ApprovalRule): string {
+  return rule.refused === null ? ruleText(rule) : `${ruleText(rule)}: ${rule.refused}`;
 }
 
 function byPeople(why: string): Ruling {
@@ -54,9 +60,11 @@ function whyNotAllowed(rules: readonly ApprovalRule[], wish: Wish): string {
   const uncertain = wish.files.find(({ isCertain }) => !isCertain);
   if (uncertain)
     return `it is not certain which file is meant by ${JSON.stringify(uncertain.names[0])}: its name is relative, or a link leads to nothing`;
-  const own = wish.files.find(({ names }) => names.some((name) => reachesOwnName(name, wish.cwd)));
+  const own = wish.files.find(({ names }) =>
+    names.some((name) => reachesUnwritten(name, wish.cwd)),
+  );
   if (own)
-    return `${JSON.stringify(own.names.at(-1))} is of git or an agent: a rule has to name it without *`;
+    return `${JSON.stringify(own.names.at(-1))} is hidden, or is of git or an agent: a rule has to name it without *`;
   return 'no rule fits';
 }
 
@@ -72,7 +80,7 @@ function touches(rule: ApprovalRule, wish: Wish): boolean {
     return false;
   return (
     path === null ||
-    wish.files.some(({ names }) => names.some((name) => fitsPath(path, wish.cwd, name)))
+    wish.files.some(({ names }) => names.some((name) => fitsPath(path, wish.cwd, name, 'any')))
   );
 }
 
@@ -97,7 +105,7 @@ function covers(rule: ApprovalRule, wish: Wish): boolean {
         isCertain &&
         names.every(
           (name) =>
-            fitsPath(path, cwd, name) &&
+            fitsPath(path, cwd, name, 'strict') &&
             !reachesOwnName(name, path.startsWith('/') ? path : `${cwd}/${path}`),
         ) &&
         isIn(rule, cwd),
@@ -123,11 +131,11 @@ function isDenied(command: string, forms: WishedCommand['forms']): boolean {
  * alone: what a command does depends on the files where it runs, and an agent may have written those.
  */
 function misfitIn(
-  { command, directory }: ApprovalRule,
+  { command, directory, i_know }: ApprovalRule,
   { words: read, cwd, leadsOut }: WishedCommand,
   wish: Wish,
 ): Misfit | null {
-  const pattern = command === null ? null : readPattern(command, 'strict');
+  const pattern = command === null ? null : readPattern(command, 'strict', i_know);
   if (pattern === null || 'why' in pattern || 'why' in read) return { at: 0, why: 'no rule fits' };
   const { words } = read;
   const misfit = misfitOf(pattern, words, leadsOut);

@@ -17,7 +17,7 @@ import { workingDirectory } from '../sessions/working-directory.ts';
 import type { Database } from '../store/database.ts';
 import { type Keep, keepNothing } from '../store/kept-answers.ts';
 import { type RecordPage, RecordTable } from '../store/records.ts';
-import { readPattern } from './command-pattern.ts';
+import { conditionsOf, refusalOf } from './refusal.ts';
 import { rule, ruleText } from './ruling.ts';
 import { commandIn, fileIn, type Wish, wishOf } from './wish.ts';
 
@@ -34,13 +34,13 @@ interface RuleServiceDependencies {
 /** The rules that decide requests of agents instead of a person. */
 export class RuleService {
   readonly #given: RuleServiceDependencies;
-  readonly #table: RecordTable<ApprovalRule>;
+  readonly #table: RecordTable<StoredRule>;
   #rules: readonly ApprovalRule[];
 
   constructor(given: RuleServiceDependencies) {
     this.#given = given;
     this.#table = new RecordTable(given.db, 'approval_rules', ({ id }) => id);
-    this.#rules = given.db.peek((rx) => this.#table.where(rx, 'true'));
+    this.#rules = given.db.peek((rx) => this.#table.where(rx, 'true').map(withRefusal));
   }
 
   /** Decides a request of an agent of the session. */
@@ -65,11 +65,20 @@ export class RuleService {
     return rule(this.#rules, wish);
   }
 
-  list({ limit, cursor }: QueryOf<typeof listApprovalRules>): Promise<RecordPage<ApprovalRule>> {
-    return this.#given.db.read((rx) => this.#table.page(rx, {}, limit, cursor));
+  async list({
+    limit,
+    cursor,
+  }: QueryOf<typeof listApprovalRules>): Promise<RecordPage<ApprovalRule>> {
+    const { records, nextCursor } = await this.#given.db.read((rx) =>
+      this.#table.page(rx, {}, limit, cursor),
+    );
+    return { records: records.map(withRefusal), nextCursor };
   }
 
-  /** Adds a rule. Throws `invalid` if it would decide everything, or allow more than it says, and `conflict` at 1000 rules. */
+  /**
+   * Adds a rule, or returns the one of the same conditions, with the reason that is new. Throws `invalid` if it would decide
+   * everything or nothing, or allow more than it says, and `conflict` at 1000 rules.
+   */
   async add(
     body: BodyOf<typeof addApprovalRule>,
     by: string,
@@ -83,33 +92,55 @@ export class RuleService {
       command = null,
       path = null,
       reason = null,
+      i_know = false,
     } = body;
     const directory = body.directory ? await workingDirectory(absolute(body.directory)) : null;
-    const made = { effect, provider, tool, command, path, directory, reason };
+    const made = { effect, provider, tool, command, path, directory, reason, i_know };
     assertUsable(made);
-    const added = { id: ids.next('rule'), ...made, created_by: by, created_at: clock.now() };
-    await db.transact((tx) => {
-      if (this.#table.where(tx, 'true').length >= MAX_RULES)
+    const conditions = conditionsOf(made);
+    const { isNew, rule: added } = await db.transact((tx) => {
+      const stored = this.#table.where(tx, 'true');
+      const same = stored.find((one) => conditionsOf(one) === conditions);
+      if (!same && stored.length >= MAX_RULES)
         throw new AppError(
           'conflict',
           `there are ${MAX_RULES} rules, which is the maximum: remove some`,
         );
-      this.#table.insert(tx, added);
-      keep(tx, added);
-      tx.whenDurable(() => (this.#rules = [...this.#rules, added]));
+      const record: StoredRule = same
+        ? { ...same, reason: reason ?? same.reason, i_know: i_know || same.i_know === true }
+        : { id: ids.next('rule'), ...made, created_by: by, created_at: clock.now() };
+      if (same) this.#table.update(tx, record);
+      else this.#table.insert(tx, record);
+      const rule = withRefusal(record);
+      keep(tx, rule);
+      tx.whenDurable(() => {
+        this.#rules = same
+          ? this.#rules.map((one) => (one.id === rule.id ? rule : one))
+          : [...this.#rules, rule];
+      });
+      return { isNew: !same, rule };
     });
-    logger.info({ rule_id: added.id, rule: ruleText(added), by }, 'a rule for approvals was added');
+    if (isNew)
+      logger.info(
+        { rule_id: added.id, rule: ruleText(added), by },
+        'a rule for approvals was added',
+      );
     return added;
   }
 
-  /** Removes a rule. Throws `not_found`. */
+  /** Removes a rule, and all of the same conditions that an earlier version stored. Throws `not_found`. */
   async remove(id: string, by: string): Promise<ApprovalRule> {
     const removed = await this.#given.db.transact((tx) => {
       const found = this.#table.get(tx, id);
       if (!found) throw new AppError('not_found', `no rule "${id}"`);
-      this.#table.deleteWhere(tx, 'id = ?', id);
-      tx.whenDurable(() => (this.#rules = this.#rules.filter((one) => one.id !== id)));
-      return found;
+      const conditions = conditionsOf(found);
+      const same = this.#table
+        .where(tx, 'true')
+        .filter((one) => conditionsOf(one) === conditions)
+        .map((one) => one.id);
+      for (const one of same) this.#table.deleteWhere(tx, 'id = ?', one);
+      tx.whenDurable(() => (this.#rules = this.#rules.filter((one) => !same.includes(one.id))));
+      return withRefusal(found);
     });
     this.#given.logger.info(
       { rule_id: id, rule: ruleText(removed), by },
@@ -117,6 +148,30 @@ export class RuleService {
     );
     return removed;
   }
+}
+
+/** A rule as it is stored: earlier versions stored no `i_know`. */
+type StoredRule = Pick<
+  ApprovalRule,
+  | 'id'
+  | 'effect'
+  | 'provider'
+  | 'tool'
+  | 'command'
+  | 'path'
+  | 'directory'
+  | 'reason'
+  | 'created_by'
+  | 'created_at'
+> & { i_know?: boolean };
+
+/** A stored rule as it decides: one to allow that could not be added now asks a person. */
+function withRefusal(stored: StoredRule): ApprovalRule {
+  const rule = { ...stored, i_know: stored.i_know ?? false, refused: null };
+  const refusal = refusalOf(rule);
+  if (refusal === null) return rule;
+  if (rule.effect !== 'allow') return { ...rule, refused: refusal.why };
+  return { ...rule, effect: 'ask', refused: `it was added to allow, and asks now: ${refusal.why}` };
 }
 
 function absolute(directory: string): string {
@@ -131,14 +186,14 @@ function assertUsable({
   path,
   tool,
   directory,
-}: Pick<ApprovalRule, 'effect' | 'command' | 'path' | 'tool' | 'directory'>): void {
+  i_know,
+}: Pick<ApprovalRule, 'effect' | 'command' | 'path' | 'tool' | 'directory' | 'i_know'>): void {
   if ((command ?? path ?? tool ?? directory) === null)
     throw new AppError('invalid', 'body: a rule needs a command, a path, a tool or a directory');
   if (command !== null && path !== null)
     throw new AppError('invalid', 'body: a rule is for a command or for a path: make two of it');
   if (effect === 'allow' && (command ?? path ?? tool) === null)
     throw new AppError('invalid', 'body: to allow, a rule needs a command, a path or a tool');
-  if (command === null) return;
-  const pattern = readPattern(command, effect === 'allow' ? 'strict' : 'any');
-  if ('why' in pattern) throw new AppError('invalid', `body.command: ${pattern.why}`);
+  const refusal = refusalOf({ effect, command, path, i_know });
+  if (refusal !== null) throw new AppError('invalid', `body.${refusal.field}: ${refusal.why}`);
 }

@@ -19,7 +19,8 @@ export function readCommand(text: string): Words {
   return script === null ? outer : wordsOf(script);
 }
 
-function wordsOf(text: string): Words {
+/** Reads a text as {@link readCommand} does, and `sh -c TEXT` as the three words that it is. */
+export function wordsOf(text: string): Words {
   if (text.length > MAX_LENGTH) return { why: 'the command is too long to be judged' };
   const words: string[] = [];
   let word: string | null = null;
@@ -54,6 +55,16 @@ function notPlain(character: string): { why: string } {
     ? `the character U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`
     : `"${character}"`;
   return { why: `it is more than one simple command, or cannot be read with certainty: ${name}` };
+}
+
+/** Whether a shell reads a word as itself without quotes. */
+export function isPlain(word: string): boolean {
+  return Array.from(word).every((character) => plain.test(character));
+}
+
+/** Whether words are `sh -c TEXT`, which is read as its text. */
+export function isScript(words: readonly string[]): boolean {
+  return scriptIn(words) !== null;
 }
 
 const SHELL = /^(?:\/(?:usr\/)?(?:local\/)?bin\/)?(?:ba|z|da|k)?sh$/;

@@ -3,10 +3,11 @@ import path from 'node:path';
 import type { Approval, ApprovalDetail } from '../api/approvals.ts';
 import type { Session } from '../api/sessions.ts';
 import type { AgentRequest } from '../providers/provider.ts';
-import { reachesOwnName } from './own-names.ts';
+import { commandsIn } from './command-forms.ts';
+import { reachesUnwritten } from './own-names.ts';
 import { isInside } from './path-pattern.ts';
-import { formsOf } from './programs.ts';
 import { readCommand, type Words } from './shell-words.ts';
+import type { StarContext } from './star-harm.ts';
 
 /** What an agent wishes to do, as far as rules can judge it. */
 export interface Wish {
@@ -31,8 +32,7 @@ export interface WishedCommand {
   cwd: string | null;
   /** All directories that it may run in; null among them: any. */
   cwds: readonly (string | null)[];
-  /** Whether a word is the name of a file that a symbolic link puts out of the directory, or among git's own. */
-  leadsOut: (word: string) => boolean;
+  leadsOut: StarContext['leadsOut'];
 }
 
 /** Reads a request of an agent of the session. */
@@ -64,16 +64,21 @@ export function commandIn(text: string, cwd: string | null, sessionCwd: string):
   const seen = new Map<string, boolean>();
   return {
     words,
-    forms: 'words' in words ? formsOf(words.words) : [],
+    forms: 'words' in words ? commandsIn(words.words) : [],
     cwd,
     cwds: [cwd],
-    leadsOut(word) {
-      const known = seen.get(word) ?? leadsOut(word, cwd ?? sessionCwd);
-      seen.set(word, known);
+    leadsOut(name, outer = '') {
+      const key = `${outer}\0${name}`;
+      const known =
+        seen.get(key) ?? (seen.size >= MAX_NAMES || leadsOut(name, outer, cwd ?? sessionCwd));
+      seen.set(key, known);
       return known;
     },
   };
 }
+
+/** More names of files in a command are not looked up. */
+const MAX_NAMES = 1000;
 
 /** A file by its name, as {@link Wish} has it. */
 export function fileIn(file: string, cwd: string): Wish['files'][number] {
@@ -132,33 +137,49 @@ function realOrNull(directory: string | null, cwd: string): string | null {
 
 /**
  * The path with all symbolic links resolved; what does not exist keeps its name. Null if a link leads to nothing: what is
- * written there comes into being elsewhere.
+ * written there comes into being elsewhere. The directories of a path are halved, so that a long one costs little.
  */
 function realPathOf(absolute: string): string | null {
-  const missing: string[] = [];
-  for (let existing = absolute; ; existing = path.dirname(existing)) {
-    try {
-      return path.join(fs.realpathSync.native(existing), ...missing);
-    } catch {
-      if (existing === '/' || !isMissing(existing)) return null;
-      missing.unshift(path.basename(existing));
-    }
+  if (absolute.length > MAX_PATH) return null;
+  const names = absolute.split('/').filter((name) => name !== '');
+  const upTo = (count: number) => `/${names.slice(0, count).join('/')}`;
+  let there = 0;
+  let missing = names.length + 1;
+  while (missing - there > 1) {
+    const middle = Math.floor((there + missing) / 2);
+    const exists = whetherThere(upTo(middle));
+    if (exists === null) return null;
+    if (exists) there = middle;
+    else missing = middle;
+  }
+  try {
+    return path.join(fs.realpathSync.native(upTo(there)), ...names.slice(there));
+  } catch {
+    return null;
   }
 }
 
-function leadsOut(word: string, cwd: string): boolean {
-  if (word.startsWith('/')) return false;
-  const real = realPathOf(path.resolve(cwd, word));
-  return real === null || !isInside(real, cwd) || reachesOwnName(path.relative(cwd, real), word);
+/** Longer paths belong to no file. Characters. */
+const MAX_PATH = 4096;
+
+function leadsOut(name: string, outer: string, cwd: string): boolean {
+  const directory = outer === '' ? cwd : realPathOf(outer);
+  const real = realPathOf(path.resolve(cwd, name));
+  return (
+    directory === null ||
+    real === null ||
+    !isInside(real, directory) ||
+    reachesUnwritten(path.relative(directory, real), name)
+  );
 }
 
-/** Whether there is certainly nothing of that name. */
-function isMissing(file: string): boolean {
+/** Whether there is something of that name, or a link; null if it is not certain. */
+function whetherThere(file: string): boolean | null {
   try {
     fs.lstatSync(file);
-    return false;
+    return true;
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
-    return ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(code);
+    return ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(code) ? false : null;
   }
 }

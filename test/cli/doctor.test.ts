@@ -29,6 +29,7 @@ const names = [
   'registration',
   'server',
   'providers',
+  'rules',
 ];
 
 describe('cadre doctor --agents', () => {
@@ -112,6 +113,7 @@ describe('cadre doctor', () => {
       expect(found.server?.[1]).toContain(server.url);
       expect(found.registration?.[1]).toBe(`a server runs as pid ${process.pid}`);
       expect(found.providers?.[1]).toBe('acp: ready');
+      expect(found.rules?.[1]).toBe('0 rules decide as they were added');
     }));
 
   test('says which hook of the server that runs cannot work, and why.', () =>

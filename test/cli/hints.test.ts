@@ -25,6 +25,10 @@ describe('the command that helps after a refusal', () => {
       'the budget of session "s" is used up (1 of 1 turn): accept its approval, set it anew, or queue the turn',
       'see cadre approvals list',
     ],
+    [
+      'body.command: tox is not on the list: give all words of the command, or confirm the rule with i_know',
+      'with --i-know',
+    ],
     ['no token "t"', 'see cadre tokens list'],
     [
       'acp: not configured: add a section [providers.acp] with a command',

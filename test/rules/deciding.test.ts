@@ -2,6 +2,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ApprovalRule, Ruling } from '../../src/api/approval-rules.ts';
+import { catalogue } from '../../src/providers/acp/catalogue.ts';
+import { storeOldRules } from '../support/old-rules.ts';
 import type { AgentRequest } from '../../src/providers/provider.ts';
 import { diffDetail, hunksDetail } from '../../src/providers/details.ts';
 import { completed } from '../support/scripted-provider.ts';
@@ -80,7 +82,7 @@ describe('a request that a rule allows', () => {
       const play = await playing(stage);
       const at = (file: string) => path.join(stage.directory, file);
       expect(await isAsked(stage, play, writing(at('docs/a/b.md')))).toBe(false);
-      expect(await isAsked(stage, play, writing(at('docs/.hidden')))).toBe(false);
+      expect(await isAsked(stage, play, writing(at('docs/.hidden')))).toBe(true);
       expect(await isAsked(stage, play, writing(at('src/a.ts')))).toBe(true);
       const both = {
         ...writing(at('docs/a.md')),
@@ -254,6 +256,123 @@ it('A rule to deny in a directory looks at the one that a model names, and at th
     expect(await isAsked(stage, play, running('make', path.dirname(stage.directory)))).toBe(true);
   }));
 
+describe('Rules of an earlier version that could not be added now', () => {
+  it('ask where they were added to allow, still deny, and say what to do.', async () => {
+    await using own = tempDirectory('rules');
+    const directory = path.join(own.path, 'data');
+    await storeOldRules(directory, [
+      { id: 'rule_a', effect: 'allow', command: 'git push **' },
+      { id: 'rule_b', effect: 'allow', command: 'ls; rm' },
+      { id: 'rule_c', effect: 'deny', command: 'curl "**' },
+      { id: 'rule_d', effect: 'allow', command: 'cat **' },
+      { id: 'rule_e', effect: 'allow', command: 'cat  **' },
+    ]);
+    await onStage(
+      async (stage) => {
+        const { body: rules } = await stage.get<ApprovalRule[]>(RULES);
+        expect(rules.map(({ id, effect, refused }) => [id, effect, refused])).toEqual([
+          ['rule_e', 'allow', null],
+          ['rule_d', 'allow', null],
+          ['rule_c', 'deny', expect.stringContaining('quotes are not read')],
+          [
+            'rule_b',
+            'ask',
+            expect.stringContaining('it was added to allow, and asks now: more than'),
+          ],
+          ['rule_a', 'ask', expect.stringContaining('may reach any address')],
+        ]);
+        const play = await playing(stage);
+        const asks = (command: string) => isAsked(stage, play, running(command, stage.directory));
+        expect(await asks('git push origin')).toBe(true);
+        expect(await asks('cat a')).toBe(false);
+        const test = (await stage.post<Ruling>(`${RULES}/test`, { command: 'git push x' })).body;
+        expect(test).toMatchObject({ effect: 'ask', rule: { id: 'rule_a' } });
+        expect(test.why).toContain('asks now: git push may reach any address');
+        // Two rules of the same conditions end together.
+        expect((await stage.del(`${RULES}/rule_d`)).status).toBe(200);
+        expect(await asks('cat a')).toBe(true);
+        // A rule that is confirmed now allows again, under its id.
+        expect((await stage.get<ApprovalRule[]>(RULES)).body).toHaveLength(3);
+      },
+      { directory },
+    );
+  });
+
+  it('stay what they are where a rule that is not of the list is confirmed.', () =>
+    onStage(async (stage) => {
+      const body = { effect: 'allow', command: 'something-new **' };
+      const refused = await stage.post(RULES, body);
+      expect([refused.status, refused.body.error]).toEqual([
+        400,
+        expect.stringMatching(/^body\.command: something-new is not on the list .* i_know$/),
+      ]);
+      expect(await add(stage, { ...body, i_know: true })).toMatchObject({
+        effect: 'allow',
+        i_know: true,
+      });
+      const play = await playing(stage);
+      expect(await isAsked(stage, play, running('something-new a', stage.directory))).toBe(false);
+      expect(await isAsked(stage, play, running('something-new .env', stage.directory))).toBe(true);
+    }));
+});
+
+describe('A rule that is added twice', () => {
+  it('is one rule, which ends when it is removed.', () =>
+    onStage(async (stage) => {
+      const body = { effect: 'allow', command: 'ls docs', directory: stage.directory };
+      const first = await add(stage, body);
+      const others = await Promise.all([
+        add(stage, { ...body, command: '  ls   docs ' }),
+        add(stage, { ...body, directory: `${stage.directory}/.` }),
+        add(stage, { ...body, reason: 'a new one' }),
+      ]);
+      expect(others.map(({ id }) => id)).toEqual([first.id, first.id, first.id]);
+      expect((await stage.get<ApprovalRule[]>(RULES)).body).toEqual([
+        { ...first, reason: 'a new one' },
+      ]);
+      const different = await Promise.all([
+        add(stage, { effect: 'allow', command: 'ls docs' }),
+        add(stage, { ...body, effect: 'ask' }),
+        add(stage, { ...body, provider: 'acp' }),
+        add(stage, { effect: 'deny', path: './a/**' }),
+      ]);
+      expect(new Set([first, ...different].map(({ id }) => id)).size).toBe(5);
+      expect((await add(stage, { effect: 'deny', path: 'a/**' })).id).toBe(different[3]?.id);
+      for (const { id } of [first, ...different])
+        expect((await stage.del(`${RULES}/${id}`)).status).toBe(200);
+      const test = await stage.post<Ruling>(`${RULES}/test`, {
+        command: 'ls docs',
+        cwd: stage.directory,
+      });
+      expect(test.body.effect).toBe('ask');
+    }));
+});
+
+it('A rule to allow by path names each file that configures an agent of the catalogue.', () =>
+  onStage(async (stage) => {
+    await add(stage, { effect: 'allow', path: '**' });
+    await add(stage, { effect: 'allow', path: '**/.*' });
+    await add(stage, { effect: 'allow', command: 'tee *' });
+    const test = async (body: object) =>
+      (await stage.post<Ruling>(`${RULES}/test`, { ...body, cwd: stage.directory })).body.effect;
+    expect(await test({ path: 'a/b.ts' })).toBe('allow');
+    expect(catalogue.filter(({ files }) => files.length === 0)).toEqual([]);
+    const general = [
+      '.git',
+      '.cadre',
+      '.vscode',
+      '.bashrc',
+      '.gitmodules',
+      'lefthook.yml',
+      'mise.toml',
+    ];
+    for (const name of [...general, ...catalogue.flatMap(({ files }) => files)]) {
+      expect([name, await test({ path: name })]).toEqual([name, 'ask']);
+      expect([name, await test({ path: `a/${name.toUpperCase()}/b` })]).toEqual([name, 'ask']);
+      expect([name, await test({ command: `tee a/${name}` })]).toEqual([name, 'ask']);
+    }
+  }));
+
 describe('the rules', () => {
   const none = sharedStage();
 
@@ -282,6 +401,13 @@ describe('the rules', () => {
     [{ effect: 'deny', directory: '/no/such/directory' }, 'does not exist'],
     [{ effect: 'permit', command: 'a' }, 'effect'],
     [{ effect: 'deny', command: 'a\nb' }, 'control characters'],
+    [{ effect: 'deny', command: 'ls; rm' }, 'more than one simple command'],
+    [{ effect: 'deny', path: '~/x' }, 'give the absolute path'],
+    [{ effect: 'deny', path: '/a//b' }, 'the path is /a/b'],
+    [{ effect: 'ask', path: 'docs/' }, 'write docs/** for all files'],
+    [{ effect: 'allow', path: '.' }, 'is a directory'],
+    [{ effect: 'allow', path: 'a/*/../b' }, 'behind a *'],
+    [{ effect: 'allow', path: '"a/**"' }, 'quotes are not read'],
   ])('refuse %o.', async (body, why) => {
     const { status, body: refusal } = await none().post(RULES, body);
     expect([status, refusal.code, refusal.error]).toEqual([
@@ -318,7 +444,7 @@ describe('the rules', () => {
       });
       expect(await test({ command: 'ls' })).toMatchObject({ why: 'no rule fits' });
       expect(await test({ path: '.git/config' })).toMatchObject({
-        why: expect.stringContaining('is of git or an agent') as unknown,
+        why: expect.stringContaining('is hidden, or is of git or an agent') as unknown,
       });
       expect(await test({ path: 'x' })).toMatchObject({ effect: 'ask', why: 'no rule fits' });
     }));

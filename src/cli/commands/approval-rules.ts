@@ -18,7 +18,7 @@ export const approvalRuleCommands = commandGroup('rules', 'what is decided witho
       one.effect,
       ago(one.created_at, now),
       one.created_by,
-      plain(conditionsOf(one)),
+      plain(conditionsOf(one) + refusalOf(one)),
     ]),
   }),
   endpointCommand({
@@ -47,6 +47,11 @@ export const approvalRuleCommands = commandGroup('rules', 'what is decided witho
         flags: '--directory <directory>',
         description: 'in this directory and below',
         read: (directory: string) => ({ directory: path.resolve(directory) }),
+      },
+      {
+        flags: '--i-know',
+        description: 'Allow a * behind a program that is not on the list of known safe ones',
+        field: 'i_know',
       },
       {
         flags: '--reason <text>',
@@ -91,6 +96,13 @@ export const approvalRuleCommands = commandGroup('rules', 'what is decided witho
 
 function textOf({ effect, rule: by, why }: Ruling): string {
   return `${effect}: ${plain(by ? `${by.id}, ${why}` : why)}\n`;
+}
+
+/** Why a rule of an earlier version does not decide as it was added, and what to do; empty if it does. */
+function refusalOf({ id, refused }: ApprovalRule): string {
+  return refused === null
+    ? ''
+    : ` (${refused}; remove it with cadre approvals rules remove ${shortId(id)})`;
 }
 
 /** What a rule is for, in one line. */

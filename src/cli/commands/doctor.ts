@@ -10,7 +10,7 @@ import {
   type Verdict,
 } from '../doctor/check.ts';
 import { git, node, prerequisites } from '../doctor/machine.ts';
-import { providers, server } from '../doctor/server.ts';
+import { providers, rules, server } from '../doctor/server.ts';
 import type { GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
 import { type Layout, layoutOf, stateStyle } from '../layout.ts';
@@ -28,6 +28,7 @@ const checks: Record<string, Check> = {
   registration,
   server,
   providers,
+  rules,
 };
 
 /** `cadre doctor`. */

@@ -1,6 +1,8 @@
+import type { ApprovalRule } from '../../api/approval-rules.ts';
 import { endpoints } from '../../api/index.ts';
 import type { ProviderRecord } from '../../api/providers.ts';
 import type { Client } from '../../client/client.ts';
+import { pagesOf } from '../../client/pages.ts';
 import { AppError } from '../../errors.ts';
 import { version } from '../../lib/self.ts';
 import { commandFor } from '../hints.ts';
@@ -50,6 +52,27 @@ export const providers: Check = async (input) => {
   if (broken.length > 0) return fail(say(broken));
   const usable = found.filter(({ enabled }) => enabled);
   return usable.length > 0 ? ok(say(usable)) : warn(say(found));
+};
+
+/** The rules for approvals of an earlier version that could not be added now. */
+export const rules: Check = async (input) => {
+  if (!input.found.config) return warn(UNKNOWN);
+  // Where the server does not answer, the check `server` says so.
+  const found = await asked(input, async (client) => {
+    const pages = pagesOf((query) => client.ask(endpoints.listApprovalRules, { query }));
+    const all: ApprovalRule[] = [];
+    for await (const page of pages) all.push(...page);
+    return all;
+  }).catch(() => null);
+  if (!found) return ok('not checked: no server answers');
+  const refused = found.filter((one) => one.refused !== null);
+  if (refused.length === 0) return ok(`${found.length} rules decide as they were added`);
+  const parts = refused.map(
+    ({ id, command, path, refused: why }) => `${id} (${command ?? path}): ${why}`,
+  );
+  return warn(
+    `remove these with cadre approvals rules remove, and add what is needed: ${parts.join('; ')}`,
+  );
 };
 
 /** A message, with the command that helps if there is one. */

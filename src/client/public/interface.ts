@@ -6,12 +6,14 @@ export interface AddApprovalRuleRequest {
   provider?: ProviderId | null | undefined;
   /** Only requests to use the tool of this name. Agents of claude name all their tools, calls of cadre’s own tools have the name of the tool; agents of acp and codex name none. */
   tool?: string | null | undefined;
-  /** Only requests to run one simple command whose words fit these. `*` stands for one word, or for a part of one; `**` at the end for any number of words. To allow, a `*` at the begin of a word stands for no option, assignment or address, and no `*` for a path that leads out of the directory of the command, or for files of git and agents. */
+  /** Only requests to run one simple command whose words fit these. `*` stands for one word, or for a part of one; `**` at the end for any number of words. To allow, a `*` at the start of a word stands for no option, assignment or address, and no `*` for a hidden file, a path that leads out of the directory of the command, or files of git and agents. */
   command?: string | null | undefined;
-  /** Only requests to change files that all fit this path, below the directory of the session if it does not begin with `/`. `*` stands for any part of a name, `**` for any number of names. To allow, files of git and agents (`.git`, `.claude`) have to be named. */
+  /** Only requests to change files that all fit this path, below the directory of the session if it does not begin with `/`. `*` stands for any part of a name, `**` for any number of names. To allow, neither stands for a hidden name: the rule has to write its dot, and all of the name of a file of git or an agent (`.git`). */
   path?: string | null | undefined;
   /** An existing directory, as an absolute path. Its real path is stored. */
   directory?: string | null | undefined;
+  /** Whether a person confirms that a `*` is harmless behind this program, which is not on the list of known safe ones. Absent: false, and such a rule to allow is refused. */
+  i_know?: boolean | undefined;
   reason?: string | null | undefined;
 }
 
@@ -278,12 +280,16 @@ export interface ApprovalRule {
   provider: ProviderId | null;
   /** Only requests to use the tool of this name. Agents of claude name all their tools, calls of cadre’s own tools have the name of the tool; agents of acp and codex name none. */
   tool: string | null;
-  /** Only requests to run one simple command whose words fit these. `*` stands for one word, or for a part of one; `**` at the end for any number of words. To allow, a `*` at the begin of a word stands for no option, assignment or address, and no `*` for a path that leads out of the directory of the command, or for files of git and agents. */
+  /** Only requests to run one simple command whose words fit these. `*` stands for one word, or for a part of one; `**` at the end for any number of words. To allow, a `*` at the start of a word stands for no option, assignment or address, and no `*` for a hidden file, a path that leads out of the directory of the command, or files of git and agents. */
   command: string | null;
-  /** Only requests to change files that all fit this path, below the directory of the session if it does not begin with `/`. `*` stands for any part of a name, `**` for any number of names. To allow, files of git and agents (`.git`, `.claude`) have to be named. */
+  /** Only requests to change files that all fit this path, below the directory of the session if it does not begin with `/`. `*` stands for any part of a name, `**` for any number of names. To allow, neither stands for a hidden name: the rule has to write its dot, and all of the name of a file of git or an agent (`.git`). */
   path: string | null;
   /** Only requests in this directory or below it: the one that a command would run in, else that of the session. Without it, a command is allowed in the directory of the session alone. */
   directory: string | null;
+  /** Whether a person confirms that a `*` is harmless behind this program, which is not on the list of known safe ones. */
+  i_know: boolean;
+  /** Why a rule that an earlier version stored could not be added now. Its `effect` is `ask` if it was added as `allow`. Null if the rule could be added. */
+  refused: string | null;
   /** Why there is this rule. An agent is told it if its request is declined. */
   reason: string | null;
   /** The token that it was made with. */
@@ -6274,12 +6280,12 @@ export interface Routes {
 
     answer: Array<ApprovalRule>;
   };
-  /** Add a rule that decides approvals from now on; needs `tool`, `command`, `path` or `directory`. */
+  /** Add a rule that decides approvals from now on, or return the existing one; needs `tool`, `command`, `path` or `directory`. */
   'POST /v1/approval-rules': {
     body: AddApprovalRuleRequest;
     answer: ApprovalRule;
   };
-  /** Remove a rule; decisions that were made by it stay. */
+  /** Remove a rule and all with the same conditions; decisions that were made by it stay. */
   'DELETE /v1/approval-rules/{rule_id}': {
     params: {
       /** The rule. */
@@ -7037,7 +7043,7 @@ export interface Routes {
           team_id?: string | undefined;
           /** Only sessions of this provider. */
           provider?: ProviderId | undefined;
-          /** Only sessions in this directory, or below it. */
+          /** Only sessions in this directory, or below it; an absolute path. */
           cwd?: string | undefined;
           /** Only what was said then or later. */
           since?: number | undefined;

@@ -20,6 +20,8 @@ export interface CatalogueEntry {
   /** The methods by which it is logged in without a person; the first counts whose variable the agent has. */
   readonly auth: readonly { readonly method: string; readonly variable: string }[];
   readonly modes: AgentModes;
+  /** The names of the files and directories of a project that configure it or make it run something. */
+  readonly files: readonly string[];
   /** Whether it can ask for permission; false: never, in no mode; null: it is not known. */
   readonly asks: boolean | null;
   readonly quirks: readonly Quirk[];

@@ -15,6 +15,7 @@ const added: CatalogueEntry = {
   name: 'novel',
   display_name: 'Novel Agent',
   command: 'novel-agent',
+  files: ['.novel'],
   install: 'by magic',
 };
 

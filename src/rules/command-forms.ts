@@ -1,0 +1,105 @@
+import type { CommandPattern } from './command-pattern.ts';
+import { gapsIn } from './glob.ts';
+import { hasSubcommands, isGroup, isWrapper, namesOf } from './programs.ts';
+import { wordsOf } from './shell-words.ts';
+
+/** A command by its words. */
+type Command = readonly string[];
+
+/** More commands within one are not looked for. */
+const MAX_COMMANDS = 100;
+
+/**
+ * The commands that rules to deny and ask look at: a command, and each text that a program in it may run as another one:
+ * `git push` of `sudo sh -c 'git push'`.
+ */
+export function commandsIn(command: Command): readonly Command[] {
+  const found = [command];
+  for (const one of found) {
+    if (found.length > MAX_COMMANDS) break;
+    if (isWrapper(one)) found.push(...one.slice(1).flatMap((word) => scriptsIn(word)));
+  }
+  return found;
+}
+
+function scriptsIn(word: string): Command[] {
+  if (!/[ \t]/.test(word)) return [];
+  return valuesIn(word).flatMap((text) => {
+    const read = wordsOf(text);
+    return 'words' in read && read.words.length < text.length ? [read.words] : [];
+  });
+}
+
+/** A word, and the value of the option that it may be: `x` of `--command=x` and of `-cx`. */
+function valuesIn(word: string): string[] {
+  const value = word.slice(word.indexOf('=') + 1);
+  return [word, ...(word.startsWith('-') ? [value, word.slice(2)] : [])];
+}
+
+/**
+ * Whether one of the commands fits the pattern of a rule to deny or ask: without the directory or version of its program,
+ * without the options before its subcommand, and behind `sudo`, `env` and the like. It is rather too many than too few.
+ * Each word is compared with each of the pattern once.
+ */
+export function fitsAny({ words }: CommandPattern, commands: readonly Command[]): boolean {
+  return commands.some((command) => fits(words, command));
+}
+
+function fits(pattern: readonly string[], command: Command): boolean {
+  const isOpen = pattern.at(-1) === '**';
+  const [program, ...others] = isOpen ? pattern.slice(0, -1) : pattern;
+  if (program === undefined) return true;
+  /** Whether the words from a place on fit those of the pattern behind its program. */
+  const restFits = (at: number) =>
+    (isOpen ? command.length - at >= others.length : command.length - at === others.length) &&
+    others.every((wanted, offset) => gapsIn(wanted, command[at + offset] ?? '') !== null);
+  const fitting = Array.from({ length: command.length + 1 }, (_, at) => restFits(at));
+  const stops = subcommandsOf(command);
+  let next = command.length + 1;
+  /** The first place from each one on where the rest fits. */
+  const nextFitting = fitting.map(() => 0);
+  for (let at = command.length; at >= 0; at--) {
+    if (fitting[at] === true) next = at;
+    nextFitting[at] = next;
+  }
+  return programsOf(command).some((at) => {
+    const names = [command[at] ?? '', ...(at > 0 ? valuesIn(command[at] ?? '') : [])].flatMap(
+      namesOf,
+    );
+    if (!names.some((name) => gapsIn(program, name) !== null)) return false;
+    const from = at + 1;
+    if (fitting[from] === true) return true;
+    if (!names.some(hasSubcommands)) return false;
+    const to = stops[from] ?? command.length;
+    const last = names.some((name) => isGroup(name, command[to] ?? '')) ? to + 1 : to;
+    return (nextFitting[from] ?? Infinity) <= last;
+  });
+}
+
+/** The places of the words that may be the program of a command. */
+function programsOf(command: Command): number[] {
+  const all = command.map((_, at) => at);
+  if (isWrapper(command)) return all;
+  const [program = ''] = command;
+  if (!namesOf(program).some((name) => name === 'find' || name === 'fd')) return [0];
+  return all.filter(
+    (at) =>
+      at === 0 ||
+      /^(?:-exec|-execdir|-ok|-okdir|-x|-X|--exec|--exec-batch)$/.test(command[at - 1] ?? ''),
+  );
+}
+
+/**
+ * For each place, where the subcommand of a program before it is at the latest: the first word that neither is an option
+ * nor follows one, which it may be the value of. `push` of `git -C directory push`.
+ */
+function subcommandsOf(command: Command): number[] {
+  const isOption = (at: number) => command[at]?.startsWith('-') === true;
+  const stops: number[] = [];
+  let next = command.length;
+  for (let at = command.length - 1; at > 0; at--) {
+    stops[at] = isOption(at) ? next : at;
+    if (!isOption(at) && !isOption(at - 1)) next = at;
+  }
+  return stops;
+}
