@@ -62,6 +62,9 @@ export function eventRecord(
     v: PAYLOAD_VERSION,
     payload: draft.payload as Record<string, unknown>,
   };
+  // What is certainly too long is not serialised only to be left out.
+  if (kind.exact.length > 0 && isCertainlyLonger(record.payload, MAX_PAYLOAD_BYTES))
+    record.payload = fitPayload(record.payload, kind);
   let text = JSON.stringify(record);
   // A character takes three bytes at most, so that the payload of nearly every event is serialised and measured once.
   if (text.length * 3 > MAX_PAYLOAD_BYTES) {
@@ -119,10 +122,10 @@ function withoutFields(
     const [name = '', field] = path.split('.');
     const value = rest[name];
     if (field === undefined) {
-      if (jsonBytes(value) > SMALL_BYTES) delete rest[name];
+      if (isLonger(value, SMALL_BYTES)) delete rest[name];
     } else if (typeof value === 'object' && value !== null && field in value) {
       const { [field]: inner, ...others } = value as Record<string, unknown>;
-      if (jsonBytes(inner) > SMALL_BYTES) rest[name] = others;
+      if (isLonger(inner, SMALL_BYTES)) rest[name] = others;
     }
   }
   return rest;
@@ -160,6 +163,25 @@ export function cutText(text: string, limit: number): string {
   let end = Math.min(limit, bytes.length);
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
   return bytes.toString('utf8', 0, end);
+}
+
+function isLonger(value: unknown, bytes: number): boolean {
+  return isCertainlyLonger(value, bytes) || jsonBytes(value) > bytes;
+}
+
+/** Whether the texts of a value alone are longer than so many bytes. It reads no further than that. */
+function isCertainlyLonger(value: unknown, bytes: number): boolean {
+  let room = bytes;
+  const spend = (one: unknown): boolean => {
+    if (typeof one === 'string') room -= one.length;
+    else if (typeof one === 'object' && one !== null)
+      for (const name in one) {
+        room -= 2;
+        if (spend((one as Record<string, unknown>)[name])) return true;
+      }
+    return room < 0;
+  };
+  return spend(value);
 }
 
 function jsonBytes(value: unknown): number {
