@@ -79,7 +79,9 @@ export type Budget = z.output<typeof budget>;
 
 const most = 1e15;
 const count = z.int().positive().max(most).nullish();
-const cost = z.number().positive().max(most).nullish();
+/** The least that a budget can be in US dollars: costs that differ by less count as equal. */
+const LEAST_USD = 1e-6;
+const cost = z.number().min(LEAST_USD).max(most).nullish();
 
 export const listBudgets = endpoint({
   method: 'GET',

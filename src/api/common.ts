@@ -4,6 +4,9 @@ import { serverErrorCodes } from '../errors.ts';
 /** Integer Unix milliseconds. */
 export const timestamp = z.int().nonnegative();
 
+/** Integer Unix milliseconds in a request: at most the latest moment that a date can have. */
+export const requestedTime = z.int().min(0).max(8.64e15);
+
 /** The body of every refusal but 401. */
 export const errorBody = z
   .looseObject({

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { givenName, pageQuery, timestamp } from './common.ts';
+import { givenName, pageQuery, requestedTime, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { agentMode, inputItem, sessionParam, storedInputItem, turnStatus } from './sessions.ts';
 
@@ -143,7 +143,7 @@ const settings = {
   thinking_effort: z.string().min(1).nullish().describe('For its turns only.'),
 };
 const times = {
-  at: timestamp.nullish().describe('When its turn is due. A time that is past is due at once.'),
+  at: requestedTime.nullish().describe('When its turn is due. A time that is past is due at once.'),
   every: cron
     .nullish()
     .describe('When its turns are due, again and again; not together with `at`.'),
@@ -190,7 +190,7 @@ export const pauseSessionQueue = endpoint({
   params: sessionParam,
   body: z.strictObject({
     reason: reason.nullish(),
-    until: timestamp.nullish().describe('When the pause ends by itself; absent: it does not.'),
+    until: requestedTime.nullish().describe('When the pause ends by itself; absent: it does not.'),
   }),
   response: sessionQueue,
   errors: ['not_found', 'session_closed'],
@@ -238,7 +238,7 @@ export const editQueueEntry = endpoint({
     name: givenName(100).nullish().describe('What people call it.'),
     reason: reason.nullish(),
     ...times,
-    at: timestamp.nullish().describe('When its turn is due; null: now. It replaces `every`.'),
+    at: requestedTime.nullish().describe('When its turn is due; null: now. It replaces `every`.'),
     every: cron.nullish().describe('When its turns are due; it replaces `at`.'),
     overlap: overlap.optional(),
     ...settings,

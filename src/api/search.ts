@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { pageQuery, timestamp } from './common.ts';
+import { pageQuery, requestedTime, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { providerId } from './provider-kinds.ts';
 
@@ -77,7 +77,7 @@ export const search = endpoint({
       .regex(/^\//, 'has to be an absolute path')
       .optional()
       .describe('Only sessions in this directory, or below it; an absolute path.'),
-    since: timestamp.optional().describe('Only what was said then or later.'),
+    since: requestedTime.optional().describe('Only what was said then or later.'),
     order: z
       .enum(['newest', 'best'])
       .default('newest')

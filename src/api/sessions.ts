@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { failure, givenName, pageQuery, timestamp } from './common.ts';
+import { failure, givenName, pageQuery, requestedTime, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { mcpServers } from './mcp-servers.ts';
 import { toolCall } from './tool-call.ts';
@@ -357,7 +357,7 @@ export const updateSession = endpoint({
         .optional()
         .describe('null: it has none, until the next prompt of a person gives it one.'),
       pinned: z.boolean().optional(),
-      snoozed_until: timestamp.nullable().optional(),
+      snoozed_until: requestedTime.nullable().optional(),
       muted: z.boolean().optional(),
       seen_seq: z
         .int()

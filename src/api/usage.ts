@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { timestamp } from './common.ts';
+import { requestedTime, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { providerId } from './provider-kinds.ts';
 
@@ -78,10 +78,10 @@ export const getUsage = endpoint({
   summary: 'What turns have used, by session, team, provider or day',
   query: {
     by: usageBy.default('day'),
-    since: timestamp
+    since: requestedTime
       .optional()
       .describe('Turns that ended from here on; absent: since the begin of the day 29 days ago.'),
-    until: timestamp.optional().describe('Turns that ended before this; absent: up to now.'),
+    until: requestedTime.optional().describe('Turns that ended before this; absent: up to now.'),
     time_zone: timeZoneName.optional().describe("In which days begin; absent: the server's."),
     limit: z.int().min(1).max(1000).default(100).describe('The maximum number of rows.'),
   },

@@ -168,6 +168,7 @@ it.for([
   [{ tokens: -1 }, 'body.tokens'],
   [{ tokens: 2 ** 53 }, 'body.tokens'],
   [{ cost_usd: 1e308 }, 'body.cost_usd'],
+  [{ cost_usd: 1e-12 }, 'body.cost_usd'],
 ] as const)('No budget is set by %j.', ([body, words]) =>
   onStage(async (stage) => {
     const { status, body: refusal } = await budgetsOf(stage).set(body);

@@ -28,6 +28,25 @@ it('A time zone without a time, and one that is none, are refused, also where an
     expect((await edit({ at: null })).status).toBe(200);
   }));
 
+it('A time that no date can have is refused.', () =>
+  onStage(async (stage) => {
+    const session = await stage.open();
+    const input = { type: 'text', text: 'later' };
+    const late = 8.64e15 + 1;
+    for (const [method, route, body] of [
+      ['post', `/v1/sessions/${session.id}/queue`, { input, at: late }],
+      ['post', `/v1/sessions/${session.id}/queue/pause`, { until: late }],
+      ['patch', `/v1/sessions/${session.id}`, { snoozed_until: late }],
+    ] as const)
+      expect((await stage[method](route, body)).status).toBe(400);
+    for (const route of [
+      `/v1/usage?since=${late}`,
+      `/v1/usage?until=${late}`,
+      `/v1/search?q=a&since=${late}`,
+    ])
+      expect((await stage.get(route)).status).toBe(400);
+  }));
+
 it('Names and titles that people give have a visible character, in every request.', () =>
   onStage(async (stage) => {
     const session = await stage.open();
