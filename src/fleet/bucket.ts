@@ -5,7 +5,7 @@ import {
   type MsgHdrs,
   type NatsConnection,
 } from '@nats-io/transport-node';
-import { AppError } from '../errors.ts';
+import { EngineRefusal, engineError, explainedError } from './engine-error.ts';
 import { engineHeaders, type Names } from './names.ts';
 
 /** A value of a bucket, with the revision that a change of it has to name. */
@@ -26,8 +26,7 @@ const ANSWER_MS = 3000;
 
 /**
  * Keys and values of the fleet, kept by the engine. Every change names the revision that it replaces, so of two at once
- * the engine takes one. Throws `unreachable` where the engine does not answer, `not_found` where the fleet was not made,
- * and `forbidden_scope` where the engine refuses.
+ * the engine takes one. Throws the errors of `engineError`.
  */
 export class Bucket {
   readonly #connection: NatsConnection;
@@ -73,9 +72,9 @@ export class Bucket {
         values.set(key, Buffer.from(data).toString('utf8'));
       }
     } catch (error) {
-      throw this.#explained(error);
+      throw await this.#explained(error);
     }
-    if (!isWhole) throw silent();
+    if (!isWhole) throw engineError(new errors.TimeoutError(), this.#connection, this.#names);
     return values;
   }
 
@@ -111,33 +110,16 @@ export class Bucket {
         ...(about && { headers: about }),
       });
     } catch (error) {
-      throw this.#explained(error);
+      throw await this.#explained(error);
     }
   }
 
-  #explained(error: unknown): unknown {
-    const cause = error instanceof Error ? (error.cause ?? error) : error;
-    if (error instanceof errors.NoRespondersError || cause instanceof errors.NoRespondersError)
-      return this.#notMade();
-    if (cause instanceof errors.PermissionViolationError)
-      return new AppError(
-        'forbidden_scope',
-        `NATS refuses this with the key that was used: ${cause.message}`,
-        { cause: error },
-      );
-    return error instanceof errors.TimeoutError ? silent() : error;
+  #explained(error: unknown): Promise<Error> {
+    return explainedError(error, this.#connection, this.#names);
   }
 
-  #refused({ err_code, description }: Refused): Error {
-    return err_code === NO_STREAM ? this.#notMade() : new Error(`${this.#bucket}: ${description}`);
-  }
-
-  #notMade(): AppError {
-    const { fleet } = this.#names;
-    return new AppError(
-      'not_found',
-      `there is no fleet "${fleet}" here: make it once with cadre fleet init`,
-    );
+  #refused(refused: Refused): Error {
+    return engineError(new EngineRefusal(refused), this.#connection, this.#names);
   }
 
   #subject(key: string): string {
@@ -145,14 +127,9 @@ export class Bucket {
   }
 }
 
-/** The numbers by which the engine says that another message came first, that there is none, and no stream either. */
+/** The numbers by which the engine says that another message came first, and that there is none. */
 const WRONG_LAST_SEQUENCE = 10_071;
 const NO_MESSAGE = 10_037;
-const NO_STREAM = 10_059;
-
-function silent(): AppError {
-  return new AppError('unreachable', 'NATS does not answer: see cadre fleet status');
-}
 
 interface Refused {
   code: number;

@@ -25,16 +25,19 @@ export interface Access {
   tls: { ca: string | null; cert: string | null; key: string | null };
 }
 
-/** How long one attempt to connect may take, in milliseconds. */
-const CONNECT_MS = 5000;
+/**
+ * How long one attempt to connect to one server may take, in milliseconds: briefly at first, so that a server that hangs
+ * costs little where another one answers, then patiently, for a slow network.
+ */
+const CONNECT_MS = [1500, 5000] as const;
 /** How long to wait between two attempts, in milliseconds; the library adds up to 100 by chance. */
 const RECONNECT_EVERY_MS = 200;
 /**
- * How often the engine is asked whether it is there, in milliseconds, and how many questions may be open: a network that
- * swallows everything is noticed after 8 s at most, and another server is tried.
+ * How often the engine is asked whether it is there, in milliseconds, and how many questions may be open: a server that
+ * hangs is noticed after 3 s, and another server is tried before the sign of life of a node expires.
  */
-const PING_EVERY_MS = 2000;
-const MAX_PINGS_OPEN = 3;
+const PING_EVERY_MS = 1000;
+const MAX_PINGS_OPEN = 2;
 
 /**
  * Connects to the engine. From then on the connection reconnects by itself, to any of the addresses, until it is closed.
@@ -43,9 +46,17 @@ const MAX_PINGS_OPEN = 3;
  * an engine that is too old.
  */
 export async function connectTo(access: Access): Promise<NatsConnection> {
-  const connection = await connect(optionsOf(access)).catch((error: unknown) => {
-    throw explained(error, access);
-  });
+  const [brief, patient] = CONNECT_MS;
+  const options = optionsOf(access);
+  const connection = await connect({ ...options, timeout: brief })
+    .catch((error: unknown) => {
+      const failure = explained(error, access);
+      if (failure.code !== 'unreachable' || !isTimeout(error)) throw failure;
+      return connect({ ...options, timeout: patient });
+    })
+    .catch((error: unknown) => {
+      throw explained(error, access);
+    });
   const found = connection.info?.version ?? 'unknown';
   if (isOlder(found, OLDEST_ENGINE)) {
     await connection.close();
@@ -67,7 +78,6 @@ function optionsOf(access: Access): ConnectionOptions {
     servers: [...urls],
     name: `cadre ${version} ${name}`,
     inboxPrefix: namesOf(fleet).inbox(name),
-    timeout: CONNECT_MS,
     pingInterval: PING_EVERY_MS,
     maxPingOut: MAX_PINGS_OPEN,
     maxReconnectAttempts: -1,
@@ -130,6 +140,11 @@ function authenticatorOf(credentials: string): Authenticator {
     );
   }
   return nkeyAuthenticator(seed);
+}
+
+function isTimeout(error: unknown): boolean {
+  const cause = error instanceof Error ? (error.cause ?? error) : error;
+  return error instanceof errors.TimeoutError || cause instanceof errors.TimeoutError;
 }
 
 /** What a failed connection means for whoever wanted it. */

@@ -1,6 +1,6 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import { jetstreamManager } from '@nats-io/jetstream';
-import { AppError } from '../errors.ts';
+import { explaining } from './engine-error.ts';
 import { isName, type Names } from './names.ts';
 
 /** What the engine of a fleet says of itself, and of the fleet's stream. */
@@ -31,9 +31,7 @@ export async function engineStatus(
   names: Names,
 ): Promise<EngineStatus> {
   const manager = await jetstreamManager(connection, { checkAPI: false });
-  const info = await manager.streams.info(names.events).catch((error: unknown) => {
-    throw notMade(error, names.fleet);
-  });
+  const info = await explaining(connection, names, () => manager.streams.info(names.events));
   const { config, state, cluster } = info;
   const replicas = cluster?.replicas ?? [];
   return {
@@ -59,19 +57,9 @@ export async function engineStatus(
 export async function nodesInStream(connection: NatsConnection, names: Names): Promise<string[]> {
   const manager = await jetstreamManager(connection, { checkAPI: false });
   const asked = { subjects_filter: names.allEvents };
-  const { state } = await manager.streams.info(names.events, asked).catch((error: unknown) => {
-    throw notMade(error, names.fleet);
-  });
+  const { state } = await explaining(connection, names, () =>
+    manager.streams.info(names.events, asked),
+  );
   const nodes = Object.keys(state.subjects ?? {}).map((subject) => subject.split('.')[3] ?? '');
   return [...new Set(nodes)].filter(isName).toSorted((one, other) => (one < other ? -1 : 1));
-}
-
-function notMade(error: unknown, fleet: string): unknown {
-  const isMissing = error instanceof Error && /stream not found/.test(error.message);
-  return isMissing
-    ? new AppError(
-        'not_found',
-        `there is no fleet "${fleet}" here: make it once with cadre fleet init`,
-      )
-    : error;
 }

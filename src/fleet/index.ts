@@ -9,4 +9,5 @@ export { mirrorTask } from './mirror-task.ts';
 export { namesOf } from './names.ts';
 export { ADMIN } from './key-names.ts';
 export { natsConfig } from './nats-config.ts';
+export { patiently } from './patiently.ts';
 export { FleetServers } from './servers.ts';

@@ -16,6 +16,7 @@ server_name: $NATS_NAME
 listen: "0.0.0.0:4222"
 # A request with images has a few megabytes.
 max_payload: 8MB
+${PINGS}
 jetstream {
   store_dir: "${plan.storeDirectory}"
   max_file_store: 20GB
@@ -23,6 +24,11 @@ jetstream {
 ${tls(plan.tlsDirectory)}
 ${plan.hosts.length > 1 ? cluster(plan) : ''}${fleetAccounts(plan, keyOf)}`;
 }
+
+/** How NATS servers find out about each other and their clients. Without it a server that hangs swallows requests for minutes. */
+export const PINGS = `# The connection to a server or client that hangs is closed after 6 seconds.
+ping_interval: "2s"
+ping_max: 2`;
 
 function assertSound({ hosts, nodes, admins, readers }: FleetPlan): void {
   if (hosts.length !== 1 && hosts.length !== 3)

@@ -1,6 +1,6 @@
 import { MsgHdrsImpl, type NatsConnection } from '@nats-io/transport-node';
 import { newUuid } from '../lib/ids.ts';
-import { explained } from './explained.ts';
+import { EngineRefusal, explaining } from './engine-error.ts';
 import { type Batch, type Draft, type Head, type MirrorStream, Refused } from './mirror-stream.ts';
 import { isMark, stays } from './mirrored.ts';
 import { DELTA_TTL, engineHeaders, eventHeaders, type Names } from './names.ts';
@@ -8,7 +8,7 @@ import { readMessage } from './read-message.ts';
 import { streamInfo } from './stream-info.ts';
 
 /** For how long the engine may take to answer, in ms. */
-const ANSWER_MS = 5000;
+const ANSWER_MS = 3000;
 /** The number by which the engine says that another message came first. */
 const WRONG_LAST_SEQUENCE = 10_071;
 
@@ -37,16 +37,28 @@ export class NatsMirrorStream implements MirrorStream {
   }
 
   async id(): Promise<string> {
-    this.#id ??= (await asked(() => streamInfo(this.#nc, this.#names))).id;
+    this.#id ??= (await this.#asked(() => streamInfo(this.#nc, this.#names))).id;
     return this.#id;
   }
 
   head(): Promise<Head | null> {
-    return asked(() => this.#head());
+    return this.#asked(() => this.#head());
   }
 
   publish(batch: Batch): Promise<number> {
-    return asked(() => this.#publish(batch));
+    return this.#asked(() => this.#publish(batch));
+  }
+
+  /** What the engine answers. Where it refuses the batch, `Refused` says so; any other error says what to do about it. */
+  async #asked<T>(ask: () => Promise<T>): Promise<T> {
+    const found = await explaining(this.#nc, this.#names, () =>
+      ask().catch((error: unknown) => {
+        if (error instanceof Refused) return error;
+        throw error;
+      }),
+    );
+    if (found instanceof Refused) throw found;
+    return found;
   }
 
   async #head(): Promise<Head | null> {
@@ -95,15 +107,6 @@ export class NatsMirrorStream implements MirrorStream {
   }
 }
 
-/** What the engine answers. Where it refuses the batch, `Refused` says so; any other error says what to do about it. */
-async function asked<T>(ask: () => Promise<T>): Promise<T> {
-  try {
-    return await ask();
-  } catch (error) {
-    throw error instanceof Refused ? error : new Error(explained(error), { cause: error });
-  }
-}
-
 function headersOf(
   { kind, seq, text }: Draft,
   epoch: string,
@@ -128,6 +131,8 @@ function idOf(text: string): string | undefined {
 
 function stored({ seq, error }: Answer): number {
   if (!error && seq !== undefined) return seq;
-  const why = error?.description ?? 'the engine did not say where the batch is';
-  throw error?.err_code === WRONG_LAST_SEQUENCE ? new Refused(why) : new Error(why);
+  const refused = error ?? { description: 'the engine did not say where the batch is' };
+  throw refused.err_code === WRONG_LAST_SEQUENCE
+    ? new Refused(refused.description)
+    : new EngineRefusal(refused);
 }

@@ -1,5 +1,11 @@
-import type { Msg, NatsConnection } from '@nats-io/transport-node';
+import {
+  errors,
+  type Msg,
+  type NatsConnection,
+  type QueuedIterator,
+} from '@nats-io/transport-node';
 import type { Clock } from '../lib/clock.ts';
+import { EngineRefusal, explaining } from './engine-error.ts';
 import { eventHeaders, type Names } from './names.ts';
 import { News } from './news.ts';
 import { readMessage } from './read-message.ts';
@@ -9,9 +15,9 @@ import { type StreamInfo, streamInfo } from './stream-info.ts';
 /** A page has at most this many messages, and ends with the one that reaches this many bytes. */
 const PAGE = 1000;
 const PAGE_BYTES = 4 * 1024 * 1024;
-/** How long the engine may take for a page, and for any other answer, in ms. */
+/** How long the engine may take for a page, and for its first message and any other answer, in ms. */
 const PAGE_MS = 10_000;
-const ANSWER_MS = 5000;
+const ANSWER_MS = 3000;
 /** What comes within this time comes as one page, in ms. */
 const PAUSE_MS = 5;
 /** At the latest after this time it is looked for more, in ms: what tells of it may get lost. */
@@ -39,10 +45,18 @@ export class NatsReaderStream implements ReaderStream {
   }
 
   info(): Promise<StreamInfo> {
-    return streamInfo(this.#nc, this.#names);
+    return this.#asked(() => streamInfo(this.#nc, this.#names));
   }
 
-  async idAt(seq: number): Promise<string | null> {
+  idAt(seq: number): Promise<string | null> {
+    return this.#asked(() => this.#idAt(seq));
+  }
+
+  #asked<T>(request: () => Promise<T>): Promise<T> {
+    return explaining(this.#nc, this.#names, request);
+  }
+
+  async #idAt(seq: number): Promise<string | null> {
     const subject = `$JS.API.DIRECT.GET.${this.#names.events}`;
     const asked = JSON.stringify({ seq });
     const { headers: about } = await this.#nc.request(subject, asked, { timeout: ANSWER_MS });
@@ -65,13 +79,13 @@ export class NatsReaderStream implements ReaderStream {
       onDoubt: () => doubt.abort(),
     });
     const over = AbortSignal.any([signal, doubt.signal]);
-    const end = follow ? 0 : await this.#newest();
+    const end = follow ? 0 : await this.#asked(() => this.#newest());
     let start: Start =
       'after' in from ? { seq: floor + 1 } : { start_time: new Date(from.time).toISOString() };
     let seen = floor;
     let pause = PAUSE_MS;
     while (!over.aborted) {
-      const { messages, hasMore } = await this.#page(start);
+      const { messages, hasMore } = await this.#asked(() => this.#page(start));
       for (const message of messages) {
         seen = Number(message.headers?.get('Nats-Sequence'));
         start = { seq: seen + 1 };
@@ -96,10 +110,10 @@ export class NatsReaderStream implements ReaderStream {
     const asked = JSON.stringify({ last_by_subj: this.#filter });
     const answer = await this.#nc.request(subject, asked, { timeout: ANSWER_MS });
     const { error, message } = answer.json<{
-      error?: { code: number; description: string };
+      error?: { code: number; err_code?: number; description: string };
       message?: { seq: number };
     }>();
-    if (error && error.code !== 404) throw new Error(`the stream: ${error.description}`);
+    if (error && error.code !== 404) throw new EngineRefusal(error);
     return message?.seq ?? 0;
   }
 
@@ -111,6 +125,10 @@ export class NatsReaderStream implements ReaderStream {
       { maxWait: PAGE_MS, strategy: 'timer' },
     );
     const messages: Msg[] = [];
+    using _late = this.#clock.after(ANSWER_MS, () => {
+      // A replica that hangs swallows the request.
+      if (messages.length === 0) (answers as QueuedIterator<Msg>).stop();
+    });
     for await (const message of answers) {
       const { headers: about } = message;
       if (about?.code === 404) return { messages, hasMore: false };
@@ -119,7 +137,7 @@ export class NatsReaderStream implements ReaderStream {
       if (about?.hasError) throw new Error(`a page of the stream: ${about.description}`);
       messages.push(message);
     }
-    throw new Error('NATS does not answer: see cadre fleet status');
+    throw new errors.TimeoutError();
   }
 }
 

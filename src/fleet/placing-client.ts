@@ -3,6 +3,7 @@ import { endpoints } from '../api/index.ts';
 import type { Answer, CallInput, Client } from '../client/client.ts';
 import { AppError } from '../errors.ts';
 import { Bucket } from './bucket.ts';
+import { patiently } from './patiently.ts';
 import { NodeClient, type Visit } from './node-client.ts';
 import { chosenNode, noRoom, Places } from './placement.ts';
 import { livingNodes } from './sign-of-life.ts';
@@ -85,10 +86,10 @@ export class PlacingClient implements Client {
     signal: AbortSignal | undefined,
     key: string,
   ): Promise<Answer<ResponseOf<E>>> {
-    const { connection, names } = this.#visit;
+    const { connection, names, clock } = this.#visit;
     const places = new Places(new Bucket(connection, names, names.places));
     for (let tries = 1; ; tries++) {
-      const place = await places.take(key, () => this.#choose());
+      const place = await patiently(clock, () => places.take(key, () => this.#choose()), signal);
       try {
         return await this.#node(place.node).ask(endpoint, input, signal, key);
       } catch (error) {
@@ -103,8 +104,9 @@ export class PlacingClient implements Client {
   /** The node that new work goes to, chosen once. */
   async #choose(): Promise<string> {
     if (this.#chosen !== null) return this.#chosen;
-    const { connection, names } = this.#visit;
-    const nodes = await livingNodes(new Bucket(connection, names, names.nodes));
+    const { connection, names, clock } = this.#visit;
+    const bucket = new Bucket(connection, names, names.nodes);
+    const nodes = await patiently(clock, () => livingNodes(bucket));
     const found = chosenNode(nodes, this.#labels, this.#random);
     if (!found) throw noRoom(nodes, this.#labels);
     this.#chosen = found.node;

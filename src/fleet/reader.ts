@@ -1,3 +1,4 @@
+import { isPassing, PATIENCE_MS } from './patiently.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { FleetCursor, LogMark } from './cursor.ts';
 import { EPOCH_KIND, type EpochMark, GAP_KIND, type GapMark, stays } from './mirrored.ts';
@@ -81,6 +82,7 @@ export async function* readFleet(
 ): AsyncGenerator<FleetItem, void> {
   const { stream, clock, cursor } = parts;
   let pause = RETRY_MS;
+  let stumbled: number | undefined;
   while (!signal.aborted) {
     const before = cursor.seq;
     try {
@@ -93,12 +95,14 @@ export async function* readFleet(
       if (!follow) return;
     } catch (error) {
       if (signal.aborted) return;
-      if (!follow) throw error;
-      if (pause === RETRY_MS)
+      stumbled ??= clock.monotonic();
+      const isOver = clock.monotonic() - stumbled >= PATIENCE_MS;
+      if (!follow && (isOver || !isPassing(error))) throw error;
+      if (follow && pause === RETRY_MS)
         yield { notice: { node: null, kind: 'lost', why: (error as Error).message } };
       pause = Math.min(pause * 2, MAX_RETRY_MS);
     }
-    if (cursor.seq !== before) pause = RETRY_MS;
+    if (cursor.seq !== before) [pause, stumbled] = [RETRY_MS, undefined];
     await clock.sleep(pause, signal).catch(() => undefined);
   }
 }

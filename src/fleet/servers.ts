@@ -14,6 +14,7 @@ import { type FollowedNode, FollowingFleet } from './following-fleet.ts';
 import { NatsReaderStream } from './nats-reader-stream.ts';
 import { NodeClient, type Visit } from './node-client.ts';
 import { NodeView, viewKinds } from './node-view.ts';
+import { patiently } from './patiently.ts';
 import { PlacingClient } from './placing-client.ts';
 
 /** For so long, in milliseconds, the list of nodes holds. */
@@ -70,7 +71,11 @@ export class FleetServers implements Servers {
   }
 
   /** Made from what the fleet has of the node's events. */
-  async known(name: string): Promise<ServerSnapshot | null> {
+  known(name: string): Promise<ServerSnapshot | null> {
+    return patiently(this.#visit.clock, () => this.#known(name));
+  }
+
+  async #known(name: string): Promise<ServerSnapshot | null> {
     const { connection, names, clock } = this.#visit;
     const { signal } = new AbortController();
     const readings = viewKinds.map((kind) =>
@@ -80,11 +85,7 @@ export class FleetServers implements Servers {
       ),
     );
     const view = new NodeView();
-    try {
-      for await (const arrived of joined(readings)) view.take(arrived);
-    } catch (error) {
-      throw unanswered(error);
-    }
+    for await (const arrived of joined(readings)) view.take(arrived);
     return view.known;
   }
 
@@ -110,9 +111,7 @@ export class FleetServers implements Servers {
     const { clock, connection, names } = this.#visit;
     const at = clock.monotonic();
     if (!this.#asked || at - this.#asked.at > FRESH_MS) {
-      const nodes = fleetNodes(connection, names).catch((error: unknown) => {
-        throw unanswered(error);
-      });
+      const nodes = patiently(clock, () => fleetNodes(connection, names));
       this.#asked = { at, nodes };
     }
     return this.#asked.nodes;
@@ -133,13 +132,4 @@ function remarkOn(node: string, mirror: FleetNode['mirror'], detail: string | nu
   return mirror === 'off'
     ? `its events are not copied to the fleet (fleet.mirror is false there): follow it alone, with --on ${node}`
     : null;
-}
-
-/** What it means for whoever asked that the engine did not answer. */
-function unanswered(error: unknown): unknown {
-  if (error instanceof AppError) return error;
-  const why = error instanceof Error ? error.message : String(error);
-  return new AppError('unreachable', `NATS does not answer for the fleet (${why})`, {
-    cause: error,
-  });
 }

@@ -1,4 +1,5 @@
 import type { NatsConnection } from '@nats-io/transport-node';
+import { EngineRefusal } from './engine-error.ts';
 import type { Names } from './names.ts';
 
 /** The id that a stream was made with, and the numbers of its first and last message. */
@@ -11,14 +12,14 @@ export interface StreamInfo {
 interface Answer {
   config?: { metadata?: Record<string, string> };
   state?: { first_seq: number; last_seq: number };
-  error?: { description: string };
+  error?: { err_code?: number; description: string };
 }
 
 /** Asks the engine for the stream of the fleet. Rejects where it does not answer within 5 s, or has no such stream. */
 export async function streamInfo(nc: NatsConnection, { events }: Names): Promise<StreamInfo> {
   const answer = await nc.request(`$JS.API.STREAM.INFO.${events}`, '', { timeout: 5000 });
   const { config, state, error } = answer.json<Answer>();
-  if (error || !state) throw new Error(`the stream ${events}: ${error?.description ?? 'no state'}`);
+  if (error || !state) throw new EngineRefusal(error ?? { description: `${events} has no state` });
   return {
     id: config?.metadata?.['cadre_stream'] ?? '',
     first: state.first_seq,

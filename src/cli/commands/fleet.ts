@@ -94,10 +94,11 @@ async function onFleet<T>(
 ): Promise<T> {
   const { fleetVisit } = await import('../fleet.ts');
   const visit = await fleetVisit(options, world.env);
-  const { connectTo, namesOf } = await import('../../fleet/index.ts');
+  const { connectTo, namesOf, patiently } = await import('../../fleet/index.ts');
   const connection = await connectTo(visit);
   try {
-    return await ask({ connection, names: namesOf(visit.fleet) });
+    const asked = { connection, names: namesOf(visit.fleet) };
+    return await patiently(world.clock, () => ask(asked));
   } finally {
     await connection.close();
   }
