@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import type { ApprovalRule } from '../../src/api/approval-rules.ts';
 import { endpoints } from '../../src/api/index.ts';
 import type { Worktree } from '../../src/api/worktrees.ts';
 import { HttpClient } from '../../src/client/client.ts';
@@ -52,6 +53,14 @@ function withoutDirectories(worktrees: unknown): unknown {
   );
 }
 
+/** Rules to allow that this version refuses to add ask instead. */
+function asTheyDecide(rules: unknown): unknown {
+  const refused = new Set(['git push **', 'ls; rm']);
+  return (rules as ApprovalRule[]).map((rule) =>
+    refused.has(rule.command ?? '') ? { ...rule, effect: 'ask' } : rule,
+  );
+}
+
 /** What matches a value with all that it has. */
 function kept(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(kept);
@@ -79,7 +88,11 @@ describe.each(stored)('The data of cadre %s', (name) => {
         async (server) => {
           const { worktrees, ...records } = answers.records;
           const now = await answersOf(server.client, answers.seq);
-          expectKept(now, { ...records, worktrees: withoutDirectories(worktrees) });
+          expectKept(now, {
+            ...records,
+            worktrees: withoutDirectories(worktrees),
+            ...('rules' in records && { rules: asTheyDecide(records.rules) }),
+          });
           const reader = new HttpClient({ url: server.url, token: answers.token });
           expect(await reader.call(endpoints.listSessions, { query: {} })).not.toEqual([]);
           reader.close();
