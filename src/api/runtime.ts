@@ -67,12 +67,28 @@ const failedSession = failure
   .extend({ session_id: z.string() })
   .meta({ id: 'FailedSession', description: 'A session that failed, and why.' });
 
+const lostEvents = z
+  .looseObject({
+    after_seq: z.int().describe('Sequence number of the newest event that is left.'),
+    up_to_seq: z.int().describe('Sequence number of the newest event that was lost.'),
+  })
+  .meta({
+    id: 'LostEvents',
+    description:
+      'Events that were stored before this start and are gone, because the write-ahead log was damaged or removed. The ' +
+      'event log has a new epoch.',
+  });
+
 export const recoverySummary = z
   .looseObject({
     status: z.enum(['running', 'done']),
     started_at: timestamp,
     ended_at: timestamp.nullable(),
     previous_stop: z.enum(['clean', 'unclean', 'none']),
+    events_lost: lostEvents
+      .nullable()
+      .optional()
+      .describe('Null if no events are lost. Older servers have no such field.'),
     sessions_failed: z.array(failedSession),
     turn_pointers_cleared: z.array(z.string()),
     turns_failed: z.array(z.string()),

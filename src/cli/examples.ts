@@ -319,6 +319,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   ],
   'tokens revoke': [['tokens revoke prometheus', 'by its name']],
   'db backup': [['db backup copy.cadre', '']],
+  'db restore': [['db restore copy.cadre', 'in place of a lost or damaged database']],
   'db rollback': [
     ['db rollback', 'to the data from before the last upgrade'],
     ['db rollback --yes --json', 'in a script'],

@@ -17,6 +17,8 @@ export type FailpointName =
   | 'rollback.prepared'
   | 'rollback.kept'
   | 'rollback.done'
+  | 'restore.prepared'
+  | 'restore.moved'
   | 'spawn.begun'
   | 'spawn.prepared'
   | 'turn.accepted'

@@ -78,6 +78,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
       started_at,
       ended_at: null,
       previous_stop: previous.stop,
+      events_lost: db.lost && { ...db.lost },
       sessions_failed: failedSessions,
       turn_pointers_cleared: plan.clearPointers.map(({ id }) => id),
       turns_failed: [...plan.failTurns, ...plan.orphanTurns].map(({ turn_id }) => turn_id),

@@ -67,6 +67,11 @@ export async function openBase(options: RuntimeOptions, undo: Undo): Promise<Bas
   undo.defer(() => db.close());
   if (db.migration)
     logger.info(db.migration, 'the data of an older version was changed; a copy was kept');
+  if (db.lost)
+    logger.error(
+      db.lost,
+      'the newest events are lost, because the write-ahead log was damaged or removed: the log has a new epoch',
+    );
   const log = new EventLog({ db, clock, ids });
   return { directory, config, logger, clock, ids, failpoint, db, log };
 }

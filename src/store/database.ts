@@ -50,6 +50,9 @@ export class Database {
   readonly epoch: string;
   /** The older data that this start has changed; null where there were none. */
   readonly migration: Opened['migration'];
+  /** The events that this start has missed; null where there are none. */
+  readonly lost: Opened['lost'];
+  readonly #anchor: Opened['anchor'];
   #running = false;
   #closed = false;
   /** The error that may have rolled back the whole group: no statement may run until that group has failed. */
@@ -63,8 +66,10 @@ export class Database {
     return new Database(options, await openMigrated(options));
   }
 
-  private constructor(options: DatabaseOptions, { host, handle, migration }: Opened) {
+  private constructor(options: DatabaseOptions, { host, handle, migration, anchor, lost }: Opened) {
     this.migration = migration;
+    this.lost = lost;
+    this.#anchor = anchor;
     this.#options = options;
     this.#host = host;
     this.#handle = handle;
@@ -106,6 +111,11 @@ export class Database {
     const wal = this.#wal;
     if (wal) this.#fs.fsyncSync(wal.fd);
     this.#durableSeq = this.#sequence.last;
+    if (lost)
+      this.damage.note(
+        'log',
+        `the events ${lost.after_seq + 1} to ${lost.up_to_seq} are lost: ${DATABASE_FILE}-wal was damaged or removed`,
+      );
   }
 
   /** The newest sequence number that is on disk. Nothing newer may be shown to anybody. */
@@ -235,6 +245,7 @@ export class Database {
     for (const statement of this.#statements) statement.finalize();
     // The last connection writes the WAL back, syncs and removes it.
     this.#host.sqlite._sqlite3_close_v2(this.#handle);
+    this.#anchor?.close();
   }
 
   #begin(): Group {
@@ -339,6 +350,8 @@ export class Database {
   }
 
   #settle(groups: Group[]): void {
+    const newest = groups.at(-1)?.lastSeq ?? 0;
+    if (newest > this.#durableSeq) this.#anchor?.note({ epoch: this.epoch, seq: newest });
     for (const group of groups) {
       this.#durableSeq = group.lastSeq;
       group.settle(

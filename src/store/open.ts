@@ -2,10 +2,13 @@ import nodeFs from 'node:fs';
 import path from 'node:path';
 import type { Clock } from '../lib/clock.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
-import { configure, DATABASE_FILE, openHandle, sqlTools } from './connection.ts';
+import { Anchor, ANCHOR_FILE, type Position } from './anchor.ts';
+import { configure, DATABASE_FILE, openHandle, type SqlTools, sqlTools } from './connection.ts';
 import type { FileSystem } from './host/file-system.ts';
 import { type HostedSqlite, loadHostedSqlite } from './host/sqlite.ts';
 import { copyStore, removePartialCopies } from './copy-store.ts';
+import { fork } from './forks.ts';
+import { refuseForeignLog, refuseLostStore } from './lost-store.ts';
 import { migrate, type Migration } from './migrate.ts';
 import { copyBefore } from './older-copies.ts';
 import { asStorageError } from './storage-error.ts';
@@ -24,6 +27,8 @@ interface OpenOptions {
   failpoint?: Failpoint;
   /** Called before data of an older version are copied and changed, which takes minutes where they are gigabytes. */
   onMigrating?: (older: { format: number; bytes: number }) => void;
+  /** Called about problems that resolve themselves. */
+  onWarning?: (message: string, error: unknown) => void;
 }
 
 export interface DatabaseOptions extends OpenOptions {
@@ -38,8 +43,6 @@ export interface DatabaseOptions extends OpenOptions {
    * response after it.
    */
   onFatal: (error: Error) => void;
-  /** Called about problems that resolve themselves. */
-  onWarning?: (message: string, error: unknown) => void;
   /** The WAL is written back into the database once it passes this many bytes. */
   checkpointBytes?: number;
 }
@@ -49,22 +52,44 @@ export interface Opened {
   host: HostedSqlite;
   handle: number;
   migration: Migration | null;
+  /** Where the position of the log is kept; null where that cannot be written. */
+  anchor: Anchor | null;
+  lost: LostEvents | null;
+}
+
+/** Events that were on disk when the last server ended, and are gone. */
+export interface LostEvents {
+  /** The newest event that is left, and the newest one that was there. */
+  after_seq: number;
+  up_to_seq: number;
 }
 
 /**
- * Opens (and if necessary creates or migrates) the database of a directory that the caller has locked. Throws
- * `storage_damaged` for data that cannot be read or is of a newer version.
+ * Opens (and if necessary creates or migrates) the database of a directory that the caller has locked. Where the newest
+ * events are lost, the log gets a new id. Throws `storage_damaged` for data that are missing, cannot be read or are of a
+ * newer version.
  */
 export async function openMigrated(options: OpenOptions): Promise<Opened> {
   const { directory, wasm, fs = nodeFs, clock, version, newEpoch, template } = options;
-  if (template) copyTemplate(template, directory);
-  const host = await loadHostedSqlite({ wasm, directory, fs });
-  const handle = openHandle(host);
+  refuseLostStore(directory);
+  const anchor = openAnchor(options);
+  let handle = 0;
+  let host: HostedSqlite | undefined;
+  let isNew = false;
   try {
+    const last = anchor?.found ?? null;
+    await refuseForeignLog(directory, last, wasm);
+    if (template) copyTemplate(template, directory);
+    host = await loadHostedSqlite({ wasm, directory, fs });
+    handle = openHandle(host);
     configure(host, handle);
-    const migration = migrate(sqlTools(host, handle), {
+    const sql = sqlTools(host, handle);
+    const migration = migrate(sql, {
       version,
-      newEpoch,
+      newEpoch() {
+        isNew = true;
+        return newEpoch();
+      },
       now: clock.now(),
       backup(format) {
         const { size: bytes } = nodeFs.statSync(path.join(directory, DATABASE_FILE));
@@ -73,9 +98,11 @@ export async function openMigrated(options: OpenOptions): Promise<Opened> {
       },
       failpoint: options.failpoint,
     });
-    return { host, handle, migration };
+    const lost = last && lostEvents(sql, last, isNew ? null : newEpoch);
+    return { host, handle, migration, anchor, lost };
   } catch (error) {
-    host.sqlite._sqlite3_close_v2(handle);
+    if (handle !== 0) host?.sqlite._sqlite3_close_v2(handle);
+    anchor?.close();
     throw asStorageError(error);
   }
 }
@@ -86,4 +113,38 @@ function backUp(directory: string, format: number): string {
   const copy = copyBefore(directory, format);
   copyStore(path.join(directory, DATABASE_FILE), copy);
   return copy;
+}
+
+/** Returns null where the system refuses the file: a start needs no anchor. */
+function openAnchor({ directory, fs = nodeFs, clock, onWarning }: OpenOptions): Anchor | null {
+  const warn = onWarning ?? (() => undefined);
+  try {
+    return new Anchor({ directory, fs, clock, onWarning: warn });
+  } catch (error) {
+    warn(`${ANCHOR_FILE} cannot be opened: a lost log would not be noticed`, error);
+    return null;
+  }
+}
+
+/**
+ * Compares the log with its last position on disk. A log that lacks events gets a new id, because readers have seen
+ * them, and gives their numbers to no other event. `newEpoch` is null for a log that has a new id already: all of it was
+ * lost. Returns null where nothing is lost.
+ */
+function lostEvents(
+  sql: SqlTools,
+  last: Position,
+  newEpoch: (() => string) | null,
+): LostEvents | null {
+  const [epoch] = sql.one("SELECT value FROM meta WHERE key = 'epoch'") ?? [];
+  const after_seq = Number(sql.one('SELECT last_seq FROM sequence WHERE id = 1')?.[0]);
+  const isOfLog = newEpoch === null || last.epoch === epoch;
+  if (!isOfLog || last.seq <= after_seq) return null;
+  sql.exec('BEGIN IMMEDIATE');
+  if (newEpoch) fork(sql, newEpoch());
+  sql.one('UPDATE sequence SET last_seq = ? WHERE id = 1', last.seq);
+  sql.exec('COMMIT');
+  // The anchor never has a newer id than the database file, which shows whose log lies beside it.
+  sql.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  return { after_seq, up_to_seq: last.seq };
 }

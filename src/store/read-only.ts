@@ -4,24 +4,28 @@ import { openHandle } from './connection.ts';
 import type { FileSystem } from './host/file-system.ts';
 import { type HostedSqlite, loadHostedSqlite } from './host/sqlite.ts';
 
-/** Opens the file of a store that nobody else has open, and never changes it. The caller closes the handle. */
+/**
+ * Opens the file of a store that nobody else has open, and never changes it. `withoutLog` reads it as if it had no
+ * write-ahead log. The caller closes the handle.
+ */
 export async function openReadOnly(
   file: string,
   wasm: () => Uint8Array,
+  { withoutLog = false } = {},
 ): Promise<{ host: HostedSqlite; handle: number }> {
   const directory = path.dirname(path.resolve(file));
-  const host = await loadHostedSqlite({ wasm, directory, fs: readOnly });
+  const isThere = (name: string) =>
+    !(withoutLog && name.endsWith('-wal')) && nodeFs.existsSync(name);
+  const openSync = (name: string) =>
+    nodeFs.openSync(isThere(name) ? name : '/dev/null', nodeFs.constants.O_RDONLY);
+  const fs = { ...readOnly, openSync: openSync as FileSystem['openSync'] };
+  const host = await loadHostedSqlite({ wasm, directory, fs });
   return { host, handle: openHandle(host, path.basename(file)) };
 }
 
 /** Reads the files without changing them: closing a store would write its log back. A missing log counts as empty. */
-const readOnly: FileSystem = {
+const readOnly: Omit<FileSystem, 'openSync'> = {
   ...nodeFs,
-  openSync: ((file: string) =>
-    nodeFs.openSync(
-      nodeFs.existsSync(file) ? file : '/dev/null',
-      nodeFs.constants.O_RDONLY,
-    )) as FileSystem['openSync'],
   writeSync: refuse,
   ftruncateSync: refuse,
   fsyncSync: () => undefined,

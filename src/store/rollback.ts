@@ -52,7 +52,7 @@ export async function rollBack(given: {
     await makeOwnStore(draft, given);
     syncNow(fresh);
     failpoint('rollback.prepared');
-    const kept = `${store}.replaced-${stamp(now)}`;
+    const kept = `${store}.replaced-${stampOf(now)}`;
     copyStore(store, kept);
     failpoint('rollback.kept');
     fs.renameSync(fresh, store);
@@ -64,7 +64,7 @@ export async function rollBack(given: {
   }
 }
 
-/** A moment as it stands in the name of a file: `20261122T160512.123Z`. */
-function stamp(now: number): string {
+/** Returns a moment as part of a file name: `20261122T160512.123Z`. */
+export function stampOf(now: number): string {
   return new Date(now).toISOString().replaceAll(/[-:]/g, '');
 }

@@ -5,13 +5,13 @@ import { endpoints } from '../../src/api/index.ts';
 import { settle } from '../../src/client/settle.ts';
 import { withDemo } from '../support/demo-server.ts';
 import { type TestRuntime, withRuntime } from '../support/runtime.ts';
-import { type TestServer, withServer } from '../support/server.ts';
+import { startServer, type TestServer, withServer } from '../support/server.ts';
 import { shared } from '../support/shared.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn } from '../support/turns.ts';
 import { makeRepository } from '../support/worktrees/work.ts';
-import { cadreOn, type Ended, runHere } from '../support/cli/cadre.ts';
+import { cadreOn, type Ended, runCadre, runHere } from '../support/cli/cadre.ts';
 
 interface Copied {
   path: string;
@@ -205,7 +205,7 @@ describe('cadre db check', () => {
       const { code, stdout, stderr } = await cadre(['db', 'check']);
       expect([code, stderr]).toEqual([1, '']);
       expect(stdout).toMatch(
-        /^events, row \d+: it is not what was written: stop the server and put a backup in its place\n\d+ rows checked in .*: 1 damaged\n$/,
+        /^events, row \d+: it is not what was written: stop the server and restore a backup with cadre db restore FILE\n\d+ rows checked in .*: 1 damaged\n$/,
       );
       const json = await cadre(['db', 'check', '--json']);
       expect([json.code, json.json()]).toMatchObject([
@@ -222,7 +222,7 @@ describe('cadre db check', () => {
       expectFailure(await cadre(['db', 'check', file]), 3, /there is no file/);
       expectFailure(await cadre(['db', 'check', place.path]), 3, /there is no file/);
       fs.writeFileSync(file, 'nonsense '.repeat(1000));
-      expectFailure(await cadre(['db', 'check', file]), 1, /not a database.*put a backup/);
+      expectFailure(await cadre(['db', 'check', file]), 1, /not a database.*restore a backup/);
     }));
 
   test('of the file that a server has open is refused.', () =>
@@ -250,3 +250,117 @@ test('cadre status shows how large the database is.', () =>
   withHistory(async (server) => {
     expect((await cadreOn(server)(['status'])).stdout).toMatch(/^database +\d+\.\d MiB$/m);
   }));
+
+describe('cadre db restore', () => {
+  /** A directory of a killed server whose database is then lost, with a backup that was made before. */
+  const withLost = (
+    test: (
+      directory: string,
+      cadre: (args: readonly string[]) => Promise<Ended>,
+      backup: string,
+    ) => Promise<void>,
+  ) =>
+    withStopped('SIGKILL', async (directory, cadre) => {
+      await using place = tempDirectory('backup');
+      const backup = path.join(place.path, 'copy.cadre');
+      expect((await cadre(['db', 'backup', backup])).code).toBe(0);
+      await test(directory, cadre, backup);
+    });
+
+  test.each(['missing', 'empty'])(
+    'puts a backup in the place of a database that is %s, and keeps its log.',
+    (state) =>
+      withLost(async (directory, cadre, backup) => {
+        const file = path.join(directory, 'events.cadre');
+        const log = fs.readFileSync(`${file}-wal`);
+        if (state === 'missing') fs.rmSync(file);
+        else fs.truncateSync(file);
+        await expect(startServer(directory)).rejects.toThrow(
+          `${state}, but events.cadre-wal, events.cadre.anchor, `,
+        );
+        const done = await cadre(['db', 'restore', backup, '--yes', '--json']);
+        expect(done.code).toBe(0);
+        const { replaced } = JSON.parse(done.stdout) as { replaced: string[] };
+        expect(fs.readFileSync(replaced.at(-1) ?? '').equals(log)).toBe(true);
+        await withDemo(
+          async (server) => {
+            expect((await eventsOf(server)).map(({ kind }) => kind)).toContain('turn.completed');
+            const { events_lost } = await server.client.call(endpoints.getRecovery, {});
+            expect(events_lost).toBeNull();
+          },
+          { directory },
+        );
+      }),
+  );
+
+  test('asks before it replaces a database, and gives the log a new epoch.', () =>
+    withStopped('SIGTERM', async (directory, cadre) => {
+      await using place = tempDirectory('backup');
+      const backup = path.join(place.path, 'copy.cadre');
+      await cadre(['db', 'backup', backup]);
+      const before = fs.readFileSync(path.join(directory, 'events.cadre'));
+      expectFailure(await cadre(['db', 'restore', backup]).then(lastLine), 2, /pass --yes/);
+      const args = ['--data-dir', directory, 'db', 'restore', backup];
+      const declined = await runHere(directory, args, { isTerminal: true, stdin: 'n\n' });
+      expect([declined.code, declined.stderr]).toEqual([
+        5,
+        expect.stringMatching(/nothing was changed\n$/),
+      ]);
+      expect(fs.readFileSync(path.join(directory, 'events.cadre')).equals(before)).toBe(true);
+      const done = await runHere(directory, args, { isTerminal: true, stdin: 'y\n' });
+      expect(done.stdout).toMatch(
+        /^Restored .*\n {2}kept {4}.*replaced-.*\n {2}start {3}cadre serve\n$/,
+      );
+    }));
+
+  test('makes a data directory of a backup where there is none.', () =>
+    withLost(async (directory, _cadre, backup) => {
+      const fresh = path.join(directory, 'fresh', 'data');
+      const done = await runHere(directory, ['--data-dir', fresh, 'db', 'restore', backup]);
+      expect(done.code).toBe(0);
+      await withDemo(
+        async (server) => {
+          expect((await eventsOf(server)).map(({ kind }) => kind)).toContain('turn.completed');
+        },
+        { directory: fresh },
+      );
+    }));
+
+  test('refuses a damaged backup, a missing one and a running server, and changes nothing.', () =>
+    withLost(async (directory, cadre, backup) => {
+      const names = fs.readdirSync(directory);
+      const missing = await cadre(['db', 'restore', `${backup}.not`, '--yes']);
+      expectFailure(missing, 3, /there is no file/);
+      damage(backup);
+      const damaged = await cadre(['db', 'restore', backup, '--yes']);
+      expectFailure(damaged, 1, /has damaged rows \(1\): nothing was changed/);
+      expect(fs.readdirSync(directory)).toEqual(names);
+      await withHistory(async (server) => {
+        const copy = path.join(directory, 'other.cadre');
+        await cadreOn(server)(['db', 'backup', copy]);
+        const running = await cadreOn(server)(['db', 'restore', copy, '--yes']);
+        expectFailure(running, 7, /another server \(pid \d+\)/);
+      });
+    }));
+
+  test.each(['restore.prepared', 'restore.moved'])(
+    'leaves the former data or a refusal where it is killed at %s, and is done when it is repeated.',
+    (point) =>
+      withLost(async (directory, cadre, backup) => {
+        const args = ['--data-dir', directory, 'db', 'restore', backup, '--yes'];
+        const env = { CADRE_FAILPOINTS: `${point}=kill` };
+        expect((await runCadre(directory, args, { env })).code).toBeNull();
+        if (point === 'restore.moved')
+          await expect(startServer(directory)).rejects.toThrow('cadre db restore FILE');
+        expect((await cadre(['db', 'restore', backup, '--yes'])).code).toBe(0);
+        const left = fs.readdirSync(directory).filter((name) => /part$|^backup-/.test(name));
+        expect(left).toEqual([]);
+        expect((await cadre(['db', 'check'])).code).toBe(0);
+      }),
+  );
+});
+
+/** The failure alone, without the plan that was shown before it. */
+function lastLine({ stderr, ...rest }: Ended): Ended {
+  return { ...rest, stderr: `${stderr.trim().split('\n').at(-1)}\n` };
+}

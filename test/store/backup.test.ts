@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { ANCHOR_FILE } from '../../src/store/anchor.ts';
 import { type Backup, Backups, backUpClosed } from '../../src/store/backup.ts';
 import { checkStore } from '../../src/store/check.ts';
 import { forksOf } from '../../src/store/forks.ts';
@@ -247,7 +248,7 @@ describe('a backup', () => {
     const before = fs.readFileSync(path.join(killed.path, WAL_FILE));
     const backup = await backUpClosed(settingsOf(killed.path), never);
     expect(backup.seq).toBe(2);
-    expect(fs.readdirSync(killed.path).toSorted()).toEqual([DATABASE_FILE, WAL_FILE]);
+    expect(fs.readdirSync(killed.path).toSorted()).toEqual([DATABASE_FILE, WAL_FILE, ANCHOR_FILE]);
     expect(fs.readFileSync(path.join(killed.path, WAL_FILE)).equals(before)).toBe(true);
     await keep(backup, other.path);
     await using copy = await openStore(other.path);

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { ANCHOR_FILE } from '../../src/store/anchor.ts';
 import { type CheckReport, checkStore } from '../../src/store/check.ts';
 import type { Writer } from '../../src/store/transaction.ts';
 import { sqlWasm } from '../../src/lib/self.ts';
@@ -37,11 +38,11 @@ async function checked(
     expect(progress).toEqual(expect.arrayContaining(['structure']));
     const told = report.damage.map(({ table, row, problem }) => `${table} ${row}: ${problem}`);
     for (const line of told)
-      expect(line).toMatch(/: stop the server and put a backup in its place$/);
+      expect(line).toMatch(/: stop the server and restore a backup with cadre db restore FILE$/);
     return { ...report, told };
   } finally {
     expect(fs.readFileSync(file).equals(before)).toBe(true);
-    expect(fs.readdirSync(directory.path)).toEqual([DATABASE_FILE]);
+    expect(fs.readdirSync(directory.path)).toEqual([DATABASE_FILE, ANCHOR_FILE]);
   }
 }
 

@@ -1,3 +1,4 @@
+import { ANCHOR_FILE } from '../../src/store/anchor.ts';
 import { describe, expect, test } from 'vitest';
 import {
   copyStore,
@@ -54,6 +55,7 @@ describe('durability "normal"', () => {
     const order = disk.journal.filter((line, i) => line !== disk.journal[i - 1]);
     expect(order).toEqual([
       `write ${WAL_FILE}`,
+      `write ${ANCHOR_FILE}`,
       `fsync ${WAL_FILE}`,
       `write ${DATABASE_FILE}`,
       `sync ${DATABASE_FILE}`,
@@ -107,6 +109,7 @@ describe('durability "full"', () => {
       `write ${WAL_FILE}`,
       `sync ${WAL_FILE}`,
       `synced ${WAL_FILE}`,
+      `write ${ANCHOR_FILE}`,
       `write ${DATABASE_FILE}`,
       `sync ${DATABASE_FILE}`,
     ]);

@@ -1,3 +1,4 @@
+import { ANCHOR_FILE } from '../../src/store/anchor.ts';
 import nodeFs from 'node:fs';
 import path from 'node:path';
 import * as fc from 'fast-check';
@@ -540,7 +541,7 @@ describe('closing', () => {
     expect(await Promise.all([first, second])).toEqual([1, 2]);
     await closed;
     await store.db.close();
-    expect(nodeFs.readdirSync(directory.path)).toEqual([DATABASE_FILE]);
+    expect(nodeFs.readdirSync(directory.path)).toEqual([DATABASE_FILE, ANCHOR_FILE]);
     await using reopened = await openStore(directory.path);
     expect(idsOf(reopened)).toEqual(['a', 'b']);
   });
@@ -556,7 +557,7 @@ describe('closing', () => {
     expect(await settlesByItself(closed)).toBe(false);
     synced(null);
     await closed;
-    expect(nodeFs.readdirSync(directory.path)).toEqual([DATABASE_FILE]);
+    expect(nodeFs.readdirSync(directory.path)).toEqual([DATABASE_FILE, ANCHOR_FILE]);
   });
 
   test('refuses what comes after it, in the words of the interface.', async () => {

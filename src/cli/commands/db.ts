@@ -4,6 +4,7 @@ import type { Damage } from '../../store/check.ts';
 import type { GlobalOptions } from '../context.ts';
 import { backUp } from '../db/backup.ts';
 import { check } from '../db/check.ts';
+import { restore, restoredText } from '../db/restore.ts';
 import { rollBack, rolledBackText } from '../db/rollback.ts';
 import { exitCodes } from '../exit.ts';
 import { mebibytes, plain } from '../output.ts';
@@ -17,6 +18,7 @@ export function dbCommands(program: Command, world: World): void {
       'the database: copies of it, whether it is whole, and the way back from an upgrade',
     );
   copyCommands(db, world);
+  restoreCommand(db, world);
   rollbackCommand(db, world);
 }
 
@@ -53,6 +55,21 @@ function copyCommands(db: Command, world: World): void {
         [...report.damage.map(lineOf), summary].join(''),
       );
       if (!ok) world.exit(exitCodes.failed);
+    });
+}
+
+function restoreCommand(db: Command, world: World): void {
+  db.command('restore')
+    .description('Restore a backup in place of a lost or damaged database; no server may run')
+    .argument('<file>', 'Backup made by cadre db backup')
+    .option('--yes', 'Replace an existing database without asking')
+    .option('--config <file>', 'the configuration (CADRE_CONFIG)')
+    .action(async (file: string, _options: object, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions & { yes?: boolean }>();
+      const done = await restore(world, options, file);
+      if (done) return showDocument(world, options, done, () => restoredText(done));
+      world.stderr.write('nothing was changed\n');
+      world.exit(exitCodes.refused);
     });
 }
 

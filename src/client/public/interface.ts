@@ -1870,6 +1870,14 @@ export interface LookAtBroughtRequest {
   repo_root: string;
 }
 
+/** Events that were stored before this start and are gone, because the write-ahead log was damaged or removed. The event log has a new epoch. */
+export interface LostEvents {
+  /** Sequence number of the newest event that is left. */
+  after_seq: number;
+  /** Sequence number of the newest event that was lost. */
+  up_to_seq: number;
+}
+
 /** An MCP server of a client, for the agent of a session. */
 export type McpServer = McpServerByStdio | McpServerByAddress;
 
@@ -3032,6 +3040,8 @@ export interface RecoverySummary {
   started_at: number;
   ended_at: number | null;
   previous_stop: 'clean' | 'unclean' | 'none';
+  /** Null if no events are lost. Older servers have no such field. */
+  events_lost?: LostEvents | null | undefined;
   sessions_failed: Array<FailedSession>;
   turn_pointers_cleared: Array<string>;
   turns_failed: Array<string>;
@@ -3632,6 +3642,8 @@ export interface SentRecoverySummary {
   started_at: number;
   ended_at: number | null;
   previous_stop: 'clean' | 'unclean' | 'none';
+  /** Null if no events are lost. Older servers have no such field. */
+  events_lost?: LostEvents | null | undefined;
   sessions_failed?: Array<FailedSession> | undefined;
   turn_pointers_cleared?: Array<string> | undefined;
   turns_failed?: Array<string> | undefined;
