@@ -7,9 +7,9 @@ import { openReadOnly } from './read-only.ts';
 
 const WAL_FILE = `${DATABASE_FILE}-wal`;
 /** What only a server that had a database leaves in its directory. Drafts and the lock of a first start are not among it. */
-const FILES = [ANCHOR_FILE, WAL_FILE, 'server.json', 'search.cadre'];
+const FILES = new Set([ANCHOR_FILE, WAL_FILE, 'server.json', 'search.cadre']);
 const COPIES = [`${DATABASE_FILE}.before-`, `${DATABASE_FILE}.replaced-`];
-const DIRECTORIES = ['logs', 'blobs', 'snapshots'];
+const DIRECTORIES = new Set(['logs', 'blobs', 'snapshots']);
 
 /**
  * Refuses a directory whose database is missing or empty while other data of a server are there: a start would begin an
@@ -52,8 +52,8 @@ export async function refuseForeignLog(
 
 function isTrace(directory: string, name: string): boolean {
   const file = path.join(directory, name);
-  if (DIRECTORIES.includes(name)) return fs.readdirSync(file).length > 0;
-  const isOfServer = FILES.includes(name) || COPIES.some((begin) => name.startsWith(begin));
+  if (DIRECTORIES.has(name)) return fs.readdirSync(file).length > 0;
+  const isOfServer = FILES.has(name) || COPIES.some((begin) => name.startsWith(begin));
   const { size = 0 } = (isOfServer && fs.lstatSync(file, { throwIfNoEntry: false })) || {};
   return size > 0;
 }
