@@ -8,6 +8,7 @@ import { Damage } from './damage.ts';
 import type { FileSystem, HostFile } from './host/file-system.ts';
 import type { HostedSqlite } from './host/sqlite.ts';
 import { Group, undo } from './group.ts';
+import { lossText } from './lost-store.ts';
 import { type DatabaseOptions, type Opened, openMigrated } from './open.ts';
 import { RawStatement, type SqliteError, type SqlValue } from './raw-statement.ts';
 import { Statement } from './statement.ts';
@@ -111,11 +112,7 @@ export class Database {
     const wal = this.#wal;
     if (wal) this.#fs.fsyncSync(wal.fd);
     this.#durableSeq = this.#sequence.last;
-    if (lost)
-      this.damage.note(
-        'log',
-        `the events ${lost.after_seq + 1} to ${lost.up_to_seq} are lost: ${DATABASE_FILE}-wal was damaged or removed`,
-      );
+    if (this.lost) this.damage.note('log', lossText(this.lost));
   }
 
   /** The newest sequence number that is on disk. Nothing newer may be shown to anybody. */
@@ -354,21 +351,7 @@ export class Database {
     if (newest > this.#durableSeq) this.#anchor?.note({ epoch: this.epoch, seq: newest });
     for (const group of groups) {
       this.#durableSeq = group.lastSeq;
-      group.settle(
-        (items) => this.#notifyListeners(items),
-        (error) => this.#options.onWarning?.('the effect of a stored transaction failed', error),
-      );
-    }
-  }
-
-  /** A listener that throws is a bug; the group is on disk nevertheless, and its members are settled. */
-  #notifyListeners(items: unknown[]): void {
-    for (const listener of this.#listeners) {
-      try {
-        listener(items);
-      } catch (error) {
-        this.#options.onWarning?.('a listener of the store failed', error);
-      }
+      group.settle(this.#listeners, this.#options.onWarning);
     }
   }
 

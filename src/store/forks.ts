@@ -1,5 +1,6 @@
 import type { SqlTools } from './connection.ts';
-import type { Database } from './database.ts';
+import type { Statement } from './statement.ts';
+import type { Reader } from './transaction.ts';
 
 /** A log that this one is a copy of. */
 export interface Fork {
@@ -13,8 +14,11 @@ export interface Fork {
 const KEY = 'forked_from';
 
 /** The logs that the log of a store is a copy of, the newest first. */
-export function forksOf(db: Database): Fork[] {
-  const statement = db.prepare<[string]>(`SELECT value FROM meta WHERE key = '${KEY}'`);
+export function forksOf(db: {
+  prepare: (sql: string) => Statement<[string]>;
+  peek: <T>(fn: (rx: Reader) => T) => T;
+}): Fork[] {
+  const statement = db.prepare(`SELECT value FROM meta WHERE key = '${KEY}'`);
   return parse(db.peek((rx) => statement.get(rx))?.[0]);
 }
 

@@ -22,14 +22,20 @@ export class Group {
   }
 
   /**
-   * Reports that the group is on disk: passes on the announced items, resolves the members, runs their effects. An
-   * effect that throws does not stop the others.
+   * Reports that the group is on disk: passes the announced items to the listeners, resolves the members, runs their
+   * effects. A listener or an effect that throws does not stop the others: it is a bug, and the group is on disk nevertheless.
    */
-  settle(announce: (items: unknown[]) => void, onError: (error: unknown) => void): void {
+  settle(
+    listeners: readonly ((items: unknown[]) => void)[],
+    onWarning: (message: string, error: unknown) => void = () => undefined,
+  ): void {
     const items = this.members.flatMap(({ announced }) => announced);
-    if (items.length > 0) announce(items);
+    const calls = listeners.map((listener) => () => listener(items));
+    if (items.length > 0)
+      runAll(calls, (error) => onWarning('a listener of the store failed', error));
     this.#done.resolve();
-    for (const { whenDurable } of this.members) runAll(whenDurable, onError);
+    for (const { whenDurable } of this.members)
+      runAll(whenDurable, (error) => onWarning('the effect of a stored transaction failed', error));
   }
 
   fail(error: unknown): void {

@@ -2,8 +2,16 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { AppError } from '../errors.ts';
 import { ANCHOR_FILE, type Position } from './anchor.ts';
-import { DATABASE_FILE, sqlTools } from './connection.ts';
+import { DATABASE_FILE, type SqlTools, sqlTools } from './connection.ts';
+import { fork } from './forks.ts';
 import { openReadOnly } from './read-only.ts';
+
+/** Events that were on disk when the last server ended, and are gone. */
+export interface LostEvents {
+  /** The newest event that is left, and the newest one that was there. */
+  after_seq: number;
+  up_to_seq: number;
+}
 
 const WAL_FILE = `${DATABASE_FILE}-wal`;
 /** What only a server that had a database leaves in its directory. Drafts and the lock of a first start are not among it. */
@@ -48,6 +56,34 @@ export async function refuseForeignLog(
     `${file} was replaced, and ${WAL_FILE} beside it belongs to the database that was there before: nothing was changed; ` +
       `move ${WAL_FILE} out of ${directory} and start again`,
   );
+}
+
+/**
+ * Compares the log with its last position on disk. A log that lacks events gets a new id, because readers have seen
+ * them, and gives their numbers to no other event. `newEpoch` is null for a log that has a new id already: all of it was
+ * lost. Returns null where nothing is lost.
+ */
+export function lostEvents(
+  sql: SqlTools,
+  last: Position,
+  newEpoch: (() => string) | null,
+): LostEvents | null {
+  const [epoch] = sql.one("SELECT value FROM meta WHERE key = 'epoch'") ?? [];
+  const after_seq = Number(sql.one('SELECT last_seq FROM sequence WHERE id = 1')?.[0]);
+  const isOfLog = newEpoch === null || last.epoch === epoch;
+  if (!isOfLog || last.seq <= after_seq) return null;
+  sql.exec('BEGIN IMMEDIATE');
+  if (newEpoch) fork(sql, newEpoch());
+  sql.one('UPDATE sequence SET last_seq = ? WHERE id = 1', last.seq);
+  sql.exec('COMMIT');
+  // The anchor never has a newer id than the database file, which shows whose log lies beside it.
+  sql.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  return { after_seq, up_to_seq: last.seq };
+}
+
+/** Describes lost events, for people. */
+export function lossText({ after_seq, up_to_seq }: LostEvents): string {
+  return `the events ${after_seq + 1} to ${up_to_seq} are lost: ${WAL_FILE} was damaged or removed`;
 }
 
 function isTrace(directory: string, name: string): boolean {

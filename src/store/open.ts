@@ -2,13 +2,12 @@ import nodeFs from 'node:fs';
 import path from 'node:path';
 import type { Clock } from '../lib/clock.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
-import { Anchor, ANCHOR_FILE, type Position } from './anchor.ts';
-import { configure, DATABASE_FILE, openHandle, type SqlTools, sqlTools } from './connection.ts';
+import { Anchor, ANCHOR_FILE } from './anchor.ts';
+import { configure, DATABASE_FILE, openHandle, sqlTools } from './connection.ts';
 import type { FileSystem } from './host/file-system.ts';
 import { type HostedSqlite, loadHostedSqlite } from './host/sqlite.ts';
 import { copyStore, removePartialCopies } from './copy-store.ts';
-import { fork } from './forks.ts';
-import { refuseForeignLog, refuseLostStore } from './lost-store.ts';
+import { type LostEvents, lostEvents, refuseForeignLog, refuseLostStore } from './lost-store.ts';
 import { migrate, type Migration } from './migrate.ts';
 import { copyBefore } from './older-copies.ts';
 import { asStorageError } from './storage-error.ts';
@@ -55,13 +54,6 @@ export interface Opened {
   /** Where the position of the log is kept; null where that cannot be written. */
   anchor: Anchor | null;
   lost: LostEvents | null;
-}
-
-/** Events that were on disk when the last server ended, and are gone. */
-export interface LostEvents {
-  /** The newest event that is left, and the newest one that was there. */
-  after_seq: number;
-  up_to_seq: number;
 }
 
 /**
@@ -124,27 +116,4 @@ function openAnchor({ directory, fs = nodeFs, clock, onWarning }: OpenOptions): 
     warn(`${ANCHOR_FILE} cannot be opened: a lost log would not be noticed`, error);
     return null;
   }
-}
-
-/**
- * Compares the log with its last position on disk. A log that lacks events gets a new id, because readers have seen
- * them, and gives their numbers to no other event. `newEpoch` is null for a log that has a new id already: all of it was
- * lost. Returns null where nothing is lost.
- */
-function lostEvents(
-  sql: SqlTools,
-  last: Position,
-  newEpoch: (() => string) | null,
-): LostEvents | null {
-  const [epoch] = sql.one("SELECT value FROM meta WHERE key = 'epoch'") ?? [];
-  const after_seq = Number(sql.one('SELECT last_seq FROM sequence WHERE id = 1')?.[0]);
-  const isOfLog = newEpoch === null || last.epoch === epoch;
-  if (!isOfLog || last.seq <= after_seq) return null;
-  sql.exec('BEGIN IMMEDIATE');
-  if (newEpoch) fork(sql, newEpoch());
-  sql.one('UPDATE sequence SET last_seq = ? WHERE id = 1', last.seq);
-  sql.exec('COMMIT');
-  // The anchor never has a newer id than the database file, which shows whose log lies beside it.
-  sql.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-  return { after_seq, up_to_seq: last.seq };
 }
