@@ -93,6 +93,8 @@ interface GitDependencies {
   marker: string;
   /** Running commands end when it aborts. */
   signal: AbortSignal;
+  /** The maximum size of what a command may print to be read as a whole, in bytes. */
+  maxOutputBytes?: number;
   /** Kills what carries the marker when the server dies; absent for commands that belong to no server. */
   keeper?: Pick<Keeper, 'ensure'>;
 }
@@ -147,8 +149,19 @@ export class Git {
   ): Promise<string> {
     const chunks: Buffer[] = [];
     const printed = () => Buffer.concat(chunks).toString('latin1');
+    const { maxOutputBytes = MAX_OUTPUT_BYTES } = this.#given;
+    let room = maxOutputBytes;
+    const take = (chunk: Buffer) => {
+      room -= chunk.length;
+      return room >= 0 && chunks.push(chunk) > 0;
+    };
     try {
-      await this.#run(location, args, { input, signal, take: (chunk) => void chunks.push(chunk) });
+      const isCut = await this.pieces(location, args, { take, input, signal });
+      if (isCut)
+        throw new GitFailure(
+          -1,
+          `git ${args[0]} printed more than ${maxOutputBytes} bytes, which is the limit`,
+        );
       return printed();
     } catch (error) {
       if (error instanceof GitFailure) error.output = printed();
@@ -163,7 +176,11 @@ export class Git {
   async pieces(
     location: GitLocation,
     args: readonly string[],
-    { take, input, signal }: { take: Take; input?: string; signal?: AbortSignal },
+    {
+      take,
+      input,
+      signal,
+    }: { take: Take; input?: string | undefined; signal?: AbortSignal | undefined },
   ): Promise<boolean> {
     const enough = new AbortController();
     try {
@@ -249,6 +266,9 @@ export class Git {
     };
   }
 }
+
+/** The names of a million files fit. */
+const MAX_OUTPUT_BYTES = 128 * 1024 * 1024;
 
 /** Returns the version of this machine's git, or the problem if it is missing or too old. */
 export async function findGit(): Promise<{ version: string } | { problem: string }> {

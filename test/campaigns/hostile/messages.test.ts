@@ -25,7 +25,7 @@ async function slowestHealth({ url }: TestServer, isOver: () => boolean): Promis
   return slowest;
 }
 
-/** Runs a turn, and declines whatever its agent asks for. Resolves with how it ended. */
+/** Runs a turn in a session of its own, and declines whatever its agent asks for. Resolves with how it ended. */
 async function attack(client: Client, cwd: string, text: string): Promise<string> {
   const session = await client.call(endpoints.createSession, {
     body: { provider: 'acp', cwd, permission_mode: 'require_approval' },
@@ -37,7 +37,10 @@ async function attack(client: Client, cwd: string, text: string): Promise<string
   });
   for (;;) {
     const turn = await client.call(endpoints.getTurn, { params: { ...params, turn_id } });
-    if (['completed', 'failed', 'interrupted'].includes(turn.status)) return turn.status;
+    if (['completed', 'failed', 'interrupted'].includes(turn.status)) {
+      await client.call(endpoints.closeSession, { params, body: {} });
+      return turn.status;
+    }
     if (turn.status === 'waiting_for_approval') await decline(client, session.id);
   }
 }
