@@ -17,7 +17,7 @@ export function commandsIn(command: Command): readonly Command[] {
   const found = [command];
   for (const one of found) {
     if (found.length > MAX_COMMANDS) break;
-    if (isWrapper(one)) found.push(...one.slice(1).flatMap((word) => scriptsIn(word)));
+    if (programsOf(one).length > 1) found.push(...one.slice(1).flatMap((word) => scriptsIn(word)));
   }
   return found;
 }

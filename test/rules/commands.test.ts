@@ -331,6 +331,7 @@ describe('a rule to deny', () => {
     ['git push **', `env ${'A=b '.repeat(30)}git push`],
     ['git push **', '/lib64/ld-linux-x86-64.so.2 /usr/bin/git push'],
     ['git push **', 'find . -exec git push x'],
+    ['git push **', "find . -exec sh -c 'git push' x"],
     ['git push **', "git submodule foreach 'git push'"],
     ['git push **', 'npm exec -- git push'],
     ['pip install **', 'pip3 install x'],
