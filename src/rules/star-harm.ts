@@ -87,10 +87,10 @@ function namesIn(word: string, gaps: readonly Gap[]): { text: string; at: number
       if (latest > MAX_JOINED) names.push({ text: '..', at: 0 });
     } else if (isOpen) {
       names.push({ text, at });
-      const gap = gaps.find(({ start }) => start > at && start < end);
       // `x*` may be an option with its value: `/etc` of `x/etc`.
-      if (gap && word[gap.start] === '/' && word[gap.start - 1] !== '/')
-        names.push({ text: word.slice(gap.start, end), at: gap.start });
+      for (const { start } of gaps)
+        if (start > at && start < end && word[start] === '/' && word[start - 1] !== '/')
+          names.push({ text: word.slice(start, end), at: start });
     }
     at = end + 1;
   }

@@ -210,6 +210,7 @@ describe('A * to allow, wherever it stands,', () => {
     ['prog x*', 'prog x@/etc'],
     ['prog x*', "prog 'x</etc'"],
     ['prog x*', 'prog x/etc'],
+    ['prog a*b*', 'prog a.b/etc'],
     ['prog *', 'prog env'],
     ['prog *', 'prog github/x'],
     ['prog *', 'prog a/.env'],
