@@ -172,6 +172,7 @@ function sample(name: string): string {
 }
 
 const samples: Record<string, string> = {
+  cwd: '/none',
   session_id: 'sess_busy',
   since: '1',
   turn_id: 'turn_of_sess_busy',
