@@ -17,7 +17,9 @@ forbidden.addAddress('192.0.0.192');
 forbidden.addAddress('::', 'ipv6');
 forbidden.addSubnet('fe80::', 10, 'ipv6');
 forbidden.addSubnet('ff00::', 8, 'ipv6');
-forbidden.addAddress('fd00:ec2::254', 'ipv6');
+// Networks of clouds for metadata and the like: AWS, Google, Scaleway, Oracle, Akamai.
+for (const network of ['fd00:ec2::', 'fd20:ce::', 'fd00:42::', 'fd00:c1::', 'fd00:a9fe::'])
+  forbidden.addSubnet(network, 32, 'ipv6');
 // These carry an IPv4 address, which gateways send on to.
 forbidden.addSubnet('64:ff9b::', 96, 'ipv6');
 forbidden.addSubnet('64:ff9b:1::', 48, 'ipv6');
