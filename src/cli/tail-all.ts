@@ -30,10 +30,10 @@ export async function tailAll(
         news.tell(one.node, one.notice);
         continue;
       }
-      const { node, event } = one;
+      const { node, epoch, event } = one;
       if (!cursor?.has(node, event.seq))
         world.stdout.write(
-          `${global.json ? JSON.stringify({ node, ...event }) : `${node.padEnd(width)}  ${eventLine(event)}`}\n`,
+          `${global.json ? JSON.stringify({ node, epoch, ...event }) : `${node.padEnd(width)}  ${eventLine(event)}`}\n`,
         );
       cursor?.moveTo(() => events.cursor());
     }

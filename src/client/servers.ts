@@ -46,7 +46,7 @@ export interface FollowAll {
 
 /** An event of a server, or what has become of the way to it. */
 export type FromServer =
-  | { node: string; event: RuntimeEventRecord }
+  | { node: string; epoch?: string; event: RuntimeEventRecord }
   | { node: string; notice: Notice };
 
 /**

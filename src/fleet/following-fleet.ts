@@ -79,12 +79,12 @@ export class FollowingFleet implements Following {
   /** What of an item is told; null: nothing. */
   #told(item: FleetItem): FromServer | null {
     if ('notice' in item) return toldNotice(item.notice);
-    const { node, seq, kind, text } = item.event;
+    const { node, epoch, seq, kind, text } = item.event;
     const { kinds } = this.#options;
     if (kinds && !kinds.some((pattern) => matches(pattern, kind))) return null;
     const event = readEvent(text, { seq, kind });
     const why = `event ${seq} is none of the kind ${kind} as this version knows it`;
-    return event ? { node, event } : { node, notice: { state: 'gap', text: why } };
+    return event ? { node, epoch, event } : { node, notice: { state: 'gap', text: why } };
   }
 
   /** Tells which nodes are alive, and what changes in that. */

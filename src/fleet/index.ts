@@ -10,4 +10,5 @@ export { namesOf } from './names.ts';
 export { ADMIN } from './key-names.ts';
 export { natsConfig } from './nats-config.ts';
 export { patiently } from './patiently.ts';
+export { replaceNode } from './replace-node.ts';
 export { FleetServers } from './servers.ts';

@@ -4,6 +4,7 @@ import type { Logger } from '../lib/log.ts';
 import { Bucket } from './bucket.ts';
 import { type Access, connectTo } from './connection.ts';
 import { ALIVE_TTL_MS, type Names, namesOf } from './names.ts';
+import { NatsMirrorStream } from './nats-mirror-stream.ts';
 import { type Ask, serveRequests } from './requests.ts';
 import { type Identity, type NodeSign, SignOfLife } from './sign-of-life.ts';
 
@@ -12,6 +13,8 @@ export interface MemberOptions {
   access: Access;
   labels: readonly string[];
   self: Identity & { version: string };
+  /** The epochs of the logs that this server's log is a copy of. */
+  forks: readonly string[];
   /** How many agents run, and how many may. */
   load: () => { live: number; max_live: number };
   /** Answers a request by the server's own endpoints. */
@@ -130,7 +133,7 @@ export class Member {
     let work: Work | null = null;
     try {
       while (!signal.aborted) {
-        const isOurs = await this.#renew(sign);
+        const isOurs = await this.#renew(sign, work === null ? connection : null);
         if (isOurs && work === null) work = this.#begin(connection, sign);
         if (isOurs === false && work !== null) work = await end(work);
         await this.#given.clock.sleep(RENEW_EVERY_MS, signal).catch(() => undefined);
@@ -143,19 +146,29 @@ export class Member {
   }
 
   /** Null: the engine did not answer. */
-  async #renew(sign: SignOfLife): Promise<boolean | null> {
+  async #renew(sign: SignOfLife, joining: NatsConnection | null): Promise<boolean | null> {
+    const { name } = this.#given.access;
     try {
-      const isOurs = await sign.renew();
-      this.#tell(
-        isOurs
-          ? { state: 'member', detail: null }
-          : { state: 'name_taken', detail: takenDetail(this.#given.access.name) },
-      );
+      const isReserved = joining !== null && (await this.#isReserved(joining));
+      const isOurs = !isReserved && (await sign.renew());
+      const detail = isReserved ? reservedDetail(name) : takenDetail(name);
+      this.#tell(isOurs ? { state: 'member', detail: null } : { state: 'name_taken', detail });
       return isOurs;
     } catch (error) {
       this.#fail(error);
       return null;
     }
+  }
+
+  /**
+   * Reports whether the name belongs to another log: the newest event of this name in the fleet is of that log, whether its
+   * server is alive or not.
+   */
+  async #isReserved(connection: NatsConnection): Promise<boolean> {
+    const { access, self, forks } = this.#given;
+    const head = await new NatsMirrorStream(connection, this.#names, access.name).head();
+    // A message of no log has freed the name.
+    return head !== null && ![self.epoch, ...forks, ''].includes(head.epoch);
   }
 
   #begin(connection: NatsConnection, sign: SignOfLife): Work {
@@ -219,6 +232,10 @@ async function end(work: Work): Promise<null> {
   work.stopping.abort();
   await work.done;
   return null;
+}
+
+function reservedDetail(name: string): string {
+  return `the node "${name}" of this fleet is a server with another log: give this server another fleet.name, or, if this server replaces that one for good, stop that one and run cadre fleet nodes replace ${name} --yes`;
 }
 
 function takenDetail(name: string): string {

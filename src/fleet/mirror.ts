@@ -252,16 +252,20 @@ export class Mirror {
   }
 }
 
+/** How a log gets an epoch of its own, with which it may continue in the fleet. */
+const NEW_LOG =
+  'stop this server, run cadre db backup FILE, put FILE in the place of its events.cadre (without the files events.cadre-wal and -shm), and start it: see "Restore a node from a backup" in docs/machines.md';
+
 /** Throws Contradiction where the stream has events of this epoch that this log does not have. */
 function assertSameLog(log: MirroredLog, { seq, id }: Head): void {
   if (seq > log.latestSeq)
     throw new Contradiction(
-      `the fleet has event ${seq} of this server's log, which ends at ${log.latestSeq}: the data directory was set back, or is a copy of another one`,
+      `the fleet has event ${seq} of this server's log, which ends at ${log.latestSeq}: the data directory was set back, or is a copy of another one: ${NEW_LOG}; if it is a copy of a server that still runs, give it another fleet.name instead`,
     );
   const own = id === null ? null : log.idAt(seq);
   if (own !== null && own !== id)
     throw new Contradiction(
-      `event ${seq} is ${own} here and ${id} in the fleet: two servers run on copies of one data directory`,
+      `event ${seq} is ${own} here and ${id} in the fleet: two servers ran on copies of one data directory: stop the wrong one for good; if this one is to stay, ${NEW_LOG}, and free its name with cadre fleet nodes replace NAME --yes`,
     );
 }
 

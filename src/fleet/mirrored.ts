@@ -3,6 +3,8 @@ import { DELTA_KINDS } from './names.ts';
 /** Kinds of the messages that a mirror writes of itself, beside the events of its log. */
 export const EPOCH_KIND = 'fleet.epoch';
 export const GAP_KIND = 'fleet.gap';
+/** The kind of the message that frees the name of a node. It is of no log, so readers pass it over. */
+export const REPLACED_KIND = 'fleet.replaced';
 
 /** An event as the stream has it, or a message of the mirror itself. */
 export interface MirroredMessage {

@@ -69,6 +69,7 @@ export class FleetSeat {
       access: membership,
       labels: membership.labels,
       self: { instance: newUuid(), epoch: db.epoch, machine: machineId(), version },
+      forks: log.forks.map(({ epoch }) => epoch),
       load: () => ({ live: agents.busy, max_live: config.now.providers.max_live }),
       ask: (request, { scope, user }) => server.ask(request, holderOf(scope, user)),
       tasks: membership.mirror ? [mirrorTask(mirrored)] : [],

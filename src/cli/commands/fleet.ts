@@ -1,4 +1,6 @@
 import type { Command } from 'commander';
+import type { FleetVisit } from '../../config/fleet.ts';
+import { AppError } from '../../errors.ts';
 import type { EngineStatus, FleetNode } from '../../fleet/index.ts';
 import type { GlobalOptions } from '../context.ts';
 import { details, listOf, mebibytes } from '../output.ts';
@@ -31,7 +33,7 @@ export function fleetCommands(program: Command, world: World): void {
       );
     });
 
-  fleet
+  const nodes = fleet
     .command('nodes')
     .description('list the nodes: those that are alive, and those that have been')
     .action(async (_options: object, command: Command) => {
@@ -45,6 +47,37 @@ export function fleetCommands(program: Command, world: World): void {
         nodeTable(nodes, { now: world.clock.now(), layout }),
       );
     });
+  nodes
+    .command('replace')
+    .description("free the name of a node whose server is gone for good, with the admin's key")
+    .argument('<name>', 'the name of the node')
+    .option('--yes', 'free it without asking')
+    .option('--credentials <file>', 'the key of the admin (default: the key of this person)')
+    .action(async (name: string, _options: object, command: Command) => {
+      const options = command.optsWithGlobals<ReplaceOptions>();
+      const { ADMIN, replaceNode } = await import('../../fleet/index.ts');
+      if (options.yes !== true)
+        throw new AppError(
+          'usage',
+          `the next server that is named "${name}" begins its log anew for all readers: confirm with --yes`,
+        );
+      const { credentials } = options;
+      const as = credentials === undefined ? {} : { name: ADMIN, credentials };
+      const replaced = await onFleet(
+        options,
+        world,
+        ({ connection, names }) => replaceNode(connection, names, name),
+        as,
+      );
+      showDocument(world, options, { node: name, replaced }, () =>
+        replaced === null ? `the name ${name} was free already\n` : `the name ${name} is free\n`,
+      );
+    });
+}
+
+interface ReplaceOptions extends GlobalOptions {
+  yes?: true;
+  credentials?: string;
 }
 
 const nodeTable = listOf<FleetNode>(
@@ -91,11 +124,12 @@ async function onFleet<T>(
   options: GlobalOptions,
   world: World,
   ask: (given: Asked) => Promise<T>,
+  as: Partial<Pick<FleetVisit, 'name' | 'credentials'>> = {},
 ): Promise<T> {
   const { fleetVisit } = await import('../fleet.ts');
   const visit = await fleetVisit(options, world.env);
   const { connectTo, namesOf, patiently } = await import('../../fleet/index.ts');
-  const connection = await connectTo(visit);
+  const connection = await connectTo({ ...visit, ...as });
   try {
     const asked = { connection, names: namesOf(visit.fleet) };
     return await patiently(world.clock, () => ask(asked));

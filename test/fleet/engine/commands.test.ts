@@ -127,6 +127,15 @@ test('what a process of a node prints is shown as it comes, and its end ends the
   expect(logs).toMatchObject({ code: 0, stdout: 'one\nthree\n', stderr: 'two\n' });
 });
 
+test.for([
+  [['quiet'], 2, 'confirm with --yes'],
+  [['quiet', '--yes'], 7, 'stop its server first'],
+  [['nobody', '--yes'], 3, 'the fleet has no events of a node "nobody"'],
+] as const)('cadre fleet nodes replace %j ends with %i.', async ([args, code, said]) => {
+  const ended = await cadre(['fleet', 'nodes', 'replace', ...args], fleet().urls);
+  expect([ended.code, ended.stderr]).toEqual([code, expect.stringContaining(said)]);
+});
+
 test('a node that is gone and has left nothing ends a command with 6 and its name.', async () => {
   const ended = await cadre(['run', '--on', 'gpu', 'hello'], fleet().urls);
   expect(ended).toMatchObject({ code: 6, stdout: '' });

@@ -2,6 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { Bucket } from '../../../src/fleet/bucket.ts';
 import { namesOf } from '../../../src/fleet/names.ts';
+import { NatsMirrorStream } from '../../../src/fleet/nats-mirror-stream.ts';
+import { replaceNode } from '../../../src/fleet/replace-node.ts';
 import { livingNodes } from '../../../src/fleet/sign-of-life.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { Cluster, type TestFleet, withFleet } from '../../support/fleet/cluster.ts';
@@ -51,9 +53,10 @@ describe('a server with [fleet]', () => {
     await bucket.remove('alive.other', revision);
   });
 
-  test('stays out where another server has its name, and gets it once that one has stopped.', async () => {
+  test('stays out where another server has its name, also once that one has stopped, until the name is freed.', async () => {
     await asNode('n2', async (first) => {
       await expectEventually(() => stateOf(first)).toBe('member');
+      const { epoch } = await first.client.call(endpoints.getVersion, {});
       const second = Promise.withResolvers<void>();
       const stopped = Promise.withResolvers<void>();
       const other = asNode('n2', async (given) => {
@@ -64,7 +67,21 @@ describe('a server with [fleet]', () => {
         });
         second.resolve();
         await stopped.promise;
+        const health = async () => (await given.client.call(endpoints.getHealth, {})).fleet;
+        await expectEventually(health, 20_000).toMatchObject({
+          state: 'name_taken',
+          detail: expect.stringContaining('cadre fleet nodes replace n2 --yes'),
+        });
+        const { connection } = fleet();
+        const names = namesOf('test');
+        expect(await replaceNode(connection, names, 'n2')).toBe(epoch);
         await expectEventually(() => stateOf(given), 20_000).toBe('member');
+        const head = async () =>
+          (await new NatsMirrorStream(connection, names, 'n2').head())?.epoch;
+        await expectEventually(head).toBe(
+          (await given.client.call(endpoints.getVersion, {})).epoch,
+        );
+        await expect(replaceNode(connection, names, 'n2')).rejects.toThrow('stop its server first');
       });
       await second.promise;
       expect(await stateOf(first)).toBe('member');

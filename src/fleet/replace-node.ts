@@ -1,0 +1,45 @@
+import { headers, type NatsConnection } from '@nats-io/transport-node';
+import { AppError } from '../errors.ts';
+import { Bucket } from './bucket.ts';
+import { EngineRefusal, explaining } from './engine-error.ts';
+import { REPLACED_KIND } from './mirrored.ts';
+import { engineHeaders, type Names } from './names.ts';
+import { NatsMirrorStream } from './nats-mirror-stream.ts';
+import { livingNodes } from './sign-of-life.ts';
+
+const ANSWER_MS = 3000;
+
+/**
+ * Frees the name of a node for a server with another log: writes a message that is of no log behind its newest one, from
+ * which the next server begins. Needs the admin's key. Returns the epoch that held the name; null if it was free. Throws
+ * `conflict` for a node that is alive, and `not_found` for one that the fleet has nothing of.
+ */
+export async function replaceNode(
+  connection: NatsConnection,
+  names: Names,
+  node: string,
+): Promise<string | null> {
+  const living = await livingNodes(new Bucket(connection, names, names.nodes));
+  if (living.some((sign) => sign.node === node))
+    throw new AppError('conflict', `the node "${node}" is alive: stop its server first`);
+  const head = await new NatsMirrorStream(connection, names, node).head();
+  if (head === null)
+    throw new AppError(
+      'not_found',
+      `the fleet has no events of a node "${node}", so any server may take the name: see cadre fleet nodes`,
+    );
+  if (head.epoch === '') return null;
+  const about = headers();
+  about.set(engineHeaders.expectedLast, String(head.streamSeq));
+  about.set(engineHeaders.expectedLastSubject, names.eventsOf(node));
+  const mark = JSON.stringify({ from: { epoch: head.epoch, seq: head.seq } });
+  await explaining(connection, names, async () => {
+    const sent = { headers: about, timeout: ANSWER_MS };
+    const subject = names.event(node, REPLACED_KIND);
+    const { error } = (await connection.request(subject, mark, sent)).json<{
+      error?: { err_code?: number; description: string };
+    }>();
+    if (error) throw new EngineRefusal(error);
+  });
+  return head.epoch;
+}
