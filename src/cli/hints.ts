@@ -37,6 +37,7 @@ const commands: readonly [refusal: RegExp, command: string][] = [
   [/, or confirm the rule with i_know$/, 'with --i-know'],
   [/^no hook "/, 'see cadre hooks list'],
   [/^the data was written by cadre .* go back to the data/, 'with cadre db rollback'],
+  [/ restore a backup$/, 'with cadre db restore FILE'],
   [/^acp: .*name an agent that is installed/, 'with --agent: see cadre providers discover'],
   [/^acp: not configured/, 'or try cadre serve --demo'],
 ];

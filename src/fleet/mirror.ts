@@ -254,7 +254,7 @@ export class Mirror {
 
 /** How a log gets an epoch of its own, with which it may continue in the fleet. */
 const NEW_LOG =
-  'stop this server, run cadre db backup FILE, put FILE in the place of its events.cadre (without the files events.cadre-wal and -shm), and start it: see "Restore a node from a backup" in docs/machines.md';
+  'stop this server, back up its database, restore that backup, which gives its log a new epoch, and start it: see "Restore a node from a backup" in docs/machines.md';
 
 /** Throws Contradiction where the stream has events of this epoch that this log does not have. */
 function assertSameLog(log: MirroredLog, { seq, id }: Head): void {

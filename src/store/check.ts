@@ -28,7 +28,7 @@ export type CheckProgress = (table: string, rows: number) => void;
 const STEP_ROWS = 2000;
 /** At most this many findings of one kind are reported. */
 const MAX_REPORTED = 100;
-const WAY_OUT = 'stop the server and restore a backup with cadre db restore FILE';
+const WAY_OUT = 'stop the server and restore a backup';
 
 /**
  * Checks all of a closed store: the structure of its file, the checksum of every row, and the references between rows.

@@ -32,8 +32,8 @@ export function refuseLostStore(directory: string): void {
   throw new AppError(
     'storage_damaged',
     `${file} is ${found ? 'empty' : 'missing'}, but ${left.join(', ')} of a server with data ${left.length > 1 ? 'are' : 'is'} there: ` +
-      'nothing was changed; restore a backup with cadre db restore FILE, or, to begin with an empty database, move ' +
-      `${[...(found ? [DATABASE_FILE] : []), ...left].join(', ')} out of ${directory}`,
+      `nothing was changed; move ${[...(found ? [DATABASE_FILE] : []), ...left].join(', ')} out of ${directory} to begin with ` +
+      'an empty database, or restore a backup',
   );
 }
 

@@ -32,6 +32,7 @@ import { migration026 } from './migrations/026-usage.ts';
 import { migration027 } from './migrations/027-snapshots.ts';
 import { migration028 } from './migrations/028-reviews.ts';
 import { migration030 } from './migrations/030-hooks.ts';
+import { migration031 } from './migrations/031-worktrees-due.ts';
 import { checksum } from './checksum.ts';
 
 /** Completes the records of a table, for example with a field that they lack. */
@@ -74,6 +75,7 @@ const migrations: readonly (string | Completion)[] = [
   migration027,
   migration028,
   migration030,
+  migration031,
 ];
 
 /** The format of data that this version writes. */

@@ -205,7 +205,7 @@ describe('cadre db check', () => {
       const { code, stdout, stderr } = await cadre(['db', 'check']);
       expect([code, stderr]).toEqual([1, '']);
       expect(stdout).toMatch(
-        /^events, row \d+: it is not what was written: stop the server and restore a backup with cadre db restore FILE\n\d+ rows checked in .*: 1 damaged\n$/,
+        /^events, row \d+: it is not what was written: stop the server and restore a backup\n\d+ rows checked in .*: 1 damaged\n$/,
       );
       const json = await cadre(['db', 'check', '--json']);
       expect([json.code, json.json()]).toMatchObject([
@@ -351,7 +351,7 @@ describe('cadre db restore', () => {
         const env = { CADRE_FAILPOINTS: `${point}=kill` };
         expect((await runCadre(directory, args, { env })).code).toBeNull();
         if (point === 'restore.moved')
-          await expect(startServer(directory)).rejects.toThrow('cadre db restore FILE');
+          await expect(startServer(directory)).rejects.toThrow('or restore a backup');
         expect((await cadre(['db', 'restore', backup, '--yes'])).code).toBe(0);
         const left = fs.readdirSync(directory).filter((name) => /part$|^backup-/.test(name));
         expect(left).toEqual([]);

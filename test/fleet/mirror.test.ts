@@ -192,7 +192,7 @@ describe('a mirror stops, and says why,', () => {
       await running.done;
       expect(running.mirror.status).toMatchObject({
         state: 'diverged',
-        detail: expect.stringMatching(/event 9 .*: stop this server, run cadre db backup/s),
+        detail: expect.stringMatching(/event 9 .*: stop this server, back up its database/s),
       });
     }));
 

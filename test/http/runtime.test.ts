@@ -25,7 +25,7 @@ describe('health', () => {
         version,
         uptime_ms: expect.any(Number),
         fleet: { state: 'off' },
-        checks: { store: { status: 'ok' }, providers: { status: 'ok' } },
+        checks: { store: { status: 'ok' }, providers: { status: 'ok' }, agents: { status: 'ok' } },
       });
     }, scripted()));
 

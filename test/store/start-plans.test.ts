@@ -24,6 +24,7 @@ const small: Record<string, string> = {
   sessions_active: 'the sessions at work',
   worktree_claims_active: 'the claims that hold',
   worktree_operations: 'what git is doing',
+  worktrees_cleanup_due: 'cleanups that a crash has cut off',
   inbox: 'what sessions have not been told of yet',
   inbox_pauses: 'sessions that were stopped, or that no agent can be had for',
   session_holds: 'sessions whose next turn does not start',
