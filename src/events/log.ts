@@ -71,7 +71,7 @@ export class EventLog {
   readonly #insertEvent: Statement;
   readonly #insertDelta: Statement;
   readonly #settle: Statement;
-  readonly #pages = new Map<string, Statement<EntryRow>>();
+  readonly #pages = new Map<string, { page: Statement<EntryRow>; newest: Statement<[number]> }>();
   readonly #dueItems: Statement<[number, string]>;
   readonly #deleteDeltas: Statement;
   readonly #deleteSettled: Statement;
@@ -140,13 +140,15 @@ export class EventLog {
 
   /**
    * Passes the entries of a scope within the bounds to `take`, oldest first, as they are stored: nothing is decoded or
-   * parsed. The first one may exceed `maxBytes`. Throws `storage_damaged` for one that is not what was written.
+   * parsed. The first one may exceed `maxBytes`. Throws `storage_damaged` for one that is not what was written or not of
+   * this scope, and for a page that ends before the newest entry of the scope.
    */
   page(scope: Scope, bounds: PageBounds, take: TakeEntry): LogPage {
     const { after, limit } = bounds;
     const isWindow = scope.kinds !== undefined && scope.name !== 'runtime';
     const upTo = isWindow ? Math.min(bounds.upTo, after + KINDS_WINDOW) : bounds.upTo;
-    const { query, values } = this.#pageQuery(scope);
+    const { query, newest, values } = this.#pageQuery(scope);
+    const keyOfScope = keyIn(scope);
     let count = 0;
     let last = after;
     let bytes = 0;
@@ -162,6 +164,8 @@ export class EventLog {
         isFull = bytes > bounds.maxBytes && count > 0;
         if (isFull) return false;
         this.#verify(seq, kind, text, sum);
+        if (!text.includes(keyOfScope))
+          this.#fail(seq, kind, 'was found under a key of another row');
         take(seq, kind, text);
         last = seq;
         count++;
@@ -169,6 +173,8 @@ export class EventLog {
       }),
     );
     isFull ||= count === limit;
+    if (!isFull && last < upTo && upTo === bounds.upTo)
+      this.#verifyEnd(newest, values, { after, last, upTo });
     return { count, last, end: isFull ? last : upTo, isFull };
   }
 
@@ -208,8 +214,36 @@ export class EventLog {
     });
   }
 
-  /** Returns the query of a scope's pages, and its values after the bounds. */
-  #pageQuery(scope: Scope): { query: Statement<EntryRow>; values: string[] } {
+  /**
+   * Throws `storage_damaged` if an entry of the scope lies behind the end that a reading from the begin has found. A
+   * damaged key ends that reading early; the newest entries are found by another way through the tree, from its end.
+   */
+  #verifyEnd(
+    newest: Statement<[number]>,
+    values: string[],
+    { after, last, upTo }: { after: number; last: number; upTo: number },
+  ): void {
+    this.#db.peek((rx) =>
+      newest.scan(rx, [after, upTo, -1, ...values], ([seq]) => {
+        // An entry that is not durable yet.
+        if (seq > upTo && seq <= this.#db.sequence.last) return true;
+        if (seq <= last) return false;
+        return this.#fail(seq, null, 'was not found from the begin of the log: a key is damaged');
+      }),
+    );
+  }
+
+  #fail(seq: number, kind: string | null, problem: string): never {
+    const table = kind !== null && deltaKinds.has(kind) ? 'deltas' : 'events';
+    throw this.#db.damage.finding(table, seq, problem);
+  }
+
+  /** Returns the queries of a scope's pages and of its newest entries, and their values after the bounds. */
+  #pageQuery(scope: Scope): {
+    query: Statement<EntryRow>;
+    newest: Statement<[number]>;
+    values: string[];
+  } {
     const column = scopeColumn(scope);
     const ofDeltas = [...(scope.kinds ?? [])].filter((kind) => deltaKinds.has(kind));
     const ofEvents = [...(scope.kinds ?? [])].filter((kind) => !deltaKinds.has(kind));
@@ -217,16 +251,23 @@ export class EventLog {
     const values = scope.name === 'runtime' ? kinds : [scope.id, ...kinds];
     const key =
       column === null ? `${ofEvents.length}+${ofDeltas.length}` : `${column}:${kinds.length}`;
-    let query = this.#pages.get(key);
-    if (!query) {
+    let queries = this.#pages.get(key);
+    if (!queries) {
       const parts =
         column === null && kinds.length > 0
           ? partsOfKinds(ofEvents.length, ofDeltas.length)
           : partsOfTables(column, kinds.length);
-      query = this.#db.prepare<EntryRow>(`${parts.join(' UNION ALL ')} ORDER BY seq LIMIT ?3`);
-      this.#pages.set(key, query);
+      const page = parts.map((it) => `SELECT seq, kind, record, sum ${it} AND seq <= ?2`);
+      const newest = parts.map((it) => `SELECT seq ${it}`);
+      queries = {
+        page: this.#db.prepare<EntryRow>(`${page.join(' UNION ALL ')} ORDER BY seq LIMIT ?3`),
+        newest: this.#db.prepare<[number]>(
+          `${newest.join(' UNION ALL ')} ORDER BY seq DESC LIMIT ?3`,
+        ),
+      };
+      this.#pages.set(key, queries);
     }
-    return { query, values };
+    return { query: queries.page, newest: queries.newest, values };
   }
 
   #verify(seq: number, kind: string, text: string | Buffer, sum: number): void {
@@ -236,7 +277,15 @@ export class EventLog {
 }
 
 function part(table: string, condition: string): string {
-  return `SELECT seq, kind, record, sum FROM ${table} WHERE ${condition} AND seq > ?1 AND seq <= ?2`;
+  return `FROM ${table} WHERE ${condition} AND seq > ?1`;
+}
+
+/** The part of a record that says that it is of the scope; empty for that of the whole runtime. */
+function keyIn(scope: Scope): string {
+  const column = scopeColumn(scope);
+  return column === null || scope.name === 'runtime'
+    ? ''
+    : `"${column}":${JSON.stringify(scope.id)}`;
 }
 
 /** Each kind has a part of its own, so that its index has the events in their order. */

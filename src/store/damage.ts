@@ -18,10 +18,15 @@ export class Damage {
   ): void {
     if (checksum(text, seed) === sum) return;
     const { table, row } = where;
+    throw this.finding(table, row, 'is not what was written');
+  }
+
+  /** Stores a finding about a row. Returns the error to throw. */
+  finding(table: string, row: string | number, problem: string): AppError {
     this.note(table, `row ${row} of table ${table}`);
-    throw new AppError(
+    return new AppError(
       'storage_damaged',
-      `row ${row} of table ${table} is not what was written: the disk or another program changed it; ` +
+      `row ${row} of table ${table} ${problem}: the disk or another program changed it; ` +
         'restore a copy of the data directory',
     );
   }

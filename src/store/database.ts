@@ -45,7 +45,7 @@ export class Database {
   #group: Group | undefined;
   /** Groups that are committed and not yet synced, oldest first. */
   #unsynced: Group[] = [];
-  readonly #sequence: Sequence;
+  readonly sequence: Sequence;
   #durableSeq: number;
   /** The random id of this data directory's log. */
   readonly epoch: string;
@@ -105,13 +105,13 @@ export class Database {
       },
     });
     const last = this.#prepareRaw<[number]>('SELECT last_seq FROM sequence WHERE id = 1');
-    this.#sequence = { last: last.get()?.[0] ?? 0 };
+    this.sequence = { last: last.get()?.[0] ?? 0 };
     const epoch = this.#prepareRaw<[string]>("SELECT value FROM meta WHERE key = 'epoch'");
     this.epoch = epoch.get()?.[0] ?? '';
     // A dead server's last writes to the log may be in the page cache alone: they are synced before anyone sees them.
     const wal = this.#wal;
     if (wal) this.#fs.fsyncSync(wal.fd);
-    this.#durableSeq = this.#sequence.last;
+    this.#durableSeq = this.sequence.last;
     if (this.lost) this.damage.note('log', lossText(this.lost));
   }
 
@@ -247,16 +247,16 @@ export class Database {
 
   #begin(): Group {
     this.#control.begin.run();
-    const group = new Group(this.#sequence.last, this.#wal?.writes ?? 0);
+    const group = new Group(this.sequence.last, this.#wal?.writes ?? 0);
     this.#group = group;
     setImmediate(() => this.#commit(group));
     return group;
   }
 
   #runMember<T>(group: Group, fn: (tx: Writer) => T): { value: T } | { error: unknown } {
-    const before = this.#sequence.last;
+    const before = this.sequence.last;
     const member: Member = { announced: [], whenDurable: [], whenLost: [] };
-    const tx = new Writer(this.#sequence, member);
+    const tx = new Writer(this.sequence, member);
     this.#running = true;
     try {
       this.#control.savepoint.run();
@@ -270,7 +270,7 @@ export class Database {
       group.members.push(member);
       return { value };
     } catch (error) {
-      this.#sequence.last = before;
+      this.sequence.last = before;
       const isTakenBack = !this.#poison && this.#control.takeBack();
       this.#undo(member);
       if (!isTakenBack) this.#fail(group, error);
@@ -291,8 +291,8 @@ export class Database {
     }
     try {
       this.#options.failpoint('commit.before');
-      if (this.#sequence.last !== group.firstSeq) this.#control.writeSeq.run(this.#sequence.last);
-      group.lastSeq = this.#sequence.last;
+      if (this.sequence.last !== group.firstSeq) this.#control.writeSeq.run(this.sequence.last);
+      group.lastSeq = this.sequence.last;
       this.#control.commit.run();
     } catch (error) {
       this.#fail(group, error);
@@ -314,7 +314,7 @@ export class Database {
   /** Ends a failed group: every member rejects, the sequence is set back, and the next group starts clean. */
   #fail(group: Group, error: unknown): void {
     this.#group = undefined;
-    this.#sequence.last = group.firstSeq;
+    this.sequence.last = group.firstSeq;
     try {
       this.#control.rollback.run();
     } catch {
