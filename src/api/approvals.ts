@@ -91,9 +91,10 @@ export type ApprovalDetail = z.output<typeof approvalDetail>;
 export const approvalScope = z.enum(['once', 'session']).meta({
   id: 'ApprovalScope',
   description:
-    'What an acceptance is good for. `once`: this one request. `session`: also what the agent counts as the same kind ' +
-    'of request, for as long as the agent of the session runs; cadre ends agents that are idle, and after that they ask ' +
-    'again. If no agent runs to receive the acceptance, it is good once.',
+    'What an acceptance is good for. `once`: this one request. `session`: also the requests that `session_allows` names, ' +
+    'never beyond the end of the session. Agents of claude and codex keep it for as long as they run; cadre ends agents ' +
+    'that are idle, and after that they ask again. For agents of acp cadre keeps it, for equal requests. If no agent ' +
+    'runs to receive the acceptance, it is good once.',
 });
 export type ApprovalScope = z.output<typeof approvalScope>;
 
@@ -131,6 +132,13 @@ export const approval = z
         'Everything that the request would do: two requests with equal subjects are the same request. Null if the ' +
           'agent does not describe it exactly, or it is larger than 1 MiB; if such an approval is accepted while no agent runs, the agent has ' +
           'to ask again.',
+      ),
+    arguments_missing: z
+      .boolean()
+      .optional()
+      .describe(
+        'True if the agent does not say what the request would do, beyond its title: a terminal, the screen and the page ' +
+          'of a link then take a typed confirmation to accept it. Absent otherwise.',
       ),
     questions: z
       .array(question)

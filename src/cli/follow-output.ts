@@ -1,6 +1,6 @@
 import { streamLogs } from '../client/log-stream.ts';
 import { plain } from './output.ts';
-import type { CommandContext } from './world.ts';
+import { jsonFor, type CommandContext } from './world.ts';
 
 /** The two outputs of a process. */
 export const outputs = ['stdout', 'stderr'] as const;
@@ -21,7 +21,7 @@ export async function followOutput(
     if (from === undefined) return;
     const given = { client, clock: world.clock, processId, stream, signal, from };
     for await (const text of streamLogs(given))
-      if (global.json) world.stdout.write(`${JSON.stringify({ stream, text })}\n`);
+      if (global.json) world.stdout.write(`${jsonFor(world, { stream, text })}\n`);
       else world[stream].write(world[stream].isTTY ? plain(text) : text);
   };
   await Promise.all(outputs.map(show));

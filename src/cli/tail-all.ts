@@ -3,7 +3,7 @@ import { AppError } from '../errors.ts';
 import type { TailOptions } from './commands/events.ts';
 import { CursorOfSeveral } from './cursor-of-several.ts';
 import { descriptorOf, eventLine, timeOf } from './event-line.ts';
-import type { CommandContext } from './world.ts';
+import { jsonFor, type CommandContext } from './world.ts';
 
 /** `cadre events tail` of several servers: lines with the server of each event, also on a terminal. */
 export async function tailAll(
@@ -33,7 +33,7 @@ export async function tailAll(
       const { node, epoch, event } = one;
       if (!cursor?.has(node, event.seq))
         world.stdout.write(
-          `${global.json ? JSON.stringify({ node, epoch, ...event }) : `${node.padEnd(width)}  ${eventLine(event)}`}\n`,
+          `${global.json ? jsonFor(world, { node, epoch, ...event }) : `${node.padEnd(width)}  ${eventLine(event)}`}\n`,
         );
       cursor?.moveTo(() => events.cursor());
     }

@@ -100,5 +100,23 @@ export function showDocument(
   value: unknown,
   text: () => string,
 ): void {
-  world.stdout.write(options.json ? `${JSON.stringify(value, null, 2)}\n` : text());
+  world.stdout.write(options.json ? `${jsonFor(world, value, 2)}\n` : text());
+}
+
+/** Returns a value as JSON; for a terminal with everything that it would hide or obey as escapes. */
+export function jsonFor(
+  { stdout }: Pick<World, 'stdout'>,
+  value: unknown,
+  indent?: number,
+): string {
+  const text = JSON.stringify(value, null, indent);
+  if (stdout.isTTY !== true) return text;
+  return text.replaceAll(
+    /(?!\n)[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu,
+    (character) =>
+      Array.from(
+        character.split(''),
+        (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+      ).join(''),
+  );
 }

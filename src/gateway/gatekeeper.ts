@@ -3,7 +3,7 @@ import type { ToolName } from '../api/tool-names.ts';
 import { AppError } from '../errors.ts';
 import { cutTitle } from '../lib/cut-title.ts';
 import { filledFields } from '../lib/filled-fields.ts';
-import type { Modes } from '../sessions/permission-mode.ts';
+import { type Modes, stricterMode } from '../sessions/permission-mode.ts';
 import type { SessionService } from '../sessions/service.ts';
 import { ToolError } from './envelope.ts';
 import {
@@ -45,7 +45,8 @@ export class Gatekeeper {
   async circumstances(caller: Caller): Promise<Circumstances> {
     const freed = this.#given.freed();
     if (!caller.session) return { mode: caller.mode, asked: 'nobody', freed };
-    const { mode, canAsk } = await this.#given.sessions.permission(caller.id);
+    const { mode: own, canAsk } = await this.#given.sessions.permission(caller.id);
+    const mode = caller.tokenMode === undefined ? own : stricterMode(own, caller.tokenMode);
     const asked = caller.isOperator ? 'operator' : canAsk ? 'person' : 'nobody';
     return { mode, asked, freed };
   }

@@ -1,3 +1,4 @@
+import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { z } from 'zod';
 import type { Process } from '../api/processes.ts';
@@ -33,9 +34,9 @@ export function processToolkit({
     runs: {
       async cadre_process_run({ wait_ms, ...body }, caller) {
         assertOutside(body, caller);
-        await assertMayRun(body, caller);
+        const cwd = await allowedDirectory(body, caller);
         const owner = caller.session ? { session_id: caller.id } : { caller_id: caller.id };
-        const process = await processes.run({ ...body, ...owner });
+        const process = await processes.run({ ...body, cwd, ...owner });
         if (!wait_ms) return bounded({ process }, {});
         const { process_id } = process;
         const query = { for: 'exit', timeout_ms: wait_ms };
@@ -83,9 +84,13 @@ export function processToolkit({
     },
   });
 
-  /** Throws unless the command may run. It runs outside the agent's sandbox, so the approval shows all of it. */
-  async function assertMayRun(body: Omit<RunArgs, 'wait_ms'>, caller: Caller): Promise<void> {
+  /**
+   * Returns the real directory of a command that may run; else throws. The command runs outside the agent's sandbox, so the
+   * approval shows all of it. The directory has to be the same one still when the answer comes.
+   */
+  async function allowedDirectory(body: Omit<RunArgs, 'wait_ms'>, caller: Caller): Promise<string> {
     const cwd = await workingDirectory(path.resolve(caller.session?.cwd ?? '/', body.cwd ?? '.'));
+    const before = await identityOf(cwd);
     await gatekeeper.pass(caller, [{ tool: 'cadre_process_run', action: 'run' }], () => ({
       kind: 'command',
       title: body.command,
@@ -95,6 +100,22 @@ export function processToolkit({
         ...inputDetails(body, ['command', 'cwd']),
       ],
     }));
+    if ((await identityOf(cwd)) === before) return cwd;
+    throw new ToolError(
+      'unauthorized',
+      `cadre_process_run: the directory ${cwd} was replaced after it was shown: call it again`,
+    );
+  }
+}
+
+/** Returns what a directory is: where its path leads, and its number there. Null if there is none. */
+async function identityOf(directory: string): Promise<string | null> {
+  try {
+    const real = await fs.realpath(directory);
+    const { dev, ino } = await fs.stat(real, { bigint: true });
+    return `${real} ${dev} ${ino}`;
+  } catch {
+    return null;
   }
 }
 

@@ -103,7 +103,7 @@ export class ToolGateway {
       return { id, session: null, isOperator: false, mode: external.mode, signal };
     const session = await this.#live(id);
     if (sessionId !== null && sessionId !== session.id) return null;
-    return { id, session, isOperator, signal };
+    return { id, session, isOperator, ...(external ? { tokenMode: external.mode } : {}), signal };
   }
 
   /**

@@ -16,6 +16,8 @@ export interface SessionCaller extends AnyCaller {
   session: Session;
   /** Whether the call came with a token of the operator instead of the session's own. */
   isOperator: boolean;
+  /** The permission mode of a token with the scope tools that the call came with: the stricter mode counts. */
+  tokenMode?: string | null;
 }
 
 /** A caller without a session has no directory, no turn in which a person could be asked, and no team. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Approval, ApprovalDetail } from '../api/approvals.ts';
+import { ARGUMENTS_MISSING, CONFIRMATION } from '../lib/arguments-missing.ts';
 import { revealed } from '../lib/plain.ts';
 
 /** How much of what a request would do is shown, in UTF-16 code units; the page then says that there is more. */
@@ -42,8 +43,11 @@ export function askingPage(
   approval: Approval,
   { title, cwd }: { title: string | null; cwd: string },
 ): string {
-  const canAccept = approval.scopes.includes('once');
-  const accept = '<button name="decision" value="accept">Accept</button>\n';
+  const canAccept = objectionToAccept(approval) === null;
+  const confirm = approval.arguments_missing
+    ? `<p class="warn">${ARGUMENTS_MISSING} <label>Type ${CONFIRMATION} to accept it: <input name="confirm" autocomplete="off"></label></p>\n`
+    : '';
+  const accept = `${confirm}<button name="decision" value="accept">Accept</button>\n`;
   return page(
     'An agent asks',
     [
@@ -51,13 +55,21 @@ export function askingPage(
       `<p>${line(approval.provider)}, session “${line(title ?? approval.session_id)}”, in ${line(cwd)}</p>`,
       `<h2>${line(approval.title)}</h2>`,
       ...shown(approval),
-      canAccept
-        ? ''
-        : '<p class="warn">The agent does not offer that this is accepted for once.</p>',
+      canAccept ? '' : `<p class="warn">${objectionToAccept(approval)}</p>`,
       `<form method="post">\n${canAccept ? accept : ''}<button name="decision" value="decline">Decline</button>\n</form>`,
       '<p>The first answer holds, and this link is then of no more use.</p>',
     ].join('\n'),
   );
+}
+
+/** Returns why the page cannot accept an approval; null if it can. Nobody accepts by a page what it does not show. */
+export function objectionToAccept(approval: Approval): string | null {
+  if (!approval.scopes.includes('once'))
+    return 'The agent does not offer that this is accepted for once.';
+  const isCut = textOfAll(approval).length > SHOWN_UNITS;
+  if (isCut || approval.details.some(({ type }) => type === 'omitted'))
+    return 'This page does not show all of it, so it cannot be accepted here: accept it in cadre.';
+  return null;
 }
 
 /** The page after an answer. */
@@ -96,10 +108,10 @@ ${body}
 }
 
 /** All that the request would do, as far as there is room; what is missing is said. */
-function shown({ details, request }: Approval): string[] {
-  const parts = details.length > 0 ? details.map(partOf) : [asJson(request)];
+function shown(approval: Approval): string[] {
+  const { details } = approval;
   const lacking = details.flatMap((part) => (part.type === 'omitted' ? [part.name] : []));
-  const text = parts.filter((part) => part !== '').join('\n\n');
+  const text = textOfAll(approval);
   const isCut = text.length > SHOWN_UNITS;
   return [
     `<pre>${escaped(revealed(text.slice(0, SHOWN_UNITS)))}</pre>`,
@@ -108,6 +120,11 @@ function shown({ details, request }: Approval): string[] {
       (name) => `<p class="warn">Not shown, because it is too large: ${line(name)}</p>`,
     ),
   ];
+}
+
+function textOfAll({ details, request }: Approval): string {
+  const parts = details.length > 0 ? details.map(partOf) : [asJson(request)];
+  return parts.filter((part) => part !== '').join('\n\n');
 }
 
 function partOf(part: ApprovalDetail): string {

@@ -122,6 +122,13 @@ export interface AgentRequest {
   scopes?: readonly ApprovalScope[];
   /** What an acceptance for the session allows, for people; absent where `session` is not offered. */
   sessionAllows?: string;
+  /**
+   * Whether cadre remembers an acceptance for the session and allows each later request with an equal subject once.
+   * Absent: the agent remembers it.
+   */
+  isKeptByCadre?: boolean;
+  /** Whether the agent does not say what the call would do, beyond its name. */
+  lacksArguments?: boolean;
   /** The parts of a request of kind `question`, where the agent sends it in parts. */
   questions?: readonly Question[];
   /**

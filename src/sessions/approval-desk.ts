@@ -14,6 +14,9 @@ import { boundedDetails } from './details.ts';
 import type { SessionStore } from './store.ts';
 import { hasEnded } from './turn.ts';
 
+/** The time between two looks at the wall clock for what has expired, in ms. */
+const LOOK_MS = 60_000;
+
 interface ApprovalDeskDependencies {
   db: Database;
   store: SessionStore;
@@ -74,8 +77,15 @@ export class ApprovalDesk {
     }
   }
 
-  /** Resolves an approval. Its agent receives the decision once that is on disk. Throws `approval_resolved`. */
+  /**
+   * Resolves an approval. Its agent receives the decision once that is on disk. Throws `approval_resolved`, also to a
+   * person who answers after its time by the wall clock, which goes on while the machine sleeps.
+   */
   resolve(tx: Writer, approval: Approval, resolution: Resolution): Approval {
+    if ('decidedBy' in resolution && approval.status === 'pending' && this.#isOverdue(approval)) {
+      this.#given.onExpired(approval);
+      throw new AppError('approval_resolved', `approval ${approval.id} has expired: ask again`);
+    }
     const turn = this.#given.store.turn(tx, approval.session_id, approval.turn_id);
     const isHeld =
       approval.kind !== 'budget' &&
@@ -115,12 +125,30 @@ export class ApprovalDesk {
   }
 
   /**
-   * Expires an approval in `leftMs`, if it has a timeout. The default is for approvals of an earlier run of the server:
-   * the time left by the wall clock, but at most the full timeout, because that clock may have been set back.
+   * Expires an approval in `leftMs`, or once the wall clock says so, if it has a timeout. The default is for approvals of
+   * an earlier run of the server: the time left by the wall clock, but at most the full timeout, because that clock may
+   * have been set back.
    */
   watchExpiry(approval: Approval, leftMs = this.#timeLeft(approval)): Disposable {
     if (approval.expires_at === null) return { [Symbol.dispose]: () => undefined };
-    return this.#given.clock.after(leftMs, () => this.#given.onExpired(approval));
+    const { clock, onExpired } = this.#given;
+    const dispose = () => {
+      timer[Symbol.dispose]();
+      looks?.[Symbol.dispose]();
+    };
+    const expire = () => {
+      dispose();
+      onExpired(approval);
+    };
+    const timer = clock.after(leftMs, expire);
+    // That timer stands still while the machine sleeps.
+    const look = () => this.#isOverdue(approval) && expire();
+    const looks = leftMs > LOOK_MS ? clock.every(LOOK_MS, look) : null;
+    return { [Symbol.dispose]: dispose };
+  }
+
+  #isOverdue({ expires_at: end }: Approval): boolean {
+    return end !== null && this.#given.clock.now() >= end;
   }
 
   #timeLeft(approval: Approval): number {
@@ -128,7 +156,15 @@ export class ApprovalDesk {
     return Math.min(Math.max(0, left), timeoutOf(approval));
   }
 
-  /** Stores and returns what a rule decides; null where a person decides. */
+  /** Returns the approval in which a person accepted an equal request for the session; null if there is none. */
+  #consentTo(request: AgentRequest, { id }: Session): Approval | null {
+    if (!request.isKeptByCadre) return null;
+    const { db, store } = this.#given;
+    const accepted = db.peek((rx) => store.acceptedForSession(rx, id));
+    return accepted.find((one) => this.isSame(one, request)) ?? null;
+  }
+
+  /** Stores and returns what a rule, or an acceptance for the session, decides; null where a person decides. */
   async #askRules(
     sessionId: string,
     turnId: string,
@@ -137,17 +173,26 @@ export class ApprovalDesk {
     const { db, store, clock, ids } = this.#given;
     const session = db.peek((rx) => store.session(rx, sessionId));
     const { effect, rule, why } = this.#given.rulingOn(request, session);
-    if (rule === null || effect === 'ask') return null;
+    if (rule !== null && effect === 'ask') return null;
     if (effect === 'allow' && !offersOf(request).includes('once')) return null;
+    const consent = rule === null ? this.#consentTo(request, session) : null;
+    if (rule === null && consent === null) return null;
     const decided = await db.transact((tx) => {
       const turn = store.turn(tx, sessionId, turnId);
       if (isOver(turn)) return null;
-      const resolution: Resolution = {
-        status: effect === 'allow' ? 'accepted' : 'declined',
-        decidedBy: rule.id,
-        reason: rule.reason ?? `by a rule: ${why}`,
-        answers: null,
-      };
+      const resolution: Resolution = rule
+        ? {
+            status: effect === 'allow' ? 'accepted' : 'declined',
+            decidedBy: rule.id,
+            reason: rule.reason ?? `by a rule: ${why}`,
+            answers: null,
+          }
+        : {
+            status: 'accepted',
+            decidedBy: consent?.decided_by ?? consent?.id ?? '',
+            reason: `accepted for this session with ${consent?.id}`,
+            answers: null,
+          };
       const asked = this.#newApproval(ids.next('apr'), session, turnId, request);
       const approval = resolveApproval(asked, resolution, clock.now());
       store.addRuledApproval(tx, turn, approval);
@@ -193,6 +238,7 @@ export class ApprovalDesk {
       scopes: [...offersOf(request)],
       session_allows: request.sessionAllows ?? null,
       subject: isLarge ? null : request.subject,
+      ...(request.lacksArguments ? { arguments_missing: true } : {}),
       questions: request.questions ? [...request.questions] : null,
       ...unanswered,
       expires_at: timeout === null ? null : now + timeout,

@@ -24,6 +24,12 @@ export function kindOfMode(mode: string | null): ModeKind {
   return kinds.get(mode ?? 'default') ?? 'asks';
 }
 
+/** Returns the mode that allows less; the first of two that allow the same. */
+export function stricterMode(one: string | null, other: string | null): string | null {
+  const order: readonly ModeKind[] = ['read_only', 'asks', 'writes', 'full'];
+  return order.indexOf(kindOfMode(other)) < order.indexOf(kindOfMode(one)) ? other : one;
+}
+
 /**
  * Returns the permission mode of a session that an agent in `mode` opens: the same mode. A mode that only its agent
  * knows means nothing to another one, so a session there gets `require_approval`.

@@ -196,6 +196,15 @@ export class SessionStore {
     return this.approvals.where(rx, 'turn_id = ?', turnId);
   }
 
+  /** Returns the approvals that were accepted for the whole session, oldest first. */
+  acceptedForSession(rx: Reader, sessionId: string): Approval[] {
+    return this.approvals.where(
+      rx,
+      "session_id = ? AND status = 'accepted' AND record ->> '$.scope' = 'session'",
+      sessionId,
+    );
+  }
+
   /** Returns every pending approval, oldest first. */
   allPendingApprovals(rx: Reader): Approval[] {
     return this.approvals.where(rx, "status = 'pending'");

@@ -1,4 +1,5 @@
 import type { Approval, ApprovalDetail, Question } from '../api/approvals.ts';
+import { ARGUMENTS_MISSING } from '../lib/arguments-missing.ts';
 import { revealed } from '../lib/plain.ts';
 import { diffLines } from './diff.ts';
 import type { Palette } from './palette.ts';
@@ -6,7 +7,7 @@ import { wrapped } from './width.ts';
 
 export type SheetApproval = Pick<
   Approval,
-  'kind' | 'title' | 'request' | 'questions' | 'details' | 'session_allows'
+  'kind' | 'title' | 'request' | 'questions' | 'details' | 'session_allows' | 'arguments_missing'
 >;
 
 interface Shape {
@@ -24,8 +25,10 @@ export function approvalSheet(approval: SheetApproval, shape: Shape): string[] {
     ...(questions ?? []).map((question) => questionLines(question, shape)),
     ...details.map((detail) => detailLines(detail, shape)),
   ];
+  if (approval.arguments_missing)
+    parts.unshift(shown(ARGUMENTS_MISSING, shape, '', shape.palette.warn));
   // Without details the request is all that is known of it.
-  if (parts.length === 0) parts.push(inputLines('request', request, shape));
+  if (details.length === 0 && !questions?.length) parts.push(inputLines('request', request, shape));
   if (allows !== null) parts.push(shown(`For this session it would allow: ${allows}`, shape, ''));
   const heading = shown(`${kind}: ${title}`, shape, '', shape.palette.strong);
   return [heading, ...parts].flatMap((lines, at) => (at === 0 ? lines : ['', ...lines]));

@@ -3,6 +3,7 @@ import {
   approvalRequest as acpRequest,
   readPermission,
 } from '../../src/providers/acp/permission.ts';
+import { withMessage } from '../../src/providers/acp/reported-call.ts';
 import { cutTitle } from '../../src/lib/cut-title.ts';
 import {
   approvalRequest as claudeRequest,
@@ -151,5 +152,60 @@ describe('people see what would be done', () => {
     expect(title.length).toBeLessThan(220);
     expect(title).toMatch(/^echo x.* … .*&& rm -rf \/$/);
     expect(cutTitle('😀'.repeat(200)).isWellFormed()).toBe(true);
+  });
+});
+
+describe('An approval of an agent whose request says less than its tool call', () => {
+  const options = [{ optionId: 'o', kind: 'allow_once' }];
+  const saying = (value: string) => [{ type: 'content', content: { type: 'text', text: value } }];
+  const long = `echo ${'a'.repeat(300)} && touch LONGEVIL`;
+
+  test.each<[string, Record<string, unknown>, Record<string, unknown>]>([
+    [
+      'JSON in a text, and a cut text',
+      { content: saying(JSON.stringify({ command: long })) },
+      { content: saying('Requesting approval to Running: echo aaa…') },
+    ],
+    [
+      'an input, and a cut input',
+      { rawInput: { command: long } },
+      { rawInput: { command: 'echo aaa…' } },
+    ],
+    [
+      'an input, and a diff of another file',
+      { rawInput: { path: 'w.sh', text: long } },
+      { content: [{ type: 'diff', path: 'a', newText: 'b' }], rawInput: {} },
+    ],
+    ['a long title, and a short one', { title: long }, { title: 'echo' }],
+    ['a field of its own, and an input', { extra: long }, { rawInput: { command: 'echo' } }],
+  ])('shows all of both: %s', (_name, before, later) => {
+    const toolCall = { toolCallId: 't', kind: 'execute', title: 'Bash', ...later };
+    const messages = withMessage(withMessage([], before), { status: 'pending', title: 'Bash' });
+    const merged = { ...before, title: 'Bash' };
+    const asked = acpRequest(readPermission({ toolCall, options }), merged, '/w', messages);
+    expect(JSON.stringify(asked.details)).toContain('LONGEVIL');
+  });
+
+  test('shows arguments that were streamed once, as they were at the end', () => {
+    const pieces = ['{"com', '{"command":"echo', '{"command":"echo 1"}'];
+    const messages = pieces.reduce<readonly object[]>(
+      (all, one) => withMessage(all as never, { content: saying(one) }),
+      [],
+    );
+    expect(messages).toEqual([{ content: saying('{"command":"echo 1"}') }]);
+  });
+
+  test('says that the arguments are missing where no message has any', () => {
+    const toolCall = {
+      toolCallId: 't',
+      kind: 'execute',
+      title: 'make it',
+      content: saying('please'),
+    };
+    const ask = (call: object) =>
+      acpRequest(readPermission({ toolCall: call, options }), undefined, '/w').lacksArguments;
+    expect(ask(toolCall)).toBe(true);
+    expect(ask({ ...toolCall, rawInput: { command: 'make it' } })).toBeUndefined();
+    expect(ask({ ...toolCall, content: saying('{"command":"make it"}') })).toBeUndefined();
   });
 });

@@ -396,6 +396,37 @@ describe('an approval with a time limit', () => {
     );
   });
 
+  it('cannot be answered after its time by the wall clock, also where the timers stood still', () => {
+    const clock = new ManualClock();
+    return onStage(
+      async (stage) => {
+        const { approval, answer } = await asked(stage);
+        clock.jump(60_000);
+        const late = await stage.decide(approval, 'accept');
+        expect([late.status, late.body.code]).toEqual([409, 'approval_resolved']);
+        expect(await answer).toMatchObject({ decision: 'decline' });
+        const again = await stage.decide(approval, 'accept');
+        expect([again.status, again.body.code]).toEqual([409, 'approval_resolved']);
+      },
+      { clock, ...limited },
+    );
+  });
+
+  it('expires within a minute after the wall clock was set past its time', () => {
+    const clock = new ManualClock();
+    return onStage(
+      async (stage) => {
+        const { approval, answer } = await asked(stage);
+        clock.jump(600_000);
+        clock.advance(60_000);
+        expect(await answer).toMatchObject({ decision: 'decline' });
+        const [expired] = await stage.approvals('?status=expired');
+        expect(expired).toMatchObject({ id: approval.id });
+      },
+      { clock, config: { approvals: { timeout_ms: 600_000 } } },
+    );
+  });
+
   it('does not expire once it was decided', () => {
     const clock = new ManualClock();
     return onStage(

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { endpoints } from '../../api/index.ts';
 import { sessionArgument, sessionId, turnId } from '../find.ts';
-import { clientAction, type CommandContext, type World } from '../world.ts';
+import { clientAction, type CommandContext, type World, jsonFor } from '../world.ts';
 
 interface DiffOptions {
   stat?: boolean;
@@ -42,7 +42,7 @@ async function show(
   };
   const found = await client.call(endpoints.getSessionDiff, { params, query });
   if (global.json) {
-    world.stdout.write(`${JSON.stringify(found, null, 2)}\n`);
+    world.stdout.write(`${jsonFor(world, found, 2)}\n`);
     return;
   }
   const { diffNotes, diffText, statText } = await import('../diff-text.ts');

@@ -13,7 +13,7 @@ import { descriptorOf, eventLine, timeOf } from '../event-line.ts';
 import { processId, sessionId, teamId } from '../find.ts';
 import { milliseconds } from '../milliseconds.ts';
 import { openScreen } from '../screen.ts';
-import { clientAction, type CommandContext, type World } from '../world.ts';
+import { clientAction, type CommandContext, type World, jsonFor } from '../world.ts';
 
 export interface TailOptions {
   session?: string;
@@ -79,7 +79,7 @@ async function tail(given: CommandContext, options: TailOptions): Promise<void> 
   const isAsked = options.afterSeq !== undefined;
   if (options.follow && (await watch(context, reading, isAsked, cursor))) return;
   const write = (event: RuntimeEventRecord) => {
-    world.stdout.write(`${global.json ? JSON.stringify(event) : eventLine(event)}\n`);
+    world.stdout.write(`${global.json ? jsonFor(world, event) : eventLine(event)}\n`);
     cursor?.moveTo(event.seq);
   };
   try {

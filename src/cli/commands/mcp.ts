@@ -6,7 +6,7 @@ import { newUuid } from '../../lib/ids.ts';
 import { exitCodes } from '../exit.ts';
 import { sessionId } from '../find.ts';
 import { table } from '../output.ts';
-import { clientAction, type World } from '../world.ts';
+import { clientAction, type World, jsonFor } from '../world.ts';
 import { installCommands } from './mcp-install.ts';
 import { mcpGroup, serveSubcommand } from './mcp-serve.ts';
 
@@ -55,7 +55,7 @@ export function mcpCommands(program: Command, world: World): void {
           args: given.args === undefined ? fromPairs(given.arg, properties) : fromJson(given.args),
         };
         const envelope = await client.call(endpoints.invokeTool, { body }, world.interrupted());
-        world.stdout.write(`${JSON.stringify(envelope, null, 2)}\n`);
+        world.stdout.write(`${jsonFor(world, envelope, 2)}\n`);
         if (!envelope.ok) world.exit(exitCodes.failed);
       }),
     );

@@ -4,7 +4,7 @@ import { sessionArgument, sessionId } from '../find.ts';
 import { count } from '../count.ts';
 import { readConversation } from '../talk/read-conversation.ts';
 import { markSeen } from '../talk/seen.ts';
-import { clientAction, type CommandContext, type World } from '../world.ts';
+import { clientAction, type CommandContext, type World, jsonFor } from '../world.ts';
 
 interface ShowOptions {
   markdown?: boolean;
@@ -43,7 +43,7 @@ async function show(
   if (global.json) {
     const turns = read.turns.map(({ turn, items }) => ({ ...turn, items }));
     const document = { session, turns, approvals: read.approvals, notices: read.notices };
-    world.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
+    world.stdout.write(`${jsonFor(world, document, 2)}\n`);
     return;
   }
   const { conversation, conversationMarkdown } = await import('../../terminal/conversation.ts');

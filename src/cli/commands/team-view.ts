@@ -6,7 +6,7 @@ import { count } from '../count.ts';
 import { teamArgument, teamId } from '../find.ts';
 import { viewText } from '../team-text.ts';
 import { loadWidths } from '../widths.ts';
-import { clientAction, type CommandContext, type World } from '../world.ts';
+import { clientAction, type CommandContext, type World, jsonFor } from '../world.ts';
 
 /** `cadre teams show`. */
 export function teamView(teams: Command, world: World): void {
@@ -48,7 +48,7 @@ async function watch(
     const found = await look();
     latest = found.latest_seq;
     const text = global.json
-      ? `${JSON.stringify(found)}\n`
+      ? `${jsonFor(world, found)}\n`
       : `${viewText(found, { now: world.clock.now(), layout })}${isScreen ? '' : '\n'}`;
     world.stdout.write(isScreen ? CLEAR + text : text);
   };

@@ -1,4 +1,5 @@
 import type { Approval, ApprovalScope } from '../../api/approvals.ts';
+import { CONFIRMATION } from '../../lib/arguments-missing.ts';
 import { approvalSheet } from '../../terminal/approval-sheet.ts';
 import { widthOf } from '../../terminal/width.ts';
 import type { Answer, AskingMore } from './ask-approval.ts';
@@ -23,7 +24,10 @@ export async function askPermission(
     const { columns } = sizeOf(terminal);
     const sheet = approvalSheet(approval, { columns, palette: terminal.palette });
     const early = await showAll(question, ['', heading, ...sheet]);
-    const key = early ?? (await choose(question, approval.scopes));
+    const chosen = early ?? (await choose(question, approval.scopes));
+    const isAccepted = chosen === 'y' || chosen === 's';
+    const needsWord = isAccepted && approval.arguments_missing === true;
+    const key = needsWord ? await confirm(question, chosen) : chosen;
     if (key === 'y') return { decision: 'accept' };
     if (key === 's') return { decision: 'accept', scope: 'session' };
     if (key === 'n') return { decision: 'decline' };
@@ -72,6 +76,21 @@ async function choose(question: Question, scopes: readonly ApprovalScope[]): Pro
     ['d', '[d] show again'],
     ['', '[^C] interrupt'],
   ]);
+}
+
+/** Takes the word that accepts what the agent does not describe. Returns the key, or the one pressed instead of the word. */
+async function confirm(question: Question, key: string): Promise<string> {
+  let typed = '';
+  for (const letter of CONFIRMATION) {
+    const pressed = await keyOf(question, `type ${CONFIRMATION} to accept it: ${typed}`, [
+      [letter, ''],
+      ['n', '[n] no'],
+      ['d', '[d] show again'],
+    ]);
+    if (pressed !== letter) return pressed;
+    typed += letter;
+  }
+  return key;
 }
 
 const waysToAccept = {

@@ -5,7 +5,7 @@ import { paletteFor } from '../../terminal/palette.ts';
 import { exitCodes } from '../exit.ts';
 import { waitText } from '../limit-text.ts';
 import { plain } from '../output.ts';
-import type { CommandContext } from '../world.ts';
+import { jsonFor, type CommandContext } from '../world.ts';
 import { askerOf } from './ask.ts';
 import { type FollowOptions, reconnectMs } from './follow-options.ts';
 import { StandardOutlet } from './outlet.ts';
@@ -51,7 +51,7 @@ export async function followTurn(
   });
   for await (const event of events) {
     if (event.turn_id !== params.turn_id) continue;
-    if (global.json) world.stdout.write(`${JSON.stringify(event)}\n`);
+    if (global.json) world.stdout.write(`${jsonFor(world, event)}\n`);
     else text.write(event);
     if (!isEnding(event)) continue;
     await asker.idle();

@@ -163,6 +163,8 @@ export interface Approval {
   session_allows: string | null;
   /** Everything that the request would do: two requests with equal subjects are the same request. Null if the agent does not describe it exactly, or it is larger than 1 MiB; if such an approval is accepted while no agent runs, the agent has to ask again. */
   subject: unknown;
+  /** True if the agent does not say what the request would do, beyond its title: a terminal, the screen and the page of a link then take a typed confirmation to accept it. Absent otherwise. */
+  arguments_missing?: boolean | undefined;
   /** The questions that have to be answered to accept an approval of the kind `question`; null if the agent does not list them. */
   questions?: Array<Question> | null | undefined;
   answers: Record<string, Array<string>> | null;
@@ -297,7 +299,7 @@ export interface ApprovalRule {
   created_at: number;
 }
 
-/** What an acceptance is good for. `once`: this one request. `session`: also what the agent counts as the same kind of request, for as long as the agent of the session runs; cadre ends agents that are idle, and after that they ask again. If no agent runs to receive the acceptance, it is good once. */
+/** What an acceptance is good for. `once`: this one request. `session`: also the requests that `session_allows` names, never beyond the end of the session. Agents of claude and codex keep it for as long as they run; cadre ends agents that are idle, and after that they ask again. For agents of acp cadre keeps it, for equal requests. If no agent runs to receive the acceptance, it is good once. */
 export type ApprovalScope = 'once' | 'session';
 
 /** The body of POST /v1/providers/acp/agents/{agent}/authenticate. */
@@ -3474,6 +3476,8 @@ export interface SentApproval {
   session_allows: string | null;
   /** Everything that the request would do: two requests with equal subjects are the same request. Null if the agent does not describe it exactly, or it is larger than 1 MiB; if such an approval is accepted while no agent runs, the agent has to ask again. */
   subject?: unknown;
+  /** True if the agent does not say what the request would do, beyond its title: a terminal, the screen and the page of a link then take a typed confirmation to accept it. Absent otherwise. */
+  arguments_missing?: boolean | undefined;
   /** The questions that have to be answered to accept an approval of the kind `question`; null if the agent does not list them. */
   questions?: Array<Question> | null | undefined;
   answers?: Record<string, Array<string>> | null | undefined;
@@ -3504,6 +3508,8 @@ export interface SentApprovalInEvents {
   scopes: Array<ApprovalScope>;
   /** What an acceptance for the session would allow, in the agent's words or by its rules; null if `scopes` does not have `session`. */
   session_allows: string | null;
+  /** True if the agent does not say what the request would do, beyond its title: a terminal, the screen and the page of a link then take a typed confirmation to accept it. Absent otherwise. */
+  arguments_missing?: boolean | undefined;
   /** The questions that have to be answered to accept an approval of the kind `question`; null if the agent does not list them. */
   questions?: Array<Question> | null | undefined;
   answers?: Record<string, Array<string>> | null | undefined;

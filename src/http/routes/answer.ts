@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Approval } from '../../api/approvals.ts';
 import type { Session } from '../../api/sessions.ts';
+import { CONFIRMATION } from '../../lib/arguments-missing.ts';
 import { errorReply } from '../errors.ts';
 
 /** What the page of a link needs: what it would answer, and the answer. null: the link is good for nothing. */
@@ -53,10 +54,15 @@ export function answerRoutes(
       return send(reply, 200, askingPage(found.approval, found.session));
     });
     scope.post(PATH, { bodyLimit: BODY_BYTES, config }, async (request: Asked, reply) => {
-      const { answeredPage } = await pages();
+      const { answeredPage, objectionToAccept, refusalPage } = await pages();
       const { secret } = request.params;
       const decision = decisionIn(request.body);
       const isMeant = SECRET.test(secret) && decision !== null;
+      const accepted = isMeant && decision === 'accept' ? await answering.look(secret) : null;
+      const objection = accepted && objectionToAccept(accepted.approval);
+      if (objection) return send(reply, 409, refusalPage(objection));
+      if (accepted?.approval.arguments_missing && !isConfirmed(request.body))
+        return send(reply, 409, refusalPage('To accept it, type yes in the field on the page.'));
       const answered = isMeant ? await answering.answer(secret, decision) : null;
       if (answered === null) return sendInvalid(request, reply);
       return send(reply, 200, answeredPage(answered));
@@ -81,6 +87,11 @@ function decisionIn(body: string | undefined): 'accept' | 'decline' | null {
   const all = new URLSearchParams(body ?? '').getAll('decision');
   const [decision] = all;
   return all.length === 1 && (decision === 'accept' || decision === 'decline') ? decision : null;
+}
+
+/** Whether a form has the word that accepts what the agent does not describe. */
+function isConfirmed(body: string | undefined): boolean {
+  return new URLSearchParams(body ?? '').get('confirm')?.trim().toLowerCase() === CONFIRMATION;
 }
 
 /** Loaded with the first such request. */

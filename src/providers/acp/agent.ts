@@ -367,7 +367,8 @@ export class AcpAgent implements Agent {
       const allowed = allowOnce(options);
       if (allowed) return allowed;
     }
-    const request = approvalRequest(permission, known, cwd);
+    const earlier = ref === null ? [] : calls.messagesOf(ref);
+    const request = approvalRequest(permission, known, cwd, earlier);
     if (this.#settings.permissionMode !== 'require_approval') {
       return this.#refuse(
         'permission_required',

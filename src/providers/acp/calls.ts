@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ToolChange } from '../provider.ts';
 import { DERIVED_LIMITS, type MessageBudget } from '../budget.ts';
-import { mergeCalls, type ReportedCall } from './reported-call.ts';
+import { mergeCalls, type ReportedCall, withMessage } from './reported-call.ts';
 import { contentText, diffPart, readToolCall } from './tool-call.ts';
 
 /** What was shown as the output of a call. */
@@ -20,6 +20,8 @@ interface Open {
   call: ReportedCall;
   /** What was said of it since the last turn began, which may be about another call with the same id. */
   said: ReportedCall;
+  /** The messages since then, without those that a later one repeats. */
+  messages: readonly ReportedCall[];
   /** Whether it was shown in this turn, or since it ended. */
   isShown: boolean;
   /** Whether it was mentioned since the last turn began. */
@@ -42,7 +44,8 @@ export class Calls {
   /** A turn begins. Calls of which nothing was heard since the last one began are forgotten. */
   beginTurn(): void {
     for (const [ref, one] of this.#open) {
-      if (one.isFresh) this.#open.set(ref, { ...one, said: {}, isShown: false, isFresh: false });
+      if (one.isFresh)
+        this.#open.set(ref, { ...one, said: {}, messages: [], isShown: false, isFresh: false });
       else this.#open.delete(ref);
     }
     for (const ref of this.#shown.keys()) if (!this.#open.has(ref)) this.#shown.delete(ref);
@@ -60,6 +63,12 @@ export class Calls {
   of(ref: string): ReportedCall | undefined {
     const one = this.#open.get(ref);
     return one?.isShown ? one.said : undefined;
+  }
+
+  /** Returns the messages of this turn about a call that has not ended, without those that a later one repeats. */
+  messagesOf(ref: string): readonly ReportedCall[] {
+    const one = this.#open.get(ref);
+    return one?.isShown ? one.messages : [];
   }
 
   /**
@@ -89,7 +98,10 @@ export class Calls {
     if (change.status === 'completed' || change.status === 'failed') {
       this.#open.delete(ref);
       this.#ended.add(ref);
-    } else this.#open.set(ref, { call, said, isShown: true, isFresh: true });
+    } else {
+      const messages = withMessage(before?.messages ?? [], raw);
+      this.#open.set(ref, { call, said, messages, isShown: true, isFresh: true });
+    }
     return { call, change: this.#withOutput({ ref, news, budget }, whole, isWhole) };
   }
 
@@ -101,7 +113,7 @@ export class Calls {
     if (this.#large.size <= MAX_LARGE) return;
     this.#large.delete(oldest);
     const one = this.#open.get(oldest);
-    if (one) this.#open.set(oldest, { ...one, said: {} });
+    if (one) this.#open.set(oldest, { ...one, said: {}, messages: [] });
   }
 
   /** A call as it was shown before, with its output. */

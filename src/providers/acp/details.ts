@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ApprovalDetail } from '../../api/approvals.ts';
 import { cutTitle } from '../../lib/cut-title.ts';
+import { filledFields } from '../../lib/filled-fields.ts';
 import { DERIVED_LIMITS, type MessageBudget } from '../budget.ts';
 import { commandDetail } from '../details.ts';
 import { inputDetails } from '../provider.ts';
@@ -85,6 +86,11 @@ function changeOf(change: Diff, among: number, budget: MessageBudget): ApprovalD
 function contentOf(part: unknown, said: ReadonlySet<unknown>): ApprovalDetail[] {
   if (diff.safeParse(part).success) return [];
   const value = text.safeParse(part).data?.content.text ?? part;
+  const args = argumentsIn(part);
+  if (args !== null)
+    return filledFields(args)
+      .filter(([, one]) => !said.has(one))
+      .map(([name, one]) => ({ type: 'input', name, value: one }));
   return said.has(value) ? [] : inputDetails({ content: value });
 }
 
@@ -98,4 +104,17 @@ function places(locations: unknown, shown: ReadonlySet<string> = new Set()): unk
     .parse(locations)
     .filter((one) => !shown.has(place.safeParse(one).data?.path ?? ''));
   return found.length > 0 ? found : null;
+}
+
+/** The arguments of a call in a text of its content, where some agents put them as JSON; null for any other part. */
+export function argumentsIn(part: unknown): object | null {
+  const { content } = text.safeParse(part).data ?? {};
+  const said = content?.text.trim() ?? '';
+  if (!said.startsWith('{') || !said.endsWith('}')) return null;
+  try {
+    const args: unknown = JSON.parse(said);
+    return typeof args === 'object' && args !== null && Object.keys(args).length > 0 ? args : null;
+  } catch {
+    return null;
+  }
 }

@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import type { ApprovalDetail } from '../../api/approvals.ts';
 import { approvalTitle } from '../approval-title.ts';
 import { MessageBudget } from '../budget.ts';
 import { type AgentAnswer, type AgentRequest, inputDetails, type ToolChange } from '../provider.ts';
-import { detailsOf } from './details.ts';
+import { argumentsIn, detailsOf } from './details.ts';
 import { arrayOf } from '../lenient.ts';
-import { mergeCalls, type ReportedCall } from './reported-call.ts';
+import { isContinued, mergeCalls, type ReportedCall } from './reported-call.ts';
 import { readToolCall } from './tool-call.ts';
 
 /** So many options of a request are read. */
@@ -45,13 +46,15 @@ export function readPermission(params: unknown): PermissionRequest {
 }
 
 /**
- * The request, with the fields of earlier messages about the call: some agents send its input or content only once.
- * `request` and `subject` hold the same call, so that an acceptance is bound to what was shown.
+ * The request, with the fields of earlier messages about the call: some agents send its input or content only once, and
+ * some send a shorter one with the request. The details show what each of the messages says. `request` and `subject`
+ * hold the same call, so that an acceptance is bound to what was shown.
  */
 export function approvalRequest(
   { call: asked, options, raw }: PermissionRequest,
   known: ReportedCall | undefined,
   cwd: string,
+  earlier: readonly ReportedCall[] = known ? [known] : [],
 ): AgentRequest {
   const budget = new MessageBudget();
   const call = withoutTerminals(mergeCalls(known ?? {}, asked));
@@ -61,18 +64,65 @@ export function approvalRequest(
   const { sessionUpdate: _update, ...shown } = call;
   const about = othersIn(raw, requestFields, name);
   const others = { ...othersIn(asked, callFields), ...about };
+  const shownDetails = [...detailsOf(call, name, { cwd, budget }), ...inputDetails(others)];
+  const added = earlier.flatMap((one) => saidBefore(withoutTerminals(one), { cwd, budget }));
+  const states = isWhole(kind, call) || [call, ...earlier].some(hasArguments);
+  const wholeSubject = isWhole(kind, call) ? { ...subjectOf(kind, call, options), ...about } : null;
   return {
     kind: approvalKinds[kind] ?? 'tool',
     title: approvalTitle(name, detailOf(shownCall)),
     request: { ...raw, toolCall: shown },
-    details: [
-      ...detailsOf(call, name, { cwd, budget }),
-      ...inputDetails(others),
-      ...chosenOf(options),
-    ],
-    ...offersOf(options),
-    subject: isWhole(kind, call) ? { ...subjectOf(kind, call, options), ...about } : null,
+    details: [...joined(shownDetails, added), ...chosenOf(options)],
+    ...offersOf(options, wholeSubject !== null),
+    ...(states ? {} : { lacksArguments: true }),
+    subject: wholeSubject,
   };
+}
+
+/** What an earlier message about a call says of what it would do. */
+function saidBefore(
+  call: ReportedCall,
+  given: { cwd: string; budget: MessageBudget },
+): AgentRequest['details'] {
+  const title = z.string().catch('').parse(call.title);
+  const details = detailsOf({ ...call, locations: null }, '', given).filter(
+    (one) => one.type !== 'input' || one.name !== 'title',
+  );
+  // The name of a tool says nothing of what this call would do.
+  const titles = /\s/.test(title.trim()) ? inputDetails({ title }) : [];
+  return [...details, ...titles, ...inputDetails(othersIn(call, callFields))];
+}
+
+/** Details with those of earlier messages that they do not show already. */
+function joined(
+  details: AgentRequest['details'],
+  earlier: AgentRequest['details'],
+): AgentRequest['details'] {
+  const all = [...details];
+  for (const one of earlier) {
+    const isKnown = all.some((other) => isShownBy(one, other));
+    if (!isKnown) all.push(one);
+  }
+  return all;
+}
+
+function isShownBy(one: ApprovalDetail, other: ApprovalDetail): boolean {
+  if (isContinued(one, other)) return true;
+  const said = textIn(one);
+  return said !== null && oneLine(textIn(other) ?? '').startsWith(oneLine(said));
+}
+
+function textIn(one: ApprovalDetail): string | null {
+  if (one.type === 'command') return one.command;
+  return one.type === 'input' && typeof one.value === 'string' ? one.value : null;
+}
+
+/** Whether a message holds the arguments of its call: as input, as a diff, or as JSON in a text. */
+function hasArguments({ rawInput: input, content }: ReportedCall): boolean {
+  return (
+    !isBlank(input) ||
+    list.parse(content).some((part) => diff.safeParse(part).success || argumentsIn(part) !== null)
+  );
 }
 
 /** The kind and title of a call, also of one without an id, and of a request that has its title beside the call. */
@@ -198,17 +248,22 @@ function wordsOf(rawInput: unknown): string {
   return typeof only === 'string' && others.length === 0 ? only : JSON.stringify(rawInput);
 }
 
-/** What the agent offers, as far as cadre takes it: of several ways to accept always it cannot tell which is narrow. */
+/** Said of an acceptance for the session, which cadre keeps itself. */
+const SAME_REQUEST = 'exactly this request, whenever the agent asks for it again';
+
+/**
+ * What an acceptance may be good for. An agent may keep its own `allow_always` for ever, or take it for more than was
+ * shown, so that option is never chosen: cadre remembers an acceptance for the session, and allows each equal request
+ * once. It needs a request that says exactly what it would do.
+ */
 function offersOf(
   options: PermissionRequest['options'],
-): Pick<AgentRequest, 'scopes' | 'sessionAllows'> {
-  const once = options.some(({ kind }) => kind === 'allow_once');
-  const always = options.filter(({ kind }) => kind === 'allow_always');
-  const [only] = always.length === 1 ? always : [];
-  return {
-    scopes: [...(once ? ['once' as const] : []), ...(only ? ['session' as const] : [])],
-    ...(only ? { sessionAllows: z.string().catch('the same from now on').parse(only.name) } : {}),
-  };
+  isExact: boolean,
+): Pick<AgentRequest, 'scopes' | 'sessionAllows' | 'isKeptByCadre'> {
+  const offers = (wanted: string) => options.some(({ kind }) => kind === wanted);
+  if (!offers('allow_once')) return { scopes: [] };
+  if (!offers('allow_always') || !isExact) return { scopes: ['once'] };
+  return { scopes: ['once', 'session'], sessionAllows: SAME_REQUEST, isKeptByCadre: true };
 }
 
 /** The outcome to send for an answer; null where the agent does not offer what was accepted. */
@@ -218,8 +273,7 @@ export function outcomeFor(
 ): object | null {
   const cancelled = { outcome: 'cancelled' };
   if (answer.decision === 'cancelled') return cancelled;
-  const allowed = { once: 'allow_once', session: 'allow_always' } as const;
-  const wanted = answer.decision === 'accept' ? allowed[answer.scope] : 'reject_once';
+  const wanted = answer.decision === 'accept' ? 'allow_once' : 'reject_once';
   const option = options.find(({ kind }) => kind === wanted);
   if (option) return { outcome: 'selected', optionId: option.optionId };
   return answer.decision === 'accept' ? null : cancelled;
@@ -228,4 +282,8 @@ export function outcomeFor(
 /** The outcome that allows a request for once; null where the agent does not offer that. */
 export function allowOnce(options: PermissionRequest['options']): object | null {
   return outcomeFor({ decision: 'accept', scope: 'once', answers: null }, options);
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').trim();
 }

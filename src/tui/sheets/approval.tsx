@@ -1,6 +1,7 @@
 import { Box } from 'ink';
 import { type ReactNode, useContext, useEffect, useEffectEvent, useState } from 'react';
-import type { Approval } from '../../api/approvals.ts';
+import type { Approval, ApprovalScope } from '../../api/approvals.ts';
+import { CONFIRMATION } from '../../lib/arguments-missing.ts';
 import { approvalSheet } from '../../terminal/approval-sheet.ts';
 import type { Acts, Decision } from '../acts.ts';
 import { Bar } from '../bar.tsx';
@@ -57,7 +58,7 @@ interface PermissionProps extends ApprovalSheetProps {
 function PermissionSheet(props: PermissionProps): ReactNode {
   const { approval, asked, rows, columns, isWhole, notices, decide, onDone } = props;
   const palette = useContext(Colors);
-  const [asks, setAsks] = useState<'nothing' | 'reason' | 'why not'>(
+  const [asks, setAsks] = useState<'nothing' | 'reason' | 'why not' | ApprovalScope>(
     asked.intent === 'decline' ? 'why not' : 'nothing',
   );
   const [reason, setReason] = useState<string | null>(null);
@@ -68,8 +69,9 @@ function PermissionSheet(props: PermissionProps): ReactNode {
   const left = isWhole ? unread : 'unknown';
   const accept = (scope: 'once' | 'session') => () => {
     const why = obstacle(approval, scope, left);
-    if (why === null) decide({ decision: 'accept', scope, reason });
-    else notices.tell(why);
+    if (why !== null) notices.tell(why);
+    else if (approval.arguments_missing) setAsks(scope);
+    else decide({ decision: 'accept', scope, reason });
   };
   useKeys(
     {
@@ -93,9 +95,14 @@ function PermissionSheet(props: PermissionProps): ReactNode {
       ) : (
         <Prompt
           columns={columns}
-          question={asks === 'reason' ? 'reason:' : 'decline it? Enter, or why:'}
+          question={prompts[asks]}
           onCancel={asked.intent === 'decline' ? onDone : () => setAsks('nothing')}
           onAnswer={(text) => {
+            if (asks === 'once' || asks === 'session') {
+              if (text.trim() === CONFIRMATION)
+                return decide({ decision: 'accept', scope: asks, reason });
+              return setAsks('nothing');
+            }
             const given = text === '' ? null : text;
             if (asks === 'why not') return decide({ decision: 'decline', reason: given });
             setReason(given);
@@ -106,6 +113,14 @@ function PermissionSheet(props: PermissionProps): ReactNode {
     </Box>
   );
 }
+
+const CONFIRM = `the agent does not say what this would do: type ${CONFIRMATION} to accept it:`;
+const prompts = {
+  reason: 'reason:',
+  'why not': 'decline it? Enter, or why:',
+  once: CONFIRM,
+  session: CONFIRM,
+};
 
 /** How many lines were never shown; unknown until all of them were read from the server. */
 type Left = number | 'unknown';

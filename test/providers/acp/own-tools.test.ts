@@ -269,7 +269,7 @@ describe("a permission request for a tool of cadre's own", () => {
       async ({ open }) => {
         const session = await open(asking);
         const approval = await asked(session.watch, await session.send('go'));
-        expect(approval.scopes).toEqual(['session']);
+        expect(approval.scopes).toEqual([]);
       },
     ));
 

@@ -43,24 +43,58 @@ describe('a permission request', () => {
     }),
   );
 
-  test('that cannot be allowed for once is not, and is allowed for the session by who says so', () =>
+  test('An agent that can only allow for ever is not allowed anything', () =>
     on(
       askThenSay([option('p', 'allow_always'), option('c', 'reject_once')]),
       async ({ client, open }) => {
         const session = await open(asking);
         const turnId = await session.send('go');
         const approval = await asked(session.watch, turnId);
-        expect(approval).toMatchObject({ scopes: ['session'], session_allows: 'p' });
-        await expect(decide(client, approval, 'accept')).rejects.toMatchObject({ code: 'invalid' });
-        await decide(client, approval, 'accept', 'session');
+        expect(approval).toMatchObject({ scopes: [], session_allows: null });
+        for (const scope of ['once', 'session'] as const)
+          await expect(decide(client, approval, 'accept', scope)).rejects.toMatchObject({
+            code: 'invalid',
+          });
+        await decide(client, approval, 'decline');
         await session.watch.end(turnId);
-        expect(await turnOf(client, session, turnId)).toMatchObject({ text: 'selected p' });
+        expect(await turnOf(client, session, turnId)).toMatchObject({ text: 'selected c' });
+      },
+    ));
+
+  test('An acceptance for the session never chooses a lasting option of the agent, and ends with the session', () =>
+    on(
+      askThenSay([
+        option('p', 'allow_always'),
+        option('o', 'allow_once'),
+        option('c', 'reject_once'),
+      ]),
+      async ({ client, open }) => {
+        const session = await open(asking);
+        const first = await session.send('go');
+        await decide(client, await asked(session.watch, first), 'accept', 'session');
+        await session.watch.end(first);
+        expect((await turnOf(client, session, first)).text).toBe('selected o');
+        const again = await session.send('go');
+        await session.watch.end(again);
+        expect((await turnOf(client, session, again)).text).toBe('selected o');
+
+        const other = await open(asking);
+        const turnId = await other.send('go');
+        const approval = await asked(other.watch, turnId);
+        expect(approval.session_allows).toContain('exactly this request');
+        await decide(client, approval, 'decline');
+        await other.watch.end(turnId);
+        expect((await turnOf(client, other, turnId)).text).toBe('selected c');
       },
     ));
 
   test.each([
     ['one way to allow it always', ['allow_once', 'allow_always'], ['once', 'session']],
-    ['several ways to allow it always', ['allow_once', 'allow_always', 'allow_always'], ['once']],
+    [
+      'several ways to allow it always',
+      ['allow_once', 'allow_always', 'allow_always'],
+      ['once', 'session'],
+    ],
     ['no way to allow it', ['reject_once'], []],
   ])('with %s says so', (_name, kinds, scopes) =>
     on(
