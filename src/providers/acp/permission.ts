@@ -109,7 +109,10 @@ function joined(
 function isShownBy(one: ApprovalDetail, other: ApprovalDetail): boolean {
   if (isContinued(one, other)) return true;
   const said = textIn(one);
-  return said !== null && oneLine(textIn(other) ?? '').startsWith(oneLine(said));
+  if (said === null) return false;
+  const [line, shown] = [oneLine(said), oneLine(textIn(other) ?? '')];
+  // A title is often the command behind one word.
+  return shown.startsWith(line) || (shown !== '' && line.endsWith(shown) && isOneWord(line, shown));
 }
 
 function textIn(one: ApprovalDetail): string | null {
@@ -286,4 +289,9 @@ export function allowOnce(options: PermissionRequest['options']): object | null 
 
 function oneLine(text: string): string {
   return text.replaceAll(/\s+/g, ' ').trim();
+}
+
+/** Whether a text has only one word before its end. */
+function isOneWord(line: string, end: string): boolean {
+  return /^\w{0,20}[ :`]*$/.test(line.slice(0, -end.length));
 }
