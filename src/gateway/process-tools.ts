@@ -100,12 +100,18 @@ export function processToolkit({
         ...inputDetails(body, ['command', 'cwd']),
       ],
     }));
-    if ((await identityOf(cwd)) === before) return cwd;
-    throw new ToolError(
-      'unauthorized',
-      `cadre_process_run: the directory ${cwd} was replaced after it was shown: call it again`,
-    );
+    await assertSame(cwd, before);
+    return cwd;
   }
+}
+
+/** Throws `unauthorized` for a directory that is not what it was before. */
+async function assertSame(directory: string, before: string | null): Promise<void> {
+  if ((await identityOf(directory)) === before) return;
+  throw new ToolError(
+    'unauthorized',
+    `cadre_process_run: the directory ${directory} was replaced after it was shown: call it again`,
+  );
 }
 
 /** Returns what a directory is: where its path leads, and its number there. Null if there is none. */

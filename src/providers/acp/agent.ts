@@ -367,8 +367,7 @@ export class AcpAgent implements Agent {
       const allowed = allowOnce(options);
       if (allowed) return allowed;
     }
-    const earlier = ref === null ? [] : calls.messagesOf(ref);
-    const request = approvalRequest(permission, known, cwd, earlier);
+    const request = approvalRequest(permission, known, cwd, calls.messagesOf(ref));
     if (this.#settings.permissionMode !== 'require_approval') {
       return this.#refuse(
         'permission_required',

@@ -66,8 +66,8 @@ export class Calls {
   }
 
   /** Returns the messages of this turn about a call that has not ended, without those that a later one repeats. */
-  messagesOf(ref: string): readonly ReportedCall[] {
-    const one = this.#open.get(ref);
+  messagesOf(ref: string | null): readonly ReportedCall[] {
+    const one = ref === null ? undefined : this.#open.get(ref);
     return one?.isShown ? one.messages : [];
   }
 
