@@ -34,7 +34,7 @@ export function processToolkit({
     runs: {
       async cadre_process_run({ wait_ms, ...body }, caller) {
         assertOutside(body, caller);
-        const cwd = await allowedDirectory(body, caller);
+        const cwd = await allowedDirectory(gatekeeper, body, caller);
         const owner = caller.session ? { session_id: caller.id } : { caller_id: caller.id };
         const process = await processes.run({ ...body, cwd, ...owner });
         if (!wait_ms) return bounded({ process }, {});
@@ -83,26 +83,30 @@ export function processToolkit({
       },
     },
   });
+}
 
-  /**
-   * Returns the real directory of a command that may run; else throws. The command runs outside the agent's sandbox, so the
-   * approval shows all of it. The directory has to be the same one still when the answer comes.
-   */
-  async function allowedDirectory(body: Omit<RunArgs, 'wait_ms'>, caller: Caller): Promise<string> {
-    const cwd = await workingDirectory(path.resolve(caller.session?.cwd ?? '/', body.cwd ?? '.'));
-    const before = await identityOf(cwd);
-    await gatekeeper.pass(caller, [{ tool: 'cadre_process_run', action: 'run' }], () => ({
-      kind: 'command',
-      title: body.command,
-      request: { ...body, cwd },
-      details: [
-        { type: 'command', command: body.command, cwd },
-        ...inputDetails(body, ['command', 'cwd']),
-      ],
-    }));
-    await assertSame(cwd, before);
-    return cwd;
-  }
+/**
+ * Returns the real directory of a command that may run; else throws. The command runs outside the agent's sandbox, so the
+ * approval shows all of it. The directory has to be the same one still when the answer comes.
+ */
+async function allowedDirectory(
+  gatekeeper: Gatekeeper,
+  body: Omit<RunArgs, 'wait_ms'>,
+  caller: Caller,
+): Promise<string> {
+  const cwd = await workingDirectory(path.resolve(caller.session?.cwd ?? '/', body.cwd ?? '.'));
+  const before = await identityOf(cwd);
+  await gatekeeper.pass(caller, [{ tool: 'cadre_process_run', action: 'run' }], () => ({
+    kind: 'command',
+    title: body.command,
+    request: { ...body, cwd },
+    details: [
+      { type: 'command', command: body.command, cwd },
+      ...inputDetails(body, ['command', 'cwd']),
+    ],
+  }));
+  await assertSame(cwd, before);
+  return cwd;
 }
 
 /** Throws `unauthorized` for a directory that is not what it was before. */
