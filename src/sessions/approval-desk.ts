@@ -78,14 +78,15 @@ export class ApprovalDesk {
   }
 
   /**
-   * Resolves an approval. Its agent receives the decision once that is on disk. Throws `approval_resolved`, also to a
-   * person who answers after its time by the wall clock, which goes on while the machine sleeps.
+   * Whether a person answers an approval after its time. The wall clock decides, because the timers stand still while the
+   * machine sleeps.
    */
+  isLate(approval: Approval, resolution: Resolution): boolean {
+    return 'decidedBy' in resolution && approval.status === 'pending' && this.#isOverdue(approval);
+  }
+
+  /** Resolves an approval. Its agent receives the decision once that is on disk. Throws `approval_resolved`. */
   resolve(tx: Writer, approval: Approval, resolution: Resolution): Approval {
-    if ('decidedBy' in resolution && approval.status === 'pending' && this.#isOverdue(approval)) {
-      this.#given.onExpired(approval);
-      throw new AppError('approval_resolved', `approval ${approval.id} has expired: ask again`);
-    }
     const turn = this.#given.store.turn(tx, approval.session_id, approval.turn_id);
     const isHeld =
       approval.kind !== 'budget' &&

@@ -324,22 +324,27 @@ export class SessionService extends SessionQueries {
     );
   }
 
-  #resolve(
+  async #resolve(
     sessionId: string,
     approvalId: string,
     keep: Keep,
     resolutionOf: (approval: Approval) => Resolution | null,
   ): Promise<Approval> {
-    return this.#given.db.transact((tx) => {
-      const approval = this.#given.store.approval(tx, sessionId, approvalId);
+    const { db, desk, store } = this.#given;
+    let isLate = false;
+    const result = await db.transact((tx) => {
+      const approval = store.approval(tx, sessionId, approvalId);
       const resolution = resolutionOf(approval);
       if (!resolution) return approval;
-      const resolved = this.#given.desk.resolve(tx, approval, resolution);
-      const turn = this.#given.store.turn(tx, sessionId, approval.turn_id);
-      this.#continueWithoutAgent(tx, turn, resolved);
-      keep(tx, resolved);
+      isLate = desk.isLate(approval, resolution);
+      const expired: Resolution = { status: 'expired', reason: null };
+      const resolved = desk.resolve(tx, approval, isLate ? expired : resolution);
+      this.#continueWithoutAgent(tx, store.turn(tx, sessionId, approval.turn_id), resolved);
+      if (!isLate) keep(tx, resolved);
       return resolved;
     });
+    if (!isLate) return result;
+    throw new AppError('approval_resolved', `approval ${approvalId} has expired: ask again`);
   }
 
   /**
