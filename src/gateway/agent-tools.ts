@@ -1,6 +1,7 @@
 import type { ToolEnvelope } from '../api/gateway.ts';
 import type { McpServer } from '../api/mcp-servers.ts';
 import type { Clock } from '../lib/clock.ts';
+import { MCP_SESSION_VARIABLE } from '../providers/provider.ts';
 import { selfCommand } from '../lib/self.ts';
 import type { AgentTools, ToolChannel } from '../providers/provider.ts';
 import type { ToolBackend } from '../mcp/tool-server.ts';
@@ -34,6 +35,7 @@ export function agentTools(dependencies: {
           CADRE_GATEWAY_URL: dependencies.url(),
           CADRE_GATEWAY_TOKEN: dependencies.tokens.of(sessionId),
           CADRE_SESSION_ID: sessionId,
+          [MCP_SESSION_VARIABLE]: sessionId,
         },
       },
       decline: () => dependencies.offers.forget(sessionId),

@@ -1,3 +1,5 @@
+import { killCarriers } from '../children/identity.ts';
+import { MCP_SESSION_VARIABLE } from '../providers/provider.ts';
 import type { Base } from './base.ts';
 import type { Edge, Nouns } from './build.ts';
 import { fill } from './hooks.ts';
@@ -31,8 +33,19 @@ export function connect({ db, logger }: Base, nouns: Nouns, { server }: Edge): v
     onAfterLimitChosen: (tx, session) => limits.chosen(tx, session),
     // A session's processes end with it.
     onSessionFailed: (tx, id) => processes.service.killAllOf(tx, id, 'session_failed'),
-    onClosing(tx, { id }) {
-      tx.whenDurable(() => gateway.offers.forget(id));
+    onClosing(tx, { id, provider }) {
+      tx.whenDurable(() => {
+        gateway.offers.forget(id);
+        // A process of all sessions keeps the MCP servers of a closed one.
+        const isShared = (providers.registry.find(provider)?.stats().pid ?? null) !== null;
+        if (isShared)
+          void killCarriers(`${MCP_SESSION_VARIABLE}=${id}`).catch((error: unknown) =>
+            logger.warn(
+              { err: error, session_id: id },
+              'MCP servers of a session could not be ended',
+            ),
+          );
+      });
       worktrees.claims.releaseAllOf(tx, id);
       budgets.guard.sessionClosed(tx, id);
       processes.service.killAllOf(tx, id, 'session_closed');

@@ -4,6 +4,7 @@ import { permissionModes } from '../../api/permission-modes.ts';
 import type { StoredInputItem } from '../../api/sessions.ts';
 import { Refusal } from '../json-connection.ts';
 import {
+  MCP_SESSION_VARIABLE,
   type AgentTools,
   objectionToAgentMode,
   ProviderError,
@@ -192,7 +193,10 @@ export function configOf(
     default_tools_approval_mode: 'approve',
     tool_timeout_sec: TOOL_SECONDS,
   };
-  const mcp_servers = { ...Object.fromEntries(others.map(serverEntry)), cadre };
+  const mcp_servers = {
+    ...Object.fromEntries(others.map((one) => serverEntry(one, sidecar.env))),
+    cadre,
+  };
   const set = Object.entries(variables).map(
     ([name, value]) => [`shell_environment_policy.set.${name}`, value] as const,
   );
@@ -200,11 +204,14 @@ export function configOf(
 }
 
 /** A server of the client. Of its name codex takes letters, digits, hyphens and underscores. */
-function serverEntry(server: McpServer): [name: string, entry: object] {
+function serverEntry(
+  server: McpServer,
+  { [MCP_SESSION_VARIABLE]: session = '' }: Readonly<Record<string, string>>,
+): [name: string, entry: object] {
   const name = server.name.replaceAll(/[^\w-]/g, '_');
   if (server.type === 'stdio') {
     const { command, args = [], env = {} } = server;
-    return [name, { command, args, env }];
+    return [name, { command, args, env: { ...env, [MCP_SESSION_VARIABLE]: session } }];
   }
   const { url, headers = {} } = server;
   return [name, { url, http_headers: headers }];

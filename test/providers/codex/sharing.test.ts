@@ -1,3 +1,5 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { asked, interrupt, until } from '../../support/providers/calls.ts';
@@ -14,11 +16,41 @@ import { scaled } from '../../support/patience.ts';
 
 const on = sharedRawCodex();
 
+interface Server {
+  env: Record<string, string>;
+}
+
 /** Says a text, and does not end. */
 const half = (turn: RawTurn) =>
   turn.note('item/agentMessage/delta', { itemId: 'm', delta: `of ${turn.thread}` });
 
 const halves: CodexRole = { turns: { go: half } };
+
+test('a session that is closed takes its MCP servers with it, and leaves those of other sessions', () =>
+  withRawCodex({}, async ({ client, open, agents }) => {
+    const mcp_servers = [{ type: 'stdio' as const, name: 'files', command: '/bin/files' }];
+    const sessions = [await open({ mcp_servers }), await open({ mcp_servers })];
+    for (const session of sessions) await session.run('hello');
+    // Codex starts the servers of each thread, and keeps them when the thread is left.
+    const started = agents[0]?.heard
+      .filter(({ method }) => method === 'thread/start')
+      .flatMap(({ params }) => {
+        const { config } = params as { config: { mcp_servers: Record<string, Server> } };
+        const { cadre, files } = config.mcp_servers;
+        return [cadre, files].map(({ env } = { env: {} }) => spawn('sleep', ['600'], { env }));
+      }) as ChildProcess[];
+    try {
+      expect(started).toHaveLength(4);
+      const ended = started.slice(0, 2).map((child) => once(child, 'exit'));
+      const params = { session_id: sessions[0]?.id ?? '' };
+      await client.call(endpoints.closeSession, { params, body: {} });
+      await Promise.all(ended);
+      const signals = started.map(({ signalCode }) => signalCode);
+      expect(signals).toEqual(['SIGKILL', 'SIGKILL', null, null]);
+    } finally {
+      for (const child of started) child.kill('SIGKILL');
+    }
+  }));
 
 test('all sessions share one app-server, and each hears what is its own alone', () =>
   withRawCodex(halves, async ({ open, agents, diagnostics }) => {
