@@ -9,3 +9,9 @@ export const toolNames = [
   'cadre_team_manage',
 ] as const;
 export type ToolName = (typeof toolNames)[number];
+
+/**
+ * Marks the MCP servers of a session in their environment. An agent that serves several sessions keeps those of a closed
+ * one running, so the server ends them.
+ */
+export const MCP_SESSION_VARIABLE = 'CADRE_MCP_SESSION';

@@ -1,7 +1,7 @@
 import type { ToolEnvelope } from '../api/gateway.ts';
 import type { McpServer } from '../api/mcp-servers.ts';
 import type { Clock } from '../lib/clock.ts';
-import { MCP_SESSION_VARIABLE } from '../providers/provider.ts';
+import { MCP_SESSION_VARIABLE } from '../api/tool-names.ts';
 import { selfCommand } from '../lib/self.ts';
 import type { AgentTools, ToolChannel } from '../providers/provider.ts';
 import type { ToolBackend } from '../mcp/tool-server.ts';

@@ -264,12 +264,6 @@ export interface AgentTools {
   connect(send: (message: object) => void): ToolChannel;
 }
 
-/**
- * Marks the MCP servers of a session in their environment. An agent that serves several sessions keeps those of a closed
- * one running, so the server ends them.
- */
-export const MCP_SESSION_VARIABLE = 'CADRE_MCP_SESSION';
-
 /** A channel on which an agent speaks MCP with the tools. */
 export interface ToolChannel {
   take(message: unknown): void;

@@ -1,5 +1,5 @@
 import { killCarriers } from '../children/identity.ts';
-import { MCP_SESSION_VARIABLE } from '../providers/provider.ts';
+import { MCP_SESSION_VARIABLE } from '../api/tool-names.ts';
 import type { Base } from './base.ts';
 import type { Edge, Nouns } from './build.ts';
 import { fill } from './hooks.ts';

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { McpServer } from '../../api/mcp-servers.ts';
 import { permissionModes } from '../../api/permission-modes.ts';
+import { MCP_SESSION_VARIABLE } from '../../api/tool-names.ts';
 import type { StoredInputItem } from '../../api/sessions.ts';
 import { Refusal } from '../json-connection.ts';
 import {
-  MCP_SESSION_VARIABLE,
   type AgentTools,
   objectionToAgentMode,
   ProviderError,
