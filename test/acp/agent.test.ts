@@ -452,7 +452,8 @@ describe('session/request_permission', () => {
     const asked: unknown[] = [];
     for (const [option, says] of [
       ['once', 'allowed (allow_once)'],
-      ['session', 'allowed (allow_always)'],
+      // Cadre keeps the consent: the agent is told nothing that it could keep for longer.
+      ['session', 'allowed (allow_once)'],
       ['reject', 'rejected'],
     ] as const) {
       const editor = await openEditor(server(), {
@@ -478,7 +479,10 @@ describe('session/request_permission', () => {
       },
       options: [
         { kind: 'allow_once', name: 'Allow once' },
-        { kind: 'allow_always', name: 'Allow for the session: Always allow' },
+        {
+          kind: 'allow_always',
+          name: expect.stringMatching(/^Allow for the session: exactly this request/) as string,
+        },
         { kind: 'reject_once', name: 'Decline' },
       ],
     });
@@ -496,6 +500,8 @@ describe('session/request_permission', () => {
             oldText: null,
             newText: 'one\n',
           },
+          // The title without the path, as the call had it.
+          { type: 'content' },
         ]);
         return choose('once')(request, signal);
       },

@@ -21,7 +21,7 @@ describe('the pages', () => {
       bench: 4,
       editor: 3,
       install: 3,
-      machines: 6,
+      machines: 8,
     });
     expect(Object.keys(reasons)).toEqual(expect.arrayContaining(Object.keys(unrun)));
   });
