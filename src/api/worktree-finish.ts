@@ -150,7 +150,11 @@ const pullRequest = z
     remote: z.string().describe('The name of the remote.'),
     remote_url: z.string().describe('Where that is; a password in it is left out.'),
     branch: z.string().describe('The branch there, from which the pull request is made.'),
-    pushed: z.boolean().describe('Whether that branch is at source_commit.'),
+    pushed: z
+      .boolean()
+      .describe(
+        'Whether that branch is at source_commit: in a plan, as the repository knows it, because a plan connects to no remote.',
+      ),
     title: z.string(),
     body: z.string(),
     draft: z.boolean(),

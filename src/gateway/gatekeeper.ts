@@ -54,7 +54,8 @@ export class Gatekeeper {
   /** Returns the modes of the caller's turn, which a member that it spawns inherits. */
   async modes(caller: Caller): Promise<Modes> {
     if (!caller.session) return { mode: caller.mode, agentMode: null };
-    const { mode, agentMode } = await this.#given.sessions.permission(caller.id);
+    const { agentMode } = await this.#given.sessions.permission(caller.id);
+    const { mode } = await this.circumstances(caller);
     return { mode, agentMode };
   }
 

@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { BodyInputOf } from '../../src/api/endpoint.ts';
@@ -124,6 +125,28 @@ describe('a pull request of a worktree', () => {
         message: expect.stringContaining("transport 'ext' not allowed"),
       });
       expect(fs.existsSync(mark)).toBe(false);
+    }));
+
+  test('connects to the remote only once its address was shown: a plan connects to nothing.', () =>
+    onStage(async (stage) => {
+      const { tree } = await working(stage);
+      let connections = 0;
+      await using server = net.createServer((socket) => {
+        connections++;
+        socket.destroy();
+      });
+      await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+      const { port } = server.address() as AddressInfo;
+      const address = `http://127.0.0.1:${port}/x.git`;
+      git(stage.repo, 'remote', 'set-url', 'origin', address);
+      const plan = await open(stage, tree, { dry_run: true, push: true });
+      expect(plan).toMatchObject({ remote_url: address, pushed: false });
+      const other = { push: true, expected_url: 'http://127.0.0.1/other.git' };
+      await expect(open(stage, tree, other)).rejects.toMatchObject({ code: 'conflict' });
+      expect(connections).toBe(0);
+      const shown = { push: true, expected_url: address };
+      await expect(open(stage, tree, shown)).rejects.toMatchObject({ code: 'conflict' });
+      expect(connections).toBeGreaterThan(0);
     }));
 
   test('says what gh says where it opens none, and what the remote says where it takes no push.', () =>

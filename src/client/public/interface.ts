@@ -5629,7 +5629,7 @@ export interface WorktreePullRequest {
   remote_url: string;
   /** The branch there, from which the pull request is made. */
   branch: string;
-  /** Whether that branch is at source_commit. */
+  /** Whether that branch is at source_commit: in a plan, as the repository knows it, because a plan connects to no remote. */
   pushed: boolean;
   title: string;
   body: string;

@@ -53,7 +53,6 @@ export class PullRequests {
         return answer;
       }
       refuse(shown.obstacles);
-      refuseOther(shown, request);
       const { source_commit: commit, branch, target: into } = shown;
       if (!shown.pushed) await this.#push(bench, { address, commit, branch });
       const { title, body, draft } = shown;
@@ -87,7 +86,14 @@ export class PullRequests {
     const range = await commitsBeyond(git, repository, { from, to: tip });
     const differences = await differencesOf(git, repository, from, tip);
     const { branch } = worktree;
-    const pushed = (await this.#tipThere(bench, address, branch)) === tip;
+    const remote_url = withoutPassword(address);
+    // An agent may have written the address: nothing connects to it before a person has seen it.
+    const isShown = request.dry_run === false;
+    if (isShown) refuseOther({ source_commit: tip, remote_url }, request);
+    const pushed =
+      (isShown
+        ? await this.#tipThere(bench, address, branch)
+        : await commitOf(git, refsOf(repository), `refs/remotes/${name}/${branch}`)) === tip;
     if (findGh() === null) obstacles.push(NO_GH);
     if (range.commit_count === 0) obstacles.push(`it has no commits beyond ${into}`);
     if (!pushed && push !== true)
@@ -112,7 +118,7 @@ export class PullRequests {
             ]
           : [],
       remote: name,
-      remote_url: withoutPassword(address),
+      remote_url,
       branch,
       pushed,
       title:
@@ -190,7 +196,10 @@ function isHere(address: string): boolean {
 }
 
 /** Throws `conflict` if branch or remote are not what was shown before. */
-function refuseOther({ source_commit, remote_url }: Shown, request: Request): void {
+function refuseOther(
+  { source_commit, remote_url }: Pick<Shown, 'source_commit' | 'remote_url'>,
+  request: Request,
+): void {
   const { expected_commit: commit = null, expected_url: url = null } = request;
   if ((commit === null || commit === source_commit) && (url === null || url === remote_url)) return;
   throw new AppError('conflict', 'the branch or the remote is not what was shown: look again');
