@@ -312,7 +312,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['fleet init --fleet nats://10.0.0.1:4222', 'makes the fleet, with the key of admin'],
   ],
   'fleet status': [['fleet status --fleet nats://10.0.0.1:4222', '']],
-  'fleet nodes': [['fleet nodes', 'of the fleet in [fleet] of the configuration']],
+  'fleet nodes replace': [['fleet nodes replace gpu --yes', 'its former server is gone for good']],
   'tokens list': [['tokens list', '']],
   'tokens create': [
     ['tokens create prometheus --scope read --expires 30d', 'prints the secret, this once'],

@@ -4,13 +4,13 @@ import { AppError, isServerError } from '../errors.ts';
 
 /**
  * Returns the response to an error, for a route with these `statuses`. An error that is not an AppError or a refusal of
- * the framework is a bug, whose details only the log may contain.
+ * the framework is a bug, whose details only the log may contain, unless the stop of the server has caused it.
  */
 export function errorReply(
   error: unknown,
   statuses: Endpoint['statuses'] = {},
 ): { status: number; body: object; isBug: boolean } {
-  const refusal = error instanceof AppError ? error : frameworkError(error);
+  const refusal = error instanceof AppError ? error : (stopOf(error) ?? frameworkError(error));
   if (!isServerError(refusal)) {
     const message = 'internal error: the server log has the details under this request id';
     return { status: 500, body: { error: message, code: 'internal' }, isBug: true };
@@ -19,6 +19,11 @@ export function errorReply(
   // docs/interface.md fixes this body.
   const body = code === 'unauthorized' ? { error: message } : { error: message, code };
   return { status: statusOf(code, statuses), body, isBug: false };
+}
+
+function stopOf(error: unknown): AppError | null {
+  const { cause } = error as { cause?: unknown };
+  return cause instanceof AppError && cause.code === 'shutting_down' ? cause : null;
 }
 
 /** Translates the framework's own refusals; returns null for any other error. */

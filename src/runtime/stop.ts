@@ -1,5 +1,6 @@
 import type { Base } from './base.ts';
 import type { Nouns } from './build.ts';
+import { AppError } from '../errors.ts';
 import type { Running } from './running.ts';
 
 /** The grace period of agents after SIGTERM when the server stops, in milliseconds. */
@@ -50,10 +51,14 @@ async function endWorktrees(
   { worktrees: { service, stopping }, snapshots }: Nouns,
   hurry: AbortSignal,
 ): Promise<void> {
-  const idle = Promise.all([service.idle(), snapshots.taker.idle()]).then(() => stopping.abort());
+  const end = () =>
+    stopping.abort(
+      new AppError('shutting_down', 'the server is stopping: try again when it is back'),
+    );
+  const idle = Promise.all([service.idle(), snapshots.taker.idle()]).then(end);
   const waiting = AbortSignal.any([hurry, stopping.signal]);
   await clock.sleep(config.now.server.drain_ms, waiting).catch(() => undefined);
-  stopping.abort();
+  end();
   await idle;
 }
 

@@ -79,8 +79,8 @@ export class GitFailure extends Error {
   /** What git printed to stdout before it failed, with one character for each byte. */
   output = '';
 
-  constructor(exitCode: number, message: string) {
-    super(message);
+  constructor(exitCode: number, message: string, options?: ErrorOptions) {
+    super(message, options);
     this.exitCode = exitCode;
   }
 }
@@ -93,6 +93,8 @@ interface GitDependencies {
   marker: string;
   /** Running commands end when it aborts. */
   signal: AbortSignal;
+  /** Aborts when the server stops; absent: `signal` does. */
+  stopping?: AbortSignal;
   /** The maximum size of what a command may print to be read as a whole, in bytes. */
   maxOutputBytes?: number;
   /** Kills what carries the marker when the server dies; absent for commands that belong to no server. */
@@ -112,7 +114,8 @@ export class Git {
 
   /** Returns one whose commands end when `signal` aborts, too. */
   within(signal: AbortSignal): Git {
-    return new Git({ ...this.#given, signal: AbortSignal.any([this.#given.signal, signal]) });
+    const { signal: own, stopping = own } = this.#given;
+    return new Git({ ...this.#given, stopping, signal: AbortSignal.any([own, signal]) });
   }
 
   /** Returns the output of a command, without trailing whitespace. Throws GitFailure. */
@@ -244,7 +247,11 @@ export class Git {
       if (failure) throw failure;
       // The command was ended early, so the processes that it started are killed too.
       await killCarriers(`${CALL_VARIABLE}=${call}`);
-      throw new GitFailure(-1, firstLine((error as Error).message));
+      const { signal: own, stopping = own } = this.#given;
+      const { message } = error as Error;
+      // The reason of the stop is a refusal, which a request that git was run for is answered with.
+      const cause: unknown = stopping.aborted ? stopping.reason : error;
+      throw new GitFailure(-1, firstLine(message), { cause });
     }
   }
 

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { AppError } from '../../src/errors.ts';
+import { errorReply } from '../../src/http/errors.ts';
 import { Git } from '../../src/worktrees/git.ts';
 
 test('A git command that prints more than can be read as a whole fails, and says the limit', async () => {
@@ -7,4 +9,19 @@ test('A git command that prints more than can be read as a whole fails, and says
   await expect(git.text({ directory: '/' }, ['--version'])).rejects.toThrow(
     'git --version printed more than 10 bytes, which is the limit',
   );
+});
+
+test('A git command that the stop of the server ends is answered with 503, and any other failure is a bug', async () => {
+  const stop = new AbortController();
+  const git = new Git({ marker: '', signal: stop.signal });
+  const cancelled = AbortSignal.abort();
+  const failure = (run: Git) =>
+    run.text({ directory: '/' }, ['--version']).catch((error) => error as Error);
+  expect(errorReply(await failure(git.within(cancelled)))).toMatchObject({
+    status: 500,
+    isBug: true,
+  });
+  stop.abort(new AppError('shutting_down', 'the server is stopping'));
+  for (const run of [git, git.within(cancelled)])
+    expect(errorReply(await failure(run))).toMatchObject({ status: 503, isBug: false });
 });
