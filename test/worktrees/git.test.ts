@@ -16,7 +16,7 @@ test('A git command that the stop of the server ends is answered with 503, and a
   const git = new Git({ marker: '', signal: stop.signal });
   const cancelled = AbortSignal.abort();
   const failure = (run: Git) =>
-    run.text({ directory: '/' }, ['--version']).catch((error) => error as Error);
+    run.text({ directory: '/' }, ['--version']).catch((error: unknown) => error);
   expect(errorReply(await failure(git.within(cancelled)))).toMatchObject({
     status: 500,
     isBug: true,
