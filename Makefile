@@ -12,10 +12,8 @@ SEED ?=
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# Not `npm ci`: the lock file lacks the optional packages of platforms other than the one it was made on.
 node_modules/.installed: package.json package-lock.json
-	npm install --no-audit --no-fund
-	git diff --exit-code package-lock.json
+	npm ci --no-audit --no-fund
 	@touch $@
 
 .PHONY: deps
