@@ -121,7 +121,7 @@ export default defineConfig({
       },
     },
     {
-      files: ['src/lib/**'], // the one home of time and chance
+      files: ['src/core/lib/**'], // the one home of time and chance
       rules: {
         'cadre/no-bare-date': 'off',
         'eslint/no-restricted-globals': restricted(newerGlobals),
@@ -130,11 +130,11 @@ export default defineConfig({
       },
     },
     {
-      files: ['src/demo-agent/**'], // stands for a foreign program, so it waits by itself
+      files: ['src/agents/demo/**'], // stands for a foreign program, so it waits by itself
       rules: { 'eslint/no-restricted-globals': restricted(newerGlobals) },
     },
     {
-      files: ['src/tui/**'],
+      files: ['src/frontends/tui/**'],
       plugins: ['react'],
       rules: {
         'react/react-in-jsx-scope': 'off', // jsx is react-jsx

@@ -1,5 +1,5 @@
 import os from 'node:os';
-import { version } from '../src/lib/self.ts';
+import { version } from '../src/core/lib/self.ts';
 import type { Result } from './report/result.ts';
 import { runRounds } from './rounds.ts';
 import type { Subject } from './subject.ts';

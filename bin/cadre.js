@@ -3,7 +3,7 @@
 // by the package.json beside it.
 'use strict';
 
-// Before all else: on this signal Node would open its debugger to whoever reaches the loopback (src/lib/self.ts).
+// Before all else: on this signal Node would open its debugger to whoever reaches the loopback (src/core/lib/self.ts).
 if (process.platform !== 'win32') process.on('SIGUSR1', () => undefined);
 
 const { existsSync } = require('fs');

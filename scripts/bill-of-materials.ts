@@ -1,6 +1,6 @@
 // The bill of materials of an archive: what `npm sbom` says of the packages that are in the executable, and Node.
 import { execFileSync } from 'node:child_process';
-import type { License } from '../src/cli/licenses.ts';
+import type { License } from '../src/frontends/cli/licenses.ts';
 
 interface Component {
   'bom-ref': string;

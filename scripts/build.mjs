@@ -16,9 +16,9 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
-import { licensesText } from '../src/cli/licenses.ts';
-import { makeTemplate } from '../src/store/template.ts';
-import { LICENSES_FILE } from '../src/lib/self.ts';
+import { licensesText } from '../src/frontends/cli/licenses.ts';
+import { makeTemplate } from '../src/core/store/template.ts';
+import { LICENSES_FILE } from '../src/core/lib/self.ts';
 import { buildClientLibrary } from './client-library.mjs';
 import { compileBundles, tagBundle } from './code-cache.mjs';
 import { BUILDING, isBuilt, recordBuild, sourcesDigest } from './last-build.ts';
@@ -31,7 +31,7 @@ import { loadsParts, partOptions, parts } from './parts.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-// Each asset, and the command that creates it; the build itself makes commands.json and empty.cadre. src/lib/self.ts names the same files for runs from source.
+// Each asset, and the command that creates it; the build itself makes commands.json and empty.cadre. src/core/lib/self.ts names the same files for runs from source.
 const assets = {
   'node_modules/sql.js/dist/sql-wasm.wasm': 'npm install',
   'src/api/openapi.yaml': 'make openapi',

@@ -13,14 +13,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { isDescribed, isIn, type RuntimeEventRecord } from '../src/api/events.ts';
 import { endpoints } from '../src/api/index.ts';
-import { type Identity, identify, isAlive, signal } from '../src/children/identity.ts';
-import { processTable } from '../src/children/this-machine.ts';
+import { type Identity, identify, isAlive, signal } from '../src/core/children/identity.ts';
+import { processTable } from '../src/core/children/this-machine.ts';
 import { type Client, HttpClient } from '../src/client/client.ts';
 import { settle } from '../src/client/settle.ts';
 import { streamEvents } from '../src/client/stream.ts';
-import { AppError } from '../src/errors.ts';
-import { systemClock } from '../src/lib/clock.ts';
-import { selfCommand } from '../src/lib/self.ts';
+import { AppError } from '../src/api/errors.ts';
+import { systemClock } from '../src/core/lib/clock.ts';
+import { selfCommand } from '../src/core/lib/self.ts';
 
 /** The time limit of the whole demo. */
 const LIMIT_MS = 25_000;

@@ -10,7 +10,7 @@ import * as fs from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { licensesIn } from '../src/cli/licenses.ts';
+import { licensesIn } from '../src/frontends/cli/licenses.ts';
 import { HOST, targets as allTargets } from './base-node.mjs';
 import { billOf } from './bill-of-materials.ts';
 import { layout } from './layout.mjs';

@@ -1,22 +1,27 @@
 // The folders of src that handle files which an agent or a repository can write. In these folders the lint rule
 // `cadre/foreign-files` (scripts/lint/plugin.js) forbids every function that opens a file by its path, and prints the
-// reason: such a file is opened by src/lib/foreign-file.ts.
+// reason: such a file is opened by src/core/lib/foreign-file.ts.
 
 export const because =
-  'an agent or a repository can put a FIFO, a device or a link there, which blocks or misleads whoever opens it: read it with readForeignFile or openForeignFile of src/lib/foreign-file.ts';
+  'an agent or a repository can put a FIFO, a device or a link there, which blocks or misleads whoever opens it: read it with readForeignFile or openForeignFile of src/core/lib/foreign-file.ts';
 
-/** Folders, or files, of src. */
+/** Folders, or files, of src; `agents/*` has the files of that folder, and none of its folders. */
 export const rooms = [
-  'gateway',
-  'http',
-  'mcp',
-  'processes',
-  'providers',
-  'recovery',
-  'retention',
-  'sessions',
-  'teams',
-  'worktrees',
+  'agents/*',
+  'agents/acp',
+  'agents/claude',
+  'agents/codex',
+  'server/conversations/approvals',
+  'server/conversations/inbox',
+  'server/conversations/sessions',
+  'server/http',
+  'server/teams',
+  'server/upkeep/recovery',
+  'server/upkeep/retention',
+  'server/work/git',
+  'server/work/merge',
+  'server/work/processes',
+  'server/work/worktrees',
 ];
 
 /** Functions whose names begin with `read` or `open`, but which cannot block: they open no file. */
@@ -31,12 +36,12 @@ export const harmless = [
 
 /** Files of those folders that may call a forbidden function, and why that is safe. */
 export const exceptions = {
-  'processes/log-file': {
+  'server/work/processes/log-file': {
     may: ['open'],
     because:
       'it makes its files exclusively (wx), which follows no link and opens nothing that is there',
   },
-  'sessions/blobs': {
+  'server/conversations/sessions/blobs': {
     may: ['open'],
     because: 'it opens a directory to sync it, with O_DIRECTORY, which refuses everything else',
   },
@@ -50,61 +55,46 @@ export const blocking =
  * store and the configuration are not among them: they read and write the files of cadre alone, at once by intention.
  */
 export const served = [
-  'access',
-  'budgets',
-  'children',
-  'diagnostics',
-  'events',
+  'agents/*',
+  'agents/acp',
+  'agents/claude',
+  'agents/codex',
+  'core/access',
+  'core/children',
+  'core/events',
+  'core/lib',
   'fleet',
-  'gateway',
-  'hooks',
-  'http',
-  'lib',
-  'limits',
-  'processes',
-  'providers',
-  'queue',
-  'recovery',
-  'retention',
-  'reviews',
-  'rules',
-  'runtime',
-  'search',
-  'service',
-  'sessions',
-  'snapshots',
-  'teams',
-  'usage',
-  'worktrees',
+  'frontends/service',
+  'server',
 ];
 
 /** Files of those folders that may call synchronous functions, and why nothing of an agent or repository is waited for. */
 export const synchronous = {
-  'children/detached':
+  'core/children/detached':
     'it opens a log of its own in the data directory, in a command that starts a server',
-  'children/open-again': 'it opens a descriptor of this process once more',
-  'children/procfs': 'it reads /proc, which is in memory, and has to see one state of it',
+  'core/children/open-again': 'it opens a descriptor of this process once more',
+  'core/children/procfs': 'it reads /proc, which is in memory, and has to see one state of it',
   'fleet/key-files': 'it writes a key of its own once, in a command',
-  'hooks/signature':
+  'server/hooks/signature':
     'it reads the secret that the configuration names, where the configuration is read',
-  'lib/find-program':
+  'core/lib/find-program':
     'it looks along PATH, which is of the user; names of agents are looked up by their callers',
-  'lib/foreign-file':
+  'core/lib/foreign-file':
     'readSmallFile reads the token and the configuration; what is foreign is read asynchronously',
-  'lib/make-directory': 'it makes directories of its own in the data directory',
-  'lib/own-log': 'it turns the log of the server over, at its start',
-  'lib/replace-file':
+  'core/lib/make-directory': 'it makes directories of its own in the data directory',
+  'core/lib/own-log': 'it turns the log of the server over, at its start',
+  'core/lib/replace-file':
     'it writes files of its own in the data directory, which have to be there when it returns',
-  'lib/self': 'it reads the files that the program consists of, at its start',
-  'processes/log-file': 'it makes its own directory once',
-  'retention/budget': 'it asks for the room of the data directory',
-  'rules/wish':
-    'a rule decides at once; the paths of a request are counted where they are read (providers/budget)',
-  'runtime/search': 'it looks for the index in the data directory, at the start',
-  'runtime/try-agents': 'it makes a directory of its own, in a command',
-  'search/index-file': 'it looks at files of its own in the data directory',
-  'service/start': 'it resolves the program and its Node, in a command',
-  'worktrees/mend':
+  'core/lib/self': 'it reads the files that the program consists of, at its start',
+  'server/work/processes/log-file': 'it makes its own directory once',
+  'server/upkeep/retention/budget': 'it asks for the room of the data directory',
+  'server/conversations/approvals/rules/wish':
+    'a rule decides at once; the paths of a request are counted where they are read (agents/budget)',
+  'server/runtime/search': 'it looks for the index in the data directory, at the start',
+  'server/runtime/try-agents': 'it makes a directory of its own, in a command',
+  'server/conversations/search/index-file': 'it looks at files of its own in the data directory',
+  'frontends/service/start': 'it resolves the program and its Node, in a command',
+  'server/work/worktrees/mend':
     'it looks for worktrees of the data directory in the transaction of the start, before anything is served',
-  'worktrees/workshop': 'it clears directories of its own, at the start',
+  'server/work/git/workshop': 'it clears directories of its own, at the start',
 };

@@ -10,7 +10,7 @@ import * as fs from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { makeDirectory } from '../src/lib/make-directory.ts';
+import { makeDirectory } from '../src/core/lib/make-directory.ts';
 import { layout } from './layout.mjs';
 
 const LIST = 'share/doc/cadre/installed';

@@ -6,7 +6,7 @@ import * as fs from 'node:fs';
 import { parseSync } from 'oxc-parser';
 
 const schemaFiles =
-  /\/src\/(?:api|config|providers)\/.*\.ts$|\/@modelcontextprotocol\/sdk\/dist\/esm\/types\.js$/;
+  /\/src\/(?:api|core\/config|agents)\/.*\.ts$|\/@modelcontextprotocol\/sdk\/dist\/esm\/types\.js$/;
 const importsZod = /^import (?:\{ z \}|\* as z) from ['"]zod(?:\/v4)?['"];$/m;
 // The methods of a schema that make another one.
 const derives = new Set(

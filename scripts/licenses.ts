@@ -1,7 +1,7 @@
 // The licences of the packages that a build has put into its bundles.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import type { License } from '../src/cli/licenses.ts';
+import type { License } from '../src/frontends/cli/licenses.ts';
 
 // A text of a licence, or what has to go with it.
 const isLicense = (name: string) => /^(licen[cs]e|copying|notice)/i.test(name);

@@ -11,8 +11,8 @@ import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { licensesIn, licensesText } from '../src/cli/licenses.ts';
-import { LICENSES_FILE } from '../src/lib/self.ts';
+import { licensesIn, licensesText } from '../src/frontends/cli/licenses.ts';
+import { LICENSES_FILE } from '../src/core/lib/self.ts';
 import { baseNode, HOST, nodeVersion, targets as allTargets, writingNode } from './base-node.mjs';
 import { checkSignature, signAdHoc } from './mach-o.ts';
 

@@ -1,6 +1,6 @@
 import { bundleFor } from './bundles/choose.ts';
 import { startBundle } from './bundles/load.ts';
-import { refuseDebugger, version } from './lib/self.ts';
+import { refuseDebugger, version } from './core/lib/self.ts';
 
 refuseDebugger();
 main(process.argv.slice(2));

@@ -1,6 +1,6 @@
 import { namesOf } from '../../src/fleet/names.ts';
 import { NatsMirrorStream } from '../../src/fleet/nats-mirror-stream.ts';
-import { systemClock } from '../../src/lib/clock.ts';
+import { systemClock } from '../../src/core/lib/clock.ts';
 import { withFleet } from '../../test/support/fleet/cluster.ts';
 import { append, startMirror } from '../../test/support/fleet/mirroring.ts';
 import { withStore } from '../../test/support/memory-store.ts';

@@ -2,7 +2,7 @@ import { FleetCursor } from '../../src/fleet/cursor.ts';
 import { namesOf } from '../../src/fleet/names.ts';
 import { NatsReaderStream } from '../../src/fleet/nats-reader-stream.ts';
 import { readFleet } from '../../src/fleet/reader.ts';
-import { systemClock } from '../../src/lib/clock.ts';
+import { systemClock } from '../../src/core/lib/clock.ts';
 import type { TestFleet } from '../../test/support/fleet/cluster.ts';
 
 /** Reads a fleet as `events tail --fleet` does, and notes how old each event is when it comes, in ms. */

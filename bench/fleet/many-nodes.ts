@@ -1,5 +1,5 @@
 import { endpoints } from '../../src/api/index.ts';
-import { systemClock } from '../../src/lib/clock.ts';
+import { systemClock } from '../../src/core/lib/clock.ts';
 import { withFleet } from '../../test/support/fleet/cluster.ts';
 import { startServer, type TestServer } from '../../test/support/server.ts';
 import { tempDirectory } from '../../test/support/temp.ts';

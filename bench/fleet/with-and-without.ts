@@ -1,6 +1,6 @@
 import { endpoints } from '../../src/api/index.ts';
 import { streamEvents } from '../../src/client/stream.ts';
-import { systemClock } from '../../src/lib/clock.ts';
+import { systemClock } from '../../src/core/lib/clock.ts';
 import { type TestFleet, withFleet } from '../../test/support/fleet/cluster.ts';
 import { startServer, type TestServer } from '../../test/support/server.ts';
 import { tempDirectory } from '../../test/support/temp.ts';

@@ -4,7 +4,7 @@ import { isBuiltin } from 'node:module';
 import { dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as foreign from '../foreign-files.mjs';
-import { doors, places } from '../import-map.mjs';
+import { doors, houses, rooms, upward } from '../import-map.mjs';
 
 const src = fileURLToPath(new URL('../../src', import.meta.url));
 const table = 'scripts/import-map.mjs';
@@ -12,7 +12,7 @@ const table = 'scripts/import-map.mjs';
 const importMap = {
   create(context) {
     const file = place(context.filename);
-    const from = rowOf(file);
+    const from = houseOf(file);
     const check = (node, specifier, kind) => {
       const message = refuse({ file, from, specifier, kind, filename: context.filename });
       if (message) context.report({ node, message });
@@ -26,7 +26,7 @@ const importMap = {
         if (!from)
           context.report({
             node,
-            message: `src/${file} has no line in ${table}: add one with its allowed imports and the reason`,
+            message: `src/${file} is in no house of ${table}: move it into one`,
           });
       },
       ImportDeclaration: declaration,
@@ -55,7 +55,7 @@ const importMap = {
 function refuse({ file, from, specifier, kind, filename }) {
   if (!from) return undefined; // reported once, at the top of the file
   return specifier.startsWith('.')
-    ? refusePlace(from, place(resolve(dirname(filename), specifier)), kind)
+    ? refusePlace(file, place(resolve(dirname(filename), specifier)), kind)
     : refuseLibrary(
         file,
         from,
@@ -63,25 +63,43 @@ function refuse({ file, from, specifier, kind, filename }) {
       );
 }
 
-function refusePlace(from, target, kind) {
-  if (target === '../package.json' || target === '../package') return undefined;
+function refusePlace(file, target, kind) {
+  if (target.replace(/\.json$/, '') === '../package') return undefined;
   if (target.startsWith('..'))
     return `src imports nothing from outside src (${target.slice(3)}): it is not in the bundle`;
-  const { may, types = [], lazily = [], because } = places[from];
-  if (rowOf(target) === from || within(target, may)) return undefined;
-  if (within(target, types))
-    return kind === 'types'
-      ? undefined
-      : `src/${from} may only \`import type\` from src/${target}: ${because}`;
-  if (within(target, lazily))
+  const { allowed, name, because } = rulesOf(file, target);
+  if (!allowed || within(target, allowed.may ?? [])) return undefined;
+  const up = upward.filter(({ from, to }) => within(file, [from]) && within(target, to));
+  if (up.some(({ any }) => any)) return undefined;
+  if (within(target, allowed.types ?? []) || up.length > 0) {
+    if (kind === 'types' || (up.length > 0 && kind === 'lazily')) return undefined;
+    return `src/${file} may only \`import type\`${up.length > 0 ? ' or import()' : ''} from src/${target}: ${because}`;
+  }
+  if (within(target, allowed.lazily ?? []))
     return kind === 'may'
-      ? `src/${from} may load src/${target} only by import() on demand: ${because}`
+      ? `src/${file} may load src/${target} only by import() on demand: ${because}`
       : undefined;
-  return `src/${from} may not import src/${target}: ${because}. It may import ${list([...may, ...types, ...lazily])} (${table})`;
+  const { may = [], types = [], lazily = [] } = allowed;
+  return `src/${file} may not import src/${target}: ${because}. ${name} may import ${list([...may, ...types, ...lazily])} (${table})`;
+}
+
+/** What a file may import of the house of `target`, and why; all of it where `allowed` is null. */
+function rulesOf(file, target) {
+  const house = houseOf(file);
+  const rows = Object.entries(rooms).filter(([name]) => within(file, [name]));
+  if (houseOf(target) === house) {
+    const [[name, row] = []] = rows;
+    const isHome = !row || within(target, [name]);
+    return { allowed: isHome ? null : row, name, because: row?.because };
+  }
+  const [name, row] = rows.find(([, { beyond }]) => beyond) ?? [];
+  return row
+    ? { allowed: row.beyond, name, because: row.because }
+    : { allowed: houses[house], name: house, because: houses[house].because };
 }
 
 function refuseLibrary(file, from, library) {
-  const { only, because } = places[from];
+  const { only, because } = houses[from];
   if (only && !only.includes(library))
     return `src/${from} may not import ${library}: ${because} (${table})`;
   const door =
@@ -202,8 +220,14 @@ function place(path) {
     .replace(/\.(?:[cm]?[jt]sx?|json)$/, '');
 }
 
-const rowOf = (file) => Object.keys(places).find((name) => within(file, [name]));
-const within = (file, names) => names.some((name) => file === name || file.startsWith(`${name}/`));
+const houseOf = (file) => Object.keys(houses).find((name) => within(file, [name]));
+/** `a/b` has the file of that name and all files below that folder; `a/*` has the files of the folder `a` alone. */
+const within = (file, names) =>
+  names.some((name) =>
+    name.endsWith('/*')
+      ? dirname(file) === name.slice(0, -2)
+      : file === name || file.startsWith(`${name}/`),
+  );
 const packageOf = (specifier) =>
   specifier
     .split('/')

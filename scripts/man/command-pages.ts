@@ -1,5 +1,5 @@
 import type { Command, Help, Option } from 'commander';
-import { exitCodes } from '../../src/cli/exit.ts';
+import { exitCodes } from '../../src/frontends/cli/exit.ts';
 import { bold, escaped, page, type Page, prose, tagged, verbatim } from './roff.ts';
 
 type Edition = Pick<Page, 'version' | 'date'>;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { configSchema } from '../../src/config/schema.ts';
+import { configSchema } from '../../src/core/config/schema.ts';
 import { bold, escaped, page, type Page, prose, tagged } from './roff.ts';
 
 interface Schema {

@@ -6,10 +6,10 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { commands } from '../../src/cli/commands/index.ts';
-import { createProgram } from '../../src/cli/program.ts';
-import type { World } from '../../src/cli/world.ts';
-import { version } from '../../src/lib/self.ts';
+import { commands } from '../../src/frontends/cli/commands/index.ts';
+import { createProgram } from '../../src/frontends/cli/program.ts';
+import type { World } from '../../src/frontends/cli/world.ts';
+import { version } from '../../src/core/lib/self.ts';
 import { commandPages } from './command-pages.ts';
 import { commentsOf } from './config-comments.ts';
 import { configPage } from './config-page.ts';
@@ -22,7 +22,7 @@ await writePages(path.resolve(process.argv[2] ?? path.join(root, 'dist/man')));
 async function writePages(directory: string): Promise<void> {
   const edition = { version, date: dateOfCommit() };
   const program = await createProgram({} as World, commands);
-  const schema = fs.readFileSync(path.join(root, 'src/config/schema.ts'), 'utf8');
+  const schema = fs.readFileSync(path.join(root, 'src/core/config/schema.ts'), 'utf8');
   const sections = {
     1: commandPages(program, edition),
     5: new Map([['cadre-config', configPage(commentsOf(schema), edition)]]),

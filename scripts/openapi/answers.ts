@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { ServerErrorCode } from '../../src/errors.ts';
+import type { ServerErrorCode } from '../../src/api/errors.ts';
 import { errorBody, unauthorizedBody } from '../../src/api/common.ts';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { refusals, statusOf } from '../../src/api/refusals.ts';

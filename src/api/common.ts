@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { serverErrorCodes } from '../errors.ts';
+import { serverErrorCodes } from './errors.ts';
 
 /** Integer Unix milliseconds. */
 export const timestamp = z.int().nonnegative();

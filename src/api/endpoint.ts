@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { ServerErrorCode } from '../errors.ts';
+import type { ServerErrorCode } from './errors.ts';
 
 type Fields = Record<string, z.ZodType>;
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What is known of a provider before any of its code runs. The rest of it is its folder in `src/providers`. */
+/** What is known of a provider before any of its code runs. The rest of it is its folder in `src/agents`. */
 interface ProviderKind {
   /** Its name for people. */
   displayName: string;

@@ -1,4 +1,4 @@
-import type { ServerErrorCode } from '../errors.ts';
+import type { ServerErrorCode } from './errors.ts';
 import type { Endpoint } from './endpoint.ts';
 
 /** The HTTP status of an error code at an endpoint. */

@@ -1,8 +1,9 @@
-import { runCli } from '../cli/program.ts';
+import { runCli } from '../frontends/cli/program.ts';
 
 // With `serve --demo`, each session starts one of these and waits for it.
 void runCli({
   named: {
-    'demo-agent': async () => (await import('../cli/commands/demo-agent.ts')).demoAgentCommand,
+    'demo-agent': async () =>
+      (await import('../frontends/cli/commands/demo-agent.ts')).demoAgentCommand,
   },
 });

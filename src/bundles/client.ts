@@ -1,4 +1,4 @@
-import { clients } from '../cli/commands/clients.ts';
-import { runCli } from '../cli/program.ts';
+import { clients } from '../frontends/cli/commands/clients.ts';
+import { runCli } from '../frontends/cli/program.ts';
 
 void runCli({ named: clients });

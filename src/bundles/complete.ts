@@ -1,5 +1,5 @@
-import { complete } from '../cli/complete/complete.ts';
-import { systemClock } from '../lib/clock.ts';
+import { complete } from '../frontends/cli/complete/complete.ts';
+import { systemClock } from '../core/lib/clock.ts';
 
 // Shells ask for completions at each key: this loads none of the commands.
 void complete(process.argv.slice(2), {

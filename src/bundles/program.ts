@@ -1,4 +1,4 @@
-import { commands } from '../cli/commands/index.ts';
-import { runCli } from '../cli/program.ts';
+import { commands } from '../frontends/cli/commands/index.ts';
+import { runCli } from '../frontends/cli/program.ts';
 
 void runCli(commands);

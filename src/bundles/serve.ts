@@ -1,7 +1,7 @@
-import { runCli } from '../cli/program.ts';
+import { runCli } from '../frontends/cli/program.ts';
 
 void runCli({
   named: {
-    serve: async () => (await import('../cli/commands/serve.ts')).serveCommand,
+    serve: async () => (await import('../frontends/cli/commands/serve.ts')).serveCommand,
   },
 });

@@ -1,8 +1,8 @@
-import { runCli } from '../cli/program.ts';
+import { runCli } from '../frontends/cli/program.ts';
 
 // Each session's agent starts one of these and waits for it.
 void runCli({
   named: {
-    mcp: async () => (await import('../cli/commands/mcp-serve.ts')).sidecarCommands,
+    mcp: async () => (await import('../frontends/cli/commands/mcp-serve.ts')).sidecarCommands,
   },
 });

@@ -1,5 +1,5 @@
-import type { AppError } from '../errors.ts';
-import type { Clock } from '../lib/clock.ts';
+import type { AppError } from '../api/errors.ts';
+import type { Clock } from '../core/lib/clock.ts';
 import type { Client, HttpClient } from './client.ts';
 
 /** A server that people have named, and the way to it. */

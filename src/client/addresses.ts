@@ -1,6 +1,6 @@
 import { endpoints } from '../api/index.ts';
-import { AppError } from '../errors.ts';
-import type { Clock } from '../lib/clock.ts';
+import { AppError } from '../api/errors.ts';
+import type { Clock } from '../core/lib/clock.ts';
 import { type Address, within } from './address.ts';
 import { FollowingAddresses } from './follow-addresses.ts';
 import { ownerOf } from './owner.ts';

@@ -1,7 +1,7 @@
 import http from 'node:http';
 import type { BodyInputOf, Endpoint, ParamsOf, QueryInputOf, ResponseOf } from '../api/endpoint.ts';
 import type { RuntimeEventRecord } from '../api/events.ts';
-import { AppError } from '../errors.ts';
+import { AppError } from '../api/errors.ts';
 import type { EventScope } from './event-scope.ts';
 import { pathWith, refusal } from './wire.ts';
 

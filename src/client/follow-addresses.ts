@@ -1,7 +1,7 @@
 import type { StreamGap } from '../api/events.ts';
 import { endpoints } from '../api/index.ts';
-import { AppError } from '../errors.ts';
-import type { Clock } from '../lib/clock.ts';
+import { AppError } from '../api/errors.ts';
+import type { Clock } from '../core/lib/clock.ts';
 import { type Address, within } from './address.ts';
 import { byTime } from './by-time.ts';
 import type { Client } from './client.ts';

@@ -1,6 +1,6 @@
 import type http from 'node:http';
 import type { EventSourceMessage } from 'eventsource-parser';
-import { AppError } from '../errors.ts';
+import { AppError } from '../api/errors.ts';
 import { parseFrames } from './parse-frames.ts';
 
 /** The frames of an event stream, as they arrive. Throws `unreachable` when the connection breaks. */

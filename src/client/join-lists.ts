@@ -1,6 +1,6 @@
 import type { Endpoint } from '../api/endpoint.ts';
 import { endpoints } from '../api/index.ts';
-import { AppError } from '../errors.ts';
+import { AppError } from '../api/errors.ts';
 import type { CallInput } from './client.ts';
 import type { ServerSnapshot, ServerEntry, Servers } from './servers.ts';
 

@@ -1,7 +1,7 @@
 import { endpoints } from '../api/index.ts';
 import type { UsageReport, UsageRow } from '../api/usage.ts';
-import { AppError } from '../errors.ts';
-import { mostTokensFirst, plus } from '../lib/usage-sums.ts';
+import { AppError } from '../api/errors.ts';
+import { mostTokensFirst, plus } from '../core/lib/usage-sums.ts';
 import type { CallInput } from './client.ts';
 import type { ServerEntry, Servers } from './servers.ts';
 

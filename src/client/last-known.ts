@@ -1,7 +1,7 @@
 import path from 'node:path';
-import { readSmallFile } from '../lib/foreign-file.ts';
-import { makeDirectory } from '../lib/make-directory.ts';
-import { replaceFile } from '../lib/replace-file.ts';
+import { readSmallFile } from '../core/lib/foreign-file.ts';
+import { makeDirectory } from '../core/lib/make-directory.ts';
+import { replaceFile } from '../core/lib/replace-file.ts';
 import type { ServerSnapshot } from './servers.ts';
 
 /** Of each noun, so many of the newest records are kept. */

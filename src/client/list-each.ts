@@ -2,7 +2,7 @@ import type { Approval } from '../api/approvals.ts';
 import type { Process } from '../api/processes.ts';
 import type { Diagnostics } from '../api/runtime.ts';
 import type { Session } from '../api/sessions.ts';
-import { AppError } from '../errors.ts';
+import { AppError } from '../api/errors.ts';
 import { listAll } from './listing.ts';
 import type { ServerEntry, Servers } from './servers.ts';
 

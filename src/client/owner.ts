@@ -1,5 +1,5 @@
 import { endpoints } from '../api/index.ts';
-import { AppError } from '../errors.ts';
+import { AppError } from '../api/errors.ts';
 import type { Caller, ServerSnapshot, ServerEntry } from './servers.ts';
 
 /**

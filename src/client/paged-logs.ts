@@ -1,5 +1,5 @@
 import { endpoints } from '../api/index.ts';
-import type { Clock } from '../lib/clock.ts';
+import type { Clock } from '../core/lib/clock.ts';
 import type { Client } from './client.ts';
 
 /** A page of output has at most this many bytes. */

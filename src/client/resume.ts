@@ -1,4 +1,4 @@
-import type { Clock } from '../lib/clock.ts';
+import type { Clock } from '../core/lib/clock.ts';
 
 /** The backoff before a lost connection is opened again: it starts here and doubles up to the maximum. */
 const RETRY_MS = 100;

@@ -1,8 +1,8 @@
 import type { FileChange, SessionDiff } from '../api/diffs.ts';
 import { endpoints } from '../api/index.ts';
 import type { Review, ReviewComment } from '../api/reviews.ts';
-import { AppError } from '../errors.ts';
-import type { Anchor } from '../lib/diff-anchor.ts';
+import { AppError } from '../api/errors.ts';
+import type { Anchor } from '../core/lib/diff-anchor.ts';
 import type { Client } from './client.ts';
 
 /** The diff of a session and the comments on it. */

@@ -1,7 +1,7 @@
 import type http from 'node:http';
 import type { Endpoint, ResponseOf } from '../api/endpoint.ts';
 import { endpoints } from '../api/index.ts';
-import { AppError } from '../errors.ts';
+import { AppError } from '../api/errors.ts';
 import { usable } from './addresses.ts';
 import { type Joined, joinLists, listOf } from './join-lists.ts';
 import type { Answer, CallInput, Client } from './client.ts';

@@ -1,6 +1,6 @@
 import type { RuntimeEventRecord, StreamGap } from '../api/events.ts';
 import { endpoints } from '../api/index.ts';
-import { AppError } from '../errors.ts';
+import { AppError } from '../api/errors.ts';
 import type { Client } from './client.ts';
 import type { EventScope } from './event-scope.ts';
 import { framesOf } from './frames.ts';

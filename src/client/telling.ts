@@ -10,8 +10,8 @@ import {
   type StreamGap,
 } from '../api/events.ts';
 import type { StoredInputItem, Usage } from '../api/sessions.ts';
-import { spentText } from '../lib/amounts.ts';
-import { oneLine } from '../lib/plain.ts';
+import { spentText } from '../core/lib/amounts.ts';
+import { oneLine } from '../core/lib/plain.ts';
 
 export { oneLine };
 

@@ -1,4 +1,4 @@
-import { AppError, type ErrorCode, errorCodes } from '../errors.ts';
+import { AppError, type ErrorCode, errorCodes } from '../api/errors.ts';
 
 /** The path of a request, with its query. */
 export function pathWith(

@@ -1,6 +1,6 @@
 import { errors, type NatsConnection } from '@nats-io/transport-node';
-import { AppError } from '../errors.ts';
-import type { Clock } from '../lib/clock.ts';
+import { AppError } from '../api/errors.ts';
+import type { Clock } from '../core/lib/clock.ts';
 import { type FleetAnswer, type FleetRequest, limitOf } from './requests.ts';
 
 /** How a request to a node is sent, and how long it may take. */

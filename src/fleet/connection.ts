@@ -8,9 +8,9 @@ import {
   nkeys,
 } from '@nats-io/transport-node';
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
-import { AppError } from '../errors.ts';
-import { problemOfAddress, readPem, readSeed } from '../lib/nats-files.ts';
-import { version } from '../lib/self.ts';
+import { AppError } from '../api/errors.ts';
+import { problemOfAddress, readPem, readSeed } from '../core/lib/nats-files.ts';
+import { version } from '../core/lib/self.ts';
 import { namesOf, OLDEST_ENGINE } from './names.ts';
 
 /** How to reach the engine of a fleet, and as whom. */

@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import { AppError } from '../api/errors.ts';
 import type { MirroredMessage } from './mirrored.ts';
 import { newestStaying, stays } from './mirrored.ts';
 

@@ -1,6 +1,6 @@
 import { errors, type NatsConnection } from '@nats-io/transport-node';
 import { JetStreamApiError } from '@nats-io/jetstream';
-import { AppError } from '../errors.ts';
+import { AppError } from '../api/errors.ts';
 import type { Names } from './names.ts';
 
 /** An error that JetStream answers with. `number`: its `err_code`, which no release changes. */

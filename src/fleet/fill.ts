@@ -1,6 +1,6 @@
 import { endpoints } from '../api/index.ts';
 import type { Caller } from '../client/servers.ts';
-import { AppError } from '../errors.ts';
+import { AppError } from '../api/errors.ts';
 import type { FleetEvent } from './reader.ts';
 
 /** A part of the log of a node. */

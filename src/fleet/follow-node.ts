@@ -4,7 +4,7 @@ import { endpoints } from '../api/index.ts';
 import type { Client } from '../client/client.ts';
 import type { EventScope } from '../client/event-scope.ts';
 import { replay } from '../client/replay.ts';
-import type { Clock } from '../lib/clock.ts';
+import type { Clock } from '../core/lib/clock.ts';
 import type { Names } from './names.ts';
 import { News } from './news.ts';
 

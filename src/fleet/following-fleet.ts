@@ -1,7 +1,7 @@
 import { matches } from '../api/events.ts';
 import { Funnel } from '../client/funnel.ts';
 import type { FollowAll, Following, FromServer, Notice, ServerEntry } from '../client/servers.ts';
-import type { Clock } from '../lib/clock.ts';
+import type { Clock } from '../core/lib/clock.ts';
 import { FleetCursor } from './cursor.ts';
 import { readEvent } from './read-message.ts';
 import { type Begin, type FleetItem, type FleetNotice, readFleet } from './reader.ts';

@@ -5,7 +5,7 @@ import {
   StorageType,
 } from '@nats-io/jetstream';
 import { errors, type NatsConnection } from '@nats-io/transport-node';
-import { AppError } from '../errors.ts';
+import { AppError } from '../api/errors.ts';
 import { namesOf, PLACE_TTL_MS } from './names.ts';
 
 /** How the fleet's stream and buckets are kept. */

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { nkeys } from '@nats-io/transport-node';
-import { makeDirectory } from '../lib/make-directory.ts';
+import { makeDirectory } from '../core/lib/make-directory.ts';
 import { seedIn } from './connection.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { NatsConnection } from '@nats-io/transport-node';
-import type { Clock } from '../lib/clock.ts';
-import type { Logger } from '../lib/log.ts';
+import type { Clock } from '../core/lib/clock.ts';
+import type { Logger } from '../core/lib/log.ts';
 import { Bucket } from './bucket.ts';
 import { type Access, connectTo } from './connection.ts';
 import { ALIVE_TTL_MS, type Names, namesOf } from './names.ts';

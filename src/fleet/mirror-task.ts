@@ -1,4 +1,4 @@
-import type { Logger } from '../lib/log.ts';
+import type { Logger } from '../core/lib/log.ts';
 import { Diverged, type MemberTask } from './member.ts';
 import { Mirror, type MirrorParts } from './mirror.ts';
 import { NatsMirrorStream } from './nats-mirror-stream.ts';

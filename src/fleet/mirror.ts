@@ -1,7 +1,7 @@
-import type { LogEntry } from '../events/log.ts';
-import type { Clock } from '../lib/clock.ts';
-import type { Failpoint } from '../lib/failpoint.ts';
-import type { Fork } from '../store/forks.ts';
+import type { LogEntry } from '../core/events/log.ts';
+import type { Clock } from '../core/lib/clock.ts';
+import type { Failpoint } from '../core/lib/failpoint.ts';
+import type { Fork } from '../core/store/forks.ts';
 import { EPOCH_KIND, GAP_KIND, newestStaying, stays } from './mirrored.ts';
 import type { EpochMark, GapMark } from './mirrored.ts';
 import { type Draft, type Head, type MirrorStream, Refused } from './mirror-stream.ts';

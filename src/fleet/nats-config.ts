@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import { AppError } from '../api/errors.ts';
 import { ADMIN } from './key-names.ts';
 import { isName } from './names.ts';
 import { fleetAccounts } from './nats-accounts.ts';

@@ -1,5 +1,5 @@
 import { MsgHdrsImpl, type NatsConnection } from '@nats-io/transport-node';
-import { newUuid } from '../lib/ids.ts';
+import { newUuid } from '../core/lib/ids.ts';
 import { EngineRefusal, explaining } from './engine-error.ts';
 import { type Batch, type Draft, type Head, type MirrorStream, Refused } from './mirror-stream.ts';
 import { isMark, stays } from './mirrored.ts';

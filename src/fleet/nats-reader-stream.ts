@@ -4,7 +4,7 @@ import {
   type NatsConnection,
   type QueuedIterator,
 } from '@nats-io/transport-node';
-import type { Clock } from '../lib/clock.ts';
+import type { Clock } from '../core/lib/clock.ts';
 import { EngineRefusal, explaining } from './engine-error.ts';
 import { eventHeaders, type Names } from './names.ts';
 import { News } from './news.ts';

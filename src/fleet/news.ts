@@ -1,5 +1,5 @@
 import type { NatsConnection, QueuedIterator, Status, Subscription } from '@nats-io/transport-node';
-import type { Clock } from '../lib/clock.ts';
+import type { Clock } from '../core/lib/clock.ts';
 
 interface NewsParts {
   connection: NatsConnection;

@@ -1,5 +1,5 @@
-import { AppError } from '../errors.ts';
-import type { Clock } from '../lib/clock.ts';
+import { AppError } from '../api/errors.ts';
+import type { Clock } from '../core/lib/clock.ts';
 
 /** How long a request is repeated, in milliseconds: the choice of a new leader takes up to 10 s after one hangs. */
 export const PATIENCE_MS = 20_000;

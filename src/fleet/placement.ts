@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { AppError } from '../errors.ts';
+import { AppError } from '../api/errors.ts';
 import { type Bucket, Changed } from './bucket.ts';
 import type { NodeSign } from './sign-of-life.ts';
 

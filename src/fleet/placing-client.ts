@@ -1,7 +1,7 @@
 import type { Endpoint, ResponseOf } from '../api/endpoint.ts';
 import { endpoints } from '../api/index.ts';
 import type { Answer, CallInput, Client } from '../client/client.ts';
-import { AppError } from '../errors.ts';
+import { AppError } from '../api/errors.ts';
 import { Bucket } from './bucket.ts';
 import { patiently } from './patiently.ts';
 import { NodeClient, type Visit } from './node-client.ts';

@@ -1,5 +1,5 @@
 import { isPassing, PATIENCE_MS } from './patiently.ts';
-import type { Clock } from '../lib/clock.ts';
+import type { Clock } from '../core/lib/clock.ts';
 import type { FleetCursor, LogMark } from './cursor.ts';
 import { EPOCH_KIND, type EpochMark, GAP_KIND, type GapMark, stays } from './mirrored.ts';
 import type { MirroredMessage } from './mirrored.ts';

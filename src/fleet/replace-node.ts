@@ -1,5 +1,5 @@
 import { headers, type NatsConnection } from '@nats-io/transport-node';
-import { AppError } from '../errors.ts';
+import { AppError } from '../api/errors.ts';
 import { Bucket } from './bucket.ts';
 import { EngineRefusal, explaining } from './engine-error.ts';
 import { REPLACED_KIND } from './mirrored.ts';

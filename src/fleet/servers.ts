@@ -6,7 +6,7 @@ import type {
   ServerEntry,
   Servers,
 } from '../client/servers.ts';
-import { AppError } from '../errors.ts';
+import { AppError } from '../api/errors.ts';
 import { type FleetNode, fleetNodes } from './fleet-nodes.ts';
 import { fill } from './fill.ts';
 import { joined } from './joined.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../lib/clock.ts';
+import type { Clock } from '../core/lib/clock.ts';
 import { type Bucket, Changed } from './bucket.ts';
 import { ALIVE_TTL_MS, isName, type Names } from './names.ts';
 

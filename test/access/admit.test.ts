@@ -8,7 +8,7 @@ import {
   type Bearer,
   hostName,
   identify,
-} from '../../src/access/admit.ts';
+} from '../../src/core/access/admit.ts';
 
 /** Headers as they came over the wire. */
 function rawOf(headers: Record<string, string | undefined>) {

@@ -2,8 +2,8 @@ import { PassThrough } from 'node:stream';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
-import { FailedAuthentications } from '../../src/access/failed-auth.ts';
-import { createLog, type Logger } from '../../src/lib/log.ts';
+import { FailedAuthentications } from '../../src/core/access/failed-auth.ts';
+import { createLog, type Logger } from '../../src/core/lib/log.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const MINUTE_MS = 60_000;

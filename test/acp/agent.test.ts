@@ -8,7 +8,7 @@ import {
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { HttpClient } from '../../src/client/client.ts';
-import { AppError } from '../../src/errors.ts';
+import { AppError } from '../../src/api/errors.ts';
 import { choose, connectEditor, openEditor } from '../support/acp/editor.ts';
 import { sharedDemo } from '../support/demo-server.ts';
 import { expectEventually } from '../support/expect-eventually.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { changesIn } from '../../src/acp/changes.ts';
-import { diffDetail } from '../../src/providers/details.ts';
+import { changesIn } from '../../src/frontends/editor/changes.ts';
+import { diffDetail } from '../../src/agents/details.ts';
 
 function changes(before: string | null, after: string | null) {
   const detail = diffDetail('a.txt', before, after);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { client, methods, ndJsonStream } from '@agentclientprotocol/sdk';
 import { expect, test } from 'vitest';
-import { selfCommand } from '../../src/lib/self.ts';
+import { selfCommand } from '../../src/core/lib/self.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { startServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import { carriersOf } from '../../src/children/procfs.ts';
+import { carriersOf } from '../../src/core/children/procfs.ts';
 import { asked, decide, interrupt, sessionOf, turnOf, until } from '../support/providers/calls.ts';
 import { WatchedSession } from '../support/providers/contract-stage.ts';
 import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { carriersOf } from '../../src/children/procfs.ts';
+import { carriersOf } from '../../src/core/children/procfs.ts';
 import type { Client } from '../../src/client/client.ts';
 import { streamEvents } from '../../src/client/stream.ts';
-import { systemClock } from '../../src/lib/clock.ts';
+import { systemClock } from '../../src/core/lib/clock.ts';
 import { send, turnOf, until } from '../support/providers/calls.ts';
 import { isEnd } from '../support/providers/watch.ts';
 import { startServer, untilNothingCarries } from '../support/server.ts';

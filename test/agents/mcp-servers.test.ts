@@ -5,7 +5,7 @@ import { endpoints } from '../../src/api/index.ts';
 import type { Turn } from '../../src/api/sessions.ts';
 import type { Client } from '../../src/client/client.ts';
 import { streamEvents } from '../../src/client/stream.ts';
-import { systemClock } from '../../src/lib/clock.ts';
+import { systemClock } from '../../src/core/lib/clock.ts';
 import { openSession, send } from '../support/turns.ts';
 import { claudeConfig } from './claude-env.ts';
 import { codexConfig } from './codex-env.ts';

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { carriersOf } from '../../src/children/procfs.ts';
+import { carriersOf } from '../../src/core/children/procfs.ts';
 import { asked, decide } from '../support/providers/calls.ts';
 import { WatchedSession } from '../support/providers/contract-stage.ts';
 import { openSession } from '../support/turns.ts';

@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { eventsPage } from '../../scripts/openapi/events-page.ts';
 import { payloadSchema, runtimeEventRecord } from '../../src/api/event-schemas.ts';
 import { type EventKind, eventKinds, isDescribed, isIn, kinds } from '../../src/api/events.ts';
-import { eventRecord, fitPayload } from '../../src/events/event.ts';
+import { eventRecord, fitPayload } from '../../src/core/events/event.ts';
 import { DescribedAnswers } from '../support/described-answers.ts';
 import { untypedDraft } from '../support/untyped-events.ts';
 

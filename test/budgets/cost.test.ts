@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { Database } from '../../src/store/database.ts';
-import { Statement } from '../../src/store/statement.ts';
+import { Database } from '../../src/core/store/database.ts';
+import { Statement } from '../../src/core/store/statement.ts';
 import { used } from '../support/budgets.ts';
 import { onStage } from '../support/sessions/stage.ts';
 

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import type { QueueEntry } from '../../src/api/queue.ts';
 import type { Session } from '../../src/api/sessions.ts';
-import { waitText } from '../../src/cli/limit-text.ts';
-import { placeText } from '../../src/cli/queue-text.ts';
-import { limited } from '../../src/providers/provider.ts';
+import { waitText } from '../../src/frontends/cli/limit-text.ts';
+import { placeText } from '../../src/frontends/cli/queue-text.ts';
+import { limited } from '../../src/agents/provider.ts';
 import { budgetsOf, used } from '../support/budgets.ts';
 import { DAY, HOUR, queueOf } from '../support/queue/queue.ts';
 import { acrossCrash, type Stage } from '../support/sessions/stage.ts';

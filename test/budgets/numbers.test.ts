@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
 import type { Budget } from '../../src/api/budgets.ts';
 import type { Usage } from '../../src/api/sessions.ts';
-import { knownReset } from '../../src/limits/limit.ts';
-import { readUsageUpdate, UsageMeter } from '../../src/providers/acp/usage.ts';
-import { readResultUsage } from '../../src/providers/claude/usage.ts';
-import { Meter } from '../../src/providers/codex/usage.ts';
-import { RecordTable } from '../../src/store/records.ts';
+import { knownReset } from '../../src/server/conversations/usage/limits/limit.ts';
+import { readUsageUpdate, UsageMeter } from '../../src/agents/acp/usage.ts';
+import { readResultUsage } from '../../src/agents/claude/usage.ts';
+import { Meter } from '../../src/agents/codex/usage.ts';
+import { RecordTable } from '../../src/core/store/records.ts';
 import { budgetsOf, used } from '../support/budgets.ts';
 import { openDatabase } from '../support/database.ts';
 import { expectEventually } from '../support/expect-eventually.ts';

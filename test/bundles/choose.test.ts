@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { bundleFor, clientNouns, valued } from '../../src/bundles/choose.ts';
-import { clients } from '../../src/cli/commands/clients.ts';
-import { commands } from '../../src/cli/commands/index.ts';
-import { createProgram } from '../../src/cli/program.ts';
-import type { World } from '../../src/cli/world.ts';
+import { clients } from '../../src/frontends/cli/commands/clients.ts';
+import { commands } from '../../src/frontends/cli/commands/index.ts';
+import { createProgram } from '../../src/frontends/cli/program.ts';
+import type { World } from '../../src/frontends/cli/world.ts';
 
 const [withTerminal, without] = [() => true, () => false];
 const chosen = (line: string, hasTerminal = without) =>

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parts } from '../../scripts/parts.mjs';
-import { selfCommand } from '../../src/lib/self.ts';
+import { selfCommand } from '../../src/core/lib/self.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 const { file, args } = selfCommand();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { bundledFiles, licensesOf } from '../../scripts/licenses.ts';
-import { licensesIn, licensesText } from '../../src/cli/licenses.ts';
-import { LICENSES_FILE, readAsset } from '../../src/lib/self.ts';
+import { licensesIn, licensesText } from '../../src/frontends/cli/licenses.ts';
+import { LICENSES_FILE, readAsset } from '../../src/core/lib/self.ts';
 
 const text = new TextDecoder().decode(readAsset(LICENSES_FILE));
 const licenses = licensesIn(text);

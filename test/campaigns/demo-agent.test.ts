@@ -3,7 +3,7 @@ import { startServer } from '../support/server.ts';
 import { describeProvider } from '../support/providers/describe-provider.ts';
 import type { ProviderFixture } from '../support/providers/fixture.ts';
 
-/** The agent of `cadre serve --demo`, which does what its prompts say: src/demo-agent/script.ts. */
+/** The agent of `cadre serve --demo`, which does what its prompts say: src/agents/demo/script.ts. */
 const demoAgent: ProviderFixture = {
   provider: 'acp',
   severalAtOnce: true,

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { type Client, HttpClient } from '../../src/client/client.ts';
-import { systemClock } from '../../src/lib/clock.ts';
+import { systemClock } from '../../src/core/lib/clock.ts';
 import { keptPort } from '../support/kept-port.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { Receiver, signatureOf } from '../support/hooks/receiver.ts';

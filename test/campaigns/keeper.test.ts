@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import { isAlive } from '../../src/children/identity.ts';
+import { isAlive } from '../../src/core/children/identity.ts';
 import {
   expectHeldBack,
   expectOrderlyStop,

@@ -1,14 +1,18 @@
 import fs from 'node:fs';
 import type { EventKind } from '../../src/api/events.ts';
 import type { Item, Session, Turn } from '../../src/api/sessions.ts';
-import { EventLog } from '../../src/events/log.ts';
-import { type Clock, systemClock } from '../../src/lib/clock.ts';
-import { systemIds } from '../../src/lib/ids.ts';
-import { beginTurn, closedSession, endTurn } from '../../src/sessions/session.ts';
-import { SessionStore } from '../../src/sessions/store.ts';
-import { finishTurn, startTurn } from '../../src/sessions/turn.ts';
+import { EventLog } from '../../src/core/events/log.ts';
+import { type Clock, systemClock } from '../../src/core/lib/clock.ts';
+import { systemIds } from '../../src/core/lib/ids.ts';
+import {
+  beginTurn,
+  closedSession,
+  endTurn,
+} from '../../src/server/conversations/sessions/session.ts';
+import { SessionStore } from '../../src/server/conversations/sessions/store.ts';
+import { finishTurn, startTurn } from '../../src/server/conversations/sessions/turn.ts';
 import { openDatabase } from '../support/database.ts';
-import type { Writer } from '../../src/store/transaction.ts';
+import type { Writer } from '../../src/core/store/transaction.ts';
 import { anItem, aSession, aTurn, aUsage } from '../support/records.ts';
 import { untypedDraft } from '../support/untyped-events.ts';
 

@@ -1,7 +1,7 @@
 import nodeFs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import type { FileSystem } from '../../src/store/host/file-system.ts';
+import type { FileSystem } from '../../src/core/store/host/file-system.ts';
 import { withRuntime } from '../support/runtime.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { writeHistory } from './million-log.ts';

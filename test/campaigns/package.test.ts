@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { billOf } from '../../scripts/bill-of-materials.ts';
-import { licensesIn } from '../../src/cli/licenses.ts';
-import { LICENSES_FILE, readAsset } from '../../src/lib/self.ts';
+import { licensesIn } from '../../src/frontends/cli/licenses.ts';
+import { LICENSES_FILE, readAsset } from '../../src/core/lib/self.ts';
 
 test('The bill of materials lists what is bundled, and Node, without a time or a random number.', () => {
   const bundled = licensesIn(new TextDecoder().decode(readAsset(LICENSES_FILE)));

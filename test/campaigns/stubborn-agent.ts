@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { type Identity, identify } from '../../src/children/identity.ts';
-import { selfCommand } from '../../src/lib/self.ts';
+import { type Identity, identify } from '../../src/core/children/identity.ts';
+import { selfCommand } from '../../src/core/lib/self.ts';
 import type { AgentCommand } from '../support/server.ts';
 
 /**

@@ -7,8 +7,8 @@ import type { RuntimeEventRecord } from '../../src/api/events.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { type Client, HttpClient } from '../../src/client/client.ts';
 import { settle } from '../../src/client/settle.ts';
-import { systemClock } from '../../src/lib/clock.ts';
-import { selfCommand } from '../../src/lib/self.ts';
+import { systemClock } from '../../src/core/lib/clock.ts';
+import { selfCommand } from '../../src/core/lib/self.ts';
 import {
   samePlatform,
   startServer,

@@ -2,11 +2,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { keeperScript } from '../../src/children/keeper.ts';
-import type { ProcessTable } from '../../src/children/process-table.ts';
-import { procfs } from '../../src/children/procfs.ts';
-import { ps } from '../../src/children/ps.ts';
-import { newUuid } from '../../src/lib/ids.ts';
+import { keeperScript } from '../../src/core/children/keeper.ts';
+import type { ProcessTable } from '../../src/core/children/process-table.ts';
+import { procfs } from '../../src/core/children/procfs.ts';
+import { ps } from '../../src/core/children/ps.ts';
+import { newUuid } from '../../src/core/lib/ids.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { startShell } from '../support/started.ts';
 

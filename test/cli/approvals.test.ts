@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { sharedDemo } from '../support/demo-server.ts';
 import { isDescribed } from '../../src/api/events.ts';
 import { streamEvents } from '../../src/client/stream.ts';
-import { systemClock } from '../../src/lib/clock.ts';
+import { systemClock } from '../../src/core/lib/clock.ts';
 import { cadreOn } from '../support/cli/cadre.ts';
 import { openSession, send } from '../support/turns.ts';
 

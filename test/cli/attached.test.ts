@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import { Attached } from '../../src/cli/talk/attached.ts';
-import type { TurnText } from '../../src/cli/talk/turn-text.ts';
-import type { CommandContext } from '../../src/cli/world.ts';
+import { Attached } from '../../src/frontends/cli/talk/attached.ts';
+import type { TurnText } from '../../src/frontends/cli/talk/turn-text.ts';
+import type { CommandContext } from '../../src/frontends/cli/world.ts';
 import type { Client } from '../../src/client/client.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { withRuntime } from '../support/runtime.ts';

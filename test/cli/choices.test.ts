@@ -2,15 +2,15 @@ import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { loginProviderIds, providerId } from '../../src/api/provider-kinds.ts';
-import { choicesOf } from '../../src/cli/choices.ts';
-import { shells } from '../../src/cli/complete/scripts.ts';
-import { states } from '../../src/cli/commands/session-files.ts';
-import { mcpAgents } from '../../src/cli/mcp/agents.ts';
-import { managerNames } from '../../src/cli/service/manager.ts';
-import { commands } from '../../src/cli/commands/index.ts';
-import { createProgram } from '../../src/cli/program.ts';
-import type { World } from '../../src/cli/world.ts';
-import { keys } from '../../src/config/keys.ts';
+import { choicesOf } from '../../src/frontends/cli/choices.ts';
+import { shells } from '../../src/frontends/cli/complete/scripts.ts';
+import { states } from '../../src/frontends/cli/commands/session-files.ts';
+import { mcpAgents } from '../../src/frontends/cli/mcp/agents.ts';
+import { managerNames } from '../../src/frontends/cli/service/manager.ts';
+import { commands } from '../../src/frontends/cli/commands/index.ts';
+import { createProgram } from '../../src/frontends/cli/program.ts';
+import type { World } from '../../src/frontends/cli/world.ts';
+import { keys } from '../../src/core/config/keys.ts';
 
 const bodyOf = (endpoint: { body: unknown }, field: string) =>
   (endpoint.body as { shape: Record<string, unknown> }).shape[field];

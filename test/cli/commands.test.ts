@@ -4,7 +4,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { withDemo } from '../support/demo-server.ts';
 import type { Session } from '../../src/api/sessions.ts';
-import { version } from '../../src/lib/self.ts';
+import { version } from '../../src/core/lib/self.ts';
 import { startServer } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { cadreOn, runCadre, runHere } from '../support/cli/cadre.ts';

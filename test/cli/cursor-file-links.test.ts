@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { CursorFile } from '../../src/cli/cursor-file.ts';
+import { CursorFile } from '../../src/frontends/cli/cursor-file.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 describe('a cursor file in a directory that others write to', () => {

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { exampleLines, examples } from '../../src/cli/examples.ts';
-import { commands } from '../../src/cli/commands/index.ts';
-import { createProgram } from '../../src/cli/program.ts';
-import type { World } from '../../src/cli/world.ts';
+import { exampleLines, examples } from '../../src/frontends/cli/examples.ts';
+import { commands } from '../../src/frontends/cli/commands/index.ts';
+import { createProgram } from '../../src/frontends/cli/program.ts';
+import type { World } from '../../src/frontends/cli/world.ts';
 
 let program: Command;
 beforeAll(async () => {

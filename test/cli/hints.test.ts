@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { commandFor } from '../../src/cli/hints.ts';
+import { commandFor } from '../../src/frontends/cli/hints.ts';
 
 describe('the command that helps after a refusal', () => {
   test.for<[message: string, command: string | null]>([
@@ -48,8 +48,8 @@ describe('the command that helps after a refusal', () => {
       // server; what the last one says is read in the log of a repository.
       exclude: [
         'src/{acp,cli,client,config,tui}/**',
-        'src/mcp/sidecar.ts',
-        'src/worktrees/archive.ts',
+        'src/frontends/sidecar/sidecar.ts',
+        'src/server/work/worktrees/archive.ts',
       ],
     });
     expect(files.length).toBeGreaterThan(100);

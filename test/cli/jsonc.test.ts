@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { valueAt, withoutValue, withValue } from '../../src/cli/mcp/jsonc.ts';
+import { valueAt, withoutValue, withValue } from '../../src/frontends/cli/mcp/jsonc.ts';
 
 const keys = ['mcp', 'cadre'];
 const value = { type: 'local', command: ['cadre'] };

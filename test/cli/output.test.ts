@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { whole } from '../../src/cli/layout.ts';
-import { ago, details, plain, shortId, table } from '../../src/cli/output.ts';
-import { paletteFor } from '../../src/terminal/palette.ts';
-import { loadWidths } from '../../src/cli/widths.ts';
-import { widthOf } from '../../src/terminal/width.ts';
+import { whole } from '../../src/frontends/cli/layout.ts';
+import { ago, details, plain, shortId, table } from '../../src/frontends/cli/output.ts';
+import { paletteFor } from '../../src/frontends/terminal/palette.ts';
+import { loadWidths } from '../../src/frontends/cli/widths.ts';
+import { widthOf } from '../../src/frontends/terminal/width.ts';
 import { anyText } from '../support/any-text.ts';
 
 describe('plain', () => {

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import type { Question } from '../../src/api/approvals.ts';
-import { readAnswer } from '../../src/cli/talk/ask-questions.ts';
-import { readInput } from '../../src/cli/talk/prompt.ts';
-import type { World } from '../../src/cli/world.ts';
+import { readAnswer } from '../../src/frontends/cli/talk/ask-questions.ts';
+import { readInput } from '../../src/frontends/cli/talk/prompt.ts';
+import type { World } from '../../src/frontends/cli/world.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const world = () => {

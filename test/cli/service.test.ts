@@ -1,8 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { identify, isAlive } from '../../src/children/identity.ts';
-import type { ServiceStatus } from '../../src/cli/service/status.ts';
+import { identify, isAlive } from '../../src/core/children/identity.ts';
+import type { ServiceStatus } from '../../src/frontends/cli/service/status.ts';
 import { runCadre, runHere, startCadre } from '../support/cli/cadre.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { withRuntime } from '../support/runtime.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { unknownCommand } from '../../src/cli/suggest.ts';
+import { unknownCommand } from '../../src/frontends/cli/suggest.ts';
 
 test.for<[above: string, words: string, hint: string]>([
   ['', 'session list', 'did you mean cadre sessions list?'],

@@ -4,7 +4,7 @@ import { sharedDemo, withDemo } from '../support/demo-server.ts';
 import type { Client } from '../../src/client/client.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { streamEvents } from '../../src/client/stream.ts';
-import { systemClock } from '../../src/lib/clock.ts';
+import { systemClock } from '../../src/core/lib/clock.ts';
 import { openSession } from '../support/turns.ts';
 import { commit, makeRepository, write } from '../support/worktrees/work.ts';
 import { cadreOn, startCadre } from '../support/cli/cadre.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { dateText, momentOf } from '../../src/cli/when.ts';
+import { dateText, momentOf } from '../../src/frontends/cli/when.ts';
 
 const now = Date.UTC(2026, 10, 22, 18, 30);
 

@@ -4,7 +4,7 @@ import type { Client } from '../../src/client/client.ts';
 import { pagesOf } from '../../src/client/pages.ts';
 import { serversOf } from '../../src/client/routed.ts';
 import type { FollowAll, FromServer, Servers } from '../../src/client/servers.ts';
-import { AppError } from '../../src/errors.ts';
+import { AppError } from '../../src/api/errors.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import {
   openOn,

@@ -4,7 +4,7 @@ import type { RuntimeEventRecord } from '../../src/api/events.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { HttpClient } from '../../src/client/client.ts';
 import { streamEvents, type StreamOptions } from '../../src/client/stream.ts';
-import { type Clock, systemClock } from '../../src/lib/clock.ts';
+import { type Clock, systemClock } from '../../src/core/lib/clock.ts';
 import { keptPort } from '../support/kept-port.ts';
 import { openRuntime, type TestRuntime, withRuntime } from '../support/runtime.ts';
 import { scriptedProvider } from '../support/scripted-provider.ts';

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { prepareDirectory } from '../../src/config/data-directory.ts';
+import { prepareDirectory } from '../../src/core/config/data-directory.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 const isRoot = process.getuid?.() === 0;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { LiveConfig } from '../../src/config/live.ts';
-import { configSchema } from '../../src/config/schema.ts';
-import type { ConfigWithToken } from '../../src/config/token.ts';
+import { LiveConfig } from '../../src/core/config/live.ts';
+import { configSchema } from '../../src/core/config/schema.ts';
+import type { ConfigWithToken } from '../../src/core/config/token.ts';
 
 function config(given: object, token = 'first-token-first-token'): ConfigWithToken {
   const parsed = configSchema.parse(given);

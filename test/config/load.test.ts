@@ -1,10 +1,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { dataDirectory, findConfig, loadConfig } from '../../src/config/load.ts';
-import { defaultDataDirectory } from '../../src/config/paths.ts';
-import { type Config, configSchema } from '../../src/config/schema.ts';
-import type { ConfigFlags } from '../../src/config/sources.ts';
+import { dataDirectory, findConfig, loadConfig } from '../../src/core/config/load.ts';
+import { defaultDataDirectory } from '../../src/core/config/paths.ts';
+import { type Config, configSchema } from '../../src/core/config/schema.ts';
+import type { ConfigFlags } from '../../src/core/config/sources.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 /** Loads with a file of this content at the usual place. */

@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest';
-import { cacheDirectory, defaultConfigFile, defaultDataDirectory } from '../../src/config/paths.ts';
+import {
+  cacheDirectory,
+  defaultConfigFile,
+  defaultDataDirectory,
+} from '../../src/core/config/paths.ts';
 
 const HOME = '/home/someone';
 

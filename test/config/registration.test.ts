@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { findRegistration, register, unregister } from '../../src/config/registration.ts';
+import { findRegistration, register, unregister } from '../../src/core/config/registration.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 const server = { url: 'http://127.0.0.1:1', version: '1', token_file: '/t' };

@@ -1,9 +1,9 @@
 import { Writable } from 'node:stream';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { configSchema } from '../../src/config/schema.ts';
-import { masked, secretsOf } from '../../src/config/secrets.ts';
-import { createLog } from '../../src/lib/log.ts';
+import { configSchema } from '../../src/core/config/schema.ts';
+import { masked, secretsOf } from '../../src/core/config/secrets.ts';
+import { createLog } from '../../src/core/lib/log.ts';
 
 describe('the secrets of a configuration', () => {
   test('are its token, and the variables of agents that have a word for a secret in their names.', () => {

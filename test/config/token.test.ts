@@ -1,8 +1,13 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { configSchema } from '../../src/config/schema.ts';
-import { loadOrCreateToken, readToken, tokenFileOf, withToken } from '../../src/config/token.ts';
+import { configSchema } from '../../src/core/config/schema.ts';
+import {
+  loadOrCreateToken,
+  readToken,
+  tokenFileOf,
+  withToken,
+} from '../../src/core/config/token.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 const mode = (file: string) => fs.statSync(file).mode & 0o777;

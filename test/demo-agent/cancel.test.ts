@@ -1,10 +1,10 @@
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import type { AgentContext } from '@agentclientprotocol/sdk/unstable';
 import { describe, expect, test } from 'vitest';
-import { newHistory } from '../../src/demo-agent/history.ts';
-import { runTurn } from '../../src/demo-agent/run-turn.ts';
-import { Session } from '../../src/demo-agent/session.ts';
-import { Turn } from '../../src/demo-agent/turn.ts';
+import { newHistory } from '../../src/agents/demo/history.ts';
+import { runTurn } from '../../src/agents/demo/run-turn.ts';
+import { Session } from '../../src/agents/demo/session.ts';
+import { Turn } from '../../src/agents/demo/turn.ts';
 import { chunkOf, openClient, testWorld } from '../support/demo-agent/client.ts';
 import { temporaryDirectory } from '../support/demo-agent/directory.ts';
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { addChunk, beginTurn, endTurn, newHistory } from '../../src/demo-agent/history.ts';
+import { addChunk, beginTurn, endTurn, newHistory } from '../../src/agents/demo/history.ts';
 
 describe('a history', () => {
   test('has the prompt of a turn before its answer.', () => {

@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { runDemoAgent } from '../../src/demo-agent/index.ts';
-import { selfCommand } from '../../src/lib/self.ts';
+import { runDemoAgent } from '../../src/agents/demo/index.ts';
+import { selfCommand } from '../../src/core/lib/self.ts';
 import { temporaryDirectory } from '../support/demo-agent/directory.ts';
 import { newSession, openWire, promptOf, run } from '../support/demo-agent/wire.ts';
 

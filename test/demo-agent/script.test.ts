@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { commands, type Command } from '../../src/demo-agent/commands.ts';
-import { parseScript } from '../../src/demo-agent/script.ts';
+import { commands, type Command } from '../../src/agents/demo/commands.ts';
+import { parseScript } from '../../src/agents/demo/script.ts';
 import { formatScript } from '../support/demo-agent/script.ts';
 import { anyText } from '../support/any-text.ts';
 

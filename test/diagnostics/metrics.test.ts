@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import { exposition } from '../../src/diagnostics/prometheus.ts';
+import { exposition } from '../../src/server/upkeep/diagnostics/prometheus.ts';
 import { type TestRuntime, withRuntime } from '../support/runtime.ts';
 import { completed, scriptedProvider } from '../support/scripted-provider.ts';
 import { openSession, runTurn } from '../support/turns.ts';

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { selfCommand } from '../../src/lib/self.ts';
+import { selfCommand } from '../../src/core/lib/self.ts';
 import { scaled } from '../support/patience.ts';
 import { recordedServer, sharedCode } from '../support/server.ts';
 import { Glass } from '../support/tui/glass.ts';

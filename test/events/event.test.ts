@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { cutText, eventRecord, fitPayload, scopeColumn } from '../../src/events/event.ts';
+import { cutText, eventRecord, fitPayload, scopeColumn } from '../../src/core/events/event.ts';
 import { untypedDraft } from '../support/untyped-events.ts';
 import { atLength } from '../support/at-length.ts';
 import { anyText } from '../support/any-text.ts';

@@ -1,8 +1,8 @@
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import type { Scope } from '../../src/events/event.ts';
-import { Feed } from '../../src/events/feed.ts';
-import type { LogEntry } from '../../src/events/log.ts';
+import type { Scope } from '../../src/core/events/event.ts';
+import { Feed } from '../../src/core/events/feed.ts';
+import type { LogEntry } from '../../src/core/events/log.ts';
 import { heldDisk, type TestStore, withStore } from '../support/memory-store.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { untypedDraft } from '../support/untyped-events.ts';

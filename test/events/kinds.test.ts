@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { deltaKinds, eventKinds, kindsMatching } from '../../src/api/events.ts';
-import type { Scope } from '../../src/events/event.ts';
-import { Feed } from '../../src/events/feed.ts';
-import type { EventLog, LogEntry } from '../../src/events/log.ts';
+import type { Scope } from '../../src/core/events/event.ts';
+import { Feed } from '../../src/core/events/feed.ts';
+import type { EventLog, LogEntry } from '../../src/core/events/log.ts';
 import { type TestStore, withStore } from '../support/memory-store.ts';
 import { untypedDraft } from '../support/untyped-events.ts';
 import { entriesIn, pageOf } from '../support/entries.ts';

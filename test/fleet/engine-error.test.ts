@@ -1,6 +1,6 @@
 import { errors, type NatsConnection } from '@nats-io/transport-node';
 import { describe, expect, test } from 'vitest';
-import { AppError } from '../../src/errors.ts';
+import { AppError } from '../../src/api/errors.ts';
 import { Bucket } from '../../src/fleet/bucket.ts';
 import { EngineRefusal, engineError } from '../../src/fleet/engine-error.ts';
 import { namesOf } from '../../src/fleet/names.ts';

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { LeftOut } from '../../src/gateway/bounded.ts';
+import type { LeftOut } from '../../src/server/teams/gateway/bounded.ts';
 import { onStage, type Stage } from '../support/sessions/stage.ts';
 import { type Cast, completed, makeTeam } from '../support/teams/team.ts';
 

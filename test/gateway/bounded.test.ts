@@ -1,7 +1,12 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ANSWER_BYTES, bounded, fitted, type LeftOut } from '../../src/gateway/bounded.ts';
-import { firstBytes, lastBytesAsJson, lastBytes, jsonBytes } from '../../src/lib/cut.ts';
+import {
+  ANSWER_BYTES,
+  bounded,
+  fitted,
+  type LeftOut,
+} from '../../src/server/teams/gateway/bounded.ts';
+import { firstBytes, lastBytesAsJson, lastBytes, jsonBytes } from '../../src/core/lib/cut.ts';
 import { anyText } from '../support/any-text.ts';
 
 const items = (count: number, text = 'x'.repeat(200)) =>

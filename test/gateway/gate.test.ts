@@ -3,8 +3,11 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { toolNames } from '../../src/api/tool-names.ts';
 import { toolNamespaces } from '../../src/api/tools.ts';
-import { type Effect, verdictOf, verdictOfAll } from '../../src/gateway/gate.ts';
-import { inheritedMode, inheritedModes } from '../../src/sessions/permission-mode.ts';
+import { type Effect, verdictOf, verdictOfAll } from '../../src/server/teams/gateway/gate.ts';
+import {
+  inheritedMode,
+  inheritedModes,
+} from '../../src/server/conversations/sessions/permission-mode.ts';
 import { asMarkdown, columns, rows } from '../support/gateway/gate-table.ts';
 
 const effects = rows.map(({ tool, action, row }) => ({ effect: { tool, action } as Effect, row }));

@@ -1,9 +1,9 @@
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Session } from '../../src/api/sessions.ts';
-import { Gatekeeper } from '../../src/gateway/gatekeeper.ts';
-import { type InitScripts, TeamGate } from '../../src/gateway/team-gate.ts';
-import type { AgentAnswer, AgentRequest } from '../../src/providers/provider.ts';
+import { Gatekeeper } from '../../src/server/teams/gateway/gatekeeper.ts';
+import { type InitScripts, TeamGate } from '../../src/server/teams/gateway/team-gate.ts';
+import type { AgentAnswer, AgentRequest } from '../../src/agents/provider.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { aSession } from '../support/records.ts';
 

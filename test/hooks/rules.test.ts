@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { configSchema } from '../../src/config/schema.ts';
-import { leadsTo, objectionToAddress } from '../../src/hooks/addresses.ts';
-import { definitionsOf } from '../../src/hooks/definition.ts';
-import { Pace } from '../../src/hooks/pace.ts';
-import { pauseAfter } from '../../src/hooks/retry.ts';
-import { signatureHeaders } from '../../src/hooks/signature.ts';
+import { configSchema } from '../../src/core/config/schema.ts';
+import { leadsTo, objectionToAddress } from '../../src/server/hooks/addresses.ts';
+import { definitionsOf } from '../../src/server/hooks/definition.ts';
+import { Pace } from '../../src/server/hooks/pace.ts';
+import { pauseAfter } from '../../src/server/hooks/retry.ts';
+import { signatureHeaders } from '../../src/server/hooks/signature.ts';
 
 const good = { name: 'phone', kinds: ['turn.completed'], command: 'true' };
 const post = { name: 'post', kinds: ['turn.*'], secret_file: '/secret' };

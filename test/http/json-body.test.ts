@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { assertBounded, readJson } from '../../src/http/json-body.ts';
-import type { Scanned } from '../../src/lib/json-string.ts';
+import { assertBounded, readJson } from '../../src/server/http/json-body.ts';
+import type { Scanned } from '../../src/core/lib/json-string.ts';
 
 /** A text that counts how often it is looked at. */
 function counted(text: string): { scanned: Scanned; looks: () => number } {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { RuntimeEventRecord } from '../../src/api/events.ts';
 import type { Session, Turn } from '../../src/api/sessions.ts';
-import { SessionStore } from '../../src/sessions/store.ts';
+import { SessionStore } from '../../src/server/conversations/sessions/store.ts';
 import { aSession } from '../support/records.ts';
 import { type TestRuntime, withRuntime } from '../support/runtime.ts';
 import { openStore } from '../support/store.ts';

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Diagnostics } from '../../src/api/runtime.ts';
-import { version } from '../../src/lib/self.ts';
+import { version } from '../../src/core/lib/self.ts';
 import { openRuntime, withRuntime } from '../support/runtime.ts';
 import { completed, scriptedProvider } from '../support/scripted-provider.ts';
 import { tempDirectory } from '../support/temp.ts';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { BytePage } from '../../src/lib/byte-page.ts';
+import { BytePage } from '../../src/core/lib/byte-page.ts';
 
 test('A page has the pieces in their order, whatever their sizes, and begins anew when it is taken.', () => {
   const size = fc.constantFrom(0, 1, 100, 70_000, 1_200_000);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { recurrenceOf } from '../../src/lib/cron.ts';
+import { recurrenceOf } from '../../src/core/lib/cron.ts';
 import { seededRandom } from '../support/store-power.ts';
 
 const HOUR = 3_600_000;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { dayOf, endOfDay, startOfDay } from '../../src/lib/days.ts';
+import { dayOf, endOfDay, startOfDay } from '../../src/core/lib/days.ts';
 
 const HOUR = 3_600_000;
 

@@ -6,8 +6,8 @@ import {
   anchorOf,
   placeOf,
   anchorStateOf,
-} from '../../src/lib/diff-anchor.ts';
-import { type DiffFile, readPatches } from '../../src/lib/unified-diff.ts';
+} from '../../src/core/lib/diff-anchor.ts';
+import { type DiffFile, readPatches } from '../../src/core/lib/unified-diff.ts';
 import { fileChange, numbered } from '../support/diffs.ts';
 
 const filesOf = (before: string, after: string) => readPatches([fileChange('a.ts', before, after)]);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseDuration } from '../../src/lib/duration.ts';
+import { parseDuration } from '../../src/core/lib/duration.ts';
 
 test.for<[text: string, ms: number | null]>([
   ['250ms', 250],

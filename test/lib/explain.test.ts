@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { endpoints } from '../../src/api/index.ts';
-import { explain, issueInWords } from '../../src/lib/explain.ts';
+import { explain, issueInWords } from '../../src/core/lib/explain.ts';
 
 describe('a refusal says what a value has to be, in words', () => {
   test.for<[schema: z.ZodType, value: unknown, said: string]>([

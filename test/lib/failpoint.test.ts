@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { failpointsFrom, noFailpoints } from '../../src/lib/failpoint.ts';
+import { failpointsFrom, noFailpoints } from '../../src/core/lib/failpoint.ts';
 
 afterEach(() => vi.restoreAllMocks());
 

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { ForeignFileError, readForeignFile } from '../../src/lib/foreign-file.ts';
+import { ForeignFileError, readForeignFile } from '../../src/core/lib/foreign-file.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 const read = (directory: string, name: string, maxBytes = 1024) =>

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { systemIds } from '../../src/lib/ids.ts';
+import { systemIds } from '../../src/core/lib/ids.ts';
 
 afterEach(() => void vi.useRealTimers());
 

@@ -1,10 +1,10 @@
 import type { Message } from '../../src/api/team-messages.ts';
 import { describe, expect, test } from 'vitest';
-import { assertAddressed, hostName, identify } from '../../src/access/admit.ts';
-import { AppError } from '../../src/errors.ts';
-import { plain } from '../../src/lib/plain.ts';
-import { splitWords } from '../../src/processes/words.ts';
-import { messageInput } from '../../src/teams/message-input.ts';
+import { assertAddressed, hostName, identify } from '../../src/core/access/admit.ts';
+import { AppError } from '../../src/api/errors.ts';
+import { plain } from '../../src/core/lib/plain.ts';
+import { splitWords } from '../../src/server/work/processes/words.ts';
+import { messageInput } from '../../src/server/teams/message-input.ts';
 import { isAtLength } from '../support/at-length.ts';
 
 const AGAIN = 8;

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { createLog, silentLog, UnknownPath } from '../../src/lib/log.ts';
+import { createLog, silentLog, UnknownPath } from '../../src/core/lib/log.ts';
 
 function logTo(secrets: string[], pretty = false) {
   const sink = new PassThrough();

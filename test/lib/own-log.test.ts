@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { keepLogSmall, logFile, MAX_LOG_BYTES, ownLog } from '../../src/lib/own-log.ts';
+import { keepLogSmall, logFile, MAX_LOG_BYTES, ownLog } from '../../src/core/lib/own-log.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { tempDirectory } from '../support/temp.ts';
 

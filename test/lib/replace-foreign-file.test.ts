@@ -5,7 +5,7 @@ import {
   type ForeignEntry,
   NotReplaced,
   replaceForeignFile,
-} from '../../src/lib/replace-foreign-file.ts';
+} from '../../src/core/lib/replace-foreign-file.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 const entry: ForeignEntry = {

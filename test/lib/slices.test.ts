@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { jsonInSlices, runSlice } from '../../src/lib/slices.ts';
+import { jsonInSlices, runSlice } from '../../src/core/lib/slices.ts';
 
 /** A clock that goes on by a millisecond each time it is looked at. */
 function ticking() {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Undo } from '../../src/lib/undo.ts';
+import { Undo } from '../../src/core/lib/undo.ts';
 
 test('What was opened is closed in reverse order, one after the other.', async () => {
   const order: string[] = [];

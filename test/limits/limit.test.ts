@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { limitEndOf, waitAfter } from '../../src/limits/limit.ts';
+import { limitEndOf, waitAfter } from '../../src/server/conversations/usage/limits/limit.ts';
 
 const NOW = 1_750_000_000_000;
 const MINUTE = 60_000;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { limited } from '../../src/providers/provider.ts';
+import { limited } from '../../src/agents/provider.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { DAY, HOUR, MINUTE, queueOf } from '../support/queue/queue.ts';
 import { acrossCrash, onStage, type Stage } from '../support/sessions/stage.ts';

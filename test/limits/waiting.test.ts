@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Session } from '../../src/api/sessions.ts';
-import { limited, type ReportedLimit } from '../../src/providers/provider.ts';
+import { limited, type ReportedLimit } from '../../src/agents/provider.ts';
 import { HOUR, MINUTE, queueOf } from '../support/queue/queue.ts';
 import { onStage, type Stage } from '../support/sessions/stage.ts';
 import { completed } from '../support/teams/team.ts';

@@ -8,13 +8,13 @@ import { configPage } from '../../scripts/man/config-page.ts';
 import { eventsPage } from '../../scripts/man/events-page.ts';
 import { escaped, prose } from '../../scripts/man/roff.ts';
 import { eventKinds } from '../../src/api/events.ts';
-import { commands } from '../../src/cli/commands/index.ts';
-import { createProgram } from '../../src/cli/program.ts';
-import type { World } from '../../src/cli/world.ts';
-import { keys } from '../../src/config/keys.ts';
+import { commands } from '../../src/frontends/cli/commands/index.ts';
+import { createProgram } from '../../src/frontends/cli/program.ts';
+import type { World } from '../../src/frontends/cli/world.ts';
+import { keys } from '../../src/core/config/keys.ts';
 
 const edition = { version: '1.2.3', date: '2026-01-02' };
-const comments = commentsOf(fs.readFileSync('src/config/schema.ts', 'utf8'));
+const comments = commentsOf(fs.readFileSync('src/core/config/schema.ts', 'utf8'));
 const hasGroff = spawnSync('groff', ['--version']).status === 0;
 
 let program: Command;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import { selfCommand } from '../../src/lib/self.ts';
+import { selfCommand } from '../../src/core/lib/self.ts';
 import { until } from '../support/providers/calls.ts';
 import { callTool, withToolServer } from '../support/mcp.ts';
 import { type RawSession, type RawStage, withRawAgent } from '../support/providers/raw-agent.ts';

@@ -8,10 +8,10 @@ import type { CallToolResult, Progress } from '@modelcontextprotocol/sdk/types.j
 import { describe, expect, it } from 'vitest';
 import type { ToolEnvelope } from '../../src/api/gateway.ts';
 import { toolInfosOf, toolNamespaces } from '../../src/api/tools.ts';
-import { systemClock } from '../../src/lib/clock.ts';
-import { selfCommand } from '../../src/lib/self.ts';
-import { serveTools, type ToolBackend } from '../../src/mcp/tool-server.ts';
-import { DirectTransport, LineTransport } from '../../src/mcp/transports.ts';
+import { systemClock } from '../../src/core/lib/clock.ts';
+import { selfCommand } from '../../src/core/lib/self.ts';
+import { serveTools, type ToolBackend } from '../../src/server/teams/mcp/tool-server.ts';
+import { DirectTransport, LineTransport } from '../../src/server/teams/mcp/transports.ts';
 
 const tools = Object.values(toolNamespaces).flatMap(toolInfosOf);
 const fine: ToolEnvelope = { ok: true, result: { processes: [], left_out: null } };

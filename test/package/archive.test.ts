@@ -5,7 +5,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { compileSidecar } from '../../scripts/code-cache.mjs';
 import { archive } from '../../scripts/tar.ts';
-import { selfCommand } from '../../src/lib/self.ts';
+import { selfCommand } from '../../src/core/lib/self.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 const dist = path.dirname(selfCommand().args.at(-1) ?? '');

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { findProgram } from '../../src/lib/find-program.ts';
+import { findProgram } from '../../src/core/lib/find-program.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 const QEMU = 'qemu-aarch64';

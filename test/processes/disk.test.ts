@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { type Ids, systemIds } from '../../src/lib/ids.ts';
+import { type Ids, systemIds } from '../../src/core/lib/ids.ts';
 import { FullDisk } from '../support/sessions/faults.ts';
 import { withRuntime } from '../support/runtime.ts';
 import {

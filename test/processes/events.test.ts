@@ -3,7 +3,7 @@ import type { RuntimeEventRecord } from '../../src/api/events.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { settle } from '../../src/client/settle.ts';
 import { streamEvents } from '../../src/client/stream.ts';
-import { systemClock } from '../../src/lib/clock.ts';
+import { systemClock } from '../../src/core/lib/clock.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { openStream } from '../support/http/stream.ts';
 import { sharedRuntime, withRuntime } from '../support/runtime.ts';

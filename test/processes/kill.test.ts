@@ -1,8 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { identify, isAlive } from '../../src/children/identity.ts';
-import { carriersOf } from '../../src/children/procfs.ts';
+import { identify, isAlive } from '../../src/core/children/identity.ts';
+import { carriersOf } from '../../src/core/children/procfs.ts';
 import { endpoints } from '../../src/api/index.ts';
 import {
   openRuntime,

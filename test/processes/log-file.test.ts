@@ -2,7 +2,12 @@ import fs from 'node:fs';
 import path from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { LogFile, measureLog, readLog, readLogEnd } from '../../src/processes/log-file.ts';
+import {
+  LogFile,
+  measureLog,
+  readLog,
+  readLogEnd,
+} from '../../src/server/work/processes/log-file.ts';
 import { atLength } from '../support/at-length.ts';
 import { tempDirectory } from '../support/temp.ts';
 

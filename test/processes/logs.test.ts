@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { pagedLogs } from '../../src/client/paged-logs.ts';
-import { systemClock } from '../../src/lib/clock.ts';
+import { systemClock } from '../../src/core/lib/clock.ts';
 import { atLength } from '../support/at-length.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { sharedRuntime, withRuntime } from '../support/runtime.ts';

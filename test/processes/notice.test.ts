@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import type { Turn } from '../../src/api/sessions.ts';
-import { type Provider, ProviderError } from '../../src/providers/provider.ts';
+import { type Provider, ProviderError } from '../../src/agents/provider.ts';
 import { seeded } from '../campaigns/crash/random.ts';
 import { type TestRuntime, withRuntime } from '../support/runtime.ts';
 import {

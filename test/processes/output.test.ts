@@ -2,7 +2,11 @@ import path from 'node:path';
 import { PassThrough } from 'node:stream';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type OutputPayload, ProcessOutput, type StreamName } from '../../src/processes/output.ts';
+import {
+  type OutputPayload,
+  ProcessOutput,
+  type StreamName,
+} from '../../src/server/work/processes/output.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 

@@ -4,8 +4,8 @@ import { expectEventually } from '../support/expect-eventually.ts';
 import { scriptedProvider } from '../support/scripted-provider.ts';
 import { openSession } from '../support/turns.ts';
 import { endpoints } from '../../src/api/index.ts';
-import { configSchema } from '../../src/config/schema.ts';
-import { AppError } from '../../src/errors.ts';
+import { configSchema } from '../../src/core/config/schema.ts';
+import { AppError } from '../../src/api/errors.ts';
 import { type TestRuntimeOptions, withRuntime } from '../support/runtime.ts';
 import {
   ended,

@@ -1,8 +1,8 @@
 import path from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { LogFile } from '../../src/processes/log-file.ts';
-import { hasText, readPiece, readTail } from '../../src/processes/reading.ts';
+import { LogFile } from '../../src/server/work/processes/log-file.ts';
+import { hasText, readPiece, readTail } from '../../src/server/work/processes/reading.ts';
 import { atLength } from '../support/at-length.ts';
 import { tempDirectory } from '../support/temp.ts';
 

@@ -1,8 +1,8 @@
 import { PassThrough, Writable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import type { Child } from '../../src/children/supervisor.ts';
-import { agentEndOf, lossOf, tailOf } from '../../src/providers/agent-process.ts';
-import { type Heard, hearLines, StrayLines } from '../../src/providers/json-lines.ts';
+import type { Child } from '../../src/core/children/supervisor.ts';
+import { agentEndOf, lossOf, tailOf } from '../../src/agents/agent-process.ts';
+import { type Heard, hearLines, StrayLines } from '../../src/agents/json-lines.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 /** A child whose end the test decides. */

@@ -1,18 +1,15 @@
 import { describe, expect, test } from 'vitest';
-import {
-  approvalRequest as acpRequest,
-  readPermission,
-} from '../../src/providers/acp/permission.ts';
-import { withMessage } from '../../src/providers/acp/reported-call.ts';
-import { cutTitle } from '../../src/lib/cut-title.ts';
+import { approvalRequest as acpRequest, readPermission } from '../../src/agents/acp/permission.ts';
+import { withMessage } from '../../src/agents/acp/reported-call.ts';
+import { cutTitle } from '../../src/core/lib/cut-title.ts';
 import {
   approvalRequest as claudeRequest,
   type Permission,
   readPermission as readClaude,
-} from '../../src/providers/claude/permission.ts';
-import { Reader } from '../../src/providers/codex/items.ts';
-import { readRequest } from '../../src/providers/codex/requests.ts';
-import type { AgentRequest } from '../../src/providers/provider.ts';
+} from '../../src/agents/claude/permission.ts';
+import { Reader } from '../../src/agents/codex/items.ts';
+import { readRequest } from '../../src/agents/codex/requests.ts';
+import type { AgentRequest } from '../../src/agents/provider.ts';
 import { textContent } from '../support/providers/rows.ts';
 import { type WishRow, wishRows } from '../support/providers/wishes.ts';
 

@@ -1,6 +1,6 @@
 import { assert, integer, json, property, string } from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { BoundedLine, MESSAGE_LIMITS } from '../../src/providers/bounded-line.ts';
+import { BoundedLine, MESSAGE_LIMITS } from '../../src/agents/bounded-line.ts';
 
 /** The line of a text that arrives in parts of `size` bytes. */
 function lineOf(text: string, size = 65_536): BoundedLine {

@@ -1,13 +1,13 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { MessageBudget } from '../../src/providers/budget.ts';
-import { detailsOf as acpDetails } from '../../src/providers/acp/details.ts';
-import { detailsOf as claudeDetails } from '../../src/providers/claude/details.ts';
-import { changeDetails, legacyChangeDetails } from '../../src/providers/codex/changes.ts';
-import { Reader } from '../../src/providers/codex/items.ts';
-import { readRequest } from '../../src/providers/codex/requests.ts';
-import { commandDetail, diffDetail } from '../../src/providers/details.ts';
+import { MessageBudget } from '../../src/agents/budget.ts';
+import { detailsOf as acpDetails } from '../../src/agents/acp/details.ts';
+import { detailsOf as claudeDetails } from '../../src/agents/claude/details.ts';
+import { changeDetails, legacyChangeDetails } from '../../src/agents/codex/changes.ts';
+import { Reader } from '../../src/agents/codex/items.ts';
+import { readRequest } from '../../src/agents/codex/requests.ts';
+import { commandDetail, diffDetail } from '../../src/agents/details.ts';
 import { textContent } from '../support/providers/rows.ts';
 import { tempDirectory } from '../support/temp.ts';
 

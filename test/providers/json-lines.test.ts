@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import type { BoundedLine } from '../../src/providers/bounded-line.ts';
-import { linesOf, MAX_SHARED_LINE_BYTES, parsed } from '../../src/providers/json-lines.ts';
+import type { BoundedLine } from '../../src/agents/bounded-line.ts';
+import { linesOf, MAX_SHARED_LINE_BYTES, parsed } from '../../src/agents/json-lines.ts';
 
 const MIB = 1024 * 1024;
 const mebibyte = Buffer.alloc(MIB, 'x');

@@ -1,21 +1,21 @@
 import { describe, expect, test } from 'vitest';
-import { Frankness } from '../../src/providers/acp/frankness.ts';
+import { Frankness } from '../../src/agents/acp/frankness.ts';
 import {
   approvalRequest as acpRequest,
   readPermission as readAcp,
-} from '../../src/providers/acp/permission.ts';
-import { elicitationRequest, readElicitation } from '../../src/providers/acp/elicitation.ts';
-import { Reports } from '../../src/providers/acp/reports.ts';
-import { UsageMeter } from '../../src/providers/acp/usage.ts';
-import { DERIVED_LIMITS } from '../../src/providers/budget.ts';
+} from '../../src/agents/acp/permission.ts';
+import { elicitationRequest, readElicitation } from '../../src/agents/acp/elicitation.ts';
+import { Reports } from '../../src/agents/acp/reports.ts';
+import { UsageMeter } from '../../src/agents/acp/usage.ts';
+import { DERIVED_LIMITS } from '../../src/agents/budget.ts';
 import {
   approvalRequest as claudeRequest,
   readPermission as readClaude,
-} from '../../src/providers/claude/permission.ts';
-import { Reader as ClaudeReader } from '../../src/providers/claude/updates.ts';
-import { Reader as CodexReader } from '../../src/providers/codex/items.ts';
-import { readRequest } from '../../src/providers/codex/requests.ts';
-import { type AgentRequest, type AgentUpdate, noWishes } from '../../src/providers/provider.ts';
+} from '../../src/agents/claude/permission.ts';
+import { Reader as ClaudeReader } from '../../src/agents/claude/updates.ts';
+import { Reader as CodexReader } from '../../src/agents/codex/items.ts';
+import { readRequest } from '../../src/agents/codex/requests.ts';
+import { type AgentRequest, type AgentUpdate, noWishes } from '../../src/agents/provider.ts';
 
 /** How much larger than its limit each field is. */
 const TIMES = 100;

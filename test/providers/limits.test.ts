@@ -1,10 +1,10 @@
 import { RequestError } from '@agentclientprotocol/sdk/unstable';
 import { describe, expect, it } from 'vitest';
-import { limitIn, limitAfterUpdate } from '../../src/providers/acp/limits.ts';
-import { limitAfter, refusedBy } from '../../src/providers/claude-limits.ts';
-import { outcomeOf as claudeOutcome } from '../../src/providers/claude/outcome.ts';
-import { limitsAfter, reachedLimit } from '../../src/providers/codex/limits.ts';
-import { outcomeOf as codexOutcome } from '../../src/providers/codex/outcome.ts';
+import { limitIn, limitAfterUpdate } from '../../src/agents/acp/limits.ts';
+import { limitAfter, refusedBy } from '../../src/agents/claude-limits.ts';
+import { outcomeOf as claudeOutcome } from '../../src/agents/claude/outcome.ts';
+import { limitsAfter, reachedLimit } from '../../src/agents/codex/limits.ts';
+import { outcomeOf as codexOutcome } from '../../src/agents/codex/outcome.ts';
 
 const AT = 1_795_380_326;
 const rejected = { status: 'rejected', resetsAt: AT, rateLimitType: 'five_hour' };

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { outcomeOf as claudeOutcome } from '../../src/providers/claude/outcome.ts';
-import { readAccount } from '../../src/providers/codex/login.ts';
-import { outcomeOf as codexOutcome } from '../../src/providers/codex/outcome.ts';
+import { outcomeOf as claudeOutcome } from '../../src/agents/claude/outcome.ts';
+import { readAccount } from '../../src/agents/codex/login.ts';
+import { outcomeOf as codexOutcome } from '../../src/agents/codex/outcome.ts';
 
 const saidBy = {
   'claude, when a turn fails': (hasOwnHome: boolean) =>

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { ProviderError } from '../../src/providers/provider.ts';
+import { ProviderError } from '../../src/agents/provider.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { HOUR, MINUTE, queueOf } from '../support/queue/queue.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { QueueEntry } from '../../src/api/queue.ts';
-import { AppError } from '../../src/errors.ts';
+import { AppError } from '../../src/api/errors.ts';
 import { atLength } from '../support/at-length.ts';
 import { scaled } from '../support/patience.ts';
 import { Judge, type Rhythm } from '../support/queue/judge.ts';

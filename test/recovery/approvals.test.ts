@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Approval } from '../../src/api/approvals.ts';
-import type { AgentRequest } from '../../src/providers/provider.ts';
-import { ProviderError } from '../../src/providers/provider.ts';
+import type { AgentRequest } from '../../src/agents/provider.ts';
+import { ProviderError } from '../../src/agents/provider.ts';
 import { shared } from '../support/shared.ts';
 import { completed } from '../support/scripted-provider.ts';
 import { ManualClock } from '../support/manual-clock.ts';

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Session, Turn } from '../../src/api/sessions.ts';
-import { planRecovery } from '../../src/recovery/plan.ts';
-import { hasEnded } from '../../src/sessions/turn.ts';
+import { planRecovery } from '../../src/server/upkeep/recovery/plan.ts';
+import { hasEnded } from '../../src/server/conversations/sessions/turn.ts';
 import { aSession, aTurn } from '../support/records.ts';
 
 function plan(sessions: Session[], turns: Turn[]) {

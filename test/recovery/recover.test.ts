@@ -2,9 +2,9 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { RecoverySummary } from '../../src/api/runtime.ts';
 import type { Item, Session, Turn } from '../../src/api/sessions.ts';
-import type { EventLog } from '../../src/events/log.ts';
-import type { SessionStore } from '../../src/sessions/store.ts';
-import type { Writer } from '../../src/store/transaction.ts';
+import type { EventLog } from '../../src/core/events/log.ts';
+import type { SessionStore } from '../../src/server/conversations/sessions/store.ts';
+import type { Writer } from '../../src/core/store/transaction.ts';
 import { completed } from '../support/scripted-provider.ts';
 import { tempDirectory } from '../support/temp.ts';
 import {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import type { Client } from '../../src/client/client.ts';
-import type { NamedAgentKind, Provider } from '../../src/providers/provider.ts';
+import type { NamedAgentKind, Provider } from '../../src/agents/provider.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { openRuntime } from '../support/runtime.ts';
 import { completed, scriptedProvider } from '../support/scripted-provider.ts';

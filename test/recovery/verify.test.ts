@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ProviderError } from '../../src/providers/provider.ts';
+import { ProviderError } from '../../src/agents/provider.ts';
 import { completed } from '../support/scripted-provider.ts';
 import { soon } from '../support/sessions/soon.ts';
 import { acrossCrash, endOf, kinds, type Stage } from '../support/sessions/stage.ts';

@@ -1,10 +1,10 @@
 import path from 'node:path';
-import { sqlTools } from '../../src/store/connection.ts';
-import { RawStatement } from '../../src/store/raw-statement.ts';
-import { openReadOnly } from '../../src/store/read-only.ts';
-import { sqlWasm } from '../../src/lib/self.ts';
-import { openHandle } from '../../src/store/connection.ts';
-import { loadHostedSqlite } from '../../src/store/host/sqlite.ts';
+import { sqlTools } from '../../src/core/store/connection.ts';
+import { RawStatement } from '../../src/core/store/raw-statement.ts';
+import { openReadOnly } from '../../src/core/store/read-only.ts';
+import { sqlWasm } from '../../src/core/lib/self.ts';
+import { openHandle } from '../../src/core/store/connection.ts';
+import { loadHostedSqlite } from '../../src/core/store/host/sqlite.ts';
 
 /** What is of a run and not of the data. */
 const ofRuns = new Set(['children', 'runs', 'sqlite_sequence', 'sqlite_stat1']);

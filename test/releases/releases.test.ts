@@ -5,7 +5,7 @@ import type { ApprovalRule } from '../../src/api/approval-rules.ts';
 import { endpoints } from '../../src/api/index.ts';
 import type { Worktree } from '../../src/api/worktrees.ts';
 import { HttpClient } from '../../src/client/client.ts';
-import { newestFormat } from '../../src/store/migrate.ts';
+import { newestFormat } from '../../src/core/store/migrate.ts';
 import { someOf } from '../support/at-length.ts';
 import { cadreOn, runCadre, runHere, startCadre } from '../support/cli/cadre.ts';
 import { withDemo } from '../support/demo-server.ts';

@@ -6,7 +6,7 @@ import {
   seqsOf,
   withArchive,
 } from '../support/retention/archive.ts';
-import type { Writer } from '../../src/store/transaction.ts';
+import type { Writer } from '../../src/core/store/transaction.ts';
 import { untypedDraft, type UntypedEvent } from '../support/untyped-events.ts';
 
 /** Makes the data a byte more than they may be: a tenth of them has to go. */

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { RuntimeEventRecord } from '../../src/api/events.ts';
-import type { Scope } from '../../src/events/event.ts';
-import { EventTrim } from '../../src/retention/trim.ts';
-import { beginTurn } from '../../src/sessions/session.ts';
+import type { Scope } from '../../src/core/events/event.ts';
+import { EventTrim } from '../../src/server/upkeep/retention/trim.ts';
+import { beginTurn } from '../../src/server/conversations/sessions/session.ts';
 import { aSession, aTurn } from '../support/records.ts';
 import { type Archive, seqsOf, withArchive } from '../support/retention/archive.ts';
 import { untypedDraft } from '../support/untyped-events.ts';

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Scope } from '../../src/events/event.ts';
-import { Feed, type FeedPage } from '../../src/events/feed.ts';
-import { EventTrim } from '../../src/retention/trim.ts';
+import type { Scope } from '../../src/core/events/event.ts';
+import { Feed, type FeedPage } from '../../src/core/events/feed.ts';
+import { EventTrim } from '../../src/server/upkeep/retention/trim.ts';
 import { type TestStore, withStore } from '../support/memory-store.ts';
 import { untypedDraft } from '../support/untyped-events.ts';
 import { entriesIn, pageOf } from '../support/entries.ts';

@@ -3,11 +3,18 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { array, constantFrom, oneof, sample, stringMatching, tuple } from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { findProgram } from '../../src/lib/find-program.ts';
-import { commandsIn, fitsAny } from '../../src/rules/command-forms.ts';
-import { misfitOf, readPattern, whyNothingFits } from '../../src/rules/command-pattern.ts';
-import { readCommand } from '../../src/rules/shell-words.ts';
-import { commandIn } from '../../src/rules/wish.ts';
+import { findProgram } from '../../src/core/lib/find-program.ts';
+import {
+  commandsIn,
+  fitsAny,
+} from '../../src/server/conversations/approvals/rules/command-forms.ts';
+import {
+  misfitOf,
+  readPattern,
+  whyNothingFits,
+} from '../../src/server/conversations/approvals/rules/command-pattern.ts';
+import { readCommand } from '../../src/server/conversations/approvals/rules/shell-words.ts';
+import { commandIn } from '../../src/server/conversations/approvals/rules/wish.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { hostileCommands, usualRules } from './hostile-commands.ts';
 

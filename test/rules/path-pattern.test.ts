@@ -1,6 +1,6 @@
 import { array, assert, constantFrom, property } from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { fitsPath } from '../../src/rules/path-pattern.ts';
+import { fitsPath } from '../../src/server/conversations/approvals/rules/path-pattern.ts';
 
 /** Whether a name fits, by trying every length of every `*`. */
 function nameFits(wanted: string, name: string): boolean {

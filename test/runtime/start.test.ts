@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import { configSchema } from '../../src/config/schema.ts';
+import { configSchema } from '../../src/core/config/schema.ts';
 import { send } from '../support/http/request.ts';
 import { ranTo } from '../support/processes/work.ts';
 import { openRuntime, type TestRuntime, withRuntime } from '../support/runtime.ts';

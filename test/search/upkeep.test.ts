@@ -1,11 +1,11 @@
 import fs from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { sqlWasm } from '../../src/lib/self.ts';
-import { yieldToEventLoop } from '../../src/lib/slices.ts';
-import { IndexFile } from '../../src/search/index-file.ts';
-import { Indexer } from '../../src/search/indexer.ts';
-import { Rows } from '../../src/search/rows.ts';
-import { SideFile } from '../../src/store/side-file.ts';
+import { sqlWasm } from '../../src/core/lib/self.ts';
+import { yieldToEventLoop } from '../../src/core/lib/slices.ts';
+import { IndexFile } from '../../src/server/conversations/search/index-file.ts';
+import { Indexer } from '../../src/server/conversations/search/indexer.ts';
+import { Rows } from '../../src/server/conversations/search/rows.ts';
+import { SideFile } from '../../src/core/store/side-file.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { aTurn } from '../support/records.ts';

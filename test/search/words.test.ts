@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { spansIn } from '../../src/search/matching.ts';
-import { matchExpression, termsOf } from '../../src/search/query.ts';
-import { snippetOf } from '../../src/search/snippet.ts';
-import { indexText, wordsOf } from '../../src/search/words.ts';
+import { spansIn } from '../../src/server/conversations/search/matching.ts';
+import { matchExpression, termsOf } from '../../src/server/conversations/search/query.ts';
+import { snippetOf } from '../../src/server/conversations/search/snippet.ts';
+import { indexText, wordsOf } from '../../src/server/conversations/search/words.ts';
 import { anyText } from '../support/any-text.ts';
 
 const textsOf = (text: string) => wordsOf(text).map((word) => word.text);

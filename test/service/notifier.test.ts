@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import { systemClock } from '../../src/lib/clock.ts';
-import { Notifier } from '../../src/service/notifier.ts';
+import { systemClock } from '../../src/core/lib/clock.ts';
+import { Notifier } from '../../src/frontends/service/notifier.ts';
 import { runCadre } from '../support/cli/cadre.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';

@@ -2,15 +2,15 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { launchAgent } from '../../src/service/launch-agent.ts';
-import { sealOf } from '../../src/service/sealed.ts';
+import { launchAgent } from '../../src/frontends/service/launch-agent.ts';
+import { sealOf } from '../../src/frontends/service/sealed.ts';
 import {
   lastingFile,
   type ServiceStart,
   settingsLeftBehind,
   variablesOf,
-} from '../../src/service/start.ts';
-import { systemdUnit } from '../../src/service/systemd-unit.ts';
+} from '../../src/frontends/service/start.ts';
+import { systemdUnit } from '../../src/frontends/service/systemd-unit.ts';
 import { python } from '../support/python.ts';
 import { tempDirectory } from '../support/temp.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Approval } from '../../src/api/approvals.ts';
-import type { FailpointName } from '../../src/lib/failpoint.ts';
-import { systemIds } from '../../src/lib/ids.ts';
+import type { FailpointName } from '../../src/core/lib/failpoint.ts';
+import { systemIds } from '../../src/core/lib/ids.ts';
 import { completed } from '../support/scripted-provider.ts';
 import {
   endOf,

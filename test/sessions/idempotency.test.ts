@@ -6,7 +6,7 @@ import { takesKey } from '../../scripts/openapi/answers.ts';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { endpoints } from '../../src/api/index.ts';
 import type { Session } from '../../src/api/sessions.ts';
-import { systemIds } from '../../src/lib/ids.ts';
+import { systemIds } from '../../src/core/lib/ids.ts';
 import { scaled } from '../support/patience.ts';
 import { completed } from '../support/scripted-provider.ts';
 import { startServer, untilNothingCarries } from '../support/server.ts';

@@ -5,7 +5,7 @@ import fsPromises from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { StoredImage, Turn } from '../../src/api/sessions.ts';
-import type { FailpointName } from '../../src/lib/failpoint.ts';
+import type { FailpointName } from '../../src/core/lib/failpoint.ts';
 import { completed } from '../support/scripted-provider.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { Fifo } from '../support/sessions/fifo.ts';

@@ -99,7 +99,7 @@ describe('what is new in a session', () => {
   it('is its own failure, which its event has too', () =>
     onStage(async (stage) => {
       const session = await stage.open();
-      const { ProviderError } = await import('../../src/providers/provider.ts');
+      const { ProviderError } = await import('../../src/agents/provider.ts');
       stage.provider.refuseOpen(new ProviderError('resume_failed', 'gone'));
       await stage.send(session, 'go');
       const failed = await stage.until(({ kind }) => kind === 'session.failed');

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Session } from '../../src/api/sessions.ts';
-import type { Agent, AgentKind, AgentUpdate } from '../../src/providers/provider.ts';
-import { AgentPool } from '../../src/sessions/agent-pool.ts';
+import type { Agent, AgentKind, AgentUpdate } from '../../src/agents/provider.ts';
+import { AgentPool } from '../../src/server/conversations/sessions/agent-pool.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const IDLE_MS = 900_000;

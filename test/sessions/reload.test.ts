@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { configSchema } from '../../src/config/schema.ts';
+import { configSchema } from '../../src/core/config/schema.ts';
 import { completed } from '../support/scripted-provider.ts';
 import { endOf, onStage, type Stage } from '../support/sessions/stage.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Session } from '../../src/api/sessions.ts';
-import { ProviderError } from '../../src/providers/provider.ts';
+import { ProviderError } from '../../src/agents/provider.ts';
 import { completed } from '../support/scripted-provider.ts';
 import { endOf, kinds, onStage, type Refusal, type Stage } from '../support/sessions/stage.ts';
 

@@ -6,8 +6,13 @@ import {
   endTurn,
   failSession,
   sessionInEvents,
-} from '../../src/sessions/session.ts';
-import { finishTurn, hasEnded, startTurn, turnInEvents } from '../../src/sessions/turn.ts';
+} from '../../src/server/conversations/sessions/session.ts';
+import {
+  finishTurn,
+  hasEnded,
+  startTurn,
+  turnInEvents,
+} from '../../src/server/conversations/sessions/turn.ts';
 import { aSession, aTurn, aUsage } from '../support/records.ts';
 
 describe('whether a session takes a turn', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ProviderError, type TurnSettings } from '../../src/providers/provider.ts';
+import { ProviderError, type TurnSettings } from '../../src/agents/provider.ts';
 import { completed } from '../support/scripted-provider.ts';
 import {
   acrossCrash,

@@ -1,8 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { Depots } from '../../src/snapshots/depots.ts';
-import { SnapshotStore, type StoredSnapshot } from '../../src/snapshots/store.ts';
+import { Depots } from '../../src/server/work/snapshots/depots.ts';
+import { SnapshotStore, type StoredSnapshot } from '../../src/server/work/snapshots/store.ts';
 import { openDatabase } from '../support/database.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { tempDirectory } from '../support/temp.ts';

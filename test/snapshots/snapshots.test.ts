@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { BodyInputOf, QueryInputOf } from '../../src/api/endpoint.ts';
-import type { AppError } from '../../src/errors.ts';
+import type { AppError } from '../../src/api/errors.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { stateOf } from '../support/snapshots/state.ts';

@@ -1,11 +1,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { ANCHOR_FILE } from '../../src/store/anchor.ts';
-import { type Backup, Backups, backUpClosed } from '../../src/store/backup.ts';
-import { checkStore } from '../../src/store/check.ts';
-import { forksOf } from '../../src/store/forks.ts';
-import { sqlWasm } from '../../src/lib/self.ts';
+import { ANCHOR_FILE } from '../../src/core/store/anchor.ts';
+import { type Backup, Backups, backUpClosed } from '../../src/core/store/backup.ts';
+import { checkStore } from '../../src/core/store/check.ts';
+import { forksOf } from '../../src/core/store/forks.ts';
+import { sqlWasm } from '../../src/core/lib/self.ts';
 import {
   copyStore,
   DATABASE_FILE,

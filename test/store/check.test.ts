@@ -1,10 +1,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { ANCHOR_FILE } from '../../src/store/anchor.ts';
-import { type CheckReport, checkStore } from '../../src/store/check.ts';
-import type { Writer } from '../../src/store/transaction.ts';
-import { sqlWasm } from '../../src/lib/self.ts';
+import { ANCHOR_FILE } from '../../src/core/store/anchor.ts';
+import { type CheckReport, checkStore } from '../../src/core/store/check.ts';
+import type { Writer } from '../../src/core/store/transaction.ts';
+import { sqlWasm } from '../../src/core/lib/self.ts';
 import { DATABASE_FILE, openStore, type TestStore, WAL_FILE } from '../support/store.ts';
 import { tempDirectory } from '../support/temp.ts';
 

@@ -1,8 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { AppError } from '../../src/errors.ts';
-import type { Scope } from '../../src/events/event.ts';
+import { AppError } from '../../src/api/errors.ts';
+import type { Scope } from '../../src/core/events/event.ts';
 import { pageOf } from '../support/entries.ts';
 import { DATABASE_FILE, openStore, type TestStore, told } from '../support/store.ts';
 import { tempDirectory } from '../support/temp.ts';

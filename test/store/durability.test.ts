@@ -1,4 +1,4 @@
-import { ANCHOR_FILE } from '../../src/store/anchor.ts';
+import { ANCHOR_FILE } from '../../src/core/store/anchor.ts';
 import { describe, expect, test } from 'vitest';
 import {
   copyStore,

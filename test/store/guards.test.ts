@@ -1,9 +1,9 @@
 import nodeFs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { instantiate } from '../../src/store/host/sqlite.ts';
-import { Reader, Writer } from '../../src/store/transaction.ts';
-import { sqlWasm } from '../../src/lib/self.ts';
+import { instantiate } from '../../src/core/store/host/sqlite.ts';
+import { Reader, Writer } from '../../src/core/store/transaction.ts';
+import { sqlWasm } from '../../src/core/lib/self.ts';
 import {
   DATABASE_FILE,
   hasSqliteCli,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Reader, Writer } from '../../src/store/transaction.ts';
+import type { Reader, Writer } from '../../src/core/store/transaction.ts';
 import { note, openStore, query, testDisk, WAL_FILE } from '../support/store.ts';
 import { tempDirectory } from '../support/temp.ts';
 

@@ -1,9 +1,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { ANCHOR_FILE } from '../../src/store/anchor.ts';
-import { forksOf } from '../../src/store/forks.ts';
-import type { FileSystem } from '../../src/store/host/file-system.ts';
+import { ANCHOR_FILE } from '../../src/core/store/anchor.ts';
+import { forksOf } from '../../src/core/store/forks.ts';
+import type { FileSystem } from '../../src/core/store/host/file-system.ts';
 import { DATABASE_FILE, openStore, systemError, WAL_FILE } from '../support/store.ts';
 import { tempDirectory } from '../support/temp.ts';
 

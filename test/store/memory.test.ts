@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
-import { loadHostedSqlite } from '../../src/store/host/sqlite.ts';
-import type { RawSqlite } from '../../src/store/host/raw-sqlite.ts';
-import { sqlWasm } from '../../src/lib/self.ts';
+import { loadHostedSqlite } from '../../src/core/store/host/sqlite.ts';
+import type { RawSqlite } from '../../src/core/store/host/raw-sqlite.ts';
+import { sqlWasm } from '../../src/core/lib/self.ts';
 import { pageOf } from '../support/entries.ts';
 import { openStore, told } from '../support/store.ts';
 import { tempDirectory } from '../support/temp.ts';

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { RecordTable } from '../../src/store/records.ts';
+import { RecordTable } from '../../src/core/store/records.ts';
 import { type Note, note, openStore, query, DATABASE_FILE } from '../support/store.ts';
 import { tempDirectory } from '../support/temp.ts';
 

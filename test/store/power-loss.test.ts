@@ -2,8 +2,8 @@ import nodeFs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { deltaKinds } from '../../src/api/events.ts';
-import { AppError } from '../../src/errors.ts';
-import type { AppendedEntry } from '../../src/events/log.ts';
+import { AppError } from '../../src/api/errors.ts';
+import type { AppendedEntry } from '../../src/core/events/log.ts';
 import {
   DATABASE_FILE,
   integrity,

@@ -1,10 +1,10 @@
 import { describe, expect, test, vi } from 'vitest';
-import type { Scope } from '../../src/events/event.ts';
-import { EventLog } from '../../src/events/log.ts';
-import { EventTrim } from '../../src/retention/trim.ts';
-import { SessionStore } from '../../src/sessions/store.ts';
-import type { Database } from '../../src/store/database.ts';
-import type { Reader } from '../../src/store/transaction.ts';
+import type { Scope } from '../../src/core/events/event.ts';
+import { EventLog } from '../../src/core/events/log.ts';
+import { EventTrim } from '../../src/server/upkeep/retention/trim.ts';
+import { SessionStore } from '../../src/server/conversations/sessions/store.ts';
+import type { Database } from '../../src/core/store/database.ts';
+import type { Reader } from '../../src/core/store/transaction.ts';
 import { countingIds, openStore, steppingClock, type TestStore, query } from '../support/store.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { aTurn } from '../support/records.ts';

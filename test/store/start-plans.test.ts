@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
-import { Database } from '../../src/store/database.ts';
-import { Statement } from '../../src/store/statement.ts';
+import { Database } from '../../src/core/store/database.ts';
+import { Statement } from '../../src/core/store/statement.ts';
 import { atLength } from '../support/at-length.ts';
 import { apiOf, table } from '../support/http/request.ts';
 import { leaveBehind } from '../support/recovery/records.ts';

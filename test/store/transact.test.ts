@@ -1,10 +1,10 @@
-import { ANCHOR_FILE } from '../../src/store/anchor.ts';
+import { ANCHOR_FILE } from '../../src/core/store/anchor.ts';
 import nodeFs from 'node:fs';
 import path from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { AppError } from '../../src/errors.ts';
-import type { AppendedEntry } from '../../src/events/log.ts';
+import { AppError } from '../../src/api/errors.ts';
+import type { AppendedEntry } from '../../src/core/events/log.ts';
 import {
   DATABASE_FILE,
   copyStore,

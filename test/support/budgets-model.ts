@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { Session } from '../../src/api/sessions.ts';
-import { dayOf } from '../../src/lib/days.ts';
+import { dayOf } from '../../src/core/lib/days.ts';
 import { budgetsOf, used } from './budgets.ts';
 import { HOUR } from './queue/queue.ts';
 import type { Stage } from './sessions/stage.ts';

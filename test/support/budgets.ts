@@ -1,6 +1,6 @@
 import type { Budget } from '../../src/api/budgets.ts';
 import type { UsageReport } from '../../src/api/usage.ts';
-import type { TurnOutcome } from '../../src/providers/provider.ts';
+import type { TurnOutcome } from '../../src/agents/provider.ts';
 import type { Refusal, Reply, Stage } from './sessions/stage.ts';
 
 /** The end of a turn that has used so many tokens, and cost so much. */

@@ -1,9 +1,9 @@
-import { systemClock } from '../../src/lib/clock.ts';
-import { noFailpoints } from '../../src/lib/failpoint.ts';
-import { systemIds } from '../../src/lib/ids.ts';
-import { sqlWasm } from '../../src/lib/self.ts';
-import { Database } from '../../src/store/database.ts';
-import type { DatabaseOptions } from '../../src/store/open.ts';
+import { systemClock } from '../../src/core/lib/clock.ts';
+import { noFailpoints } from '../../src/core/lib/failpoint.ts';
+import { systemIds } from '../../src/core/lib/ids.ts';
+import { sqlWasm } from '../../src/core/lib/self.ts';
+import { Database } from '../../src/core/store/database.ts';
+import type { DatabaseOptions } from '../../src/core/store/open.ts';
 
 /** Opens the database of a directory that no server has open, at full durability unless a test says otherwise. */
 export function openDatabase(

@@ -1,7 +1,7 @@
 import { createTwoFilesPatch } from 'diff';
 import type { FileChange } from '../../src/api/diffs.ts';
 import type { ReviewComment } from '../../src/api/reviews.ts';
-import type { Anchor } from '../../src/lib/diff-anchor.ts';
+import type { Anchor } from '../../src/core/lib/diff-anchor.ts';
 
 /** A file that changed from one text to another, as the diff of a session has it. */
 export function fileChange(path: string, before: string, after: string): FileChange {

@@ -1,6 +1,6 @@
-import type { Scope } from '../../src/events/event.ts';
-import type { FeedPage } from '../../src/events/feed.ts';
-import type { EventLog, LogEntry, LogPage, PageBounds } from '../../src/events/log.ts';
+import type { Scope } from '../../src/core/events/event.ts';
+import type { FeedPage } from '../../src/core/events/feed.ts';
+import type { EventLog, LogEntry, LogPage, PageBounds } from '../../src/core/events/log.ts';
 
 /** A page of a log, with its entries. */
 export function pageOf(

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { buildSync } from 'esbuild';
 import type { TestProject } from 'vitest/node';
 import { parse } from 'yaml';
-import { carriersOf } from '../../src/children/procfs.ts';
+import { carriersOf } from '../../src/core/children/procfs.ts';
 import { answerDirectory } from './answer-files.ts';
 import { judgeAnswers } from './judge-answers.ts';
 import { machineSlowness } from './machine.ts';

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../../src/lib/clock.ts';
+import { type Clock, systemClock } from '../../src/core/lib/clock.ts';
 
 interface Timer {
   at: number;

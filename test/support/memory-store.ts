@@ -1,9 +1,9 @@
 import nodeFs from 'node:fs';
-import { EventLog } from '../../src/events/log.ts';
-import { systemIds } from '../../src/lib/ids.ts';
-import { SessionStore } from '../../src/sessions/store.ts';
-import type { Database } from '../../src/store/database.ts';
-import type { DatabaseOptions } from '../../src/store/open.ts';
+import { EventLog } from '../../src/core/events/log.ts';
+import { systemIds } from '../../src/core/lib/ids.ts';
+import { SessionStore } from '../../src/server/conversations/sessions/store.ts';
+import type { Database } from '../../src/core/store/database.ts';
+import type { DatabaseOptions } from '../../src/core/store/open.ts';
 import { openDatabase } from './database.ts';
 import { tempDirectory } from './temp.ts';
 import { ManualClock } from './manual-clock.ts';

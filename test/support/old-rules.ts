@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { RecordTable } from '../../src/store/records.ts';
+import { RecordTable } from '../../src/core/store/records.ts';
 import { openDatabase } from './database.ts';
 
 /** Stores rules for approvals in a new data directory, as versions did that refused fewer. Later ones are newer. */

@@ -1,6 +1,6 @@
 import type { Approval } from '../../src/api/approvals.ts';
 import type { Item, Session, Turn, Usage } from '../../src/api/sessions.ts';
-import { noUsage } from '../../src/sessions/turn.ts';
+import { noUsage } from '../../src/server/conversations/sessions/turn.ts';
 
 /** A session as it is after its creation. */
 export function aSession(more: Partial<Session> = {}): Session {

@@ -1,9 +1,9 @@
 import { PassThrough } from 'node:stream';
 import { type Client, HttpClient } from '../../src/client/client.ts';
-import type { Config } from '../../src/config/schema.ts';
-import { configSchema } from '../../src/config/schema.ts';
-import type { RuntimeOptions } from '../../src/runtime/options.ts';
-import { type Runtime, startRuntime } from '../../src/runtime/start.ts';
+import type { Config } from '../../src/core/config/schema.ts';
+import { configSchema } from '../../src/core/config/schema.ts';
+import type { RuntimeOptions } from '../../src/server/runtime/options.ts';
+import { type Runtime, startRuntime } from '../../src/server/runtime/start.ts';
 import { shared } from './shared.ts';
 import { asDataDirectory, tempDirectory } from './temp.ts';
 

@@ -5,7 +5,7 @@ import {
   noWishes,
   type Provider,
   type TurnOutcome,
-} from '../../src/providers/provider.ts';
+} from '../../src/agents/provider.ts';
 
 /** One turn, in the hands of a test. */
 export interface ScriptedTurn {

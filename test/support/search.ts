@@ -1,10 +1,13 @@
-import { sqlWasm } from '../../src/lib/self.ts';
+import { sqlWasm } from '../../src/core/lib/self.ts';
 import type { QueryOf } from '../../src/api/endpoint.ts';
 import type { endpoints } from '../../src/api/index.ts';
 import type { SearchHit } from '../../src/api/search.ts';
 import type { Item, Session } from '../../src/api/sessions.ts';
-import { systemClock } from '../../src/lib/clock.ts';
-import { SearchService, type SearchDependencies } from '../../src/search/service.ts';
+import { systemClock } from '../../src/core/lib/clock.ts';
+import {
+  SearchService,
+  type SearchDependencies,
+} from '../../src/server/conversations/search/service.ts';
 import { expectEventually } from './expect-eventually.ts';
 import { withStore, type TestStore } from './memory-store.ts';
 import { aSession, aTurn } from './records.ts';

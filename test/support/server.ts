@@ -4,9 +4,9 @@ import { chmodSync, lchownSync, readdirSync, readFileSync, writeFileSync } from 
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { type Client, HttpClient } from '../../src/client/client.ts';
-import { readToken } from '../../src/config/token.ts';
-import { isTestOfPosix } from '../../src/lib/platform.ts';
-import { selfCommand } from '../../src/lib/self.ts';
+import { readToken } from '../../src/core/config/token.ts';
+import { isTestOfPosix } from '../../src/core/lib/platform.ts';
+import { selfCommand } from '../../src/core/lib/self.ts';
 import { asDataDirectory, tempDirectory } from './temp.ts';
 import { scaled } from './patience.ts';
 
@@ -116,7 +116,7 @@ export function startServerWithAgent(
   return startServer(directory, { config, env });
 }
 
-/** The variable that lets a program look at the machine as these tests do; see src/lib/platform.ts. */
+/** The variable that lets a program look at the machine as these tests do; see src/core/lib/platform.ts. */
 export function samePlatform(): Record<string, string> {
   return isTestOfPosix ? { CADRE_TEST_ONLY_PLATFORM: 'posix' } : {};
 }
@@ -164,7 +164,7 @@ function writeConfig(directory: string, toml: string): string {
 
 /** Waits until no process is left that was started for a directory: the keeper may need a moment. */
 export async function untilNothingCarries(text: string): Promise<void> {
-  const { carriersOf } = await import('../../src/children/procfs.ts');
+  const { carriersOf } = await import('../../src/core/children/procfs.ts');
   const { setTimeout: pause } = await import('node:timers/promises');
   for (const deadline = performance.now() + scaled(5000); ; await pause(10)) {
     if (carriersOf(text).length === 0) return;

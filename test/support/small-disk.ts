@@ -5,7 +5,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { endpoints } from '../../src/api/index.ts';
 import { type Client, HttpClient } from '../../src/client/client.ts';
-import { selfCommand } from '../../src/lib/self.ts';
+import { selfCommand } from '../../src/core/lib/self.ts';
 import { untilNothingCarries } from './server.ts';
 import { tempDirectory } from './temp.ts';
 

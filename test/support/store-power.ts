@@ -1,6 +1,6 @@
 import nodeFs from 'node:fs';
 import path from 'node:path';
-import type { FileSystem } from '../../src/store/host/file-system.ts';
+import type { FileSystem } from '../../src/core/store/host/file-system.ts';
 
 /** What a disk keeps whole when the power goes. */
 const SECTOR = 512;

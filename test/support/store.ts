@@ -3,24 +3,24 @@ import nodeFs from 'node:fs';
 import path from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { RuntimeEventRecord } from '../../src/api/events.ts';
-import type { EventDraft } from '../../src/events/event.ts';
-import { EventLog, type LogEntry } from '../../src/events/log.ts';
-import { type Clock, systemClock } from '../../src/lib/clock.ts';
-import type { FailpointName } from '../../src/lib/failpoint.ts';
-import type { Ids } from '../../src/lib/ids.ts';
-import { DATABASE_FILE } from '../../src/store/connection.ts';
-import type { Database } from '../../src/store/database.ts';
-import type { DatabaseOptions } from '../../src/store/open.ts';
-import type { FileSystem } from '../../src/store/host/file-system.ts';
-import type { SqlValue } from '../../src/store/raw-statement.ts';
-import { RecordTable } from '../../src/store/records.ts';
-import type { Writer } from '../../src/store/transaction.ts';
+import type { EventDraft } from '../../src/core/events/event.ts';
+import { EventLog, type LogEntry } from '../../src/core/events/log.ts';
+import { type Clock, systemClock } from '../../src/core/lib/clock.ts';
+import type { FailpointName } from '../../src/core/lib/failpoint.ts';
+import type { Ids } from '../../src/core/lib/ids.ts';
+import { DATABASE_FILE } from '../../src/core/store/connection.ts';
+import type { Database } from '../../src/core/store/database.ts';
+import type { DatabaseOptions } from '../../src/core/store/open.ts';
+import type { FileSystem } from '../../src/core/store/host/file-system.ts';
+import type { SqlValue } from '../../src/core/store/raw-statement.ts';
+import { RecordTable } from '../../src/core/store/records.ts';
+import type { Writer } from '../../src/core/store/transaction.ts';
 import { openDatabase } from './database.ts';
 import { tempDirectory } from './temp.ts';
 import { untypedDraft } from './untyped-events.ts';
 import { pageOf } from './entries.ts';
 
-export { DATABASE_FILE } from '../../src/store/connection.ts';
+export { DATABASE_FILE } from '../../src/core/store/connection.ts';
 export const WAL_FILE = `${DATABASE_FILE}-wal`;
 
 /** A record for the table `sessions`, of no more than a test needs. */

@@ -2,7 +2,7 @@ import { endpoints } from '../../src/api/index.ts';
 import type { Session, Turn } from '../../src/api/sessions.ts';
 import type { Client } from '../../src/client/client.ts';
 import { streamEvents } from '../../src/client/stream.ts';
-import { systemClock } from '../../src/lib/clock.ts';
+import { systemClock } from '../../src/core/lib/clock.ts';
 import type { UntypedEvent } from './untyped-events.ts';
 
 const endings = new Set(['turn.completed', 'turn.interrupted', 'turn.failed']);

@@ -1,5 +1,5 @@
 import type { EventKind, NewerEvent } from '../../src/api/events.ts';
-import type { EventDraft } from '../../src/events/event.ts';
+import type { EventDraft } from '../../src/core/events/event.ts';
 
 /** An event as it is read where a test says itself what its payload has to be. */
 export type UntypedEvent = NewerEvent;

@@ -1,5 +1,5 @@
 import { kinds } from '../../src/api/events.ts';
-import type { EventDraft } from '../../src/events/event.ts';
+import type { EventDraft } from '../../src/core/events/event.ts';
 import { openStore } from './store.ts';
 
 /** An event that is as short as any. */

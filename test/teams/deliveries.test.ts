@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Delivery } from '../../src/api/team-messages.ts';
-import type { Ids } from '../../src/lib/ids.ts';
-import { ProviderError } from '../../src/providers/provider.ts';
+import type { Ids } from '../../src/core/lib/ids.ts';
+import { ProviderError } from '../../src/agents/provider.ts';
 import { CountingIds, inOneGroup } from '../support/sessions/one-group.ts';
 import { kinds, onStage, type Stage } from '../support/sessions/stage.ts';
 import {

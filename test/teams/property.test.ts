@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { Delivery, Message } from '../../src/api/team-messages.ts';
 import type { TeamWithMembers } from '../../src/api/teams.ts';
-import { ProviderError } from '../../src/providers/provider.ts';
+import { ProviderError } from '../../src/agents/provider.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import type { PlayedTurn } from '../support/sessions/played-provider.ts';
 import { killed, onStage, type Refusal, type Stage } from '../support/sessions/stage.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Session } from '../../src/api/sessions.ts';
 import type { SpawnedMember, TeamWithMembers } from '../../src/api/teams.ts';
 import type { Claim, Worktree } from '../../src/api/worktrees.ts';
-import { AppError } from '../../src/errors.ts';
+import { AppError } from '../../src/api/errors.ts';
 import { someOf } from '../support/at-length.ts';
 import { kinds, onStage, type Refusal, type Stage } from '../support/sessions/stage.ts';
 import { startServer, untilNothingCarries } from '../support/server.ts';

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ApprovalDetail } from '../../src/api/approvals.ts';
-import { approvalSheet, type SheetApproval } from '../../src/terminal/approval-sheet.ts';
-import { colorless } from '../../src/terminal/palette.ts';
-import { widthOf } from '../../src/terminal/width.ts';
+import { approvalSheet, type SheetApproval } from '../../src/frontends/terminal/approval-sheet.ts';
+import { colorless } from '../../src/frontends/terminal/palette.ts';
+import { widthOf } from '../../src/frontends/terminal/width.ts';
 import { colors, columns, hasUnsafe, text, withoutColors } from '../support/terminal/texts.ts';
 
 function asked(...details: ApprovalDetail[]): SheetApproval {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import { selfCommand } from '../../src/lib/self.ts';
+import { selfCommand } from '../../src/core/lib/self.ts';
 import { someOf } from '../support/at-length.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import {

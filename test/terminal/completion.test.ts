@@ -5,7 +5,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { sharedDemo } from '../support/demo-server.ts';
 import { endpoints } from '../../src/api/index.ts';
-import { selfCommand } from '../../src/lib/self.ts';
+import { selfCommand } from '../../src/core/lib/self.ts';
 import { runHere } from '../support/cli/cadre.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { tempDirectory } from '../support/temp.ts';

@@ -7,10 +7,10 @@ import {
   conversation,
   conversationMarkdown,
   type Notice,
-} from '../../src/terminal/conversation.ts';
-import { blockLines, conversationLines } from '../../src/terminal/conversation-lines.ts';
-import { colorless } from '../../src/terminal/palette.ts';
-import { widthOf } from '../../src/terminal/width.ts';
+} from '../../src/frontends/terminal/conversation.ts';
+import { blockLines, conversationLines } from '../../src/frontends/terminal/conversation-lines.ts';
+import { colorless } from '../../src/frontends/terminal/palette.ts';
+import { widthOf } from '../../src/frontends/terminal/width.ts';
 import { colors, columns, hasUnsafe, markdown, withoutColors } from '../support/terminal/texts.ts';
 
 const turn = {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { type Anchor, anchorOf } from '../../src/lib/diff-anchor.ts';
-import { readPatches } from '../../src/lib/unified-diff.ts';
-import { rowText, sheetOf } from '../../src/terminal/diff-sheet.ts';
-import { colorless, paletteFor, withoutColors } from '../../src/terminal/palette.ts';
-import { widthOf } from '../../src/terminal/width.ts';
+import { type Anchor, anchorOf } from '../../src/core/lib/diff-anchor.ts';
+import { readPatches } from '../../src/core/lib/unified-diff.ts';
+import { rowText, sheetOf } from '../../src/frontends/terminal/diff-sheet.ts';
+import { colorless, paletteFor, withoutColors } from '../../src/frontends/terminal/palette.ts';
+import { widthOf } from '../../src/frontends/terminal/width.ts';
 import { aComment, fileChange, numbered } from '../support/diffs.ts';
 
 const before = numbered(1, 9);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { diffLines, isDiff } from '../../src/terminal/diff.ts';
+import { diffLines, isDiff } from '../../src/frontends/terminal/diff.ts';
 import { colors } from '../support/terminal/texts.ts';
 
 const diff = `diff --git a/x.sql b/x.sql

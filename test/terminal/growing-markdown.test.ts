@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { GrowingMarkdown } from '../../src/terminal/growing-markdown.ts';
-import { markdownLines } from '../../src/terminal/markdown.ts';
-import { colorless } from '../../src/terminal/palette.ts';
-import { widthOf } from '../../src/terminal/width.ts';
+import { GrowingMarkdown } from '../../src/frontends/terminal/growing-markdown.ts';
+import { markdownLines } from '../../src/frontends/terminal/markdown.ts';
+import { colorless } from '../../src/frontends/terminal/palette.ts';
+import { widthOf } from '../../src/frontends/terminal/width.ts';
 import { atLength } from '../support/at-length.ts';
 import { colors, columns, hasUnsafe, markdown, withoutColors } from '../support/terminal/texts.ts';
 

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { sharedDemo } from '../support/demo-server.ts';
 import { endpoints } from '../../src/api/index.ts';
-import { widthOf } from '../../src/terminal/width.ts';
+import { widthOf } from '../../src/frontends/terminal/width.ts';
 import { someOf } from '../support/at-length.ts';
 import { cadreOn } from '../support/cli/cadre.ts';
 import { openSession } from '../support/turns.ts';

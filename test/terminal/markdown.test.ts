@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { codeBlocks, markdownLines } from '../../src/terminal/markdown.ts';
-import { colorless } from '../../src/terminal/palette.ts';
-import { widthOf } from '../../src/terminal/width.ts';
+import { codeBlocks, markdownLines } from '../../src/frontends/terminal/markdown.ts';
+import { colorless } from '../../src/frontends/terminal/palette.ts';
+import { widthOf } from '../../src/frontends/terminal/width.ts';
 import { colors, columns, hasUnsafe, markdown, withoutColors } from '../support/terminal/texts.ts';
 
 const shape = { columns: 40, palette: colorless };

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { selfCommand } from '../../src/lib/self.ts';
+import { selfCommand } from '../../src/core/lib/self.ts';
 import { runHere } from '../support/cli/cadre.ts';
 import { tempDirectory } from '../support/temp.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { paletteFor } from '../../src/terminal/palette.ts';
+import { paletteFor } from '../../src/frontends/terminal/palette.ts';
 
 const terminal = { isTTY: true };
 const pipe = {};

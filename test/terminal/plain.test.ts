@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { plain, plainAfter, revealed } from '../../src/lib/plain.ts';
+import { plain, plainAfter, revealed } from '../../src/core/lib/plain.ts';
 import { hasUnsafe, text } from '../support/terminal/texts.ts';
 
 /** What is shown of a text that comes in pieces. */

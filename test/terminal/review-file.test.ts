@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ReviewComment } from '../../src/api/reviews.ts';
-import { type Anchor, anchorOf } from '../../src/lib/diff-anchor.ts';
-import { readPatches } from '../../src/lib/unified-diff.ts';
-import { reviewFile } from '../../src/terminal/review-file.ts';
+import { type Anchor, anchorOf } from '../../src/core/lib/diff-anchor.ts';
+import { readPatches } from '../../src/core/lib/unified-diff.ts';
+import { reviewFile } from '../../src/frontends/terminal/review-file.ts';
 import { aComment, fileChange, numbered } from '../support/diffs.ts';
 
 const before = numbered(1, 12);

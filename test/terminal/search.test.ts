@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { plain } from '../../src/lib/plain.ts';
-import { matchingLines, withMatches } from '../../src/terminal/search.ts';
+import { plain } from '../../src/core/lib/plain.ts';
+import { matchingLines, withMatches } from '../../src/frontends/terminal/search.ts';
 import { colors, text, withoutColors } from '../support/terminal/texts.ts';
 
 describe('a search in lines', () => {

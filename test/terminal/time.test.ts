@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ago, durationText } from '../../src/terminal/time.ts';
+import { ago, durationText } from '../../src/frontends/terminal/time.ts';
 
 test('The time since something is one unit, rounded down.', () => {
   const hour = 3_600_000;

@@ -13,7 +13,7 @@ import {
   withoutBefore,
   withoutUnder,
   withoutWord,
-} from '../../src/tui/forms/editor.ts';
+} from '../../src/frontends/tui/forms/editor.ts';
 
 const written = (text: string) => inserted(emptyEditor, text);
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { withDemo } from '../support/demo-server.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
-import { noticeLines } from '../../src/tui/notice.tsx';
+import { noticeLines } from '../../src/frontends/tui/notice.tsx';
 import { withScreen } from '../support/tui/stage.tsx';
 import { commit, git, makeRepository, write } from '../support/worktrees/work.ts';
 

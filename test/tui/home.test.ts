@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { selfCommand } from '../../src/lib/self.ts';
+import { selfCommand } from '../../src/core/lib/self.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { selfCommand } from '../../src/lib/self.ts';
+import { selfCommand } from '../../src/core/lib/self.ts';
 import { atLength } from '../support/at-length.ts';
 import { completed } from '../support/scripted-provider.ts';
 import { expectEventually } from '../support/expect-eventually.ts';

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { Board } from '../../src/tui/list/board.ts';
-import { layout, shares } from '../../src/tui/list/layout.ts';
-import { containsText, rowTextOf } from '../../src/tui/list/row-text.ts';
-import { countsOf, sectionsOf, type Wish } from '../../src/tui/list/sections.ts';
-import { standingOf, thingsOf } from '../../src/tui/list/things.ts';
-import type { Overview } from '../../src/tui/overview.ts';
-import { Source } from '../../src/tui/source.ts';
+import { Board } from '../../src/frontends/tui/list/board.ts';
+import { layout, shares } from '../../src/frontends/tui/list/layout.ts';
+import { containsText, rowTextOf } from '../../src/frontends/tui/list/row-text.ts';
+import { countsOf, sectionsOf, type Wish } from '../../src/frontends/tui/list/sections.ts';
+import { standingOf, thingsOf } from '../../src/frontends/tui/list/things.ts';
+import type { Overview } from '../../src/frontends/tui/overview.ts';
+import { Source } from '../../src/frontends/tui/source.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { approval, NOW, overviewOf, process, session } from '../support/tui/things.ts';
 

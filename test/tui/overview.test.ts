@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { RuntimeEventRecord } from '../../src/api/events.ts';
-import { emptyOverview, type Overview } from '../../src/tui/overview.ts';
-import { withEvent } from '../../src/tui/overview-events.ts';
+import { emptyOverview, type Overview } from '../../src/frontends/tui/overview.ts';
+import { withEvent } from '../../src/frontends/tui/overview-events.ts';
 import { event } from '../support/tui/events.ts';
 
 const session = (id: string, more = {}) => ({

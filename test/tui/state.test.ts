@@ -15,7 +15,7 @@ import {
   visible,
   withNewer,
   withOlder,
-} from '../../src/tui/state.ts';
+} from '../../src/frontends/tui/state.ts';
 import { closing, delta, event } from '../support/tui/events.ts';
 
 const many = (count: number, from = 1) =>

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { BodyInputOf } from '../../src/api/endpoint.ts';
 import { endpoints } from '../../src/api/index.ts';
-import type { FailpointName } from '../../src/lib/failpoint.ts';
+import type { FailpointName } from '../../src/core/lib/failpoint.ts';
 import type { Worktree } from '../../src/api/worktrees.ts';
 import {
   claim,

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import { sha256Of } from '../../src/worktrees/consent.ts';
+import { sha256Of } from '../../src/server/work/git/consent.ts';
 import {
   branches,
   cleanUp,

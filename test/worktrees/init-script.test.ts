@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import { carriersOf } from '../../src/children/procfs.ts';
+import { carriersOf } from '../../src/core/children/procfs.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { BodyInputOf } from '../../src/api/endpoint.ts';
 import { endpoints } from '../../src/api/index.ts';
 import type { Worktree } from '../../src/api/worktrees.ts';
-import { nameOf, withoutPassword } from '../../src/worktrees/finish/github.ts';
+import { nameOf, withoutPassword } from '../../src/server/work/merge/github.ts';
 import { tempDirectory } from '../support/temp.ts';
 import {
   commit,

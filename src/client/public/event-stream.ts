@@ -1,4 +1,4 @@
-import { systemClock } from '../../lib/clock.ts';
+import { systemClock } from '../../core/lib/clock.ts';
 import { parseFrames } from '../parse-frames.ts';
 import { resume } from '../resume.ts';
 import { CadreError } from './error.ts';

@@ -1,6 +1,6 @@
-import { defaultDataDirectory } from '../../config/paths.ts';
-import { findRegistration } from '../../config/registration.ts';
-import { readToken } from '../../config/token.ts';
+import { defaultDataDirectory } from '../../core/config/paths.ts';
+import { findRegistration } from '../../core/config/registration.ts';
+import { readToken } from '../../core/config/token.ts';
 import { CadreError } from './error.ts';
 import type { ServerAddress } from './face.ts';
 

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Identity, identify, isAlive } from '../../../src/children/identity.ts';
-import { carriersOf } from '../../../src/children/procfs.ts';
+import { type Identity, identify, isAlive } from '../../../src/core/children/identity.ts';
+import { carriersOf } from '../../../src/core/children/procfs.ts';
 
 /** What still runs of a server: whatever has its directory in the environment, and its keeper. */
 export function remaining(directory: string, keeper?: Identity): string[] {

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { findProgram } from '../../../src/lib/find-program.ts';
-import { DATABASE_FILE } from '../../../src/store/connection.ts';
+import { findProgram } from '../../../src/core/lib/find-program.ts';
+import { DATABASE_FILE } from '../../../src/core/store/connection.ts';
 
 /** What the stock sqlite3 says of a copy of the database: `ok`, what is wrong, or null where it is not installed. */
 export function integrityOf(directory: string): string | null {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { endpoints } from '../../../src/api/index.ts';
-import { type Identity, identify } from '../../../src/children/identity.ts';
+import { type Identity, identify } from '../../../src/core/children/identity.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
 import { remaining, untilNothingRemains } from './census.ts';
 import type { Complaints } from './oracle.ts';

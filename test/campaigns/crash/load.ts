@@ -1,6 +1,6 @@
 import type { RuntimeEventRecord } from '../../../src/api/events.ts';
 import { endpoints } from '../../../src/api/index.ts';
-import { AppError } from '../../../src/errors.ts';
+import { AppError } from '../../../src/api/errors.ts';
 import type { TestServer } from '../../support/server.ts';
 import type { Acknowledgements } from './acknowledgements.ts';
 import type { Complaints } from './oracle.ts';

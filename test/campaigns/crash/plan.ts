@@ -1,4 +1,4 @@
-import type { FailpointName } from '../../../src/lib/failpoint.ts';
+import type { FailpointName } from '../../../src/core/lib/failpoint.ts';
 import type { Random } from './random.ts';
 
 /** How one life of the server is to end. */

@@ -1,4 +1,4 @@
-import { parseScript } from '../../../src/demo-agent/script.ts';
+import { parseScript } from '../../../src/agents/demo/script.ts';
 import type { Random } from './random.ts';
 
 /** An item as the script of a prompt makes it. */

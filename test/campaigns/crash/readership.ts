@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RuntimeEventRecord } from '../../../src/api/events.ts';
 import type { Client } from '../../../src/client/client.ts';
-import { AppError } from '../../../src/errors.ts';
+import { AppError } from '../../../src/api/errors.ts';
 import type { TestServer } from '../../support/server.ts';
 import type { Observation } from './observe.ts';
 import { checkEqual, type Complaints } from './oracle.ts';

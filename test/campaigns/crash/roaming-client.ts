@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Endpoint } from '../../../src/api/endpoint.ts';
 import { type CallInput, type Client, HttpClient } from '../../../src/client/client.ts';
-import { AppError } from '../../../src/errors.ts';
+import { AppError } from '../../../src/api/errors.ts';
 
 /** A client of whichever server serves the directory just now: each start has a port of its own. */
 export class RoamingClient extends HttpClient {

@@ -6,7 +6,7 @@ import { namesOf } from '../../../src/fleet/names.ts';
 import { NatsMirrorStream } from '../../../src/fleet/nats-mirror-stream.ts';
 import { NatsReaderStream } from '../../../src/fleet/nats-reader-stream.ts';
 import { type FleetEvent, type FleetNotice, readFleet } from '../../../src/fleet/reader.ts';
-import { systemClock } from '../../../src/lib/clock.ts';
+import { systemClock } from '../../../src/core/lib/clock.ts';
 import {
   type ClusterOptions,
   type EngineServer,

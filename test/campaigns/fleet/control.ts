@@ -1,5 +1,5 @@
 import { headers } from '@nats-io/transport-node';
-import { systemClock } from '../../../src/lib/clock.ts';
+import { systemClock } from '../../../src/core/lib/clock.ts';
 import { streamEvents } from '../../../src/client/stream.ts';
 import type { MirroredMessage } from '../../../src/fleet/mirrored.ts';
 import { judge, type Verdict } from '../../support/fleet/judge.ts';

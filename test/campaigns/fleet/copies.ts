@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { endpoints } from '../../../src/api/index.ts';
 import { EPOCH_KIND } from '../../../src/fleet/mirrored.ts';
-import { systemClock } from '../../../src/lib/clock.ts';
+import { systemClock } from '../../../src/core/lib/clock.ts';
 import { untilDone } from '../../support/fleet/cluster.ts';
 import { judge } from '../../support/fleet/judge.ts';
 import { DATABASE_FILE } from '../../support/store.ts';

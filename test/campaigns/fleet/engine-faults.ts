@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { DiscardPolicy, jetstreamManager } from '@nats-io/jetstream';
 import { NatsReaderStream } from '../../../src/fleet/nats-reader-stream.ts';
-import { systemClock } from '../../../src/lib/clock.ts';
+import { systemClock } from '../../../src/core/lib/clock.ts';
 import { untilDone } from '../../support/fleet/cluster.ts';
 import { type Arena, FleetReader, inArena, leaderOf, names, verdicts } from './arena.ts';
 import { underLoad } from './load.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { endpoints } from '../../../src/api/index.ts';
-import { AppError } from '../../../src/errors.ts';
+import { AppError } from '../../../src/api/errors.ts';
 import type { CampaignNode } from './node.ts';
 
 /** A turn with deltas, a tool and an end. */

@@ -1,10 +1,10 @@
-import { Feed } from '../../../src/events/feed.ts';
+import { Feed } from '../../../src/core/events/feed.ts';
 import { Mirror } from '../../../src/fleet/mirror.ts';
 import { NatsMirrorStream } from '../../../src/fleet/nats-mirror-stream.ts';
 import { connectTo } from '../../../src/fleet/connection.ts';
-import { systemClock } from '../../../src/lib/clock.ts';
-import { noFailpoints } from '../../../src/lib/failpoint.ts';
-import { mirroredLog, mirrorRows } from '../../../src/runtime/mirrored-log.ts';
+import { systemClock } from '../../../src/core/lib/clock.ts';
+import { noFailpoints } from '../../../src/core/lib/failpoint.ts';
+import { mirroredLog, mirrorRows } from '../../../src/server/runtime/mirrored-log.ts';
 import { Relay } from '../../support/fleet/relay.ts';
 import { judge } from '../../support/fleet/judge.ts';
 import { append, wholeLog } from '../../support/fleet/mirroring.ts';

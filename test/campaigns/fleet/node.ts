@@ -1,7 +1,7 @@
 import { endpoints } from '../../../src/api/index.ts';
 import { streamEvents } from '../../../src/client/stream.ts';
 import { replay } from '../../../src/client/replay.ts';
-import { systemClock } from '../../../src/lib/clock.ts';
+import { systemClock } from '../../../src/core/lib/clock.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
 
 /** How a server of the campaign is started. */

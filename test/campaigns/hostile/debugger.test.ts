@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, it } from 'vitest';
-import { selfCommand } from '../../../src/lib/self.ts';
+import { selfCommand } from '../../../src/core/lib/self.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 const root = path.join(import.meta.dirname, '../../..');

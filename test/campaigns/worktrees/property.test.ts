@@ -4,7 +4,7 @@ import path from 'node:path';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Worktree } from '../../../src/api/worktrees.ts';
-import { AppError } from '../../../src/errors.ts';
+import { AppError } from '../../../src/api/errors.ts';
 import { openSession } from '../../support/turns.ts';
 import {
   claim,

@@ -5,7 +5,7 @@ import { namesOf } from '../../../src/fleet/names.ts';
 import { NatsMirrorStream } from '../../../src/fleet/nats-mirror-stream.ts';
 import { NatsReaderStream } from '../../../src/fleet/nats-reader-stream.ts';
 import { type FleetEvent, readFleet } from '../../../src/fleet/reader.ts';
-import { systemClock } from '../../../src/lib/clock.ts';
+import { systemClock } from '../../../src/core/lib/clock.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { type TestFleet, withFleet } from '../../support/fleet/cluster.ts';
 import { faultless, judge } from '../../support/fleet/judge.ts';

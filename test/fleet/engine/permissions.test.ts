@@ -7,7 +7,7 @@ import { connectTo } from '../../../src/fleet/connection.ts';
 import { NatsReaderStream } from '../../../src/fleet/nats-reader-stream.ts';
 import { NodeClient } from '../../../src/fleet/node-client.ts';
 import { livingNodes } from '../../../src/fleet/sign-of-life.ts';
-import { systemClock } from '../../../src/lib/clock.ts';
+import { systemClock } from '../../../src/core/lib/clock.ts';
 import { names, securedFleet } from '../../support/fleet/secured.ts';
 
 const secured = securedFleet();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { configSchema } from '../../../src/config/schema.ts';
+import { configSchema } from '../../../src/core/config/schema.ts';
 import { type TestRuntime, withRuntime } from '../../support/runtime.ts';
 import { scriptedProvider } from '../../support/scripted-provider.ts';
 import { openSession } from '../../support/turns.ts';

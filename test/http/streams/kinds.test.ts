@@ -5,11 +5,11 @@ import {
   kindsMatching,
   type RuntimeEventRecord,
 } from '../../../src/api/events.ts';
-import type { EventDraft } from '../../../src/events/event.ts';
+import type { EventDraft } from '../../../src/core/events/event.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { openRuntime, sharedRuntime, type TestRuntime } from '../../support/runtime.ts';
 import { shared } from '../../support/shared.ts';
-import { SessionStore } from '../../../src/sessions/store.ts';
+import { SessionStore } from '../../../src/server/conversations/sessions/store.ts';
 import { aSession } from '../../support/records.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
 import { openStore, type TestStore } from '../../support/store.ts';

@@ -2,7 +2,7 @@ import { setImmediate as nextLoop } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { RuntimeEventRecord } from '../../../src/api/events.ts';
 import type { Session } from '../../../src/api/sessions.ts';
-import type { AgentSink } from '../../../src/providers/provider.ts';
+import type { AgentSink } from '../../../src/agents/provider.ts';
 import { type TestRuntime, withRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider, type ScriptedTurn } from '../../support/scripted-provider.ts';
 import { openSession, send } from '../../support/turns.ts';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import type { AgentSink } from '../../../src/providers/provider.ts';
+import type { AgentSink } from '../../../src/agents/provider.ts';
 import { type TestRuntime, withRuntime } from '../../support/runtime.ts';
 import {
   completed,

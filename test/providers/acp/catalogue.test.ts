@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { agentName } from '../../../src/api/provider-kinds.ts';
 import { endpoints } from '../../../src/api/index.ts';
-import { agentsOnPath } from '../../../src/cli/talk/agents-on-path.ts';
-import { catalogue } from '../../../src/providers/acp/catalogue.ts';
-import { type CatalogueEntry, unknownAgent } from '../../../src/providers/acp/catalogue-entry.ts';
+import { agentsOnPath } from '../../../src/frontends/cli/talk/agents-on-path.ts';
+import { catalogue } from '../../../src/agents/acp/catalogue.ts';
+import { type CatalogueEntry, unknownAgent } from '../../../src/agents/acp/catalogue-entry.ts';
 import { pathWith } from '../../support/providers/demo-agents.ts';
 import { initialized, withRawAgent } from '../../support/providers/raw-agent.ts';
 import { withRuntime } from '../../support/runtime.ts';

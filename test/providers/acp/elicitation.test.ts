@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Approval } from '../../../src/api/approvals.ts';
-import { readElicitation } from '../../../src/providers/acp/elicitation.ts';
+import { readElicitation } from '../../../src/agents/acp/elicitation.ts';
 import { asked, turnOf, until } from '../../support/providers/calls.ts';
 import { WatchedSession } from '../../support/providers/contract-stage.ts';
 import {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { AgentModes } from '../../../src/providers/acp/catalogue-entry.ts';
-import { modeFor } from '../../../src/providers/acp/modes.ts';
-import { objectionTo as claudeObjection } from '../../../src/providers/claude/settings.ts';
-import { objectionTo as codexObjection } from '../../../src/providers/codex/settings.ts';
-import { noWishes } from '../../../src/providers/provider.ts';
+import type { AgentModes } from '../../../src/agents/acp/catalogue-entry.ts';
+import { modeFor } from '../../../src/agents/acp/modes.ts';
+import { objectionTo as claudeObjection } from '../../../src/agents/claude/settings.ts';
+import { objectionTo as codexObjection } from '../../../src/agents/codex/settings.ts';
+import { noWishes } from '../../../src/agents/provider.ts';
 import { asked, decide, turnOf } from '../../support/providers/calls.ts';
 import {
   endTurn,

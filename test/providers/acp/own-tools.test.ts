@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { catalogue } from '../../../src/providers/acp/catalogue.ts';
-import { isOwnTool } from '../../../src/providers/acp/own-tools.ts';
-import { readPermission } from '../../../src/providers/acp/permission.ts';
-import type { ReportedCall } from '../../../src/providers/acp/reported-call.ts';
+import { catalogue } from '../../../src/agents/acp/catalogue.ts';
+import { isOwnTool } from '../../../src/agents/acp/own-tools.ts';
+import { readPermission } from '../../../src/agents/acp/permission.ts';
+import type { ReportedCall } from '../../../src/agents/acp/reported-call.ts';
 import { ofKind } from '../../support/turns.ts';
 import { asked } from '../../support/providers/calls.ts';
 import { endTurn, usualOptions, withRawAgent } from '../../support/providers/raw-agent.ts';

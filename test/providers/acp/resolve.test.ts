@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { configSchema } from '../../../src/config/schema.ts';
-import { environmentOf } from '../../../src/providers/acp/agent-environment.ts';
-import { catalogue } from '../../../src/providers/acp/catalogue.ts';
-import { recognise, resolveAgents } from '../../../src/providers/acp/resolve.ts';
-import { AcpProvider } from '../../../src/providers/acp/provider.ts';
-import type { ProviderContext } from '../../../src/providers/provider.ts';
+import { configSchema } from '../../../src/core/config/schema.ts';
+import { environmentOf } from '../../../src/agents/acp/agent-environment.ts';
+import { catalogue } from '../../../src/agents/acp/catalogue.ts';
+import { recognise, resolveAgents } from '../../../src/agents/acp/resolve.ts';
+import { AcpProvider } from '../../../src/agents/acp/provider.ts';
+import type { ProviderContext } from '../../../src/agents/provider.ts';
 
 const settingsOf = (acp: object | null) => configSchema.parse({ providers: { acp } }).providers.acp;
 

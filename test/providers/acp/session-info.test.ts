@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { version } from '../../../src/lib/self.ts';
+import { version } from '../../../src/core/lib/self.ts';
 import { sessionOf, until } from '../../support/providers/calls.ts';
 import { WatchedSession } from '../../support/providers/contract-stage.ts';
 import {

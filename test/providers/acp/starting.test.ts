@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { identify, isAlive } from '../../../src/children/identity.ts';
+import { identify, isAlive } from '../../../src/core/children/identity.ts';
 import { someOf } from '../../support/at-length.ts';
 import { scaled } from '../../support/patience.ts';
 import { interrupt, until } from '../../support/providers/calls.ts';

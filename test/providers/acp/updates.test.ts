@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readToolCall } from '../../../src/providers/acp/tool-call.ts';
-import { readUpdate } from '../../../src/providers/acp/updates.ts';
-import { readPromptUsage } from '../../../src/providers/acp/usage.ts';
+import { readToolCall } from '../../../src/agents/acp/tool-call.ts';
+import { readUpdate } from '../../../src/agents/acp/updates.ts';
+import { readPromptUsage } from '../../../src/agents/acp/usage.ts';
 
 const changeOfA =
   '--- /a.txt\n+++ /a.txt\n@@ -1,1 +1,1 @@\n-x\n\\ No newline at end of file\n+y\n\\ No newline at end of file\n';

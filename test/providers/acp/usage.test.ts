@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Usage } from '../../../src/api/sessions.ts';
-import { UsageMeter } from '../../../src/providers/acp/usage.ts';
+import { UsageMeter } from '../../../src/agents/acp/usage.ts';
 import { turnOf } from '../../support/providers/calls.ts';
 import { endTurn, never, sharedRawAgent, withRawAgent } from '../../support/providers/raw-agent.ts';
 import { dies, goes } from '../../support/providers/rows.ts';

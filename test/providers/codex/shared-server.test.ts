@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { AppServer } from '../../../src/providers/codex/app-server.ts';
-import { SharedServer } from '../../../src/providers/codex/shared-server.ts';
+import type { AppServer } from '../../../src/agents/codex/app-server.ts';
+import { SharedServer } from '../../../src/agents/codex/shared-server.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 const { signal } = new AbortController();

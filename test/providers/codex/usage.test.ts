@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Meter } from '../../../src/providers/codex/usage.ts';
+import { Meter } from '../../../src/agents/codex/usage.ts';
 
 function used(input: number, cached: number, output: number): object {
   return {

@@ -15,10 +15,10 @@ import {
   type SessionUpdate,
 } from '@agentclientprotocol/sdk/unstable';
 import { onTestFinished } from 'vitest';
-import { type AgentOptions, createCadreAgent } from '../../../src/acp/agent.ts';
-import { ServerLink } from '../../../src/acp/server-link.ts';
+import { type AgentOptions, createCadreAgent } from '../../../src/frontends/editor/agent.ts';
+import { ServerLink } from '../../../src/frontends/editor/server-link.ts';
 import { type Client, HttpClient } from '../../../src/client/client.ts';
-import { systemClock } from '../../../src/lib/clock.ts';
+import { systemClock } from '../../../src/core/lib/clock.ts';
 
 /** The server that an editor's agent finds; a test may put another one into its place. */
 export interface Place {

@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Readable, Writable } from 'node:stream';
-import { commands } from '../../../src/cli/commands/index.ts';
-import { complete } from '../../../src/cli/complete/complete.ts';
-import { runIn } from '../../../src/cli/program.ts';
-import { systemClock } from '../../../src/lib/clock.ts';
-import { selfCommand } from '../../../src/lib/self.ts';
+import { commands } from '../../../src/frontends/cli/commands/index.ts';
+import { complete } from '../../../src/frontends/cli/complete/complete.ts';
+import { runIn } from '../../../src/frontends/cli/program.ts';
+import { systemClock } from '../../../src/core/lib/clock.ts';
+import { selfCommand } from '../../../src/core/lib/self.ts';
 import { recordedServer, samePlatform, sharedCode, type TestServer } from '../server.ts';
 
 /** How a command ended, and all it wrote. */

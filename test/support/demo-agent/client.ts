@@ -10,8 +10,8 @@ import {
   type SessionUpdate,
 } from '@agentclientprotocol/sdk/unstable';
 import { onTestFinished } from 'vitest';
-import { createDemoAgent } from '../../../src/demo-agent/agent.ts';
-import type { World } from '../../../src/demo-agent/world.ts';
+import { createDemoAgent } from '../../../src/agents/demo/agent.ts';
+import type { World } from '../../../src/agents/demo/world.ts';
 import { temporaryDirectory } from './directory.ts';
 
 type AskUser = (

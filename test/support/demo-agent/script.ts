@@ -1,4 +1,4 @@
-import type { Command } from '../../../src/demo-agent/commands.ts';
+import type { Command } from '../../../src/agents/demo/commands.ts';
 
 /** Writes a script that reads as these commands: the inverse of `parseScript`. */
 export function formatScript(commands: readonly Command[]): string {

@@ -1,4 +1,4 @@
-import { gateTable, type Row } from '../../../src/gateway/gate.ts';
+import { gateTable, type Row } from '../../../src/server/teams/gateway/gate.ts';
 
 /** Modes of each kind, as the columns of the table have them. */
 export const columns = [

@@ -5,7 +5,7 @@ import { expect } from 'vitest';
 import type { z } from 'zod';
 import type { Endpoint } from '../../../src/api/endpoint.ts';
 import { endpoints } from '../../../src/api/index.ts';
-import { errorCodes } from '../../../src/errors.ts';
+import { errorCodes } from '../../../src/api/errors.ts';
 
 /** An answer, as it came. */
 export interface Reply {

@@ -4,7 +4,7 @@ import { afterAll } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import type { RecoverySummary } from '../../../src/api/runtime.ts';
 import type { Session, Turn } from '../../../src/api/sessions.ts';
-import { carriersOf } from '../../../src/children/procfs.ts';
+import { carriersOf } from '../../../src/core/children/procfs.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { type TestServer, untilNothingCarries } from '../server.ts';
 import { tempDirectory } from '../temp.ts';

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { selfCommand } from '../../../src/lib/self.ts';
+import { selfCommand } from '../../../src/core/lib/self.ts';
 
 /** The section of an agent that is the demo agent, which speaks ACP without a model. */
 export function demoSection(more: object = {}): object {

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../../../src/lib/clock.ts';
+import { type Clock, systemClock } from '../../../src/core/lib/clock.ts';
 
 /** How long an agent whose output has ended may take to go: nothing else of a server waits for just as long. */
 const LOST_GRACE_MS = 1000;

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { signal } from '../../../src/children/identity.ts';
-import { systemClock } from '../../../src/lib/clock.ts';
+import { signal } from '../../../src/core/children/identity.ts';
+import { systemClock } from '../../../src/core/lib/clock.ts';
 
 const PERL = '/usr/bin/perl';
 

@@ -1,6 +1,6 @@
 // What the rows of ../acp-rows share. Each row is something that real agents do and the demo agent does not:
 // an agent that the test plays does it, so that it is there on every machine and every day.
-import { type Clock, systemClock } from '../../../src/lib/clock.ts';
+import { type Clock, systemClock } from '../../../src/core/lib/clock.ts';
 import { until } from './calls.ts';
 import { type RawAgent, Refusal, type Role } from './raw-agent.ts';
 

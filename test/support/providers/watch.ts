@@ -1,6 +1,6 @@
 import type { Client } from '../../../src/client/client.ts';
 import { streamEvents } from '../../../src/client/stream.ts';
-import { systemClock } from '../../../src/lib/clock.ts';
+import { systemClock } from '../../../src/core/lib/clock.ts';
 import type { UntypedEvent } from '../untyped-events.ts';
 import { scaled } from '../patience.ts';
 

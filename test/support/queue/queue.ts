@@ -1,6 +1,6 @@
 import type { QueueEntry, SessionQueue } from '../../../src/api/queue.ts';
 import type { Session } from '../../../src/api/sessions.ts';
-import { ProviderError } from '../../../src/providers/provider.ts';
+import { ProviderError } from '../../../src/agents/provider.ts';
 import type { Refusal, Reply, Stage } from '../sessions/stage.ts';
 import { completed } from '../teams/team.ts';
 

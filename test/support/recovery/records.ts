@@ -1,9 +1,9 @@
 import { mkdirSync } from 'node:fs';
-import { EventLog } from '../../../src/events/log.ts';
-import { systemClock } from '../../../src/lib/clock.ts';
-import { systemIds } from '../../../src/lib/ids.ts';
-import { SessionStore } from '../../../src/sessions/store.ts';
-import type { Writer } from '../../../src/store/transaction.ts';
+import { EventLog } from '../../../src/core/events/log.ts';
+import { systemClock } from '../../../src/core/lib/clock.ts';
+import { systemIds } from '../../../src/core/lib/ids.ts';
+import { SessionStore } from '../../../src/server/conversations/sessions/store.ts';
+import type { Writer } from '../../../src/core/store/transaction.ts';
 import { openDatabase } from '../database.ts';
 
 /** Writes rows, and events, into the store of a directory, as a run that died there could have left them. */

@@ -1,15 +1,22 @@
 import { mkdirSync } from 'node:fs';
 import type { Item, Session, Turn } from '../../../src/api/sessions.ts';
-import type { EventBody, Scope } from '../../../src/events/event.ts';
-import { prepareLogs, removeLogs } from '../../../src/processes/log-file.ts';
-import { ProcessStore } from '../../../src/processes/store.ts';
-import { type RetentionSettings, StorageBudget } from '../../../src/retention/budget.ts';
-import { Retention } from '../../../src/retention/retention.ts';
-import { beginTurn, closedSession, endTurn } from '../../../src/sessions/session.ts';
-import { SessionStore } from '../../../src/sessions/store.ts';
-import { finishTurn, startTurn } from '../../../src/sessions/turn.ts';
+import type { EventBody, Scope } from '../../../src/core/events/event.ts';
+import { prepareLogs, removeLogs } from '../../../src/server/work/processes/log-file.ts';
+import { ProcessStore } from '../../../src/server/work/processes/store.ts';
+import {
+  type RetentionSettings,
+  StorageBudget,
+} from '../../../src/server/upkeep/retention/budget.ts';
+import { Retention } from '../../../src/server/upkeep/retention/retention.ts';
+import {
+  beginTurn,
+  closedSession,
+  endTurn,
+} from '../../../src/server/conversations/sessions/session.ts';
+import { SessionStore } from '../../../src/server/conversations/sessions/store.ts';
+import { finishTurn, startTurn } from '../../../src/server/conversations/sessions/turn.ts';
 import { openStore, type TestStore } from '../store.ts';
-import type { Writer } from '../../../src/store/transaction.ts';
+import type { Writer } from '../../../src/core/store/transaction.ts';
 import { tempDirectory } from '../temp.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { anApproval, aSession, aTurn } from '../records.ts';

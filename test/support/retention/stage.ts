@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { configSchema } from '../../../src/config/schema.ts';
+import { configSchema } from '../../../src/core/config/schema.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { onStage, type Stage, type StageOptions } from '../sessions/stage.ts';
 import { tempDirectory } from '../temp.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { FailpointName } from '../../../src/lib/failpoint.ts';
+import type { FailpointName } from '../../../src/core/lib/failpoint.ts';
 import { completed } from '../scripted-provider.ts';
 import { FullDisk } from './faults.ts';
 import { aRequestTo, replayed, withKey } from './keyed-requests.ts';

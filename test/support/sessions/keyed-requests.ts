@@ -1,10 +1,10 @@
 import path from 'node:path';
-import { configSchema } from '../../../src/config/schema.ts';
+import { configSchema } from '../../../src/core/config/schema.ts';
 import type { Process } from '../../../src/api/processes.ts';
 import type { Session } from '../../../src/api/sessions.ts';
 import type { Worktree } from '../../../src/api/worktrees.ts';
-import { newUuid } from '../../../src/lib/ids.ts';
-import { ProviderError } from '../../../src/providers/provider.ts';
+import { newUuid } from '../../../src/core/lib/ids.ts';
+import { ProviderError } from '../../../src/agents/provider.ts';
 import { makeTeam } from '../teams/team.ts';
 import { commit, git, makeRepository, write } from '../worktrees/work.ts';
 import { endOf, type Reply, type Stage } from './stage.ts';

@@ -1,5 +1,5 @@
-import type { Ids } from '../../../src/lib/ids.ts';
-import { systemIds } from '../../../src/lib/ids.ts';
+import type { Ids } from '../../../src/core/lib/ids.ts';
+import { systemIds } from '../../../src/core/lib/ids.ts';
 import { HeldSyncs } from './faults.ts';
 import { soon } from './soon.ts';
 import type { Stage } from './stage.ts';

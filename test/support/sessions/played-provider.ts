@@ -6,7 +6,7 @@ import type {
   Provider,
   ProviderError,
   TurnSettings,
-} from '../../../src/providers/provider.ts';
+} from '../../../src/agents/provider.ts';
 import { soon } from './soon.ts';
 import { scriptedProvider, type ScriptedTurn } from '../scripted-provider.ts';
 

@@ -1,4 +1,4 @@
-import { systemClock } from '../../../src/lib/clock.ts';
+import { systemClock } from '../../../src/core/lib/clock.ts';
 import { scaled } from '../patience.ts';
 
 /** What is waited for, if it comes within a moment; else a failure that says what did not come. */

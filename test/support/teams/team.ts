@@ -2,7 +2,7 @@ import type { Session } from '../../../src/api/sessions.ts';
 import type { Delivery, Message } from '../../../src/api/team-messages.ts';
 import type { TeamView } from '../../../src/api/team-view.ts';
 import type { Member, Team, TeamWithMembers } from '../../../src/api/teams.ts';
-import type { TurnOutcome } from '../../../src/providers/provider.ts';
+import type { TurnOutcome } from '../../../src/agents/provider.ts';
 import type { Refusal, Reply, Stage } from '../sessions/stage.ts';
 import type { UntypedEvent } from '../untyped-events.ts';
 

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { paletteFor } from '../../../src/terminal/palette.ts';
+import { paletteFor } from '../../../src/frontends/terminal/palette.ts';
 import { anyText } from '../any-text.ts';
 
 /** Parts that are hard to measure, to wrap or to make safe. */
@@ -77,4 +77,4 @@ export function hasUnsafe(shown: string): boolean {
   );
 }
 
-export { withoutColors } from '../../../src/terminal/palette.ts';
+export { withoutColors } from '../../../src/frontends/terminal/palette.ts';

@@ -4,10 +4,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { stripVTControlCharacters } from 'node:util';
 import { render } from 'ink';
 import { type ReactNode, useState } from 'react';
-import { colorless } from '../../../src/terminal/palette.ts';
-import { emptyKeyboard, Listeners, useKeyboard } from '../../../src/tui/keyboard.ts';
-import type { PaneModel } from '../../../src/tui/panes/pane-model.ts';
-import type { Hold, PaneProps } from '../../../src/tui/panes/pane-props.ts';
+import { colorless } from '../../../src/frontends/terminal/palette.ts';
+import { emptyKeyboard, Listeners, useKeyboard } from '../../../src/frontends/tui/keyboard.ts';
+import type { PaneModel } from '../../../src/frontends/tui/panes/pane-model.ts';
+import type { Hold, PaneProps } from '../../../src/frontends/tui/panes/pane-props.ts';
 import { expectEventually } from '../expect-eventually.ts';
 
 /** A pane on a screen of its own. */

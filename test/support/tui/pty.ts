@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { selfCommand } from '../../../src/lib/self.ts';
+import { selfCommand } from '../../../src/core/lib/self.ts';
 import { scaled } from '../patience.ts';
 import { python } from '../python.ts';
 import { samePlatform, sharedCode } from '../server.ts';

@@ -5,9 +5,9 @@ import { stripVTControlCharacters } from 'node:util';
 import { render } from 'ink';
 import type { Client } from '../../../src/client/client.ts';
 import { noDefaults } from '../../../src/client/defaults.ts';
-import { systemClock } from '../../../src/lib/clock.ts';
-import { App, type Start } from '../../../src/tui/app.tsx';
-import { Source } from '../../../src/tui/source.ts';
+import { systemClock } from '../../../src/core/lib/clock.ts';
+import { App, type Start } from '../../../src/frontends/tui/app.tsx';
+import { Source } from '../../../src/frontends/tui/source.ts';
 import { expectEventually } from '../expect-eventually.ts';
 
 interface Size {

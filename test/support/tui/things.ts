@@ -2,8 +2,8 @@ import type { Approval } from '../../../src/api/approvals.ts';
 import type { Process } from '../../../src/api/processes.ts';
 import type { Session } from '../../../src/api/sessions.ts';
 import type { Team } from '../../../src/api/teams.ts';
-import { emptyOverview, type Overview } from '../../../src/tui/overview.ts';
-import { idle } from '../../../src/tui/session-now.ts';
+import { emptyOverview, type Overview } from '../../../src/frontends/tui/overview.ts';
+import { idle } from '../../../src/frontends/tui/session-now.ts';
 import { anApproval } from '../records.ts';
 
 /** The time at which the tests of the list look, in Unix milliseconds. */

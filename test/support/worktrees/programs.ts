@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { expect } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Worktree } from '../../../src/api/worktrees.ts';
-import { AppError } from '../../../src/errors.ts';
+import { AppError } from '../../../src/api/errors.ts';
 import { openSession } from '../turns.ts';
 import {
   claim,

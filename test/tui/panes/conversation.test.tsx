@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { sharedDemo } from '../../support/demo-server.ts';
-import { systemClock } from '../../../src/lib/clock.ts';
-import { ConversationModel } from '../../../src/tui/panes/conversation-model.ts';
-import { ConversationPane } from '../../../src/tui/panes/conversation-pane.tsx';
+import { systemClock } from '../../../src/core/lib/clock.ts';
+import { ConversationModel } from '../../../src/frontends/tui/panes/conversation-model.ts';
+import { ConversationPane } from '../../../src/frontends/tui/panes/conversation-pane.tsx';
 import { keys } from '../../support/tui/stage.tsx';
 import { withPane } from '../../support/tui/pane-stage.tsx';
 import { openSession, runTurn, send } from '../../support/turns.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { sharedDemo } from '../../support/demo-server.ts';
 import { endpoints } from '../../../src/api/index.ts';
-import { systemClock } from '../../../src/lib/clock.ts';
-import { LogModel } from '../../../src/tui/panes/log-model.ts';
-import { LogPane } from '../../../src/tui/panes/log-pane.tsx';
+import { systemClock } from '../../../src/core/lib/clock.ts';
+import { LogModel } from '../../../src/frontends/tui/panes/log-model.ts';
+import { LogPane } from '../../../src/frontends/tui/panes/log-pane.tsx';
 import { withPane } from '../../support/tui/pane-stage.tsx';
 import { keys } from '../../support/tui/stage.tsx';
 

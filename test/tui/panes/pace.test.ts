@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Pace } from '../../../src/tui/panes/pace.ts';
+import { Pace } from '../../../src/frontends/tui/panes/pace.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 test('A text is shown each time it grows, and now and then where it grows faster than anybody reads.', () => {

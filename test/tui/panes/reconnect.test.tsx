@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { systemClock } from '../../../src/lib/clock.ts';
-import { ConversationModel } from '../../../src/tui/panes/conversation-model.ts';
-import { ConversationPane } from '../../../src/tui/panes/conversation-pane.tsx';
-import { LogModel } from '../../../src/tui/panes/log-model.ts';
-import { LogPane } from '../../../src/tui/panes/log-pane.tsx';
+import { systemClock } from '../../../src/core/lib/clock.ts';
+import { ConversationModel } from '../../../src/frontends/tui/panes/conversation-model.ts';
+import { ConversationPane } from '../../../src/frontends/tui/panes/conversation-pane.tsx';
+import { LogModel } from '../../../src/frontends/tui/panes/log-model.ts';
+import { LogPane } from '../../../src/frontends/tui/panes/log-pane.tsx';
 import { withDemo } from '../../support/demo-server.ts';
 import { keptPort } from '../../support/kept-port.ts';
 import { startServer, untilNothingCarries } from '../../support/server.ts';

@@ -1,0 +1,175 @@
+import { DEFAULT_AGENT, providerKinds } from '../../api/provider-kinds.ts';
+import type { AuthStatus, Model } from '../../api/providers.ts';
+import type { Session } from '../../api/sessions.ts';
+import { findProgram } from '../../core/lib/find-program.ts';
+import { HealthRecord } from '../health-record.ts';
+import type {
+  Agent,
+  AgentSink,
+  KnownSession,
+  NamedAgentKind,
+  ProviderContext,
+} from '../provider.ts';
+import { agentLogin } from './agent-login.ts';
+import { environmentOf, makeHome } from './agent-environment.ts';
+import { type LastSeen, nothingSeen } from './last-seen.ts';
+import { hasSession, listSessions, openAcpAgent, tryAgent } from './open.ts';
+import type { StartOptions } from './process.ts';
+import type { ResolvedAgent } from './resolve.ts';
+
+/** One agent by its name: with an environment, a home and a record of its own, it starts one process a session. */
+export class AcpAgentKind implements NamedAgentKind {
+  readonly capabilities = providerKinds.acp.capabilities;
+  readonly imagesByAgent = true;
+  readonly agent: ResolvedAgent;
+  readonly lastSeen: LastSeen = nothingSeen();
+  readonly #context: ProviderContext;
+  #environmentOnceUsed: Record<string, string> | undefined;
+  readonly #health = new HealthRecord();
+  readonly login = agentLogin((signal, ask) =>
+    this.#ask(process.cwd(), 'agent for its login', signal, ask),
+  );
+  #looking: Promise<void> | null = null;
+  /** Why the whole provider has no agents; null where it has. */
+  readonly #refusal: string | null;
+
+  constructor(agent: ResolvedAgent, context: ProviderContext, refusal: string | null) {
+    this.agent = agent;
+    this.#context = context;
+    this.#refusal = refusal;
+  }
+
+  /** Made when it is first used: most agents of the catalogue are not installed. */
+  get #environment(): Record<string, string> {
+    return (this.#environmentOnceUsed ??= environmentOf(this.agent, process.env));
+  }
+
+  get name(): string {
+    return this.agent.name;
+  }
+
+  get asks(): boolean | null {
+    return this.agent.asks;
+  }
+
+  get displayName(): string {
+    return this.agent.displayName;
+  }
+
+  get isConfigured(): boolean {
+    return this.agent.isConfigured;
+  }
+
+  isInstalled(): boolean {
+    const { command } = this.agent;
+    return command !== null && findProgram(command, this.#environment.PATH) !== null;
+  }
+
+  problem(): string | null {
+    const { name, command, isEnabled, install } = this.agent;
+    const section = name === DEFAULT_AGENT ? 'providers.acp' : `providers.acp.agents.${name}`;
+    if (this.#refusal !== null) return this.#refusal;
+    if (!isEnabled) return `disabled: set providers.acp.agents.${name}.enabled to true`;
+    if (command === null) return `no command is configured: set ${section}.command`;
+    if (this.isInstalled()) return null;
+    const way = install === null ? '' : `install it (${install}), or `;
+    return `the command "${command}" is not installed, or not on PATH: ${way}set ${section}.command`;
+  }
+
+  startFailure(): string | null {
+    return this.#health.startFailure;
+  }
+
+  loggedOut(): string | null {
+    if (this.lastSeen.auth.status().authenticated !== false) return null;
+    return `nobody is logged in: run cadre providers login acp --agent ${this.name}`;
+  }
+
+  stats() {
+    return this.#health.stats(this.agent.command);
+  }
+
+  lastAuth(): AuthStatus {
+    const detail = this.problem();
+    if (detail !== null) return { authenticated: null, mode: 'not_configured', detail };
+    return this.lastSeen.auth.status();
+  }
+
+  lastModes(): readonly string[] {
+    return this.lastSeen.modes;
+  }
+
+  async authStatus(): Promise<AuthStatus> {
+    return this.lastAuth();
+  }
+
+  /** The models that the agent offered last. One is started for them where none has opened a session yet. */
+  async models(): Promise<Model[]> {
+    if (this.lastSeen.models === null) await this.#look();
+    return [...(this.lastSeen.models ?? [])];
+  }
+
+  #look(): Promise<void> {
+    this.#looking ??= this.try(process.cwd(), new AbortController().signal);
+    return this.#looking.finally(() => (this.#looking = null));
+  }
+
+  async open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent> {
+    const tools = this.#context.toolsFor(session.id);
+    return this.#ask(session.cwd, `agent of ${session.id}`, signal, (start) =>
+      openAcpAgent(session, sink, tools, start),
+    );
+  }
+
+  listed(signal: AbortSignal): Promise<ReadonlySet<string> | null> {
+    return this.#ask(process.cwd(), 'agent that lists its sessions', signal, listSessions);
+  }
+
+  has({ ref, cwd }: KnownSession, signal: AbortSignal): Promise<boolean> {
+    return this.#ask(cwd, 'agent that is asked for a session', signal, (start) =>
+      hasSession(ref, start),
+    );
+  }
+
+  try(cwd: string, signal: AbortSignal): Promise<void> {
+    return this.#ask(cwd, 'agent that is tried', signal, tryAgent);
+  }
+
+  #ask<T>(
+    cwd: string,
+    what: string,
+    signal: AbortSignal,
+    ask: (start: StartOptions) => Promise<T>,
+  ): Promise<T> {
+    const asking = async () => {
+      makeHome(this.agent);
+      return ask(this.#start(cwd, what, signal));
+    };
+    return this.#health.noted(asking(), signal);
+  }
+
+  #start(cwd: string, what: string, signal: AbortSignal): StartOptions {
+    const { supervisor, clock } = this.#context;
+    const { command, args, requestTimeoutMs } = this.agent;
+    return {
+      agent: this.agent,
+      lastSeen: this.lastSeen,
+      command: command ?? '',
+      args,
+      env: this.#environment,
+      cwd,
+      what,
+      requestTimeoutMs,
+      signal,
+      supervisor,
+      clock,
+      onUnknown: () => {
+        this.#health.unknownMessages++;
+      },
+      onVersion: (version) => {
+        this.#health.version = version;
+      },
+      starting: (start) => this.#health.started(start, signal),
+    };
+  }
+}

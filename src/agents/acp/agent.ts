@@ -1,0 +1,400 @@
+import type { LoginPage } from '../../api/agent-logins.ts';
+import type { StoredInputItem, Usage } from '../../api/sessions.ts';
+import type { Child } from '../../core/children/supervisor.ts';
+import {
+  type Agent,
+  type AgentSink,
+  type AgentTools,
+  failed,
+  limited,
+  noWishes,
+  ProviderError,
+  type TurnOutcome,
+  type TurnSettings,
+} from '../provider.ts';
+import { applySettings } from './apply.ts';
+import { Choices } from './choices.ts';
+import { agentError } from './connection.ts';
+import { contentOf } from './prompt-content.ts';
+import { Elicitations } from './elicitations.ts';
+import { Frankness, type Notice } from './frankness.ts';
+import { noteChoices } from './last-seen.ts';
+import { LateChoices } from './late-choices.ts';
+import { limitIn } from './limits.ts';
+import { type ChoiceName, nothingOffered, type Offer, readChoiceUpdate } from './options.ts';
+import { outcomeOf } from './outcome.ts';
+import { mcpServersOf } from './mcp-servers.ts';
+import { isOwnTool } from './own-tools.ts';
+import { allowOnce, approvalRequest, outcomeFor, readPermission } from './permission.ts';
+import { AcpProcess, type StartOptions } from './process.ts';
+import { openedIn, reopen } from './reopen.ts';
+import { Reports } from './reports.ts';
+import { otherSession, refIn } from './subagents.ts';
+import { declineTooLarge } from './too-large.ts';
+import { UsageMeter } from './usage.ts';
+
+/** Some agents replay a history after they have said that it is loaded: a silence this long ends it. */
+export const HISTORY_PAUSE_MS = 250;
+const MAX_HISTORY_MS = 10_000;
+/** An agent whose turn has failed because it asked for a permission has this long to stop. */
+const REFUSED_GRACE_MS = 10_000;
+
+export interface AgentOptions extends StartOptions {
+  sink: AgentSink;
+  /** The tools that it is given with its session; null: none. */
+  tools: AgentTools | null;
+  /** What the earlier turns of the session have used; null where there were none. */
+  usedBefore: Usage | null;
+  /** Takes a page that a person is to open, outside of any turn: a login shows it. */
+  onPage?: (page: LoginPage) => void;
+}
+
+interface Running {
+  is: 'running';
+  isCancelled: boolean;
+  /** Why the turn has to fail, whatever the agent says of it. */
+  refused: TurnOutcome | null;
+  /** Ends an agent that goes on after that. */
+  limit: Disposable | null;
+}
+
+/**
+ * What the agent is at. `opening`: it may replay the history of a session. `preparing`: a turn's settings are applied
+ * before its prompt is sent. `isDeaf`: the agent confirms a setting, so what it says is of no turn.
+ */
+type State = { is: 'idle' } | { is: 'opening'; lastHeardAt: number } | Preparing | Running;
+
+interface Preparing {
+  is: 'preparing';
+  isDeaf: boolean;
+  cancelled: AbortController;
+}
+
+/** One session, in one process. */
+export class AcpAgent implements Agent {
+  /** Empty until the session is open. */
+  ref = '';
+  readonly process: AcpProcess;
+  readonly isLost = () => this.process.isLost();
+  readonly #options: AgentOptions;
+  #state: State = { is: 'idle' };
+  #choices = new Choices(nothingOffered, null, {}, () => undefined);
+  readonly #frankness: Frankness;
+  readonly #reports: Reports;
+  readonly #late: LateChoices;
+  readonly #meter: UsageMeter;
+  /** What the newest turn was prompted with. */
+  #settings: TurnSettings = noWishes();
+
+  constructor(child: Child, options: AgentOptions) {
+    this.#options = options;
+    const hasQuirk = (wanted: string) => options.agent.quirks.some(({ id }) => id === wanted);
+    this.#meter = new UsageMeter({
+      isCumulative: () => hasQuirk('cumulative_usage'),
+      isCostOfProcess: () => hasQuirk('cost_of_process'),
+      before: options.usedBefore,
+    });
+    const elicitations = new Elicitations({
+      sink: options.sink,
+      isAsking: () =>
+        this.#state.is === 'running' && this.#settings.permissionMode === 'require_approval',
+      callOf: (ref) => this.#reports.calls.of(ref),
+      onPage: options.onPage,
+    });
+    this.#frankness = new Frankness(() => this.asks);
+    this.#reports = new Reports({
+      sink: options.sink,
+      meter: this.#meter,
+      frankness: this.#frankness,
+      onUnknown: options.onUnknown,
+      onWork: () => this.#late.working(),
+    });
+    this.#late = new LateChoices({
+      clock: options.clock,
+      lastSeen: options.lastSeen,
+      choices: () => this.#choices,
+      gone: () => this.process.gone,
+    });
+    this.process = new AcpProcess(child, options, {
+      onUpdate: (params) => this.#update(params),
+      onPermission: (params, withdrawn) =>
+        declineTooLarge(params, this.ref, options.sink) ?? this.#permission(params, withdrawn),
+      onElicitation: (params, withdrawn) => elicitations.ask(params, withdrawn),
+      onElicitationDone: (params) => elicitations.done(params),
+      onUnknown: options.onUnknown,
+    });
+  }
+
+  get pid(): number {
+    return this.process.pid;
+  }
+
+  get gone(): Promise<string> {
+    return this.process.gone;
+  }
+
+  get canResume(): boolean {
+    return this.process.canResume;
+  }
+
+  get asks(): boolean | null {
+    const { asks } = this.#options.agent;
+    return asks === true && this.#choices.missingAskingMode !== null ? null : asks;
+  }
+
+  get defaults(): TurnSettings {
+    return this.#choices.defaults;
+  }
+
+  /** Begins a session. Throws {@link ProviderError}. */
+  async create(): Promise<void> {
+    const create = () => this.process.ask('session/new', this.#sessionParams());
+    const opened = openedIn(await this.process.login.around('opening', create));
+    if (!opened?.sessionId) {
+      throw new ProviderError(
+        'provider_unavailable',
+        'acp: the agent opened a session without an id',
+      );
+    }
+    this.ref = opened.sessionId;
+    this.#opened(this.#choicesOf(opened, null));
+  }
+
+  /** Takes up a session, which `earlier` says how began. Throws {@link ProviderError}. */
+  async resume(ref: string, earlier: TurnSettings | null): Promise<void> {
+    const opening = { is: 'opening' as const, lastHeardAt: 0 };
+    const params = { sessionId: ref, ...this.#sessionParams() };
+    this.#state = opening;
+    try {
+      const opened = await this.process.login.around('opening', () =>
+        reopen(this.process, params, () => this.#untilSilent(opening)),
+      );
+      this.ref = ref;
+      this.#opened(this.#choicesOf(opened, earlier));
+    } finally {
+      this.#state = { is: 'idle' };
+    }
+  }
+
+  #opened(choices: Choices): void {
+    this.#choices = choices;
+    this.#late.expectNews();
+  }
+
+  /** What the agent has said of its choices before its answer holds where the answer leaves it out. */
+  #choicesOf(opened: Offer, earlier: TurnSettings | null): Choices {
+    const named = Object.entries(opened).filter(([, one]) => one !== undefined && one !== null);
+    const offer = { ...this.#choices.offer, ...Object.fromEntries(named) };
+    const { agent, lastSeen } = this.#options;
+    return new Choices(offer, earlier, agent.modes, (choices) => noteChoices(lastSeen, choices));
+  }
+
+  objection(settings: TurnSettings): ProviderError | null {
+    return this.#late.mayCome(settings) ? null : this.#choices.objection(settings);
+  }
+
+  awaits(settings: TurnSettings): boolean {
+    return this.#late.mayCome(settings);
+  }
+
+  untilOffered(settings: TurnSettings, signal: AbortSignal): Promise<void> {
+    return this.#late.untilOffered(settings, signal);
+  }
+
+  async prompt(input: readonly StoredInputItem[], settings: TurnSettings): Promise<TurnOutcome> {
+    const preparing: Preparing = {
+      is: 'preparing',
+      isDeaf: false,
+      cancelled: new AbortController(),
+    };
+    this.#state = preparing;
+    this.#meter.beginTurn();
+    this.process.forgetStrays();
+    this.#settings = settings;
+    try {
+      const waiting = new Set<ChoiceName>();
+      const { signal } = preparing.cancelled;
+      const left = await applySettings(
+        this.#choices,
+        settings,
+        (method, asked) => this.#setChoice(preparing, method, asked),
+        async (which) => {
+          if (await this.#late.isForLater(which, settings, signal)) waiting.add(which);
+          return !waiting.has(which) && !signal.aborted;
+        },
+      );
+      for (const message of left) await this.#tell({ code: 'choice_kept', message });
+      await this.#tell(this.#frankness.beforeTurn(settings, this.#choices));
+      const prompt = await Promise.all(
+        input.map((item) => contentOf(item, this.process.can.image)),
+      );
+      // Agents forget a cancel that comes before the prompt that it is about.
+      if (signal.aborted) return { status: 'interrupted', error: null };
+      return await this.#run(prompt, waiting);
+    } finally {
+      this.#state = { is: 'idle' };
+    }
+  }
+
+  cancel(): void {
+    const state = this.#state;
+    if (state.is === 'preparing') state.cancelled.abort();
+    if (state.is === 'running') state.isCancelled = true;
+    this.process.notify('session/cancel', { sessionId: this.ref });
+  }
+
+  end(graceMs: number): Promise<void> {
+    return this.process.end(graceMs);
+  }
+
+  async #run(prompt: object[], waiting: Set<ChoiceName>): Promise<TurnOutcome> {
+    const running: Running = { is: 'running', isCancelled: false, refused: null, limit: null };
+    this.#state = running;
+    this.#reports.beginTurn();
+    this.#late.begin({
+      settings: this.#settings,
+      waiting,
+      ask: (method, params) => this.process.ask(method, { sessionId: this.ref, ...params }),
+      tell: (notice) => this.#tell(notice),
+      refuse: ({ code, message }) => void this.#refuse(code, message),
+    });
+    try {
+      const params = { sessionId: this.ref, prompt };
+      const answer = await this.process.login.around(
+        'prompt',
+        () => this.process.request('session/prompt', params),
+        () => !running.isCancelled,
+      );
+      const usage = this.#meter.turn(answer);
+      if (usage) await this.#options.sink.update({ type: 'usage', usage });
+      const missing = running.isCancelled ? null : this.#late.answered();
+      return (
+        running.refused ?? (missing && failed(missing.code, missing.message)) ?? outcomeOf(answer)
+      );
+    } catch (error) {
+      if (running.refused) return running.refused;
+      if (error instanceof ProviderError)
+        return running.isCancelled
+          ? { status: 'interrupted', error: null }
+          : failed(error.code, error.message);
+      const said = agentError(error);
+      const limit = said && limitIn(error, this.#reports.rateLimit);
+      if (limit) return limited('the agent', said.message, limit);
+      const why = said && this.process.withStrays(`the agent failed: ${said.message}`);
+      if (why !== null) return failed('provider_error', why);
+      return failed('provider_exited', await this.process.describeLoss());
+    } finally {
+      running.limit?.[Symbol.dispose]();
+      this.#late.end();
+      this.#reports.endTurn();
+    }
+  }
+
+  /** Reports what people should know and the agent does not say. */
+  async #tell(notice: Notice | null): Promise<void> {
+    if (notice) await this.#options.sink.update({ type: 'notice', ...notice });
+  }
+
+  /** Sends a request that sets a choice: what the agent says meanwhile is of no turn. */
+  async #setChoice(
+    preparing: { isDeaf: boolean },
+    method: string,
+    params: object,
+  ): Promise<unknown> {
+    preparing.isDeaf = true;
+    try {
+      return await this.process.ask(method, { sessionId: this.ref, ...params });
+    } finally {
+      preparing.isDeaf = false;
+      this.#late.expectNews();
+    }
+  }
+
+  /** Resolves when the agent has been silent for a while: it has replayed the history of the session. */
+  async #untilSilent(opening: { lastHeardAt: number }): Promise<void> {
+    const { clock } = this.#options;
+    const began = clock.monotonic();
+    opening.lastHeardAt = began;
+    for (let now = began; now < began + MAX_HISTORY_MS; now = clock.monotonic()) {
+      const rest = opening.lastHeardAt + HISTORY_PAUSE_MS - now;
+      if (rest <= 0) break;
+      await clock.sleep(rest);
+    }
+  }
+
+  /** What the agent is given with a session: its directory and the tools of cadre. */
+  #sessionParams(): { cwd: string; mcpServers: object[] } {
+    const { cwd, tools } = this.#options;
+    return { cwd, mcpServers: tools ? mcpServersOf(tools, this.process.can.mcp) : [] };
+  }
+
+  /** Whether nothing that the agent says is of a turn. */
+  get #isDeaf(): boolean {
+    const state = this.#state;
+    return state.is === 'opening' || (state.is === 'preparing' && state.isDeaf);
+  }
+
+  #update(params: unknown): Promise<void> | undefined {
+    const { clock } = this.#options;
+    if (this.#state.is === 'opening') this.#state.lastHeardAt = clock.monotonic();
+    const raw = (params as { update?: unknown } | undefined)?.update;
+    const other = otherSession(params, this.ref);
+    const choice = other === null ? readChoiceUpdate(raw) : null;
+    if (choice) {
+      this.#choices.hear(choice, !this.#isDeaf);
+      void this.#late.offered();
+    }
+    if (this.#isDeaf) return this.#reports.takeOfSession(raw, other);
+    return this.#reports.take(raw, other, this.#settings);
+  }
+
+  /** A permission request becomes an approval where approvals are on; else, by the interface, it fails the turn. */
+  async #permission(params: unknown, withdrawn: AbortSignal): Promise<unknown> {
+    if (this.#isDeaf) return { outcome: 'cancelled' };
+    const { sink, cwd, agent } = this.#options;
+    this.#frankness.noteAsked();
+    const permission = readPermission(params);
+    const { tool, options } = permission;
+    const { calls } = this.#reports;
+    const ref = tool && refIn(otherSession(params, this.ref), tool.ref);
+    // For some agents this is the first mention of the tool.
+    if (ref !== null) {
+      const change = calls.asked(ref, permission.shown);
+      await sink.update({ type: 'tool', ref, change });
+    }
+    const known = ref === null ? undefined : calls.of(ref);
+    if (isOwnTool(permission, known, agent.quirks)) {
+      const allowed = allowOnce(options);
+      if (allowed) return allowed;
+    }
+    const request = approvalRequest(permission, known, cwd, calls.messagesOf(ref));
+    if (this.#settings.permissionMode !== 'require_approval') {
+      return this.#refuse(
+        'permission_required',
+        `the agent asked for permission: ${request.title}; send the turn with permission_mode "require_approval", ` +
+          "or allow it in the agent's own configuration",
+      );
+    }
+    const answer = await sink.ask(request, withdrawn);
+    const outcome = outcomeFor(answer, options);
+    if (!outcome) {
+      const message = `the agent offers no way to allow this once: ${request.title}`;
+      return this.#refuse('provider_error', message);
+    }
+    // Some agents say nothing more of a tool that was refused.
+    if (ref !== null && answer.decision === 'decline')
+      await sink.update({ type: 'tool', ref, change: { status: 'failed' } });
+    return outcome;
+  }
+
+  /** Fails the running turn: the agent is asked to stop, and ended if it does not. */
+  #refuse(code: string, message: string): object {
+    const state = this.#state;
+    if (state.is === 'running' && !state.refused) {
+      state.refused = failed(code, message);
+      state.limit = this.#options.clock.after(REFUSED_GRACE_MS, () => void this.process.kill());
+      this.cancel();
+    }
+    return { outcome: 'cancelled' };
+  }
+}

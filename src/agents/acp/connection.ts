@@ -1,0 +1,131 @@
+import { type AnyMessage, client, RequestError } from '@agentclientprotocol/sdk';
+import type { Child } from '../../core/children/supervisor.ts';
+import { afterAnswer, hearJson, lineOf } from '../json-connection.ts';
+import { type Heard, StrayLines } from '../json-lines.ts';
+import { readMessage, reasonIn } from './message.ts';
+
+export interface AcpHandlers {
+  /** Takes a `session/update` notification, in the order of the wire; a promise holds back the messages after it. */
+  onUpdate(params: unknown): Promise<void> | undefined;
+  /** The outcome of a `session/request_permission`. `withdrawn` aborts when the agent withdraws the request. */
+  onPermission(params: unknown, withdrawn: AbortSignal): Promise<unknown>;
+  /** Answers an `elicitation/create`. `withdrawn` aborts when the agent withdraws the request. */
+  onElicitation(params: unknown, withdrawn: AbortSignal): Promise<object>;
+  /** Takes an `elicitation/complete`: what a page was opened for is done. */
+  onElicitationDone(params: unknown): void;
+  /** Takes what an agent says of its login. */
+  onAuthStatus(params: unknown): void;
+  /** Called for a notification or request of an unknown method. Such requests are refused. */
+  onUnknown(): void;
+}
+
+/** A JSON-RPC connection to an agent's stdio. */
+export interface AcpConnection {
+  /** Sends a request. Rejects with the agent's error, or with Error when the connection ends first. */
+  request(method: string, params: object): Promise<unknown>;
+  notify(method: string, params: object): void;
+  close(): void;
+  /** How far the agent's output was read. */
+  readonly heard: Heard;
+  readonly strays: StrayLines;
+}
+
+/** The methods that an agent may use besides `session/update`; the SDK itself handles the last. */
+const KNOWN_METHODS = new Set([
+  'session/request_permission',
+  'elicitation/create',
+  'elicitation/complete',
+  '$/cancel_request',
+]);
+
+/** How agents say whether somebody is logged in: as the drafts of the protocol have it, and as agents do before that. */
+const AUTH_STATUS_METHODS = new Set(['auth/status_update', '_auth/status_update']);
+
+/** Parameters that cadre reads itself, because the SDK refuses or drops what it does not know. */
+const asItIs = (params: unknown) => params;
+
+const PARSE_ERROR = { code: -32_700, message: 'Parse error' };
+const INVALID_REQUEST = { code: -32_600, message: 'Invalid request' };
+
+/**
+ * Connects to a child that speaks ACP. The SDK drops updates of kinds that it does not know, so updates are taken off the
+ * stream before the SDK sees them, and none is handled after the answer that follows it. The lines are read here as well,
+ * so that an error in them is known when the agent is gone.
+ */
+export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
+  const strays = new StrayLines();
+  const send = (one: object) => {
+    const sent = Promise.withResolvers<void>();
+    child.stdin.write(lineOf(one), (error) => (error ? sent.reject(error) : sent.resolve()));
+    return sent.promise;
+  };
+  const refuse = (error: object) => {
+    child.stdin.write(lineOf({ jsonrpc: '2.0', id: null, error }));
+  };
+  let messages: ReadableStreamDefaultController<AnyMessage>;
+  const readable = new ReadableStream<AnyMessage>({
+    start: (controller) => void (messages = controller),
+  });
+  const take = (json: unknown, line: string): Promise<void> | undefined => {
+    const data = readMessage(json, line);
+    if (!data) {
+      refuse(json === undefined ? PARSE_ERROR : INVALID_REQUEST);
+      strays.note(line);
+      return undefined;
+    }
+    strays.reset();
+    const { method } = data;
+    if (method === 'session/update' && !('id' in data)) return handlers.onUpdate(data.params);
+    if (typeof method === 'string' && AUTH_STATUS_METHODS.has(method) && !('id' in data)) {
+      handlers.onAuthStatus(data.params);
+      return undefined;
+    }
+    if (method !== undefined && !(typeof method === 'string' && KNOWN_METHODS.has(method)))
+      handlers.onUnknown();
+    messages.enqueue(data as unknown as AnyMessage);
+    return method === undefined ? afterAnswer() : undefined;
+  };
+  const heard = hearJson(child.stdout, take);
+  const connection = client({ name: 'cadre' })
+    .onRequest('session/request_permission', asItIs, async ({ params, signal }) => ({
+      outcome: (await handlers.onPermission(params, signal)) as { outcome: 'cancelled' },
+    }))
+    .onRequest('elicitation/create', asItIs, ({ params, signal }) =>
+      handlers.onElicitation(params, signal),
+    )
+    .onNotification('elicitation/complete', asItIs, ({ params }) =>
+      handlers.onElicitationDone(params),
+    )
+    .connect({ readable, writable: new WritableStream({ write: (one: AnyMessage) => send(one) }) });
+  void heard.ended.then((wrong) => {
+    try {
+      if (wrong === null) messages.close();
+      else messages.error(new Error(wrong));
+    } catch {
+      // The stream was closed by cadre.
+    }
+  });
+  return {
+    request: (method, params) => connection.agent.request(method, params as never),
+    notify: (method, params) => {
+      connection.agent.notify(method, params as never).catch(() => undefined);
+    },
+    close: () => connection.close(),
+    heard,
+    strays,
+  };
+}
+
+/** The error that an agent has answered a request with; null for any other failure. */
+export function agentError(error: unknown): { code: number; message: string } | null {
+  if (!(error instanceof RequestError)) return null;
+  const reason = reasonIn(error.data);
+  const isNew = reason !== null && !error.message.includes(reason);
+  const message = isNew ? [error.message, reason].filter(Boolean).join(': ') : error.message;
+  return { code: error.code, message: message || unnamed(error.data) };
+}
+
+/** An error without words, as far as its data says anything. */
+function unnamed(data: unknown): string {
+  return data ? JSON.stringify(data).slice(0, 1000) : 'it did not say why';
+}

@@ -1,0 +1,120 @@
+import { z } from 'zod';
+import type { ApprovalDetail } from '../../api/approvals.ts';
+import { cutTitle } from '../../core/lib/cut-title.ts';
+import { filledFields } from '../../core/lib/filled-fields.ts';
+import { DERIVED_LIMITS, type MessageBudget } from '../budget.ts';
+import { commandDetail } from '../details.ts';
+import { inputDetails } from '../provider.ts';
+import type { ReportedCall } from './reported-call.ts';
+
+const commandInput = z.looseObject({
+  command: z.union([z.string(), z.array(z.string())]),
+  cwd: z.string().nullish().catch(null),
+});
+const diff = z.looseObject({
+  type: z.literal('diff'),
+  path: z.string(),
+  oldText: z.string().nullish().catch(null),
+  newText: z.string(),
+});
+type Diff = z.output<typeof diff>;
+const text = z.looseObject({ content: z.looseObject({ text: z.string() }) });
+const place = z.looseObject({ path: z.string() });
+const list = z.array(z.unknown()).catch([]);
+
+/**
+ * All that a call would do, for people: its command, its diffs, and every other field of its input and part of its
+ * content. The title is shown where it says more than that, because it is cut elsewhere.
+ */
+export function detailsOf(
+  { rawInput, content, locations }: ReportedCall,
+  title: string,
+  { cwd, budget }: { cwd: string; budget: MessageBudget },
+): ApprovalDetail[] {
+  const all = list.parse(content);
+  // Of too many parts none is looked at: they are shown as they came.
+  const isMuch = all.length > DERIVED_LIMITS.entries;
+  const parts = isMuch ? [] : all;
+  const diffs = parts.flatMap((part) => diff.safeParse(part).data ?? []);
+  const said = new Set<unknown>(isRecord(rawInput) ? Object.values(rawInput) : [rawInput]);
+  const details = [
+    ...inputOf(rawInput, diffs, cwd),
+    ...diffs.map((one) => changeOf(one, diffs.length, budget)),
+    ...parts.flatMap((part) => contentOf(part, said)),
+    ...inputDetails({ content: isMuch ? all : null }),
+  ];
+  if (details.length === 0)
+    return [...inputDetails({ title }), ...inputDetails({ locations: places(locations) })];
+  // An agent may name the file in full, or where it is moved to, in the places alone.
+  if (diffs.length > 0) {
+    const shown = new Set(diffs.map(({ path }) => path));
+    details.push(...inputDetails({ locations: places(locations, shown) }));
+  }
+  return isShown(title, details) ? details : [...inputDetails({ title }), ...details];
+}
+
+/** Whether a person sees the whole title anyway: it is short enough, or repeats the command. */
+function isShown(title: string, details: readonly ApprovalDetail[]): boolean {
+  if (title === cutTitle(title)) return true;
+  return details.some((one) => one.type === 'command' && title.includes(one.command));
+}
+
+/** The names that agents give to the texts of an edit. Another field may hold the same text and mean something else. */
+const HOLDS_TEXT =
+  /^(?!.*(?:path|file|dir|name|dest|target)).*(?:old|new|text|content|str|body|replac|search|code)/i;
+
+/** The input of a call, without the texts that its diffs show. */
+function inputOf(rawInput: unknown, diffs: readonly Diff[], cwd: string): ApprovalDetail[] {
+  const command = commandInput.safeParse(rawInput).data;
+  const texts = new Set<unknown>(diffs.flatMap(({ oldText, newText }) => [oldText, newText]));
+  const others = inputDetails(rawInput, command ? ['command', 'cwd'] : []).filter(
+    (one) => one.type !== 'input' || !texts.has(one.value) || !HOLDS_TEXT.test(one.name),
+  );
+  return command ? [commandDetail(command.command, command.cwd ?? cwd), ...others] : others;
+}
+
+/** The change of a file. One that is too large to be compared is shown as it came. */
+function changeOf(change: Diff, among: number, budget: MessageBudget): ApprovalDetail {
+  const { path, oldText, newText } = change;
+  const diff = budget.diff(path, oldText ?? null, newText, among);
+  return diff === null
+    ? { type: 'input', name: 'change', value: change }
+    : { type: 'diff', path, diff };
+}
+
+/** A part of the content that is no diff, and no text that the input has, too. */
+function contentOf(part: unknown, said: ReadonlySet<unknown>): ApprovalDetail[] {
+  if (diff.safeParse(part).success) return [];
+  const value = text.safeParse(part).data?.content.text ?? part;
+  const args = argumentsIn(part);
+  if (args !== null)
+    return filledFields(args)
+      .filter(([, one]) => !said.has(one))
+      .map(([name, one]) => ({ type: 'input', name, value: one }));
+  return said.has(value) ? [] : inputDetails({ content: value });
+}
+
+function isRecord(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+/** The places that a call names, without those of the paths that are shown; null where there are none. */
+function places(locations: unknown, shown: ReadonlySet<string> = new Set()): unknown {
+  const found = list
+    .parse(locations)
+    .filter((one) => !shown.has(place.safeParse(one).data?.path ?? ''));
+  return found.length > 0 ? found : null;
+}
+
+/** The arguments of a call in a text of its content, where some agents put them as JSON; null for any other part. */
+export function argumentsIn(part: unknown): object | null {
+  const { content } = text.safeParse(part).data ?? {};
+  const said = content?.text.trim() ?? '';
+  if (!said.startsWith('{') || !said.endsWith('}')) return null;
+  try {
+    const args: unknown = JSON.parse(said);
+    return typeof args === 'object' && args !== null && Object.keys(args).length > 0 ? args : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,250 @@
+import { z } from 'zod';
+import type { Question } from '../../api/approvals.ts';
+import { cutTitle } from '../../core/lib/cut-title.ts';
+import { type AgentAnswer, type AgentRequest, inputDetails } from '../provider.ts';
+import { arrayOf } from '../lenient.ts';
+import type { ReportedCall } from './reported-call.ts';
+
+const text = z.string().nullish().catch(null);
+const limit = z.number().nullish().catch(null);
+const option = z.looseObject({ const: z.string(), title: text, description: text });
+const options = arrayOf(option).nullish().catch(null);
+const values = z.array(z.string()).nullish().catch(null);
+
+const field = z.looseObject({
+  type: z.string().catch('string'),
+  title: text,
+  description: text,
+  default: z.unknown().optional(),
+  enum: values,
+  oneOf: options,
+  anyOf: options,
+  items: z.looseObject({ enum: values, anyOf: options, oneOf: options }).nullish().catch(null),
+  format: text,
+  pattern: text,
+  minLength: limit,
+  maxLength: limit,
+  minimum: limit,
+  maximum: limit,
+  minItems: limit,
+  maxItems: limit,
+});
+type Field = z.output<typeof field>;
+
+const about = {
+  message: z.string().catch('the agent asks something'),
+  toolCallId: text,
+};
+const form = z.looseObject({
+  ...about,
+  mode: z.literal('form').optional(),
+  requestedSchema: z.looseObject({
+    title: text,
+    description: text,
+    // A field that cannot be read is a text.
+    properties: z.record(z.string(), field.catch({ type: 'string' } as never)).catch({}),
+    required: z.array(z.string()).nullish().catch(null),
+  }),
+});
+const page = z.looseObject({
+  ...about,
+  mode: z.literal('url'),
+  url: z.string(),
+  elicitationId: z.string().catch(''),
+});
+
+/** A question of an agent: a form with fields, or a page that a person is to open. */
+export type Elicitation = z.output<typeof form> | z.output<typeof page>;
+
+/** Reads an `elicitation/create`; null for a mode that cadre does not know. */
+export function readElicitation(params: unknown): Elicitation | null {
+  return page.safeParse(params).data ?? form.safeParse(params).data ?? null;
+}
+
+/** The id of a page that is to be opened; null for a form. */
+export function pageIdOf(asked: Elicitation): string | null {
+  return isPage(asked) ? asked.elicitationId : null;
+}
+
+/** The approval of a question. `call`: what is known of the tool call that it is about. */
+export function elicitationRequest(
+  asked: Elicitation,
+  raw: unknown,
+  call: ReportedCall | undefined,
+): AgentRequest {
+  const questions = questionsOf(asked);
+  const schema = isPage(asked) ? null : asked.requestedSchema;
+  return {
+    kind: 'question',
+    title: cutTitle(isPage(asked) ? `${asked.message} ${asked.url}` : asked.message),
+    request: raw,
+    details: inputDetails({
+      message: asked.message,
+      url: isPage(asked) ? asked.url : null,
+      form: schema?.title,
+      description: schema?.description,
+    }),
+    questions,
+    subject: subjectOf(asked, call),
+  };
+}
+
+/** The answer to an elicitation, in the protocol's words. */
+export function elicitationAnswer(asked: Elicitation, answer: AgentAnswer): object {
+  if (answer.decision === 'cancelled') return { action: 'cancel' };
+  if (answer.decision === 'decline') return { action: 'decline' };
+  return isPage(asked)
+    ? { action: 'accept' }
+    : { action: 'accept', content: contentFor(asked, answer.answers ?? {}) };
+}
+
+/** Whether it is a page that a person is to open. */
+export function isPage(asked: Elicitation): asked is z.output<typeof page> {
+  return asked.mode === 'url';
+}
+
+/**
+ * A question alone does not say for what its answer is used: only with the whole input of its call is it the same as
+ * another one.
+ */
+function subjectOf(asked: Elicitation, call: ReportedCall | undefined): unknown {
+  const { rawInput: input, kind = null, title = null } = call ?? {};
+  if (isPage(asked) || typeof input !== 'object' || input === null) return null;
+  if (Object.keys(input).length === 0) return null;
+  return { message: asked.message, schema: asked.requestedSchema, kind, title, input };
+}
+
+function questionsOf(asked: Elicitation): Question[] {
+  if (isPage(asked)) return [confirmation('page', `open ${asked.url}`, 'opened', asked.url)];
+  const { properties } = asked.requestedSchema;
+  const required = new Set(asked.requestedSchema.required);
+  // A form without fields asks for consent alone.
+  if (Object.keys(properties).length === 0)
+    return [confirmation('consent', asked.message, 'yes', null)];
+  return Object.entries(properties).map(([id, one]) => {
+    const labels = choicesOf(one);
+    const isRequired = required.has(id) && !hasDefault(one);
+    return {
+      id,
+      question: [one.description || one.title || id, limitsOf(one)].filter(Boolean).join(' '),
+      header: one.title ?? null,
+      options: labels.map(({ label, description }) => ({ label, description })),
+      free: labels.length === 0,
+      multiple: one.type === 'array',
+      required: isRequired,
+      type: one.type === 'number' || one.type === 'integer' ? one.type : 'text',
+    };
+  });
+}
+
+/** A question that needs no answer: to accept is to agree. */
+function confirmation(
+  id: string,
+  question: string,
+  label: string,
+  description: string | null,
+): Question {
+  const options = [{ label, description }];
+  const shape = { header: null, free: false, multiple: false, required: false };
+  return { id, question, options, ...shape, type: 'text' };
+}
+
+interface Choice {
+  label: string;
+  description: string | null;
+  value: string | boolean;
+}
+
+/** What may be chosen for a field, each by a label of its own. */
+function choicesOf({ type, enum: plain, oneOf, anyOf, items }: Field): Choice[] {
+  if (type === 'boolean')
+    return [
+      { label: 'yes', description: null, value: true },
+      { label: 'no', description: null, value: false },
+    ];
+  const titled = oneOf ?? anyOf ?? items?.anyOf ?? items?.oneOf;
+  if (!titled?.length)
+    return (plain ?? items?.enum ?? []).map((value) => ({
+      label: value,
+      description: null,
+      value,
+    }));
+  const times = new Map<string, number>();
+  for (const one of titled) times.set(titleOf(one), (times.get(titleOf(one)) ?? 0) + 1);
+  return titled.map((one) => {
+    const title = titleOf(one);
+    const label = times.get(title) === 1 ? title : `${title} (${one.const})`;
+    return { label, description: one.description ?? null, value: one.const };
+  });
+}
+
+function titleOf({ title, const: value }: z.output<typeof option>): string {
+  return title || value;
+}
+
+/** What a field accepts, and what it is where it is not answered. */
+function limitsOf(one: Field): string {
+  const between = (least: unknown, most: unknown, what: string) => [
+    ...(typeof least === 'number' ? [`at least ${least}${what}`] : []),
+    ...(typeof most === 'number' ? [`at most ${most}${what}`] : []),
+  ];
+  const limits = [
+    ...(one.format ? [one.format] : []),
+    ...between(one.minLength, one.maxLength, ' characters'),
+    ...between(one.minimum, one.maximum, ''),
+    ...between(one.minItems, one.maxItems, ' answers'),
+    ...(one.pattern ? [`matching ${one.pattern}`] : []),
+    ...(hasDefault(one) ? [`default: ${shownDefault(one)}`] : []),
+  ];
+  return limits.length > 0 ? `(${limits.join(', ')})` : '';
+}
+
+function hasDefault({ default: value }: Field): boolean {
+  return value !== undefined && value !== null;
+}
+
+function shownDefault(one: Field): string {
+  const chosen = [one.default].flat();
+  const labels = choicesOf(one);
+  return chosen
+    .map((value) => labels.find((choice) => choice.value === value)?.label ?? String(value))
+    .join(', ');
+}
+
+/** The answers by the names of the fields and as their types. A field that is not answered has its default. */
+function contentFor(
+  { requestedSchema: { properties } }: z.output<typeof form>,
+  answers: Readonly<Record<string, readonly string[]>>,
+): object {
+  const questions = Object.entries(properties);
+  const content = questions.flatMap(([id, one]) => {
+    const given = answers[id] ?? answerByText(answers, one, questions);
+    if (given) return [[id, valueOf(given, one)]];
+    return hasDefault(one) ? [[id, one.default]] : [];
+  });
+  return Object.fromEntries(content) as object;
+}
+
+/** The answer of somebody who named the question by its text or heading, where that is of no other field. */
+function answerByText(
+  answers: Readonly<Record<string, readonly string[]>>,
+  one: Field,
+  among: readonly (readonly [string, Field])[],
+): readonly string[] | undefined {
+  const texts = [
+    [one.description || one.title, limitsOf(one)].filter(Boolean).join(' '),
+    one.title,
+  ];
+  for (const name of texts)
+    if (name && answers[name] && !among.some(([id]) => id === name)) return answers[name];
+  return undefined;
+}
+
+function valueOf(given: readonly string[], one: Field): unknown {
+  const choices = choicesOf(one);
+  const chosen = given.map(
+    (label) => choices.find((choice) => choice.label === label)?.value ?? label,
+  );
+  if (one.type === 'array') return chosen;
+  return one.type === 'number' || one.type === 'integer' ? Number(chosen[0]) : chosen[0];
+}

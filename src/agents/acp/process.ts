@@ -1,0 +1,239 @@
+import { z } from 'zod';
+import type { Child, Supervisor } from '../../core/children/supervisor.ts';
+import type { Clock } from '../../core/lib/clock.ts';
+import { version } from '../../core/lib/self.ts';
+import { answered, agentEndOf, exitsWithin, lossOf, startAgent, tailOf } from '../agent-process.ts';
+import { ProviderError } from '../provider.ts';
+import { Login } from './authenticate.ts';
+import { type AcpConnection, type AcpHandlers, agentError, connectAcp } from './connection.ts';
+import type { LastSeen } from './last-seen.ts';
+import { recognise, type ResolvedAgent } from './resolve.ts';
+
+const PROTOCOL_VERSION = 1;
+/** What cadre can do for an agent. Files and commands are the agent's own. */
+const clientCapabilities = {
+  fs: { readTextFile: false, writeTextFile: false },
+  terminal: false,
+  elicitation: { form: {}, url: {} },
+  session: { notices: {}, compaction: {}, configOptions: { boolean: {} } },
+  // The command line runs the login programs of agents. Agents of before the standard look for the other one.
+  auth: { terminal: true },
+  _meta: { 'terminal-auth': true },
+};
+/** An agent whose connection is of no use any more has this long to go by itself. */
+const LOST_GRACE_MS = 1000;
+
+/** How an agent is started. */
+export interface StartOptions {
+  agent: ResolvedAgent;
+  /** What is kept of the agent beyond this process. */
+  lastSeen: LastSeen;
+  command: string;
+  args: readonly string[];
+  env: Record<string, string>;
+  cwd: string;
+  /** For the ledger and the log. */
+  what: string;
+  /** How long the agent may take to answer anything but a prompt. */
+  requestTimeoutMs: number;
+  /** Aborting it ends the agent while it starts. */
+  signal: AbortSignal;
+  supervisor: Supervisor;
+  clock: Clock;
+  onUnknown: () => void;
+  onVersion: (version: string) => void;
+  /** Starts an agent by `start`, and records whether it came up. */
+  starting: <T>(start: () => Promise<T>) => Promise<T>;
+}
+
+/** What an agent says that it can do. */
+export interface AgentAbilities {
+  load: boolean;
+  resume: boolean;
+  list: boolean;
+  image: boolean;
+  logOut: boolean;
+  delete: boolean;
+  /** Which MCP servers it takes beside those that it starts itself, and whether it uses the tools of cadre. */
+  mcp: { http: boolean; sse: boolean; tools: boolean };
+}
+
+const nothingYet: AgentAbilities = {
+  load: false,
+  resume: false,
+  list: false,
+  image: false,
+  delete: false,
+  logOut: false,
+  mcp: { http: false, sse: false, tools: true },
+};
+
+/** A capability in `_meta` by which the demo agent says that it uses no tools, so that no sidecar runs for it. */
+const NO_TOOLS = 'cadre/no-tools';
+
+const initialized = z.looseObject({
+  protocolVersion: z.number(),
+  agentInfo: z.looseObject({ name: z.string(), version: z.string() }).nullish().catch(null),
+  agentCapabilities: z
+    .looseObject({
+      loadSession: z.boolean().nullish().catch(null),
+      _meta: z
+        .looseObject({ [NO_TOOLS]: z.literal(true) })
+        .nullish()
+        .catch(null),
+      promptCapabilities: z.looseObject({ image: z.unknown().optional() }).nullish().catch(null),
+      mcpCapabilities: z
+        .looseObject({ http: z.unknown().optional(), sse: z.unknown().optional() })
+        .nullish()
+        .catch(null),
+      sessionCapabilities: z
+        .looseObject({
+          resume: z.unknown().optional(),
+          list: z.unknown().optional(),
+          delete: z.unknown().optional(),
+        })
+        .nullish()
+        .catch(null),
+      auth: z.looseObject({ logout: z.unknown().optional() }).nullish().catch(null),
+    })
+    .nullish()
+    .catch(null),
+});
+
+/** Starts the process of an agent. Throws {@link ProviderError}. */
+export function startChild(options: StartOptions): Promise<Child> {
+  const { supervisor, command, args, cwd, env, what } = options;
+  return startAgent(supervisor, { command, args, cwd, env, what }, 'acp: the agent');
+}
+
+/** The process of an agent, and the connection to it. */
+export class AcpProcess {
+  readonly pid: number;
+  /** Resolves when it is gone and all its output was read, with why it ended. */
+  readonly gone: Promise<string>;
+  readonly isLost: () => boolean;
+  /** Nothing until it is initialized. */
+  can: AgentAbilities = nothingYet;
+  readonly login: Login;
+  readonly #child: Child;
+  readonly #connection: AcpConnection;
+  readonly #options: StartOptions;
+
+  constructor(child: Child, options: StartOptions, handlers: Omit<AcpHandlers, 'onAuthStatus'>) {
+    this.#child = child;
+    this.#options = options;
+    this.pid = child.pid;
+    this.login = new Login(options, (method, params) => this.ask(method, params));
+    this.#connection = connectAcp(child, {
+      ...handlers,
+      onAuthStatus: (params) => options.lastSeen.auth.updated(params),
+    });
+    const { heard, strays } = this.#connection;
+    const stderr = tailOf(child.stderr);
+    this.isLost = lossOf(child, heard);
+    this.gone = agentEndOf(child, {
+      heard,
+      stderr: () => [stderr(), strays.text].filter(Boolean).join(' | '),
+      clock: options.clock,
+    });
+  }
+
+  /** Agrees on the protocol. Throws {@link ProviderError} where the agent speaks another version of it. */
+  async initialize(): Promise<void> {
+    const answer = await this.ask('initialize', {
+      protocolVersion: PROTOCOL_VERSION,
+      clientInfo: { name: 'cadre', version },
+      clientCapabilities,
+    });
+    const { data } = initialized.safeParse(answer);
+    if (data?.protocolVersion !== PROTOCOL_VERSION) {
+      const theirs = data?.protocolVersion ?? 'none we know';
+      throw new ProviderError(
+        'provider_unavailable',
+        `acp: the agent speaks protocol version ${theirs}, cadre speaks ${PROTOCOL_VERSION}: use another version of it`,
+      );
+    }
+    const { agentInfo: agent, agentCapabilities: abilities } = data;
+    if (agent) {
+      this.#options.onVersion(`${agent.name} ${agent.version}`);
+      recognise(this.#options.agent, agent.name);
+    }
+    this.login.initialized(answer);
+    const { loadSession, promptCapabilities, mcpCapabilities, sessionCapabilities, auth } =
+      abilities ?? {};
+    this.can = {
+      load: loadSession === true,
+      resume: Boolean(sessionCapabilities?.resume),
+      list: Boolean(sessionCapabilities?.list),
+      image: promptCapabilities?.image === true,
+      logOut: Boolean(auth?.logout),
+      delete: Boolean(sessionCapabilities?.delete),
+      mcp: {
+        http: mcpCapabilities?.http === true,
+        sse: mcpCapabilities?.sse === true,
+        tools: !abilities?._meta,
+      },
+    };
+  }
+
+  /** Sends a request that the agent answers soon. Throws {@link ProviderError}, caused by the agent's own error. */
+  async ask(method: string, params: object): Promise<unknown> {
+    const { clock, requestTimeoutMs: ms } = this.#options;
+    const answer = this.request(method, params).catch(async (error: unknown) => {
+      throw agentError(error) ? error : new Error(await this.describeLoss(), { cause: error });
+    });
+    try {
+      return await answered(answer, { ms, clock, gone: this.gone });
+    } catch (error) {
+      const why = this.withStrays(agentError(error)?.message ?? (error as Error).message);
+      throw new ProviderError(
+        'provider_unavailable',
+        `acp: the agent failed at ${method}: ${why}`,
+        {
+          cause: error,
+        },
+      );
+    }
+  }
+
+  /** Sends a request without a time limit. Rejects as `AcpConnection.request` does. */
+  request(method: string, params: object): Promise<unknown> {
+    return this.#connection.request(method, params);
+  }
+
+  /** What went wrong, with what the agent has written since that is no message: some complain there alone. */
+  withStrays(what: string): string {
+    const { text } = this.#connection.strays;
+    return text === '' || what.includes(text) ? what : `${what}; it wrote: ${text}`;
+  }
+
+  /** Leaves out of later errors what the agent has written so far. */
+  forgetStrays(): void {
+    this.#connection.strays.forget();
+  }
+
+  get canResume(): boolean {
+    return this.can.resume || this.can.load;
+  }
+
+  notify(method: string, params: object): void {
+    this.#connection.notify(method, params);
+  }
+
+  /** Why the connection ended. An agent that lives on without one is of no use, so it is ended. */
+  async describeLoss(): Promise<string> {
+    if (!(await exitsWithin(this.#child, LOST_GRACE_MS, this.#options.clock))) await this.kill();
+    return `the agent ${await this.gone}`;
+  }
+
+  async kill(): Promise<void> {
+    await this.#child.end(0);
+  }
+
+  /** Ends it and all it started; resolves when nothing is left. */
+  async end(graceMs: number): Promise<void> {
+    this.#child.stdin.end();
+    await this.#child.end(graceMs);
+    this.#connection.close();
+  }
+}

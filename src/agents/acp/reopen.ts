@@ -1,0 +1,127 @@
+import { z } from 'zod';
+import { newUuid } from '../../core/lib/ids.ts';
+import { ProviderError } from '../provider.ts';
+import { agentError } from './connection.ts';
+import { type OpenedSession, openedSession } from './options.ts';
+import type { AcpProcess } from './process.ts';
+
+/** The error of an agent that does not have the method at all, whatever it claims to be able to. */
+const NO_METHOD = -32_601;
+/** An agent without a list says by these codes, or in these words, that it does not have a session. */
+const GONE_CODES = new Set([-32_602, -32_002, 404]);
+const GONE_WORDS = /not found|unknown session|no such|does not exist|gone/i;
+/** Words that may say so, too: then the agent is asked for a session that never was. */
+const SESSION_WORDS = /session|conversation|thread|chat/i;
+/** So many pages of a list of sessions are read; a longer list is not known as a whole. */
+const MAX_LIST_PAGES = 100;
+
+/**
+ * Has an agent take up a session. `untilSilent` waits for the end of the history that some agents replay. Throws
+ * {@link ProviderError}: `resume_failed` where the agent does not have the session.
+ */
+export async function reopen(
+  process: AcpProcess,
+  params: { sessionId: string; cwd: string },
+  untilSilent: () => Promise<void>,
+): Promise<OpenedSession> {
+  const { can } = process;
+  if (!process.canResume) {
+    const message = 'acp: this agent cannot resume sessions: open a new one';
+    throw new ProviderError('resume_failed', message);
+  }
+  const load = async () => {
+    const opened = openedIn(await process.ask('session/load', params)) ?? {};
+    await untilSilent();
+    return opened;
+  };
+  try {
+    if (!can.resume) return await load();
+    try {
+      return openedIn(await process.ask('session/resume', params)) ?? {};
+    } catch (error) {
+      // Some agents can do one of the two only, whatever they say.
+      const said = agentError((error as Error).cause);
+      if (!can.load || !said || process.login.refusalIn(error)) throw error;
+      return await load();
+    }
+  } catch (error) {
+    const said = agentError((error as Error).cause);
+    if (!said || process.login.refusalIn(error) || !(await isGone(process, params, said)))
+      throw error;
+    const message = `acp: the agent cannot resume the session: ${said.message}`;
+    throw new ProviderError('resume_failed', message, { cause: error });
+  }
+}
+
+type Said = NonNullable<ReturnType<typeof agentError>>;
+
+/**
+ * Whether an agent that refused to take up a session has lost it; another failure may pass. Its list of sessions says so,
+ * where it has one that can be read; else its code or words do, or the same answer to a session that never was.
+ */
+async function isGone(
+  process: AcpProcess,
+  params: { sessionId: string; cwd: string },
+  said: Said,
+): Promise<boolean> {
+  if (said.code === NO_METHOD) return true;
+  const refs = await listedAnywhere(process, params.cwd);
+  if (refs) return !refs.has(params.sessionId);
+  if (GONE_CODES.has(said.code) || GONE_WORDS.test(said.message)) return true;
+  if (!SESSION_WORDS.test(said.message)) return false;
+  const never = { ...params, sessionId: newUuid() };
+  try {
+    await process.ask(process.can.load ? 'session/load' : 'session/resume', never);
+    return false;
+  } catch (error) {
+    const other = agentError((error as Error).cause);
+    const words = said.message.replaceAll(params.sessionId, never.sessionId);
+    return other?.code === said.code && other.message === words;
+  }
+}
+
+/** The sessions that an agent lists: all, and those of a directory, because some agents list only one of both. */
+async function listedAnywhere(
+  process: AcpProcess,
+  cwd: string,
+): Promise<ReadonlySet<string> | null> {
+  const all = await listRefs(process).catch(() => null);
+  const here = await listRefs(process, { cwd }).catch(() => null);
+  return all || here ? new Set([...(all ?? []), ...(here ?? [])]) : null;
+}
+
+/** What an agent says of a session that it opened; null where it says nothing that can be read. */
+export function openedIn(answer: unknown): OpenedSession | null {
+  return openedSession.safeParse(answer).data ?? null;
+}
+
+const page = z.looseObject({
+  sessions: z.array(z.looseObject({ sessionId: z.string() })),
+  nextCursor: z.string().nullish(),
+});
+
+/**
+ * The refs of the sessions that an agent lists; null where it has no list, one without an end, or could not resume what it
+ * lists.
+ */
+export async function listRefs(
+  process: AcpProcess,
+  filter: object = {},
+): Promise<ReadonlySet<string> | null> {
+  if (!process.can.list || !process.canResume) return null;
+  const found = new Set<string>();
+  const cursors = new Set<string>();
+  let cursor: string | null | undefined;
+  for (let pages = 0; pages < MAX_LIST_PAGES; pages++) {
+    const answer = page.safeParse(
+      await process.ask('session/list', { ...filter, ...(cursor ? { cursor } : {}) }),
+    );
+    if (!answer.success) return null;
+    for (const { sessionId } of answer.data.sessions) found.add(sessionId);
+    cursor = answer.data.nextCursor;
+    // A cursor that has come before leads to pages that have been read.
+    if (!cursor || cursors.has(cursor)) return found;
+    cursors.add(cursor);
+  }
+  return null;
+}

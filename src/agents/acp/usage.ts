@@ -1,0 +1,215 @@
+import { z } from 'zod';
+import type { Usage } from '../../api/sessions.ts';
+import { reported } from '../../core/lib/reported-numbers.ts';
+import type { AgentUpdate } from '../provider.ts';
+
+const usageUpdate = z.looseObject({
+  used: reported.tokens,
+  size: reported.tokens,
+  cost: z.looseObject({ amount: reported.usd, currency: z.string() }).nullish().catch(null),
+});
+
+/** How full the context is, and what the whole session has cost so far. */
+export function readUsageUpdate(raw: unknown): AgentUpdate | 'unknown' {
+  const { data } = usageUpdate.safeParse(raw);
+  if (!data) return 'unknown';
+  const usage: Partial<Usage> = {};
+  if (data.used !== undefined) usage.context_tokens = data.used;
+  if (data.size !== undefined) usage.context_window = data.size;
+  const { amount, currency } = data.cost ?? {};
+  if (currency === 'USD' && typeof amount === 'number') usage.cost_usd = amount;
+  return { type: 'usage', usage };
+}
+
+/** The tokens that an agent counts. */
+type Tokens = Pick<
+  Usage,
+  'input_tokens' | 'output_tokens' | 'cached_input_tokens' | 'total_tokens'
+>;
+
+/** How an agent counts, which is known once it has said who it is. */
+interface CountingRules {
+  /** Whether its tokens are those of the whole session; else those of a turn. */
+  isCumulative: () => boolean;
+  /** Whether its cost is that of its process; else that of the whole session. */
+  isCostOfProcess: () => boolean;
+}
+
+/** What a session has used before. */
+type Earlier = Tokens & { cost_usd?: number | null };
+
+/** Counts what the turns of one session have used, from wherever the agent says it. */
+export class UsageMeter {
+  readonly #cost: CostMeter;
+  /** Whether the agent's numbers are those of the whole session. */
+  readonly #isCumulative: () => boolean;
+  /** What the agent had counted before this turn; null: nothing is known of it. */
+  #before: Tokens | null;
+  /** What the requests of this turn have used, where the agent counts each of them. */
+  #requests: Tokens | null = null;
+
+  /** `before`: the sum of all earlier turns of the session. */
+  constructor({
+    isCumulative,
+    isCostOfProcess,
+    before,
+  }: CountingRules & { before: Earlier | null }) {
+    this.#isCumulative = isCumulative;
+    this.#before = before;
+    this.#cost = new CostMeter(isCostOfProcess, before?.cost_usd ?? 0);
+  }
+
+  /** An update as it counts for the session: with the cost of the whole session, also where the agent counts anew. */
+  ofSession(usage: Partial<Usage>): Partial<Usage> {
+    const { cost_usd: cost } = usage;
+    return typeof cost === 'number' ? { ...usage, cost_usd: this.#cost.ofSession(cost) } : usage;
+  }
+
+  beginTurn(): void {
+    this.#requests = null;
+  }
+
+  /** What a message tells of a request to the model in its `_meta`, added to those before it; null where it tells none. */
+  request(raw: unknown): Partial<Usage> | null {
+    const used = tokensIn(metaOf(raw).usage);
+    if (!used) return null;
+    this.#requests = sum(this.#requests, used);
+    const context = used.input_tokens;
+    return { ...this.#requests, ...(context === null ? {} : { context_tokens: context }) };
+  }
+
+  /** What a turn has used, by the answer to its prompt; undefined where it does not say. */
+  turn(answer: unknown): Partial<Usage> | undefined {
+    const used = readPromptUsage(answer);
+    if (!used || !this.#isCumulative()) return used;
+    const before = this.#before;
+    const known = knownOf(used, before);
+    this.#before = known;
+    return before && isAtLeast(known, before) ? difference(used, before) : used;
+  }
+}
+
+/** Sums of money are rounded: two that differ by less, in USD, are the same. */
+const SAME_USD = 1e-6;
+
+/**
+ * The cost of a session. Agents tell that of the whole session so far; some forget it when they are restarted or begin a
+ * conversation anew, and then count from zero.
+ */
+class CostMeter {
+  /** What the agent does not count any more. */
+  #forgotten = 0;
+  /** The highest sum that the agent has counted since then. */
+  #counted: number;
+  readonly #isOfProcess: () => boolean;
+  #isFirst = true;
+
+  /** `before`: the cost of the session before this process. */
+  constructor(isOfProcess: () => boolean, before: number) {
+    this.#isOfProcess = isOfProcess;
+    this.#counted = before;
+  }
+
+  ofSession(cost: number): number {
+    if (Number.isNaN(cost)) return cost;
+    if ((this.#isFirst && this.#isOfProcess()) || cost < this.#counted - SAME_USD) {
+      this.#forgotten += this.#counted;
+      this.#counted = 0;
+    }
+    this.#isFirst = false;
+    this.#counted = Math.max(this.#counted, cost);
+    return this.#forgotten + this.#counted;
+  }
+}
+
+const promptAnswer = z.looseObject({ usage: z.unknown().optional() });
+
+/** The usage in the answer to a prompt: in its own field, or where some agents put it; undefined where there is none. */
+export function readPromptUsage(answer: unknown): Tokens | undefined {
+  const { usage } = promptAnswer.safeParse(answer).data ?? {};
+  const { usage: inMeta, quota } = metaOf(answer);
+  return tokensIn(usage) ?? tokensIn(inMeta) ?? tokensInQuota(quota);
+}
+
+const withMeta = z.looseObject({
+  _meta: z.looseObject({ usage: z.unknown().optional(), quota: z.unknown().optional() }),
+});
+
+function metaOf(raw: unknown): { usage?: unknown; quota?: unknown } {
+  return withMeta.safeParse(raw).data?._meta ?? {};
+}
+
+const count = reported.tokens;
+const tokens = z.looseObject({
+  inputTokens: count,
+  outputTokens: count,
+  cachedReadTokens: count,
+  totalTokens: count,
+});
+
+function tokensIn(raw: unknown): Tokens | undefined {
+  const { data } = tokens.safeParse(raw);
+  if (!data) return undefined;
+  return {
+    input_tokens: data.inputTokens ?? null,
+    output_tokens: data.outputTokens ?? null,
+    cached_input_tokens: data.cachedReadTokens ?? null,
+    total_tokens: data.totalTokens ?? null,
+  };
+}
+
+const quotaTokens = z.looseObject({
+  token_count: z.looseObject({
+    input_tokens: count,
+    output_tokens: count,
+    cached_tokens: count,
+    total_tokens: count,
+  }),
+});
+
+function tokensInQuota(raw: unknown): Tokens | undefined {
+  const { token_count: counts } = quotaTokens.safeParse(raw).data ?? {};
+  if (!counts) return undefined;
+  const { input_tokens: input = null, output_tokens: output = null } = counts;
+  const sumOfBoth = input === null || output === null ? null : input + output;
+  return {
+    input_tokens: input,
+    output_tokens: output,
+    cached_input_tokens: counts.cached_tokens ?? null,
+    total_tokens: counts.total_tokens ?? sumOfBoth,
+  };
+}
+
+const fields = ['input_tokens', 'output_tokens', 'cached_input_tokens', 'total_tokens'] as const;
+
+function combined(a: Tokens, b: Tokens, combine: (a: number, b: number) => number): Tokens {
+  const result = { ...a };
+  for (const field of fields) {
+    const [x, y] = [a[field], b[field]];
+    result[field] = x === null ? y : y === null ? x : combine(x, y);
+  }
+  return result;
+}
+
+function sum(a: Tokens | null, b: Tokens): Tokens {
+  return a ? combined(a, b, (x, y) => x + y) : b;
+}
+
+function difference(now: Tokens, before: Tokens): Tokens {
+  const rest = combined(now, before, (x, y) => x - y);
+  for (const field of fields) if (now[field] === null) rest[field] = null;
+  return rest;
+}
+
+/** Numbers without those out of range: these are as they were before. */
+function knownOf(now: Tokens, before: Tokens | null): Tokens {
+  const known = { ...now };
+  for (const field of fields)
+    if (Number.isNaN(known[field])) known[field] = before?.[field] ?? null;
+  return known;
+}
+
+/** Whether no number is lower than before. Else the agent has begun to count anew. */
+function isAtLeast(now: Tokens, before: Tokens): boolean {
+  return fields.every((field) => (now[field] ?? before[field] ?? 0) >= (before[field] ?? 0));
+}

@@ -1,0 +1,171 @@
+import type { Readable } from 'node:stream';
+import { plain } from '../core/lib/plain.ts';
+import type { Child, ChildExit, Supervisor } from '../core/children/supervisor.ts';
+import type { Clock } from '../core/lib/clock.ts';
+import { Refusal } from './json-connection.ts';
+import type { Heard } from './json-lines.ts';
+import { ProviderError } from './provider.ts';
+
+/** The last characters of an agent's stderr that are kept, to explain its end. */
+const STDERR_TAIL_CHARACTERS = 2000;
+/** An agent that closed its output has this long to go by itself. */
+const LOST_GRACE_MS = 1000;
+
+/** An agent that is at no turn has this long to go by itself when its input ends. */
+const IDLE_EXIT_MS = 500;
+
+/** Starts an agent; `who` is how its provider calls it. Throws {@link ProviderError}. */
+export async function startAgent(
+  supervisor: Supervisor,
+  start: Parameters<Supervisor['start']>[0],
+  who: string,
+): Promise<Child> {
+  try {
+    return await supervisor.start(start);
+  } catch (error) {
+    const message = `${who} could not be started in ${start.cwd}`;
+    throw new ProviderError('provider_unavailable', message, { cause: error });
+  }
+}
+
+/** Ends the input of an agent, waits for it to go by itself where it is idle, and ends it with all it started. */
+export async function endAgent(
+  child: Child,
+  { graceMs, isIdle, clock }: { graceMs: number; isIdle: boolean; clock: Clock },
+): Promise<void> {
+  child.stdin.end();
+  if (graceMs > 0 && isIdle) await exitsWithin(child, Math.min(graceMs, IDLE_EXIT_MS), clock);
+  await child.end(graceMs);
+}
+
+/** Keeps the end of an agent's stderr. The function gives its last five lines as one, without control sequences. */
+export function tailOf(stderr: Readable): () => string {
+  let tail = '';
+  stderr.setEncoding('utf8');
+  stderr.on('data', (text: string) => {
+    tail = (tail + text).slice(-STDERR_TAIL_CHARACTERS);
+  });
+  return () => plain(tail).trim().split('\n').slice(-5).join(' | ');
+}
+
+/** Tells whether an agent was lost: it has exited, or its output has ended. That is known before {@link agentEndOf} resolves. */
+export function lossOf(child: Child, heard: Heard): () => boolean {
+  let isLost = false;
+  const lose = () => void (isLost = true);
+  void heard.ended.then(lose);
+  void child.exited.then(lose, lose);
+  return () => isLost;
+}
+
+/** How a child ended, in words. */
+function exitText(exited: Promise<ChildExit>): Promise<string> {
+  return exited.then(
+    ({ code, signal }) => {
+      if (signal) return `was killed by ${signal}`;
+      return code === null
+        ? 'runs as another user, took no signal, and was let go'
+        : `exited with ${code}`;
+    },
+    (error: unknown) => `could not be started: ${String(error)}`,
+  );
+}
+
+/** Adds the last lines of stderr, where there are any. */
+function withTail(how: string, tail: string): string {
+  return tail ? `${how}; it said: ${tail}` : how;
+}
+
+/** The result of a request. Throws {@link ProviderError}, caused by the agent's {@link Refusal} where it refused. */
+export async function replyTo<T>(
+  request: { provider: string; method: string; answer: Promise<T> },
+  limits: AnswerLimits,
+): Promise<T> {
+  try {
+    return await answered(request.answer, limits);
+  } catch (error) {
+    const { message } = error as Error;
+    const why = error instanceof Refusal ? `it refused: ${message}` : message;
+    throw new ProviderError(
+      'provider_unavailable',
+      `${request.provider}: ${request.method} failed: ${why}`,
+      { cause: error },
+    );
+  }
+}
+
+interface AnswerLimits {
+  ms: number;
+  clock: Clock;
+  /** Resolves when the agent is gone, with why. */
+  gone: Promise<string>;
+}
+
+/** Waits for an answer for at most `ms`, and while the agent lives. Throws Error where none comes. */
+export async function answered<T>(
+  answer: Promise<T>,
+  { ms, clock, gone }: AnswerLimits,
+): Promise<T> {
+  const timer = new AbortController();
+  try {
+    return await Promise.race([
+      answer,
+      clock.sleep(ms, timer.signal).then(() => {
+        throw new Error(`it did not answer within ${ms / 1000} s`);
+      }),
+      gone.then((how) => {
+        throw new Error(`it ${how}`);
+      }),
+    ]);
+  } finally {
+    timer.abort();
+  }
+}
+
+/**
+ * Resolves when an agent is gone and all its output was read, with why it ended; ends an agent whose output has ended.
+ * An error in the output counts more than the exit, which may be seen before that error.
+ */
+export async function agentEndOf(
+  child: Child,
+  { heard, stderr, clock }: { heard: Heard; stderr: () => string; clock: Clock },
+): Promise<string> {
+  const exited = exitText(child.exited);
+  const wrong = await Promise.race([heard.ended, exited.then(() => untilHeard(heard, clock))]);
+  const isGone = wrong === null && (await exitsWithin(child, LOST_GRACE_MS, clock));
+  if (!isGone) await child.end(0);
+  if (wrong !== null) return `broke the protocol and was ended: ${wrong}`;
+  return withTail(isGone ? await exited : 'closed its output and was ended', stderr());
+}
+
+/**
+ * The error in the output of an agent that has exited, or null. All that the agent had written is read first. Another
+ * process may hold the output open for ever, so the reading also ends when nothing has come for a second.
+ */
+async function untilHeard(heard: Heard, clock: Clock): Promise<string | null> {
+  const over = new AbortController();
+  const silent = async (): Promise<null> => {
+    for (let before = -1; before !== heard.progress();) {
+      before = heard.progress();
+      await clock.sleep(LOST_GRACE_MS, over.signal);
+      // On a busy machine the timer may go off before data that has arrived is read.
+      for (let rounds = 0; rounds < 3; rounds++)
+        await new Promise((resolve) => setImmediate(resolve));
+    }
+    return null;
+  };
+  return Promise.race([heard.ended, silent().catch(() => null)]).finally(() => over.abort());
+}
+
+/** Whether a child exits by itself within `ms`. */
+export async function exitsWithin(child: Child, ms: number, clock: Clock): Promise<boolean> {
+  const decided = new AbortController();
+  const exited = child.exited.then(
+    () => true,
+    () => true,
+  );
+  const late = clock.sleep(ms, decided.signal).then(
+    () => false,
+    () => false,
+  );
+  return Promise.race([exited, late]).finally(() => decided.abort());
+}

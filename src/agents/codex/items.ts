@@ -1,0 +1,299 @@
+import { z } from 'zod';
+import { MessageBudget } from '../budget.ts';
+import { Omissions } from '../omissions.ts';
+import type { AgentUpdate, ToolChange } from '../provider.ts';
+import { shorten } from '../../core/lib/shorten.ts';
+import type { Params } from './connection.ts';
+
+/** So much of a growing output is shown. All that codex keeps of the output comes when the item ends. */
+const MAX_OUTPUT_CHARACTERS = 1024 * 1024;
+/** The longest title of an item. Each event of the item has it. */
+const MAX_TITLE = 4096;
+
+const part = z.looseObject({
+  itemId: z.string(),
+  delta: z.string().catch(''),
+  summaryIndex: z.number().catch(0),
+  contentIndex: z.number().catch(0),
+});
+const text = z.string().nullish().catch(null);
+const texts = z.array(z.string()).catch([]);
+const item = z.looseObject({
+  id: z.string(),
+  type: z.string(),
+  status: text,
+  text,
+  summary: texts,
+  content: z.unknown().optional(),
+});
+const ofItem = z.looseObject({ item });
+const ofType = z.object({ type: z.string() });
+type Item = z.output<typeof item>;
+
+const change = z.looseObject({ path: z.string(), diff: z.string().nullish().catch(null) });
+/** The files of a file change. */
+export type Change = z.output<typeof change>;
+const changes = z.array(change).catch([]);
+
+/** The command that an item runs. */
+export interface ItemCommand {
+  command: string;
+  cwd: string | null;
+}
+
+const plan = z.looseObject({
+  plan: z.array(z.looseObject({ step: z.string(), status: z.string().catch('pending') })),
+});
+
+/** Items that say nothing to people, or repeat other items. */
+const SILENT = new Set(['userMessage', 'hookPrompt', 'functionCallOutput', 'subAgentActivity']);
+
+/** Turns the items of a thread into updates. */
+export class Reader {
+  /** Texts that came in pieces: the finished item repeats them. */
+  readonly #streamed = new Set<string>();
+  readonly #omissions = new Omissions();
+  readonly #outputs = new Map<string, string>();
+  readonly #changes = new Map<string, readonly Change[]>();
+  readonly #commands = new Map<string, ItemCommand>();
+  readonly #declined = new Map<string, string>();
+
+  /** A turn begins: the items of earlier turns are forgotten. */
+  begin(): void {
+    this.#streamed.clear();
+    this.#omissions.beginTurn();
+    this.#outputs.clear();
+    this.#changes.clear();
+    this.#commands.clear();
+    this.#declined.clear();
+  }
+
+  /** The changes of files that an item would make. */
+  changesOf(itemId: string): readonly Change[] {
+    return this.#changes.get(itemId) ?? [];
+  }
+
+  /** The command that an item would run; undefined where the item has named none. */
+  commandOf(itemId: string): ItemCommand | undefined {
+    return this.#commands.get(itemId);
+  }
+
+  /** Keeps why an item was declined: codex takes no reason, so the reason becomes the output of the item. */
+  decline(itemId: string, reason: string): void {
+    this.#declined.set(itemId, reason);
+  }
+
+  /** The updates in a notification. What is larger than what is shown is cut, and a notice says so. */
+  read(method: string, whole: Params): AgentUpdate[] | 'unknown' {
+    const budget = new MessageBudget();
+    const params = budget.bounded(whole) as Params;
+    const updates = this.#read(method, params, whole);
+    return updates === 'unknown' ? updates : [...this.#omissions.of(whole, budget), ...updates];
+  }
+
+  /** `whole`: the parameters without a limit, for a request that is about the item. */
+  #read(method: string, params: Params, whole: Params): AgentUpdate[] | 'unknown' {
+    switch (method) {
+      case 'item/started':
+      case 'item/completed':
+        this.#noteItem(whole);
+        return this.#readItem(params, method === 'item/completed');
+      case 'item/agentMessage/delta':
+      case 'item/plan/delta':
+        return this.#say('message', params, () => '');
+      case 'item/reasoning/summaryTextDelta':
+        return this.#say('reasoning', params, ({ summaryIndex }) => `/s${summaryIndex}`);
+      case 'item/reasoning/textDelta':
+        return this.#say('reasoning', params, ({ contentIndex }) => `/c${contentIndex}`);
+      case 'item/commandExecution/outputDelta':
+        return this.#print(params);
+      case 'item/fileChange/patchUpdated':
+        return this.#readChanges(params, whole);
+      case 'turn/plan/updated':
+        return readPlan(params);
+      default:
+        return [];
+    }
+  }
+
+  #say(
+    type: 'message' | 'reasoning',
+    params: Params,
+    placeOf: (data: z.output<typeof part>) => string,
+  ): AgentUpdate[] | 'unknown' {
+    const { data } = part.safeParse(params);
+    if (!data) return 'unknown';
+    const ref = data.itemId + placeOf(data);
+    this.#streamed.add(ref);
+    return [{ type, text: data.delta, ref }];
+  }
+
+  #print(params: Params): AgentUpdate[] | 'unknown' {
+    const { data } = part.safeParse(params);
+    if (!data) return 'unknown';
+    const before = this.#outputs.get(data.itemId) ?? '';
+    if (before.length >= MAX_OUTPUT_CHARACTERS) return [];
+    const output = before + data.delta;
+    this.#outputs.set(data.itemId, output);
+    return [{ type: 'tool', ref: data.itemId, change: { output } }];
+  }
+
+  #readChanges(params: Params, whole: Params): AgentUpdate[] | 'unknown' {
+    const { data } = part.safeParse(params);
+    if (!data) return 'unknown';
+    const found = changes.parse(params.changes);
+    this.#changes.set(data.itemId, changes.parse(whole.changes));
+    const title = shorten(titleOfChanges(found), MAX_TITLE);
+    const ofFiles = { title, input: { changes: found } };
+    return [{ type: 'tool', ref: data.itemId, change: ofFiles }];
+  }
+
+  #readItem(params: Params, isDone: boolean): AgentUpdate[] | 'unknown' {
+    const found = ofItem.safeParse(params).data?.item;
+    if (!found) return 'unknown';
+    switch (found.type) {
+      case 'agentMessage':
+      case 'plan':
+        return isDone ? this.#whole('message', found.id, found.text ?? '') : [];
+      case 'reasoning':
+        return isDone ? this.#wholeReasoning(found) : [];
+      default:
+        return SILENT.has(found.type) ? [] : this.#readTool(found, isDone);
+    }
+  }
+
+  /** Keeps what an item would do, whole. */
+  #noteItem(whole: Params): void {
+    const type = ofType.safeParse(whole.item).data?.type;
+    if (type !== 'fileChange' && type !== 'commandExecution') return;
+    const found = ofItem.safeParse(whole).data?.item;
+    if (found?.type === 'fileChange') this.#changes.set(found.id, changes.parse(found.changes));
+    if (found?.type !== 'commandExecution') return;
+    const { command: line, cwd } = command.parse(found);
+    if (line !== '') this.#commands.set(found.id, { command: line, cwd: cwd ?? null });
+  }
+
+  #whole(type: 'message' | 'reasoning', ref: string, said: string): AgentUpdate[] {
+    return this.#streamed.has(ref) || said === '' ? [] : [{ type, text: said, ref }];
+  }
+
+  #wholeReasoning({ id, summary, content }: Item): AgentUpdate[] {
+    const parts = [
+      ...summary.map((said, at) => [`${id}/s${at}`, said] as const),
+      ...texts.parse(content).map((said, at) => [`${id}/c${at}`, said] as const),
+    ];
+    return parts.flatMap(([ref, said]) => this.#whole('reasoning', ref, said));
+  }
+
+  #readTool(found: Item, isDone: boolean): AgentUpdate[] {
+    const shown = (tools[found.type] ?? other)(found);
+    const status = isDone ? finalStatus(found) : 'running';
+    const output = isDone ? (this.#reasonOf(found) ?? shown.output ?? undefined) : undefined;
+    const { title, kind, input } = shown;
+    const change: ToolChange = { title: shorten(title, MAX_TITLE), kind, input, status };
+    if (output !== undefined) change.output = output;
+    return [{ type: 'tool', ref: found.id, change }];
+  }
+
+  #reasonOf({ id, status }: Item): string | undefined {
+    return status === 'declined' || status === 'failed' ? this.#declined.get(id) : undefined;
+  }
+}
+
+function finalStatus({ status }: Item): 'completed' | 'failed' {
+  return status === 'failed' || status === 'declined' || status === 'interrupted'
+    ? 'failed'
+    : 'completed';
+}
+
+interface Shown {
+  title: string;
+  kind: string;
+  input: unknown;
+  output?: string | null | undefined;
+}
+
+const command = z.looseObject({ command: z.string().catch(''), cwd: text, aggregatedOutput: text });
+const call = z.looseObject({
+  server: text,
+  namespace: text,
+  tool: z.string().catch('a tool'),
+  arguments: z.unknown().optional(),
+  result: z.looseObject({ content: z.unknown() }).nullish().catch(null),
+  contentItems: z.unknown().optional(),
+  error: z.looseObject({ message: z.string() }).nullish().catch(null),
+  prompt: text,
+});
+const search = z.looseObject({ query: text, action: z.unknown().optional() });
+const image = z.looseObject({ path: text, revisedPrompt: text });
+
+/** The title, kind and input of an item for people, by its type. */
+const tools: Record<string, (found: Item) => Shown> = {
+  commandExecution(found) {
+    const { command: line, cwd, aggregatedOutput } = command.parse(found);
+    return {
+      title: line,
+      kind: 'execute',
+      input: { command: line, cwd },
+      output: aggregatedOutput,
+    };
+  },
+  fileChange(found) {
+    const made = changes.parse(found.changes);
+    return { title: titleOfChanges(made), kind: 'edit', input: { changes: made } };
+  },
+  mcpToolCall(found) {
+    const { server, tool, arguments: input, result, error } = call.parse(found);
+    const output = error?.message ?? (result ? printed(result.content) : null);
+    return { title: `${server}.${tool}`, kind: 'other', input, output };
+  },
+  dynamicToolCall(found) {
+    const { tool, arguments: input, contentItems } = call.parse(found);
+    return { title: tool, kind: 'other', input, output: printed(contentItems) };
+  },
+  collabAgentToolCall(found) {
+    const { tool, prompt } = call.parse(found);
+    return { title: tool, kind: 'think', input: { prompt } };
+  },
+  webSearch(found) {
+    const { query, action } = search.parse(found);
+    return { title: `search ${query ?? ''}`.trim(), kind: 'fetch', input: { query, action } };
+  },
+  imageView(found) {
+    const { path } = image.parse(found);
+    return { title: `view ${path ?? 'an image'}`, kind: 'read', input: { path } };
+  },
+};
+
+/** An item of a type that has no entry above. */
+function other({ type }: Item): Shown {
+  return { title: type, kind: 'other', input: null };
+}
+
+export function titleOfChanges(made: readonly Change[]): string {
+  return `edit ${made.map(({ path }) => path).join(', ')}`.trim();
+}
+
+function printed(content: unknown): string | null {
+  if (content === undefined || content === null) return null;
+  if (!Array.isArray(content)) return JSON.stringify(content);
+  return content
+    .map((one) => {
+      const { type, text: said } = (one ?? {}) as { type?: string; text?: string };
+      return said ?? `[${type ?? 'something'}]`;
+    })
+    .join('\n');
+}
+
+const planStatus: Record<string, string> = { inProgress: 'in_progress' };
+
+function readPlan(params: Params): AgentUpdate[] | 'unknown' {
+  const { data } = plan.safeParse(params);
+  if (!data) return 'unknown';
+  const entries = data.plan.map(({ step, status }) => ({
+    content: step,
+    status: planStatus[status] ?? status,
+    priority: null,
+  }));
+  return [{ type: 'plan', entries }];
+}

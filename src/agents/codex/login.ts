@@ -1,0 +1,78 @@
+import path from 'node:path';
+import { z } from 'zod';
+import type { AuthStatus } from '../../api/providers.ts';
+import { AppError } from '../../api/errors.ts';
+import { makeDirectory } from '../../core/lib/make-directory.ts';
+import { replaceFile } from '../../core/lib/replace-file.ts';
+import { loginHint } from '../own-home.ts';
+import { ProviderError } from '../provider.ts';
+
+const account = z.looseObject({
+  account: z.looseObject({ type: z.string() }).nullish().catch(null),
+  requiresOpenaiAuth: z.boolean().catch(true),
+});
+
+/** Whether codex has a login, as it says without a network: not whether the login is valid. */
+export function readAccount(raw: unknown, hasOwnHome: boolean): AuthStatus {
+  const { data } = account.safeParse(raw);
+  if (!data) {
+    throw new ProviderError(
+      'provider_unavailable',
+      'codex: it does not say who is logged in in words that cadre can read: update codex',
+    );
+  }
+  switch (data.account?.type) {
+    case 'apiKey':
+      return { authenticated: true, mode: 'api_key', detail: 'codex has an API key' };
+    case 'chatgpt':
+      return { authenticated: true, mode: 'account', detail: 'codex is logged in to an account' };
+    case undefined:
+      return nobody(data.requiresOpenaiAuth, hasOwnHome);
+    default: {
+      const detail = `codex uses ${data.account?.type}, which has its own login`;
+      return { authenticated: true, mode: 'agent_managed', detail };
+    }
+  }
+}
+
+function nobody(isNeeded: boolean, hasOwnHome: boolean): AuthStatus {
+  if (isNeeded) {
+    const detail = `nobody is logged in: ${loginHint('codex', hasOwnHome)}`;
+    return { authenticated: false, mode: 'not_configured', detail };
+  }
+  const detail = 'the models that codex is configured to use need no login of its own';
+  return { authenticated: true, mode: 'not_needed', detail };
+}
+
+const filled = z.string().min(1);
+const authFile = z.union([
+  z.looseObject({ OPENAI_API_KEY: filled }),
+  z.looseObject({
+    tokens: z.looseObject({ id_token: filled, access_token: filled, refresh_token: filled }),
+  }),
+]);
+
+/** Makes a home that only its owner can enter. Throws {@link ProviderError}. */
+export function makeHome(home: string): void {
+  try {
+    makeDirectory(home);
+  } catch (error) {
+    throw new ProviderError(
+      'provider_unavailable',
+      `codex: ${home} cannot be its home (${(error as Error).message}): set providers.codex.home to a directory of the user who runs cadre`,
+      { cause: error },
+    );
+  }
+}
+
+/** Writes a login that was made elsewhere into a home, in place of an older one. Throws AppError `invalid`. */
+export function writeAuth(home: string, auth: object): void {
+  if (!authFile.safeParse(auth).success) {
+    throw new AppError(
+      'invalid',
+      'body.auth_json: has to be the content of the auth.json of codex: an object with OPENAI_API_KEY, or with tokens',
+    );
+  }
+  makeHome(home);
+  replaceFile(path.join(home, 'auth.json'), JSON.stringify(auth, null, 2));
+}

@@ -1,0 +1,328 @@
+import { z } from 'zod';
+import type { ApprovalDetail, Question } from '../../api/approvals.ts';
+import type { Excess } from '../bounded-line.ts';
+import { inWords } from '../budget.ts';
+import { excessOf } from '../json-connection.ts';
+import { tooLargeRequest } from '../omissions.ts';
+import { type AgentAnswer, type AgentRequest, inputDetails } from '../provider.ts';
+import type { Params } from './connection.ts';
+import { cutTitle } from '../../core/lib/cut-title.ts';
+import { approvalTitle } from '../approval-title.ts';
+import { commandDetail } from '../details.ts';
+import { contentFor, readElicitation, wishOf } from './elicitation.ts';
+import { allDetails, changeDetails, legacyChangeDetails } from './changes.ts';
+import { type Reader, titleOfChanges } from './items.ts';
+
+/** A request of codex, and how it is answered. */
+export interface CodexRequest {
+  request: AgentRequest;
+  /** The item that the request is about. */
+  itemId: string | null;
+  /** The limit that the request exceeds, so that nobody is asked; null: it is whole. */
+  excess: Excess | null;
+  /** The answer in codex's words. No rule that codex proposes is accepted: it would outlive the session. */
+  answer(answer: AgentAnswer): object;
+}
+
+/** Looks up the items that a request names. */
+type Items = Pick<Reader, 'changesOf' | 'commandOf'>;
+
+/** Reads a request; null where cadre does not know its method. */
+export function readRequest(method: string, params: Params, items: Items): CodexRequest | null {
+  const read = kinds[method]?.(params, items);
+  return read ? { ...read, excess: excessOf(params) } : null;
+}
+
+/** The fields that identify or word a request, and the rules that codex proposes, which are never accepted. */
+const ASIDE = new Set([
+  'approvalId',
+  'availableDecisions',
+  'callId',
+  'conversationId',
+  'itemId',
+  'proposedExecpolicyAmendment',
+  'proposedNetworkPolicyAmendments',
+  'reason',
+  'startedAtMs',
+  'threadId',
+  'turnId',
+]);
+
+/** All that a request asks for: every field but those, also a field that cadre does not know. */
+function wholeOf(params: Params): Params {
+  return Object.fromEntries(Object.entries(params).filter(([name]) => !ASIDE.has(name)));
+}
+
+/** The reason that codex is given in a mode in which nobody is asked. */
+export function refusalOf({ request, excess }: CodexRequest, mode: string | null): string {
+  if (excess) return tooLargeRequest(excess).message;
+  const way =
+    request.kind === 'question'
+      ? 'nobody is there to answer: decide yourself and go on'
+      : 'it was declined without asking anybody';
+  return (
+    `it needs an answer from a person, and in permission_mode "${mode ?? 'default'}" ${way}. ` +
+    'The user can send the turn with permission_mode "require_approval", or allow it in the configuration of codex.'
+  );
+}
+
+const DECLINED = 'the user declined it';
+const text = z.string().nullish().catch(null);
+const ofItem = z.looseObject({ itemId: text, callId: text, reason: text });
+const command = z.looseObject({
+  command: text,
+  cwd: text,
+  networkApprovalContext: z.looseObject({ host: z.string() }).nullish().catch(null),
+  additionalPermissions: z.unknown().optional(),
+});
+const legacyCommand = z.looseObject({ command: z.array(z.string()).catch([]), cwd: text });
+const fileChange = z.looseObject({ grantRoot: text });
+const legacyPatch = z.looseObject({
+  fileChanges: z.record(z.string(), z.unknown()).catch({}),
+  grantRoot: text,
+});
+const permissions = z.looseObject({
+  permissions: z.record(z.string(), z.unknown()).catch({}),
+});
+const questions = z.looseObject({
+  questions: z.array(
+    z.looseObject({
+      id: z.string(),
+      question: z.string(),
+      header: text,
+      isOther: z.boolean().catch(true),
+      options: z.array(z.looseObject({ label: z.string(), description: text })).catch([]),
+    }),
+  ),
+});
+
+type Kind = (params: Params, items: Items) => Omit<CodexRequest, 'excess'> | null;
+
+const kinds: Record<string, Kind> = {
+  'item/commandExecution/requestApproval'(params, items) {
+    return { ...aboutCommand(params, items), answer: (reply) => ({ decision: wordFor(reply) }) };
+  },
+  'item/fileChange/requestApproval'(params, items) {
+    const { itemId, reason } = ofItem.parse(params);
+    const changes = items.changesOf(itemId ?? '');
+    const isNamed = changes.length > 0;
+    const isTold = isNamed && changes.every(({ diff }) => typeof diff === 'string');
+    const title = isNamed ? titleOfChanges(changes) : (reason ?? 'a change of files');
+    return {
+      ...about(
+        { ...params, changes },
+        {
+          kind: 'file_change',
+          title: approvalTitle(title, rootIn(fileChange.parse(params))),
+          details: [...allDetails(changes, changeDetails), ...otherDetails(params)],
+          ...offersOf(params, SAME_FILES),
+          subject: isTold ? { ...wholeOf(params), changes } : null,
+        },
+      ),
+      answer: (reply) => ({ decision: wordFor(reply) }),
+    };
+  },
+  'item/permissions/requestApproval'(params) {
+    const { permissions: wanted } = permissions.parse(params);
+    const { reason } = ofItem.parse(params);
+    const granted = Object.fromEntries(Object.entries(wanted).filter(([, one]) => one !== null));
+    const isTold = Object.keys(granted).length > 0;
+    const title = `more permissions${reason ? `: ${reason}` : ''}`;
+    return {
+      ...about(params, {
+        kind: 'tool',
+        title: approvalTitle(title, isTold ? inWords(granted) : null),
+        details: otherDetails(params),
+        scopes: ['once', 'session'],
+        sessionAllows: 'these permissions, for all that follows',
+        subject: isTold ? wholeOf(params) : null,
+      }),
+      // Codex knows no shorter scope than the turn.
+      answer: (reply) => ({
+        permissions: reply.decision === 'accept' ? granted : {},
+        scope: isForSession(reply) ? 'session' : 'turn',
+      }),
+    };
+  },
+  'item/tool/requestUserInput'(params) {
+    const { data } = questions.safeParse(params);
+    if (!data) return null;
+    const title = data.questions.map(({ question }) => question).join(' ');
+    return {
+      ...about(params, {
+        kind: 'question',
+        title: cutTitle(title),
+        details: otherDetails(params, ['questions']),
+        subject: { questions: data.questions },
+        questions: data.questions.map(questionOf),
+      }),
+      answer: (reply) => ({ answers: answersTo(data.questions, reply) }),
+    };
+  },
+  'mcpServer/elicitation/request'(params) {
+    const asked = readElicitation(params);
+    return {
+      ...about(params, wishOf(asked)),
+      answer: (reply) => ({
+        action: reply.decision === 'cancelled' ? 'cancel' : reply.decision,
+        content: contentFor(asked, reply),
+        _meta: isForSession(reply) ? { persist: 'session' } : null,
+      }),
+    };
+  },
+  execCommandApproval(params) {
+    const { command: line, cwd } = legacyCommand.parse(params);
+    const title = line.join(' ');
+    return {
+      ...about(params, {
+        kind: 'command',
+        title: cutTitle(title),
+        details: [
+          ...(line.length > 0 ? [commandDetail(line, cwd ?? null)] : []),
+          ...otherDetails(params, ['command', 'cwd', 'parsedCmd']),
+        ],
+        scopes: ['once', 'session'],
+        sessionAllows: SAME_COMMAND,
+        subject: line.length > 0 ? { ...wholeOf(params), command: line, cwd } : null,
+      }),
+      answer: (reply) => ({ decision: legacyDecision(reply) }),
+    };
+  },
+  applyPatchApproval(params) {
+    const { fileChanges: changes, grantRoot } = legacyPatch.parse(params);
+    const paths = Object.keys(changes);
+    return {
+      ...about(params, {
+        kind: 'file_change',
+        title: approvalTitle(`edit ${paths.join(', ')}`, rootIn({ grantRoot })),
+        details: [
+          ...allDetails(Object.entries(changes), legacyChangeDetails),
+          ...otherDetails(params, ['fileChanges']),
+        ],
+        scopes: ['once', 'session'],
+        sessionAllows: SAME_FILES,
+        subject: paths.length > 0 ? wholeOf(params) : null,
+      }),
+      answer: (reply) => ({ decision: legacyDecision(reply) }),
+    };
+  },
+};
+
+const FOR_SESSION = 'acceptForSession';
+const SAME_COMMAND = 'the same command in the same directory';
+const SAME_FILES = 'each change of the same files';
+const offered = z.array(z.unknown()).nullish().catch(null);
+
+/** What says nothing of a command: that it is one, how codex reads it, and that it runs on this machine. */
+function usualIn({ environmentId }: Params): string[] {
+  return ['kind', 'commandActions', ...(environmentId === 'local' ? ['environmentId'] : [])];
+}
+
+/** What codex offers. Versions that do not list it take an acceptance for the session. */
+function offersOf(
+  { availableDecisions }: Params,
+  sessionAllows: string,
+): Pick<AgentRequest, 'scopes' | 'sessionAllows'> {
+  const isOffered = offered.parse(availableDecisions)?.includes(FOR_SESSION) ?? true;
+  return isOffered ? { scopes: ['once', 'session'], sessionAllows } : {};
+}
+
+/** The fields of a request that say what it would do and that no other detail shows, and why codex asks. */
+function otherDetails(params: Params, shown: readonly string[] = []): ApprovalDetail[] {
+  const { reason } = ofItem.parse(params);
+  return inputDetails({ ...wholeOf(params), reason }, shown);
+}
+
+/** `decline` lets the turn go on, `cancel` ends the turn. */
+function wordFor(reply: AgentAnswer): string {
+  if (isForSession(reply)) return FOR_SESSION;
+  return { accept: 'accept', decline: 'decline', cancelled: 'cancel' }[reply.decision];
+}
+
+function isForSession(reply: AgentAnswer): boolean {
+  return reply.decision === 'accept' && reply.scope === 'session';
+}
+
+function legacyDecision(reply: AgentAnswer): unknown {
+  if (reply.decision === 'accept') return isForSession(reply) ? 'approved_for_session' : 'approved';
+  return reply.decision === 'decline'
+    ? { denied: { rejection: reply.reason ?? DECLINED } }
+    : 'abort';
+}
+
+/** A command as the request shows it, or as its item does where the request only names the item. */
+function aboutCommand(params: Params, items: Items): Pick<CodexRequest, 'request' | 'itemId'> {
+  const { itemId, reason } = ofItem.parse(params);
+  const asked = command.parse(params);
+  const item = items.commandOf(itemId ?? '');
+  const line = asked.command ?? item?.command ?? null;
+  const cwd = asked.cwd ?? item?.cwd ?? null;
+  const { networkApprovalContext: network, additionalPermissions: more = null } = asked;
+  const beside = [
+    ...(network ? [`network access to ${network.host}`] : []),
+    ...(more === null ? [] : [`with more permissions ${inWords(more)}`]),
+  ];
+  const title = line ?? beside.shift() ?? reason ?? 'a command';
+  const isTold = line !== null || network || more !== null;
+  return about(
+    { ...params, command: line, cwd },
+    {
+      kind: 'command',
+      title: approvalTitle(title, beside.join(', ') || null),
+      details: [
+        ...(line === null ? [] : [commandDetail(line, cwd)]),
+        ...otherDetails(params, ['command', 'cwd', ...usualIn(params)]),
+      ],
+      ...offersOf(params, network ? `network access to ${network.host}` : SAME_COMMAND),
+      subject: isTold ? { ...wholeOf(params), command: line, cwd } : null,
+    },
+  );
+}
+
+/** Codex may ask for more than the changes that it shows: for all below a directory. */
+function rootIn({ grantRoot }: { grantRoot?: string | null | undefined }): string | null {
+  return grantRoot ? `and all below ${grantRoot}` : null;
+}
+
+function about(
+  params: Params,
+  request: Omit<AgentRequest, 'request'>,
+): { request: AgentRequest; itemId: string | null } {
+  const { itemId, callId } = ofItem.parse(params);
+  return { request: { ...request, request: params }, itemId: itemId ?? callId ?? null };
+}
+
+/** Finds the answer to each question by its id, text or heading. Where nobody answers, the reason is the answer. */
+function answersTo(
+  asked: z.output<typeof questions>['questions'],
+  reply: AgentAnswer,
+): Record<string, { answers: string[] }> {
+  const answers = asked.flatMap(({ id, question, header }) => {
+    if (reply.decision === 'decline') return [[id, { answers: [reply.reason ?? DECLINED] }]];
+    if (reply.decision === 'cancelled') return [];
+    const chosen =
+      reply.answers?.[id] ?? reply.answers?.[question] ?? reply.answers?.[header ?? ''];
+    return chosen ? [[id, { answers: chosen }]] : [];
+  });
+  return Object.fromEntries(answers) as Record<string, { answers: string[] }>;
+}
+
+/** A question of codex itself. */
+function questionOf({
+  id,
+  question,
+  header,
+  options,
+  isOther,
+}: z.output<typeof questions>['questions'][number]): Question {
+  return {
+    id,
+    question,
+    header: header ?? null,
+    options: options.map(({ label, description }) => ({ label, description: description ?? null })),
+    free: isOther || options.length === 0,
+    multiple: true,
+    required: true,
+    type: 'text',
+  };
+}

@@ -1,0 +1,127 @@
+import type { Clock } from '../../core/lib/clock.ts';
+import type { AppServer } from './app-server.ts';
+
+/** A server that nobody uses lives so much longer, so that the next session need not start one. */
+const LINGER_MS = 2000;
+/** A server has this long to end after that. */
+const END_MS = 2000;
+
+const NEVER = new AbortController().signal;
+
+/** A use of the server, which lives at least until the last lease is released. */
+export interface Lease {
+  readonly server: AppServer;
+  /** Where this was the last lease of a server that is not kept, resolves when nothing of the server is left. */
+  release(graceMs: number): Promise<void>;
+}
+
+interface Running {
+  readonly server: Promise<AppServer>;
+  /** Null while it starts. */
+  up: AppServer | null;
+  users: number;
+  linger: Disposable | undefined;
+}
+
+/** The one app-server of all sessions: started when it is first needed, ended when nobody needs it. */
+export class SharedServer {
+  readonly #clock: Clock;
+  readonly #start: () => Promise<AppServer>;
+  #running: Running | undefined;
+
+  constructor(clock: Clock, start: () => Promise<AppServer>) {
+    this.#clock = clock;
+    this.#start = start;
+  }
+
+  get pid(): number | null {
+    return this.#running?.up?.pid ?? null;
+  }
+
+  /** Rejects as the start does, or with the signal's reason. */
+  async lease(signal: AbortSignal): Promise<Lease> {
+    const lost = this.#running?.up;
+    // Two servers at once would write to the same threads, so the lost one is ended first.
+    if (lost?.isLost()) this.#running = this.#launch(lost.end(END_MS));
+    const running = (this.#running ??= this.#launch());
+    running.linger?.[Symbol.dispose]();
+    running.users++;
+    try {
+      const server = await unlessAborted(running.server, signal);
+      return { server, release: (graceMs) => this.#release(running, graceMs) };
+    } catch (error) {
+      this.#release(running, 0).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** Runs `work` with a lease of its own: also where no session has an agent. */
+  async use<T>(work: (server: AppServer) => Promise<T>, signal = NEVER): Promise<T> {
+    const lease = await this.lease(signal);
+    try {
+      return await unlessAborted(work(lease.server), signal);
+    } finally {
+      await lease.release(END_MS);
+    }
+  }
+
+  /** The next lease gets a new server; the old one ends when none of its sessions is at a turn any more. */
+  async retire(): Promise<void> {
+    const running = this.#running;
+    if (!running) return;
+    this.#forget(running);
+    const server = await running.server.catch(() => null);
+    server?.retire();
+    if (running.users === 0) await server?.end(END_MS);
+  }
+
+  /** Starts a server, once `ended` resolves where that is given. */
+  #launch(ended?: Promise<void>): Running {
+    const server = ended ? ended.then(this.#start) : this.#start();
+    const running: Running = { server, up: null, users: 0, linger: undefined };
+    void running.server
+      .then((server) => {
+        running.up = server;
+        return server.gone;
+      })
+      .catch(() => undefined)
+      .finally(() => this.#forget(running));
+    return running;
+  }
+
+  async #release(running: Running, graceMs: number): Promise<void> {
+    running.users--;
+    const server = await running.server;
+    // Another lease may have begun meanwhile.
+    if (running.users > 0) return;
+    // A server with routes is not kept: a turn that its agent has left would go on and block its thread.
+    if (running === this.#running && !server.hasRoutes) {
+      running.linger = this.#clock.after(LINGER_MS, () => {
+        this.#forget(running);
+        void server.end(END_MS);
+      });
+      return;
+    }
+    this.#forget(running);
+    await server.end(graceMs);
+  }
+
+  #forget(running: Running): void {
+    running.linger?.[Symbol.dispose]();
+    if (this.#running === running) this.#running = undefined;
+  }
+}
+
+/** The result of `work`. Rejects with the signal's reason where the signal aborts before that. */
+export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  work.catch(() => undefined);
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason as Error);
+  signal.addEventListener('abort', abort);
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}

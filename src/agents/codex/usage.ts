@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import type { Usage } from '../../api/sessions.ts';
+import { reported, tokenCount } from '../../core/lib/reported-numbers.ts';
+
+const count = reported.tokens.transform((one) => one ?? 0);
+const tokens = z.looseObject({
+  totalTokens: z.number().pipe(tokenCount.catch(Number.NaN)),
+  inputTokens: count,
+  cachedInputTokens: count,
+  outputTokens: count,
+});
+type Tokens = z.output<typeof tokens>;
+
+const update = z.looseObject({
+  tokenUsage: z.looseObject({
+    total: tokens,
+    last: tokens,
+    modelContextWindow: reported.tokens,
+  }),
+});
+
+/** The usage of a thread. Codex reports the sum of the thread, also over a resume: a turn's own usage is a difference. */
+export class Meter {
+  /** The sum before the turn; null where codex has not reported any yet. */
+  #before: Tokens | null = null;
+  #total: Tokens | null = null;
+
+  /** A turn begins. */
+  begin(): void {
+    const isKnown = this.#total && !Object.values(this.#total).some(Number.isNaN);
+    this.#before = isKnown ? this.#total : null;
+  }
+
+  /** The usage of the turn that began last, by a report of the thread's sum; `unknown` where the report cannot be read. */
+  read(params: unknown): Partial<Usage> | 'unknown' {
+    const usage = update.safeParse(params).data?.tokenUsage;
+    if (!usage) return 'unknown';
+    const { total, last, modelContextWindow } = usage;
+    this.#total = total;
+    this.#before ??= less(total, last);
+    const own = less(total, this.#before);
+    return {
+      // Codex counts cached tokens as input, too.
+      input_tokens: own.inputTokens - own.cachedInputTokens,
+      cached_input_tokens: own.cachedInputTokens,
+      output_tokens: own.outputTokens,
+      total_tokens: own.totalTokens,
+      context_tokens: last.totalTokens,
+      ...(typeof modelContextWindow === 'number' && modelContextWindow !== 0
+        ? { context_window: modelContextWindow }
+        : {}),
+    };
+  }
+}
+
+function less(a: Tokens, b: Tokens): Tokens {
+  return {
+    totalTokens: Math.max(0, a.totalTokens - b.totalTokens),
+    inputTokens: Math.max(0, a.inputTokens - b.inputTokens),
+    cachedInputTokens: Math.max(0, a.cachedInputTokens - b.cachedInputTokens),
+    outputTokens: Math.max(0, a.outputTokens - b.outputTokens),
+  };
+}

@@ -1,0 +1,61 @@
+import type { ProviderId } from '../api/provider-kinds.ts';
+import type { ProviderRecord } from '../api/providers.ts';
+import type { Supervisor } from '../core/children/supervisor.ts';
+import type { Config } from '../core/config/schema.ts';
+import { systemClock } from '../core/lib/clock.ts';
+import { AcpProvider } from './acp/provider.ts';
+import { ClaudeProvider } from './claude/provider.ts';
+import { CodexProvider } from './codex/provider.ts';
+import type { Provider, ProviderContext } from './provider.ts';
+import { ProviderRegistry } from './registry.ts';
+
+/** The providers as a server with this configuration has them, in the order in which they are listed; none is started. */
+export function configuredProviders({ providers }: Config, context: ProviderContext): Provider[] {
+  const built: Record<ProviderId, Provider> = {
+    acp: new AcpProvider(providers.acp, context),
+    claude: new ClaudeProvider(providers.claude, context),
+    codex: new CodexProvider(providers.codex, context),
+  };
+  return Object.values(built);
+}
+
+/** The providers as a server with this configuration would show them, where none runs. */
+export function describeProviders(config: Config): ProviderRecord[] {
+  return new ProviderRegistry(
+    configuredProviders(config, withoutServer()),
+    () => config.defaults.provider,
+  ).list();
+}
+
+/**
+ * What is wrong with the names of agents in a configuration, a text for each. A server starts all the same, and refuses the
+ * sessions that would get such an agent.
+ */
+export function unknownAgents(config: Config): string[] {
+  const providers = configuredProviders(config, withoutServer());
+  const names = providers.flatMap(({ kinds }) => kinds?.names ?? []);
+  const named: [key: string, name: string | null | undefined][] = [
+    ['providers.acp.default_agent', config.providers.acp?.default_agent],
+    ['defaults.agent', config.defaults.agent],
+    ...config.teams.model_presets.map(({ agent }, at): [string, string | null] => [
+      `teams.model_presets[${at}].agent`,
+      agent,
+    ]),
+  ];
+  return named.flatMap(([key, name]) =>
+    name === null || name === undefined || names.includes(name)
+      ? []
+      : [`${key}: there is no agent "${name}"; there are ${names.join(', ')}`],
+  );
+}
+
+function withoutServer(): ProviderContext {
+  const supervisor = { start: () => Promise.reject(new Error('no server')) };
+  return {
+    supervisor: supervisor as unknown as Supervisor,
+    clock: systemClock,
+    toolsFor: () => {
+      throw new Error('no server');
+    },
+  };
+}

@@ -1,0 +1,41 @@
+// The import map makes every child process go through src/core/children. Here a process is started past it on purpose:
+// tests check that the server finds and kills a process that it did not start.
+// oxlint-disable-next-line cadre/import-map
+import { spawn } from 'node:child_process';
+// The agent stands for a foreign program, which generates its ids itself.
+// oxlint-disable-next-line eslint/no-restricted-imports
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import type { Writable } from 'node:stream';
+
+/** The agent's access to the system besides the protocol and its files. It is handed in, so that a test can replace it. */
+export interface World {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly pid: number;
+  newSessionId(): string;
+  /** Writes to the stream of the protocol without encoding a message. */
+  writeRaw(text: string): void;
+  /** Starts a `sleep` of `ms` that outlives the agent; resolves with its pid once it runs. */
+  startSleeper(ms: number): Promise<number>;
+  exit(code: number): never;
+}
+
+/** The world of a real process that speaks the protocol on `stdout`. */
+export function realWorld(stdout: Writable): World {
+  return {
+    env: process.env,
+    pid: process.pid,
+    newSessionId: () => randomUUID(),
+    writeRaw: (text) => void stdout.write(text),
+    startSleeper,
+    exit: (code) => process.exit(code),
+  };
+}
+
+async function startSleeper(ms: number): Promise<number> {
+  // `detached` makes it the leader of a process group of its own, so a signal to our group does not reach it.
+  const child = spawn('sleep', [String(ms / 1000)], { detached: true, stdio: 'ignore' });
+  await once(child, 'spawn');
+  child.unref();
+  return child.pid ?? 0;
+}

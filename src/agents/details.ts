@@ -1,0 +1,92 @@
+import { formatPatch, FILE_HEADERS_ONLY, structuredPatch, type StructuredPatchHunk } from 'diff';
+import type { ApprovalDetail } from '../api/approvals.ts';
+import { shellWord } from '../core/lib/shell-word.ts';
+
+/**
+ * The number of lines that a diff may add and remove before the search for a shorter one ends: its time grows with
+ * their square, and nothing else runs meanwhile.
+ */
+const MAX_SEARCHED_LINES = 500;
+const NO_FILE = '/dev/null';
+const NO_NEWLINE = '\\ No newline at end of file';
+
+/** A command with the directory it runs in. A list of words is written as a shell would read them. */
+export function commandDetail(
+  command: string | readonly string[],
+  cwd: string | null,
+): ApprovalDetail {
+  const line = typeof command === 'string' ? command : command.map(shellWord).join(' ');
+  return { type: 'command', command: line, cwd };
+}
+
+/** The change of a file, as {@link unifiedDiff}. */
+export function diffDetail(
+  path: string,
+  before: string | null,
+  after: string | null,
+  among = 1,
+): ApprovalDetail {
+  return { type: 'diff', path, diff: unifiedDiff(path, before, after, among) };
+}
+
+/**
+ * The change of a file from `before` to `after` as a unified diff; null where there is no file. `among` is the number of
+ * files that change with it: together they are searched for no longer than one.
+ */
+export function unifiedDiff(
+  path: string,
+  before: string | null,
+  after: string | null,
+  among = 1,
+): string {
+  const from = before === null ? NO_FILE : path;
+  const to = after === null ? NO_FILE : path;
+  const searchedLines = Math.floor(MAX_SEARCHED_LINES / Math.sqrt(among));
+  const hunks = hunksOf(before ?? '', after ?? '', searchedLines);
+  const patch = {
+    oldFileName: from,
+    newFileName: to,
+    oldHeader: undefined,
+    newHeader: undefined,
+    hunks,
+  };
+  return formatPatch(patch, FILE_HEADERS_ONLY);
+}
+
+/** The change of a file whose hunks are already written as a unified diff without its header. */
+export function hunksDetail(path: string, hunks: string, movedTo = path): ApprovalDetail {
+  const isHeaded = movedTo === path && /^--- /m.test(hunks.split('@@', 1)[0] ?? '');
+  const header = isHeaded ? '' : `--- ${path}\n+++ ${movedTo}\n`;
+  return { type: 'diff', path, diff: header + hunks };
+}
+
+/** The hunks of the shortest diff, where it is found in time; else one hunk that replaces everything. */
+function hunksOf(before: string, after: string, maxEditLength: number): StructuredPatchHunk[] {
+  if (before === after) return [];
+  const options = { context: 3, maxEditLength };
+  const isSearched = before !== '' && after !== '';
+  const found = isSearched
+    ? structuredPatch('', '', before, after, undefined, undefined, options)
+    : undefined;
+  return found?.hunks ?? [replacement(before, after)];
+}
+
+function replacement(before: string, after: string): StructuredPatchHunk {
+  const [removed, added] = [linesOf(before), linesOf(after)];
+  return {
+    oldStart: 1,
+    oldLines: removed.length,
+    newStart: 1,
+    newLines: added.length,
+    lines: [...marked('-', before, removed), ...marked('+', after, added)],
+  };
+}
+
+function linesOf(text: string): string[] {
+  return text === '' ? [] : text.replace(/\n$/, '').split('\n');
+}
+
+function marked(mark: string, text: string, lines: readonly string[]): string[] {
+  const isOpen = text !== '' && !text.endsWith('\n');
+  return [...lines.map((line) => mark + line), ...(isOpen ? [NO_NEWLINE] : [])];
+}

@@ -1,0 +1,29 @@
+import path from 'node:path';
+import type { StoredInputItem } from '../api/sessions.ts';
+import { readForeignFile } from '../core/lib/foreign-file.ts';
+import { ProviderError } from './provider.ts';
+
+/**
+ * An image of a turn as base64. An agent without a sandbox can write in the data directory, where the copy of the image
+ * lies, so the copy is read as a foreign file. Throws ProviderError `unsupported_images` where that fails.
+ */
+export async function imageData(
+  provider: string,
+  item: Extract<StoredInputItem, { type: 'image' }>,
+): Promise<string> {
+  const { dir, base } = path.parse(item.path);
+  const bytes = await readForeignFile(dir, base, { maxBytes: item.bytes }).catch(
+    (error: unknown) => {
+      throw unreadable(provider, (error as Error).message);
+    },
+  );
+  if (bytes === null) throw unreadable(provider, `${item.path} is gone`);
+  return bytes.toString('base64');
+}
+
+function unreadable(provider: string, why: string): ProviderError {
+  return new ProviderError(
+    'unsupported_images',
+    `${provider}: the copy of an image cannot be read: ${why}`,
+  );
+}

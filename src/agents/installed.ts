@@ -1,0 +1,73 @@
+import path from 'node:path';
+import { type LoginProviderId, providerKinds } from '../api/provider-kinds.ts';
+import type { AuthStatus } from '../api/providers.ts';
+import { AppError } from '../api/errors.ts';
+import { findProgram } from '../core/lib/find-program.ts';
+
+/** How an agent that the user has installed is configured: the section `[providers.<id>]`. */
+export interface InstalledSettings {
+  /** Null: enabled where its command is found. */
+  enabled: boolean | null;
+  command: string;
+  /** The arguments before those of the adapter. */
+  args: readonly string[];
+  env: Readonly<Record<string, string>>;
+  /** A home of the agent that is cadre's alone; null: the user's own. */
+  home: string | null;
+}
+
+/** An agent that the user has installed: whether it is there, and the home in which it keeps its login. */
+export class InstalledAgent {
+  readonly settings: InstalledSettings;
+  /** The absolute path of the home that is cadre's alone; null: the agent has the user's own. */
+  readonly home: string | null;
+  readonly #id: LoginProviderId;
+
+  constructor(id: LoginProviderId, settings: InstalledSettings) {
+    this.#id = id;
+    this.settings = settings;
+    this.home = settings.home === null ? null : path.resolve(settings.home);
+  }
+
+  get isEnabled(): boolean {
+    return this.settings.enabled ?? this.#isInstalled;
+  }
+
+  get hasOwnHome(): boolean {
+    return this.home !== null;
+  }
+
+  /** Why no agent could start, and what to do about it; null where one could. */
+  problem(): string | null {
+    const { enabled, command } = this.settings;
+    const key = `providers.${this.#id}`;
+    if (enabled === false) return `disabled: set ${key}.enabled to true`;
+    if (this.#isInstalled) return null;
+    const { product } = providerKinds[this.#id].login;
+    return `the command "${command}" is not installed, or not on PATH: install ${product}, or set ${key}.command`;
+  }
+
+  /** What `ask` says of the login, unless no agent could be asked. Rejects as `ask` does. */
+  async authStatus(ask: () => Promise<AuthStatus>): Promise<AuthStatus> {
+    const detail = this.problem();
+    if (detail !== null) return { authenticated: false, mode: 'not_configured', detail };
+    return ask();
+  }
+
+  /** The home that is cadre's alone. Throws AppError `provider_managed` where the agent has the user's own. */
+  ownHome(): string {
+    if (this.home !== null) return this.home;
+    const id = this.#id;
+    const { login, logout } = providerKinds[id].login.commands;
+    throw new AppError(
+      'provider_managed',
+      `${id} uses the login of the user who runs cadre, which cadre does not change: run "${login}" or "${logout}" ` +
+        `as that user, or give ${id} a home of its own with providers.${id}.home`,
+    );
+  }
+
+  get #isInstalled(): boolean {
+    const { command, env } = this.settings;
+    return findProgram(command, env.PATH ?? process.env.PATH) !== null;
+  }
+}

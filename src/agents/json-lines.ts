@@ -1,0 +1,129 @@
+import type { Readable } from 'node:stream';
+import { plain } from '../core/lib/plain.ts';
+import { yieldToEventLoop } from '../core/lib/slices.ts';
+import { BoundedLine } from './bounded-line.ts';
+
+/** The longest line. A longer one ends the connection. */
+export const MAX_LINE_BYTES = 32 * 1024 * 1024;
+/** The longest line of an agent that serves many sessions: only the session that it is for is lost. */
+export const MAX_SHARED_LINE_BYTES = 8 * MAX_LINE_BYTES;
+/** So many lines are handled before other tasks of the server run, and one that is longer than this. */
+const MAX_LINES_IN_A_ROW = 16;
+const LONG_LINE_BYTES = 64 * 1024;
+const NEWLINE = 0x0a;
+/** The connection ends after so many lines in a row that are no message. */
+const MAX_STRAY_LINES = 1000;
+/** So many of them are kept, to explain a failure. */
+const MAX_STRAYS_KEPT = 5;
+
+/** How far the output of an agent has been read. */
+export interface Heard {
+  /** Resolves when the output has ended and all of it was handled: with the error that ended it, or null. */
+  readonly ended: Promise<string | null>;
+  /** A number that grows while output comes or is being handled. */
+  progress(): number;
+}
+
+/**
+ * Has `take` handle the lines of an agent's output, one after the other. What `take` throws ends the reading. Other
+ * tasks run after a few lines, and after each that is long.
+ */
+export function hearLines(
+  stdout: Readable,
+  take: (line: BoundedLine) => Promise<void> | undefined,
+  maxBytes = MAX_LINE_BYTES,
+): Heard {
+  let count = 0;
+  let inARow = 0;
+  let isBusy = false;
+  async function* chunks(): AsyncIterable<Buffer> {
+    for await (const chunk of stdout as AsyncIterable<Buffer>) {
+      count++;
+      yield chunk;
+    }
+  }
+  const read = async (): Promise<string | null> => {
+    try {
+      for await (const line of linesOf(chunks(), maxBytes)) {
+        isBusy = true;
+        await take(line);
+        if (++inARow >= MAX_LINES_IN_A_ROW || line.bytes > LONG_LINE_BYTES) {
+          await yieldToEventLoop();
+          inARow = 0;
+        }
+        isBusy = false;
+      }
+      return null;
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    } finally {
+      isBusy = false;
+    }
+  };
+  return { ended: read(), progress: () => (isBusy ? ++count : count) };
+}
+
+/** Counts lines that are no message. A few are passed over, such as the greeting of a shell's profile. */
+export class StrayLines {
+  /** The last such line; empty where there was none. */
+  last = '';
+  /** The last few such lines since they were forgotten. */
+  #recent: string[] = [];
+  #inARow = 0;
+
+  /** The last such lines as one, without control sequences; empty where there were none. */
+  get text(): string {
+    return this.#recent.join(' | ');
+  }
+
+  /** Leaves out of {@link text} what was written so far. */
+  forget(): void {
+    this.#recent = [];
+  }
+
+  /** Throws Error after too many in a row. */
+  note(line: string): void {
+    this.last = line.slice(0, 200);
+    const readable = plain(this.last).trim();
+    if (readable !== '') this.#recent = [...this.#recent, readable].slice(-MAX_STRAYS_KEPT);
+    if (++this.#inARow < MAX_STRAY_LINES) return;
+    throw new Error(`it wrote ${MAX_STRAY_LINES} lines in a row that are no JSON: ${this.last}`);
+  }
+
+  /** To be called for each message. */
+  reset(): void {
+    this.#inARow = 0;
+  }
+}
+
+/** The lines of a stream, each as far as it is kept. Throws Error for one of more than `maxBytes`. */
+export async function* linesOf(
+  stream: AsyncIterable<Buffer>,
+  maxBytes = MAX_LINE_BYTES,
+): AsyncIterable<BoundedLine> {
+  let line = new BoundedLine();
+  const grow = (part: Buffer) => {
+    line.add(part);
+    if (line.bytes > maxBytes) throw new Error(`a line of it exceeds ${maxBytes} bytes`);
+  };
+  for await (const chunk of stream) {
+    let from = 0;
+    for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, from)) {
+      grow(chunk.subarray(from, at));
+      yield line;
+      line = new BoundedLine();
+      from = at + 1;
+    }
+    grow(chunk.subarray(from));
+  }
+  // The rest has no line end, so it is no line.
+}
+
+/** The JSON value of a line; undefined where the line is no JSON. */
+export function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,391 @@
+import type { Capabilities, ProviderId } from '../api/provider-kinds.ts';
+import type { AgentLoginRecord, LoginPage } from '../api/agent-logins.ts';
+import type { AuthStatus, Model } from '../api/providers.ts';
+import type { McpServer } from '../api/mcp-servers.ts';
+import type { Approval, ApprovalDetail, ApprovalScope, Question } from '../api/approvals.ts';
+import type { AgentCommand } from '../api/commands.ts';
+import type { ToolCall } from '../api/tool-call.ts';
+import type { Session, StoredInputItem, Usage } from '../api/sessions.ts';
+import type { Supervisor } from '../core/children/supervisor.ts';
+import type { Clock } from '../core/lib/clock.ts';
+import { filledFields } from '../core/lib/filled-fields.ts';
+
+/** What an agent says or does during a turn. The first update of an item begins the item. */
+export type AgentUpdate =
+  | {
+      type: 'message' | 'reasoning';
+      text: string;
+      /** The agent's own id of the message, where it has one. */ ref?: string;
+    }
+  | { type: 'tool'; ref: string; change: ToolChange }
+  | { type: 'plan'; entries: { content: string; status: string; priority: string | null }[] }
+  | { type: 'usage'; usage: Partial<Usage> }
+  /** The agent's own title of the session. */
+  | { type: 'title'; title: string }
+  /** All slash commands that the agent has now. */
+  | { type: 'commands'; commands: readonly AgentCommand[] }
+  | {
+      type: 'notice';
+      /** What it is about, in snake_case. */ code: string;
+      /** What it says, for people. */ message: string;
+    };
+
+/** The fields of a tool call that have changed. */
+export interface ToolChange {
+  title?: string;
+  kind?: string;
+  input?: unknown;
+  /** The whole output so far, as text. */
+  output?: string;
+  status?: 'pending' | 'running' | 'completed' | 'failed';
+  /** The places that it is about, all of them. */
+  locations?: NonNullable<ToolCall['locations']>;
+  /** The changes of files that it makes or would make, all of them. */
+  diffs?: NonNullable<ToolCall['diffs']>;
+}
+
+/** A file of the agent's, kept by cadre. */
+export interface KeptFile {
+  path: string;
+  bytes: number;
+}
+
+/** How a turn ended, as the agent says. */
+export interface TurnOutcome {
+  status: 'completed' | 'interrupted' | 'failed';
+  error: { code: string; message: string } | null;
+  usage?: Partial<Usage>;
+  /** The usage limit that ended the turn, where the agent says that one did. */
+  limit?: ReportedLimit;
+}
+
+/** A usage limit, as an agent reports it. */
+export interface ReportedLimit {
+  /** When it resets, in Unix ms; null: the agent does not say. */
+  resetsAt: number | null;
+  /** False: it is of one model, so that other sessions of the account may go on. */
+  isOfAccount: boolean;
+}
+
+/** The outcome of a turn that failed. */
+export function failed(code: string, message: string): TurnOutcome {
+  return { status: 'failed', error: { code, message } };
+}
+
+/** A usage limit of which the agent says nothing else. */
+export const unknownLimit: ReportedLimit = { resetsAt: null, isOfAccount: true };
+
+/** The outcome of a turn that a usage limit has ended. `said`: the agent's own words. */
+export function limited(who: string, said: string, limit: ReportedLimit): TurnOutcome {
+  return { ...failed('usage_limit', `${who} has reached a usage limit: ${said}`), limit };
+}
+
+/** The outcome of a turn whose agent is gone. */
+export async function lostTurn(gone: Promise<string>): Promise<TurnOutcome> {
+  return failed('provider_exited', `the agent ${await gone}`);
+}
+
+/** Why a provider has no agent for a turn; the turn fails with the code. */
+export class ProviderError extends Error {
+  override readonly name = 'ProviderError';
+  /**
+   * `resume_failed`: the provider does not have the session any more, so the session fails with its turn.
+   * `auth_required`: nobody is logged in to the agent.
+   */
+  readonly code:
+    | 'provider_unavailable'
+    | 'resume_failed'
+    | 'auth_required'
+    | 'invalid_permission_mode'
+    | 'invalid_agent_mode'
+    | 'invalid_model'
+    | 'invalid_thinking_effort'
+    | 'unsupported_images';
+
+  constructor(code: ProviderError['code'], message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** A request of an agent: for a permission, or a question. */
+export interface AgentRequest {
+  kind: Approval['kind'];
+  /** The name of the tool, where the agent states one; for rules. */
+  tool?: string;
+  title: string;
+  /** The agent's own request, word for word. */
+  request: unknown;
+  /** All that the request would do, for people. Nothing is cut: the desk replaces what is too large to be stored. */
+  details: readonly ApprovalDetail[];
+  /** What an acceptance may be good for; absent: once. */
+  scopes?: readonly ApprovalScope[];
+  /** What an acceptance for the session allows, for people; absent where `session` is not offered. */
+  sessionAllows?: string;
+  /**
+   * Whether cadre remembers an acceptance for the session and allows each later request with an equal subject once.
+   * Absent: the agent remembers it.
+   */
+  isKeptByCadre?: boolean;
+  /** Whether the agent does not say what the call would do, beyond its name. */
+  lacksArguments?: boolean;
+  /** The parts of a request of kind `question`, where the agent sends it in parts. */
+  questions?: readonly Question[];
+  /**
+   * All that the request would do: tool, command, directory, arguments, contents. Requests with equal subjects are equal.
+   * Null where the agent does not say exactly what it would do: then no request equals this one, and where it is
+   * accepted while the agent is away, the agent's next request is asked for again.
+   */
+  subject: unknown;
+}
+
+/** More fields than these are one detail: all of them, as the agent sent them. */
+const MAX_FIELDS = 1000;
+
+/**
+ * The fields of a request as details, without those that are null or that other details show. A value that is no record
+ * gets the name `input`.
+ */
+export function inputDetails(input: unknown, shown: readonly string[] = []): ApprovalDetail[] {
+  if (input === undefined || input === null) return [];
+  if (typeof input !== 'object' || Array.isArray(input))
+    return [{ type: 'input', name: 'input', value: input }];
+  const fields = filledFields(input, shown);
+  if (fields.length > MAX_FIELDS)
+    return [{ type: 'input', name: 'input', value: Object.fromEntries(fields) }];
+  return fields.map(([name, value]) => ({ type: 'input', name, value }));
+}
+
+/** The answer to a request. `cancelled`: the turn is over, or nobody can answer any more. */
+export type AgentAnswer =
+  | { decision: 'accept'; scope: ApprovalScope; answers: Record<string, string[]> | null }
+  | { decision: 'decline'; reason: string | null }
+  | { decision: 'cancelled' };
+
+/** A session that a provider may still have. */
+export interface KnownSession {
+  /** The provider's own name for it. */
+  ref: string;
+  cwd: string;
+  /** Whether no output of it was ever counted: some providers do not store such a session, and begin it again. */
+  isEmpty: boolean;
+}
+
+/** Takes the reports of a live agent, which come at any time, also outside a turn. */
+export interface AgentSink {
+  /** Takes an update; a promise holds back the agent's next message. */
+  update(update: AgentUpdate): Promise<void> | undefined;
+  /** Asks for an approval; resolves when it is decided. `withdrawn` aborts when the agent withdraws the request. */
+  ask(request: AgentRequest, withdrawn: AbortSignal): Promise<AgentAnswer>;
+  /** Keeps the data of an image or file that the agent shows; null where it is too large or could not be written. */
+  keep(data: Buffer): Promise<KeptFile | null>;
+}
+
+/** Reports updates in their order, each after the sink has taken the one before. */
+export async function report(sink: AgentSink, updates: readonly AgentUpdate[]): Promise<void> {
+  for (const update of updates) await sink.update(update);
+}
+
+/** The settings of one turn. */
+export interface TurnSettings {
+  /** Null or `default`: as the agent is configured. `require_approval`: its requests go to `AgentSink.ask`. */
+  permissionMode: string | null;
+  /** The agent's own mode, by its own name; null: what `permissionMode` says, else as the session began. */
+  agentMode: string | null;
+  model: string | null;
+  thinkingEffort: string | null;
+}
+
+/** Settings that wish for nothing. */
+export function noWishes(): TurnSettings {
+  return { permissionMode: null, agentMode: null, model: null, thinkingEffort: null };
+}
+
+/** The error for a mode of the agent's own, in a provider whose agents take theirs as `permission_mode`; else null. */
+export function objectionToAgentMode(
+  provider: ProviderId,
+  { agentMode }: TurnSettings,
+): ProviderError | null {
+  if (agentMode === null) return null;
+  const message = `${provider}: agent_mode is for agents of acp: give a mode of ${provider} as permission_mode`;
+  return new ProviderError('invalid_agent_mode', message);
+}
+
+/** The settings that a session began with; null where it has had no agent yet. */
+export function earlierDefaults({ provider_defaults: began }: Session): TurnSettings | null {
+  return (
+    began && {
+      permissionMode: began.permission_mode,
+      agentMode: began.agent_mode,
+      model: began.model,
+      thinkingEffort: began.thinking_effort,
+    }
+  );
+}
+
+/** A live agent that serves one session. */
+export interface Agent {
+  /** The provider's own name for the session, by which another agent resumes it. */
+  readonly ref: string;
+  /** The settings that the session began with: they hold where a turn wishes for nothing. */
+  readonly defaults: TurnSettings;
+  /** False: it never asks for a permission, in no mode; absent or null: it does, or nobody knows. */
+  readonly asks?: boolean | null;
+  readonly pid: number | null;
+  /** Whether another agent could resume the session. An agent whose session cannot be resumed is not ended when idle. */
+  readonly canResume: boolean;
+  /** Resolves when the agent is gone, with why. */
+  readonly gone: Promise<string>;
+  /** Why the agent cannot have the settings, or null. It answers from memory, without a request to the agent. */
+  objection(settings: TurnSettings): ProviderError | null;
+  /** Whether the agent can serve no further turn, because its connection or process has ended. `gone` may resolve later. */
+  isLost(): boolean;
+  /** Whether the agent may still offer what the settings are about: until then {@link objection} is null. */
+  awaits?(settings: TurnSettings): boolean;
+  /** Waits until the agent has offered what the settings are about, for a few seconds at most. */
+  untilOffered?(settings: TurnSettings, signal: AbortSignal): Promise<void>;
+  /** Runs one turn; resolves when the turn has ended, also where it failed. Throws {@link ProviderError} before it began. */
+  prompt(input: readonly StoredInputItem[], settings: TurnSettings): Promise<TurnOutcome>;
+  /** Asks the agent to end the running turn. */
+  cancel(): void;
+  /** Ends the agent and all it started; resolves when nothing is left. */
+  end(graceMs: number): Promise<void>;
+}
+
+/** The tools that the agent of a session is given: an MCP server named `cadre`, and those of the client. */
+export interface AgentTools {
+  /** The servers of the client that opened the session, by names of their own. They hold secrets, as `sidecar` does. */
+  readonly others: readonly McpServer[];
+  /** How an agent starts the server by itself. `env` holds a secret, so the agent is given it by stdin and by no argument. */
+  readonly sidecar: { command: string; args: string[]; env: Record<string, string> };
+  /** Takes the offer of the tools back from an agent that says that it uses none. */
+  decline(): void;
+  /** The same server without a process of its own: its messages go to `send`. */
+  connect(send: (message: object) => void): ToolChannel;
+}
+
+/** A channel on which an agent speaks MCP with the tools. */
+export interface ToolChannel {
+  take(message: unknown): void;
+  close(): void;
+}
+
+/** Changes the login of a provider. Throws AppError `provider_managed` where the login is the user's own. */
+export interface Login {
+  setKey(key: string): Promise<AuthStatus>;
+  /** Takes the file in which the agent keeps a login, made elsewhere. Absent where the agent has no such file. */
+  import?(auth: object): Promise<AuthStatus>;
+  end(): Promise<AuthStatus>;
+}
+
+/** What every provider is given. */
+export interface ProviderContext {
+  supervisor: Supervisor;
+  clock: Clock;
+  /** The tools that the agent of a session is given. */
+  toolsFor: (sessionId: string) => AgentTools;
+}
+
+/** What one kind of agent can do. A provider has one kind, or several, each with a name. */
+export interface AgentKind {
+  readonly capabilities: Capabilities;
+  /** Whether only a live agent knows if it takes images: then messages to its session have none. */
+  readonly imagesByAgent?: boolean;
+  /** False: its agents never ask for a permission, in no mode; absent or null: they do, or nobody knows. */
+  readonly asks?: boolean | null;
+  /** Why no agent could start, and what to do about it; null where one could. It is cheap: nothing is started. */
+  problem(): string | null;
+  /** Why the last start of an agent failed, or null. The next turn tries again all the same. */
+  startFailure?(): string | null;
+  /** What to do where nobody is logged in to the agent, as far as its processes have shown; else null. It is cheap. */
+  loggedOut?(): string | null;
+  /** Why no agent could have the settings, or null, as far as that is known without an agent. */
+  objection?(settings: TurnSettings): ProviderError | null;
+  /** For diagnostics. */
+  stats(): {
+    version: string | null;
+    command: string | null;
+    /** The process that serves all sessions, where there is one. */
+    pid: number | null;
+    unknown_messages: number;
+    last_error: string | null;
+  };
+  authStatus(): Promise<AuthStatus>;
+  models(): Promise<Model[]>;
+  /** The refs of the sessions that the agent says it has; null where it has no list. Throws {@link ProviderError}. */
+  listed(signal: AbortSignal): Promise<ReadonlySet<string> | null>;
+  /**
+   * Whether the agent still has a session, or can begin it again. It is not called while the session has an agent.
+   * Throws {@link ProviderError} where that cannot be found out.
+   */
+  has(session: KnownSession, signal: AbortSignal): Promise<boolean>;
+  /**
+   * Starts (or, where the session has a ref, resumes) an agent. Throws {@link ProviderError}.
+   * Aborting `signal` ends what was started.
+   */
+  open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent>;
+}
+
+/** A kind of agent with a name, of a provider that has several. */
+export interface NamedAgentKind extends AgentKind {
+  readonly name: string;
+  readonly displayName: string;
+  /** Whether the configuration has a section for it. */
+  readonly isConfigured: boolean;
+  /** Whether its command was found. */
+  isInstalled(): boolean;
+  /** Whether somebody is logged in, as it was last seen; nothing is started. */
+  lastAuth(): AuthStatus;
+  /** The modes of its own that it last offered. */
+  lastModes(): readonly string[];
+  /** Starts an agent, opens a session in a directory and ends the agent. Throws {@link ProviderError} if that fails. */
+  try(cwd: string, signal: AbortSignal): Promise<void>;
+  readonly login: AgentLogin;
+}
+
+/**
+ * The login of a named agent. Each call starts the agent for that alone; aborting `signal` ends it. Throws
+ * {@link ProviderError}, `invalid` for a method that cannot be called, and `provider_managed` where the agent has none.
+ */
+export interface AgentLogin {
+  /** The ways to log in that it offers. */
+  look(signal: AbortSignal): Promise<AgentLoginRecord>;
+  /** Logs in with a method; null: the configured one, else the only one. */
+  authenticate(methodId: string | null, signal: AbortSignal): Promise<AuthStatus>;
+  /** The pages that a call of `authenticate` under way asks a person to open. */
+  pages(): readonly LoginPage[];
+  /** Opens a session, to see whether somebody is logged in. */
+  check(signal: AbortSignal): Promise<AuthStatus>;
+  end(signal: AbortSignal): Promise<AuthStatus>;
+}
+
+/** The kinds of a provider that has several. */
+export interface AgentKinds {
+  /** The name of the kind that a new session gets which names none; null: none is preferred. */
+  readonly preferred: string | null;
+  /** The kinds that are configured or installed, in the order in which they are listed. */
+  list(): readonly NamedAgentKind[];
+  /** The names of all that are configured or known, installed or not. */
+  readonly names: readonly string[];
+  /** A kind that is configured or known, installed or not. */
+  find(name: string): NamedAgentKind | undefined;
+}
+
+/**
+ * A provider; a new one is a folder with a class that implements this. Of one with several kinds of agents, the methods
+ * of {@link AgentKind} mean the preferred kind.
+ */
+export interface Provider extends AgentKind {
+  readonly id: ProviderId;
+  readonly displayName: string;
+  readonly enabled: boolean;
+  /** Absent where the agent manages its own. */
+  readonly login?: Login;
+  /** Absent where there is one kind of agent. */
+  readonly kinds?: AgentKinds;
+}
+
+/** The kind of agent that serves a session; undefined where the provider does not have it any more. */
+export function agentKindOf(provider: Provider, agent: string | null): AgentKind | undefined {
+  return provider.kinds && agent !== null ? provider.kinds.find(agent) : provider;
+}

@@ -1,0 +1,236 @@
+import type {
+  AgentRecord,
+  AuthStatus,
+  Model,
+  ProviderDiagnostics,
+  ProviderRecord,
+} from '../api/providers.ts';
+import type { ProviderId } from '../api/provider-kinds.ts';
+import { AppError } from '../api/errors.ts';
+import {
+  type AgentKind,
+  type AgentLogin,
+  agentKindOf,
+  type Login,
+  type NamedAgentKind,
+  type Provider,
+  ProviderError,
+  type TurnSettings,
+} from './provider.ts';
+
+/** The providers of this server, by name. */
+export class ProviderRegistry {
+  readonly #providers: ReadonlyMap<ProviderId, Provider>;
+  readonly #preferred: () => ProviderId | null;
+
+  /** `preferred` is the one for new sessions, where the configuration names one. */
+  constructor(providers: readonly Provider[], preferred: () => ProviderId | null) {
+    this.#preferred = preferred;
+    this.#providers = new Map(providers.map((provider) => [provider.id, provider]));
+  }
+
+  all(): Provider[] {
+    return [...this.#providers.values()];
+  }
+
+  find(id: ProviderId): Provider | undefined {
+    return this.#providers.get(id);
+  }
+
+  /** Throws `provider_unavailable` for a provider that this server does not have. */
+  get(id: ProviderId): Provider {
+    const provider = this.#providers.get(id);
+    if (provider) return provider;
+    const known = [...this.#providers.keys()].join(', ') || 'none';
+    throw new AppError(
+      'provider_unavailable',
+      `this server has no provider "${id}" (it has: ${known}): use one of those`,
+    );
+  }
+
+  /**
+   * The name of the agent of a new session: the one that is asked for, else the one that the provider prefers; null for
+   * a provider without named agents. Throws `invalid` for a name that there is not.
+   */
+  agentFor(id: ProviderId, asked: string | null): string | null {
+    const { kinds } = this.get(id);
+    if (asked === null) return kinds?.preferred ?? null;
+    if (!kinds)
+      throw new AppError('invalid', `agent: ${id} has one agent, without a name: leave agent out`);
+    if (kinds.find(asked)) return asked;
+    if (this.#providers.has(asked as ProviderId))
+      throw new AppError(
+        'invalid',
+        `agent: ${asked} is a provider of its own: leave agent out, and choose the provider ${asked}`,
+      );
+    throw new AppError(
+      'invalid',
+      `agent: no agent "${asked}"; there are: ${kinds.names.join(', ')}`,
+    );
+  }
+
+  /**
+   * A kind of agent that could start one now; `agent` null is the one that the provider prefers. Throws
+   * `provider_unavailable`, with what to do.
+   */
+  usable(id: ProviderId, agent: string | null): AgentKind {
+    const provider = this.get(id);
+    const kind = agentKindOf(provider, agent);
+    const problem = kind
+      ? kind.problem()
+      : `agent "${agent}" is not known any more: give it a section [providers.${id}.agents.${agent}]`;
+    if (kind && problem === null) return kind;
+    throw new AppError('provider_unavailable', `${id}: ${problem}`);
+  }
+
+  /** Why an agent could not have the settings; null: it could, or only a live agent knows. */
+  objection(id: ProviderId, agent: string | null, settings: TurnSettings): ProviderError | null {
+    const provider = this.find(id);
+    return (provider && agentKindOf(provider, agent))?.objection?.(settings) ?? null;
+  }
+
+  /** The models of a provider's agent. Throws `provider_unavailable`, and `invalid` for an unknown agent. */
+  models(id: ProviderId, agent: string | null): Promise<Model[]> {
+    return refusing(id, this.usable(id, this.agentFor(id, agent)).models());
+  }
+
+  /** Whether somebody is logged in. Throws `provider_unavailable`, and `invalid` for an unknown agent. */
+  authStatus(id: ProviderId, agent: string | null): Promise<AuthStatus> {
+    const provider = this.get(id);
+    const kind = agentKindOf(provider, this.agentFor(id, agent)) ?? provider;
+    return refusing(id, kind.authStatus());
+  }
+
+  /**
+   * The login of a named agent. Throws `not_found` for an unknown agent, and `provider_unavailable` for one that could not
+   * start.
+   */
+  agentLogin(id: ProviderId, agent: string): AgentLogin {
+    const kind = this.get(id).kinds?.find(agent);
+    if (!kind) throw new AppError('not_found', `no agent "${agent}" of ${id}`);
+    const problem = kind.problem();
+    if (problem !== null) throw new AppError('provider_unavailable', `${id}: ${problem}`);
+    const { login } = kind;
+    return {
+      look: (signal) => refusing(id, login.look(signal)),
+      pages: () => login.pages(),
+      authenticate: (method, signal) => refusing(id, login.authenticate(method, signal)),
+      check: (signal) => refusing(id, login.check(signal)),
+      end: (signal) => refusing(id, login.end(signal)),
+    };
+  }
+
+  /** Changes the login of a provider. Throws `provider_managed` where the agent keeps its own login. */
+  login(id: ProviderId): Required<Login> {
+    const { login } = this.get(id);
+    if (login) {
+      return {
+        setKey: (key) => refusing(id, login.setKey(key)),
+        import(auth) {
+          if (login.import) return refusing(id, login.import(auth));
+          throw new AppError(
+            'provider_managed',
+            `${id} accepts no login of another machine: set an API key`,
+          );
+        },
+        end: () => refusing(id, login.end()),
+      };
+    }
+    throw new AppError(
+      'provider_managed',
+      `the agent of ${id} keeps its own login: log in with its own command`,
+    );
+  }
+
+  /** The enabled providers that are not healthy, with why. Health asks for them often, so agents are not listed for it. */
+  unhealthy(): { id: ProviderId; detail: string }[] {
+    return this.all().flatMap((provider) => {
+      const detail = provider.enabled ? wrongWith(provider) : null;
+      return detail === null ? [] : [{ id: provider.id, detail }];
+    });
+  }
+
+  /** The providers as the interface shows them. */
+  list(): ProviderRecord[] {
+    return this.all().map((provider) => recordOf(provider, this.#preferred()));
+  }
+
+  /** The providers with what they run; `live` counts the live agents of a provider, or of one of its named agents. */
+  diagnostics(live: (id: ProviderId, agent?: string) => number): ProviderDiagnostics[] {
+    return this.all().map((provider) => ({
+      ...recordOf(provider, this.#preferred()),
+      ...provider.stats(),
+      agents: kindsOf(provider).map((kind) => ({
+        ...agentRecord(kind, provider.kinds?.preferred),
+        ...countsOf(kind),
+        sessions: live(provider.id, kind.name),
+      })),
+      sessions: live(provider.id),
+    }));
+  }
+}
+
+function kindsOf(provider: Provider): readonly NamedAgentKind[] {
+  return provider.kinds?.list() ?? [];
+}
+
+/** What diagnostics tell of a named agent: it has a process a session, so there is no one pid. */
+function countsOf(kind: NamedAgentKind) {
+  const { pid: _pid, ...counts } = kind.stats();
+  return counts;
+}
+
+function agentRecord(kind: NamedAgentKind, preferred: string | null | undefined): AgentRecord {
+  const problem = wrongWith(kind);
+  return {
+    name: kind.name,
+    display_name: kind.displayName,
+    configured: kind.isConfigured,
+    installed: kind.isInstalled(),
+    healthy: problem === null,
+    detail: problem ?? 'ready',
+    version: kind.stats().version,
+    default: kind.name === preferred,
+    modes: [...kind.lastModes()],
+    asks: kind.asks ?? null,
+    auth: kind.lastAuth(),
+  };
+}
+
+function recordOf(provider: Provider, preferred: ProviderId | null): ProviderRecord {
+  const { id, displayName, enabled, capabilities } = provider;
+  const problem = wrongWith(provider);
+  return {
+    id,
+    display_name: displayName,
+    enabled,
+    healthy: problem === null,
+    detail: problem ?? 'ready',
+    default: id === preferred,
+    capabilities: { ...capabilities },
+    agents: kindsOf(provider).map((kind) => agentRecord(kind, provider.kinds?.preferred)),
+  };
+}
+
+/** Why no agent is healthy: none can start, the last start failed, or nobody is logged in. Null for a healthy one. */
+function wrongWith(kind: AgentKind): string | null {
+  const failure = kind.startFailure?.() ?? null;
+  return (
+    kind.problem() ??
+    (failure === null ? null : `the last start failed: ${failure}`) ??
+    kind.loggedOut?.() ??
+    null
+  );
+}
+
+/** Turns a ProviderError into an AppError: a provider that cannot answer is no bug of the server. */
+async function refusing<T>(id: ProviderId, answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    throw new AppError('provider_unavailable', `${id}: ${error.message.replace(`${id}: `, '')}`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,60 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { AppError } from '../../api/errors.ts';
+import { readSmallFile } from '../lib/foreign-file.ts';
+import { replaceFile } from '../lib/replace-file.ts';
+import { makeDirectory } from '../lib/make-directory.ts';
+
+/**
+ * What an agent outside of cadre calls the tools with, in the data directory: its token, which stands in no
+ * configuration of the agent. Only the owner may read it.
+ */
+export interface CallerFile {
+  name: string;
+  token_id: string;
+  token: string;
+  /** The session that it calls as; null: none. */
+  session_id: string | null;
+  /** The server's address; null: that of the server that runs on the data directory. */
+  url: string | null;
+}
+
+const MAX_BYTES = 64 * 1024;
+
+/** Returns null for a caller that there is not. Throws `invalid` for a file that is none, or that others may read. */
+export function readCaller(directory: string, name: string): CallerFile | null {
+  const file = callerPath(directory, name);
+  if (!fs.existsSync(file)) return null;
+  const { text, stat } = readSmallFile(file, { maxBytes: MAX_BYTES });
+  if ((stat.mode & 0o077) !== 0 || (process.getuid && stat.uid !== process.getuid()))
+    throw new AppError(
+      'invalid',
+      `${file} may be read by others, or is not yours: install the caller again`,
+    );
+  try {
+    const { token_id, token, ...more } = JSON.parse(text) as Partial<CallerFile>;
+    const { session_id = null, url = null } = more;
+    if (typeof token_id === 'string' && typeof token === 'string')
+      return { name, token_id, token, session_id, url };
+  } catch {
+    // Said below.
+  }
+  throw new AppError('invalid', `${file} is no file of a caller: install the caller again`);
+}
+
+/** Writes the file atomically, readable for its owner alone. */
+export function writeCaller(directory: string, caller: CallerFile): void {
+  const file = callerPath(directory, caller.name);
+  makeDirectory(path.dirname(file));
+  replaceFile(file, `${JSON.stringify(caller, null, 2)}\n`, { flush: true });
+}
+
+export function removeCaller(directory: string, name: string): void {
+  fs.rmSync(callerPath(directory, name), { force: true });
+}
+
+export function callerPath(directory: string, name: string): string {
+  if (!/^[\w-]+$/.test(name))
+    throw new AppError('usage', `"${name}" is no name of a caller: use letters, digits, - and _`);
+  return path.join(directory, 'callers', `${name}.json`);
+}

@@ -1,0 +1,102 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { AppError } from '../../api/errors.ts';
+import { readSmallFile } from '../lib/foreign-file.ts';
+import { makeDirectory } from '../lib/make-directory.ts';
+
+const README = `This directory belongs to cadre. While a server runs, open events.cadre with nothing else,
+and never for writing: another program would delete the log under it.
+`;
+const MARK = 'This directory belongs to cadre';
+/** Names that may be in a new directory: files that the operator or the Finder of macOS provides, and lost+found. */
+const BROUGHT = new Set(['auth', 'config.toml', 'lost+found', '.DS_Store']);
+/** Names that the server creates there. A directory may be a symbolic link of the same user. */
+const FILES = /^(README|lock|server\.json|serve\.log(\.1)?|events\.cadre.*)$/;
+const DIRECTORIES = /^(auth|blobs|logs|scratch|worktrees)$/;
+
+/**
+ * Prepares a data directory: with mode 0700 and a README. A directory that exists has to belong to this user, to be
+ * empty or a data directory, and to hold nothing of another user. Throws `invalid` for any other and changes nothing in it,
+ * because other users may share it and may have placed files there.
+ */
+export function prepareDirectory(directory: string): void {
+  makeDirectory(directory);
+  const objection = objectionTo(directory);
+  if (objection !== null)
+    throw new AppError(
+      'invalid',
+      `the data directory ${directory} ${objection}: choose another one with --data-dir; it is created if it does not exist`,
+    );
+  if ((fs.statSync(directory).mode & 0o077) !== 0) fs.chmodSync(directory, 0o700);
+  try {
+    fs.writeFileSync(path.join(directory, 'README'), README, { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+}
+
+/** Why a directory cannot be a data directory; null where it can. */
+function objectionTo(directory: string): string | null {
+  const link = fs.lstatSync(directory);
+  const there = fs.statSync(directory);
+  if (!there.isDirectory()) return 'is no directory';
+  if (isForeign(link) || isForeign(there)) return `belongs to another user (uid ${there.uid})`;
+  if ((there.mode & 0o002) !== 0) return 'is writable for everybody';
+  const names = fs.readdirSync(directory);
+  const strangers = names.filter((name) => !BROUGHT.has(name));
+  if (strangers.length > 0 && !isOurs(directory))
+    return `holds ${strangers[0]}${strangers.length > 1 ? ` and ${strangers.length - 1} more` : ''}, and is not one of cadre`;
+  for (const name of names) {
+    const wrong = wrongWith(directory, name);
+    if (wrong !== null) return wrong;
+  }
+  return null;
+}
+
+function isOurs(directory: string): boolean {
+  try {
+    if (fs.lstatSync(path.join(directory, 'events.cadre')).isFile()) return true;
+  } catch {
+    // A server that was stopped early leaves a README without a store.
+  }
+  try {
+    const file = path.join(directory, 'README');
+    return (
+      fs.lstatSync(file).isFile() && readSmallFile(file, { maxBytes: 4096 }).text.startsWith(MARK)
+    );
+  } catch {
+    return false;
+  }
+}
+
+/** Why an entry of the directory is refused; null where it is not. */
+function wrongWith(directory: string, name: string): string | null {
+  if (name === 'lost+found') return null;
+  const file = path.join(directory, name);
+  const found = fs.lstatSync(file, { throwIfNoEntry: false });
+  if (!found) return null;
+  if (isForeign(found)) return `holds ${name}, which belongs to another user (uid ${found.uid})`;
+  if (FILES.test(name) && !found.isFile()) return `holds ${name}, which is no regular file`;
+  const leadsTo = DIRECTORIES.test(name) ? fs.statSync(file, { throwIfNoEntry: false }) : null;
+  if (leadsTo !== null && !leadsTo?.isDirectory()) return `holds ${name}, which is no directory`;
+  return null;
+}
+
+function isForeign({ uid }: fs.Stats): boolean {
+  return process.geteuid !== undefined && uid !== process.geteuid();
+}
+
+/** Runs `work`, which uses files of the data directory. Throws `invalid` if the system refuses access. */
+export function withDataDirectory<T>(directory: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof AppError || !(error as NodeJS.ErrnoException).syscall) throw error;
+    const { message } = error as Error;
+    throw new AppError(
+      'invalid',
+      `the data directory ${directory} cannot be used (${message}): make it a directory of the user who runs the server, or name another with --data-dir`,
+      { cause: error },
+    );
+  }
+}

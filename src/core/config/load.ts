@@ -1,0 +1,126 @@
+import path from 'node:path';
+import type { z } from 'zod';
+import { agentProvider } from '../../api/provider-kinds.ts';
+import { AppError } from '../../api/errors.ts';
+import { issueInWords } from '../lib/explain.ts';
+import { nearest } from '../lib/nearest.ts';
+import { withAbsoluteFiles } from './files.ts';
+import { emptyTree, keys, namesIn, put } from './keys.ts';
+import { defaultDataDirectory } from './paths.ts';
+import { type Config, configSchema } from './schema.ts';
+import {
+  configFile,
+  type ConfigFlags,
+  fromEnvironment,
+  fromFile,
+  fromFlags,
+  type Setting,
+} from './sources.ts';
+
+/** The result of reading the configuration. */
+export interface FoundConfig {
+  /** Null where there are problems. */
+  config: Config | null;
+  /** Every problem, with its place and what to write instead. */
+  problems: string[];
+  /** The origin of a key's value, as `config show` prints it. */
+  originOf: (name: string) => string;
+}
+
+/**
+ * The configuration: flags override the environment, which overrides the file, which overrides the defaults. Throws
+ * `invalid` with the place of the first problem and what to write instead, also where a file that was named is missing.
+ */
+export function loadConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv): Config {
+  return usable(findConfig(flags, env));
+}
+
+/** The configuration without problems. Throws `invalid` where there are any, as `loadConfig` does. */
+export function usable({ config, problems }: FoundConfig): Config {
+  if (config) return config;
+  const [first, ...others] = problems;
+  const more = others.length > 0 ? `; ${others.length} more, see cadre config check` : '';
+  throw new AppError('invalid', `configuration: ${first}${more}`);
+}
+
+/** Reads the configuration, with all its problems and the origin of each value. Does not throw for problems. */
+export function findConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv): FoundConfig {
+  const problems: string[] = [];
+  const settings: Setting[] = [];
+  // A file that cannot be read is one problem. Those of the environment and the flags are reported beside it.
+  try {
+    settings.push(...fromFile(flags, env));
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    problems.push(error.message);
+  }
+  settings.push(...fromEnvironment(env), ...fromFlags(flags));
+  const tree = emptyTree();
+  for (const { path, value } of settings) put(tree, path, value);
+  const result = configSchema.safeParse(tree, { error: issueInWords });
+  for (const issue of result.error?.issues ?? []) problems.push(...explain(issue, settings));
+  problems.push(...contradictionsIn(settings));
+  return {
+    config:
+      problems.length === 0 && result.data
+        ? withAbsoluteFiles(result.data, configFile(flags, env), env)
+        : null,
+    problems,
+    originOf: (name) =>
+      settings.findLast(({ path }) => path.join('.') === name)?.origin.text ?? 'default',
+  };
+}
+
+/** The data directory: the configured one, else `$XDG_DATA_HOME/cadre`. */
+export function dataDirectory(config: Config, env: NodeJS.ProcessEnv): string {
+  return path.resolve(config.data.root_dir ?? defaultDataDirectory(env));
+}
+
+/** A default agent beside a default provider that has no agents with names. A variable may choose another provider. */
+function contradictionsIn(settings: readonly Setting[]): string[] {
+  const last = (name: string) => settings.findLast(({ path }) => path.join('.') === name);
+  const [provider, agent] = [last('defaults.provider'), last('defaults.agent')];
+  if (!provider || typeof agent?.value !== 'string' || provider.value === agentProvider) return [];
+  const isOverridden = agent.origin.isFile && !provider.origin.isFile;
+  if (isOverridden || typeof provider.value !== 'string') return [];
+  return [
+    `defaults.agent: "${agent.value}" is an agent of ${agentProvider}, but defaults.provider is "${provider.value}": leave one of them out (${agent.origin.placeOf(agent.path)})`,
+  ];
+}
+
+function explain(issue: z.core.$ZodIssue, settings: readonly Setting[]): string[] {
+  const at = (path: readonly PropertyKey[]) => {
+    const place = settingOf(path, settings)?.origin.placeOf(path);
+    return place ? ` (${place})` : '';
+  };
+  if (issue.code !== 'unrecognized_keys') {
+    // Of a name that the user chose, the issue within says what is wrong.
+    const { message } = (issue.code === 'invalid_key' && issue.issues[0]) || issue;
+    return [`${issue.path.join('.')}: ${message}${at(issue.path)}`];
+  }
+  return issue.keys.map((name) => {
+    const path = [...issue.path.map(String), name];
+    return `unknown key "${path.join('.')}"; ${suggestion(path)}${at(path)}`;
+  });
+}
+
+/** The last setting whose path equals `path`, lies below it, or contains it. */
+function settingOf(
+  path: readonly PropertyKey[],
+  settings: readonly Setting[],
+): Setting | undefined {
+  return settings.findLast((setting) =>
+    setting.path.every((part, at) => at >= path.length || part === String(path[at])),
+  );
+}
+
+/** The nearest name in the same section, else a key of that name in another section, else the names of the section. */
+function suggestion(path: readonly string[]): string {
+  const unknown = path.at(-1) ?? '';
+  const names = namesIn(path.slice(0, -1));
+  const [beside] = nearest(names, unknown, (name) => name);
+  const [elsewhere] = nearest(keys, unknown, (key) => key.path.at(-1) ?? '');
+  const longer = names.find((name) => name.startsWith(`${unknown}_`));
+  const meant = beside ?? longer ?? elsewhere?.name;
+  return meant ? `did you mean "${meant}"?` : `known here are ${names.join(', ')}`;
+}

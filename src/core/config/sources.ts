@@ -1,0 +1,172 @@
+import { parse, TomlError } from 'smol-toml';
+import { AppError } from '../../api/errors.ts';
+import { readSmallFile } from '../lib/foreign-file.ts';
+import { defaultConfigFile } from './paths.ts';
+import { isTree, type Key, keys, type Tree, valueAt } from './keys.ts';
+
+/** The values that a command line may set; undefined where it does not. */
+export interface ConfigFlags {
+  config?: string | undefined;
+  bind?: string | undefined;
+  /** On 127.0.0.1; `bind` wins over it. */
+  port?: string | undefined;
+  dataDir?: string | undefined;
+  logLevel?: string | undefined;
+}
+
+/** A value that a source sets, with its origin. */
+export interface Setting {
+  path: readonly string[];
+  value: unknown;
+  origin: Origin;
+}
+
+export interface Origin {
+  isFile: boolean;
+  /** As `config show` prints it: `file PATH`, `environment NAME`, `flag --NAME`. */
+  text: string;
+  /** The place of one value in it, as near as is known: `line 3 of PATH`. */
+  placeOf: (path: readonly PropertyKey[]) => string;
+}
+
+/** The path of the configuration file. */
+export function configFile(flags: Pick<ConfigFlags, 'config'>, env: NodeJS.ProcessEnv): string {
+  return flags.config ?? defaultConfigFile(env);
+}
+
+/** The values in the file. Throws `invalid` for a file that is no TOML, and for a named one that cannot be read. */
+export function fromFile(flags: ConfigFlags, env: NodeJS.ProcessEnv): Setting[] {
+  const file = configFile(flags, env);
+  const text = readText(file, flags.config !== undefined || env.CADRE_CONFIG !== undefined);
+  const origin: Origin = {
+    isFile: true,
+    text: `file ${file}`,
+    placeOf(path) {
+      const line = lineOf(text, path);
+      return line === null ? `file ${file}` : `line ${line} of ${file}`;
+    },
+  };
+  return settingsIn(parseToml(text, file), [], origin);
+}
+
+/** The values in variables `CADRE_SECTION_KEY`. A variable for no key is ignored: it may belong to another program. */
+export function fromEnvironment(env: NodeJS.ProcessEnv): Setting[] {
+  return keys.flatMap((key) => {
+    const name = `CADRE_${key.path.join('_').toUpperCase()}`;
+    const value = env[name];
+    const text = `environment ${name}`;
+    const origin = { isFile: false, text, placeOf: () => text };
+    return value === undefined ? [] : [{ path: key.path, value: typed(value, key), origin }];
+  });
+}
+
+/** The values of flags. */
+export function fromFlags(flags: ConfigFlags): Setting[] {
+  const address = flags.port === undefined ? undefined : `127.0.0.1:${flags.port}`;
+  const given: [path: string[], flag: string, value: string | undefined][] = [
+    [['server', 'bind_address'], '--port', address],
+    [['server', 'bind_address'], '--bind', flags.bind],
+    [['data', 'root_dir'], '--data-dir', flags.dataDir],
+    [['log', 'level'], '--log-level', flags.logLevel],
+  ];
+  return given.flatMap(([path, flag, value]) => {
+    const text = `flag ${flag}`;
+    return value === undefined
+      ? []
+      : [{ path, value, origin: { isFile: false, text, placeOf: () => text } }];
+  });
+}
+
+/** A limit far above every configuration that is written by hand. */
+const MAX_BYTES = 8 * 1024 * 1024;
+
+function readText(file: string, required: boolean): string {
+  try {
+    return readSmallFile(file, { maxBytes: MAX_BYTES }).text;
+  } catch (error) {
+    if (!required && (error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+    throw new AppError('invalid', `cannot read ${file}: ${(error as Error).message}`);
+  }
+}
+
+function parseToml(text: string, file: string): Tree {
+  try {
+    return parse(text);
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
+    // Only the first line, because the further lines quote the file, which may hold secrets.
+    throw new AppError('invalid', `${file}:${error.line}: ${error.message.split('\n')[0]}`);
+  }
+}
+
+/** The values of a table, one by one. An empty section counts as a value. */
+function settingsIn(table: Tree, path: readonly string[], origin: Origin): Setting[] {
+  return Object.entries(table).flatMap(([name, value]) => {
+    const at = [...path, name];
+    const isKey = keys.some((key) => key.name === at.join('.'));
+    return isTree(value) && !isKey && Object.keys(value).length > 0
+      ? settingsIn(value, at, origin)
+      : [{ path: at, value, origin }];
+  });
+}
+
+/** The number of the line after which a value can be read, or else the nearest table around it; null for neither. */
+function lineOf(text: string, path: readonly PropertyKey[]): number | null {
+  const lines = text.split('\n');
+  for (let length = path.length; length > 0; length--) {
+    const place = path.slice(0, length);
+    const at = lines.findIndex(
+      (_, last) => valueAt(parsed(lines.slice(0, last + 1)), place) !== undefined,
+    );
+    if (at >= 0) return at + 1;
+  }
+  return null;
+}
+
+/** The values in the first lines of a file; none where they end within a value. */
+function parsed(lines: readonly string[]): Tree {
+  try {
+    return parse(lines.join('\n'));
+  } catch {
+    return {};
+  }
+}
+
+/** The value of a variable. The comment of `configSchema` says how lists and tables are written. */
+function typed(text: string, { schema }: Key): unknown {
+  const { type } = schema.def;
+  if (type === 'number' && /^-?\d+(\.\d+)?$/.test(text)) return Number(text);
+  if (type === 'boolean' && /^(true|false)$/.test(text)) return text === 'true';
+  if (type === 'record') return json(text);
+  // `[::1],box` is a list of two hosts, and no array.
+  if (type === 'array') return /^\s*\[\s*["'{\]]/.test(text) ? arrayIn(text) : listOf(text);
+  return text;
+}
+
+/** The value of JSON; any other text as it is, which the schema then refuses. */
+function json(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
+/** An array of strings or tables: `[{"name": "fast"}]`, or as a file has it, `[{name = "fast"}]`. */
+function arrayIn(text: string): unknown {
+  const value = json(text);
+  if (value !== text) return value;
+  try {
+    const { value: array, ...others } = parse(`value = ${text}`);
+    return Object.keys(others).length === 0 ? array : text;
+  } catch {
+    return text;
+  }
+}
+
+function listOf(text: string): string[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+}

@@ -1,0 +1,62 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { AppError } from '../../api/errors.ts';
+import { makeDirectory } from '../lib/make-directory.ts';
+import { readSmallFile } from '../lib/foreign-file.ts';
+import { newSecret } from '../lib/ids.ts';
+import type { Config } from './schema.ts';
+
+/** A configuration with its token. */
+export type ConfigWithToken = Config & { auth: { token: string } };
+
+/** The configuration with its token, and with the token's file where it is from one. Creates a missing file. */
+export function withToken(config: Config, directory: string): ConfigWithToken {
+  const file = tokenFileOf(config, directory);
+  const token = loadOrCreateToken({ token: config.auth.token, tokenFile: file ?? '' });
+  return { ...config, auth: { token, token_file: file } };
+}
+
+/** The file of a server's token; null where the configuration itself holds the token. */
+export function tokenFileOf({ auth }: Config, directory: string): string | null {
+  if (auth.token !== null) return null;
+  return path.resolve(auth.token_file ?? path.join(directory, 'auth', 'token'));
+}
+
+/** The API token: the configured one, else the one in the token file, which is created if it is missing. */
+export function loadOrCreateToken(given: { token: string | null; tokenFile: string }): string {
+  if (given.token !== null) return given.token;
+  const { tokenFile } = given;
+  const token = newSecret();
+  makeDirectory(path.dirname(tokenFile));
+  try {
+    // Created exclusively, so that it cannot be a file or a link of another user.
+    fs.writeFileSync(tokenFile, `${token}\n`, { flag: 'wx', mode: 0o600, flush: true });
+    return token;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    return readToken(tokenFile);
+  }
+}
+
+const MAX_TOKEN_BYTES = 64 * 1024;
+
+/** The token in a file. Throws `invalid` for a file that other users may read or own, and for one without a token. */
+export function readToken(tokenFile: string): string {
+  const { text, stat } = readSmallFile(tokenFile, { maxBytes: MAX_TOKEN_BYTES });
+  const { mode, uid } = stat;
+  if ((mode & 0o077) !== 0) {
+    throw new AppError(
+      'invalid',
+      `the token file ${tokenFile} may be read by others: chmod 600 it, or delete it for a new one`,
+    );
+  }
+  if (process.getuid && uid !== process.getuid()) {
+    throw new AppError('invalid', `the token file ${tokenFile} belongs to another user`);
+  }
+  const token = text.trim();
+  if (token.length >= 16) return token;
+  throw new AppError(
+    'invalid',
+    `the token file ${tokenFile} holds no token of 16 characters or more: delete it for a new one`,
+  );
+}

@@ -1,0 +1,308 @@
+import {
+  type DeltaEvent,
+  deltaKinds,
+  type DescribedEvent,
+  isDelta,
+  type RuntimeEventRecord,
+  settlesWith,
+} from '../../api/events.ts';
+import type { Usage } from '../../api/sessions.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Ids } from '../lib/ids.ts';
+import { checksum } from '../store/checksum.ts';
+import type { Database } from '../store/database.ts';
+import type { SqlValue } from '../store/raw-statement.ts';
+import type { Statement } from '../store/statement.ts';
+import type { Reader, Writer } from '../store/transaction.ts';
+import { type EventDraft, eventRecord, type Scope, scopeColumn, scopeKey } from './event.ts';
+
+/** The time for which the deltas of a settled item stay in the log, in ms, for followers that are reading them. */
+const SETTLED_KEEP_MS = 60_000;
+/** The number of items whose deltas one transaction removes, so that no other transaction waits for long. */
+const COMPACT_ITEMS = 20;
+
+/** An event as it is stored. `text` is its record as JSON, which is sent unchanged. */
+export interface LogEntry {
+  seq: number;
+  kind: string;
+  text: string;
+}
+
+/** An entry as it is announced once it is durable, with the ids of its scopes. */
+export interface AppendedEntry extends LogEntry {
+  ids: Pick<RuntimeEventRecord, 'session_id' | 'process_id' | 'worktree_id' | 'team_id'>;
+}
+
+/** How far a reading of a scope came: all matching entries up to the seq `end` were passed on. */
+export interface LogPage {
+  /** The number of entries, and the seq of the last one; that of the cursor if there is none. */
+  count: number;
+  last: number;
+  end: number;
+  /** Whether it ended at `limit` or `maxBytes`, so that there may be more. */
+  isFull: boolean;
+}
+
+/** Receives an entry. `text` is its record as JSON in UTF-8, which is valid until the function returns. */
+export type TakeEntry = (seq: number, kind: string, text: Buffer) => void;
+
+export interface PageBounds {
+  after: number;
+  /** The last seq of the page, which must be durable. */
+  upTo: number;
+  limit: number;
+  maxBytes: number;
+}
+
+/**
+ * The number of seqs that a page of some kinds of one session, process, worktree or team scans, because all that it has
+ * may be of other kinds. Those of the whole runtime are found by their kind.
+ */
+const KINDS_WINDOW = 20_000;
+
+type EntryRow = [seq: number, kind: string, record: string, sum: number];
+const [SEQ, KIND, RECORD, SUM] = [0, 1, 2, 3];
+
+/** The ordered log of all events. */
+export class EventLog {
+  readonly #db: Database;
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+  readonly #insertEvent: Statement;
+  readonly #insertDelta: Statement;
+  readonly #settle: Statement;
+  readonly #pages = new Map<string, { page: Statement<EntryRow>; newest: Statement<[number]> }>();
+  readonly #dueItems: Statement<[number, string]>;
+  readonly #deleteDeltas: Statement;
+  readonly #deleteSettled: Statement;
+  readonly #itemDeltas: Statement<EntryRow>;
+  readonly #trimmed: Statement<[number]>;
+  readonly #lastUsage: Statement<EntryRow>;
+
+  constructor({ db, clock, ids }: { db: Database; clock: Clock; ids: Ids }) {
+    this.#db = db;
+    this.#clock = clock;
+    this.#ids = ids;
+    const columns =
+      'seq, kind, session_id, process_id, worktree_id, team_id, created_at, record, sum';
+    this.#insertEvent = db.prepare(
+      `INSERT INTO events (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.#insertDelta = db.prepare(
+      `INSERT INTO deltas (${columns}, item_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.#settle = db.prepare('INSERT INTO settled_items (item_id, settled_at) VALUES (?, ?)');
+    this.#dueItems = db.prepare(
+      'SELECT n, item_id FROM settled_items WHERE settled_at <= ? ORDER BY n LIMIT ?',
+    );
+    this.#deleteDeltas = db.prepare('DELETE FROM deltas WHERE item_id = ?');
+    this.#deleteSettled = db.prepare('DELETE FROM settled_items WHERE n = ?');
+    this.#itemDeltas = db.prepare(
+      'SELECT seq, kind, record, sum FROM deltas WHERE item_id = ? ORDER BY seq',
+    );
+    this.#trimmed = db.prepare('SELECT seq FROM trimmed WHERE scope = ?');
+    // Neither part looks further back than the begin of the newest turn of the session.
+    this.#lastUsage = db.prepare(
+      `SELECT seq, kind, record, sum FROM events INDEXED BY events_session
+       WHERE session_id = ?1 AND kind = 'usage.updated' AND record ->> '$.turn_id' = ?2
+       AND seq > coalesce((SELECT seq FROM events INDEXED BY events_session
+         WHERE session_id = ?1 AND kind = 'turn.accepted' ORDER BY seq DESC LIMIT 1), 0)
+       ORDER BY seq DESC LIMIT 1`,
+    );
+  }
+
+  /**
+   * Appends an event, in the transaction of the change that it describes. Returns its record. `seq` is for an event
+   * that carries its own number: the next one of the sequence, taken just before.
+   */
+  append(tx: Writer, draft: EventDraft, seq = tx.nextSeq()): DescribedEvent {
+    const assigned = { seq, id: this.#ids.next('evt'), now: this.#clock.now() };
+    const { record, text } = eventRecord(draft, assigned);
+    const { session_id, process_id, worktree_id, team_id } = record;
+    const values: SqlValue[] = [seq, record.kind, session_id, process_id, worktree_id, team_id];
+    values.push(record.created_at, text, checksum(text, seq));
+    if (isDelta(record)) this.#insertDelta.run(tx, ...values, settlesWith(record));
+    else this.#insertEvent.run(tx, ...values);
+    const entry: AppendedEntry = {
+      seq,
+      kind: record.kind,
+      text,
+      ids: { session_id, process_id, worktree_id, team_id },
+    };
+    tx.announce(entry);
+    return record;
+  }
+
+  /** Marks an item as closed, in the transaction that closes it. Its deltas may then be removed from the log. */
+  settleItem(tx: Writer, itemId: string): void {
+    this.#settle.run(tx, itemId, this.#clock.now());
+  }
+
+  /**
+   * Passes the entries of a scope within the bounds to `take`, oldest first, as they are stored: nothing is decoded or
+   * parsed. The first one may exceed `maxBytes`. Throws `storage_damaged` for one that is not what was written or not of
+   * this scope, and for a page that ends before the newest entry of the scope.
+   */
+  page(scope: Scope, bounds: PageBounds, take: TakeEntry): LogPage {
+    const { after, limit } = bounds;
+    const isWindow = scope.kinds !== undefined && scope.name !== 'runtime';
+    const upTo = isWindow ? Math.min(bounds.upTo, after + KINDS_WINDOW) : bounds.upTo;
+    const { query, newest, values } = this.#pageQuery(scope);
+    const keyOfScope = keyIn(scope);
+    let count = 0;
+    let last = after;
+    let bytes = 0;
+    let isFull = false;
+    this.#db.peek((rx) =>
+      query.scanBytes(rx, [after, upTo, limit, ...values], (row) => {
+        const seq = row.number(SEQ);
+        const sum = row.number(SUM);
+        const kind = row.text(KIND).toString('latin1');
+        // It has to be the last column: to read another one may move SQLite's memory from under it.
+        const text = row.text(RECORD);
+        bytes += text.length;
+        isFull = bytes > bounds.maxBytes && count > 0;
+        if (isFull) return false;
+        this.#verify(seq, kind, text, sum);
+        if (!text.includes(keyOfScope))
+          this.#fail(seq, kind, 'was found under a key of another row');
+        take(seq, kind, text);
+        last = seq;
+        count++;
+        return true;
+      }),
+    );
+    isFull ||= count === limit;
+    if (!isFull && last < upTo && upTo === bounds.upTo)
+      this.#verifyEnd(newest, values, { after, last, upTo });
+    return { count, last, end: isFull ? last : upTo, isFull };
+  }
+
+  /** Returns the highest seq of a scope that retention has deleted; 0: none. */
+  trimmedSeq(scope: Scope): number {
+    return this.#db.peek((rx) => this.#trimmed.get(rx, scopeKey(scope))?.[0] ?? 0);
+  }
+
+  /** Returns the deltas of one item that are still in the log, oldest first. */
+  deltasOf(rx: Reader, itemId: string): DeltaEvent[] {
+    return this.#itemDeltas.all(rx, itemId).map(([seq, kind, text, sum]) => {
+      this.#verify(seq, kind, text, sum);
+      return JSON.parse(text) as DeltaEvent;
+    });
+  }
+
+  /** Returns what the newest turn of a session had used by its last `usage.updated`; null if there is none. */
+  lastUsage(rx: Reader, sessionId: string, turnId: string): Usage | null {
+    const row = this.#lastUsage.get(rx, sessionId, turnId);
+    if (!row) return null;
+    const [seq, kind, text, sum] = row;
+    this.#verify(seq, kind, text, sum);
+    const { payload } = JSON.parse(text) as { payload: { usage: Usage } };
+    return payload.usage;
+  }
+
+  /** Removes the deltas of a few items settled over `SETTLED_KEEP_MS` ago. Resolves with whether there may be more. */
+  compact(): Promise<boolean> {
+    const before = this.#clock.now() - SETTLED_KEEP_MS;
+    return this.#db.transact((tx) => {
+      const due = this.#dueItems.all(tx, before, COMPACT_ITEMS);
+      for (const [n, itemId] of due) {
+        this.#deleteDeltas.run(tx, itemId);
+        this.#deleteSettled.run(tx, n);
+      }
+      return due.length === COMPACT_ITEMS;
+    });
+  }
+
+  /**
+   * Throws `storage_damaged` if an entry of the scope lies behind the end that a reading from the begin has found. A
+   * damaged key ends that reading early; the newest entries are found by another way through the tree, from its end.
+   */
+  #verifyEnd(
+    newest: Statement<[number]>,
+    values: string[],
+    { after, last, upTo }: { after: number; last: number; upTo: number },
+  ): void {
+    this.#db.peek((rx) =>
+      newest.scan(rx, [after, upTo, -1, ...values], ([seq]) => {
+        // An entry that is not durable yet.
+        if (seq > upTo && seq <= this.#db.sequence.last) return true;
+        if (seq <= last) return false;
+        return this.#fail(seq, null, 'was not found from the begin of the log: a key is damaged');
+      }),
+    );
+  }
+
+  #fail(seq: number, kind: string | null, problem: string): never {
+    const table = kind !== null && deltaKinds.has(kind) ? 'deltas' : 'events';
+    throw this.#db.damage.finding(table, seq, problem);
+  }
+
+  /** Returns the queries of a scope's pages and of its newest entries, and their values after the bounds. */
+  #pageQuery(scope: Scope): {
+    query: Statement<EntryRow>;
+    newest: Statement<[number]>;
+    values: string[];
+  } {
+    const column = scopeColumn(scope);
+    const ofDeltas = [...(scope.kinds ?? [])].filter((kind) => deltaKinds.has(kind));
+    const ofEvents = [...(scope.kinds ?? [])].filter((kind) => !deltaKinds.has(kind));
+    const kinds = [...ofEvents, ...ofDeltas];
+    const values = scope.name === 'runtime' ? kinds : [scope.id, ...kinds];
+    const key =
+      column === null ? `${ofEvents.length}+${ofDeltas.length}` : `${column}:${kinds.length}`;
+    let queries = this.#pages.get(key);
+    if (!queries) {
+      const parts =
+        column === null && kinds.length > 0
+          ? partsOfKinds(ofEvents.length, ofDeltas.length)
+          : partsOfTables(column, kinds.length);
+      const page = parts.map((it) => `SELECT seq, kind, record, sum ${it} AND seq <= ?2`);
+      const newest = parts.map((it) => `SELECT seq ${it}`);
+      queries = {
+        page: this.#db.prepare<EntryRow>(`${page.join(' UNION ALL ')} ORDER BY seq LIMIT ?3`),
+        newest: this.#db.prepare<[number]>(
+          `${newest.join(' UNION ALL ')} ORDER BY seq DESC LIMIT ?3`,
+        ),
+      };
+      this.#pages.set(key, queries);
+    }
+    return { query: queries.page, newest: queries.newest, values };
+  }
+
+  #verify(seq: number, kind: string, text: string | Buffer, sum: number): void {
+    const table = deltaKinds.has(kind) ? 'deltas' : 'events';
+    this.#db.damage.verify(text, sum, { table, row: seq }, seq);
+  }
+}
+
+function part(table: string, condition: string): string {
+  return `FROM ${table} WHERE ${condition} AND seq > ?1`;
+}
+
+/** The part of a record that says that it is of the scope; empty for that of the whole runtime. */
+function keyIn(scope: Scope): string {
+  const column = scopeColumn(scope);
+  return column === null || scope.name === 'runtime'
+    ? ''
+    : `"${column}":${JSON.stringify(scope.id)}`;
+}
+
+/** Each kind has a part of its own, so that its index has the events in their order. */
+function partsOfKinds(ofEvents: number, ofDeltas: number): string[] {
+  return Array.from({ length: ofEvents + ofDeltas }, (_, i) => {
+    const table = i < ofEvents ? 'events' : 'deltas';
+    return part(`${table} INDEXED BY ${table}_kind`, `kind = ?${i + 4}`);
+  });
+}
+
+function partsOfTables(column: string | null, kinds: number): string[] {
+  const first = column === null ? 4 : 5;
+  const numbered = Array.from({ length: kinds }, (_, i) => `?${first + i}`);
+  const conditions = [
+    ...(column === null ? [] : [`${column} = ?4`]),
+    ...(kinds === 0 ? [] : [`kind IN (${numbered.join(', ')})`]),
+  ];
+  const condition = conditions.join(' AND ') || 'TRUE';
+  return ['events', 'deltas'].map((table) => part(table, condition));
+}

@@ -1,0 +1,264 @@
+import nodeFs from 'node:fs';
+import { AppError } from '../../api/errors.ts';
+import { checksum } from './checksum.ts';
+import { type SqlTools, sqlTools } from './connection.ts';
+import type { HostedSqlite } from './host/sqlite.ts';
+import { assertKnownFormat } from './migrate.ts';
+import { RawStatement, SqliteError, type SqlValue } from './raw-statement.ts';
+import { openReadOnly } from './read-only.ts';
+
+/** One finding of a check. */
+export interface Damage {
+  table: string | null;
+  row: string | number | null;
+  /** What is wrong with the row, and what to do about it. */
+  problem: string;
+}
+
+export interface CheckReport {
+  bytes: number;
+  /** The tables whose rows have checksums. */
+  tables: { name: string; rows: number }[];
+  damage: Damage[];
+}
+
+/** Called with the progress of a check. */
+export type CheckProgress = (table: string, rows: number) => void;
+
+const STEP_ROWS = 2000;
+/** At most this many findings of one kind are reported. */
+const MAX_REPORTED = 100;
+const WAY_OUT = 'stop the server and restore a backup';
+
+/**
+ * Checks all of a closed store: the structure of its file, the checksum of every row, and the references between rows.
+ * Nothing is written. Throws AppError for a file that is not a store, or is of a newer version.
+ */
+export async function checkStore(options: {
+  file: string;
+  wasm: () => Uint8Array;
+  version: string;
+  signal: AbortSignal;
+  onProgress: CheckProgress;
+}): Promise<CheckReport> {
+  const { file, wasm, version, signal, onProgress } = options;
+  const { size } = nodeFs.statSync(file);
+  if (size === 0) throw new AppError('storage_damaged', `${file} is empty: ${WAY_OUT}`);
+  const { host, handle } = await openReadOnly(file, wasm);
+  try {
+    const check = new Check(host, handle);
+    check.open(file, version);
+    onProgress('structure', 0);
+    await nextTurn();
+    check.structure();
+    const tables = [];
+    for (const name of check.checkedTables()) {
+      const rows = await check.rows(name, signal, (count) => onProgress(name, count));
+      tables.push({ name, rows });
+    }
+    check.relations();
+    return { bytes: size, tables, damage: check.damage };
+  } finally {
+    host.sqlite._sqlite3_close_v2(handle);
+  }
+}
+
+type RecordRow = [key: number, id: SqlValue, record: SqlValue, sum: number];
+
+/** One check of a store; its findings are in `damage`. */
+class Check {
+  readonly damage: Damage[] = [];
+  readonly #host: HostedSqlite;
+  readonly #handle: number;
+  readonly #sql: SqlTools;
+  /** Whether a page or a row could not be read. */
+  #isTorn = false;
+
+  constructor(host: HostedSqlite, handle: number) {
+    this.#host = host;
+    this.#handle = handle;
+    this.#sql = sqlTools(host, handle);
+  }
+
+  /** Throws AppError for a file that is not a store, or is of a newer version. */
+  open(file: string, version: string): void {
+    try {
+      this.#sql.exec('PRAGMA locking_mode = EXCLUSIVE');
+      const found = this.#sql.one(
+        "SELECT count(*) FROM sqlite_schema WHERE name IN ('meta', 'sequence', 'events', 'deltas')",
+      );
+      if (found?.[0] !== 4)
+        throw new AppError(
+          'storage_damaged',
+          `${file} contains no data of cadre: name an events.cadre`,
+        );
+      assertKnownFormat(this.#sql, version);
+    } catch (error) {
+      if (!(error instanceof SqliteError)) throw error;
+      throw new AppError(
+        'storage_damaged',
+        `${file} cannot be read as a store (${error.message}): ${WAY_OUT}`,
+        { cause: error },
+      );
+    }
+  }
+
+  structure(): void {
+    // Row by row, because a later row may fail.
+    this.#try(null, () =>
+      this.#scan(`PRAGMA integrity_check(${MAX_REPORTED})`, ([text]) => {
+        for (const line of faultsIn(String(text)))
+          this.#report(this.#tableIn(line), /^row (\d+) /.exec(line)?.[1] ?? null, line);
+      }),
+    );
+  }
+
+  /** The tables that hold records with a checksum. */
+  checkedTables(): string[] {
+    const names: string[] = [];
+    this.#scan(
+      `SELECT name FROM sqlite_schema AS one WHERE type = 'table' AND 2 = (
+         SELECT count(*) FROM pragma_table_info(one.name) WHERE name IN ('record', 'sum')
+       ) ORDER BY name`,
+      ([name]) => names.push(String(name)),
+    );
+    return names;
+  }
+
+  /** Compares every row of a table with its checksum; returns the number of rows. */
+  async rows(table: string, signal: AbortSignal, onRows: (count: number) => void): Promise<number> {
+    const isLog = ['events', 'deltas'].includes(table);
+    const key = isLog ? 'seq' : 'n';
+    const query = this.#prepare<RecordRow>(
+      `SELECT ${key}, ${isLog ? 'seq' : 'id'}, record, sum FROM ${table} WHERE ${key} > ? ORDER BY ${key} LIMIT ?`,
+    );
+    let count = 0;
+    let faults = 0;
+    let last = -1;
+    try {
+      for (let isOver = false; !isOver;) {
+        signal.throwIfAborted();
+        const before = count;
+        const isRead = this.#try(table, () => {
+          query.scan([last, STEP_ROWS], (row) => {
+            last = row[0];
+            count++;
+            const fault = faultOf(table, row);
+            if (fault !== null && faults++ < MAX_REPORTED) this.#report(table, row[0], fault);
+            return true;
+          });
+        });
+        isOver = !isRead || count - before < STEP_ROWS;
+        onRows(count);
+        await nextTurn();
+      }
+    } finally {
+      query.finalize();
+    }
+    if (faults > MAX_REPORTED)
+      this.#report(table, null, `${faults - MAX_REPORTED} more rows are damaged`);
+    return count;
+  }
+
+  /** Checks the references between rows; skipped if some rows cannot be read. */
+  relations(): void {
+    if (this.#isTorn) return;
+    this.#each(
+      'events',
+      `SELECT seq FROM (SELECT seq FROM events UNION ALL SELECT seq FROM deltas)
+       WHERE seq > (SELECT last_seq FROM sequence)`,
+      'its number is beyond the last one of the sequence',
+    );
+    this.#each(
+      'deltas',
+      'SELECT seq FROM deltas WHERE seq IN (SELECT seq FROM events)',
+      'an event has the same number',
+    );
+    this.#each(
+      'sessions',
+      `SELECT n FROM sessions WHERE active_turn_id IS NOT NULL
+       AND active_turn_id NOT IN (SELECT id FROM turns)`,
+      'its active turn does not exist',
+    );
+  }
+
+  #each(table: string, sql: string, problem: string): void {
+    this.#try(table, () =>
+      this.#scan(`${sql} LIMIT ${MAX_REPORTED}`, ([row]) =>
+        this.#report(table, Number(row), problem),
+      ),
+    );
+  }
+
+  /** Runs a check; an error of SQLite is a finding, too. */
+  #try(table: string | null, work: () => void): boolean {
+    try {
+      work();
+      return true;
+    } catch (error) {
+      if (!(error instanceof SqliteError)) throw error;
+      this.#isTorn = true;
+      this.#report(table, null, `some of it cannot be read (${error.message})`);
+      return false;
+    }
+  }
+
+  #report(table: string | null, row: string | number | null, problem: string): void {
+    this.damage.push({ table, row, problem: `${problem}: ${WAY_OUT}` });
+  }
+
+  /** The table that a message of SQLite names by its root page or its index. */
+  #tableIn(line: string): string | null {
+    const [, tree, index] = /^Tree (\d+) | index (\S+)$/.exec(line) ?? [];
+    const found = this.#sql.one(
+      'SELECT tbl_name FROM sqlite_schema WHERE rootpage = ? OR name = ?',
+      Number(tree ?? -1),
+      index ?? null,
+    );
+    return found ? String(found[0]) : null;
+  }
+
+  #scan(sql: string, each: (row: SqlValue[]) => void): void {
+    const query = this.#prepare<SqlValue[]>(sql);
+    try {
+      query.scan([], (row) => {
+        each(row);
+        return true;
+      });
+    } finally {
+      query.finalize();
+    }
+  }
+
+  #prepare<Row extends readonly SqlValue[]>(sql: string): RawStatement<Row> {
+    return new RawStatement<Row>(this.#host, this.#handle, sql, () => undefined);
+  }
+}
+
+/** SQLite's own findings, without its headings. */
+function faultsIn(text: string): string[] {
+  return text.split('\n').filter((line) => !/^(ok$|\*\*\*)/.test(line));
+}
+
+/** What is wrong with a row, or null. */
+function faultOf(table: string, [key, id, record, sum]: RecordRow): string | null {
+  if (typeof record !== 'string') return 'its record is no text';
+  const seed = typeof id === 'string' ? checksum(id) : key;
+  if (checksum(record, seed) !== sum) return 'it is not what was written';
+  // The checksum is right, so the row holds what was written.
+  const fields = JSON.parse(record) as Record<string, unknown>;
+  const own = typeof id === 'number' ? fields.seq : (fields.id ?? fields[idField(table)]);
+  // An id that is composed of other ids has no field of its own.
+  return own === undefined || own === id
+    ? null
+    : `its record says that it is ${JSON.stringify(own)}`;
+}
+
+/** Returns the name of a table's id field: `processes` → `process_id`. */
+function idField(table: string): string {
+  return `${table.replace(/(ss)es$|s$/, '$1')}_id`;
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,75 @@
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { AppError } from '../../api/errors.ts';
+
+/** Opens a lock file and locks it. Returns null if another process has the lock. */
+type Take = (file: string) => number | null;
+
+/**
+ * Locks a data directory for one server. The lock belongs to the open file: this process holds it until it closes the file
+ * or dies, even by SIGKILL. Throws `conflict`, naming the server that holds it, or Error if the file cannot be locked.
+ */
+export function lockDirectory(
+  directory: string,
+  take: Take = process.platform === 'linux' ? lockedByFlock : lockedByOpening,
+): Disposable {
+  const file = path.join(directory, 'lock');
+  const fd = take(file);
+  if (fd === null) {
+    const holder = fs.readFileSync(file, 'utf8').trim();
+    throw new AppError(
+      'conflict',
+      `another server${holder ? ` (pid ${holder})` : ''} uses the data directory ${directory}: ` +
+        'stop it, or give this one a directory of its own with --data-dir',
+    );
+  }
+  fs.ftruncateSync(fd);
+  fs.writeSync(fd, `${process.pid}\n`);
+  return { [Symbol.dispose]: () => fs.closeSync(fd) };
+}
+
+/** Linux: flock(2) locks the open file, not the process. So a helper takes the lock, and exits. */
+export function lockedByFlock(file: string): number | null {
+  const fd = fs.openSync(file, 'a+', 0o600);
+  const helper = spawnSync('flock', ['-n', '3'], { stdio: ['ignore', 'ignore', 'ignore', fd] });
+  if (!helper.error && helper.status === 0) return fd;
+  fs.closeSync(fd);
+  // flock exits with 1 if another process holds the lock.
+  if (!helper.error && helper.status === 1) return null;
+  throw new Error(`cannot lock ${file}: the program "flock" (util-linux) is needed`, {
+    cause: helper.error,
+  });
+}
+
+/** Of macOS and the BSDs, where open(2) itself takes the lock of flock(2); Node has no name for it. */
+const O_EXLOCK = 0x20;
+
+/**
+ * macOS has no program flock, but a flag of open(2) that Node passes on. A second opening has to be refused, also within
+ * this process: where it is not, as on a file system that ignores the flag, there is no lock, and Error is thrown.
+ */
+export function lockedByOpening(
+  file: string,
+  open: (file: string, flags: number, mode: number) => number = fs.openSync,
+): number | null {
+  const fd = openLocked(file, open);
+  if (fd === null) return null;
+  const second = openLocked(file, open);
+  if (second === null) return fd;
+  for (const one of [second, fd]) fs.closeSync(one);
+  throw new Error(`cannot lock ${file}: its file system has no locks; use a local one`);
+}
+
+function openLocked(
+  file: string,
+  open: (file: string, flags: number, mode: number) => number,
+): number | null {
+  const { O_RDWR, O_CREAT, O_APPEND, O_NONBLOCK } = fs.constants;
+  try {
+    return open(file, O_RDWR | O_CREAT | O_APPEND | O_NONBLOCK | O_EXLOCK, 0o600);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return null;
+    throw error;
+  }
+}

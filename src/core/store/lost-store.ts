@@ -1,0 +1,110 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { AppError } from '../../api/errors.ts';
+import { ANCHOR_FILE, type Position } from './anchor.ts';
+import { DATABASE_FILE, type SqlTools, sqlTools } from './connection.ts';
+import { fork } from './forks.ts';
+import { openReadOnly } from './read-only.ts';
+
+/** Events that were on disk when the last server ended, and are gone. */
+export interface LostEvents {
+  /** The newest event that is left, and the newest one that was there. */
+  after_seq: number;
+  up_to_seq: number;
+}
+
+const WAL_FILE = `${DATABASE_FILE}-wal`;
+/** What only a server that had a database leaves in its directory. Drafts and the lock of a first start are not among it. */
+const FILES = new Set([ANCHOR_FILE, WAL_FILE, 'server.json', 'search.cadre']);
+const COPIES = [`${DATABASE_FILE}.before-`, `${DATABASE_FILE}.replaced-`];
+const DIRECTORIES = new Set(['logs', 'blobs', 'snapshots']);
+
+/**
+ * Refuses a directory whose database is missing or empty while other data of a server are there: a start would begin an
+ * empty database and replay the log of the lost one over it. Throws `storage_damaged`, naming the files.
+ */
+export function refuseLostStore(directory: string): void {
+  const file = path.join(directory, DATABASE_FILE);
+  const found = fs.statSync(file, { throwIfNoEntry: false });
+  if (found && found.size > 0) return;
+  const left = fs.readdirSync(directory).filter((name) => isTrace(directory, name));
+  if (left.length === 0) return;
+  throw new AppError(
+    'storage_damaged',
+    `${file} is ${found ? 'empty' : 'missing'}, but ${left.join(', ')} of a server with data ${left.length > 1 ? 'are' : 'is'} there: ` +
+      `nothing was changed; move ${[...(found ? [DATABASE_FILE] : []), ...left].join(', ')} out of ${directory} to begin with ` +
+      'an empty database, or restore a backup',
+  );
+}
+
+/**
+ * Refuses a database that was put beside the write-ahead log of another one, which SQLite would replay over it. `last`
+ * is the last position of the log. Throws `storage_damaged`.
+ */
+export async function refuseForeignLog(
+  directory: string,
+  last: Position | null,
+  wasm: () => Uint8Array,
+): Promise<void> {
+  const log = path.join(directory, WAL_FILE);
+  if (!last || !fs.statSync(log, { throwIfNoEntry: false })?.size) return;
+  const file = path.join(directory, DATABASE_FILE);
+  const epoch = await epochIn(file, wasm);
+  if (epoch === null || epoch === last.epoch) return;
+  throw new AppError(
+    'storage_damaged',
+    `${file} was replaced, and ${WAL_FILE} beside it belongs to the database that was there before: nothing was changed; ` +
+      `move ${WAL_FILE} out of ${directory} and start again`,
+  );
+}
+
+/**
+ * Compares the log with its last position on disk. A log that lacks events gets a new id, because readers have seen
+ * them, and gives their numbers to no other event. `newEpoch` is null for a log that has a new id already: all of it was
+ * lost. Returns null where nothing is lost.
+ */
+export function lostEvents(
+  sql: SqlTools,
+  last: Position,
+  newEpoch: (() => string) | null,
+): LostEvents | null {
+  const [epoch] = sql.one("SELECT value FROM meta WHERE key = 'epoch'") ?? [];
+  const after_seq = Number(sql.one('SELECT last_seq FROM sequence WHERE id = 1')?.[0]);
+  const isOfLog = newEpoch === null || last.epoch === epoch;
+  if (!isOfLog || last.seq <= after_seq) return null;
+  sql.exec('BEGIN IMMEDIATE');
+  if (newEpoch) fork(sql, newEpoch());
+  sql.one('UPDATE sequence SET last_seq = ? WHERE id = 1', last.seq);
+  sql.exec('COMMIT');
+  // The anchor never has a newer id than the database file, which shows whose log lies beside it.
+  sql.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  return { after_seq, up_to_seq: last.seq };
+}
+
+/** Describes lost events, for people. */
+export function lossText({ after_seq, up_to_seq }: LostEvents): string {
+  return `the events ${after_seq + 1} to ${up_to_seq} are lost: ${WAL_FILE} was damaged or removed`;
+}
+
+function isTrace(directory: string, name: string): boolean {
+  const file = path.join(directory, name);
+  if (DIRECTORIES.has(name)) return fs.readdirSync(file).length > 0;
+  const isOfServer = FILES.has(name) || COPIES.some((begin) => name.startsWith(begin));
+  const { size = 0 } = (isOfServer && fs.lstatSync(file, { throwIfNoEntry: false })) || {};
+  return size > 0;
+}
+
+/** The id of the log in the file of a store, without its write-ahead log; null where it cannot be read there. */
+async function epochIn(file: string, wasm: () => Uint8Array): Promise<string | null> {
+  const { host, handle } = await openReadOnly(file, wasm, { withoutLog: true });
+  try {
+    const sql = sqlTools(host, handle);
+    sql.exec('PRAGMA locking_mode = EXCLUSIVE');
+    const [epoch = null] = sql.one("SELECT value FROM meta WHERE key = 'epoch'") ?? [];
+    return epoch === null ? null : String(epoch);
+  } catch {
+    return null;
+  } finally {
+    host.sqlite._sqlite3_close_v2(handle);
+  }
+}

@@ -1,0 +1,61 @@
+import { AppError } from '../../api/errors.ts';
+import { SqliteError } from './raw-statement.ts';
+
+const SQLITE_PERM = 3;
+const SQLITE_NOMEM = 7;
+const SQLITE_READONLY = 8;
+const SQLITE_IOERR = 10;
+const SQLITE_CORRUPT = 11;
+const SQLITE_FULL = 13;
+const SQLITE_CANTOPEN = 14;
+const SQLITE_NOTADB = 26;
+
+/** Whether SQLite may have rolled back the whole transaction by itself after this error. */
+export function mayHaveRolledBack({ code }: SqliteError): boolean {
+  return [SQLITE_FULL, SQLITE_IOERR, SQLITE_NOMEM].includes(code & 0xff);
+}
+
+/** Whether the error means wrong stored data, instead of data that is out of reach for the moment. */
+export function isDamage({ code, message }: SqliteError): boolean {
+  // SQLite parses stored JSON for the generated columns.
+  return (
+    [SQLITE_CORRUPT, SQLITE_NOTADB].includes(code & 0xff) || message.startsWith('malformed JSON')
+  );
+}
+
+/** Whether the disk had no room for a write. */
+export function isFull(error: unknown): boolean {
+  if (!(error instanceof SqliteError)) return false;
+  const cause = error.cause as NodeJS.ErrnoException | undefined;
+  return error.code === SQLITE_FULL || cause?.code === 'ENOSPC' || cause?.code === 'EDQUOT';
+}
+
+/**
+ * Converts SQLite's failures to an AppError, `storage_full` or `storage_damaged`; returns any other error unchanged.
+ */
+export function asStorageError(error: unknown): unknown {
+  if (!(error instanceof SqliteError)) return error;
+  if (isFull(error)) {
+    return new AppError(
+      'storage_full',
+      'the disk is full: nothing was changed; free some space and try again',
+      { cause: error },
+    );
+  }
+  if ([SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM].includes(error.code & 0xff)) {
+    return new AppError(
+      'storage_damaged',
+      `the store is not writable (${error.message}): make it writable for the user of the server, or choose another data directory`,
+      { cause: error },
+    );
+  }
+  if (isDamage(error) || (error.code & 0xff) === SQLITE_IOERR) {
+    return new AppError(
+      'storage_damaged',
+      `the store cannot be read or written (${error.message}): nothing was changed; ` +
+        'check the disk, then restart, or restore a copy of the data directory',
+      { cause: error },
+    );
+  }
+  return error;
+}

@@ -1,0 +1,108 @@
+import { InvalidArgumentError } from 'commander';
+import type { Budget } from '../../../api/budgets.ts';
+import { endpoints } from '../../../api/index.ts';
+import { spentText } from '../../../core/lib/amounts.ts';
+import { unknownText } from '../usage-text.ts';
+import { commandGroup, endpointCommand } from '../endpoint-command.ts';
+import { listOf, plain, shortId } from '../output.ts';
+import { budget, limit, sessionAs, teamAs } from '../parameters.ts';
+import { count } from '../count.ts';
+import { zoneOf } from '../when.ts';
+
+/** `cadre budgets …`: how much turns may use. */
+export const budgetCommands = commandGroup('budgets', 'how much turns may use', [
+  endpointCommand({
+    name: 'list',
+    description: 'list the budgets, and what is used of them',
+    endpoint: endpoints.listBudgets,
+    options: [
+      sessionAs('session_id', '--session <session>', 'only of this session'),
+      teamAs('team_id', '--team <team>', 'only of this team'),
+      limit,
+    ],
+    empty: 'no budgets: turns may use what they need',
+    print: listOf<Budget>(['ID', 'FOR', 'PER', 'STATUS', 'HARD', 'USED'], (one) => [
+      shortId(one.id),
+      forText(one),
+      one.per,
+      one.status,
+      one.hard ? 'yes' : 'no',
+      [spentText(one), unknownText(one) ?? []].flat().join('; '),
+    ]),
+  }),
+  endpointCommand({
+    name: 'set',
+    description: 'set the budget of a session, a team, or all sessions; it replaces the one before',
+    endpoint: endpoints.setBudget,
+    options: [
+      sessionAs('session_id', '--session <session>', 'for this session'),
+      teamAs('team_id', '--team <team>', 'for all sessions of this team together'),
+      {
+        flags: '--per <period>',
+        description: 'in all, or each day (default: total; day without a session or team)',
+        field: 'per',
+      },
+      {
+        flags: '--tokens <count>',
+        description: 'tokens, cached ones too: 500000, 500k or 2M',
+        field: 'tokens',
+        parse: tokens,
+      },
+      { flags: '--cost <dollars>', description: 'US dollars', field: 'cost_usd', parse: money },
+      { flags: '--turns <count>', description: 'turns', field: 'turns', parse: count },
+      {
+        flags: '--hard',
+        description: 'interrupt running turns; without it they go on',
+        field: 'hard',
+      },
+      {
+        flags: '--zone <zone>',
+        description: 'the time zone of its days (default: that of this machine)',
+        read: (zone: string) => ({ time_zone: zoneOf(zone) }),
+        absent: ({ fields }) =>
+          Promise.resolve(isDaily(fields) ? { time_zone: zoneOf(undefined) } : {}),
+      },
+    ],
+    print: (set) => `${set.id}: ${forText(set)}, ${spentText(set)}${perText(set)}\n`,
+    after(set, { stderr }) {
+      const unknown = unknownText(set);
+      if (unknown !== null) stderr.write(`cadre: ${unknown}\n`);
+      if (set.status === 'reached')
+        stderr.write('cadre: it is used up already: see cadre approvals list\n');
+    },
+  }),
+  endpointCommand({
+    name: 'remove',
+    description: 'remove a budget; what it has held goes on',
+    endpoint: endpoints.removeBudget,
+    operands: [budget],
+    print: ({ id }) => `${id} is removed\n`,
+  }),
+]);
+
+function forText({ session_id, team_id }: Budget): string {
+  if (session_id !== null) return plain(`session ${shortId(session_id)}`);
+  return team_id === null ? 'all sessions' : plain(`team ${shortId(team_id)}`);
+}
+
+function perText({ time_zone }: Budget): string {
+  return time_zone === null ? '' : ` each day (${plain(time_zone)})`;
+}
+
+function isDaily({ per, session_id, team_id }: Readonly<Record<string, unknown>>): boolean {
+  return per === undefined ? session_id === undefined && team_id === undefined : per === 'day';
+}
+
+function tokens(text: string): number {
+  const [, digits, unit = ''] = /^(\d{1,15}(?:\.\d{1,6})?)([kKmM]?)$/.exec(text) ?? [];
+  const factor = { '': 1, k: 1000, m: 1_000_000 }[unit.toLowerCase()];
+  const amount = Math.round(Number(digits) * (factor ?? Number.NaN));
+  if (amount > 0) return amount;
+  throw new InvalidArgumentError('Give a number of tokens, such as 500000, 500k or 2M.');
+}
+
+function money(text: string): number {
+  const amount = /^\$?(\d{1,9}(?:\.\d{1,6})?)$/.exec(text)?.[1];
+  if (amount !== undefined && Number(amount) > 0) return Number(amount);
+  throw new InvalidArgumentError('Give US dollars, such as 20 or 0.50.');
+}

@@ -1,0 +1,93 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import type { Command } from 'commander';
+import { dataDirectory, findConfig, usable } from '../../../core/config/load.ts';
+import { valuesOf } from '../../../core/config/keys.ts';
+import { masked } from '../../../core/config/secrets.ts';
+import { configFile } from '../../../core/config/sources.ts';
+import { tokenFileOf } from '../../../core/config/token.ts';
+import type { GlobalOptions } from '../context.ts';
+import { exitCodes } from '../exit.ts';
+import { layoutOf } from '../layout.ts';
+import { plain, table } from '../output.ts';
+import { showDocument, type World } from '../world.ts';
+
+/** `cadre config …`. These commands need no server. */
+export function configCommands(program: Command, world: World): void {
+  const config = program
+    .command('config')
+    .description('the configuration a server would start with');
+
+  config
+    .command('show')
+    .description('show every key with its value; secrets are masked')
+    .option('--config <file>', 'the configuration (CADRE_CONFIG)')
+    .option('--origin', 'show where each value comes from')
+    .action((_options: object, command: Command) => {
+      show(world, command.optsWithGlobals<GlobalOptions & { origin?: boolean }>());
+    });
+
+  config
+    .command('check')
+    .description(
+      'say everything that is wrong with the configuration, a line each; ends with 0 or 2',
+    )
+    .option('--config <file>', 'the configuration (CADRE_CONFIG)')
+    .action(async (_options: object, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const found = findConfig(options, world.env);
+      const problems = [...found.problems];
+      if (found.config) {
+        const { unknownAgents } = await import('../../../agents/configured.ts');
+        const { fleetFileProblems } = await import('../../../core/config/fleet.ts');
+        const { hookProblems } = await import('../../../server/hooks/problems.ts');
+        problems.push(...unknownAgents(found.config), ...fleetFileProblems(found.config, 'both'));
+        problems.push(...hookProblems(found.config));
+      }
+      const ok = problems.length === 0;
+      const text = () => (ok ? ['ok'] : problems).map((line) => `${plain(line)}\n`).join('');
+      showDocument(world, options, { ok, problems }, text);
+      if (!ok) world.exit(exitCodes.usage);
+    });
+
+  config
+    .command('path')
+    .description('print the file that would be read')
+    .option('--config <file>', 'the configuration (CADRE_CONFIG)')
+    .action((_options: object, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const file = path.resolve(configFile(options, world.env));
+      const value = { path: file, exists: fs.existsSync(file) };
+      showDocument(world, options, value, () => `${file}\n`);
+    });
+}
+
+function show(world: World, options: GlobalOptions & { origin?: boolean }): void {
+  const { env } = world;
+  const found = findConfig(options, env);
+  const config = usable(found);
+  const directory = dataDirectory(config, env);
+  const { token } = config.auth;
+  const used = {
+    ...config,
+    auth: { token, token_file: tokenFileOf(config, directory) },
+    data: { ...config.data, root_dir: directory },
+  };
+  const rows = valuesOf(used).map(({ name, value }) => ({
+    key: name,
+    value: masked(name, value),
+    ...(options.origin ? { origin: found.originOf(name) } : {}),
+  }));
+  showDocument(world, options, rows, () =>
+    table(
+      ['KEY', 'VALUE', ...(options.origin ? ['ORIGIN'] : [])],
+      rows.map(({ key, value, origin }) => [key, text(value), ...(origin ? [origin] : [])]),
+      layoutOf(world.stdout, env),
+    ),
+  );
+}
+
+function text(value: unknown): string {
+  if (value === null) return '-';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

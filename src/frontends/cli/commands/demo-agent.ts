@@ -1,0 +1,12 @@
+import type { Command } from 'commander';
+
+/** `cadre demo-agent`: the agent that `serve --demo` starts for each session. */
+export function demoAgentCommand(program: Command): void {
+  program
+    .command('demo-agent', { hidden: true })
+    .description('the agent of serve --demo, on stdin and stdout')
+    .action(async () => {
+      const { runDemoAgent } = await import('../../../agents/demo/index.ts');
+      await runDemoAgent({ stdin: process.stdin, stdout: process.stdout });
+    });
+}

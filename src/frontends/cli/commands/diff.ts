@@ -1,0 +1,52 @@
+import type { Command } from 'commander';
+import { endpoints } from '../../../api/index.ts';
+import { sessionArgument, sessionId, turnId } from '../find.ts';
+import { clientAction, type CommandContext, type World, jsonFor } from '../world.ts';
+
+interface DiffOptions {
+  stat?: boolean;
+  head?: boolean;
+  since?: string;
+  at?: string;
+}
+
+/** `cadre diff`. */
+export function diffCommand(program: Command, world: World): void {
+  program
+    .command('diff')
+    .description('show what changed in the checkout of a session, committed or not')
+    .argument(...sessionArgument)
+    .argument('[path...]', 'only files at or below these paths, seen from the root of the checkout')
+    .option('--stat', 'the files and how many lines changed, without the lines')
+    .option('--head', 'only what is not committed')
+    .option('--since <turn>', 'since the beginning of this turn, of which there is a snapshot')
+    .option('--at <turn>', 'only what this turn changed; with --since: until its end')
+    .action(clientAction(world, show));
+}
+
+async function show(
+  { world, client, global, layout }: CommandContext,
+  said: string,
+  paths: string[],
+  { stat = false, head = false, since, at }: DiffOptions,
+): Promise<void> {
+  const params = { session_id: await sessionId(client, said) };
+  const against = head ? ('head' as const) : ('start' as const);
+  const query = {
+    against,
+    path: paths,
+    stat,
+    exact: !stat && !global.json && !layout.isTerminal,
+    since: since === undefined ? undefined : await turnId(client, since, params.session_id),
+    at: at === undefined ? undefined : await turnId(client, at, params.session_id),
+  };
+  const found = await client.call(endpoints.getSessionDiff, { params, query });
+  if (global.json) {
+    world.stdout.write(`${jsonFor(world, found, 2)}\n`);
+    return;
+  }
+  const { diffNotes, diffText, statText } = await import('../diff-text.ts');
+  const { writePaged } = await import('../talk/pager.ts');
+  await writePaged(stat ? statText(found, layout) : diffText(found, layout), world);
+  for (const note of diffNotes(found, query)) world.stderr.write(`cadre: ${note}\n`);
+}

@@ -1,0 +1,184 @@
+import type { Command } from 'commander';
+import type { RuntimeEventRecord, StreamGap } from '../../../api/events.ts';
+import { endpoints } from '../../../api/index.ts';
+import type { EventScope } from '../../../client/event-scope.ts';
+import { clientOf, serversOf } from '../../../client/routed.ts';
+import { seqBefore } from '../../../client/seq-before.ts';
+import { type StreamOptions, streamEvents } from '../../../client/stream.ts';
+import { storedEvents } from '../../../client/stored.ts';
+import { describeGap } from '../../../client/telling.ts';
+import { AppError } from '../../../api/errors.ts';
+import { CursorFile } from '../cursor-file.ts';
+import { descriptorOf, eventLine, timeOf } from '../event-line.ts';
+import { processId, sessionId, teamId } from '../find.ts';
+import { milliseconds } from '../milliseconds.ts';
+import { openScreen } from '../screen.ts';
+import { clientAction, type CommandContext, type World, jsonFor } from '../world.ts';
+
+export interface TailOptions {
+  session?: string;
+  process?: string;
+  team?: string;
+  node?: string;
+  kind?: string[];
+  afterSeq?: string;
+  since?: string;
+  cursorFile?: string;
+  follow: boolean;
+  /** In ms. */
+  reconnect?: number;
+}
+
+/** `cadre events tail`. */
+export function eventCommands(program: Command, world: World): void {
+  program
+    .command('events')
+    .description('the log of everything that happens')
+    .command('tail')
+    .description('show events, stored ones first, then live ones')
+    .option('--session <session>', 'only of this session')
+    .option('--process <process>', 'only of this process')
+    .option('--team <team>', 'only of this team')
+    .option('--node <name>', 'of several servers, only of this one, also if it does not answer')
+    .option('--kind <kind...>', 'only of these kinds: turn.completed, or all of a group as turn.*')
+    .option('--after-seq <seq>', 'only after this event; "latest": only what is new')
+    .option('--since <time>', 'only what is newer: 30s, 5m, 2h, 7d, or a date')
+    .option('--cursor-file <file>', 'go on where the last run with this file stopped')
+    .option('--no-follow', 'end with the newest stored event')
+    .option(
+      '--reconnect <duration>',
+      'how long to look for a server that is gone (default: for ever)',
+      milliseconds,
+    )
+    .action(clientAction(world, tail));
+}
+
+async function tail(given: CommandContext, options: TailOptions): Promise<void> {
+  const { session, process, team, kind, cursorFile: file } = options;
+  const [said, ...others] = [session, process, team].filter((one) => one !== undefined);
+  if (others.length > 0)
+    throw new AppError('usage', 'give --session, --process or --team, not several of them');
+  const servers = serversOf(given.client);
+  if (servers && said === undefined)
+    return (await import('../tail-all.ts')).tailAll(given, servers, options);
+  if (options.node !== undefined)
+    throw new AppError(
+      'usage',
+      'give --node where several servers are asked, and without --session, --process and --team',
+    );
+  const context = await withOwner(given, options);
+  const { world, client, global } = context;
+  const cursor = file === undefined ? null : new CursorFile(file, descriptorOf(world.stdout));
+  const reading: Reading = {
+    sessionId: session === undefined ? undefined : await sessionId(client, session),
+    processId: process === undefined ? undefined : await processId(client, process),
+    teamId: team === undefined ? undefined : await teamId(client, team),
+    kinds: kind,
+    after: await startingPoint(context, options, cursor),
+  };
+  const isAsked = options.afterSeq !== undefined;
+  if (options.follow && (await watch(context, reading, isAsked, cursor))) return;
+  const write = (event: RuntimeEventRecord) => {
+    world.stdout.write(`${global.json ? jsonFor(world, event) : eventLine(event)}\n`);
+    cursor?.moveTo(event.seq);
+  };
+  try {
+    if (options.follow)
+      await follow(context, { ...reading, reconnectMs: options.reconnect }, write);
+    else for await (const event of stored(context, reading)) write(event);
+  } finally {
+    cursor?.save();
+  }
+}
+
+/** Of several servers, the one whose session, process or team is read. */
+async function withOwner(
+  context: CommandContext,
+  { session, process, team }: TailOptions,
+): Promise<CommandContext> {
+  const { client } = context;
+  if (!serversOf(client)) return context;
+  const id =
+    session !== undefined
+      ? await sessionId(client, session)
+      : process !== undefined
+        ? await processId(client, process)
+        : await teamId(client, team ?? '');
+  return { ...context, client: await clientOf(client, id) };
+}
+
+/** Shows the events on the screen. Answers false where there is no terminal for it. */
+async function watch(
+  context: CommandContext,
+  { after, ...scope }: Reading,
+  isAsked: boolean,
+  cursor: CursorFile | null,
+): Promise<boolean> {
+  // The screen begins with the newest events, unless the options say otherwise. Older ones are read on scrolling up.
+  const start = {
+    page: 'tail',
+    scope,
+    after: after === 0 && !isAsked ? undefined : after,
+    onSeq: (seq: number) => cursor?.moveTo(seq),
+  } as const;
+  try {
+    return await openScreen(context, start);
+  } finally {
+    cursor?.save();
+  }
+}
+
+/** The scope of the log that is read, and the seq to begin after. */
+interface Reading extends EventScope {
+  after: number | 'latest';
+}
+
+async function follow(
+  { world, client }: CommandContext,
+  reading: Reading & Pick<StreamOptions, 'reconnectMs'>,
+  write: (event: RuntimeEventRecord) => void,
+): Promise<void> {
+  const signal = world.interrupted();
+  const events = streamEvents({
+    client,
+    clock: world.clock,
+    ...reading,
+    signal,
+    onGap: (gap) => tellGap(world, gap),
+    onConnection: (state) =>
+      world.stderr.write(
+        state.lost
+          ? 'cadre: the connection was lost: trying again\n'
+          : `cadre: connected again, after ${state.after}\n`,
+      ),
+  });
+  for await (const event of events) write(event);
+  if (signal.aborted) world.exit(Number(signal.reason));
+}
+
+/** The events that are stored now. */
+function stored({ world, client }: CommandContext, { after, ...scope }: Reading) {
+  return after === 'latest' ? [] : storedEvents(client, scope, after, (gap) => tellGap(world, gap));
+}
+
+function tellGap({ stderr }: World, gap: StreamGap): void {
+  stderr.write(`cadre: ${describeGap(gap)}\n`);
+}
+
+/** The seq to begin after: the cursor's, else the one of the options, else 0 for the whole log. */
+async function startingPoint(
+  { world, client }: CommandContext,
+  { afterSeq, since }: TailOptions,
+  cursor: CursorFile | null,
+): Promise<number | 'latest'> {
+  if (afterSeq !== undefined && since !== undefined)
+    throw new AppError('usage', 'give --after-seq or --since, not both');
+  const { epoch } = cursor ? await client.call(endpoints.getVersion, {}) : { epoch: '' };
+  const saved = cursor?.start(epoch) ?? null;
+  if (saved !== null) return saved;
+  if (since !== undefined) return seqBefore(client, timeOf(since, world.clock.now()));
+  if (afterSeq === undefined) return 0;
+  if (afterSeq === 'latest') return afterSeq;
+  if (/^\d{1,16}$/.test(afterSeq)) return Number(afterSeq);
+  throw new AppError('usage', `--after-seq "${afterSeq}" is not a number: give a seq, or latest`);
+}

@@ -1,0 +1,122 @@
+import path from 'node:path';
+import type { Command } from 'commander';
+import { AppError } from '../../../api/errors.ts';
+import { newUuid } from '../../../core/lib/ids.ts';
+import type { GlobalOptions } from '../context.ts';
+import { count } from '../count.ts';
+import { showDocument, type World } from '../world.ts';
+
+interface InitOptions extends GlobalOptions {
+  printNatsConfig?: true;
+  keys: string;
+  credentials?: string;
+  host: string[];
+  node: string[];
+  person: string[];
+  reader: string[];
+  tlsDir: string;
+  storeDir: string;
+  replicas?: number;
+  maxBytes: number;
+}
+
+/** `cadre fleet init`. */
+export function fleetInit(fleet: Command, world: World): void {
+  fleet
+    .command('init')
+    .description(
+      'make the stream and the buckets of a fleet, once; with --print-nats-config, first write what NATS needs',
+    )
+    .option(
+      '--replicas <n>',
+      'on how many NATS servers each event is kept (default: as many as the addresses, 1 or 3)',
+      count,
+    )
+    .option(
+      '--max-bytes <n>',
+      'at this size, in bytes, the oldest events leave the fleet',
+      count,
+      4 * 1024 ** 3,
+    )
+    .option(
+      '--print-nats-config',
+      'print the configuration of the NATS servers, and do nothing else but make missing keys',
+    )
+    .option(
+      '--keys <directory>',
+      'where the keys are, one file each; missing ones are made',
+      'fleet-keys',
+    )
+    .option('--credentials <file>', 'the key that may make it (default: the one of this person)')
+    .option('--host <host>', 'a host that runs NATS; repeat it for three', several, [])
+    .option('--node <name>', 'a server of the fleet; repeat it for more', several, [])
+    .option('--person <name>', 'who may do everything; repeat it for more', several, [])
+    .option('--reader <name>', 'who may only read; repeat it for more', several, [])
+    .option('--tls-dir <directory>', 'where each host has its certificates', '/etc/nats/tls')
+    .option('--store-dir <directory>', 'where each host keeps what is stored', '/var/lib/nats')
+    .action(async (_options: object, command: Command) => {
+      const options = command.optsWithGlobals<InitOptions>();
+      await (options.printNatsConfig ? printConfig(options, world) : make(options, world));
+    });
+}
+
+function several(value: string, before: readonly string[]): string[] {
+  return [...before, value];
+}
+
+/** Prints the configuration. Only the public halves of the keys are in it. */
+async function printConfig(options: InitOptions, world: World): Promise<void> {
+  const [{ configuration }, part] = await Promise.all([
+    import('../context.ts'),
+    import('../../../fleet/index.ts'),
+  ]);
+  const keys = path.resolve(world.cwd(), options.keys);
+  const fleet =
+    (await configuration(options, world.env))?.fleet.fleet ??
+    world.env.CADRE_FLEET_FLEET ??
+    'default';
+  const plan = {
+    fleet,
+    hosts: options.host,
+    nodes: options.node,
+    admins: options.person,
+    readers: options.reader,
+    tlsDirectory: path.resolve(world.cwd(), options.tlsDir),
+    storeDirectory: path.resolve(world.cwd(), options.storeDir),
+  };
+  const config = part.natsConfig(plan, (name) => part.publicKeyIn(keys, name));
+  showDocument(world, options, { config, keys }, () => config);
+  if (!options.json)
+    world.stderr.write(
+      `cadre: the keys are in ${keys}: give each node and person its own, and keep the rest\n`,
+    );
+}
+
+async function make(options: InitOptions, world: World): Promise<void> {
+  const [{ fleetVisit }, part] = await Promise.all([
+    import('../fleet.ts'),
+    import('../../../fleet/index.ts'),
+  ]);
+  const visit = await fleetVisit(options, world.env);
+  const credentials = options.credentials ?? visit.credentials;
+  const replicas = options.replicas ?? (visit.urls.length >= 3 ? 3 : 1);
+  if (replicas !== 1 && replicas !== 3)
+    throw new AppError(
+      'usage',
+      `--replicas ${replicas}: give 1, or 3 where there are three NATS servers`,
+    );
+  const connection = await part.connectTo({ ...visit, name: part.ADMIN, credentials });
+  try {
+    const settings = { replicas, maxBytes: options.maxBytes, streamId: newUuid() };
+    const made = await part.initFleet(connection, visit.fleet, settings);
+    const said = made.length === 0 ? 'was there already' : `is made: ${made.join(', ')}`;
+    showDocument(
+      world,
+      options,
+      { fleet: visit.fleet, made },
+      () => `the fleet ${visit.fleet} ${said}\n`,
+    );
+  } finally {
+    await connection.close();
+  }
+}

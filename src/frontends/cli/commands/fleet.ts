@@ -1,0 +1,145 @@
+import type { Command } from 'commander';
+import type { FleetVisit } from '../../../core/config/fleet.ts';
+import { AppError } from '../../../api/errors.ts';
+import type { EngineStatus, FleetNode } from '../../../fleet/index.ts';
+import type { GlobalOptions } from '../context.ts';
+import { details, listOf, mebibytes } from '../output.ts';
+import { layoutOf } from '../layout.ts';
+import { showDocument, type World } from '../world.ts';
+import { fleetInit } from './fleet-init.ts';
+
+/** `cadre fleet …`: what is about the fleet itself. */
+export function fleetCommands(program: Command, world: World): void {
+  const fleet = program.command('fleet').description('several servers as one, over NATS');
+  fleetInit(fleet, world);
+
+  fleet
+    .command('status')
+    .description('how the NATS servers of the fleet are doing')
+    .action(async (_options: object, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const { engineStatus, fleetNodes } = await import('../../../fleet/index.ts');
+      const found = await onFleet(options, world, async ({ connection, names }) => {
+        const nodes = await fleetNodes(connection, names);
+        const engine = await engineStatus(connection, names);
+        const alive = nodes.filter(({ state }) => state === 'alive').length;
+        const not_mirrored = nodes.flatMap(({ node, mirror, detail }) =>
+          mirror === 'off' || mirror === 'failing' ? { node, mirror, detail } : [],
+        );
+        return { fleet: names.fleet, ...engine, nodes: nodes.length, alive, not_mirrored };
+      });
+      showDocument(world, options, found, () =>
+        details(statusFields(found), { layout: layoutOf(world.stdout, world.env) }),
+      );
+    });
+
+  const nodes = fleet
+    .command('nodes')
+    .description('list the nodes: those that are alive, and those that have been')
+    .action(async (_options: object, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const { fleetNodes } = await import('../../../fleet/index.ts');
+      const nodes = await onFleet(options, world, ({ connection, names }) =>
+        fleetNodes(connection, names),
+      );
+      const layout = layoutOf(world.stdout, world.env);
+      showDocument(world, options, nodes, () =>
+        nodeTable(nodes, { now: world.clock.now(), layout }),
+      );
+    });
+  nodes
+    .command('replace')
+    .description("free the name of a node whose server is gone for good, with the admin's key")
+    .argument('<name>', 'the name of the node')
+    .option('--yes', 'free it without asking')
+    .option('--credentials <file>', 'the key of the admin (default: the key of this person)')
+    .action(async (name: string, _options: object, command: Command) => {
+      const options = command.optsWithGlobals<ReplaceOptions>();
+      const { ADMIN, replaceNode } = await import('../../../fleet/index.ts');
+      if (options.yes !== true)
+        throw new AppError(
+          'usage',
+          `the next server that is named "${name}" begins its log anew for all readers: confirm with --yes`,
+        );
+      const { credentials } = options;
+      const as = credentials === undefined ? {} : { name: ADMIN, credentials };
+      const replaced = await onFleet(
+        options,
+        world,
+        ({ connection, names }) => replaceNode(connection, names, name),
+        as,
+      );
+      showDocument(world, options, { node: name, replaced }, () =>
+        replaced === null ? `the name ${name} was free already\n` : `the name ${name} is free\n`,
+      );
+    });
+}
+
+interface ReplaceOptions extends GlobalOptions {
+  yes?: true;
+  credentials?: string;
+}
+
+const nodeTable = listOf<FleetNode>(
+  ['STATE', 'BUSY', 'COPY', 'VERSION', 'LABELS'],
+  ({ state, live, max_live, mirror, version, labels }) => [
+    state,
+    live === null || max_live === null ? '-' : `${live}/${max_live}`,
+    mirror ?? '-',
+    version ?? '-',
+    labels?.join(', ') || '-',
+  ],
+);
+
+interface FleetFound extends EngineStatus {
+  fleet: string;
+  nodes: number;
+  alive: number;
+  /** The living nodes of which the fleet gets no events, and why. */
+  not_mirrored: Pick<FleetNode, 'node' | 'mirror' | 'detail'>[];
+}
+
+function statusFields(found: FleetFound) {
+  const { stream } = found;
+  return {
+    fleet: found.fleet,
+    nats: `${found.server} ${found.version}, ${found.rtt_ms} ms away`,
+    nodes: `${found.alive} of ${found.nodes} alive`,
+    events: `${stream.messages} in ${mebibytes(stream.bytes)} of ${mebibytes(stream.max_bytes)}`,
+    ...Object.fromEntries(
+      found.not_mirrored.map(({ node, detail }) => [
+        `node ${node}`,
+        detail ?? 'its events are not copied to the fleet, by its setting fleet.mirror',
+      ]),
+    ),
+    copies: stream.replicas,
+    ...(stream.leader === null ? {} : { leader: stream.leader }),
+    ...(stream.behind.length === 0 ? {} : { behind: stream.behind.join(', ') }),
+    'largest request': mebibytes(found.max_payload),
+  };
+}
+
+/** Connects to the fleet as the person of the configuration, asks, and closes the connection in any case. */
+async function onFleet<T>(
+  options: GlobalOptions,
+  world: World,
+  ask: (given: Asked) => Promise<T>,
+  as: Partial<Pick<FleetVisit, 'name' | 'credentials'>> = {},
+): Promise<T> {
+  const { fleetVisit } = await import('../fleet.ts');
+  const visit = await fleetVisit(options, world.env);
+  const { connectTo, namesOf, patiently } = await import('../../../fleet/index.ts');
+  const connection = await connectTo({ ...visit, ...as });
+  try {
+    const asked = { connection, names: namesOf(visit.fleet) };
+    return await patiently(world.clock, () => ask(asked));
+  } finally {
+    await connection.close();
+  }
+}
+
+type Part = typeof import('../../../fleet/index.ts');
+interface Asked {
+  connection: Awaited<ReturnType<Part['connectTo']>>;
+  names: ReturnType<Part['namesOf']>;
+}

@@ -1,0 +1,71 @@
+import type { Command } from 'commander';
+import { endpoints } from '../../../api/index.ts';
+import type { Client } from '../../../client/client.ts';
+import { serversOf } from '../../../client/routed.ts';
+import { AppError } from '../../../api/errors.ts';
+import { namedServers, serverDirectory, type GlobalOptions } from '../context.ts';
+import { exitCodes } from '../exit.ts';
+import { openScreen } from '../screen.ts';
+import { clientAction, terminalOf, type World } from '../world.ts';
+
+interface HomeOptions extends GlobalOptions {
+  select?: string;
+}
+
+/** `cadre` alone, on a terminal: opens the screen. Where no server runs it offers to start one. */
+export function homeCommand(program: Command, world: World): void {
+  program.action(async (options: HomeOptions) => {
+    const known = await answeringServer(world, options);
+    if (!known && !(await offerServer(world, options))) return;
+    const connect = async () => known ?? world.connect(options);
+    const open = clientAction({ ...world, connect }, async (context) => {
+      await openScreen(context, { page: 'top', select: options.select }, known !== null);
+    });
+    await open(program);
+  });
+}
+
+/** A server that answers; null where none does. Throws what `connect` throws, unless it can be helped by starting one. */
+async function answeringServer(world: World, options: HomeOptions): Promise<Client | null> {
+  let client: Client | undefined;
+  try {
+    client = await world.connect(options);
+    // Of several servers the screen shows which of them answer.
+    if (!serversOf(client)) await client.call(endpoints.getVersion, {});
+    return client;
+  } catch (error) {
+    client?.close();
+    const isElsewhere =
+      world.env.CADRE_URL !== undefined || (await namedServers(options, world.env));
+    if (
+      options.url !== undefined ||
+      isElsewhere ||
+      !(error instanceof AppError) ||
+      error.code !== 'unreachable'
+    )
+      throw error;
+    return null;
+  }
+}
+
+/** Asks whether a server shall be started, and starts it. False where the user leaves instead. */
+async function offerServer(world: World, options: HomeOptions): Promise<boolean> {
+  const terminal = terminalOf(world);
+  if (!terminal) return false;
+  const directory = await serverDirectory(options, world.env);
+  const { openOffer } = await import('../../tui/offer.tsx');
+  const { ServerStart } = await import('../server-start.ts');
+  const start = new ServerStart(world, options, directory);
+  const signal = world.interrupted();
+  const { isStarted, interrupted } = await openOffer({
+    ...terminal,
+    env: world.env,
+    signal,
+    directory,
+    log: start.log,
+    start: async (isDemo) => void (await start.run(isDemo)),
+  });
+  if (signal.aborted) world.exit(Number(signal.reason));
+  else if (interrupted) world.exit(exitCodes.interrupted);
+  return isStarted;
+}

@@ -1,0 +1,176 @@
+import { Argument, type Command, Option } from 'commander';
+import { endpoints } from '../../../api/index.ts';
+import type { Client } from '../../../client/client.ts';
+import { AppError } from '../../../api/errors.ts';
+import { shellWord } from '../../../core/lib/shell-word.ts';
+import { type GlobalOptions, serverDirectory } from '../context.ts';
+import type { Register } from '../endpoint-command.ts';
+import { sessionId } from '../find.ts';
+import { details } from '../output.ts';
+import { clientAction, type CommandContext, showDocument, type World } from '../world.ts';
+import { listCallers } from './mcp-list.ts';
+
+const agentNames = ['claude', 'codex', 'opencode', 'gemini'];
+const modes = ['read_only', 'default', 'full_access'] as const;
+
+/** `cadre mcp install | uninstall | list`: cadre's tools in the user's own agents, outside of cadre. */
+export const installCommands: readonly Register[] = [
+  (mcp, world) =>
+    mcp
+      .command('install')
+      .description("give your own agent cadre's tools, with a token of its own; again: replace it")
+      .addArgument(agentArgument())
+      .option(
+        '--session <session>',
+        'call as this session, which may be a member of a team (default: without a session, the process tools alone)',
+      )
+      .addOption(
+        new Option(
+          '--permission-mode <mode>',
+          'without --session: full_access lets the agent run commands (default: cadre asks you, on a terminal)',
+        )
+          .choices(modes)
+          .conflicts('session'),
+      )
+      .option('--print', 'only print what would be changed')
+      .action((name: string, options: InstallOptions, command: Command) =>
+        options.print
+          ? plan(world, name, command)
+          : clientAction(world, install)(name, options, command),
+      ),
+  (mcp, world) =>
+    mcp
+      .command('uninstall')
+      .description("take cadre's tools from your own agent, and revoke its token")
+      .addArgument(agentArgument())
+      .action(clientAction(world, uninstall)),
+  (mcp, world) =>
+    mcp
+      .command('list')
+      .description("list your own agents that have cadre's tools, with their tokens")
+      .action((_options: object, command: Command) => listCallers(world, command)),
+];
+
+interface InstallOptions {
+  session?: string;
+  permissionMode?: (typeof modes)[number];
+  print?: boolean;
+}
+
+const agentArgument = () => new Argument('<agent>').choices(agentNames);
+
+async function install(
+  { world, client, global, show, note, layout }: CommandContext,
+  name: string,
+  { session, permissionMode }: InstallOptions,
+): Promise<void> {
+  const { readCaller, removeCaller, writeCaller } =
+    await import('../../../core/config/caller-file.ts');
+  const { addEntry, programOf } = await import('../mcp/change.ts');
+  const agent = await agentOf(name);
+  // Before the person is asked anything, and before there is a token.
+  programOf(agent, world.env);
+  const directory = await serverDirectory(global, world.env);
+  const session_id = session === undefined ? null : await sessionId(client, session);
+  const permission_mode =
+    session_id === null ? (permissionMode ?? (await askedMode(world, name))) : null;
+  const start = await serverStart(name, directory, world.env);
+  const before = readCaller(directory, name);
+  const { id, secret } = await client.call(endpoints.createToken, {
+    body: { name: `${name} on this machine`, scope: 'tools', permission_mode },
+  });
+  const url = await addressFor(client, directory);
+  try {
+    writeCaller(directory, { name, token_id: id, token: secret, session_id, url });
+    await addEntry(agent, start, world.env);
+  } catch (error) {
+    if (before) writeCaller(directory, before);
+    else removeCaller(directory, name);
+    await revoke(client, id);
+    throw error;
+  }
+  if (before) await revoke(client, before.token_id);
+  const { fileWithEntry } = await import('../mcp/agents.ts');
+  const file = fileWithEntry(agent, world.env);
+  const made = { agent: name, token_id: id, session_id, permission_mode, file };
+  show(made, () => details(made, { layout }));
+  if (session_id === null && permission_mode !== 'full_access')
+    note(
+      `${name} may not run commands with cadre: allow that with --permission-mode full_access, or for all with [gateway] free = ["cadre_process_run"]`,
+    );
+}
+
+/** Prints what `install` would do; it needs no server. */
+async function plan(world: World, name: string, command: Command): Promise<void> {
+  const { plannedChange } = await import('../mcp/change.ts');
+  const global = command.optsWithGlobals<GlobalOptions>();
+  const directory = await serverDirectory(global, world.env);
+  const start = await serverStart(name, directory, world.env);
+  const change = plannedChange(await agentOf(name), start, world.env);
+  const text = () =>
+    change.command
+      ? `${change.command.map(shellWord).join(' ')}\n`
+      : `# ${change.file}\n${change.content}`;
+  showDocument(world, global, { agent: name, ...change }, text);
+}
+
+async function uninstall(
+  { world, client, global, show, layout }: CommandContext,
+  name: string,
+): Promise<void> {
+  const { readCaller, removeCaller } = await import('../../../core/config/caller-file.ts');
+  const { removeEntry } = await import('../mcp/change.ts');
+  const directory = await serverDirectory(global, world.env);
+  const caller = readCaller(directory, name);
+  // The token first: an agent whose configuration cannot be changed has no use of the entry then.
+  if (caller) await revoke(client, caller.token_id);
+  removeCaller(directory, name);
+  const removed = await removeEntry(await agentOf(name), world.env);
+  if (!caller && !removed)
+    throw new AppError('not_found', `${name} does not have cadre's tools: see cadre mcp list`);
+  const done = { agent: name, entry_removed: removed, revoked_token_id: caller?.token_id ?? null };
+  show(done, () => details(done, { layout }));
+}
+
+async function agentOf(name: string) {
+  const { mcpAgents } = await import('../mcp/agents.ts');
+  const agent = mcpAgents.find((one) => one.name === name);
+  if (agent) return agent;
+  throw new AppError('usage', `no agent "${name}": ${agentNames.join(', ')}`);
+}
+
+/** Without XDG variables, which agents may keep from their MCP servers, the default directory could be another one. */
+async function serverStart(name: string, directory: string, env: NodeJS.ProcessEnv) {
+  const { lastingCommand } = await import('../lasting-command.ts');
+  const [command, ...args] = lastingCommand(env);
+  return { command, args: [...args, '--data-dir', directory, 'mcp', 'serve', '--caller', name] };
+}
+
+/** The address to keep: none for the server of this data directory, which may get another address. */
+async function addressFor({ url }: Client, directory: string): Promise<string | null> {
+  const { findRegistration } = await import('../../../core/config/registration.ts');
+  const registered = findRegistration(directory)?.server.url;
+  return registered !== undefined && new URL(registered).origin === new URL(url).origin
+    ? null
+    : url;
+}
+
+/** Asks on a terminal whether the agent may run commands; null where nobody can be asked. */
+async function askedMode(world: World, name: string): Promise<(typeof modes)[number] | null> {
+  const { choose } = await import('../choose.ts');
+  const question = `may ${name} run commands with cadre? cadre does not ask you about each.`;
+  const answers = [
+    { mode: 'default', text: 'no: it can see and end its own processes' },
+    { mode: 'full_access', text: 'yes: commands run with your rights, outside of its sandbox' },
+  ] as const;
+  return (await choose(world, question, answers, ({ text }) => text))?.mode ?? null;
+}
+
+/** A token that is gone already is as good as revoked. */
+async function revoke(client: Client, token_id: string): Promise<void> {
+  try {
+    await client.call(endpoints.deleteToken, { params: { token_id } });
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'not_found') throw error;
+  }
+}

@@ -1,0 +1,118 @@
+import { type Command, Option } from 'commander';
+import type { ResponseOf } from '../../../api/endpoint.ts';
+import { endpoints } from '../../../api/index.ts';
+import { AppError } from '../../../api/errors.ts';
+import { newUuid } from '../../../core/lib/ids.ts';
+import { exitCodes } from '../exit.ts';
+import { sessionId } from '../find.ts';
+import { table } from '../output.ts';
+import { clientAction, type World, jsonFor } from '../world.ts';
+import { installCommands } from './mcp-install.ts';
+import { mcpGroup, serveSubcommand } from './mcp-serve.ts';
+
+/** `cadre mcp …`: the tools that the agents of sessions call. */
+export function mcpCommands(program: Command, world: World): void {
+  const mcp = mcpGroup(program);
+  for (const register of installCommands) register(mcp, world);
+
+  serveSubcommand(mcp, world);
+
+  mcp
+    .command('tools')
+    .description('list the tools that sessions may call')
+    .action(
+      clientAction(world, async ({ client, show, layout }) => {
+        const found = await client.call(endpoints.getCapabilities, {});
+        const rows = found.namespaces.flatMap(({ tools }) =>
+          tools.map(({ name, description }) => [name, description]),
+        );
+        show(found, () => table(['TOOL', 'WHAT IT DOES'], rows, layout));
+      }),
+    );
+
+  mcp
+    .command('call')
+    .description('call a tool as a session, and print the envelope')
+    .argument('<tool>', 'its name; see cadre mcp tools')
+    .requiredOption('--as <session>', 'the session that calls: its id, or the end of it')
+    .option(
+      '--arg <name=value>',
+      'an argument: text where the tool takes text, else JSON',
+      collect,
+      [],
+    )
+    .addOption(new Option('--args <json>', 'all arguments, as one object').conflicts('arg'))
+    .action(
+      clientAction(world, async ({ client }, tool: string, given: CallOptions) => {
+        const properties =
+          given.arg.length === 0
+            ? {}
+            : propertiesOf(await client.call(endpoints.getCapabilities, {}), tool);
+        const body = {
+          tool_name: tool,
+          caller_agent_id: await sessionId(client, given.as),
+          invocation_id: newUuid(),
+          args: given.args === undefined ? fromPairs(given.arg, properties) : fromJson(given.args),
+        };
+        const envelope = await client.call(endpoints.invokeTool, { body }, world.interrupted());
+        world.stdout.write(`${jsonFor(world, envelope, 2)}\n`);
+        if (!envelope.ok) world.exit(exitCodes.failed);
+      }),
+    );
+}
+
+interface CallOptions {
+  as: string;
+  arg: string[];
+  args?: string;
+}
+
+function collect(one: string, all: string[]): string[] {
+  return [...all, one];
+}
+
+type Properties = Readonly<Record<string, unknown>>;
+
+/** The JSON Schemas of a tool's arguments; none for an unknown tool, which the server then refuses. */
+function propertiesOf(
+  { namespaces }: ResponseOf<typeof endpoints.getCapabilities>,
+  tool: string,
+): Properties {
+  const found = namespaces.flatMap(({ tools }) => tools).find(({ name }) => name === tool);
+  return (found?.input_schema.properties ?? {}) as Properties;
+}
+
+function fromPairs(pairs: readonly string[], properties: Properties): Record<string, unknown> {
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const at = pair.indexOf('=');
+      if (at < 1) throw new AppError('usage', `--arg "${pair}" is no name=value`);
+      const [name, text] = [pair.slice(0, at), pair.slice(at + 1)];
+      return [name, takesText(properties[name]) ? text : readValue(text)];
+    }),
+  );
+}
+
+/** Whether a JSON Schema allows strings. */
+function takesText(schema: unknown): boolean {
+  if (typeof schema !== 'object' || schema === null) return false;
+  if ('type' in schema && [schema.type].flat().includes('string')) return true;
+  const others = 'anyOf' in schema && Array.isArray(schema.anyOf) ? schema.anyOf : [];
+  return others.some(takesText);
+}
+
+/** The value of JSON, else the text itself. */
+function readValue(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
+function fromJson(text: string): Record<string, unknown> {
+  const value = readValue(text);
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    return value as Record<string, unknown>;
+  throw new AppError('usage', `--args has to be a JSON object: ${text}`);
+}

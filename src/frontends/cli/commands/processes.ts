@@ -1,0 +1,73 @@
+import { endpoints } from '../../../api/index.ts';
+import type { Process } from '../../../api/processes.ts';
+import { commandGroup, endpointCommand } from '../endpoint-command.ts';
+import { ago, details, listOf, shortId } from '../output.ts';
+import { limit, process, reason, sessionAs } from '../parameters.ts';
+import { durationText } from '../../terminal/time.ts';
+import { statusText } from '../process-text.ts';
+import { processLogs } from './process-logs.ts';
+import { processRun } from './process-run.ts';
+import { processWait } from './process-wait.ts';
+
+/** `cadre processes …`. */
+export const processCommands = commandGroup('processes', 'commands that the server runs', [
+  processRun,
+  endpointCommand({
+    name: 'list',
+    description: 'list processes, newest first',
+    endpoint: endpoints.listProcesses,
+    options: [
+      sessionAs('session_id', '--session <session>', 'only of this session'),
+      { flags: '-s, --status <status>', field: 'status' },
+      limit,
+    ],
+    empty: 'no processes: start one with cadre processes run COMMAND',
+    print: listOf<Process>(
+      ['ID', 'STATUS', 'EXIT', 'AGE', 'RAN', 'SESSION', 'COMMAND'],
+      (one, now) => [
+        shortId(one.process_id),
+        one.status,
+        one.exit_code === null ? '-' : String(one.exit_code),
+        ago(one.queued_at, now),
+        one.started_at === null ? '-' : ago(one.started_at, one.ended_at ?? now),
+        one.session_id === null ? '-' : shortId(one.session_id),
+        one.command,
+      ],
+    ),
+  }),
+  endpointCommand({
+    name: 'show',
+    alias: 'get',
+    description: 'show a process',
+    endpoint: endpoints.getProcess,
+    operands: [process],
+    print: (process, shown) => details(withLimit(process), shown),
+  }),
+  processLogs,
+  processWait,
+  endpointCommand({
+    name: 'kill',
+    description: 'end a process and all it started',
+    endpoint: endpoints.killProcess,
+    operands: [process],
+    options: [reason],
+    document: ({ process }) => process,
+    print: ({ process }) =>
+      process.ended_at === null
+        ? `${process.process_id} is being ended\n`
+        : `${process.process_id} had ended: ${statusText(process)}\n`,
+  }),
+  endpointCommand({
+    name: 'restart',
+    description: 'run the command of a process again, as a new process; the old one is ended',
+    endpoint: endpoints.restartProcess,
+    operands: [process],
+    document: ({ process }) => process,
+    print: ({ process }) => `${process.process_id}\n`,
+  }),
+]);
+
+/** A process as people see it: with its time limit in words. */
+function withLimit({ timeout_ms, ...process }: Process): object {
+  return { ...process, time_limit: timeout_ms === 0 ? 'none' : durationText(timeout_ms) };
+}

@@ -1,0 +1,176 @@
+import type { Command } from 'commander';
+import {
+  agentProvider,
+  DEFAULT_AGENT,
+  loginProviderIds,
+  type ProviderId,
+} from '../../../api/provider-kinds.ts';
+import { endpoints } from '../../../api/index.ts';
+import type { ProviderRecord } from '../../../api/providers.ts';
+import type { Config } from '../../../core/config/schema.ts';
+import { findProgram } from '../../../core/lib/find-program.ts';
+import { configuration, type GlobalOptions } from '../context.ts';
+import { layoutOf } from '../layout.ts';
+import { table } from '../output.ts';
+import { knownAgents } from '../talk/agents-on-path.ts';
+import { showDocument, type World } from '../world.ts';
+
+/** An agent that is known or configured. */
+interface Discovered {
+  name: string;
+  provider: ProviderId;
+  display_name: string;
+  command: string | null;
+  /** The file of its command; null where there is none. */
+  installed: string | null;
+  configured: boolean;
+  /** What to do next. */
+  next: string;
+}
+
+/** `cadre providers discover`. It needs no server, and asks one that runs what it finds. */
+export function providersDiscover(providers: Command, world: World): void {
+  providers
+    .command('discover')
+    .description('find the agents that are installed or configured, and say what to do')
+    .option('--config <file>', 'the configuration (CADRE_CONFIG)')
+    .option('--all', 'list also those that are not installed, with how to install them')
+    .action(async (_options: object, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions & { all?: boolean }>();
+      const config = await configuration(options, world.env);
+      const said = config === null ? () => false : await settingsOf(options, world.env);
+      const found = discover(config, world.env, {
+        said,
+        server: await listedBy(world, options),
+      });
+      showDocument(world, options, found, () => textOf(found, options.all === true, world));
+    });
+}
+
+/** The providers of the server that runs; null where none answers. */
+async function listedBy(world: World, options: GlobalOptions): Promise<ProviderRecord[] | null> {
+  try {
+    const client = await world.connect(options);
+    try {
+      return await client.call(endpoints.listProviders, {});
+    } finally {
+      client.close();
+    }
+  } catch {
+    // Whether a server answers is for `doctor` to say.
+    return null;
+  }
+}
+
+/** Returns whether the configuration has a section of a provider. */
+async function settingsOf(
+  options: GlobalOptions,
+  env: NodeJS.ProcessEnv,
+): Promise<(provider: ProviderId) => boolean> {
+  const [{ findConfig }, { keys }] = await Promise.all([
+    import('../../../core/config/load.ts'),
+    import('../../../core/config/keys.ts'),
+  ]);
+  const { originOf } = findConfig({ config: options.config }, env);
+  return (provider) =>
+    [`providers.${provider}`, ...keys.map(({ name }) => name)].some(
+      (name) => `${name}.`.startsWith(`providers.${provider}.`) && originOf(name) !== 'default',
+    );
+}
+
+function discover(
+  config: Config | null,
+  env: NodeJS.ProcessEnv,
+  {
+    said,
+    server,
+  }: { said: (provider: ProviderId) => boolean; server: readonly ProviderRecord[] | null },
+): Discovered[] {
+  const known = new Map(knownAgents().map((agent) => [agent.name, agent]));
+  const acp = config?.providers.acp ?? null;
+  const names = [
+    ...(acp?.command ? [DEFAULT_AGENT] : []),
+    ...new Set([...known.keys(), ...Object.keys(acp?.agents ?? {})]),
+  ];
+  return names.map((name) => {
+    const agent = known.get(name);
+    const provider: ProviderId = loginProviderIds.find((id) => id === name) ?? agentProvider;
+    const section = sectionOf(config, { provider, name, said });
+    const command = section?.command ?? agent?.command ?? null;
+    const path = section?.env.PATH ?? env.PATH;
+    const installed = command === null ? null : findProgram(command, path);
+    const one = {
+      name,
+      provider,
+      display_name: agent?.display_name ?? name,
+      command,
+      installed,
+      configured: section !== null,
+    };
+    const obstacle = offBy(config, provider, name) ?? missing(one, agent?.install);
+    return { ...one, next: obstacle ?? serverSays(one, server) ?? useOf(one) };
+  });
+}
+
+/** The section of an agent; null where the configuration has none that says anything of it. */
+function sectionOf(
+  config: Config | null,
+  {
+    provider,
+    name,
+    said,
+  }: { provider: ProviderId; name: string; said: (provider: ProviderId) => boolean },
+): { command: string | null; env: Readonly<Record<string, string>> } | null {
+  if (config === null) return null;
+  if (provider !== agentProvider) return said(provider) ? config.providers[provider] : null;
+  const { acp } = config.providers;
+  return (name === DEFAULT_AGENT ? acp : acp?.agents[name]) ?? null;
+}
+
+/** The key that turns an agent off; null where none does. */
+function offBy(config: Config | null, provider: ProviderId, name: string): string | null {
+  const section = config?.providers[provider];
+  if (section?.enabled === false) return `set providers.${provider}.enabled to true`;
+  const isOff = config?.providers.acp?.agents[name]?.enabled === false;
+  return isOff ? `set providers.acp.agents.${name}.enabled to true` : null;
+}
+
+function missing({ name, command, installed }: Omit<Discovered, 'next'>, install?: string) {
+  if (installed !== null) return null;
+  if (command === null) return `set providers.acp.agents.${name}.command`;
+  return install ?? `"${command}" is not on PATH: install it, or correct its command`;
+}
+
+/** What the server lacks of an agent that this command finds; null where it lacks nothing, or none runs. */
+function serverSays(
+  { name, provider }: Omit<Discovered, 'next'>,
+  server: readonly ProviderRecord[] | null,
+): string | null {
+  const listed = server?.find(({ id }) => id === provider);
+  if (!listed) return null;
+  if (provider === name) return listed.healthy ? null : listed.detail;
+  const agent = listed.agents.find((one) => one.name === name);
+  if (!agent) return 'start the server again: it does not find this agent on its PATH';
+  return agent.healthy ? null : agent.detail;
+}
+
+function useOf({ name, provider }: Omit<Discovered, 'next'>): string {
+  const flag = name === provider || name === DEFAULT_AGENT ? 'provider' : 'agent';
+  return `cadre run --${flag} ${flag === 'provider' ? provider : name} "…"`;
+}
+
+function textOf(found: readonly Discovered[], isAll: boolean, world: World): string {
+  const isThere = ({ installed, configured }: Discovered) => installed !== null || configured;
+  const shown = isAll ? found : found.filter(isThere);
+  const rows = shown.map(({ name, installed, configured, next }) => [
+    name,
+    installed === null ? 'no' : 'yes',
+    configured ? 'yes' : 'no',
+    next,
+  ]);
+  const layout = layoutOf(world.stdout, world.env);
+  const heading = ['AGENT', 'INSTALLED', 'CONFIGURED', 'NEXT'];
+  const others = found.filter((one) => !shown.includes(one)).map(({ name }) => name);
+  const rest = others.length > 0 ? `not installed: ${others.join(', ')} (--all says how to)\n` : '';
+  return `${rows.length > 0 ? table(heading, rows, layout, { wraps: true }) : ''}${rest}`;
+}

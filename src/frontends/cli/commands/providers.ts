@@ -1,0 +1,188 @@
+import fs from 'node:fs';
+import { Argument, Option } from 'commander';
+import { endpoints } from '../../../api/index.ts';
+import {
+  type LoginProviderId,
+  loginProviderIds,
+  type ProviderId,
+  providerIds,
+  providerKinds,
+} from '../../../api/provider-kinds.ts';
+import { authStatusEndpoints, loginEndpoints } from '../../../api/provider-logins.ts';
+import type { AuthStatus, Model, ProviderRecord } from '../../../api/providers.ts';
+import type { Client } from '../../../client/client.ts';
+import { AppError } from '../../../api/errors.ts';
+import { commandGroup, endpointCommand } from '../endpoint-command.ts';
+import { providersDiscover } from './providers-discover.ts';
+import { details, listOf, table } from '../output.ts';
+import { readSecret } from '../prompt.ts';
+import { clientAction, type CommandContext } from '../world.ts';
+
+const loginArgument = () => new Argument('<provider>').choices([...loginProviderIds, 'acp']);
+const agentOption = () =>
+  new Option(
+    '--agent <agent>',
+    'an agent of acp by its name (default: the one of sessions that name none)',
+  );
+
+/** `cadre providers …`. */
+export const providerCommands = commandGroup('providers', 'whose agents this server can run', [
+  endpointCommand({
+    name: 'list',
+    description: 'list the providers, what they can do and whether they are healthy',
+    endpoint: endpoints.listProviders,
+    print: (providers, { layout }) =>
+      table(['ID', 'NAME', 'HEALTHY', 'DETAIL'], providers.flatMap(rowsOf), layout, {
+        wraps: true,
+      }),
+  }),
+  providersDiscover,
+  endpointCommand({
+    name: 'models',
+    description: 'list the models of a provider',
+    endpoint: endpoints.listModels,
+    operands: [{ flags: '<provider>', field: 'provider' }],
+    options: [
+      {
+        flags: '--agent <agent>',
+        description: 'an agent of acp by its name; see cadre providers discover',
+        field: 'agent',
+      },
+    ],
+    empty: 'no models are known: the agent has a list of its own',
+    print: listOf<Model>(['ID', 'NAME', 'REASONING'], ({ id, display_name, reasoning_levels }) => [
+      id,
+      display_name,
+      reasoning_levels.join(' '),
+    ]),
+  }),
+  (providers, world) =>
+    providers
+      .command('auth')
+      .description('whether the agent is logged in, as far as can be told')
+      .addArgument(new Argument('[provider]').choices(providerIds).default('acp'))
+      .addOption(agentOption())
+      .action(clientAction(world, auth)),
+  (providers, world) =>
+    providers
+      .command('login')
+      .description(
+        'log in to claude or codex with an API key from stdin, kept in a private home, or to an agent of acp by a method that it offers',
+      )
+      .addArgument(loginArgument())
+      .option('--auth-json <file>', `${loginFiles()}, made elsewhere, instead of a key`)
+      .addOption(agentOption())
+      .option(
+        '--method <id>',
+        'for acp: the method of the agent (default: the only one; else cadre asks)',
+      )
+      .action(clientAction(world, logIn)),
+  (providers, world) =>
+    providers
+      .command('logout')
+      .description('log out of claude or codex in its private home, or of an agent of acp')
+      .addArgument(loginArgument())
+      .addOption(agentOption())
+      .action(clientAction(world, logOut)),
+]);
+
+/** A provider, and below it its agents. */
+function rowsOf({ id, display_name, healthy, detail, agents }: ProviderRecord): string[][] {
+  const row = (name: string, title: string, isHealthy: boolean, text: string) => [
+    name,
+    title,
+    isHealthy ? 'yes' : 'no',
+    text,
+  ];
+  return [
+    row(id, display_name, healthy, detail),
+    ...agents.map((one) => row(`  ${one.name}`, one.display_name, one.healthy, one.detail)),
+  ];
+}
+
+async function auth(
+  { client, show, layout }: CommandContext,
+  provider: ProviderId,
+  { agent }: LoginOptions,
+): Promise<void> {
+  if (provider !== 'acp') assertNoAgent(provider, { agent });
+  const found = await client.call(authStatusEndpoints[provider], { query: { agent } });
+  show(found, () => details(found, { layout }));
+}
+
+interface LoginOptions {
+  authJson?: string | undefined;
+  agent?: string | undefined;
+  method?: string | undefined;
+}
+
+async function logIn(
+  context: CommandContext,
+  provider: LoginProviderId | 'acp',
+  { authJson, agent, method }: LoginOptions,
+): Promise<void> {
+  if (provider === 'acp') {
+    if (authJson !== undefined) throw new AppError('usage', 'acp accepts no --auth-json');
+    const { logInToAgent } = await import('./agent-login.ts');
+    return logInToAgent(context, await agentOf(context, agent), method);
+  }
+  assertNoAgent(provider, { agent, method });
+  const { world, client, show, layout } = context;
+  const found =
+    authJson === undefined
+      ? await client.call(loginEndpoints[provider].setKey, {
+          body: { api_key: await readSecret('API key', world) },
+        })
+      : await importLogin(client, provider, authJson);
+  show(found, () => details(found, { layout }));
+}
+
+async function logOut(
+  context: CommandContext,
+  provider: LoginProviderId | 'acp',
+  { agent }: LoginOptions,
+): Promise<void> {
+  if (provider === 'acp') {
+    const { logOutOfAgent } = await import('./agent-login.ts');
+    return logOutOfAgent(context, await agentOf(context, agent));
+  }
+  assertNoAgent(provider, { agent });
+  const { client, show, layout } = context;
+  const found = await client.call(loginEndpoints[provider].end, {});
+  show(found, () => details(found, { layout }));
+}
+
+/** The agent that the command line names, else the one that acp prefers. Throws `usage` where it prefers none. */
+async function agentOf({ client }: CommandContext, agent: string | undefined): Promise<string> {
+  if (agent !== undefined) return agent;
+  const agents =
+    (await client.call(endpoints.listProviders, {})).find(({ id }) => id === 'acp')?.agents ?? [];
+  const preferred = agents.find((one) => one.default);
+  if (preferred) return preferred.name;
+  const names = agents.map(({ name }) => name).join(', ');
+  throw new AppError('usage', `which agent? name one with --agent${names && ` (${names})`}`);
+}
+
+function assertNoAgent(provider: string, { agent, method }: LoginOptions): void {
+  if (agent === undefined && method === undefined) return;
+  throw new AppError('usage', `--agent and --method are for acp: ${provider} is one agent`);
+}
+
+/** The files in which agents keep a login, as people call them. */
+function loginFiles(): string {
+  const files = loginProviderIds.map((id) => ({ id, file: providerKinds[id].login.file }));
+  return files.flatMap(({ id, file }) => (file === null ? [] : `${id}'s own ${file}`)).join(' or ');
+}
+
+function importLogin(client: Client, provider: LoginProviderId, file: string): Promise<AuthStatus> {
+  const { importLogin: endpoint } = loginEndpoints[provider];
+  if (!endpoint)
+    throw new AppError('usage', `${provider} accepts an API key on stdin, but no --auth-json`);
+  let auth_json: Record<string, unknown>;
+  try {
+    auth_json = JSON.parse(fs.readFileSync(file, 'utf8')) as Record<string, unknown>;
+  } catch (error) {
+    throw new AppError('usage', `--auth-json ${file}: ${(error as Error).message}`);
+  }
+  return client.call(endpoint, { body: { auth_json } });
+}

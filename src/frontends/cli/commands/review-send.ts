@@ -1,0 +1,50 @@
+import { endpoints } from '../../../api/index.ts';
+import { AppError } from '../../../api/errors.ts';
+import { sessionId } from '../find.ts';
+import type { FollowOptions } from '../talk/follow-options.ts';
+import type { CommandContext } from '../world.ts';
+
+interface SendOptions extends FollowOptions {
+  queue?: boolean;
+  wait: boolean;
+  expect?: string;
+  model?: string;
+  effort?: string;
+}
+
+/** `cadre review send`. */
+export async function reviewSend(
+  context: CommandContext,
+  said: string,
+  words: readonly string[],
+  options: SendOptions,
+): Promise<void> {
+  const { client, show } = context;
+  const { queue = false, wait, expect, model, effort } = options;
+  if (queue && expect !== undefined)
+    throw new AppError('usage', '--expect is for a turn that is sent now');
+  const params = { session_id: await sessionId(client, said) };
+  // Whatever the turn does comes after what the log holds now.
+  const { headers } = await client.ask(endpoints.getSession, { params });
+  const sent = await client.call(endpoints.sendReview, {
+    params,
+    body: {
+      text: words.join(' '),
+      queue,
+      expected_turn_id: expect,
+      model,
+      thinking_effort: effort,
+    },
+  });
+  const { turn_id, entry_id, comments } = sent;
+  if (turn_id === null)
+    return show(sent, () => `${entry_id} has ${counted(comments)} and waits for the session\n`);
+  if (!wait) return show(sent, () => `${turn_id} has ${counted(comments)}\n`);
+  const { followTurn } = await import('../talk/follow-turn.ts');
+  const after = Number(headers['x-seq'] ?? 0);
+  await followTurn(context, { ...params, turn_id, after }, options);
+}
+
+function counted(comments: number): string {
+  return comments === 1 ? '1 comment' : `${comments} comments`;
+}

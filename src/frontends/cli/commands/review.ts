@@ -1,0 +1,182 @@
+import { endpoints } from '../../../api/index.ts';
+import type { Review } from '../../../api/reviews.ts';
+import { AppError } from '../../../api/errors.ts';
+import { anchorOf } from '../../../core/lib/diff-anchor.ts';
+import { readPatches } from '../../../core/lib/unified-diff.ts';
+import { choose } from '../choose.ts';
+import { commandGroup } from '../endpoint-command.ts';
+import { commentArgument, commentId, sessionArgument, sessionId } from '../find.ts';
+import { reviewText } from '../review-text.ts';
+import { withFollowOptions } from '../talk/follow-options.ts';
+import { clientAction, type CommandContext, terminalOf, type World } from '../world.ts';
+import { reviewSend } from './review-send.ts';
+
+/** `cadre review …`: comments on lines of what a session has changed, sent as one turn. */
+export const reviewCommands = commandGroup(
+  'review',
+  'comments on lines of what a session has changed, sent as one turn',
+  [
+    (group, world) =>
+      group
+        .argument(`[${sessionArgument[0].slice(1, -1)}]`, sessionArgument[1])
+        .argument('[text...]', 'with --comment: what is said of the lines')
+        .option(
+          '--comment <place>',
+          'add a comment on FILE:LINE or FILE:FIRST-LAST, without an editor',
+        )
+        .option('--removed', 'with --comment: the numbers are those from before the change')
+        .action(clientAction(world, review)),
+    (group, world) =>
+      group
+        .command('show')
+        .description('show the comments that were not sent yet')
+        .argument(...sessionArgument)
+        .action(clientAction(world, show)),
+    (group, world) =>
+      group
+        .command('drop')
+        .description('drop a comment, or all of them')
+        .argument(...sessionArgument)
+        .argument(`[${commentArgument[0].slice(1, -1)}]`, commentArgument[1])
+        .option('--all', 'all comments')
+        .option('--yes', 'without asking')
+        .action(clientAction(world, drop)),
+    (group, world) =>
+      withFollowOptions(
+        group
+          .command('send')
+          .description('send all comments as one turn and stream what comes of it')
+          .argument(...sessionArgument)
+          .argument('[text...]', 'what to say before the comments')
+          .option('--queue', 'do not send it now: it becomes a turn once the session is free')
+          .option('--no-wait', 'do not wait for the turn to end')
+          .option('--expect <turn>', 'refuse unless this is the most recent turn')
+          .option('--model <model>', 'for this turn only')
+          .option('--effort <effort>', 'for this turn only'),
+      ).action(clientAction(world, reviewSend)),
+  ],
+);
+
+interface ReviewOptions {
+  comment?: string;
+  removed?: boolean;
+}
+
+/** Adds a comment, or opens the diff with all comments in an editor. */
+async function review(
+  context: CommandContext,
+  said: string | undefined,
+  words: readonly string[],
+  { comment, removed = false }: ReviewOptions,
+): Promise<void> {
+  if (said === undefined) throw new AppError('usage', 'name a session; see cadre review --help');
+  const session = await sessionId(context.client, said);
+  if (comment !== undefined) return addComment(context, session, comment, words.join(' '), removed);
+  if (words.length > 0 || removed)
+    throw new AppError('usage', 'a text and --removed are for --comment: give --comment FILE:LINE');
+  await inEditor(context, session);
+}
+
+async function addComment(
+  { client, show: print }: CommandContext,
+  session_id: string,
+  place: string,
+  text: string,
+  isRemoved: boolean,
+): Promise<void> {
+  if (text.trim() === '') throw new AppError('usage', 'give the text of the comment as well');
+  const params = { session_id };
+  const { path, first_line, last_line } = placeIn(place);
+  const wanted = {
+    path,
+    first_line,
+    last_line,
+    side: isRemoved ? ('old' as const) : ('new' as const),
+  };
+  const diff = await client.call(endpoints.getSessionDiff, { params });
+  const anchor = anchorOf(readPatches(diff.files), wanted);
+  if (!anchor) {
+    const isKnown = diff.files.some((file) => file.path === path || file.old_path === path);
+    throw new AppError(
+      'not_found',
+      isKnown
+        ? `the diff does not show ${place}, in one piece`
+        : `"${path}" is not among the changed files: see cadre diff --stat`,
+    );
+  }
+  const body = { ...anchor, text };
+  const added = await client.call(endpoints.addReviewComment, { params, body });
+  print(added, () => `${added.id} is a comment on ${place}\n`);
+}
+
+/** FILE:LINE or FILE:FIRST-LAST. */
+function placeIn(place: string): { path: string; first_line: number; last_line: number } {
+  const [, path = '', first = '', last = first] = /^(.+):(\d+)(?:-(\d+))?$/s.exec(place) ?? [];
+  const [first_line, last_line] = [Number(first), Number(last)];
+  if (path !== '' && first_line >= 1 && last_line >= first_line)
+    return { path, first_line, last_line };
+  throw new AppError('usage', `"${place}" is no place: give FILE:LINE or FILE:FIRST-LAST`);
+}
+
+async function inEditor(context: CommandContext, session_id: string): Promise<void> {
+  const { client, world, note, show: print } = context;
+  if (!terminalOf(world))
+    throw new AppError(
+      'usage',
+      'an editor needs a terminal, and stdin or stdout is none: give --comment FILE:LINE TEXT',
+    );
+  // Ctrl-C is for the editor.
+  world.interrupted();
+  const { editReview, readDiffAndReview } = await import('../../../client/review.ts');
+  const { reviewFile } = await import('../../terminal/review-file.ts');
+  const { editorOf } = await import('../editor.ts');
+  const read = await readDiffAndReview(client, session_id);
+  const changed = await editReview(client, read, reviewFile, editorOf(world.env));
+  print(changed, () => reviewText(changed, context.layout));
+  if (changed.comments.length > 0) note(`cadre review send ${session_id.slice(-8)} sends them`);
+}
+
+async function show({ client, show: print, note, layout }: CommandContext, said: string) {
+  const params = { session_id: await sessionId(client, said) };
+  const found = await client.call(endpoints.getReview, { params });
+  print(found, () => reviewText(found, layout));
+  if (found.comments.length === 0) note(`no comments: cadre review ${said} opens an editor`);
+}
+
+interface DropOptions {
+  all?: boolean;
+  yes?: boolean;
+}
+
+async function drop(
+  { client, show: print, world }: CommandContext,
+  said: string,
+  comment: string | undefined,
+  { all = false, yes = false }: DropOptions,
+): Promise<void> {
+  if ((comment === undefined) !== all)
+    throw new AppError('usage', 'name a comment, or all of them with --all');
+  const session_id = await sessionId(client, said);
+  if (comment !== undefined) {
+    const comment_id = await commentId(client, comment, session_id);
+    const dropped = await client.call(endpoints.dropReviewComment, {
+      params: { session_id, comment_id },
+    });
+    return print(dropped, () => `${dropped.id} is dropped\n`);
+  }
+  const params = { session_id };
+  const found = await client.call(endpoints.getReview, { params });
+  if (!yes) await confirmDrop(world, found);
+  const left = await client.call(endpoints.dropReview, { params });
+  const count = found.comments.length;
+  print(left, () => `${count === 1 ? '1 comment is' : `${count} comments are`} dropped\n`);
+}
+
+async function confirmDrop(world: World, { comments }: Review): Promise<void> {
+  const question = `drop all ${comments.length} comments? What they say is gone then.`;
+  const answer = await choose(world, question, ['drop them', 'keep them'], (one) => one);
+  if (answer === 'drop them') return;
+  throw answer === null
+    ? new AppError('usage', 'stdin or stderr is no terminal, so nobody can be asked: pass --yes')
+    : new AppError('usage', 'nothing was dropped');
+}

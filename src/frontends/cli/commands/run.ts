@@ -1,0 +1,94 @@
+import path from 'node:path';
+import type { Command } from 'commander';
+import { endpoints } from '../../../api/index.ts';
+import type { InputItem } from '../../../api/sessions.ts';
+import { AppError } from '../../../api/errors.ts';
+import { shorten } from '../../../core/lib/shorten.ts';
+import { sessionId } from '../find.ts';
+import { plain, shortId } from '../output.ts';
+import { type FollowOptions, withFollowOptions } from '../talk/follow-options.ts';
+import { followTurn } from '../talk/follow-turn.ts';
+import { latestHere } from '../talk/latest.ts';
+import { type OpenOptions, openBody, withOpenOptions } from '../talk/open-session.ts';
+import { readInput, withPrompt } from '../talk/prompt.ts';
+import { sendTurn } from '../talk/send.ts';
+import { clientAction, type CommandContext, type World } from '../world.ts';
+
+interface RunOptions extends OpenOptions, FollowOptions {
+  image: string[];
+  continue?: boolean;
+  session?: string;
+}
+
+/** `cadre run "text"`: sends one turn to a new session, or to an earlier one, and streams it. */
+export function runCommand(program: Command, world: World): void {
+  const command = withPrompt(program.command('run'))
+    .description('open a session, send one turn, stream what comes of it')
+    .option(
+      '-c, --continue',
+      'go on with the latest session of this directory, or of a worktree of its repository',
+    )
+    .option('--session <session>', 'go on with this session');
+  withFollowOptions(withOpenOptions(command)).action(
+    async (words: string[], options: RunOptions, self: Command) => {
+      // Before the server is looked for, because without a prompt there is nothing to ask of it.
+      const said = untangled(words, options);
+      const input = await readInput(said.words, said.options, world);
+      const send = (context: CommandContext) => run(context, input, said.options);
+      await clientAction(world, send)(self);
+    },
+  );
+}
+
+/** The words and the options. `--worktree "fix the login"` is a text: no name of a worktree has white space. */
+function untangled(words: string[], options: RunOptions): { words: string[]; options: RunOptions } {
+  const { worktree } = options;
+  const isText = typeof worktree === 'string' && /\s/.test(worktree) && words.length === 0;
+  return isText
+    ? { words: [worktree], options: { ...options, worktree: true } }
+    : { words, options };
+}
+
+async function run(
+  context: CommandContext,
+  input: InputItem[],
+  options: RunOptions,
+): Promise<void> {
+  const earlier = await earlierSession(context, options);
+  const session_id = earlier ?? (await open(context, options));
+  const turnOnly = earlier === null ? {} : turnSettings(options);
+  const accepted = await sendTurn(context, session_id, { input, ...turnOnly });
+  await followTurn(context, accepted, options);
+  const short = shortId(session_id);
+  context.note(`go on with cadre run --session ${short} TEXT, or sessions attach ${short}`);
+}
+
+function turnSettings({ permissionMode, agentMode, model, effort }: RunOptions) {
+  return { permission_mode: permissionMode, agent_mode: agentMode, model, thinking_effort: effort };
+}
+
+/** The session to go on with; null for a new one. Throws `usage` for options that only a new one takes. */
+async function earlierSession(
+  { client, note, world }: CommandContext,
+  options: RunOptions,
+): Promise<string | null> {
+  const { session, cwd = '.' } = options;
+  if (session === undefined && !options.continue) return null;
+  if (session !== undefined && options.continue)
+    throw new AppError('usage', 'give --continue or --session, not both');
+  const onlyForNew = ['provider', 'agent', 'title', 'worktree'] as const;
+  const given = onlyForNew.find((name) => options[name] !== undefined);
+  if (given !== undefined)
+    throw new AppError('usage', `--${given} is for a new session: leave it out, or start one`);
+  if (session !== undefined) return sessionId(client, session);
+  const here = path.resolve(world.cwd(), cwd);
+  const { id, title, cwd: there } = await latestHere(client, here);
+  const elsewhere = there === here ? '' : `, which works in ${there}`;
+  note(plain(`this goes to ${shortId(id)} "${shorten(title ?? '', 40)}"${elsewhere}`));
+  return id;
+}
+
+async function open(context: CommandContext, options: RunOptions): Promise<string> {
+  const body = await openBody(context, options);
+  return (await context.client.call(endpoints.createSession, { body })).id;
+}

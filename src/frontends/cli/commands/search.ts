@@ -1,0 +1,160 @@
+import path from 'node:path';
+import { type Command, Option } from 'commander';
+import { endpoints } from '../../../api/index.ts';
+import type { ProviderId } from '../../../api/provider-kinds.ts';
+import type { SearchHit } from '../../../api/search.ts';
+import type { Client } from '../../../client/client.ts';
+import { serversOf } from '../../../client/routed.ts';
+import { AppError } from '../../../api/errors.ts';
+import { choicesOf } from '../choices.ts';
+import { count } from '../count.ts';
+import { sessionId, teamId } from '../find.ts';
+import { details } from '../output.ts';
+import { behindText, hitsText, indexDetails } from '../search-text.ts';
+import { sinceOf } from '../since.ts';
+import { zoneOf } from '../when.ts';
+import { clientAction, type CommandContext, type World } from '../world.ts';
+
+interface SearchOptions {
+  kind?: SearchHit['kind'];
+  session?: string;
+  team?: string;
+  provider?: ProviderId;
+  cwd?: string;
+  since?: string;
+  best?: boolean;
+  limit: number;
+  status?: boolean;
+  forget?: boolean;
+}
+
+/** `cadre search`. */
+export function searchCommand(program: Command, world: World): void {
+  const { kind, provider } = endpoints.search.query;
+  program
+    .command('search')
+    .description(
+      'find prompts, answers, commands of tools and titles of all sessions, newest first',
+    )
+    .argument(
+      '[words...]',
+      'what has to be in the text, in any order: words, "several in a row", the beginn* of one; -word, behind --, is not wanted (default: whatever was said)',
+    )
+    .addOption(
+      new Option('--kind <kind>', 'only texts of this kind').choices(choicesOf(kind) ?? []),
+    )
+    .option('--session <session>', 'only this session')
+    .option('--team <team>', 'only members of this team')
+    .addOption(
+      new Option('--provider <provider>', 'only sessions of this provider').choices(
+        choicesOf(provider) ?? [],
+      ),
+    )
+    .option('--cwd <directory>', 'only sessions in this directory, or below it')
+    .option(
+      '--since <time>',
+      'only what was said in the last 2d or 3h, or since 2026-11-01 or 2026-11-01T08:00',
+    )
+    .option('--best', 'what matches best first, of the 400 newest that match')
+    .option('-L, --limit <n>', 'how many at most', count, 20)
+    .option('--status', 'show how far the index is, and how large')
+    .option('--forget', 'delete the index; the next search makes a new one')
+    .action(clientAction(world, search));
+}
+
+async function search(
+  context: CommandContext,
+  words: readonly string[],
+  options: SearchOptions,
+): Promise<void> {
+  const { client, show, note, layout, world } = context;
+  if (options.status === true) return showStatus(context);
+  if (options.forget === true) return forget(context);
+  const query = await queryOf(context, words, options);
+  const hits = await upTo(client, query, options.limit);
+  show(hits, () => hitsText(hits, { now: world.clock.now(), layout }));
+  if (hits.length === 0) note('nothing was found');
+  if (!context.global.json) for (const text of await behind(client)) note(text);
+}
+
+async function queryOf(
+  { client, world }: CommandContext,
+  words: readonly string[],
+  { kind, session, team, provider, cwd, since, best }: SearchOptions,
+) {
+  const q = words.map(quoted).join(' ').trim();
+  return {
+    ...(q === '' ? {} : { q }),
+    kind,
+    provider,
+    ...(session === undefined ? {} : { session_id: await sessionId(client, session) }),
+    ...(team === undefined ? {} : { team_id: await teamId(client, team) }),
+    ...(cwd === undefined ? {} : { cwd: path.resolve(world.cwd(), cwd) }),
+    ...(since === undefined ? {} : { since: sinceOf(since, world.clock.now(), zoneOf(undefined)) }),
+    ...(best === true ? { order: 'best' as const } : {}),
+  };
+}
+
+/** An argument of several words was quoted in the shell, so its words follow each other. */
+function quoted(argument: string): string {
+  return /\s/.test(argument) && !argument.includes('"') ? `"${argument}"` : argument;
+}
+
+/** The first hits: a page may have fewer than it was asked for, and more come behind it. */
+async function upTo(
+  client: Client,
+  query: Awaited<ReturnType<typeof queryOf>>,
+  limit: number,
+): Promise<SearchHit[]> {
+  const hits: SearchHit[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = { ...query, limit: Math.max(1, Math.min(100, limit - hits.length)), cursor };
+    const { value, headers } = await client.ask(endpoints.search, { query: page });
+    hits.push(...value);
+    cursor = headers['x-next-cursor'] as string | undefined;
+  } while (cursor !== undefined && hits.length < limit);
+  return hits.slice(0, limit);
+}
+
+/** What the indexes do not have yet, a line for each server. */
+async function behind(client: Client): Promise<string[]> {
+  const indexes = await indexesOf(client);
+  return indexes.flatMap(({ node, index }) => {
+    const text = behindText(index);
+    return text === null ? [] : [node === null ? text : `${node}: ${text}`];
+  });
+}
+
+async function indexesOf(client: Client) {
+  const servers = serversOf(client);
+  if (!servers) return [{ node: null, index: await client.call(endpoints.getSearchIndex, {}) }];
+  const entries = (await servers.list()).flatMap(({ name, client: one }) =>
+    one ? [{ node: name, client: one }] : [],
+  );
+  return Promise.all(
+    entries.map(async ({ node, client: one }) => ({
+      node,
+      index: await one.call(endpoints.getSearchIndex, {}),
+    })),
+  );
+}
+
+async function showStatus({ client, show, layout }: CommandContext): Promise<void> {
+  const indexes = await indexesOf(client);
+  const document = indexes.map(({ node, index }) => (node === null ? index : { node, ...index }));
+  show(document.length === 1 ? document[0] : document, () =>
+    indexes
+      .map(({ node, index }) =>
+        details({ ...(node === null ? {} : { node }), ...indexDetails(index) }, { layout }),
+      )
+      .join('\n'),
+  );
+}
+
+async function forget({ client, show }: CommandContext): Promise<void> {
+  if (serversOf(client))
+    throw new AppError('usage', '--forget is for one server: name it with --url');
+  const index = await client.call(endpoints.dropSearchIndex, {});
+  show(index, () => 'the index is deleted; the next search makes a new one\n');
+}

@@ -1,0 +1,232 @@
+import type { Command } from 'commander';
+import { fleetFileProblems } from '../../../core/config/fleet.ts';
+import { dataDirectory, findConfig, usable } from '../../../core/config/load.ts';
+import type { Config } from '../../../core/config/schema.ts';
+import { AppError } from '../../../api/errors.ts';
+import { failpointsFrom } from '../../../core/lib/failpoint.ts';
+import { keepLogSmall, ownLog } from '../../../core/lib/own-log.ts';
+import { selfCommand, version } from '../../../core/lib/self.ts';
+import { keepHeapSmall } from '../../../core/lib/small-heap.ts';
+import { Undo } from '../../../core/lib/undo.ts';
+import type { Runtime } from '../../../server/runtime/start.ts';
+import { Notifier } from '../../service/notifier.ts';
+import type { Migration } from '../../../core/store/migrate.ts';
+import { durationText } from '../../terminal/time.ts';
+import { exitCodes } from '../exit.ts';
+import { refuseRemote } from '../refuse-remote.ts';
+import { type ServeOptions, withServeOptions } from '../serve-options.ts';
+import { showDocument, type World } from '../world.ts';
+
+/** How long what is still open may keep a stopped server alive, in milliseconds. */
+const LINGER_MS = 500;
+const QUIET = '  log    warnings and errors; --log-level info shows all\n  stop   Ctrl-C\n';
+
+/** A stop may take this much longer than the drains of turns and worktrees, in milliseconds. */
+const STOP_MS = 20_000;
+
+/** `cadre serve`: runs the server in the foreground, or starts one that goes on by itself. */
+export function serveCommand(program: Command, world: World): void {
+  withServeOptions(program.command('serve').description('run the server in the foreground'))
+    .option('--detach', 'start it in the background, and return once it answers')
+    .action(async (options: ServeOptions & { detach?: boolean }, command: Command) => {
+      const all = { ...command.optsWithGlobals<ServeOptions>(), ...options };
+      if (options.detach) await detach(world, all);
+      else await serve(world, all);
+    });
+}
+
+async function detach(world: World, options: ServeOptions): Promise<void> {
+  const { ServerStart } = await import('../server-start.ts');
+  const { config } = configured(world, options);
+  refuseRemote(config.server.bind_address, options.allowRemote === true, world);
+  const directory = dataDirectory(config, world.env);
+  const started = await new ServerStart(world, options, directory).run(options.demo === true);
+  showDocument(world, options, started, () => {
+    const { url, pid, data_dir, log } = started;
+    return `cadre ${version} listens on ${url}\n  pid    ${pid}\n  data   ${data_dir}\n  log    ${log}\n  stop   cadre service stop\n`;
+  });
+}
+
+async function serve(world: World, options: ServeOptions): Promise<void> {
+  keepHeapSmall();
+  const onTrouble = (message: string) => void world.stderr.write(`cadre: ${message}\n`);
+  const notifier = Notifier.takenFrom(world.env, { clock: world.clock, onTrouble });
+  try {
+    await serveTelling(world, options, notifier);
+  } catch (error) {
+    await notifier?.failed((error as Error).message);
+    throw error;
+  }
+}
+
+/** Serves until a signal comes, and tells the service manager, where there is one, how it does. */
+async function serveTelling(
+  world: World,
+  options: ServeOptions,
+  notifier: Notifier | null,
+): Promise<void> {
+  const { startRuntime } = await import('../../../server/runtime/start.ts');
+  const { config, isQuiet } = configured(world, options);
+  refuseRemote(config.server.bind_address, options.allowRemote === true, world);
+  const directory = dataDirectory(config, world.env);
+
+  const stop = new AbortController();
+  const hurry = new AbortController();
+  let runtime: Runtime | undefined;
+  const signalled = () => {
+    if (stop.signal.aborted) return hurry.abort();
+    if (runtime && world.stderr.isTTY) world.stderr.write(farewell(runtime, config));
+    void notifier?.stopping(2 * config.server.drain_ms + STOP_MS);
+    stop.abort();
+  };
+  for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, signalled);
+  // SIGHUP is also sent when the terminal is closed. The server goes on then, though it can log nothing any more.
+  world.stderr.on('error', () => undefined);
+  process.on('SIGHUP', () => {
+    if (!runtime || stop.signal.aborted) return;
+    void notifier?.reloading();
+    runtime.reload(() => configured(world, options).config);
+    void notifier?.ready(statusOf(runtime));
+  });
+
+  runtime = await startRuntime({
+    config,
+    directory,
+    logTo: world.stderr,
+    failpoint: failpointsFrom(world.env.CADRE_FAILPOINTS),
+    onFatal(error) {
+      world.stderr.write(`cadre: ${error.message}\n`);
+      // No orderly stop, because nothing may be written or answered any more. The keeper ends the children.
+      process.exit(exitCodes.failed);
+    },
+  });
+  try {
+    announce(world, options, runtime, { directory, isQuiet });
+    await using _watch = startWatching(world, directory, runtime, notifier);
+    if (!stop.signal.aborted)
+      await new Promise((resolve) => stop.signal.addEventListener('abort', resolve));
+  } finally {
+    // Also after an error: the server would run on, and no signal would end it.
+    await runtime.stop(hurry.signal);
+    // Before Node frees its memory it restores the default action of signals: one more Ctrl-C would kill a server that has
+    // stopped in order. This skips that step, once nothing else is left.
+    process.once('exit', () => process.exit());
+    // NATS that takes connections and says nothing leaves a socket open that nobody can close: nothing waits for it.
+    world.clock.after(LINGER_MS, () => process.exit());
+  }
+}
+
+/** Says that the server listens, and where. */
+function announce(
+  { stdout }: World,
+  { json }: ServeOptions,
+  { url, tokenFile, migration }: Runtime,
+  { directory, isQuiet }: { directory: string; isQuiet: boolean },
+): void {
+  const ready = {
+    url,
+    pid: process.pid,
+    version,
+    token_file: tokenFile,
+    data_dir: directory,
+    ...(migration && { upgraded: migration }),
+  };
+  stdout.write(
+    json
+      ? `${JSON.stringify(ready)}\n`
+      : `cadre ${version} listens on ${url}\n  data   ${directory}\n  token  ${tokenFile ?? 'from the configuration'}\n${upgradeText(migration)}${isQuiet ? QUIET : ''}`,
+  );
+}
+
+/** Tells the manager that the server is ready and, by and by, that it works; keeps its log small. */
+function startWatching(
+  { clock }: World,
+  directory: string,
+  runtime: Runtime,
+  notifier: Notifier | null,
+): AsyncDisposable {
+  const ends = new Undo();
+  const log = ownLog(directory);
+  if (log !== null) ends.use(keepLogSmall(log, clock));
+  if (!notifier) return ends;
+  void notifier.ready(statusOf(runtime));
+  ends.use(
+    notifier.watch(
+      () => runtime.proveStore(),
+      () => statusOf(runtime),
+    ),
+  );
+  return ends;
+}
+
+function statusOf(runtime: Runtime): string {
+  const { turns, processes } = runtime.underWay();
+  return `${runtime.url}: ${counted(turns, 'turn')}, ${counted(processes, 'process', 'processes')}`;
+}
+
+/** What a start says of data of an older version. */
+function upgradeText(migration: Migration | null): string {
+  if (!migration) return '';
+  const { version: before, format, copy } = migration;
+  return (
+    `  data was of cadre ${before} (format ${format}) and is of cadre ${version} now;\n` +
+    `         cadre db rollback goes back to ${copy}\n`
+  );
+}
+
+/**
+ * Returns the configuration, and whether it is quiet: a terminal shows a banner and then only warnings and errors,
+ * unless a level of the log was chosen.
+ */
+function configured(world: World, options: ServeOptions): { config: Config; isQuiet: boolean } {
+  const found = findConfig(options, world.env);
+  const config = usable(found);
+  const [problem] = fleetFileProblems(config, 'node');
+  if (problem !== undefined) throw new AppError('invalid', `configuration: ${problem}`);
+  const isQuiet = world.stderr.isTTY === true && found.originOf('log.level') === 'default';
+  if (isQuiet) config.log.level = 'warn';
+  if (options.demo) {
+    config.providers.acp = demoAgent(world.env);
+    // Whoever starts the demo wants it, whatever other agents are installed.
+    config.defaults = {
+      ...config.defaults,
+      provider: 'acp',
+      agent: null,
+      model: null,
+      effort: null,
+    };
+  }
+  return { config, isQuiet };
+}
+
+/** What the first signal prints on a terminal: what is waited for, and how to wait no longer. */
+function farewell(runtime: Runtime, { server }: Config): string {
+  const { turns, processes } = runtime.underWay();
+  const lines = [
+    'cadre: stopping; press Ctrl-C again to stop at once',
+    ...(turns > 0
+      ? [`  waits up to ${durationText(server.drain_ms)} for ${counted(turns, 'turn')}`]
+      : []),
+    ...(processes > 0 ? [`  ends ${counted(processes, 'process', 'processes')}`] : []),
+  ];
+  return `\n${lines.join('\n')}\n`;
+}
+
+function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
+function demoAgent(env: NodeJS.ProcessEnv) {
+  const { file, args } = selfCommand();
+  const passed = env.CADRE_DEMO_STATE ? { CADRE_DEMO_STATE: env.CADRE_DEMO_STATE } : {};
+  return {
+    enabled: true,
+    command: file,
+    args: [...args, 'demo-agent'],
+    env: passed,
+    transport: 'stdio',
+    request_timeout_ms: 30_000,
+    default_agent: null,
+    agents: {},
+  };
+}

@@ -1,0 +1,37 @@
+import { type Command, Option } from 'commander';
+import { type AfterLimit, afterLimit } from '../../../api/after-limit.ts';
+import { endpoints } from '../../../api/index.ts';
+import { parseMetadata } from '../metadata.ts';
+import { type OpenOptions, openBody, withOpenOptions } from '../talk/open-session.ts';
+import { clientAction, type CommandContext, type World } from '../world.ts';
+
+/** `cadre sessions create`. */
+export function sessionCreate(sessions: Command, world: World): void {
+  withOpenOptions(sessions.command('create'))
+    .description('open a session')
+    .option('--metadata <json>', 'any JSON, kept with the session')
+    .addOption(
+      new Option('--after-limit <what>', 'when a usage limit has reset, resume or wait').choices(
+        afterLimit.options,
+      ),
+    )
+    .action(clientAction(world, create));
+}
+
+async function create(
+  context: CommandContext,
+  options: OpenOptions & { metadata?: string; afterLimit?: AfterLimit },
+): Promise<void> {
+  const metadata =
+    options.metadata === undefined ? {} : { metadata: parseMetadata(options.metadata) };
+  const { afterLimit: after_limit } = options;
+  const more = after_limit === undefined ? metadata : { ...metadata, after_limit };
+  const body = { ...(await openBody(context, options)), ...more };
+  const session = await context.client.call(endpoints.createSession, { body });
+  context.show(session, () => `${session.id}\n`);
+  const neverAsked = session.agent_asks === false && session.permission_mode === 'require_approval';
+  if (neverAsked && !context.global.json)
+    context.world.stderr.write(
+      'cadre: this agent never asks for permission: what it does is not held back\n',
+    );
+}

@@ -1,0 +1,143 @@
+import { Argument, type Command } from 'commander';
+import { endpoints } from '../../../api/index.ts';
+import type { ResponseOf } from '../../../api/endpoint.ts';
+import { AppError } from '../../../api/errors.ts';
+import { oneLine } from '../../../core/lib/plain.ts';
+import type { Register } from '../endpoint-command.ts';
+import { sessionArgument, sessionId, turnId } from '../find.ts';
+import { ago, table } from '../output.ts';
+import { clientAction, type CommandContext } from '../world.ts';
+
+/** The commands of `cadre sessions` for the files that turns changed. */
+export const sessionFileCommands: readonly Register[] = [
+  (sessions, world) =>
+    sessions
+      .command('snapshots')
+      .description('list the snapshots of its files, or switch them on or off')
+      .argument(...sessionArgument)
+      .addArgument(
+        new Argument('[state]', 'from its next turn on; default: as configured').choices(states),
+      )
+      .action(clientAction(world, snapshots)),
+  (sessions, world) =>
+    atTurn(
+      sessions
+        .command('files')
+        .description('list its files that git does not ignore, or what a turn changed in them')
+        .argument(...sessionArgument)
+        .argument('[path]', 'only files at or below it, seen from the root of the checkout'),
+    )
+      .option('--tree', 'with --at: all files of that moment, not only the changed ones')
+      .action(clientAction(world, files)),
+  (sessions, world) =>
+    atTurn(
+      sessions
+        .command('restore')
+        .description('write a file as it was at a turn, unless somebody else changed it since')
+        .argument(...sessionArgument)
+        .argument('<file>', 'its path, seen from the root of the checkout'),
+    )
+      .option('--force', 'even then; what is there is kept beside it, under another name')
+      .action(clientAction(world, restore)),
+];
+
+/** The words that switch snapshots. */
+export const states = ['on', 'off', 'default'] as const;
+
+function atTurn(command: Command): Command {
+  return command
+    .option('--at <turn>', 'as it was at the end of this turn')
+    .option('--before <turn>', 'as it was at the beginning of this turn');
+}
+
+async function snapshots(
+  { client, show, note, layout, world }: CommandContext,
+  said: string,
+  state: (typeof states)[number] | undefined,
+): Promise<void> {
+  const params = { session_id: await sessionId(client, said) };
+  const enabled = { on: true, off: false, default: null };
+  const found = await (state === undefined
+    ? client.call(endpoints.getSnapshots, { params })
+    : client.call(endpoints.setSnapshots, { params, body: { enabled: enabled[state] } }));
+  show(found, () => {
+    if (found.snapshots.length === 0) return '';
+    const now = world.clock.now();
+    const rows = found.snapshots.map((one) => [
+      one.turn_id,
+      one.moment,
+      ago(one.taken_at, now),
+      `${one.took_ms} ms`,
+      one.problem ??
+        (one.is_late ? 'taken after the turn had begun' : one.is_whole ? '-' : 'not all'),
+    ]);
+    return table(['TURN', 'MOMENT', 'AGE', 'TOOK', 'REMARK'], rows, layout);
+  });
+  const none = found.snapshots.length === 0 ? ', and there are none so far' : '';
+  note(`snapshots of this session are ${found.enabled ? 'on' : 'off'}${none}`);
+}
+
+interface AtOptions {
+  at?: string;
+  before?: string;
+}
+
+async function files(
+  { client, show, layout }: CommandContext,
+  said: string,
+  below: string | undefined,
+  { tree = false, ...options }: AtOptions & { tree?: boolean },
+): Promise<void> {
+  const params = { session_id: await sessionId(client, said) };
+  const moment = await momentOf(client, params.session_id, options);
+  if (moment?.moment === 'end' && !tree) {
+    const query = { at: moment.turn_id, stat: true, path: below === undefined ? [] : [below] };
+    const found = await client.call(endpoints.getSessionDiff, { params, query });
+    const { statText } = await import('../diff-text.ts');
+    return show(found, () => statText(found, layout));
+  }
+  const found = await client.call(endpoints.listSessionFiles, {
+    params,
+    query: { ...moment, path: below },
+  });
+  show(found, () => treeText(found));
+}
+
+function treeText({
+  files: listed,
+  is_cut,
+}: ResponseOf<typeof endpoints.listSessionFiles>): string {
+  const lines = listed.map((one) => `${oneLine(one.path)}\n`).join('');
+  return is_cut ? `${lines}…\n` : lines;
+}
+
+async function restore(
+  { client, show }: CommandContext,
+  said: string,
+  file: string,
+  { force = false, ...options }: AtOptions & { force?: boolean },
+): Promise<void> {
+  const params = { session_id: await sessionId(client, said) };
+  const moment = await momentOf(client, params.session_id, options);
+  if (moment === null) throw new AppError('usage', 'name a turn with --at or --before');
+  const body = { file, force, ...moment };
+  const done = await client.call(endpoints.restoreFile, { params, body });
+  show(done, () => {
+    if (!done.changed) return `${oneLine(done.path)} is like that already\n`;
+    const kept = done.kept_as === null ? '' : `; what was there is ${oneLine(done.kept_as)}`;
+    return `${oneLine(done.path)} is as it was at the ${done.moment} of ${done.turn_id}${kept}\n`;
+  });
+}
+
+/** The moment that the options name; null: none. */
+async function momentOf(
+  client: CommandContext['client'],
+  session: string,
+  { at, before }: AtOptions,
+): Promise<{ turn_id: string; moment: 'start' | 'end' } | null> {
+  if (at !== undefined && before !== undefined)
+    throw new AppError('usage', 'give one of --at and --before');
+  if (at !== undefined) return { turn_id: await turnId(client, at, session), moment: 'end' };
+  if (before === undefined) return null;
+  return { turn_id: await turnId(client, before, session), moment: 'start' };
+}

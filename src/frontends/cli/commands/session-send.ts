@@ -1,0 +1,93 @@
+import type { Command } from 'commander';
+import { endpoints } from '../../../api/index.ts';
+import type { InputItem } from '../../../api/sessions.ts';
+import { AppError } from '../../../api/errors.ts';
+import { sessionArgument, sessionId } from '../find.ts';
+import { timesOf, type TimeOptions, withTimes } from '../queue-times.ts';
+import { type FollowOptions, withFollowOptions } from '../talk/follow-options.ts';
+import { followTurn } from '../talk/follow-turn.ts';
+import { readInput, withPrompt } from '../talk/prompt.ts';
+import { sendTurn } from '../talk/send.ts';
+import { clientAction, type CommandContext, type World } from '../world.ts';
+
+/** `cadre sessions send`. */
+export function sessionSend(sessions: Command, world: World): void {
+  const command = withPrompt(sessions.command('send').argument(...sessionArgument))
+    .description('send a turn and stream what comes of it')
+    .option('--no-wait', 'do not wait for the turn to end')
+    .option('--queue', 'do not send it now: it becomes a turn once the session is free')
+    .option('--expect <turn>', 'refuse unless this is the most recent turn')
+    .option('--permission-mode <mode>', 'for this turn only')
+    .option('--agent-mode <mode>', "for this turn only: the agent's own mode")
+    .option('--model <model>', 'for this turn only')
+    .option('--effort <effort>', 'for this turn only');
+  withFollowOptions(withTimes(command)).action(
+    async (said: string, words: string[], options: SendOptions, self: Command) => {
+      const input = await readInput(words, options, world);
+      await clientAction(world, (context) => send(context, said, input, options))(self);
+    },
+  );
+}
+
+interface SendOptions extends FollowOptions, TimeOptions {
+  queue?: boolean;
+  wait: boolean;
+  expect?: string;
+  permissionMode?: string;
+  agentMode?: string;
+  model?: string;
+  effort?: string;
+  image: string[];
+}
+
+async function send(
+  context: CommandContext,
+  said: string,
+  input: InputItem[],
+  options: SendOptions,
+): Promise<void> {
+  if (options.queue || options.at !== undefined || options.every !== undefined)
+    return addToQueue(context, said, input, options);
+  const extra = (['zone', 'name', 'reason', 'overlap'] as const).find(
+    (one) => options[one] !== undefined,
+  );
+  if (extra) throw new AppError('usage', `--${extra} is for --queue, --at and --every`);
+  const { after, ...accepted } = await sendTurn(context, await sessionId(context.client, said), {
+    input,
+    expected_turn_id: options.expect,
+    permission_mode: options.permissionMode,
+    agent_mode: options.agentMode,
+    model: options.model,
+    thinking_effort: options.effort,
+  });
+  if (options.wait) await followTurn(context, { ...accepted, after }, options);
+  else context.show(accepted, () => `${accepted.turn_id}\n`);
+}
+
+/** Queues the turn instead of sending it, and says when it is due. */
+async function addToQueue(
+  { client, world, show }: CommandContext,
+  said: string,
+  input: InputItem[],
+  options: SendOptions,
+): Promise<void> {
+  if (options.expect !== undefined)
+    throw new AppError('usage', '--expect is for a turn that is sent now');
+  const { placeText } = await import('../queue-text.ts');
+  const now = world.clock.now();
+  const added = await client.call(endpoints.addToQueue, {
+    params: { session_id: await sessionId(client, said) },
+    body: {
+      input,
+      ...timesOf(options, now),
+      name: options.name,
+      reason: options.reason,
+      overlap: options.overlap,
+      permission_mode: options.permissionMode,
+      agent_mode: options.agentMode,
+      model: options.model,
+      thinking_effort: options.effort,
+    },
+  });
+  show(added, () => placeText(added, now));
+}

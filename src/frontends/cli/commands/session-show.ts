@@ -1,0 +1,61 @@
+import type { Command } from 'commander';
+import { endpoints } from '../../../api/index.ts';
+import { sessionArgument, sessionId } from '../find.ts';
+import { count } from '../count.ts';
+import { readConversation } from '../talk/read-conversation.ts';
+import { markSeen } from '../talk/seen.ts';
+import { clientAction, type CommandContext, type World, jsonFor } from '../world.ts';
+
+interface ShowOptions {
+  markdown?: boolean;
+  full?: boolean;
+  turns?: number;
+  turn?: string;
+}
+
+/** `cadre sessions show`. */
+export function sessionShow(sessions: Command, world: World): void {
+  sessions
+    .command('show')
+    .description('show the conversation: what was asked, said and done')
+    .argument(...sessionArgument)
+    .option('--turns <n>', 'so many of the newest turns (default: all)', count)
+    .option('--turn <turn>', 'only this turn, by its id')
+    .option('--full', 'with thoughts, and what tools got and gave')
+    .option('--markdown', 'as a Markdown document')
+    .action(clientAction(world, show));
+}
+
+/** The width of lines where the output has none. */
+const COLUMNS = 100;
+
+async function show(
+  context: CommandContext,
+  said: string,
+  { markdown = false, full = false, turns: count, turn }: ShowOptions,
+): Promise<void> {
+  const { world, client, global, layout } = context;
+  const session_id = await sessionId(client, said);
+  const { value: session, headers } = await client.ask(endpoints.getSession, {
+    params: { session_id },
+  });
+  const read = await readConversation(client, session_id, turn ?? count);
+  if (global.json) {
+    const turns = read.turns.map(({ turn, items }) => ({ ...turn, items }));
+    const document = { session, turns, approvals: read.approvals, notices: read.notices };
+    world.stdout.write(`${jsonFor(world, document, 2)}\n`);
+    return;
+  }
+  const { conversation, conversationMarkdown } = await import('../../terminal/conversation.ts');
+  const blocks = conversation(read.turns, read.approvals, read.notices);
+  if (markdown) {
+    world.stdout.write(conversationMarkdown(blocks));
+    return;
+  }
+  const { conversationLines } = await import('../../terminal/conversation-lines.ts');
+  const columns = Number.isFinite(layout.columns) ? layout.columns : COLUMNS;
+  const lines = conversationLines(blocks, { columns, palette: layout.palette, folded: !full });
+  const { writePaged } = await import('../talk/pager.ts');
+  await writePaged(lines.map((line) => `${line}\n`).join(''), world);
+  await markSeen(context, session_id, Number(headers['x-seq'] ?? 0));
+}

@@ -1,0 +1,127 @@
+import type { Command } from 'commander';
+import { endpoints } from '../../../api/index.ts';
+import type { Session, Turn } from '../../../api/sessions.ts';
+import type { Client } from '../../../client/client.ts';
+import { AppError } from '../../../api/errors.ts';
+import { durationText } from '../../terminal/time.ts';
+import { exitCodes } from '../exit.ts';
+import { sessionArgument, sessionId } from '../find.ts';
+import { milliseconds } from '../milliseconds.ts';
+import { plain, shortId, table } from '../output.ts';
+import { exitCodeOf, isEnding } from '../talk/follow-turn.ts';
+import { reconnectMs, withReconnect } from '../talk/follow-options.ts';
+import { sessionEvents } from '../talk/session-events.ts';
+import { clientAction, type CommandContext, type World } from '../world.ts';
+
+interface WaitOptions {
+  timeout?: number;
+  any?: boolean;
+  reconnect?: number;
+}
+
+/** A session without a running turn, and its most recent turn. */
+interface Idle {
+  session: Session;
+  turn: Turn | null;
+}
+
+/** `cadre sessions wait`. */
+export function sessionWait(sessions: Command, world: World): void {
+  const [, what] = sessionArgument;
+  const command = sessions
+    .command('wait')
+    .description('wait until no turn runs, and end as the turns ended')
+    .argument('<session...>', what)
+    .option('--any', 'until one of the sessions is idle')
+    .option('--timeout <duration>', 'for how long at most (default: for ever)', milliseconds);
+  withReconnect(command).action(clientAction(world, wait));
+}
+
+async function wait(context: CommandContext, said: string[], options: WaitOptions): Promise<void> {
+  const { world, client, show } = context;
+  const ids: string[] = [];
+  for (const one of said) ids.push(await sessionId(client, one));
+  const found = await within(context, options.timeout, (signal) => {
+    const all = [...new Set(ids)].map((id) => untilIdle(context, id, options, signal));
+    return options.any ? Promise.race(all).then((one) => [one]) : Promise.all(all);
+  });
+  const idle = found.filter((one) => one !== null);
+  const interrupted = world.interrupted();
+  if (interrupted.aborted) return world.exit(Number(interrupted.reason));
+  show(
+    idle.map(({ session, turn }) => ({ session_id: session.id, status: session.status, turn })),
+    () => table(['SESSION', 'STATUS', 'TURN'], idle.map(rowOf)),
+  );
+  const codes = idle.map(({ session, turn }) =>
+    session.status === 'failed' ? exitCodes.failed : turn ? exitCodeOf(turn) : exitCodes.ok,
+  );
+  world.exit(Math.max(...codes));
+}
+
+function rowOf({ session, turn }: Idle): string[] {
+  const why = turn?.error ? `: ${plain(turn.error.message)}` : '';
+  return [shortId(session.id), session.status, turn ? `${turn.status}${why}` : '-'];
+}
+
+/** What `run` finds, with a signal that aborts when it is interrupted. Throws `timeout` after `ms`. */
+async function within<T>(
+  { world }: CommandContext,
+  ms: number | undefined,
+  run: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const over = new AbortController();
+  const signal = AbortSignal.any([over.signal, world.interrupted()]);
+  const tooLong = async () => {
+    await world.clock.sleep(ms ?? 0, over.signal);
+    throw new AppError('timeout', `a turn still runs after ${durationText(ms ?? 0)}`);
+  };
+  try {
+    return await (ms === undefined ? run(signal) : Promise.race([run(signal), tooLong()]));
+  } finally {
+    over.abort();
+  }
+}
+
+/** Resolves once a session has no running turn; with null where the signal aborted first. */
+async function untilIdle(
+  context: CommandContext,
+  id: string,
+  options: WaitOptions,
+  signal: AbortSignal,
+): Promise<Idle | null> {
+  const { world, client } = context;
+  const first = await idleNow(client, id);
+  if (first.idle) return first.idle;
+  if (first.session.status === 'waiting_for_approval') tellOfApproval(context, id);
+  const events = sessionEvents(context, {
+    sessionId: id,
+    after: first.seq,
+    reconnectMs: reconnectMs(options, world),
+    signal,
+    kinds: ['turn.*', 'session.*', 'approval.requested'],
+    tell: (text) => world.stderr.write(text),
+  });
+  for await (const event of events) {
+    if (event.kind === 'approval.requested') tellOfApproval(context, id);
+    const isOver = isEnding(event) || ['session.closed', 'session.failed'].includes(event.kind);
+    const idle = isOver ? (await idleNow(client, id)).idle : null;
+    if (idle) return idle;
+  }
+  return null;
+}
+
+function tellOfApproval({ note }: CommandContext, id: string): void {
+  note(`${shortId(id)} waits for an answer: cadre approvals list --session ${shortId(id)}`);
+}
+
+async function idleNow(client: Client, session_id: string) {
+  const { value: session, headers } = await client.ask(endpoints.getSession, {
+    params: { session_id },
+  });
+  const seq = Number(headers['x-seq'] ?? 0);
+  if (session.active_turn_id !== null) return { session, seq, idle: null };
+  const turn_id = session.last_turn_id;
+  const params = { session_id, turn_id: turn_id ?? '' };
+  const turn = turn_id === null ? null : await client.call(endpoints.getTurn, { params });
+  return { session, seq, idle: { session, turn } satisfies Idle };
+}

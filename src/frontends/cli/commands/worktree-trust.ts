@@ -1,0 +1,126 @@
+import path from 'node:path';
+import { endpoints } from '../../../api/index.ts';
+import type { Brought, Trusted } from '../../../api/worktree-trust.ts';
+import { AppError } from '../../../api/errors.ts';
+import { askYes } from '../ask-yes.ts';
+import { endpointCommand, type Register } from '../endpoint-command.ts';
+import { ago, listOf, plain } from '../output.ts';
+import { repositoryOption } from '../parameters.ts';
+import { clientAction, type CommandContext } from '../world.ts';
+
+/** `cadre worktrees trust | untrust | list-trusted`. */
+export const trustCommands: readonly Register[] = [
+  (worktrees, world) =>
+    worktrees
+      .command('trust')
+      .description(
+        'show the init script, the included files and the filters of a repository, and allow them by their content',
+      )
+      .option('-R, --repo <directory>', 'the repository', '.')
+      .option('--sha256 <digest>', 'allow this content, which was read elsewhere, without asking')
+      .option('--yes', 'allow all that is shown, without asking')
+      .action(clientAction(world, trust)),
+  endpointCommand({
+    name: 'untrust',
+    description: 'allow content of a repository no more',
+    endpoint: endpoints.untrustContent,
+    operands: [
+      {
+        flags: '[sha256]',
+        description: 'of the content (default: all of the repository)',
+        field: 'sha256',
+      },
+    ],
+    options: [{ ...repositoryOption('the repository'), default: '.' }],
+    print: (done) => `${done.withdrawn.length} withdrawn for ${plain(done.repo_root)}\n`,
+  }),
+  endpointCommand({
+    name: 'list-trusted',
+    description: 'list what repositories bring and may run here, newest first',
+    endpoint: endpoints.listTrusted,
+    options: [repositoryOption('only of this repository')],
+    fields: () => ({ limit: 500 }),
+    empty: 'nothing is allowed yet: cadre worktrees trust shows what a repository brings',
+    print: listOf<Trusted>(['SHA-256', 'AGE', 'BY', 'REPOSITORY'], (one, now) => [
+      one.sha256,
+      ago(one.trusted_at, now),
+      one.trusted_by,
+      one.repo_root,
+    ]),
+  }),
+];
+
+interface TrustOptions {
+  repo: string;
+  sha256?: string;
+  yes?: boolean;
+}
+
+async function trust(context: CommandContext, options: TrustOptions): Promise<void> {
+  const { client, show } = context;
+  const repo_root = path.resolve(context.world.cwd(), options.repo);
+  const wanted =
+    options.sha256 === undefined
+      ? await chosen(context, repo_root, options)
+      : [options.sha256.toLowerCase()];
+  const trusted: Trusted[] = [];
+  for (const sha256 of wanted) {
+    const body = { repo_root, sha256 };
+    trusted.push(await client.call(endpoints.trustContent, { body }));
+  }
+  show(trusted, () => {
+    if (trusted.length === 0) return 'nothing was allowed\n';
+    return trusted.map((one) => `${one.sha256} is allowed for ${plain(one.repo_root)}\n`).join('');
+  });
+}
+
+/** Shows each script and filter and asks whether it may run. Throws `usage` without terminal and `--yes`. */
+async function chosen(
+  { world, client }: CommandContext,
+  repo_root: string,
+  { yes }: TrustOptions,
+): Promise<string[]> {
+  const { brings } = await client.call(endpoints.lookAtBrought, { body: { repo_root } });
+  if (brings.length === 0)
+    throw new AppError(
+      'not_found',
+      `${repo_root} has no init script, no .worktreeinclude and no filters`,
+    );
+  const canAsk = world.stdin.isTTY && world.stderr.isTTY;
+  const wanted: string[] = [];
+  for (const one of brings) {
+    world.stderr.write(shown(one));
+    if (one.trusted) world.stderr.write('  it is allowed already\n');
+    else if (
+      yes ||
+      (canAsk && (await askYes(world, `  may ${wish(one)} of the repository? [y/N] `)))
+    )
+      wanted.push(one.sha256);
+    else if (!canAsk)
+      throw new AppError(
+        'usage',
+        'stdin or stderr is no terminal, so nobody can be asked: read the content, then pass --yes or --sha256',
+      );
+  }
+  return wanted;
+}
+
+function wish({ kind }: Brought): string {
+  return kind === 'included_files'
+    ? 'these ignored files be copied into worktrees'
+    : 'this run for worktrees';
+}
+
+/** A script with a mark before each line, so that no line of it looks like one of this command. */
+function shown({ kind, name, sha256, text }: Brought): string {
+  const what = {
+    init_script: 'init script, as committed at HEAD',
+    included_files: 'ignored files to copy, as committed at HEAD',
+    filters: 'filters',
+  }[kind];
+  const lines = text
+    .replace(/\n$/, '')
+    .split('\n')
+    .map((line) => `  | ${plain(line)}\n`);
+  return `\n${plain(name)} (${what})\n${lines.join('')}  sha256 ${sha256}\n`;
+}

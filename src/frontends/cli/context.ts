@@ -1,0 +1,158 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { HttpClient } from '../../client/client.ts';
+import { defaultConfigFile, defaultDataDirectory } from '../../core/config/paths.ts';
+import { findRegistration, type Registered } from '../../core/config/registration.ts';
+import type { Config } from '../../core/config/schema.ts';
+import { readToken } from '../../core/config/token.ts';
+import { AppError } from '../../api/errors.ts';
+
+/** The options that every client command takes. */
+export interface GlobalOptions {
+  url?: readonly string[] | undefined;
+  tokenFile?: readonly string[] | undefined;
+  /** Of several servers, the one that is asked. */
+  on?: readonly string[] | undefined;
+  dataDir?: string | undefined;
+  /** The configuration file. Only some commands take this option. */
+  config?: string;
+  json?: boolean;
+  /** The addresses of the fleet's NATS, separated by commas; true or empty: as configured. */
+  fleet?: string | true;
+}
+
+/** The servers in the configuration, where a command asks servers by their names; null where it asks the one it always asks. */
+export async function namedServers(
+  options: GlobalOptions,
+  env: NodeJS.ProcessEnv,
+): Promise<Config['servers'] | null> {
+  const { url: urls = env.CADRE_URL ? [env.CADRE_URL] : [], on, dataDir } = options;
+  const servers = (await configuration(options, env))?.servers ?? [];
+  const isNamed =
+    urls.length === 0
+      ? servers.length > 0 && dataDir === undefined
+      : servers.some(({ url }) => url !== null && urls.some((one) => isAt(one, url)));
+  return isNamed || urls.length > 1 || on !== undefined ? servers : null;
+}
+
+/**
+ * A client of the server that the options name, else `CADRE_URL` and `CADRE_TOKEN`, else the registration of the server
+ * on this machine. That server's token is sent only to the address it registered, because the environment that names
+ * another address may come from a file in a foreign directory. Throws `unreachable` where no server is known, `usage`
+ * and `unauthorized` as `tokenFor`.
+ */
+export async function connectOne(
+  options: GlobalOptions,
+  env: NodeJS.ProcessEnv,
+): Promise<HttpClient> {
+  const configured = await configuredServer(options, env);
+  const directory = directoryOf(options, configured, env);
+  const registered = findRegistration(directory);
+  const running = registered?.runs ? registered.server : null;
+  const url = options.url?.at(-1) ?? env.CADRE_URL ?? running?.url;
+  if (!url) {
+    const stale = registered
+      ? `, and the last one (pid ${registered.server.pid}) did not stop in order`
+      : '';
+    throw new AppError(
+      'unreachable',
+      `no server is running on ${directory}${stale}: start one with cadre serve, or name one with --url`,
+    );
+  }
+  return new HttpClient({ url, token: tokenFor(url, options, env, running, configured) });
+}
+
+/** The data directory of the server on this machine that the options and the configuration name, as an absolute path. */
+export async function serverDirectory(
+  options: GlobalOptions,
+  env: NodeJS.ProcessEnv,
+): Promise<string> {
+  return directoryOf(options, await configuredServer(options, env), env);
+}
+
+export function directoryOf(
+  options: GlobalOptions,
+  configured: { directory: string } | null,
+  env: NodeJS.ProcessEnv,
+): string {
+  return path.resolve(options.dataDir ?? configured?.directory ?? defaultDataDirectory(env));
+}
+
+/** The data directory and the token in the configuration file; null where there is no file. */
+export async function configuredServer(
+  options: GlobalOptions,
+  env: NodeJS.ProcessEnv,
+): Promise<{ directory: string; token: string | null } | null> {
+  const config = await configuration(options, env);
+  if (config === null) return null;
+  const { dataDirectory } = await import('../../core/config/load.ts');
+  return { directory: dataDirectory(config, env), token: config.auth.token };
+}
+
+/**
+ * The configuration, with the environment, which a command line reads once; null where no file is there and the environment
+ * names no servers. Throws `invalid` where it has problems.
+ */
+export function configuration(
+  { config: file }: GlobalOptions,
+  env: NodeJS.ProcessEnv,
+): Promise<Config | null> {
+  const ofEnv = read.get(env) ?? new Map<string | undefined, Promise<Config | null>>();
+  const config = ofEnv.get(file) ?? readConfiguration(file, env);
+  read.set(env, ofEnv.set(file, config));
+  return config;
+}
+
+/** What was read, by environment and file. */
+const read = new WeakMap<NodeJS.ProcessEnv, Map<string | undefined, Promise<Config | null>>>();
+
+async function readConfiguration(
+  file: string | undefined,
+  env: NodeJS.ProcessEnv,
+): Promise<Config | null> {
+  // The schema is loaded only where a file exists, so that other clients start sooner.
+  const hasNone = env.CADRE_SERVERS === undefined && !fs.existsSync(defaultConfigFile(env));
+  if (file === undefined && hasNone) return null;
+  return (await import('../../core/config/load.ts')).loadConfig({ config: file }, env);
+}
+
+/** The token for an address. Throws `usage` for a token file that does not exist, `unauthorized` where no token may be sent to the address. */
+export function tokenFor(
+  url: string,
+  { tokenFile: files }: Pick<GlobalOptions, 'tokenFile'>,
+  env: NodeJS.ProcessEnv,
+  running: Pick<Registered, 'url' | 'token_file'> | null,
+  configured: { token: string | null } | null,
+  remedy = 'set CADRE_TOKEN, or name a file with --token-file',
+): string {
+  const tokenFile = files?.at(-1);
+  if (tokenFile) {
+    if (!fs.existsSync(tokenFile))
+      throw new AppError('usage', `there is no token file ${tokenFile}`);
+    return readToken(tokenFile);
+  }
+  if (env.CADRE_TOKEN) return env.CADRE_TOKEN;
+  const isRegistered = running !== null && addressOf(url) === addressOf(running.url);
+  if (isRegistered) {
+    const { token_file: file } = running;
+    if (file && fs.existsSync(file)) return readToken(file);
+    if (configured?.token) return configured.token;
+  }
+  const why =
+    running === null || isRegistered
+      ? ''
+      : ` (the one of ${running.url} is sent to that address alone)`;
+  throw new AppError('unauthorized', `no token is known for ${url}${why}: ${remedy}`);
+}
+
+/** Whether two addresses are one. */
+function isAt(one: string, other: string): boolean {
+  return addressOf(one) === addressOf(other);
+}
+
+/** Scheme, host and port. Two names of one machine are two addresses, because a name may resolve differently later. */
+export function addressOf(url: string): string {
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    throw new AppError('usage', `"${url}" is no address of a server: give http://HOST:PORT`);
+  return new URL(url).origin;
+}

@@ -1,0 +1,131 @@
+import fs from 'node:fs';
+import { z } from 'zod';
+import { openAgain } from '../../core/children/open-again.ts';
+import { AppError } from '../../api/errors.ts';
+import { readSmallFile } from '../../core/lib/foreign-file.ts';
+import { replaceFile } from '../../core/lib/replace-file.ts';
+
+const content = z.object({
+  epoch: z.string(),
+  /** The last event that was written; -1 before the first. */
+  seq: z.int(),
+  /** The length of the output at that time; null where the output is not a regular file. */
+  bytes: z.int().nullable(),
+});
+
+/** The last line of the output is searched in this many bytes at its end. */
+const LAST_LINES_BYTES = 1024 * 1024;
+
+/**
+ * The cursor of a reader of the log, kept in a file, so that the reader continues there after whatever ended it. Where
+ * the output is a regular file, its content decides: a line written after the cursor was saved is not written again,
+ * and half a line at its end is removed. Through a pipe, events written just before a SIGKILL may come twice.
+ */
+export class CursorFile {
+  readonly #file: string;
+  readonly #output: number | null;
+  #saved: NodeJS.Immediate | undefined;
+  #state: z.output<typeof content> | null;
+
+  /** `output` is the descriptor that lines are written to; null where the output has none. */
+  constructor(file: string, output: number | null) {
+    this.#file = file;
+    this.#output = fileOf(output);
+    this.#state = readCursor(file, content);
+  }
+
+  /** The seq to continue after; null before the first event. Throws `conflict` for the cursor of another log. */
+  start(epoch: string): number | null {
+    const saved = this.#state;
+    if (saved && saved.epoch !== epoch) {
+      throw new AppError(
+        'conflict',
+        `${this.#file} belongs to another event log: the server's data was replaced; remove the file to start anew`,
+      );
+    }
+    const written = this.#output === null ? null : repairEnd(this.#output, saved?.bytes ?? null);
+    const seq = Math.max(saved?.seq ?? -1, written ?? -1);
+    this.#state = { epoch, seq, bytes: null };
+    // Saves the length of the output, because everything behind it is written by this run.
+    this.save();
+    return seq < 0 ? null : seq;
+  }
+
+  /** Moves the cursor to an event that was written, and saves it in this turn of the event loop. */
+  moveTo(seq: number): void {
+    if (!this.#state) return;
+    this.#state.seq = seq;
+    this.#saved ??= setImmediate(() => this.save());
+  }
+
+  save(): void {
+    if (this.#saved) clearImmediate(this.#saved);
+    this.#saved = undefined;
+    if (this.#state) writeCursor(this.#file, { ...this.#state, bytes: sizeOf(this.#output) });
+  }
+}
+
+/** The size of an output; null where it is no regular file. */
+export function sizeOf(output: number | null): number | null {
+  return output === null ? null : fs.fstatSync(output).size;
+}
+
+/** The descriptor of an output that is a regular file; null for any other. */
+export function fileOf(output: number | null): number | null {
+  return output !== null && fs.fstatSync(output).isFile() ? output : null;
+}
+
+/** Writes a cursor, atomically. */
+export function writeCursor(file: string, cursor: object): void {
+  replaceFile(file, `${JSON.stringify(cursor)}\n`);
+}
+
+const MAX_BYTES = 64 * 1024;
+
+/** The cursor in a file; null where there is no file. Throws `usage` for a file that is no cursor of this form. */
+export function readCursor<T>(file: string, content: z.ZodType<T>): T | null {
+  let text: string;
+  try {
+    text = readSmallFile(file, { maxBytes: MAX_BYTES }).text;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw new AppError('usage', `cannot read ${file}: ${(error as Error).message}`);
+  }
+  try {
+    return content.parse(JSON.parse(text));
+  } catch {
+    throw new AppError('usage', `${file} is no cursor file: name another, or remove it`);
+  }
+}
+
+/**
+ * Removes half a line from the end of the output and returns the seq of the last whole line. Null where the output has
+ * not grown beyond `known` bytes, and where its last line is none of `events tail`.
+ */
+function repairEnd(output: number, known: number | null): number | null {
+  return seqOf(linesBehind(output, known).at(-1) ?? '');
+}
+
+/** The whole lines of the output behind `known` bytes, of its end; removes half a line behind them. */
+export function linesBehind(output: number, known: number | null): string[] {
+  const { size } = fs.fstatSync(output);
+  if (known === null || size <= known) return [];
+  // Opened again, because the descriptor may be write-only.
+  const file = openAgain(output);
+  try {
+    const from = Math.max(known, size - LAST_LINES_BYTES);
+    const end = Buffer.alloc(size - from);
+    fs.readSync(file, end, 0, end.length, from);
+    const whole = end.lastIndexOf('\n') + 1;
+    if (whole < end.length && (whole > 0 || from === known)) fs.ftruncateSync(file, from + whole);
+    return end.toString('utf8', 0, whole).trimEnd().split('\n');
+  } finally {
+    fs.closeSync(file);
+  }
+}
+
+/** The seq at the start of a line of `events tail`, as text or JSON; null for any other line. */
+function seqOf(line: string): number | null {
+  const found = /^(?:\{"seq":| *)(\d+)/.exec(line)?.[1];
+  return found === undefined ? null : Number(found);
+}

@@ -1,0 +1,139 @@
+import fs from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { endpoints } from '../../../api/index.ts';
+import type { Client } from '../../../client/client.ts';
+import { AppError } from '../../../api/errors.ts';
+import { systemIds } from '../../../core/lib/ids.ts';
+import { sqlWasm } from '../../../core/lib/self.ts';
+import { syncDirectory } from '../../../core/lib/sync-directory.ts';
+import type { GlobalOptions } from '../context.ts';
+import { mebibytes } from '../output.ts';
+import { progressLine } from '../progress.ts';
+import type { World } from '../world.ts';
+import { lockStore, runningServer, storeDirectory, withStoreFiles } from './store-files.ts';
+
+/** A copy that was made. */
+interface Copied {
+  path: string;
+  bytes: number;
+  seq: number;
+}
+
+/** A copy that is being read, in pieces. */
+interface Source {
+  bytes: number;
+  seq: number;
+  pieces: AsyncIterable<Buffer>;
+}
+
+/**
+ * Copies the database to a file that does not exist yet. The file appears under its name once it is complete and synced.
+ * Throws `conflict` for a file that exists, `invalid` or `storage_full` for one that cannot be written.
+ */
+export async function backUp(world: World, options: GlobalOptions, file: string): Promise<Copied> {
+  if (existsSync(file)) {
+    throw new AppError('conflict', `${file} exists already: name another file`);
+  }
+  const signal = world.interrupted();
+  const part = `${file}.part`;
+  const target = await create(part);
+  try {
+    const copied = await fromStore(world, options, signal, async ({ bytes, seq, pieces }) => {
+      using progress = progressLine(world);
+      let written = 0;
+      for await (const piece of pieces) {
+        signal.throwIfAborted();
+        await target.writeFile(piece);
+        written += piece.length;
+        progress.tell(`${mebibytes(written)} of ${mebibytes(bytes)}`);
+      }
+      if (written === bytes) return { path: file, bytes, seq };
+      throw new AppError(
+        'unreachable',
+        `the copy ended after ${written} of ${bytes} bytes: try again`,
+      );
+    });
+    await target.sync();
+    await fs.rename(part, file);
+    await syncDirectory(path.dirname(file));
+    return copied;
+  } catch (error) {
+    await fs.rm(part, { force: true });
+    const { syscall } = error as NodeJS.ErrnoException;
+    throw syscall === undefined ? error : cannotWrite(part, error);
+  } finally {
+    await target.close();
+  }
+}
+
+async function create(part: string): Promise<fs.FileHandle> {
+  try {
+    return await fs.open(part, 'wx', 0o600);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') {
+      throw new AppError(
+        'conflict',
+        `${part} exists: another backup is being written, or one was cut off; in that case remove the file`,
+      );
+    }
+    throw cannotWrite(part, error);
+  }
+}
+
+function cannotWrite(part: string, cause: unknown): AppError {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  return new AppError(
+    code === 'ENOSPC' || code === 'EDQUOT' ? 'storage_full' : 'invalid',
+    `${part} cannot be written (${message}): name a file elsewhere`,
+    { cause },
+  );
+}
+
+/** Reads a copy from the running server, or from the locked data directory where none runs. */
+async function fromStore<T>(
+  world: World,
+  options: GlobalOptions,
+  signal: AbortSignal,
+  take: (source: Source) => Promise<T>,
+): Promise<T> {
+  const client = await runningServer(world, options);
+  if (client) return fromServer(client, signal, take);
+  const directory = storeDirectory(world, options);
+  using _lock = await lockStore(directory);
+  const { backUpClosed } = await import('../../../core/store/backup.ts');
+  const settings = {
+    directory,
+    wasm: sqlWasm,
+    newEpoch: () => systemIds.next('epoch'),
+    minFreeBytes: () => 0,
+  };
+  const { file, bytes, seq } = await withStoreFiles(directory, () =>
+    backUpClosed(settings, signal),
+  );
+  return await take({ bytes, seq, pieces: file.createReadStream() });
+}
+
+async function fromServer<T>(
+  client: Client,
+  signal: AbortSignal,
+  take: (source: Source) => Promise<T>,
+): Promise<T> {
+  try {
+    const response = await client.open(endpoints.backUpStorage, {}, undefined, { signal });
+    const bytes = Number(response.headers['content-length']);
+    return await take({ bytes, seq: Number(response.headers['x-seq']), pieces: response });
+  } catch (error) {
+    if (error instanceof AppError) throw error;
+    if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error;
+    throw new AppError(
+      'unreachable',
+      'the connection to the server was lost during the copy: try again',
+      {
+        cause: error,
+      },
+    );
+  } finally {
+    client.close();
+  }
+}

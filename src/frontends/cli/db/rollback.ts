@@ -1,0 +1,120 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { AppError } from '../../../api/errors.ts';
+import { failpointsFrom } from '../../../core/lib/failpoint.ts';
+import { systemIds } from '../../../core/lib/ids.ts';
+import { sqlWasm, version } from '../../../core/lib/self.ts';
+import { shellWord } from '../../../core/lib/shell-word.ts';
+import type { Noun, StoreFacts } from '../../../core/store/older-copies.ts';
+import { askYes } from '../ask-yes.ts';
+import type { GlobalOptions } from '../context.ts';
+import { plain } from '../output.ts';
+import type { World } from '../world.ts';
+import { lockStore, STORE, storeDirectory, withStoreFiles } from './store-files.ts';
+
+/** What a rollback has done. */
+export interface RolledBack {
+  /** The version that wrote the data that are in place now, their format and their newest seq. */
+  version: string;
+  format: number;
+  seq: number;
+  /** The copy that was put in place. */
+  copy: string;
+  /** The file that holds the data that were replaced. */
+  replaced: string;
+  /** How many records of each noun came after the copy. */
+  lost: Partial<Record<Noun, number>>;
+}
+
+/**
+ * Puts a copy in the place of the database: the given one, else the newest of an older format. Returns null where the
+ * user declines. Throws `conflict` where a server runs, `not_found` without a copy, `usage` where nobody can be asked.
+ */
+export async function rollBack(
+  world: World,
+  options: GlobalOptions & { yes?: boolean },
+  file: string | undefined,
+): Promise<RolledBack | null> {
+  const directory = storeDirectory(world, options);
+  using _lock = await lockStore(directory);
+  return await withStoreFiles(directory, async () => {
+    const { rollBack: replace, tidyStore } = await import('../../../core/store/rollback.ts');
+    const { factsOf, newerThan } = await import('../../../core/store/older-copies.ts');
+    await tidyStore(directory, sqlWasm);
+    const store = await factsOf(path.join(directory, STORE), sqlWasm);
+    const copy =
+      file === undefined
+        ? await olderCopy(directory, store)
+        : await factsOf(existing(path.resolve(world.cwd(), file)), sqlWasm);
+    const lost = newerThan(copy, store);
+    world.stderr.write(planText(copy, store, lost));
+    if (!options.yes && !(await isWanted(world))) return null;
+    const { kept } = await replace({
+      directory,
+      copy: copy.file,
+      wasm: sqlWasm,
+      newEpoch: () => systemIds.next('epoch'),
+      now: world.clock.now(),
+      failpoint: failpointsFrom(world.env.CADRE_FAILPOINTS),
+    });
+    const { version: writer, format, seq } = copy;
+    return { version: writer, format, seq, copy: copy.file, replaced: kept, lost };
+  });
+}
+
+/** What was done, for people, and what to do now. */
+export function rolledBackText(done: RolledBack): string {
+  const isOlder = done.version !== version;
+  return [
+    `the data are those of cadre ${plain(done.version)} again\n`,
+    ...(isOlder
+      ? [`  start cadre ${plain(done.version)}: this version would change them again\n`]
+      : []),
+    `  kept    ${done.replaced}\n`,
+    `  undo    cadre db rollback ${shellWord(done.replaced)}\n`,
+  ].join('');
+}
+
+function existing(file: string): string {
+  if (existsSync(file)) return file;
+  throw new AppError('not_found', `there is no file ${file}`);
+}
+
+async function olderCopy(directory: string, store: StoreFacts): Promise<StoreFacts> {
+  const { factsOf, olderCopies } = await import('../../../core/store/older-copies.ts');
+  const { newestFormat } = await import('../../../core/store/migrate.ts');
+  for (const file of olderCopies(directory)) {
+    const facts = await factsOf(file, sqlWasm);
+    // The older version itself goes back only to what it knows.
+    if (facts.format < store.format && facts.format <= newestFormat) return facts;
+  }
+  throw new AppError(
+    'not_found',
+    `there is no copy of older data in ${directory}: a server makes one before it changes data of an older version; name another copy as \`cadre db rollback FILE\``,
+  );
+}
+
+function planText(copy: StoreFacts, store: StoreFacts, lost: RolledBack['lost']): string {
+  const counts = Object.entries(lost).map(([noun, count]) => counted(count, noun));
+  const events = store.seq - copy.seq;
+  const what = [...counts, ...(events > 0 ? [`events ${copy.seq + 1} to ${store.seq}`] : [])];
+  const until = copy.newest === null ? '' : `, up to ${new Date(copy.newest).toISOString()}`;
+  return [
+    `  from    cadre ${plain(store.version)} (format ${store.format})\n`,
+    `  back to cadre ${plain(copy.version)} (format ${copy.format})${until}\n`,
+    `  copy    ${plain(copy.file)}\n`,
+    `  lost    ${what.length > 0 ? `${what.join(', ')}; what changed in older records` : 'nothing that is counted'}\n`,
+  ].join('');
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${count === 1 ? noun.replace(/(ss)es$|s$/, '$1') : noun}`;
+}
+
+function isWanted(world: World): Promise<boolean> {
+  if (world.stdin.isTTY && world.stderr.isTTY) return askYes(world, 'go back? [y/N] ');
+  throw new AppError(
+    'usage',
+    'stdin or stderr is no terminal, so nobody can be asked: read what would be lost, then pass --yes',
+  );
+}

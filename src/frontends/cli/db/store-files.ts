@@ -1,0 +1,48 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import type { Client } from '../../../client/client.ts';
+import { dataDirectory, loadConfig } from '../../../core/config/load.ts';
+import { AppError } from '../../../api/errors.ts';
+import type { GlobalOptions } from '../context.ts';
+import type { World } from '../world.ts';
+
+/** The file of the database in a data directory. */
+export const STORE = 'events.cadre';
+
+/** A client of the running server; null where none runs. */
+export async function runningServer(world: World, options: GlobalOptions): Promise<Client | null> {
+  try {
+    return await world.connect(options);
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'unreachable') return null;
+    throw error;
+  }
+}
+
+/** The data directory. Throws `not_found` where it holds no database. */
+export function storeDirectory(world: World, options: GlobalOptions): string {
+  const directory = dataDirectory(loadConfig(options, world.env), world.env);
+  if (existsSync(path.join(directory, STORE))) return directory;
+  throw new AppError('not_found', `there is no ${STORE} in ${directory}: name one with --data-dir`);
+}
+
+/** Locks a data directory until it is disposed. Throws `conflict` where a server holds the lock. */
+export async function lockStore(directory: string): Promise<Disposable> {
+  const { lockDirectory } = await import('../../../core/store/lock.ts');
+  return withStoreFiles(directory, () => lockDirectory(directory));
+}
+
+/** Runs work on files of a store. Throws `invalid` where a system call fails. */
+export async function withStoreFiles<T>(place: string, work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const { syscall, message } = error as NodeJS.ErrnoException;
+    if (syscall === undefined) throw error;
+    throw new AppError(
+      'invalid',
+      `${place} cannot be used (${message}): do this as the user whose data it is`,
+      { cause: error },
+    );
+  }
+}

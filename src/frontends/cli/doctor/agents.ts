@@ -1,0 +1,20 @@
+import type { TriedAgent } from '../../../server/runtime/try-agents.ts';
+import { type CheckInput, fail, type Finding, ok, warn } from './check.ts';
+
+/** Starts each agent that speaks ACP, and says which of them open a session. */
+export async function agentFindings({ found, config, world }: CheckInput): Promise<Finding[]> {
+  const none = { check: 'agents' };
+  if (!found.config)
+    return [{ ...none, ...warn('cannot be told before the configuration is mended') }];
+  const { tryAgents } = await import('../../../server/runtime/try-agents.ts');
+  const tried = await tryAgents(config, world.interrupted());
+  if (tried.length === 0)
+    return [{ ...none, ...warn('none is installed or configured: see cadre providers discover') }];
+  return tried.map((one) => ({ check: `agent ${one.name}`, ...verdictOn(one) }));
+}
+
+/** An agent that nobody has configured is only installed: what it lacks is no failure. */
+function verdictOn({ version, problem, configured }: TriedAgent) {
+  if (problem === null) return ok(`${version ?? 'it'} opens a session`);
+  return configured ? fail(problem) : warn(problem);
+}

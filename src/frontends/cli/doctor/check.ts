@@ -1,0 +1,44 @@
+import { dataDirectory, findConfig, type FoundConfig } from '../../../core/config/load.ts';
+import { type Config, configSchema } from '../../../core/config/schema.ts';
+import type { GlobalOptions } from '../context.ts';
+import type { World } from '../world.ts';
+
+/** The result of a check. `detail` says what to do, unless the status is ok. */
+export interface Finding {
+  check: string;
+  status: 'ok' | 'warn' | 'fail';
+  detail: string;
+}
+
+export type Verdict = Omit<Finding, 'check'>;
+
+/** One check of `cadre doctor`. An error that it throws counts as a failure. */
+export type Check = (input: CheckInput) => Verdict | Promise<Verdict>;
+
+/** The input of every check. */
+export interface CheckInput {
+  world: World;
+  options: GlobalOptions;
+  found: FoundConfig;
+  /** The defaults, where the configuration has problems. */
+  config: Config;
+  directory: string;
+}
+
+export function checkInput(world: World, options: GlobalOptions): CheckInput {
+  const found = findConfig(options, world.env);
+  const config = found.config ?? configSchema.parse({ data: { root_dir: options.dataDir } });
+  return { world, options, found, config, directory: dataDirectory(config, world.env) };
+}
+
+export function ok(detail: string): Verdict {
+  return { status: 'ok', detail };
+}
+
+export function warn(detail: string): Verdict {
+  return { status: 'warn', detail };
+}
+
+export function fail(detail: string): Verdict {
+  return { status: 'fail', detail };
+}

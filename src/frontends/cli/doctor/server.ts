@@ -1,0 +1,113 @@
+import type { ApprovalRule } from '../../../api/approval-rules.ts';
+import { endpoints } from '../../../api/index.ts';
+import type { ProviderRecord } from '../../../api/providers.ts';
+import type { Client } from '../../../client/client.ts';
+import { pagesOf } from '../../../client/pages.ts';
+import { AppError } from '../../../api/errors.ts';
+import { version } from '../../../core/lib/self.ts';
+import { commandFor } from '../hints.ts';
+import { type Check, fail, type CheckInput, ok, warn } from './check.ts';
+
+/** A server that has not answered after this time is taken for stuck. */
+const ANSWER_MS = 3000;
+const UNKNOWN = 'cannot be told before the configuration is mended';
+
+export const server: Check = async (input) => {
+  if (!input.found.config) return warn(UNKNOWN);
+  const found = await asked(input, async (client) => ({
+    url: client.url,
+    version: (await client.call(endpoints.getVersion, {})).version,
+    health: await client.call(endpoints.getHealth, {}),
+  }));
+  if (!found) return warn('no server is running: start one with cadre serve');
+  if (found.version !== version)
+    return warn(`${found.url} is of version ${found.version}, this is ${version}: restart it`);
+  const failing = Object.entries(found.health.checks).filter(
+    ([, check]) => (check as { status: string }).status !== 'ok',
+  );
+  const { fleet } = found.health;
+  if (fleet?.detail !== undefined)
+    return warn(
+      `${found.url} and its fleet (${fleet.state.replaceAll('_', ' ')}): ${fleet.detail}`,
+    );
+  if (failing.length === 0) return ok(`${found.url} is well`);
+  const parts = failing.map(([name, check]) => {
+    const { detail } = check as { detail?: string };
+    // What providers lack is a check of its own.
+    return detail === undefined || name === 'providers' ? name : `${name}: ${detail}`;
+  });
+  return warn(`${found.url} is degraded (${parts.join('; ')}): see cadre status`);
+};
+
+export const providers: Check = async (input) => {
+  if (!input.found.config) return warn(UNKNOWN);
+  const asking = asked(input, (client) => client.call(endpoints.listProviders, {}));
+  // Where the server does not answer, the check `server` says so, and this one reads the configuration.
+  const found =
+    (await asking.catch(() => null)) ??
+    (await import('../../../agents/configured.ts')).describeProviders(input.config);
+  const say = (some: ProviderRecord[]) =>
+    some.map(({ id, detail }) => withCommand(`${id}: ${detail}`)).join('; ');
+  const broken = found.filter(({ enabled, healthy }) => enabled && !healthy);
+  if (broken.length > 0) return fail(say(broken));
+  const usable = found.filter(({ enabled }) => enabled);
+  return usable.length > 0 ? ok(say(usable)) : warn(say(found));
+};
+
+/** The rules for approvals of an earlier version that could not be added now. */
+export const rules: Check = async (input) => {
+  if (!input.found.config) return warn(UNKNOWN);
+  // Where the server does not answer, the check `server` says so.
+  const found = await asked(input, async (client) => {
+    const pages = pagesOf((query) => client.ask(endpoints.listApprovalRules, { query }));
+    const all: ApprovalRule[] = [];
+    for await (const page of pages) all.push(...page);
+    return all;
+  }).catch(() => null);
+  if (!found) return ok('not checked: no server answers');
+  const refused = found.filter((one) => one.refused !== null);
+  if (refused.length === 0) return ok(`${found.length} rules decide as they were added`);
+  const parts = refused.map(
+    ({ id, command, path, refused: why }) => `${id} (${command ?? path}): ${why}`,
+  );
+  return warn(
+    `remove these with cadre approvals rules remove, and add what is needed: ${parts.join('; ')}`,
+  );
+};
+
+/** A message, with the command that helps if there is one. */
+function withCommand(message: string): string {
+  const command = commandFor(message);
+  return command === null ? message : `${message}, ${command}`;
+}
+
+/** The server's answer; null where no server runs. Throws the server's refusal, and `timeout` without an answer. */
+async function asked<T>(
+  { options, world }: CheckInput,
+  ask: (client: Client) => Promise<T>,
+): Promise<T | null> {
+  let client: Client | undefined;
+  const late = new AbortController();
+  try {
+    client = await world.connect(options);
+    return await Promise.race([ask(client), tooLate(world, client.url, late.signal)]);
+  } catch (error) {
+    if (!client && error instanceof AppError && error.code === 'unreachable') return null;
+    throw error;
+  } finally {
+    late.abort();
+    client?.close();
+  }
+}
+
+async function tooLate(
+  { clock }: CheckInput['world'],
+  url: string,
+  signal: AbortSignal,
+): Promise<never> {
+  await clock.sleep(ANSWER_MS, signal);
+  throw new AppError(
+    'timeout',
+    `${url} has not answered for ${ANSWER_MS / 1000} s: stop its process and start it again`,
+  );
+}

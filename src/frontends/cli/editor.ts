@@ -1,0 +1,62 @@
+import fs from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import type { Edit } from '../../client/review.ts';
+import { AppError } from '../../api/errors.ts';
+import { runHere } from './run-program.ts';
+
+/**
+ * Opens a text, whose first line is for nobody, in the editor that VISUAL or EDITOR names, else vi, on this command's own
+ * terminal. While `read` throws an AppError and the person changes something it is opened again, with the reason as its
+ * first line. Throws `usage` where the editor cannot be started or fails. What was written is kept where it was not read,
+ * and the error names the file.
+ */
+export function editorOf(env: NodeJS.ProcessEnv): Edit {
+  return async (name, text, read) => {
+    const directory = await fs.mkdtemp(path.join(os.tmpdir(), 'cadre-'));
+    const file = path.join(directory, name);
+    try {
+      await fs.writeFile(file, text, { mode: 0o600 });
+      const done = await editUntilRead(env, file, text, read);
+      await fs.rm(directory, { recursive: true, force: true });
+      return done;
+    } catch (error) {
+      const isWritten = (await fs.readFile(file, 'utf8').catch(() => text)) !== text;
+      if (!isWritten) await fs.rm(directory, { recursive: true, force: true });
+      if (!isWritten || !(error instanceof AppError)) throw error;
+      throw new AppError(error.code, `${error.message}; what you wrote is in ${file}`, {
+        cause: error,
+      });
+    }
+  };
+}
+
+async function editUntilRead<T>(
+  env: NodeJS.ProcessEnv,
+  file: string,
+  text: string,
+  read: (text: string) => T,
+): Promise<T> {
+  for (let before = text; ;) {
+    await runEditor(env, file);
+    const after = await fs.readFile(file, 'utf8');
+    try {
+      return read(after);
+    } catch (error) {
+      if (!(error instanceof AppError) || after === before) throw error;
+      before = [`#! ${error.message}`, ...after.split('\n').slice(1)].join('\n');
+      await fs.writeFile(file, before);
+    }
+  }
+}
+
+/** As git does it: the variable may hold a command with arguments. */
+async function runEditor(env: NodeJS.ProcessEnv, file: string): Promise<void> {
+  const editor = [env.VISUAL, env.EDITOR].find((one) => one?.trim()) ?? 'vi';
+  const args = ['-c', `${editor} "$@"`, editor, file];
+  const { code } = await runHere({ command: '/bin/sh', args, env }, false);
+  if (code === 0) return;
+  const why =
+    code === 127 ? 'was not found: set VISUAL or EDITOR' : `failed (${code ?? 'by a signal'})`;
+  throw new AppError('usage', `the editor ${editor} ${why}: nothing was changed`);
+}

@@ -1,0 +1,33 @@
+import type { RuntimeEventRecord } from '../../api/events.ts';
+import { telling } from '../../client/telling.ts';
+import { AppError } from '../../api/errors.ts';
+import { parseDuration } from '../../core/lib/duration.ts';
+import { shorten } from '../../core/lib/shorten.ts';
+import { shortId } from './output.ts';
+
+/** The Unix milliseconds of a date, or of a duration before `now`. Throws `usage` for any other text. */
+export function timeOf(text: string, now: number): number {
+  const ago = parseDuration(text);
+  if (ago !== null) return now - ago;
+  const date = Date.parse(text);
+  if (!Number.isNaN(date)) return date;
+  throw new AppError('usage', `--since "${text}" is no time: give 30s, 5m, 2h, 7d, or a date`);
+}
+
+/** The descriptor of an output; null for a stream without one. */
+export function descriptorOf(output: NodeJS.WritableStream): number | null {
+  return 'fd' in output && typeof output.fd === 'number' ? output.fd : null;
+}
+
+/** One event as a line of text. */
+export function eventLine(event: RuntimeEventRecord): string {
+  const { seq, kind, session_id, process_id, team_id, created_at } = event;
+  const said = telling(event);
+  const cut = shorten(said, LINE_CHARACTERS);
+  const time = new Date(created_at).toISOString().slice(11, 23);
+  const whose = session_id ?? process_id ?? team_id;
+  const who = whose ? shortId(whose) : '-'.padEnd(8);
+  return `${String(seq).padStart(6)}  ${time}  ${who}  ${kind.padEnd(20)}  ${cut}`.trimEnd();
+}
+
+const LINE_CHARACTERS = 100;

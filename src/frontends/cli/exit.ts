@@ -1,0 +1,80 @@
+import { AppError, type ErrorCode } from '../../api/errors.ts';
+import { commandFor } from './hints.ts';
+
+/** The exit codes of commands; `cadre --help` lists them. */
+export const exitCodes = {
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  notFound: 3,
+  auth: 4,
+  refused: 5,
+  unreachable: 6,
+  conflict: 7,
+  timeout: 8,
+  /** Ended by Ctrl-C: 128 and the number of SIGINT, as shells report it. */
+  interrupted: 130,
+} as const;
+
+const exitCodeOf: Record<ErrorCode, number> = {
+  invalid: exitCodes.usage,
+  usage: exitCodes.usage,
+  method_not_allowed: exitCodes.usage,
+  payload_too_large: exitCodes.usage,
+  unsupported_media_type: exitCodes.usage,
+  unsupported_provider_images: exitCodes.usage,
+  unknown_model_preset: exitCodes.usage,
+  not_found: exitCodes.notFound,
+  unauthorized: exitCodes.auth,
+  forbidden_host: exitCodes.refused,
+  forbidden_origin: exitCodes.refused,
+  forbidden_scope: exitCodes.refused,
+  unreachable: exitCodes.unreachable,
+  shutting_down: exitCodes.unreachable,
+  conflict: exitCodes.conflict,
+  turn_in_progress: exitCodes.conflict,
+  turn_conflict: exitCodes.conflict,
+  turn_not_active: exitCodes.conflict,
+  session_closed: exitCodes.conflict,
+  session_failed: exitCodes.conflict,
+  approval_resolved: exitCodes.conflict,
+  claim_conflict: exitCodes.conflict,
+  already_member: exitCodes.conflict,
+  team_deleted: exitCodes.conflict,
+  delivery_state: exitCodes.conflict,
+  idempotency_conflict: exitCodes.conflict,
+  provider_managed: exitCodes.conflict,
+  budget_reached: exitCodes.conflict,
+  timeout: exitCodes.timeout,
+  provider_unavailable: exitCodes.failed,
+  too_many: exitCodes.refused,
+  internal: exitCodes.failed,
+  storage_full: exitCodes.failed,
+  storage_damaged: exitCodes.failed,
+};
+
+/** Prints a failure as one line on stderr, or as JSON with `json`. Returns the exit code. */
+export function reportFailure(
+  error: unknown,
+  json: boolean,
+  stderr: NodeJS.WritableStream,
+): number {
+  const known =
+    error instanceof AppError
+      ? error
+      : new AppError(
+          'internal',
+          error instanceof Error ? (error.stack ?? error.message) : String(error),
+        );
+  const { code, message } = known;
+  const command = commandFor(message);
+  const hint = command ?? hintOf(message);
+  if (json) stderr.write(`${JSON.stringify({ error: { code, message, hint } })}\n`);
+  else stderr.write(`cadre: ${message}${command === null ? '' : `; ${command}`}\n`);
+  return exitCodeOf[code];
+}
+
+/** The part of a message behind its last colon or semicolon, where messages say what to do; null without one. */
+function hintOf(message: string): string | null {
+  return /[:;] ([^:;]+)$/.exec(message)?.[1] ?? null;
+}

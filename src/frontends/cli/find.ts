@@ -1,0 +1,148 @@
+import { endpoints } from '../../api/index.ts';
+import type { Client } from '../../client/client.ts';
+import { AppError } from '../../api/errors.ts';
+import { shorten } from '../../core/lib/shorten.ts';
+import {
+  budgets,
+  comments,
+  deliveries,
+  members,
+  messages,
+  type Noun,
+  processes,
+  queueEntries,
+  sessions,
+  teams,
+  turns,
+  rules,
+  tokens,
+  worktrees,
+} from './nouns.ts';
+import { plain } from './output.ts';
+
+/** Each finds the whole id of a record by its id, by the end of it, or by its name. Throws as `find`. */
+export const sessionId = finderOf(sessions);
+export const processId = finderOf(processes);
+export const worktreeId = finderOf(worktrees);
+export const turnId = finderOf(turns);
+export const teamId = finderOf(teams);
+export const ruleId = finderOf(rules);
+export const tokenId = finderOf(tokens);
+export const entryId = finderOf(queueEntries);
+export const budgetId = finderOf(budgets);
+export const commentId = finderOf(comments);
+export const deliveryId = finderOf(deliveries);
+export const messageId = finderOf(messages);
+
+/** The session of a team's member, by its title in the team, else as `sessionId` finds it. */
+export async function memberId(client: Client, said: string, team: string): Promise<string> {
+  const found = await matches(members, client, said, team);
+  return found.length > 0 ? members.idOf(onlyOne(members, found, said)) : sessionId(client, said);
+}
+
+/** The placeholder and the description of an argument that names a record. */
+export function idArgument(what: string, name?: string): [placeholder: string, what: string] {
+  const other = name === undefined ? '' : `, or its ${name}`;
+  return [`<${what}>`, `its id, the last 6 or more characters of it${other}`];
+}
+
+export const processArgument = idArgument('process', 'command');
+export const sessionArgument = idArgument('session', 'title');
+export const memberArgument = idArgument('member', 'title in the team');
+export const teamArgument = idArgument('team', 'name');
+export const worktreeArgument = idArgument('worktree', 'name');
+export const ruleArgument = idArgument('rule');
+export const tokenArgument = idArgument('token', 'name');
+export const budgetArgument = idArgument('budget');
+export const entryArgument = idArgument('entry', 'name');
+export const commentArgument = idArgument('comment');
+
+/** The most recent turn of a session. Throws `not_found` where there is none. */
+export async function lastTurn(client: Client, session_id: string): Promise<string> {
+  const { last_turn_id } = await client.call(endpoints.getSession, { params: { session_id } });
+  if (last_turn_id !== null) return last_turn_id;
+  throw new AppError('not_found', `session ${session_id} has no turn yet`);
+}
+
+/**
+ * The one record with this id, or this end of its id, or else this name. Throws `not_found` for none, `usage` for
+ * several, and for a text that can only be the end of an id and is too short for one.
+ */
+export async function find<T, Within extends unknown[]>(
+  noun: Noun<T, Within>,
+  client: Client,
+  said: string,
+  ...within: Within
+): Promise<T> {
+  return onlyOne(noun, await matches(noun, client, said, ...within), said);
+}
+
+function finderOf<T, Within extends unknown[]>(noun: Noun<T, Within>) {
+  const whole = new RegExp(`^${noun.prefix}_[0-9a-f]{32}$`);
+  return async (client: Client, said: string, ...within: Within): Promise<string> =>
+    whole.test(said) ? said : noun.idOf(await find(noun, client, said, ...within));
+}
+
+/** The records that have this end of their id; without one, those with this name, if possible of the present. */
+export async function matches<T, Within extends unknown[]>(
+  noun: Noun<T, Within>,
+  client: Client,
+  said: string,
+  ...within: Within
+): Promise<readonly T[]> {
+  const byId: T[] = [];
+  const byName: T[] = [];
+  for await (const page of noun.all(client, ...within))
+    for (const one of page) {
+      if (isLongEnough(said) && noun.idOf(one).endsWith(said)) byId.push(one);
+      else if (noun.name?.of(one) === said) byName.push(one);
+    }
+  if (byId.length > 0) return byId;
+  const present = byName.filter((one) => noun.isPast?.(one) !== true);
+  return present.length > 0 ? present : byName;
+}
+
+/** The only record that was found. Throws as `find`. */
+export function onlyOne<T>(
+  { what, idOf, name, see }: Pick<Noun<T, never[]>, 'what' | 'idOf' | 'name' | 'see'>,
+  found: readonly T[],
+  said: string,
+): T {
+  const [only, ...others] = found;
+  const quoted = `"${shorten(plain(said), 80)}"`;
+  if (only === undefined) {
+    if (isLongEnough(said))
+      throw new AppError(
+        'not_found',
+        `no ${what} has the id${name ? ` or the ${name.field}` : ''} ${quoted}; see ${see}`,
+      );
+    const unnamed = name ? `no ${what} has that ${name.field}, and ` : '';
+    throw new AppError(
+      'usage',
+      `${unnamed}${quoted} is too short: give the last 6 characters of an id, or more`,
+    );
+  }
+  if (others.length === 0) return only;
+  const list = found.map((one) => labelOf(idOf(one), name?.of(one) ?? null)).join(', ');
+  throw new AppError(
+    'usage',
+    found.every((one) => name?.of(one) === said)
+      ? `several ${plural(what)} have the ${name?.field} ${quoted}: give an id of ${list}`
+      : `several ${plural(what)} end with ${quoted}: give more of an id of ${list}`,
+  );
+}
+
+/** An id, and the name of its record where it has one: `sess_… (the name)`. */
+function labelOf(id: string, name: string | null): string {
+  return name === null ? id : `${id} (${shorten(plain(name), 40)})`;
+}
+
+function plural(what: string): string {
+  if (what.endsWith('y')) return `${what.slice(0, -1)}ies`;
+  return what.endsWith('s') ? `${what}es` : `${what}s`;
+}
+
+/** Whether a text is long enough to be the end of an id: shorter ones are too likely to be the end of several. */
+function isLongEnough(said: string): boolean {
+  return said.length >= 6;
+}

@@ -1,0 +1,78 @@
+import os from 'node:os';
+import type { Client } from '../../client/client.ts';
+import { RoutedClient } from '../../client/routed.ts';
+import { usable } from '../../client/addresses.ts';
+import { type FleetVisit, visitOf } from '../../core/config/fleet.ts';
+import { loadConfig } from '../../core/config/load.ts';
+import { AppError } from '../../api/errors.ts';
+import type { Clock } from '../../core/lib/clock.ts';
+import { newUuid, random } from '../../core/lib/ids.ts';
+import { configuration, type GlobalOptions } from './context.ts';
+
+/**
+ * A client of the nodes of a fleet: of all of them, of the one that `--on` names, or of those with the labels that it
+ * names. Throws `unreachable` for a node that is not alive, with its name, and as `fleetVisit` and `connectTo`.
+ */
+export async function connectFleet(
+  options: GlobalOptions,
+  env: NodeJS.ProcessEnv,
+  clock: Clock,
+): Promise<Client> {
+  const { names: wanted, labels } = wantedOn(options.on ?? []);
+  const visit = await fleetVisit(options, env);
+  const { connectTo, FleetServers, namesOf } = await import('../../fleet/index.ts');
+  const connection = await connectTo(visit);
+  try {
+    const names = namesOf(visit.fleet);
+    const asking = {
+      connection,
+      names,
+      user: visit.name,
+      scope: visit.scope,
+      clock,
+      newKey: newUuid,
+    };
+    const servers = new FleetServers(asking, { labels, random });
+    const [name] = wanted;
+    if (name === undefined) return new RoutedClient(servers, `fleet ${visit.fleet}`);
+    const { client } = usable(await servers.named(name));
+    return Object.assign(client, { close: () => servers.close() });
+  } catch (error) {
+    await connection.close();
+    throw error;
+  }
+}
+
+/** The names and the labels of `--on`. Throws `usage` for what cannot be wanted together. */
+function wantedOn(on: readonly string[]): { names: string[]; labels: string[] } {
+  const labels = on.flatMap((one) =>
+    one.startsWith('label=') ? [one.slice('label='.length)] : [],
+  );
+  const names = on.filter((one) => !one.startsWith('label='));
+  if (names.length > 1 || (names.length === 1 && labels.length > 0))
+    throw new AppError('usage', 'give --on the name of one node, or labels: --on label=gpu');
+  if (labels.includes('')) throw new AppError('usage', '--on label= names no label');
+  return { names, labels };
+}
+
+/**
+ * How the options and the configuration ask a fleet, and as whom. Throws `usage` where they name none, and `invalid` for a
+ * configuration with problems.
+ */
+export async function fleetVisit(
+  options: GlobalOptions,
+  env: NodeJS.ProcessEnv,
+): Promise<FleetVisit> {
+  const config = (await configuration(options, env)) ?? loadConfig({}, env);
+  const given = options.fleet === true || !options.fleet ? env.CADRE_FLEET : options.fleet;
+  return visitOf(given || undefined, config.fleet, userName());
+}
+
+/** The name of who types, as it can be part of a subject. */
+function userName(): string {
+  const name = os
+    .userInfo()
+    .username.replaceAll(/[^A-Za-z0-9_-]/g, '-')
+    .slice(0, 63);
+  return /^[A-Za-z0-9]/.test(name) ? name : 'person';
+}

@@ -1,0 +1,17 @@
+import { AppError } from '../../api/errors.ts';
+import { selfCommand } from '../../core/lib/self.ts';
+import { lastingFile } from '../service/start.ts';
+
+/**
+ * The command of this cadre for a file of another program: absolute, and the same after an upgrade where PATH leads to it.
+ * Throws `usage` for one that npx keeps.
+ */
+export function lastingCommand(env: NodeJS.ProcessEnv): [file: string, ...words: string[]] {
+  const { file, args } = selfCommand();
+  if ([file, ...args].some((one) => one.includes('/_npx/')))
+    throw new AppError(
+      'usage',
+      'npx keeps this cadre in a cache that may be emptied: install it with npm install --global cadre, and run that',
+    );
+  return [lastingFile(file, env.PATH), ...args];
+}

@@ -1,0 +1,48 @@
+import type { Approval } from '../../api/approvals.ts';
+import type { Process } from '../../api/processes.ts';
+import type { Session } from '../../api/sessions.ts';
+import type { Listing } from '../../client/listing.ts';
+import type { Layout } from './layout.ts';
+import { ago, listOf, shortId } from './output.ts';
+
+/** What waits, the sessions and the processes, each as a table. */
+export function listedTables(
+  { approvals, sessions, processes }: Pick<Listing, 'approvals' | 'sessions' | 'processes'>,
+  at: { now: number; layout: Layout },
+): string[] {
+  return [approvalTable(approvals, at), sessionTable(sessions, at), processTable(processes, at)];
+}
+
+const approvalTable = listOf<Approval>(
+  ['WAITS', 'SESSION', 'KIND', 'AGE', 'TITLE'],
+  ({ id, session_id, kind, created_at, title }, now) => [
+    shortId(id),
+    shortId(session_id),
+    kind,
+    ago(created_at, now),
+    title,
+  ],
+);
+
+const sessionTable = listOf<Session>(
+  ['SESSION', 'PROVIDER', 'STATUS', 'AGE', 'ACTIVE', 'TITLE', 'CWD'],
+  ({ id, provider, status, created_at, last_activity_at, title, cwd }, now) => [
+    shortId(id),
+    provider,
+    status,
+    ago(created_at, now),
+    ago(last_activity_at, now),
+    title ?? '-',
+    cwd,
+  ],
+);
+
+const processTable = listOf<Process>(
+  ['PROCESS', 'STATUS', 'AGE', 'COMMAND'],
+  ({ process_id, status, queued_at, command }, now) => [
+    shortId(process_id),
+    status,
+    ago(queued_at, now),
+    command,
+  ],
+);

@@ -1,0 +1,10 @@
+import { AppError } from '../../api/errors.ts';
+
+/** The value of `--metadata`. Throws `usage` where it is not JSON. */
+export function parseMetadata(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new AppError('usage', `--metadata is not valid JSON: ${(error as Error).message}`);
+  }
+}

@@ -1,0 +1,119 @@
+import type { Address } from '../../client/address.ts';
+import { HttpClient } from '../../client/client.ts';
+import { findRegistration } from '../../core/config/registration.ts';
+import type { Config } from '../../core/config/schema.ts';
+import { AppError } from '../../api/errors.ts';
+import {
+  addressOf,
+  configuredServer,
+  directoryOf,
+  type GlobalOptions,
+  namedServers,
+  tokenFor,
+} from './context.ts';
+
+/**
+ * The servers that the options or the configuration name: that of `--on`, else all. Null where a command asks the one
+ * server that it always asks. Throws `usage` for a name or an address that is wrong.
+ */
+export async function addressesFor(
+  options: GlobalOptions,
+  env: NodeJS.ProcessEnv,
+): Promise<Address[] | null> {
+  const configured = await namedServers(options, env);
+  if (!configured) return null;
+  const addresses = await addressesOf(configured, options, env);
+  return options.on ? [onlyOne(addresses, options.on)] : addresses;
+}
+
+function onlyOne(addresses: readonly Address[], wanted: readonly string[]): Address {
+  const [name = '', ...more] = wanted;
+  if (more.length > 0) throw new AppError('usage', 'give --on once: a server has one name');
+  const found = addresses.find((one) => one.name === name);
+  if (found) return found;
+  const names = addresses.map((one) => one.name).join(', ');
+  const there =
+    names === ''
+      ? 'name servers by --url, or in [[servers]] of the configuration'
+      : `there are ${names}`;
+  throw new AppError('usage', `no server has the name "${name}": ${there}`);
+}
+
+/** Every server with its name, its address and a client with its token. */
+async function addressesOf(
+  configured: Config['servers'],
+  options: GlobalOptions,
+  env: NodeJS.ProcessEnv,
+): Promise<Address[]> {
+  const named = serversNamed(configured, options, env);
+  const repeated = named.find(({ name }, at) => named.findIndex((one) => one.name === name) < at);
+  if (repeated) throw new AppError('usage', `--url names ${repeated.name} twice`);
+  const local = await localServer(options, env);
+  const { CADRE_TOKEN: _, ...withoutToken } = env;
+  return named.map(({ name, url, tokenFile, isConfigured }) => {
+    const at = url ?? local.running?.url ?? '';
+    try {
+      if (at === '')
+        throw new AppError('unreachable', `no server is running on ${local.directory}`);
+      // A token of the environment is for servers that the command line names: those of the configuration have their own.
+      const own = isConfigured ? withoutToken : env;
+      const remedy = isConfigured
+        ? 'name its file as token_file in [[servers]], or with --token-file'
+        : undefined;
+      const token = tokenFor(at, { tokenFile }, own, local.running, local.configured, remedy);
+      return { name, url: at, client: new HttpClient({ url: at, token, name }) };
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      return { name, url: at, client: new AppError(error.code, `${name}: ${error.message}`) };
+    }
+  });
+}
+
+interface Named {
+  name: string;
+  /** null: the server on this machine. */
+  url: string | null;
+  tokenFile: readonly string[] | undefined;
+  isConfigured: boolean;
+}
+
+/** The servers of the flags, else of the environment, else of the configuration. */
+function serversNamed(
+  configured: Config['servers'],
+  { url: urls = [], tokenFile: files = [], dataDir }: GlobalOptions,
+  env: NodeJS.ProcessEnv,
+): Named[] {
+  const given = urls.length > 0 || !env.CADRE_URL ? urls : [env.CADRE_URL];
+  if (files.length > 1 && files.length !== given.length)
+    throw new AppError('usage', 'give --token-file once for all servers, or once for each --url');
+  if (given.length === 0)
+    return (dataDir === undefined ? configured : []).map(({ name, url, token_file }) => ({
+      name,
+      url,
+      tokenFile: files.length > 0 ? files : filesOf(token_file),
+      isConfigured: true,
+    }));
+  return given.map((url, at) => {
+    const origin = addressOf(url);
+    const known = configured.find((one) => one.url !== null && addressOf(one.url) === origin);
+    const file = files.length > 1 ? files[at] : files[0];
+    return {
+      name: known?.name ?? new URL(url).host,
+      url,
+      tokenFile: file === undefined ? filesOf(known?.token_file ?? null) : [file],
+      isConfigured: known !== undefined,
+    };
+  });
+}
+
+function filesOf(file: string | null): string[] | undefined {
+  return file === null ? undefined : [file];
+}
+
+/** The server on this machine, as far as it is known. */
+async function localServer(options: GlobalOptions, env: NodeJS.ProcessEnv) {
+  const configured = await configuredServer(options, env);
+  const directory = directoryOf(options, configured, env);
+  const registered = findRegistration(directory);
+  return { configured, directory, running: registered?.runs ? registered.server : null };
+}

@@ -1,0 +1,189 @@
+import { Command, CommanderError } from 'commander';
+import { version } from '../../core/lib/self.ts';
+import { systemClock } from '../../core/lib/clock.ts';
+import { AppError } from '../../api/errors.ts';
+import { isFleetAddress, operandsOf } from '../../bundles/choose.ts';
+import { exitCodes, reportFailure } from './exit.ts';
+import { terminalOf, type World } from './world.ts';
+
+type Load = () => Promise<(program: Command, world: World) => void>;
+
+/** Modules of commands. A command line loads only its own, because its user waits for every import. */
+export interface Commands {
+  /** By the names of the commands, in the order of the help. */
+  named: Readonly<Record<string, Load>>;
+  /** The screen, which opens where no command is named. */
+  screen?: Load;
+}
+
+/** The tree of these commands; with `argv` only the branch that it names. */
+export async function createProgram(
+  world: World,
+  { named: commands, screen }: Commands,
+  argv?: readonly string[],
+): Promise<Command> {
+  const program = new Command('cadre')
+    .description('Runs teams of coding agents on one machine.')
+    .version(version, '-V, --version', 'show the version')
+    .option('--url <url>', "the server's address (CADRE_URL); repeat it to ask several", repeated)
+    .option(
+      '--token-file <file>',
+      'a file with the API token (CADRE_TOKEN: the token itself)',
+      repeated,
+    )
+    .option('--on <server>', 'of several servers, only this one, by its name', repeated)
+    .option('--fleet [url]', 'a fleet, by the address of its NATS (CADRE_FLEET; else [fleet])')
+    .option('--data-dir <directory>', 'the data directory (CADRE_DATA_ROOT_DIR)')
+    .option(
+      '--select <id>',
+      'without a command, on a terminal: the thing that the screen begins at',
+    )
+    .option('--json', 'write JSON: one document, or one record a line for streams')
+    .showSuggestionAfterError()
+    .configureOutput({
+      writeErr: (text) => world.stderr.write(text),
+      writeOut: (text) => world.stdout.write(text),
+    })
+    .exitOverride();
+  const [first, second] = argv ? operandsOf(argv) : [];
+  const named = first === 'help' ? second : first;
+  if (named === undefined && asksVersionOnly(argv)) return program;
+  const { completeHelp, helpStyle } = await import('./help.ts');
+  program.configureHelp(helpStyle).addHelpText(
+    'after',
+    `
+Examples:
+  cadre serve --demo                    a server with a demo agent, nothing to set up
+  cadre run "say hello"                 one session, one turn, streamed
+  cadre                                 the screen, on a terminal: everything that goes on
+  cadre events tail                     everything that happens, as it happens
+
+Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 auth, 5 refused, 6 no server, 7 conflict, 8 timeout`,
+  );
+  const wanted = named === undefined ? undefined : commands[named];
+  const loads = wanted
+    ? [wanted]
+    : screen && first === undefined && opensScreen(world, argv)
+      ? [screen]
+      : Object.values(commands);
+  for (const load of loads) (await load())(program, world);
+  completeHelp(program, (text, path) => {
+    const isJson = argv?.includes('--json') === true;
+    reportFailure(
+      new AppError('usage', `${inOneLine(text)}; see ${path} --help`),
+      isJson,
+      world.stderr,
+    );
+  });
+  return program;
+}
+
+/** All values of an option. */
+function repeated(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}
+
+/** A message of commander's as ours are: `unknown option '--x' (Did you mean --y?)`. */
+function inOneLine(text: string): string {
+  return text
+    .replace(/^error: /, '')
+    .trim()
+    .replaceAll('\n', ' ')
+    .replace(/\.$/, '')
+    .replaceAll(/\. ([A-Z])/g, (_, first: string) => `: ${first.toLowerCase()}`);
+}
+
+/** Whether a command line without a command opens the screen: on a terminal, unless it asks for something else. */
+function opensScreen(world: World, argv: readonly string[] = ['--help']): boolean {
+  const asks = argv.some((argument) => ['-h', '--help', '--json'].includes(argument));
+  return !asks && terminalOf(world) !== null;
+}
+
+function asksVersionOnly(argv: readonly string[] = []): boolean {
+  return argv.includes('--version') || argv.includes('-V');
+}
+
+/** Runs the command line of this process, which names one of the commands, and sets the exit code. */
+export async function runCli(commands: Commands): Promise<void> {
+  const argv = process.argv.slice(2);
+  // The reader of a pipe has closed it, which is no error.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(exitCodes.ok);
+    const failure = new AppError(
+      'internal',
+      `what this command prints cannot be written: ${error.message}`,
+    );
+    process.exit(reportFailure(failure, argv.includes('--json'), process.stderr));
+  });
+  const { stdout, stderr, env } = process;
+  const world = {
+    // Node makes it when it is first read, which most commands never do.
+    get stdin() {
+      return process.stdin;
+    },
+    stdout,
+    stderr,
+    env,
+    cwd: () => process.cwd(),
+    clock: systemClock,
+    interrupted: signalled,
+  };
+  process.exitCode = await runIn(world, commands, argv);
+}
+
+/** Runs a command line in a world; resolves with its exit code. */
+export async function runIn(
+  outside: Omit<World, 'connect' | 'exit'>,
+  commands: Commands,
+  argv: readonly string[],
+): Promise<number> {
+  let code: number = exitCodes.ok;
+  const own = {
+    connect: async (options) =>
+      (await import('./connect.ts')).connect(options, outside.env, outside.clock),
+    exit(wanted) {
+      code = wanted;
+    },
+  } satisfies Pick<World, 'connect' | 'exit'>;
+  const world = Object.defineProperties(own, Object.getOwnPropertyDescriptors(outside)) as World;
+  const program = await createProgram(world, commands, argv);
+  try {
+    await program.parseAsync(withFleet(argv), { from: 'user' });
+  } catch (error) {
+    if (error instanceof CommanderError)
+      return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
+    const stop = interruption(error, world);
+    if (stop !== null) return stop;
+    return reportFailure(error, program.opts().json === true, world.stderr);
+  }
+  return code;
+}
+
+/** Keeps `--fleet` from taking the word behind it for its address, unless that is one. */
+function withFleet(argv: readonly string[]): string[] {
+  return argv.map((one, at) => {
+    const isAlone = one === '--fleet' && !isFleetAddress(argv[at + 1]);
+    return isAlone ? '--fleet=' : one;
+  });
+}
+
+const SIGNAL_CODES = { SIGINT: exitCodes.interrupted, SIGTERM: 143 } as const;
+
+let signals: AbortController | undefined;
+
+function signalled(): AbortSignal {
+  if (!signals) {
+    const controller = new AbortController();
+    signals = controller;
+    for (const [name, exitCode] of Object.entries(SIGNAL_CODES)) {
+      process.once(name, () => controller.abort(exitCode));
+    }
+  }
+  return signals.signal;
+}
+
+function interruption(error: unknown, world: World): number | null {
+  if (error instanceof AppError && error.code !== 'unreachable') return null;
+  const { aborted, reason } = world.interrupted();
+  return aborted ? Number(reason) : null;
+}

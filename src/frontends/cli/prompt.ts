@@ -1,0 +1,43 @@
+import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { AppError } from '../../api/errors.ts';
+import type { World } from './world.ts';
+
+/** The prompt in an argument, or all of stdin for `-`. Throws `usage` for an empty one. */
+export async function readPrompt(argument: string, stdin: NodeJS.ReadableStream): Promise<string> {
+  const prompt = argument === '-' ? await text(stdin) : argument;
+  if (prompt.trim() !== '') return prompt;
+  throw new AppError('usage', 'there is nothing to send: give a text, or - and the text on stdin');
+}
+
+/** A secret from stdin, so that neither the process list nor a shell's history has it. A terminal does not echo it. */
+export async function readSecret(question: string, { stdin, stderr }: World): Promise<string> {
+  const given = (
+    stdin.isTTY ? await askSecretly(question, { stdin, stderr }) : await text(stdin)
+  ).trim();
+  if (given !== '') return given;
+  throw new AppError('usage', `there is no ${question}: give it on stdin`);
+}
+
+async function askSecretly(
+  question: string,
+  { stdin, stderr }: Pick<World, 'stdin' | 'stderr'>,
+): Promise<string> {
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input: stdin, output: nowhere, terminal: true });
+  // Only now the terminal echoes nothing: whoever sees the question may answer it at once.
+  stderr.write(`${question}: `);
+  // The terminal is in raw mode, so it sends no signal itself.
+  lines.on('SIGINT', () => {
+    lines.close();
+    process.kill(process.pid, 'SIGINT');
+  });
+  const closed = new Promise<string>((resolve) => lines.once('close', () => resolve('')));
+  try {
+    return await Promise.race([lines.question(''), closed]);
+  } finally {
+    lines.close();
+    stderr.write('\n');
+  }
+}

@@ -1,0 +1,61 @@
+import type { QueueEntry } from '../../api/queue.ts';
+import { oneLine } from '../../core/lib/plain.ts';
+import { shorten } from '../../core/lib/shorten.ts';
+import { durationText } from '../terminal/time.ts';
+import { shortId } from './output.ts';
+import { listOf } from './table.ts';
+import { momentText, zoneOf } from './when.ts';
+
+/** The entries of queues as a table: those of a session in its order. */
+export const queueTable = listOf<QueueEntry>(
+  ['ID', 'SESSION', '#', 'STATUS', 'DUE', 'SCHEDULE', 'NAME', 'SAYS'],
+  (one, now) => [
+    shortId(one.id),
+    shortId(one.session_id),
+    String(one.position),
+    statusText(one),
+    dueText(one, now),
+    one.every ?? '-',
+    one.name ?? '-',
+    saying(one),
+  ],
+);
+
+/** The entries, those of a session together and in its order. */
+export function inOrder(entries: readonly QueueEntry[]): QueueEntry[] {
+  const sessions = [...Map.groupBy(entries, ({ session_id }) => session_id).values()];
+  return sessions.flatMap((own) => own.toSorted((a, b) => a.position - b.position));
+}
+
+/** What has become of an entry that was added or changed, in a line. */
+export function placeText(entry: QueueEntry, now: number): string {
+  const { id, status, position, next_at, every, time_zone, turn_id, hold } = entry;
+  const zone = zoneOf(time_zone ?? undefined);
+  const rhythm = every === null ? '' : ` (${every})`;
+  if (status === 'running') return `${id} is turn ${turn_id}\n`;
+  if (status === 'held') return `${id} is held: ${oneLine(hold?.message ?? '')}\n`;
+  if (status === 'waiting')
+    return `${id} waits for the session, at place ${position}${whyText(entry)}\n`;
+  return `${id} is due ${next_at === null ? 'never' : momentText(next_at, now, zone)}${rhythm}\n`;
+}
+
+function statusText(entry: QueueEntry): string {
+  if (entry.status === 'held') return `held: ${entry.hold?.message ?? ''}`;
+  return entry.status === 'waiting' ? `waiting${whyText(entry)}` : entry.status;
+}
+
+/** Why the session of an entry that is due begins no turn, though it may be idle. */
+function whyText({ session_holds }: QueueEntry): string {
+  if (session_holds.length === 0) return '';
+  return `: ${session_holds.map(({ message }) => oneLine(message)).join('; ')}`;
+}
+
+function dueText({ next_at, status }: QueueEntry, now: number): string {
+  if (status === 'waiting' || status === 'running') return 'now';
+  return next_at === null ? '-' : `in ${durationText(Math.max(0, next_at - now))}`;
+}
+
+function saying({ input }: QueueEntry): string {
+  const said = input.map((item) => (item.type === 'text' ? item.text : '[image]')).join(' ');
+  return shorten(oneLine(said), 60);
+}

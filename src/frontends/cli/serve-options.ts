@@ -1,0 +1,48 @@
+import path from 'node:path';
+import { type Command, Option } from 'commander';
+import { keys } from '../../core/config/keys.ts';
+import { choicesOf } from './choices.ts';
+import type { GlobalOptions } from './context.ts';
+
+/** What `cadre serve` and whoever starts it later may be told. */
+export interface ServeOptions extends GlobalOptions {
+  bind?: string;
+  port?: string;
+  logLevel?: string;
+  demo?: boolean;
+  allowRemote?: boolean;
+}
+
+/** Adds the options that say how a server runs. */
+export function withServeOptions(command: Command): Command {
+  return command
+    .option('--config <file>', 'the configuration (CADRE_CONFIG)')
+    .option('--bind <host:port>', 'the address to listen on')
+    .option('--port <port>', 'the port to listen on, on 127.0.0.1; 0 takes a free one')
+    .addOption(new Option('--log-level <level>', 'what is logged').choices(logLevels()))
+    .option('--allow-remote', 'let --bind name an address that other machines reach')
+    .option('--demo', 'use the built-in demo agent as the acp provider: no account, no model');
+}
+
+/** The words that start such a server from any directory. */
+export function serveWords(options: ServeOptions, cwd: string): string[] {
+  const { dataDir, config, bind, port, logLevel, allowRemote, demo } = options;
+  const value = (flag: string, given: string | undefined) =>
+    given === undefined ? [] : [flag, given];
+  const file = (given: string | undefined) => given && path.resolve(cwd, given);
+  return [
+    ...value('--data-dir', file(dataDir)),
+    'serve',
+    ...value('--config', file(config)),
+    ...value('--bind', bind),
+    ...value('--port', port),
+    ...value('--log-level', logLevel),
+    ...(allowRemote ? ['--allow-remote'] : []),
+    ...(demo ? ['--demo'] : []),
+  ];
+}
+
+function logLevels(): readonly string[] {
+  const key = keys.find(({ name }) => name === 'log.level');
+  return choicesOf(key?.schema) ?? [];
+}

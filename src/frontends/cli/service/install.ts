@@ -1,0 +1,162 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { findRegistration } from '../../../core/config/registration.ts';
+import { dataDirectory, loadConfig } from '../../../core/config/load.ts';
+import { prepareDirectory } from '../../../core/config/data-directory.ts';
+import { defaultConfigFile } from '../../../core/config/paths.ts';
+import { AppError } from '../../../api/errors.ts';
+import { makeDirectory } from '../../../core/lib/make-directory.ts';
+import { logFile } from '../../../core/lib/own-log.ts';
+import { replaceFile } from '../../../core/lib/replace-file.ts';
+import { type Seal, sealOf } from '../../service/sealed.ts';
+import { type ServiceStart, settingsLeftBehind, variablesOf } from '../../service/start.ts';
+import { serverOnceItAnswers } from '../answering.ts';
+import { lastingCommand } from '../lasting-command.ts';
+import { refuseRemote } from '../refuse-remote.ts';
+import { type ServeOptions, serveWords } from '../serve-options.ts';
+import type { World } from '../world.ts';
+import type { Manager } from './manager.ts';
+
+/** A service that was started answers within this time, or the user is told that it does not. */
+const ANSWER_MS = 30_000;
+
+export interface InstallOptions extends ServeOptions {
+  force?: boolean;
+  allowRoot?: boolean;
+}
+
+/** What an install has done. */
+export interface Installed {
+  manager: string;
+  file: string;
+  /** What became of the file. */
+  change: 'written' | 'replaced' | 'unchanged';
+  command: readonly string[];
+  path: string;
+  data_dir: string;
+  /** The command lines that were run. */
+  ran: string[];
+  /** Null where no server answers. */
+  url: string | null;
+  /** What the user needs to know, each in a sentence. */
+  remarks: string[];
+}
+
+/** The text that describes the service to its manager. Throws `invalid` for a configuration that is wrong. */
+export function serviceText(world: World, options: ServeOptions, manager: Manager): string {
+  return manager.text(planOf(world, options).start);
+}
+
+/** Writes the file of the service, and has it started now and at each login. */
+export async function install(
+  world: World,
+  options: InstallOptions,
+  manager: Manager,
+): Promise<Installed> {
+  refuseRoot(options.allowRoot === true);
+  const { start, directory } = planOf(world, options);
+  await manager.assertReachable();
+  const text = manager.text(start);
+  const change = write(manager.file, text, options.force === true);
+  // launchd opens the log before the server is there.
+  prepareDirectory(directory);
+  const before = await manager.state();
+  const ran = await manager.enable();
+  const remarks = remarksOn(world, manager);
+  const running = findRegistration(directory);
+  if (!running?.runs) ran.push(...(await manager.start()));
+  else if (running.server.pid !== before?.pid)
+    remarks.push(
+      `another server runs on ${directory} (pid ${running.server.pid}): cadre service stop ends it, then ${manager.restartCommand} starts the service`,
+    );
+  else if (change !== 'unchanged')
+    remarks.push(
+      `the server that runs goes on as it was: ${manager.restartCommand} starts it anew`,
+    );
+  const signal = world.interrupted();
+  const isOther = running?.runs === true;
+  const server = await serverOnceItAnswers(directory, {
+    clock: world.clock,
+    signal,
+    limitMs: isOther ? 0 : ANSWER_MS,
+  });
+  if (server === null && !isOther) remarks.push('it does not answer yet: see cadre service logs');
+  return {
+    manager: manager.name,
+    file: manager.file,
+    change,
+    command: start.command,
+    path: start.variables.PATH ?? '',
+    data_dir: directory,
+    ran,
+    url: server?.url ?? null,
+    remarks,
+  };
+}
+
+/** Removes the service and its file. Data, configuration and token stay. */
+export async function uninstall(
+  manager: Manager,
+  isForced: boolean,
+): Promise<{ file: string; removed: boolean; ran: string[] }> {
+  const { file } = manager;
+  const seal = sealIn(file);
+  if (seal === null) return { file, removed: false, ran: [] };
+  refuseForeign(file, seal, isForced, 'removes');
+  await manager.assertReachable();
+  const ran = await manager.remove(() => fs.rmSync(file, { force: true }));
+  return { file, removed: true, ran };
+}
+
+/** How the file of a service stands to what an install has written; null where there is none. */
+export function sealIn(file: string): Seal | null {
+  const found = fs.lstatSync(file, { throwIfNoEntry: false });
+  if (!found) return null;
+  // A link leads to a file of somebody who keeps it elsewhere.
+  return found.isFile() ? sealOf(fs.readFileSync(file, 'utf8')) : 'foreign';
+}
+
+function planOf(world: World, options: ServeOptions): { start: ServiceStart; directory: string } {
+  const { env } = world;
+  const config = loadConfig(options, env);
+  refuseRemote(config.server.bind_address, options.allowRemote === true, world);
+  const directory = dataDirectory(config, env);
+  const command = [...lastingCommand(env), ...serveWords(options, world.cwd())] as const;
+  const variablesFile = path.join(path.dirname(defaultConfigFile(env)), 'service.env');
+  const variables = variablesOf(env);
+  return { start: { command, variables, variablesFile, log: logFile(directory) }, directory };
+}
+
+function refuseRoot(isAllowed: boolean): void {
+  if (process.geteuid?.() !== 0 || isAllowed) return;
+  throw new AppError(
+    'usage',
+    'as root the server and all its agents would be root: run this as the user whose projects they work on, without sudo; --allow-root installs it for root nevertheless',
+  );
+}
+
+function write(file: string, text: string, isForced: boolean): Installed['change'] {
+  const seal = sealIn(file);
+  if (seal === 'ours' && fs.readFileSync(file, 'utf8') === text) return 'unchanged';
+  if (seal !== null) refuseForeign(file, seal, isForced, 'replaces');
+  makeDirectory(path.dirname(file), 0o777);
+  replaceFile(file, text);
+  return seal === null ? 'written' : 'replaced';
+}
+
+function refuseForeign(file: string, seal: Seal, isForced: boolean, does: string): void {
+  if (seal === 'ours' || isForced) return;
+  const why = seal === 'edited' ? 'was edited since' : 'was not written by cadre';
+  throw new AppError('conflict', `${file} ${why}: --force ${does} it nevertheless`);
+}
+
+function remarksOn({ env }: World, manager: Manager): string[] {
+  const left = settingsLeftBehind(env);
+  const names = left.join(', ');
+  return [
+    manager.remark(),
+    left.length > 0
+      ? `the service does not get ${names} of this shell: write such settings into ${defaultConfigFile(env)}`
+      : null,
+  ].filter((remark) => remark !== null);
+}

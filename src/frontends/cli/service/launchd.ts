@@ -1,0 +1,69 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { AppError } from '../../../api/errors.ts';
+import { version } from '../../../core/lib/self.ts';
+import { LABEL, launchAgent } from '../../service/launch-agent.ts';
+import { followedFile } from './log-program.ts';
+import { type Manager, Runner, type ServiceState } from './manager.ts';
+
+/** launchd of macOS, for the graphical session of the user. */
+export function launchd(env: NodeJS.ProcessEnv): Manager {
+  const { HOME = os.homedir() } = env;
+  const file = path.join(HOME, 'Library', 'LaunchAgents', `${LABEL}.plist`);
+  const domain = `gui/${process.getuid?.() ?? 0}`;
+  const service = `${domain}/${LABEL}`;
+  const runner = new Runner(env);
+  const launchctl = (...words: string[]) => runner.must('launchctl', ...words);
+  const isLoaded = async () => (await runner.run('launchctl', 'print', service)).code === 0;
+  return {
+    name: 'launchd',
+    file,
+    restartCommand: `launchctl kickstart -k ${service}`,
+    text: (start) => launchAgent(start, { version }),
+    async assertReachable() {
+      const { code } = await runner.run('launchctl', 'print', domain);
+      if (code !== 0)
+        throw new AppError(
+          'unreachable',
+          'launchd has no graphical session of this user: log in at the screen, or use cadre serve --detach',
+        );
+    },
+    // A file in that directory is read at each login.
+    enable: async () => [await launchctl('enable', service)],
+    async start() {
+      // What runs with the file as it was before is ended first.
+      const ran = (await isLoaded()) ? [await launchctl('bootout', service)] : [];
+      return [...ran, await launchctl('bootstrap', domain, file)];
+    },
+    stop: async () => [await launchctl('kill', 'SIGTERM', service)],
+    async remove(removeFile) {
+      const ran = (await isLoaded()) ? [await launchctl('bootout', service)] : [];
+      removeFile();
+      return ran;
+    },
+    async state() {
+      const { code, stdout } = await runner.run('launchctl', 'print', service);
+      if (code === 0) return printedState(stdout);
+      return fs.existsSync(file)
+        ? { state: 'stopped', pid: null, enabled: true, detail: null }
+        : null;
+    },
+    log: (lines, isFollowed, log) => followedFile(log, lines, isFollowed, env),
+    remark: () => 'it runs while you are logged in at the screen',
+  };
+}
+
+/** What `launchctl print` says of a service. Its form is for people: what is not found in it counts as stopped. */
+export function printedState(text: string): ServiceState {
+  const value = (name: string) => new RegExp(`^\\t${name} = (.*)$`, 'm').exec(text)?.[1] ?? null;
+  const pid = Number(value('pid'));
+  const code = value('last exit code');
+  const hasFailed = code !== null && /^[1-9]/.test(code);
+  return {
+    state: pid > 0 ? 'running' : hasFailed ? 'failed' : 'stopped',
+    pid: pid > 0 ? pid : null,
+    enabled: true,
+    detail: hasFailed ? `ended with ${code}` : null,
+  };
+}

@@ -1,0 +1,70 @@
+import { AppError } from '../../../api/errors.ts';
+import { findProgram } from '../../../core/lib/find-program.ts';
+import { plain } from '../../../core/lib/plain.ts';
+import type { ServiceStart } from '../../service/start.ts';
+import { type Ended, type Program, runAndRead } from '../run-program.ts';
+
+/** The managers that a service can be installed with. */
+export const managerNames = ['systemd', 'launchd'] as const;
+export type ManagerName = (typeof managerNames)[number];
+
+/** What a manager knows of the service. */
+export interface ServiceState {
+  state: 'running' | 'starting' | 'stopping' | 'stopped' | 'failed';
+  /** The process of the server; null where none runs. */
+  pid: number | null;
+  /** Whether the service starts by itself at the next login. */
+  enabled: boolean;
+  /** What the manager, or the server through it, says of the state; null where it says nothing. */
+  detail: string | null;
+}
+
+/** A program that starts services of a user, and starts them again. */
+export interface Manager {
+  name: ManagerName;
+  /** The file that describes the service. */
+  file: string;
+  text: (start: ServiceStart) => string;
+  /** Throws `unreachable`, with the reason, where the manager does not run for this user. */
+  assertReachable: () => Promise<void>;
+  /** Reads the file, and starts the service at each login from now on. Returns the commands that it ran. */
+  enable: () => Promise<string[]>;
+  /** Starts the service and waits until it is ready. Throws with the reason where it is not. */
+  start: () => Promise<string[]>;
+  stop: () => Promise<string[]>;
+  /** Stops the service and forgets it; `removeFile` is called on the way. */
+  remove: (removeFile: () => void) => Promise<string[]>;
+  /** Null where the manager does not know the service or cannot be asked. */
+  state: () => Promise<ServiceState | null>;
+  /** The program that prints the log of the service, the newest `lines` lines. */
+  log: (lines: number, isFollowed: boolean, file: string) => Program;
+  /** What a person needs to know about when the service runs; null where nothing. */
+  remark: () => string | null;
+  /** The commands by which a person starts the service again. */
+  restartCommand: string;
+}
+
+/** Runs programs of a manager. */
+export class Runner {
+  readonly #env: NodeJS.ProcessEnv;
+
+  constructor(env: NodeJS.ProcessEnv) {
+    this.#env = env;
+  }
+
+  /** Runs a program of the manager; returns how it ended. Throws `unreachable` where it is not installed. */
+  async run(...[command, ...args]: [string, ...string[]]): Promise<Ended> {
+    if (findProgram(command, this.#env.PATH) === null)
+      throw new AppError('unreachable', `${command} is not installed: use cadre serve --detach`);
+    return runAndRead({ command, args, env: this.#env });
+  }
+
+  /** As `run`; returns the command line. Throws `internal` with what it printed where it fails. */
+  async must(...words: [string, ...string[]]): Promise<string> {
+    const { code, stdout, stderr } = await this.run(...words);
+    const line = words.join(' ');
+    if (code === 0) return line;
+    const said = plain((stderr.trim() || stdout.trim()).split('\n').slice(0, 3).join(' '));
+    throw new AppError('internal', `${line} ended with ${code}: ${said}`);
+  }
+}

@@ -1,0 +1,142 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { baseDirectory } from '../../../core/config/paths.ts';
+import { AppError } from '../../../api/errors.ts';
+import { findProgram } from '../../../core/lib/find-program.ts';
+import { version } from '../../../core/lib/self.ts';
+import { systemdUnit } from '../../service/systemd-unit.ts';
+import { type Manager, Runner, type ServiceState } from './manager.ts';
+
+export const UNIT = 'cadre.service';
+
+const STATES: Readonly<Record<string, ServiceState['state']>> = {
+  active: 'running',
+  reloading: 'running',
+  activating: 'starting',
+  deactivating: 'stopping',
+  failed: 'failed',
+};
+
+/** The user manager of systemd. */
+export function systemd(env: NodeJS.ProcessEnv): Manager {
+  const file = path.join(baseDirectory(env, 'XDG_CONFIG_HOME', '.config'), 'systemd', 'user', UNIT);
+  const runner = new Runner(env);
+  const systemctl = (...words: string[]) => runner.must('systemctl', '--user', ...words);
+  return {
+    name: 'systemd',
+    file,
+    restartCommand: 'systemctl --user restart cadre',
+    text: (start) => systemdUnit(start, { version, canNotify: canNotify(env) }),
+    assertReachable: () => assertReachable(runner),
+    async enable() {
+      const ran = [await systemctl('daemon-reload')];
+      await assertRead(runner, file);
+      return [...ran, await systemctl('enable', UNIT)];
+    },
+    async start() {
+      try {
+        return [await systemctl('start', UNIT)];
+      } catch (error) {
+        const why = (await propertiesOf(runner)).StatusText;
+        throw why ? new AppError('internal', `the service did not start: ${why}`) : error;
+      }
+    },
+    stop: async () => [await systemctl('stop', UNIT)],
+    async remove(removeFile) {
+      const ran = [await systemctl('disable', '--now', UNIT)];
+      removeFile();
+      return [...ran, await systemctl('daemon-reload')];
+    },
+    state: () => stateOf(runner),
+    log: (lines, isFollowed) => ({
+      command: 'journalctl',
+      args: [
+        // Not --user, which leaves out a journal that is kept in memory alone.
+        '--user-unit',
+        UNIT,
+        '--output',
+        'cat',
+        '--lines',
+        String(lines),
+        ...(isFollowed ? ['--follow'] : ['--no-pager']),
+      ],
+      env,
+    }),
+    remark: lingering,
+  };
+}
+
+/** Nearly every systemd brings the program; a unit that is printed here for another machine has it there. */
+function canNotify({ PATH }: NodeJS.ProcessEnv): boolean {
+  return findProgram('systemd-notify', PATH) !== null || findProgram('systemctl', PATH) === null;
+}
+
+async function assertReachable(runner: Runner): Promise<void> {
+  const { code, stderr } = await runner.run('systemctl', '--user', 'show-environment');
+  if (code === 0) return;
+  throw new AppError(
+    'unreachable',
+    `systemd does not run for this user (${stderr.trim().split('\n')[0]}): log in as this user, not by su or sudo, or use cadre serve --detach`,
+  );
+}
+
+/** Throws `conflict` where systemd takes the unit from another file, or does not look there. */
+async function assertRead(runner: Runner, file: string): Promise<void> {
+  const { FragmentPath: read } = await propertiesOf(runner);
+  if (read && realPath(read) === realPath(file)) return;
+  throw new AppError(
+    'conflict',
+    read
+      ? `systemd has another ${UNIT}, ${read}, which goes before ${file}: remove it`
+      : `systemd does not read ${file}: unset XDG_CONFIG_HOME, or set it for systemd too`,
+  );
+}
+
+async function stateOf(runner: Runner): Promise<ServiceState | null> {
+  const found = await propertiesOf(runner);
+  if (found.LoadState !== 'loaded') return null;
+  const pid = Number(found.MainPID);
+  const failure = found.Result === 'success' ? '' : found.Result;
+  const state = STATES[found.ActiveState ?? ''] ?? 'stopped';
+  return {
+    state,
+    pid: pid > 0 ? pid : null,
+    enabled: found.UnitFileState === 'enabled',
+    // What the server said last is not true of a service that has stopped.
+    detail: state === 'stopped' ? null : found.StatusText || failure || null,
+  };
+}
+
+const PROPERTIES = [
+  'LoadState',
+  'ActiveState',
+  'MainPID',
+  'UnitFileState',
+  'StatusText',
+  'Result',
+  'FragmentPath',
+];
+
+/** The properties of the unit, by their names; none where systemd cannot be asked. */
+async function propertiesOf(runner: Runner): Promise<Partial<Record<string, string>>> {
+  const words = ['show', '--property', PROPERTIES.join(','), UNIT];
+  const { stdout } = await runner.run('systemctl', '--user', ...words);
+  return Object.fromEntries(
+    stdout.split('\n').flatMap((line) => {
+      const at = line.indexOf('=');
+      return at > 0 ? [[line.slice(0, at), line.slice(at + 1)]] : [];
+    }),
+  ) as Partial<Record<string, string>>;
+}
+
+/** Without lingering, the services of a user end with their last session. */
+function lingering(): string | null {
+  const { username } = os.userInfo();
+  if (fs.existsSync(path.join('/var/lib/systemd/linger', username))) return null;
+  return 'it runs while you are logged in; loginctl enable-linger lets it run from the start of the machine on';
+}
+
+function realPath(file: string): string {
+  return fs.existsSync(file) ? fs.realpathSync(file) : file;
+}

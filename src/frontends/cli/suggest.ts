@@ -1,0 +1,67 @@
+import { AppError } from '../../api/errors.ts';
+import { nearest } from '../../core/lib/nearest.ts';
+import { examples } from './examples.ts';
+
+/** Verbs of other programs, and of ours, that mean the same. */
+const synonyms: readonly (readonly string[])[] = [
+  ['show', 'get', 'view', 'describe', 'info', 'inspect'],
+  ['list', 'ls', 'ps', 'all'],
+  ['create', 'new', 'start', 'add', 'run', 'spawn'],
+  ['delete', 'remove', 'rm', 'kill', 'stop', 'close', 'cancel', 'revoke', 'end'],
+  ['send', 'message', 'say', 'tell', 'prompt'],
+  ['logs', 'log', 'output', 'tail'],
+];
+
+const MOST = 7;
+
+/** The error for a command that does not exist: it names those that may be meant, across nouns and verbs. */
+export function unknownCommand(
+  above: readonly string[],
+  [word = '', ...rest]: readonly string[],
+): AppError {
+  const meant = meantBy(above, word, rest).slice(0, MOST);
+  const names = meant.map((path) => `cadre ${path}`);
+  const last = names.pop();
+  const hint =
+    last === undefined
+      ? `see ${['cadre', ...above, '--help'].join(' ')}`
+      : `did you mean ${names.length > 0 ? `${names.join(', ')} or ` : ''}${last}?`;
+  return new AppError('usage', `unknown command "${[...above, word].join(' ')}"; ${hint}`);
+}
+
+/** The paths of the commands that may be meant, the likeliest first. */
+function meantBy(above: readonly string[], word: string, rest: readonly string[]): string[] {
+  const paths = Object.keys(examples);
+  const nouns = [...new Set(paths.map((path) => path.split(' ')[0] ?? ''))];
+  const [noun] = above.length > 0 ? above : alike(nouns, word, (one) => one);
+  const verb = above.length > 0 ? word : rest[0];
+  const ofNoun = paths.filter((path) => path === noun || path.startsWith(`${noun} `));
+  const within = verb === undefined ? [] : near(ofNoun, verb);
+  if (within.length > 0) return within;
+  const elsewhere = paths.filter((path) => meanSame(lastOf(path), word));
+  const exactly = elsewhere.filter((path) => lastOf(path) === word);
+  if (exactly.length > 0) return exactly;
+  if (above.length === 0 && noun !== undefined) return ofNoun.length === 1 ? ofNoun : [noun];
+  return elsewhere;
+}
+
+/** The path with this verb, else those whose verb means the same, else those that are spelled nearly like it. */
+function near(paths: readonly string[], verb: string): string[] {
+  const exactly = paths.filter((path) => lastOf(path) === verb);
+  if (exactly.length > 0) return exactly;
+  const same = paths.filter((path) => meanSame(lastOf(path), verb));
+  return same.length > 0 ? same : alike(paths, verb, lastOf).slice(0, 2);
+}
+
+/** Those that are spelled nearly like a word; a short word is near to too many, so the first letter has to be right. */
+function alike(all: readonly string[], word: string, textOf: (one: string) => string): string[] {
+  return nearest(all, word, textOf).filter((one) => textOf(one)[0] === word[0]);
+}
+
+function meanSame(one: string, other: string): boolean {
+  return one === other || synonyms.some((group) => group.includes(one) && group.includes(other));
+}
+
+function lastOf(path: string): string {
+  return path.slice(path.lastIndexOf(' ') + 1);
+}

@@ -1,0 +1,66 @@
+import { loginProviderIds, providerKinds } from '../../../api/provider-kinds.ts';
+import { findProgram } from '../../../core/lib/find-program.ts';
+import { catalogue } from '../../../agents/acp/catalogue.ts';
+
+/** An agent that may be installed. */
+export interface KnownAgent {
+  /** What follows `--agent`, or `--provider` where it has a provider of its own. */
+  name: string;
+  display_name: string;
+  flag: '--agent' | '--provider';
+  command: string;
+  install: string;
+}
+
+/** Every agent that cadre knows: those with providers of their own first, then those of the catalogue. */
+export function knownAgents(): KnownAgent[] {
+  const own = loginProviderIds.map((id) => ({
+    name: id,
+    display_name: providerKinds[id].displayName,
+    flag: '--provider' as const,
+    command: id,
+    install: `install ${providerKinds[id].login.product}`,
+  }));
+  const others = catalogue.map(({ name, display_name, command, install }) => ({
+    name,
+    display_name,
+    flag: '--agent' as const,
+    command,
+    install,
+  }));
+  return [...own, ...others];
+}
+
+/** The known agents that PATH has. */
+export function agentsOnPath(env: NodeJS.ProcessEnv): (KnownAgent & { file: string })[] {
+  return knownAgents().flatMap((agent) => {
+    const file = findProgram(agent.command, env.PATH);
+    return file === null ? [] : [{ ...agent, file }];
+  });
+}
+
+/** Lines that say which agents are installed, and how one of `usable` is used: those that the server could start. */
+export function adviceFor(
+  env: NodeJS.ProcessEnv,
+  configFile: string,
+  usable: readonly string[],
+): string[] {
+  const found = agentsOnPath(env);
+  if (found.length === 0)
+    return [
+      `no agent was found on PATH: install one (${knownAgents()
+        .map(({ name }) => name)
+        .join(', ')}), or try cadre serve --demo`,
+    ];
+  const [name] = usable;
+  return [
+    `found on PATH: ${found.map(({ command }) => command).join(', ')}`,
+    ...(name === undefined
+      ? ['a server that was started with another PATH does not find them: start it again']
+      : [
+          `to use ${name}, pass --agent ${name}; to use it always, write into ${configFile}:`,
+          '  [defaults]',
+          `  agent = ${JSON.stringify(name)}`,
+        ]),
+  ];
+}

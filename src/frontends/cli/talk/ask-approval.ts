@@ -1,0 +1,151 @@
+import type { Approval } from '../../../api/approvals.ts';
+import { endpoints } from '../../../api/index.ts';
+import type { BodyInputOf } from '../../../api/endpoint.ts';
+import type { Client } from '../../../client/client.ts';
+import { AppError } from '../../../api/errors.ts';
+import { plain } from '../output.ts';
+import type { World } from '../world.ts';
+import type { Outlet } from './outlet.ts';
+
+/** The answer of somebody at the terminal; null where there is none, because the terminal has gone. */
+export type Answer = BodyInputOf<typeof endpoints.decideApproval> | null;
+
+/** Puts one approval to somebody at the terminal. Rejects with the signal's reason if it is withdrawn. */
+export type Asking = (approval: Approval, more: AskingMore) => Promise<Answer>;
+
+export interface AskingMore {
+  /** How many approvals wait after this one. */
+  waiting: () => number;
+  /** Withdraws the question. */
+  signal: AbortSignal;
+}
+
+/**
+ * Asks for approvals one after the other: each gets an answer of its own, and what else comes is held back meanwhile.
+ * Where nobody is there to be asked it prints the command that answers.
+ */
+export class ApprovalAsker {
+  readonly #given: Dependencies;
+  /** All that were ever taken, so that none is asked twice. */
+  readonly #taken = new Set<string>();
+  readonly #waiting: Approval[] = [];
+  #shown: Shown | null = null;
+  #asking: Promise<void> | null = null;
+
+  constructor(given: Dependencies) {
+    this.#given = given;
+  }
+
+  /**
+   * Takes an approval that an event tells of. What is put to somebody is read from the server: an event may be too long to
+   * hold all of it, or old, so that it is answered already.
+   */
+  requested({ id, kind, title, session_id }: Requested): void {
+    if (this.#given.ask) return this.askedIn(session_id);
+    if (this.#isKnown(id)) return;
+    this.#given.outlet.note(
+      `\n[${kind}] the agent asks: ${plain(title)}\n` +
+        `  answer with: cadre approvals accept ${id}   (or decline)\n`,
+    );
+  }
+
+  /** Takes all that waits in a session. Returns before it is answered. */
+  askedIn(session_id: string): void {
+    const { client, outlet } = this.#given;
+    const query = { status: 'pending' as const };
+    client.call(endpoints.listSessionApprovals, { params: { session_id }, query }).then(
+      (pending) => {
+        for (const approval of pending.toReversed()) this.#take(approval);
+      },
+      (error: unknown) => outlet.note(`cadre: the approvals were not read: ${String(error)}\n`),
+    );
+  }
+
+  /** Takes note of how an approval was resolved, and withdraws its question. */
+  resolved({ id, status, title }: Pick<Approval, 'id' | 'status' | 'title'>): void {
+    const { ask, outlet } = this.#given;
+    if (!ask) return outlet.note(`  ${status}\n`);
+    const at = this.#waiting.findIndex((one) => one.id === id);
+    if (at >= 0) {
+      this.#waiting.splice(at, 1);
+      outlet.note(`[${status}] ${plain(title)}\n`);
+    } else if (this.#shown?.id === id && !this.#shown.isAnswered) {
+      this.#shown.resolved = status;
+      this.#shown.withdrawal.abort();
+    }
+  }
+
+  /** Resolves once all that was taken is answered or withdrawn. */
+  async idle(): Promise<void> {
+    await this.#asking;
+  }
+
+  #take(approval: Approval): void {
+    const { ask } = this.#given;
+    if (!ask) return this.requested(approval);
+    if (this.#isKnown(approval.id)) return;
+    this.#waiting.push(approval);
+    this.#asking ??= this.#askAll(ask).finally(() => (this.#asking = null));
+  }
+
+  /** Whether an approval was taken before; from now on it was. */
+  #isKnown(id: string): boolean {
+    if (this.#taken.has(id)) return true;
+    this.#taken.add(id);
+    return false;
+  }
+
+  async #askAll(ask: Asking): Promise<void> {
+    using _held = this.#given.outlet.hold();
+    for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
+      if (this.#given.stopped.aborted) return;
+      await this.#askOne(next, ask);
+    }
+  }
+
+  async #askOne(approval: Approval, ask: Asking): Promise<void> {
+    const { world, client, stopped } = this.#given;
+    const shown: Shown = { id: approval.id, withdrawal: new AbortController(), isAnswered: false };
+    this.#shown = shown;
+    const signal = AbortSignal.any([shown.withdrawal.signal, stopped]);
+    try {
+      const body = await ask(approval, { waiting: () => this.#waiting.length, signal });
+      if (body === null) return;
+      shown.isAnswered = true;
+      const params = { session_id: approval.session_id, approval_id: approval.id };
+      const { status } = await client.call(endpoints.decideApproval, { params, body });
+      world.stderr.write(`  ${status}${body.scope === 'session' ? ' for this session' : ''}\n`);
+    } catch (error) {
+      if (shown.resolved) world.stderr.write(`  ${shown.resolved}\n`);
+      if (signal.aborted) return;
+      if (!(error instanceof AppError)) throw error;
+      world.stderr.write(`cadre: ${error.message}\n`);
+      // It still waits, and is asked again once the server is back.
+      if (error.code === 'unreachable') this.#taken.delete(approval.id);
+    } finally {
+      this.#shown = null;
+    }
+  }
+}
+
+type Requested = Pick<Approval, 'id' | 'kind' | 'title' | 'session_id'>;
+
+/** The approval that is on the terminal. */
+interface Shown {
+  id: string;
+  withdrawal: AbortController;
+  /** Whether an answer was given here. */
+  isAnswered: boolean;
+  /** How it was resolved elsewhere. */
+  resolved?: Approval['status'];
+}
+
+interface Dependencies {
+  world: World;
+  client: Client;
+  outlet: Outlet;
+  /** Null where nobody is there to be asked. */
+  ask: Asking | null;
+  /** Withdraws every question, and all that wait, once it aborts. */
+  stopped: AbortSignal;
+}

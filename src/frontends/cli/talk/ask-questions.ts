@@ -1,0 +1,87 @@
+import type { Approval, Question } from '../../../api/approvals.ts';
+import { revealed } from '../../../core/lib/plain.ts';
+import { wrapped } from '../../terminal/width.ts';
+import type { Answer, AskingMore } from './ask-approval.ts';
+import { Keyboard } from './keyboard.ts';
+import { readLine } from './read-line.ts';
+import { sizeOf, type Terminal } from './terminal.ts';
+
+/**
+ * Puts the questions of an approval one after the other, each answered with a line: the numbers of options, or a text.
+ * Ctrl-D declines all of them. Rejects with the signal's reason if it aborts.
+ */
+export async function askQuestions(
+  terminal: Terminal,
+  { title, questions }: Approval,
+  { signal }: AskingMore,
+): Promise<Answer> {
+  const { output, palette } = terminal;
+  output.write(`\n${palette.strong(revealed(`the agent asks: ${title}`))}\n`);
+  {
+    using keyboard = new Keyboard(terminal);
+    await keyboard.quiet(terminal.clock, signal);
+  }
+  const answers: Record<string, string[]> = {};
+  for (const question of questions ?? []) {
+    const given = await askOne(terminal, question, signal);
+    if (given === null) return { decision: 'decline' };
+    if (given.length > 0) answers[question.id] = given;
+  }
+  return { decision: 'accept', answers };
+}
+
+async function askOne(
+  terminal: Terminal,
+  question: Question,
+  signal: AbortSignal,
+): Promise<string[] | null> {
+  const { output } = terminal;
+  const text = [question.header, question.question].filter(Boolean).join(': ');
+  const options = question.options.map(({ label, description }, at) =>
+    description === null ? `  ${at + 1}  ${label}` : `  ${at + 1}  ${label}: ${description}`,
+  );
+  const { columns } = sizeOf(terminal);
+  for (const line of wrapped(revealed([text, ...options].join('\n')), columns))
+    output.write(`${line}\n`);
+  for (;;) {
+    const line = await readLine(terminal, `${howToAnswer(question)}: `, signal);
+    if (line === null) return null;
+    const read = readAnswer(line, question);
+    if (Array.isArray(read)) return read;
+    output.write(`${read}\n`);
+  }
+}
+
+function howToAnswer({ options, free, multiple, required }: Question): string {
+  const ways = [
+    ...(options.length > 0 ? [multiple ? 'numbers such as 1,3' : 'a number'] : []),
+    ...(free || options.length === 0 ? ['a text'] : []),
+    ...(required ? [] : ['nothing']),
+  ];
+  return `${ways.join(', or ')}; ^D declines`;
+}
+
+/** The answers in a line, or what is wrong with it. */
+export function readAnswer(line: string, question: Question): string[] | string {
+  const { options, multiple, required, type } = question;
+  const isFree = question.free || options.length === 0;
+  const text = line.trim();
+  if (text === '') return required ? 'An answer is needed.' : [];
+  const parts = multiple ? text.split(',').map((part) => part.trim()) : [text];
+  const chosen = parts.filter(Boolean).map((part) => optionOf(part, question));
+  if (chosen.every((one) => one !== undefined)) return chosen;
+  if (!isFree) return `Give a number from 1 to ${options.length}.`;
+  const answers = multiple && options.length > 0 ? parts.filter(Boolean) : [text];
+  const given = answers.map((part) => optionOf(part, question) ?? part);
+  const isNumber = (part: string) =>
+    type === 'integer' ? /^[-+]?\d+$/.test(part) : part !== '' && Number.isFinite(Number(part));
+  if (type !== 'text' && !given.every(isNumber))
+    return type === 'integer' ? 'Give a whole number.' : 'Give a number.';
+  return given;
+}
+
+/** The option that a number or a label means. */
+function optionOf(part: string, { options }: Question): string | undefined {
+  const named = options.find(({ label }) => label.toLowerCase() === part.toLowerCase());
+  return (named ?? (/^\d{1,4}$/.test(part) ? options[Number(part) - 1] : undefined))?.label;
+}

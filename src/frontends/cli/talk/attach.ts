@@ -1,0 +1,142 @@
+import { endpoints } from '../../../api/index.ts';
+import type { AgentCommand } from '../../../api/commands.ts';
+import type { Session } from '../../../api/sessions.ts';
+import { replayBefore } from '../../../client/replay.ts';
+import { slashMatches } from '../../../client/slash.ts';
+import { AppError } from '../../../api/errors.ts';
+import { conversation } from '../../terminal/conversation.ts';
+import { conversationLines } from '../../terminal/conversation-lines.ts';
+import { shorten } from '../../../core/lib/shorten.ts';
+import { find } from '../find.ts';
+import { sessions as sessionNoun } from '../nouns.ts';
+import { plain, shortId } from '../output.ts';
+import { askerOf } from './ask.ts';
+import { Attached } from './attached.ts';
+import { InputLine } from './input-line.ts';
+import { latestHere } from './latest.ts';
+import { readConversation } from './read-conversation.ts';
+import { markSeen } from './seen.ts';
+import { sessionEvents } from './session-events.ts';
+import { TurnText } from './turn-text.ts';
+import type { CommandContext } from '../world.ts';
+
+/** How many of the earlier turns are shown. */
+const TURNS = 3;
+
+/** The exit codes for the signals that end it. */
+const LEAVING = { SIGTERM: 143, SIGHUP: 129 } as const;
+
+export interface AttachOptions {
+  verbose?: boolean;
+  agentMode?: string;
+}
+
+/**
+ * Shows the end of a conversation, follows it, and sends each line that is typed, until somebody leaves with Ctrl-D or the
+ * session is closed. Throws `usage` without a terminal, and where `said` names no session, as `find`.
+ */
+export async function attach(
+  context: CommandContext,
+  said: string | undefined,
+  { verbose = false, agentMode }: AttachOptions,
+): Promise<void> {
+  const { world, client, layout, global } = context;
+  const { stdin, stdout } = world;
+  if (global.json || !stdin.isTTY || !stdout.isTTY)
+    throw new AppError(
+      'usage',
+      'attach needs a terminal: use cadre sessions send, show or wait, or cadre events tail',
+    );
+  const found =
+    said === undefined
+      ? await latestHere(client, world.cwd())
+      : await find(sessionNoun, client, said);
+  const leaving = new AbortController();
+  const leave = (code: number) => leaving.abort(code);
+  const line: InputLine = new InputLine(stdin as NodeJS.ReadStream, stdout as NodeJS.WriteStream, {
+    said: (text) => attached.say(text),
+    interrupt: () => void attached.interrupt(),
+    leave: () => leave(0),
+    complete: async (typed) =>
+      typed.startsWith('/')
+        ? slashMatches(typed, await commandsOf(context, found.id)).map(({ name }) => `/${name} `)
+        : [],
+  });
+  const asker = askerOf(context, line, leaving.signal);
+  const text = new TurnText({
+    outlet: line,
+    asker,
+    palette: layout.palette,
+    isVerbose: verbose,
+  });
+  const { session, after } = await showTail(context, found.id);
+  const running = session.active_turn_id;
+  const attached = new Attached(context, {
+    id: session.id,
+    outlet: line,
+    text,
+    running,
+    agentMode,
+  });
+  using _signals = signals(() => void attached.interrupt(), leave);
+  line.open();
+  asker.askedIn(session.id);
+  const events = sessionEvents(context, {
+    sessionId: session.id,
+    after,
+    reconnectMs: undefined,
+    signal: leaving.signal,
+    tell: (what) => line.note(what),
+    onReturn: () => asker.askedIn(session.id),
+  });
+  for await (const event of events) if (!attached.take(event)) break;
+  leave(0);
+  await asker.idle();
+  line.close();
+  context.note(`come back with cadre sessions attach ${shortId(session.id)}`);
+  world.exit(Number(leaving.signal.reason));
+}
+
+function commandsOf({ client }: CommandContext, session_id: string): Promise<AgentCommand[]> {
+  return client.call(endpoints.listCommands, { params: { session_id } });
+}
+
+/** Shows the last turns that have ended. Returns the seq after which the events contain everything else. */
+async function showTail(
+  context: CommandContext,
+  session_id: string,
+): Promise<{ session: Session; after: number }> {
+  const { world, client, layout, note } = context;
+  const { value: session, headers } = await client.ask(endpoints.getSession, {
+    params: { session_id },
+  });
+  const seq = Number(headers['x-seq'] ?? 0);
+  const running = session.active_turn_id;
+  const { turns, approvals, notices } = await readConversation(client, session_id, TURNS + 1);
+  const ended = turns.filter(({ turn }) => turn.turn_id !== running && turn.ended_at !== null);
+  const columns = Number.isFinite(layout.columns) ? layout.columns : 80;
+  const shape = { columns, palette: layout.palette, folded: true };
+  const lines = conversationLines(conversation(ended.slice(-TURNS), approvals, notices), shape);
+  for (const line of lines) world.stdout.write(`${line}\n`);
+  const title = shorten(plain(session.title ?? shortId(session_id)), 40);
+  note(`${title}: ^C interrupts a turn, ^D leaves`);
+  await markSeen(context, session_id, seq);
+  if (running === null) return { session, after: seq };
+  const scope = { sessionId: session_id, kinds: ['turn.accepted'] };
+  const [accepted] = await replayBefore(client, scope, seq + 1, 1);
+  return { session, after: (accepted?.seq ?? seq + 1) - 1 };
+}
+
+/** Handles signals until it is disposed. */
+function signals(interrupt: () => void, leave: (code: number) => void): Disposable {
+  const end = (name: NodeJS.Signals) => leave(LEAVING[name as keyof typeof LEAVING]);
+  const ending = Object.keys(LEAVING) as (keyof typeof LEAVING)[];
+  process.on('SIGINT', interrupt);
+  for (const name of ending) process.on(name, end);
+  return {
+    [Symbol.dispose]() {
+      process.off('SIGINT', interrupt);
+      for (const name of ending) process.off(name, end);
+    },
+  };
+}

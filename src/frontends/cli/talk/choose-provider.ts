@@ -1,0 +1,71 @@
+import { endpoints } from '../../../api/index.ts';
+import type { ProviderId } from '../../../api/provider-kinds.ts';
+import type { ProviderRecord } from '../../../api/providers.ts';
+import { type Defaults, preferredProvider, readyOnes } from '../../../client/defaults.ts';
+import { defaultConfigFile } from '../../../core/config/paths.ts';
+import { AppError } from '../../../api/errors.ts';
+import { plain } from '../output.ts';
+import type { CommandContext } from '../world.ts';
+import { adviceFor } from './agents-on-path.ts';
+import { readLine } from './read-line.ts';
+import { terminalOf } from './terminal.ts';
+
+/**
+ * The provider for a new session, where no flag names one: the preferred one, else the one that somebody at the terminal
+ * chooses. Throws `usage` where several are ready and nobody can be asked, `provider_unavailable` where none is.
+ */
+export async function chooseProvider(context: Asked, defaults: Defaults): Promise<ProviderId> {
+  const { byVariable } = defaults.provider;
+  if (byVariable) return byVariable;
+  const providers = await context.client.call(endpoints.listProviders, {});
+  const preferred = preferredProvider(providers, defaults);
+  if (preferred) return preferred;
+  const ready = readyOnes(providers);
+  if (ready.length === 0) throw noneReady(context, providers);
+  return askWhich(context, ready);
+}
+
+type Asked = Pick<CommandContext, 'world' | 'client' | 'global'>;
+
+function noneReady({ world }: Asked, providers: readonly ProviderRecord[]): AppError {
+  const why = providers.map(({ id, detail }) => `  ${id}: ${plain(detail)}`);
+  const file = defaultConfigFile(world.env);
+  const agents = providers.flatMap((provider) => provider.agents ?? []);
+  const usable = agents.filter(({ healthy }) => healthy).map(({ name }) => name);
+  return new AppError(
+    'provider_unavailable',
+    ['no provider is ready', ...why, ...adviceFor(world.env, file, usable)].join('\n'),
+  );
+}
+
+async function askWhich(
+  { world, global }: Asked,
+  ready: readonly ProviderRecord[],
+): Promise<ProviderId> {
+  const names = ready.map(({ id }) => id).join(', ');
+  const file = defaultConfigFile(world.env);
+  const terminal = global.json ? null : terminalOf(world);
+  if (!terminal)
+    throw new AppError(
+      'usage',
+      `several providers are ready (${names}): name one with --provider, with CADRE_DEFAULTS_PROVIDER, ` +
+        `or as provider under [defaults] in ${file}`,
+    );
+  const { output } = terminal;
+  output.write('Several providers are ready:\n');
+  for (const [at, { id, display_name }] of ready.entries())
+    output.write(`  ${at + 1}  ${id}  (${plain(display_name)})\n`);
+  for (;;) {
+    const line = await readLine(terminal, 'Which one? ', world.interrupted());
+    const chosen = line === null ? null : chosenOf(line.trim(), ready);
+    if (line === null)
+      throw new AppError('usage', 'no provider was chosen: name one with --provider');
+    if (!chosen) continue;
+    output.write(`To use it always, write under [defaults] in ${file}: provider = "${chosen}"\n`);
+    return chosen;
+  }
+}
+
+function chosenOf(answer: string, ready: readonly ProviderRecord[]): ProviderId | null {
+  return (ready.find(({ id }) => id === answer) ?? ready[Number(answer) - 1])?.id ?? null;
+}

@@ -1,0 +1,48 @@
+import { endpoints } from '../../../api/index.ts';
+import type { Session } from '../../../api/sessions.ts';
+import type { Client } from '../../../client/client.ts';
+import { pagesOf } from '../../../client/pages.ts';
+import { firstOf } from '../../../client/routed.ts';
+import { AppError } from '../../../api/errors.ts';
+import { sessions } from '../nouns.ts';
+import { repositoryOf } from './repository.ts';
+
+/**
+ * The session in which something happened last, of those that take a turn and work in the directory `here`, an absolute
+ * path; where none does, of those that work in a worktree of its repository. Throws `not_found`.
+ */
+export async function latestHere(given: Client, here: string): Promise<Session> {
+  // Another machine may have a directory of the same name.
+  const client = await firstOf(given);
+  const open: Session[] = [];
+  for await (const page of sessions.all(client))
+    open.push(...page.filter(({ status }) => status !== 'closed' && status !== 'failed'));
+  const exactly = latestOf(open.filter(({ cwd }) => cwd === here));
+  const found = exactly ?? latestOf(await inWorktrees(client, here, open));
+  if (found) return found;
+  throw new AppError(
+    'not_found',
+    `no session works in ${here} yet, nor in a worktree of its repository: ` +
+      'start one with cadre run, or name one of cadre sessions list with --session',
+  );
+}
+
+/** The sessions that work in a worktree of the repository that a directory is in. */
+async function inWorktrees(
+  client: Client,
+  here: string,
+  open: readonly Session[],
+): Promise<Session[]> {
+  const repo_root = open.some(({ worktree_id }) => worktree_id !== null) && repositoryOf(here);
+  if (!repo_root) return [];
+  const ids = new Set<string | null>();
+  for await (const page of pagesOf((query) =>
+    client.ask(endpoints.listWorktrees, { query: { ...query, repo_root } }),
+  ))
+    for (const { id } of page) ids.add(id);
+  return open.filter(({ worktree_id }) => worktree_id !== null && ids.has(worktree_id));
+}
+
+function latestOf(all: readonly Session[]): Session | undefined {
+  return all.toSorted((a, b) => b.last_activity_at - a.last_activity_at)[0];
+}

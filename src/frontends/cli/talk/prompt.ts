@@ -1,0 +1,79 @@
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { Command } from 'commander';
+import type { InputItem } from '../../../api/sessions.ts';
+import { AppError } from '../../../api/errors.ts';
+import type { World } from '../world.ts';
+
+/** A pipe that belongs to nobody's input may stay open for ever, so nobody waits longer for its first byte. */
+const FIRST_BYTE_MS = 3000;
+
+/** Adds the argument and the option of what to say. */
+export function withPrompt(command: Command): Command {
+  return command
+    .argument('[text...]', 'what to say; piped input is added below it, - waits for it')
+    .option('--image <file>', 'an image to show the agent; repeat it for more', collect, []);
+}
+
+/**
+ * What to say: the words, and below them, after a blank line, what is piped in. A last word `-` reads stdin to its end,
+ * however long that takes; without it a pipe that has nothing to say for 3 s is left alone, with a note. Throws `usage`
+ * where there is nothing to say.
+ */
+export async function readInput(
+  words: readonly string[],
+  { image, worktree }: { image: readonly string[]; worktree?: string | true },
+  world: World,
+): Promise<InputItem[]> {
+  const isAwaited = words.at(-1) === '-';
+  const said = (isAwaited ? words.slice(0, -1) : words).join(' ');
+  const piped = isAwaited ? await text(world.stdin) : await pipedText(world);
+  const prompt = [said, piped].filter((part) => part.trim() !== '').join('\n\n');
+  if (prompt === '') {
+    const taken =
+      typeof worktree === 'string'
+        ? ` ("${worktree}" was read as the name of the worktree: give the text first)`
+        : '';
+    throw new AppError(
+      'usage',
+      `there is nothing to send${taken}: give a text, or - and the text on stdin`,
+    );
+  }
+  return [
+    { type: 'text', text: prompt },
+    // By its absolute path, because the server reads the file and works in another directory.
+    ...image.map((file) => ({ type: 'image' as const, path: path.resolve(world.cwd(), file) })),
+  ];
+}
+
+/** What is piped or redirected to stdin; nothing where it is a terminal. */
+async function pipedText({ stdin, stderr, clock }: World): Promise<string> {
+  if (stdin.isTTY) return '';
+  const parts: Buffer[] = [];
+  const begun = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  stdin.on('data', (part: Buffer) => {
+    parts.push(part);
+    begun.resolve();
+  });
+  stdin.once('end', ended.resolve);
+  stdin.once('error', (error) =>
+    ended.reject(new AppError('usage', `stdin cannot be read: ${error.message}`)),
+  );
+  const noWait = new AbortController();
+  const tooLong = clock.sleep(FIRST_BYTE_MS, noWait.signal).then(() => 'silent' as const);
+  const first = await Promise.race([begun.promise, ended.promise, tooLong]);
+  noWait.abort();
+  if (first !== 'silent') await ended.promise;
+  else {
+    stderr.write(
+      'cadre: nothing came from stdin in 3 s, so it is left out; - as the last word waits for it\n',
+    );
+    if ('destroy' in stdin) (stdin as NodeJS.ReadStream).destroy();
+  }
+  return Buffer.concat(parts).toString('utf8');
+}
+
+function collect(file: string, before: readonly string[]): string[] {
+  return [...before, file];
+}

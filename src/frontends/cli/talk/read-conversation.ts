@@ -1,0 +1,50 @@
+import type { Approval } from '../../../api/approvals.ts';
+import { endpoints } from '../../../api/index.ts';
+import type { Turn } from '../../../api/sessions.ts';
+import type { Client } from '../../../client/client.ts';
+import { pagesOf } from '../../../client/pages.ts';
+import { readNotices } from '../../../client/read-notices.ts';
+import type { Notice, TurnWithItems } from '../../terminal/conversation.ts';
+
+/** What was said and done in a session, oldest first. */
+export interface ReadConversation {
+  turns: TurnWithItems[];
+  /** Of these turns, newest first. */
+  approvals: Approval[];
+  /** Of the session, oldest first, as far as the log has them. */
+  notices: Notice[];
+}
+
+/** The newest `wanted` turns of a session with everything in them, or the one with this id. Throws `not_found`. */
+export async function readConversation(
+  client: Client,
+  session_id: string,
+  wanted: number | string = Number.POSITIVE_INFINITY,
+): Promise<ReadConversation> {
+  const params = { session_id };
+  const newest =
+    typeof wanted === 'string'
+      ? [await client.call(endpoints.getTurn, { params: { ...params, turn_id: wanted } })]
+      : await upTo(wanted, (query) => client.ask(endpoints.listTurns, { params, query }));
+  const turns: TurnWithItems[] = [];
+  for (const turn of newest.toReversed()) turns.push({ turn, items: await itemsOf(client, turn) });
+  const approvals = await upTo(Number.POSITIVE_INFINITY, (query) =>
+    client.ask(endpoints.listSessionApprovals, { params, query }),
+  );
+  const ids = new Set(newest.map(({ turn_id }) => turn_id));
+  const notices = typeof wanted === 'string' ? [] : await readNotices(client, session_id);
+  return { turns, approvals: approvals.filter(({ turn_id }) => ids.has(turn_id)), notices };
+}
+
+function itemsOf(client: Client, { session_id, turn_id }: Turn) {
+  return client.call(endpoints.listItems, { params: { session_id, turn_id } });
+}
+
+async function upTo<T>(count: number, ask: Parameters<typeof pagesOf<T>>[0]): Promise<T[]> {
+  const found: T[] = [];
+  for await (const page of pagesOf(ask)) {
+    found.push(...page);
+    if (found.length >= count) break;
+  }
+  return found.slice(0, count);
+}

@@ -1,0 +1,51 @@
+import type { RuntimeEventRecord } from '../../../api/events.ts';
+import { streamEvents } from '../../../client/stream.ts';
+import { AppError } from '../../../api/errors.ts';
+import { durationText } from '../../terminal/time.ts';
+import { shortId } from '../output.ts';
+import type { CommandContext } from '../world.ts';
+
+/**
+ * The events of a session after a seq. Says when the connection is lost and when it is back. Throws `unreachable`, with
+ * how to go on, where the server stays away for longer than `reconnectMs`; undefined: never.
+ */
+export async function* sessionEvents(
+  { world, client }: CommandContext,
+  given: {
+    sessionId: string;
+    after: number;
+    reconnectMs: number | undefined;
+    signal?: AbortSignal;
+    /** Only events of these kinds, or groups of kinds. */
+    kinds?: readonly string[];
+    tell: (text: string) => void;
+    /** Called when the connection is back. */
+    onReturn?: () => unknown;
+  },
+): AsyncGenerator<RuntimeEventRecord, void> {
+  const { sessionId, reconnectMs, tell, ...more } = given;
+  let isLost = false;
+  try {
+    yield* streamEvents({
+      ...more,
+      client,
+      clock: world.clock,
+      sessionId,
+      reconnectMs,
+      onConnection({ lost }) {
+        isLost = lost;
+        const what = lost ? 'the connection was lost: trying again' : 'connected again';
+        tell(`cadre: ${what}\n`);
+        if (!lost) given.onReturn?.();
+      },
+    });
+  } catch (error) {
+    if (!isLost || !(error instanceof AppError) || error.code !== 'unreachable') throw error;
+    throw new AppError(
+      'unreachable',
+      `no server has answered for ${durationText(reconnectMs ?? 0)}: once one runs again, ` +
+        `see what came of it with cadre sessions show ${shortId(sessionId)}`,
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,126 @@
+import { type DescribedEvent, isDescribed, type RuntimeEventRecord } from '../../../api/events.ts';
+import { EMOJI_UNITS, plainAfter } from '../../../core/lib/plain.ts';
+import { toolText } from '../../terminal/conversation.ts';
+import type { Palette } from '../../terminal/palette.ts';
+import { plain } from '../output.ts';
+import type { ApprovalAsker } from './ask-approval.ts';
+import type { Outlet } from './outlet.ts';
+
+/**
+ * Writes the events of turns as text: messages as they grow, and a line when a tool starts and when it ends; with
+ * `isVerbose` thoughts, plans and the output of tools as well.
+ */
+export class TurnText {
+  readonly #outlet: Outlet;
+  readonly #asker: ApprovalAsker;
+  readonly #palette: Palette;
+  readonly #isVerbose: boolean;
+  /** How many bytes of the text of each open item are written. */
+  readonly #written = new Map<string, number>();
+  /** The end of what is written of each open item: an emoji may go on in its next piece. */
+  readonly #ends = new Map<string, string>();
+  /** The steps of the plan as they were shown last. */
+  #plan: readonly string[] = [];
+
+  constructor(given: {
+    outlet: Outlet;
+    asker: ApprovalAsker;
+    palette: Palette;
+    isVerbose: boolean;
+  }) {
+    this.#outlet = given.outlet;
+    this.#asker = given.asker;
+    this.#palette = given.palette;
+    this.#isVerbose = given.isVerbose;
+  }
+
+  write(event: RuntimeEventRecord): void {
+    if (!isDescribed(event)) return;
+    const { kind, payload } = event;
+    if (kind === 'approval.requested') {
+      this.#asker.requested(payload.approval);
+    } else if (kind === 'approval.resolved') {
+      this.#asker.resolved(payload.approval);
+    } else if (kind === 'session.notice')
+      this.#outlet.note(`[${plain(payload.code)}] ${plain(payload.message)}\n`);
+    else if (kind === 'plan.updated') this.#writePlan(payload.entries ?? []);
+    else this.#writeItem(event);
+  }
+
+  #writeItem({ kind, payload }: DescribedEvent): void {
+    switch (kind) {
+      case 'message.delta':
+        this.#outlet.said(this.#begun(payload));
+        break;
+      case 'message.completed':
+        this.#outlet.said(`${this.#rest(payload)}\n`);
+        break;
+      case 'reasoning.delta':
+        this.#writeBeside(this.#begun(payload));
+        break;
+      case 'reasoning.completed':
+        this.#writeBeside(this.#rest(payload));
+        // Ends the line.
+        if (this.#isVerbose) this.#outlet.note('');
+        break;
+      case 'tool.started':
+        this.#noteTool('started', payload.tool);
+        break;
+      case 'tool.updated':
+        this.#writeBeside(this.#begun(payload));
+        break;
+      case 'tool.completed':
+        this.#writeBeside(this.#rest(payload));
+        this.#noteTool(payload.status === 'completed' ? 'done' : payload.status, payload.tool);
+        break;
+      default:
+    }
+  }
+
+  /** A piece of an item as plain text. It is now written. */
+  #begun({ item_id, offset, text = '' }: Piece): string {
+    if (text !== '') this.#written.set(item_id, offset + Buffer.byteLength(text));
+    return this.#plainPiece(item_id, text);
+  }
+
+  /** What is not written yet of an item that has ended: the stream may have begun late, or lost pieces. */
+  #rest({ item_id, text = '' }: Piece): string {
+    const rest = Buffer.from(text).subarray(this.#written.get(item_id) ?? 0);
+    const shown = this.#plainPiece(item_id, rest.toString('utf8'));
+    this.#written.delete(item_id);
+    this.#ends.delete(item_id);
+    return shown;
+  }
+
+  #plainPiece(item_id: string, text: string): string {
+    const before = this.#ends.get(item_id) ?? '';
+    this.#ends.set(item_id, (before + text).slice(-EMOJI_UNITS));
+    return plainAfter(before, text);
+  }
+
+  #noteTool(how: string, tool: Parameters<typeof toolText>[0] | undefined): void {
+    this.#outlet.note(`[${how}] ${tool ? toolText(tool) : 'a tool'}\n`);
+  }
+
+  #writeBeside(text: string): void {
+    if (!this.#isVerbose) return;
+    const body = text.replace(/\n+$/, '');
+    this.#outlet.beside(this.#palette.faint(body) + text.slice(body.length));
+  }
+
+  /** The steps that are new or have changed. */
+  #writePlan(entries: readonly { content: string; status: string }[]): void {
+    const before = new Set(this.#plan);
+    this.#plan = entries.map(({ content, status }) => `[plan] ${status}: ${plain(content)}\n`);
+    if (!this.#isVerbose) return;
+    for (const step of this.#plan) if (!before.has(step)) this.#outlet.note(step);
+  }
+}
+
+/** The text of an item, or a piece of it; without a text where it was too long for an event. */
+interface Piece {
+  item_id: string;
+  /** In bytes of UTF-8. */
+  offset: number;
+  text?: string | undefined;
+}

@@ -1,0 +1,122 @@
+import type { Command } from 'commander';
+import type { Client } from '../../client/client.ts';
+import { AppError } from '../../api/errors.ts';
+import type { Clock } from '../../core/lib/clock.ts';
+import type { GlobalOptions } from './context.ts';
+import { inFlags } from './flag-words.ts';
+import { type Layout, layoutOf } from './layout.ts';
+import { isNarrow, loadWidths } from './widths.ts';
+
+/** What is around a command: its streams, environment, directory and clock, the server, signals and the exit code. */
+export interface World {
+  stdin: NodeJS.ReadableStream & { isTTY?: boolean };
+  stdout: NodeJS.WritableStream & { isTTY?: boolean; columns?: number };
+  stderr: NodeJS.WritableStream & { isTTY?: boolean };
+  env: NodeJS.ProcessEnv;
+  /** The working directory. Throws where it is gone. */
+  cwd: () => string;
+  clock: Clock;
+  /** A client of the server that the options name. Throws as `connect` of connect.ts. */
+  connect(options: GlobalOptions): Promise<Client>;
+  /** Aborts on INT and TERM, with the exit code to end with as its reason. */
+  interrupted(): AbortSignal;
+  /** Sets the exit code. */
+  exit(code: number): void;
+}
+
+/** The streams of a terminal that a screen can be drawn on. */
+interface ScreenStreams {
+  stdin: NodeJS.ReadStream;
+  stdout: NodeJS.WriteStream;
+}
+
+/** The terminal that a screen can be drawn on; null where stdin or stdout is none, or it is dumb. */
+export function terminalOf({ stdin, stdout, env }: World): ScreenStreams | null {
+  if (!stdin.isTTY || !stdout.isTTY || env.TERM === 'dumb') return null;
+  return { stdin: stdin as NodeJS.ReadStream, stdout: stdout as NodeJS.WriteStream };
+}
+
+/** The arguments that every client command gets. */
+export interface CommandContext {
+  world: World;
+  client: Client;
+  global: GlobalOptions;
+  /** Writes the command's only document: `value` as JSON with `--json`, else `text`. */
+  show: (value: unknown, text: () => string) => void;
+  /** Tells people something on stderr, where that is a terminal and they did not ask for JSON. */
+  note: (text: string) => void;
+  /** How text for people is laid out on stdout. */
+  layout: Layout;
+}
+
+/**
+ * The action of a client command: connects, runs the command with its arguments and options, and closes the connection
+ * in any case.
+ */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- commander passes what the command declares
+export function clientAction<Arguments extends unknown[]>(
+  world: World,
+  run: (context: CommandContext, ...given: Arguments) => Promise<void>,
+): (...given: unknown[]) => Promise<void> {
+  return async (...given) => {
+    const command = given.pop() as Command;
+    const global = command.optsWithGlobals<GlobalOptions>();
+    const client = await world.connect(global);
+    try {
+      let later: Promise<void> | undefined;
+      const show = (value: unknown, text: () => string) => {
+        if (global.json || isNarrow(text())) showDocument(world, global, value, text);
+        else later = loadWidths().then(() => showDocument(world, global, value, text));
+      };
+      const note = (text: string) => {
+        if (world.stderr.isTTY && !global.json) world.stderr.write(`cadre: ${text}\n`);
+      };
+      const layout = layoutOf(world.stdout, world.env);
+      await run({ world, client, global, show, note, layout }, ...(given as Arguments));
+      await later;
+      for (const remark of client.remarks?.() ?? []) world.stderr.write(`cadre: ${remark}\n`);
+    } catch (error) {
+      if (error instanceof AppError) throw inFlags(orUnreachable(error, client), command);
+      throw client.misunderstanding() ?? error;
+    } finally {
+      client.close();
+    }
+  };
+}
+
+/** Of several servers, what was not found may be on one that could not be asked. */
+function orUnreachable(error: AppError, client: Client): AppError {
+  const remarks = client.remarks?.() ?? [];
+  if (error.code !== 'not_found' || remarks.length === 0) return error;
+  return new AppError('unreachable', `${remarks.join('; ')}; elsewhere ${error.message}`, {
+    cause: error,
+  });
+}
+
+/** Writes one document: `value` as JSON with `--json`, else `text`. */
+export function showDocument(
+  world: World,
+  options: GlobalOptions,
+  value: unknown,
+  text: () => string,
+): void {
+  world.stdout.write(options.json ? `${jsonFor(world, value, 2)}\n` : text());
+}
+
+/** Returns a value as JSON; for a terminal with everything that it would hide or obey as escapes. */
+export function jsonFor(
+  { stdout }: Pick<World, 'stdout'>,
+  value: unknown,
+  indent?: number,
+): string {
+  const text = JSON.stringify(value, null, indent);
+  if (stdout.isTTY !== true) return text;
+  return text.replaceAll(
+    /(?!\n)[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu,
+    (character) =>
+      Array.from(
+        character.split(''),
+        (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+      ).join(''),
+  );
+}

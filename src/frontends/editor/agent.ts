@@ -1,0 +1,222 @@
+import {
+  type AgentApp,
+  type AgentContext,
+  type AgentRequestContext,
+  agent,
+  type InitializeRequest,
+  type InitializeResponse,
+  methods,
+  type NewSessionRequest,
+  type NewSessionResponse,
+  type PromptRequest,
+  type PromptResponse,
+  PROTOCOL_VERSION,
+  type SetSessionModeRequest,
+  type SetSessionTitleRequest,
+} from '@agentclientprotocol/sdk/unstable';
+import { endpoints } from '../../api/index.ts';
+import type { Client } from '../../client/client.ts';
+import { AppError } from '../../api/errors.ts';
+import type { Clock } from '../../core/lib/clock.ts';
+import type { AttachedSession } from './attached-session.ts';
+import { requestError } from './errors.ts';
+import { inputOf } from './input.ts';
+import { listSessions } from './listing.ts';
+import { serversOf } from './mcp-servers.ts';
+import { type NewSession, OpenSessions } from './open-sessions.ts';
+import type { ServerLink } from './server-link.ts';
+
+export interface AgentOptions {
+  link: ServerLink;
+  clock: Clock;
+  version: string;
+  /** The request that opens a session in a directory. Throws an AppError that says what to configure. */
+  opening: (client: Client, cwd: string) => Promise<NewSession>;
+  /** Finds the session that the editor gets instead of each new one; null: it gets new ones. */
+  fixed: ((client: Client) => Promise<string>) | null;
+}
+
+/** Cadre as an ACP agent, for one connection: its sessions are those of the server, and stay when the editor leaves. */
+export function createCadreAgent(options: AgentOptions): AgentApp {
+  const { initialize, session: of } = methods.agent;
+  const mine = new Handlers(options);
+  return agent({ name: 'cadre' })
+    .onConnect(({ closed }) => void closed.then(() => mine.leave()))
+    .onRequest(
+      initialize,
+      answering(({ params, client }) => mine.initialize(params, client)),
+    )
+    .onRequest(
+      of.new,
+      answering(({ params }) => mine.open(params)),
+    )
+    .onRequest(
+      of.load,
+      answering(({ params }) => mine.load(params.sessionId)),
+    )
+    .onRequest(
+      of.resume,
+      answering(({ params }) => mine.resume(params.sessionId)),
+    )
+    .onRequest(
+      of.list,
+      answering(({ params }) => listSessions(options.link, params)),
+    )
+    .onRequest(
+      of.close,
+      answering(({ params }) => mine.close(params.sessionId)),
+    )
+    .onRequest(
+      of.delete,
+      answering(({ params }) => mine.delete(params.sessionId)),
+    )
+    .onRequest(
+      of.setTitle,
+      answering(({ params }) => mine.setTitle(params)),
+    )
+    .onRequest(
+      of.setMode,
+      answering(({ params }) => mine.setMode(params)),
+    )
+    .onRequest(
+      of.setConfigOption,
+      answering(({ params }) => mine.choose(params.sessionId, params.configId, params.value)),
+    )
+    .onRequest(
+      of.prompt,
+      answering(({ params, signal }) => mine.prompt(params, signal)),
+    )
+    .onNotification(of.cancel, ({ params }) => mine.cancel(params.sessionId));
+}
+
+/** What each request does. Throws AppErrors. */
+class Handlers {
+  readonly #options: AgentOptions;
+  #open: OpenSessions | null = null;
+
+  constructor(options: AgentOptions) {
+    this.#options = options;
+  }
+
+  async initialize(
+    { clientCapabilities: capabilities = {} }: InitializeRequest,
+    editor: AgentContext,
+  ): Promise<InitializeResponse> {
+    const { link, version } = this.#options;
+    // Whether there is a server that lets us in: an editor shows this error where it starts its agents.
+    await link.call(endpoints.getVersion, {});
+    this.leave();
+    this.#open = new OpenSessions({ ...this.#options, editor, capabilities });
+    return helloOf(version);
+  }
+
+  async open({ cwd, mcpServers }: NewSessionRequest): Promise<NewSessionResponse> {
+    const { link, fixed } = this.#options;
+    if (fixed) {
+      const { attached, tellHistory } = await this.#sessions.load(await link.use(fixed));
+      attached.begin(tellHistory);
+      return { sessionId: attached.id, ...attached.choosing.offer };
+    }
+    const attached = await this.#sessions.create(cwd, { mcp_servers: serversOf(mcpServers) });
+    attached.begin();
+    return { sessionId: attached.id, ...attached.choosing.offer };
+  }
+
+  async load(sessionId: string): Promise<Offer> {
+    const { attached, tellHistory } = await this.#sessions.load(sessionId);
+    await tellHistory();
+    attached.begin();
+    return attached.choosing.offer;
+  }
+
+  async resume(sessionId: string): Promise<Offer> {
+    const attached = await this.#sessions.resume(sessionId);
+    // What was asked before is not among the events that come.
+    attached.begin(() => attached.askAll());
+    return attached.choosing.offer;
+  }
+
+  /** Ends what the editor does in a session. The session stays. */
+  async close(sessionId: string): Promise<void> {
+    await this.#sessions.get(sessionId).close();
+    this.#sessions.forget(sessionId);
+  }
+
+  /** Closes a session for good. Its record stays. */
+  async delete(session_id: string): Promise<void> {
+    const body = { reason: 'deleted in an editor' };
+    await this.#options.link.call(endpoints.closeSession, { params: { session_id }, body });
+    this.#sessions.forget(session_id);
+  }
+
+  async setTitle({ sessionId: session_id, title }: SetSessionTitleRequest) {
+    const body = { title };
+    await this.#options.link.call(endpoints.updateSession, { params: { session_id }, body });
+    return body;
+  }
+
+  async setMode({ sessionId, modeId }: SetSessionModeRequest): Promise<void> {
+    await this.choose(sessionId, 'mode', modeId);
+  }
+
+  /** Sets a choice for the turns of the editor, and tells it the choices after that. */
+  async choose(sessionId: string, option: string, value: unknown): Promise<ConfigOptions> {
+    const session = this.#sessions.get(sessionId);
+    session.choosing.choose(option, value);
+    const { modes, configOptions } = session.choosing.offer;
+    if (option === 'mode') {
+      const { currentModeId } = modes;
+      await session.update({ sessionUpdate: 'current_mode_update', currentModeId });
+    }
+    await session.update({ sessionUpdate: 'config_option_update', configOptions });
+    return { configOptions };
+  }
+
+  prompt({ sessionId, prompt }: PromptRequest, signal: AbortSignal): Promise<PromptResponse> {
+    return this.#sessions.get(sessionId).prompt(inputOf(prompt), signal);
+  }
+
+  cancel(sessionId: string): void {
+    this.#open?.find(sessionId)?.cancel();
+  }
+
+  /** Lets go of all sessions, which go on. */
+  leave(): void {
+    this.#open?.detachAll();
+  }
+
+  get #sessions(): OpenSessions {
+    if (this.#open) return this.#open;
+    throw new AppError('invalid', 'the connection is not initialized: call initialize first');
+  }
+}
+
+type Offer = AttachedSession['choosing']['offer'];
+type ConfigOptions = Pick<Offer, 'configOptions'>;
+
+function helloOf(version: string): InitializeResponse {
+  return {
+    protocolVersion: PROTOCOL_VERSION,
+    agentInfo: { name: 'cadre', title: 'cadre', version },
+    authMethods: [],
+    agentCapabilities: {
+      loadSession: true,
+      promptCapabilities: { image: true, embeddedContext: true },
+      mcpCapabilities: { http: true, sse: true },
+      sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {}, title: {} },
+    },
+  };
+}
+
+/** A handler whose refusals reach the editor in the words of cadre. */
+function answering<Params, Response>(
+  handle: (context: AgentRequestContext<Params>) => Promise<Response>,
+): (context: AgentRequestContext<Params>) => Promise<Response> {
+  return async (context) => {
+    try {
+      return await handle(context);
+    } catch (error) {
+      throw requestError(error);
+    }
+  };
+}

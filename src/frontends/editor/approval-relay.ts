@@ -1,0 +1,172 @@
+import {
+  type AgentContext,
+  type CreateElicitationRequest,
+  methods,
+  type RequestPermissionRequest,
+  type SessionUpdate,
+  type ToolCallContent,
+} from '@agentclientprotocol/sdk/unstable';
+import type { Approval } from '../../api/approvals.ts';
+import { endpoints } from '../../api/index.ts';
+import { AppError } from '../../api/errors.ts';
+import { type AskedCall, type Decision, decisionOf, permissionRequest } from './permission.ts';
+import {
+  permissionOptionsOf,
+  decisionOfChoice,
+  decisionOfForm,
+  formOf,
+  questionsText,
+} from './questions.ts';
+import type { ServerLink } from './server-link.ts';
+import { textContent } from './tool-call.ts';
+
+/** For how long an answer is tried to be delivered to a server that is away, in ms. */
+const DELIVERY_MS = 60_000;
+
+interface Dependencies {
+  link: ServerLink;
+  editor: AgentContext;
+  sessionId: string;
+  /** Whether the editor shows forms. */
+  hasForms: boolean;
+  /** The tool call that a request is about, by the ids in it; null where none was told of. */
+  callOf: (request: unknown) => AskedCall | null;
+  /** Keeps what the editor is shown of a call, which the agent may not tell again. */
+  noteChanges: (item_id: string, content: readonly ToolCallContent[]) => void;
+  /** Tells the editor of the session. */
+  update: (update: SessionUpdate) => Promise<void>;
+  /** Tells the user something. */
+  tell: (text: string) => void;
+}
+
+/**
+ * Puts the approvals of a session to the editor, and its answers to the server. The first answer wins: a request that was
+ * answered elsewhere is withdrawn.
+ */
+export class ApprovalRelay {
+  readonly #given: Dependencies;
+  /** What the editor is asked just now, and what withdraws it. */
+  readonly #asked = new Map<string, AbortController>();
+  /** Approvals that stand for a tool call of which the agent has not told. */
+  readonly #standIns = new Set<string>();
+
+  constructor(given: Dependencies) {
+    this.#given = given;
+  }
+
+  /** Asks for everything that waits in the session. */
+  async askAll(): Promise<void> {
+    const { link, sessionId: session_id } = this.#given;
+    const query = { status: 'pending' as const };
+    const pending = await link.call(endpoints.listSessionApprovals, {
+      params: { session_id },
+      query,
+    });
+    for (const { id } of pending.toReversed()) this.requested(id);
+  }
+
+  /** Asks for an approval. Returns before it is answered. */
+  requested(id: string): void {
+    if (this.#asked.has(id)) return;
+    const withdrawal = new AbortController();
+    this.#asked.set(id, withdrawal);
+    this.#ask(id, withdrawal.signal)
+      .catch((error: unknown) => {
+        if (withdrawal.signal.aborted) return;
+        const why = error instanceof Error ? error.message : String(error);
+        this.#given.tell(
+          `The agent waits for an answer that could not be taken here (${why}): cadre approvals show ${id}`,
+        );
+      })
+      .finally(() => this.#asked.delete(id));
+  }
+
+  /** Withdraws the request for an approval that was resolved. */
+  async resolved({ id, status }: Pick<Approval, 'id' | 'status'>): Promise<void> {
+    this.#asked.get(id)?.abort();
+    if (!this.#standIns.delete(id)) return;
+    const end = status === 'accepted' ? 'completed' : 'failed';
+    await this.#given.update({ sessionUpdate: 'tool_call_update', toolCallId: id, status: end });
+  }
+
+  /** Withdraws every request. The approvals go on waiting. */
+  close(): void {
+    for (const withdrawal of this.#asked.values()) withdrawal.abort();
+  }
+
+  async #ask(approval_id: string, signal: AbortSignal): Promise<void> {
+    const { link, sessionId: session_id } = this.#given;
+    const params = { session_id, approval_id };
+    const approval = await link.call(endpoints.getApproval, { params }, DELIVERY_MS);
+    if (approval.status !== 'pending' || signal.aborted) return;
+    const body = await this.#answered(approval, signal);
+    if (signal.aborted) return;
+    try {
+      await link.call(endpoints.decideApproval, { params, body }, DELIVERY_MS);
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'approval_resolved') throw error;
+    }
+  }
+
+  #answered(approval: Approval, signal: AbortSignal): Promise<Decision> {
+    const isForm = approval.kind === 'question' && approval.questions && this.#given.hasForms;
+    if (isForm) return this.#askForm(approval, signal);
+    return approval.kind === 'question'
+      ? this.#askChoice(approval, signal)
+      : this.#askPermission(approval, signal);
+  }
+
+  async #askPermission(approval: Approval, signal: AbortSignal): Promise<Decision> {
+    const { editor, sessionId } = this.#given;
+    const params = { sessionId, ...this.#shown(approval) };
+    const { requestPermission } = methods.client.session;
+    return decisionOf(
+      await editor.request(requestPermission, params, { cancellationSignal: signal }),
+    );
+  }
+
+  #shown(approval: Approval): ReturnType<typeof permissionRequest> {
+    const call = this.#given.callOf(approval.request);
+    const shown = permissionRequest(approval, call);
+    if (call) this.#given.noteChanges(call.item_id, shown.toolCall.content ?? []);
+    else this.#standIns.add(approval.id);
+    return shown;
+  }
+
+  async #askForm(approval: Approval, signal: AbortSignal): Promise<Decision> {
+    const { editor, sessionId } = this.#given;
+    const questions = approval.questions ?? [];
+    const params: CreateElicitationRequest = {
+      sessionId,
+      mode: 'form',
+      message: questionsText(approval),
+      requestedSchema: formOf(questions),
+    };
+    const { create } = methods.client.elicitation;
+    const answer = await editor.request(create, params, { cancellationSignal: signal });
+    return decisionOfForm(answer, questions);
+  }
+
+  /** For an editor that shows no forms. */
+  async #askChoice(approval: Approval, signal: AbortSignal): Promise<Decision> {
+    const { editor, sessionId } = this.#given;
+    const questions = approval.questions ?? [];
+    const options = permissionOptionsOf(questions);
+    const elsewhere =
+      options.length > 1
+        ? ''
+        : `\n\nThis editor cannot take the answer: the terminal of cadre sessions attach ${sessionId} does.`;
+    const { toolCall } = this.#shown(approval);
+    const content = textContent(`${questionsText(approval)}${elsewhere}`);
+    const params: RequestPermissionRequest = {
+      sessionId,
+      toolCall: { ...toolCall, content },
+      options,
+    };
+    const { requestPermission } = methods.client.session;
+    const { outcome } = await editor.request(requestPermission, params, {
+      cancellationSignal: signal,
+    });
+    return decisionOfChoice(outcome.outcome === 'selected' ? outcome.optionId : '', questions);
+  }
+}

@@ -1,0 +1,188 @@
+import type {
+  SessionConfigOption,
+  SessionConfigSelectOption,
+  SessionMode,
+  SessionModeState,
+} from '@agentclientprotocol/sdk/unstable';
+import type { Model } from '../../api/providers.ts';
+import type { Session } from '../../api/sessions.ts';
+import { AppError } from '../../api/errors.ts';
+
+/** What the editor has chosen for the turns that it sends; null: as the session was opened. */
+export interface Wishes {
+  permission_mode: string | null;
+  agent_mode: string | null;
+  model: string | null;
+  thinking_effort: string | null;
+}
+
+/** What the agent of a session offers to choose from; nothing where the provider cannot tell. */
+export interface Offered {
+  models: readonly Model[];
+  /** Its own modes; none where its provider has no agents with modes of their own. */
+  agentModes: readonly string[];
+}
+
+type Settings = Pick<Session, keyof Wishes | 'provider_defaults'>;
+
+/** The options by which an editor chooses, and the setting that each is. */
+const settingOf = {
+  mode: 'permission_mode',
+  agent_mode: 'agent_mode',
+  model: 'model',
+  effort: 'thinking_effort',
+} as const satisfies Record<string, keyof Wishes>;
+
+type OptionId = keyof typeof settingOf;
+
+/** The value for "as the agent is configured", where the session itself asks for nothing. */
+const DEFAULT = 'default';
+
+const modes: readonly SessionMode[] = [
+  { id: 'require_approval', name: 'Ask', description: 'The agent asks you before it acts.' },
+  {
+    id: 'default',
+    name: 'Default',
+    description: 'As the agent is configured; a turn in which it has to ask fails.',
+  },
+  { id: 'read_only', name: 'Read only', description: 'The agent changes nothing.' },
+  { id: 'workspace_write', name: 'Edit', description: 'The agent edits files without asking.' },
+  {
+    id: 'full_access',
+    name: 'Full access',
+    description: 'The agent does everything without asking.',
+  },
+];
+
+/** The permission modes of a session, and the one of the next turn. */
+export function modesOf(session: Settings, wishes: Wishes): SessionModeState {
+  const own = session.permission_mode;
+  const isKnown = own === null || modes.some(({ id }) => id === own);
+  return {
+    currentModeId: wishes.permission_mode ?? own ?? DEFAULT,
+    availableModes: isKnown ? [...modes] : [...modes, { id: own, name: own }],
+  };
+}
+
+/** The choices of a session, with their values for the next turn. */
+export function optionsOf(
+  session: Settings,
+  wishes: Wishes,
+  { models, agentModes }: Offered,
+): SessionConfigOption[] {
+  const { currentModeId, availableModes } = modesOf(session, wishes);
+  const mode = select(
+    'mode',
+    'Permissions',
+    currentModeId,
+    availableModes.map(({ id, name, description }) => ({
+      value: id,
+      name,
+      description: description ?? null,
+    })),
+  );
+  const choice = (id: Exclude<OptionId, 'mode'>, name: string, known: readonly Named[]) => {
+    const setting = settingOf[id];
+    const current = currentOf(setting, session, wishes);
+    return known.length === 0
+      ? []
+      : [select(id, name, current, valuesOf(setting, session, wishes, known))];
+  };
+  const named = (value: string) => [value, value] as const;
+  return [
+    mode,
+    ...choice('agent_mode', "Agent's own mode", agentModes.map(named)),
+    ...choice(
+      'model',
+      'Model',
+      models.map(({ id, display_name }) => [id, display_name]),
+    ),
+    ...choice('effort', 'Thinking effort', levelsOf(session, wishes, models).map(named)),
+  ];
+}
+
+/** The wishes after a choice. Throws `invalid` for one that is not offered. */
+export function chosen(
+  option: string,
+  value: unknown,
+  given: { session: Settings; wishes: Wishes; offered: Offered },
+): Wishes {
+  const { session, wishes, offered } = given;
+  const { models } = offered;
+  const options = optionsOf(session, wishes, offered);
+  const found = options.find(({ id }) => id === option);
+  if (!found || !Object.hasOwn(settingOf, option))
+    throw new AppError('invalid', `no option "${option}": there are ${namesOf(options)}`);
+  const values = found.type === 'select' ? (found.options as SessionConfigSelectOption[]) : [];
+  if (typeof value !== 'string' || !values.some((one) => one.value === value))
+    throw new AppError(
+      'invalid',
+      `"${String(value)}" is no ${option} here: choose ${values.map((one) => one.value).join(', ')}`,
+    );
+  const setting = settingOf[option as OptionId];
+  const isNone = value === DEFAULT && setting !== 'permission_mode' && session[setting] === null;
+  // An agent may have a model or a mode of that very name, which is a choice as any other.
+  const names = setting === 'agent_mode' ? offered.agentModes : models.map(({ id }) => id);
+  const isName = setting !== 'thinking_effort' && names.includes(DEFAULT);
+  const after = { ...wishes, [setting]: isNone && !isName ? null : value };
+  // The levels of one model are not those of another.
+  const levels = levelsOf(session, after, models);
+  const effort = after.thinking_effort;
+  return effort === null || levels.includes(effort) ? after : { ...after, thinking_effort: null };
+}
+
+/** The permission mode is the mode of the session; the agent's own is a choice that the protocol has no category for. */
+const categoryOf: Record<OptionId, string | null> = {
+  mode: 'mode',
+  agent_mode: null,
+  model: 'model',
+  effort: 'thought_level',
+};
+
+type Named = readonly [value: string, name: string];
+
+function select(
+  id: OptionId,
+  name: string,
+  currentValue: string,
+  options: SessionConfigSelectOption[],
+): SessionConfigOption {
+  return { type: 'select', id, name, category: categoryOf[id], currentValue, options };
+}
+
+/** The settings whose values the agent names. */
+type FreeSetting = Exclude<keyof Wishes, 'permission_mode'>;
+
+function currentOf(setting: FreeSetting, session: Settings, wishes: Wishes): string {
+  return wishes[setting] ?? session[setting] ?? DEFAULT;
+}
+
+function valuesOf(
+  setting: FreeSetting,
+  session: Settings,
+  wishes: Wishes,
+  known: readonly Named[],
+): SessionConfigSelectOption[] {
+  const offered = known.map(([value, name]) => ({ value, name }));
+  const current = currentOf(setting, session, wishes);
+  const others = [...(session[setting] === null ? [DEFAULT] : []), current];
+  for (const value of others) {
+    if (offered.some((one) => one.value === value)) continue;
+    const began = session.provider_defaults?.[setting];
+    const name = value === DEFAULT ? (began ? `Default (${began})` : 'Default') : value;
+    offered.unshift({ value, name });
+  }
+  return offered;
+}
+
+/** The levels of the model of the next turn; where nobody says which that is, of all models. */
+function levelsOf(session: Settings, wishes: Wishes, models: readonly Model[]): string[] {
+  const id = wishes.model ?? session.model ?? session.provider_defaults?.model ?? DEFAULT;
+  const model = models.find((one) => one.id === id);
+  const levels = model ? model.reasoning_levels : models.flatMap((one) => one.reasoning_levels);
+  return [...new Set(levels)];
+}
+
+function namesOf(options: readonly SessionConfigOption[]): string {
+  return options.map(({ id }) => id).join(', ');
+}

@@ -1,0 +1,37 @@
+import type { SessionConfigOption, SessionModeState } from '@agentclientprotocol/sdk/unstable';
+import type { Session } from '../../api/sessions.ts';
+import { chosen, modesOf, type Offered, optionsOf, type Wishes } from './choices.ts';
+
+/** What an editor has chosen for its turns in a session. Others who use the session do not get it. */
+export class Choosing {
+  readonly #session: Session;
+  readonly #offered: Offered;
+  #wishes: Wishes = {
+    permission_mode: null,
+    agent_mode: null,
+    model: null,
+    thinking_effort: null,
+  };
+
+  constructor(session: Session, offered: Offered) {
+    this.#session = session;
+    this.#offered = offered;
+  }
+
+  get wishes(): Wishes {
+    return this.#wishes;
+  }
+
+  get offer(): { modes: SessionModeState; configOptions: SessionConfigOption[] } {
+    return {
+      modes: modesOf(this.#session, this.#wishes),
+      configOptions: optionsOf(this.#session, this.#wishes, this.#offered),
+    };
+  }
+
+  /** Throws `invalid` for a choice that is not offered. */
+  choose(option: string, value: unknown): void {
+    const given = { session: this.#session, wishes: this.#wishes, offered: this.#offered };
+    this.#wishes = chosen(option, value, given);
+  }
+}

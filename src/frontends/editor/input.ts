@@ -1,0 +1,77 @@
+import { fileURLToPath } from 'node:url';
+import type { ContentBlock } from '@agentclientprotocol/sdk/unstable';
+import type { InputItem } from '../../api/sessions.ts';
+import { AppError } from '../../api/errors.ts';
+
+/**
+ * A prompt of an editor as the input of a turn. A link becomes a link within the text around it, an embedded file its
+ * text below its path; an embedded image stays an image. Throws `invalid` for what no agent takes.
+ */
+export function inputOf(blocks: readonly ContentBlock[]): InputItem[] {
+  const parts = blocks.map(partOf).reduce<Part[]>(joined, []);
+  if (parts.length === 0) throw new AppError('invalid', 'the prompt is empty: say something');
+  return parts.map(({ item }) => item);
+}
+
+/** An item of the input. `isLink`: what stands before and after it belongs to the same text. */
+interface Part {
+  item: InputItem;
+  isLink: boolean;
+}
+
+function joined(before: Part[], next: Part): Part[] {
+  const last = before.at(-1);
+  const isOne = last && (last.isLink || next.isLink);
+  if (!isOne || last.item.type !== 'text' || next.item.type !== 'text') return [...before, next];
+  const item = { type: 'text' as const, text: last.item.text + next.item.text };
+  return [...before.slice(0, -1), { item, isLink: next.isLink }];
+}
+
+function partOf(block: ContentBlock): Part {
+  if (block.type === 'resource_link') {
+    const text = `[${block.title ?? block.name}](${placeOf(block.uri)})`;
+    return { item: { type: 'text', text }, isLink: true };
+  }
+  return { item: itemOf(block), isLink: false };
+}
+
+function itemOf(block: Exclude<ContentBlock, { type: 'resource_link' }>): InputItem {
+  switch (block.type) {
+    case 'text':
+      return { type: 'text', text: block.text };
+    case 'image':
+      return { type: 'image', data: block.data };
+    case 'resource':
+      return embedded(block.resource);
+    default:
+      throw new AppError(
+        'invalid',
+        `the prompt holds ${block.type}, which no agent takes: leave it out`,
+      );
+  }
+}
+
+type Resource = Extract<ContentBlock, { type: 'resource' }>['resource'];
+
+function embedded(resource: Resource): InputItem {
+  const place = placeOf(resource.uri);
+  if ('text' in resource) {
+    const text = `<context source=${JSON.stringify(place)}>\n${resource.text}\n</context>`;
+    return { type: 'text', text };
+  }
+  if (resource.mimeType?.startsWith('image/')) return { type: 'image', data: resource.blob };
+  throw new AppError(
+    'invalid',
+    `the prompt embeds ${place}, which is neither text nor an image: link it instead`,
+  );
+}
+
+/** The path of a file on this machine, with the lines that are meant; else the whole address. */
+function placeOf(uri: string): string {
+  try {
+    const { hash } = new URL(uri);
+    return `${fileURLToPath(hash === '' ? uri : uri.slice(0, -hash.length))}${hash}`;
+  } catch {
+    return uri;
+  }
+}

@@ -1,0 +1,141 @@
+import type { AgentContext, ClientCapabilities } from '@agentclientprotocol/sdk/unstable';
+import type { BodyInputOf } from '../../api/endpoint.ts';
+import { endpoints } from '../../api/index.ts';
+import type { Session } from '../../api/sessions.ts';
+import type { Client } from '../../client/client.ts';
+import { replayBefore } from '../../client/replay.ts';
+import { AppError } from '../../api/errors.ts';
+import type { Clock } from '../../core/lib/clock.ts';
+import { AttachedSession } from './attached-session.ts';
+import type { Offered } from './choices.ts';
+import { Choosing } from './choosing.ts';
+import { endedTurns, historyOf } from './history.ts';
+import type { ServerLink } from './server-link.ts';
+
+/** The request that opens a session. */
+export type NewSession = BodyInputOf<typeof endpoints.createSession>;
+
+interface Dependencies {
+  link: ServerLink;
+  clock: Clock;
+  editor: AgentContext;
+  capabilities: ClientCapabilities;
+  /** The request that opens a session in a directory. Throws an AppError that says what to configure. */
+  opening: (client: Client, cwd: string) => Promise<NewSession>;
+}
+
+/** The sessions that an editor is attached to. */
+export class OpenSessions {
+  readonly #given: Dependencies;
+  readonly #open = new Map<string, AttachedSession>();
+
+  constructor(given: Dependencies) {
+    this.#given = given;
+  }
+
+  find(id: string): AttachedSession | undefined {
+    return this.#open.get(id);
+  }
+
+  /** A session that the editor is attached to. Throws `not_found`. */
+  get(id: string): AttachedSession {
+    const session = this.#open.get(id);
+    if (session) return session;
+    throw new AppError('not_found', `session "${id}" is not open here: load it first`);
+  }
+
+  /** Opens a session. Throws as the endpoint. */
+  async create(cwd: string, more: Pick<NewSession, 'mcp_servers'>): Promise<AttachedSession> {
+    const { link, opening } = this.#given;
+    const body = { ...(await link.use((client) => opening(client, cwd))), ...more };
+    const session = await link.call(endpoints.createSession, { body });
+    // The log holds nothing of it but that it was created.
+    return this.#attach(session, { after: 0, told: new Set() });
+  }
+
+  /** Attaches to a session, as it is from now on. Throws `not_found`. */
+  async resume(id: string): Promise<AttachedSession> {
+    const { session, seq } = await this.#read(id);
+    return this.#attach(session, { after: seq, told: new Set() });
+  }
+
+  /** Attaches to a session; `tellHistory` tells all that was said in it before. Throws `not_found`. */
+  async load(id: string): Promise<{ attached: AttachedSession; tellHistory: () => Promise<void> }> {
+    const { link } = this.#given;
+    const { session, seq } = await this.#read(id);
+    const running = session.active_turn_id;
+    const turns = await endedTurns(link, id, running);
+    const told = new Set(turns.map(({ turn_id }) => turn_id));
+    const after = running === null ? seq : await this.#beforeRunning(id, seq);
+    const attached = await this.#attach(session, { after, told });
+    const tellHistory = async () => {
+      for await (const update of historyOf(link, id, turns)) await attached.update(update);
+    };
+    return { attached, tellHistory };
+  }
+
+  /** Tells no more of a session, which goes on. */
+  forget(id: string): void {
+    this.#open.get(id)?.detach();
+    this.#open.delete(id);
+  }
+
+  detachAll(): void {
+    for (const id of this.#open.keys()) this.forget(id);
+  }
+
+  async #read(id: string): Promise<{ session: Session; seq: number }> {
+    const { link } = this.#given;
+    const params = { session_id: id };
+    const { value, headers } = await link.ask(endpoints.getSession, { params });
+    const seq = Number(headers['x-seq'] ?? 0);
+    if (value.status !== 'failed') return { session: value, seq };
+    return { session: await link.call(endpoints.resumeSession, { params, body: {} }), seq };
+  }
+
+  /** The seq before the turn that runs. */
+  async #beforeRunning(sessionId: string, seq: number): Promise<number> {
+    const scope = { sessionId, kinds: ['turn.accepted'] };
+    const [accepted] = await this.#given.link.use((client) =>
+      replayBefore(client, scope, seq + 1, 1),
+    );
+    return (accepted?.seq ?? seq + 1) - 1;
+  }
+
+  async #attach(
+    session: Session,
+    from: { after: number; told: ReadonlySet<string> },
+  ): Promise<AttachedSession> {
+    const { link, clock, editor, capabilities } = this.#given;
+    const choosing = new Choosing(session, await this.#offered(session));
+    const attached = new AttachedSession({
+      link,
+      clock,
+      editor,
+      capabilities,
+      session,
+      choosing,
+      ...from,
+    });
+    this.forget(session.id);
+    this.#open.set(session.id, attached);
+    return attached;
+  }
+
+  /** What the agent of a session offers, as far as its provider can tell. */
+  async #offered({ provider, agent }: Session): Promise<Offered> {
+    const { link } = this.#given;
+    const query = agent === null ? {} : { agent };
+    try {
+      const models = await link.call(endpoints.listModels, { params: { provider }, query });
+      if (agent === null) return { models, agentModes: [] };
+      // It has named them when it was asked for its models.
+      const { agents = [] } =
+        (await link.call(endpoints.listProviders, {})).find(({ id }) => id === provider) ?? {};
+      return { models, agentModes: agents.find(({ name }) => name === agent)?.modes ?? [] };
+    } catch (error) {
+      if (error instanceof AppError) return { models: [], agentModes: [] };
+      throw error;
+    }
+  }
+}

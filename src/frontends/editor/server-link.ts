@@ -1,0 +1,145 @@
+import type { Endpoint, ResponseOf } from '../../api/endpoint.ts';
+import type { RuntimeEventRecord } from '../../api/events.ts';
+import type { Answer, CallInput, Client } from '../../client/client.ts';
+import { streamEvents } from '../../client/stream.ts';
+import { AppError } from '../../api/errors.ts';
+import type { Clock } from '../../core/lib/clock.ts';
+import { newUuid } from '../../core/lib/ids.ts';
+
+/** The pause before a server that does not answer is tried again: it starts here and doubles up to the maximum. */
+const RETRY_MS = 100;
+const MAX_RETRY_MS = 2000;
+
+/**
+ * The way to the server. A server that was started again may have another address, so after a lost connection it is
+ * looked for again.
+ */
+export class ServerLink {
+  readonly #connect: () => Promise<Client>;
+  readonly #clock: Clock;
+  #client: Client | null = null;
+
+  /** `connect`: a client of the server as it runs now. Throws an AppError that says what to do where none is found. */
+  constructor(connect: () => Promise<Client>, clock: Clock) {
+    this.#connect = connect;
+    this.#clock = clock;
+  }
+
+  /** Calls an endpoint, as {@link ask}. */
+  async call<E extends Endpoint>(
+    endpoint: E,
+    input: CallInput<E>,
+    patienceMs = 0,
+  ): Promise<ResponseOf<E>> {
+    return (await this.ask(endpoint, input, patienceMs)).value;
+  }
+
+  /**
+   * Calls an endpoint, once more if the connection was lost, and then again until `patienceMs` are over. What it does is
+   * done once, because each request has a key of its own. Throws refusals, and `unreachable`.
+   */
+  async ask<E extends Endpoint>(
+    endpoint: E,
+    input: CallInput<E>,
+    patienceMs = 0,
+  ): Promise<Answer<ResponseOf<E>>> {
+    const key = endpoint.method === 'POST' ? newUuid() : undefined;
+    return this.use((client) => client.ask(endpoint, input, undefined, key), patienceMs);
+  }
+
+  /** Does what may be done twice, with a client, as {@link ask}. */
+  async use<T>(work: (client: Client) => Promise<T>, patienceMs = 0): Promise<T> {
+    const until = this.#clock.monotonic() + patienceMs;
+    for (let tries = 0; ; tries++) {
+      const client = await this.#found(until);
+      try {
+        return await work(client);
+      } catch (error) {
+        if (!isUnreachable(error)) throw error;
+        this.#drop(client);
+        if (tries > 0 && this.#clock.monotonic() >= until) throw error;
+        if (tries > 0) await this.#clock.sleep(RETRY_MS);
+      }
+    }
+  }
+
+  /**
+   * The events of a session after a seq, in order, each once. Tells when the connection is lost and when it is back.
+   * Ends when `signal` aborts. Throws what the server refuses.
+   */
+  async *events(given: {
+    sessionId: string;
+    after: number;
+    signal: AbortSignal;
+    onLost: () => void;
+    onBack: () => void;
+  }): AsyncGenerator<RuntimeEventRecord, void> {
+    const { sessionId, signal, onLost, onBack } = given;
+    let { after } = given;
+    let isLost = false;
+    let retry = RETRY_MS;
+    while (!signal.aborted) {
+      const client = await this.#now();
+      try {
+        const stream =
+          client && streamEvents({ client, clock: this.#clock, sessionId, after, signal, onOpen });
+        for await (const event of stream ?? []) {
+          after = event.seq;
+          yield event;
+        }
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!isUnreachable(error)) throw error;
+      }
+      if (signal.aborted) return;
+      if (client) this.#drop(client);
+      if (!isLost) onLost();
+      isLost = true;
+      await this.#clock.sleep(retry, signal).catch(() => undefined);
+      retry = Math.min(retry * 2, MAX_RETRY_MS);
+    }
+
+    function onOpen() {
+      retry = RETRY_MS;
+      if (isLost) onBack();
+      isLost = false;
+    }
+  }
+
+  /** Closes the connections. */
+  close(): void {
+    this.#client?.close();
+    this.#client = null;
+  }
+
+  /** The client; one that cannot be had is tried again until a moment. */
+  async #found(until: number): Promise<Client> {
+    for (;;) {
+      try {
+        return (this.#client ??= await this.#connect());
+      } catch (error) {
+        if (!isUnreachable(error) || this.#clock.monotonic() >= until) throw error;
+        await this.#clock.sleep(RETRY_MS);
+      }
+    }
+  }
+
+  /** The client; null where no server runs just now. */
+  async #now(): Promise<Client | null> {
+    try {
+      return await this.#found(0);
+    } catch (error) {
+      if (isUnreachable(error)) return null;
+      throw error;
+    }
+  }
+
+  #drop(client: Client): void {
+    client.close();
+    if (this.#client === client) this.#client = null;
+  }
+}
+
+export function isUnreachable(error: unknown): error is AppError {
+  return error instanceof AppError && error.code === 'unreachable';
+}

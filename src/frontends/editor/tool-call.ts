@@ -1,0 +1,82 @@
+import type { ToolCallContent, ToolKind } from '@agentclientprotocol/sdk/unstable';
+import type { ToolCall } from '../../api/tool-call.ts';
+import { lastBytes } from '../../core/lib/cut.ts';
+import { changesIn } from './changes.ts';
+
+/** How much of the output of a tool is told, in bytes. */
+const MAX_BYTES = 1024 * 1024;
+
+/** A tool call, as items and events show it. */
+export interface ShownTool extends Pick<
+  ToolCall,
+  'call_ref' | 'title' | 'kind' | 'locations' | 'diffs'
+> {
+  input?: unknown;
+}
+
+/** What a tool call has caused. */
+interface ToolContent {
+  output?: string;
+  /** The changes of files that a person was asked for, where the call itself tells of none. */
+  changes?: readonly ToolCallContent[];
+}
+
+/** What an editor is told of a tool call. What is left out stays as it was. */
+export function toolFields(
+  item_id: string,
+  { title, kind, input, diffs = [], locations = [] }: ShownTool,
+  status: string,
+  { output = '', changes = [] }: ToolContent = {},
+) {
+  const told = diffs.flatMap(({ path, diff }) => diffContent(path, diff));
+  const content = [...(told.length > 0 ? told : changes), ...textContent(without(output, diffs))];
+  return {
+    toolCallId: item_id,
+    title,
+    kind: kinds.find((one) => one === kind) ?? 'other',
+    status: statuses.get(status) ?? ('in_progress' as const),
+    ...(content.length > 0 ? { content } : {}),
+    ...(locations.length > 0
+      ? { locations: locations.map(({ path, line }) => ({ path, line })) }
+      : {}),
+    ...(input === undefined || input === null ? {} : { rawInput: input }),
+  };
+}
+
+/** The change of a file, in parts. */
+export function diffContent(path: string, diff: string): ToolCallContent[] {
+  return changesIn(diff).map((change) => ({ type: 'diff', path, ...change }));
+}
+
+/** A text as the content of a tool call; of a very long one the end. */
+export function textContent(text: string): ToolCallContent[] {
+  if (text === '') return [];
+  return [{ type: 'content', content: { type: 'text', text: lastBytes(text, MAX_BYTES) } }];
+}
+
+/** An output without the diffs in it, which are told by themselves. */
+function without(output: string, diffs: NonNullable<ShownTool['diffs']>): string {
+  const rest = diffs.reduce((text, { diff }) => text.replace(diff, () => ''), output);
+  return rest.trim() === '' ? '' : rest;
+}
+
+const statuses = new Map([
+  ['pending', 'pending' as const],
+  ['running', 'in_progress' as const],
+  ['open', 'in_progress' as const],
+  ['completed', 'completed' as const],
+  ['failed', 'failed' as const],
+  ['interrupted', 'failed' as const],
+]);
+
+const kinds: readonly ToolKind[] = [
+  'read',
+  'edit',
+  'delete',
+  'move',
+  'search',
+  'execute',
+  'think',
+  'fetch',
+  'switch_mode',
+];

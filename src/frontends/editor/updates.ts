@@ -1,0 +1,153 @@
+import type { SessionUpdate, ToolCallContent } from '@agentclientprotocol/sdk/unstable';
+import type { DescribedEvent, Payload } from '../../api/events.ts';
+import type { Item, StoredInputItem, Usage } from '../../api/sessions.ts';
+import { lastBytes } from '../../core/lib/cut.ts';
+import { type ShownTool, toolFields } from './tool-call.ts';
+
+type Update = SessionUpdate;
+
+/** Turns the events of a session into what an editor is told. It keeps what was told of the items that are open. */
+export class EventReader {
+  /** How many bytes of the text of each open message were told. */
+  readonly #told = new Map<string, number>();
+  /** The end of the output of each open tool call, and its length in bytes. */
+  readonly #outputs = new Map<string, { tail: string; bytes: number }>();
+  /** The changes of files that a person was asked for, of each open tool call. */
+  readonly #changes = new Map<string, readonly ToolCallContent[]>();
+  /** The tool calls that are open, by the ids that their agent gave them. */
+  readonly calls = new Map<string, { item_id: string; tool: ShownTool }>();
+
+  read({ kind, payload }: DescribedEvent): Update[] {
+    switch (kind) {
+      case 'message.delta':
+      case 'reasoning.delta':
+        return this.#grown(kind === 'message.delta', payload);
+      case 'message.completed':
+      case 'reasoning.completed':
+        return this.#whole(kind === 'message.completed', payload);
+      case 'tool.started':
+        return this.#tool(payload, payload.status);
+      case 'tool.updated':
+        return this.#tool(payload, payload.status);
+      case 'tool.completed':
+        return this.#toolEnded(payload);
+      case 'plan.updated':
+        return payload.entries ? [planOf(payload.entries)] : [];
+      case 'usage.updated':
+        return usageOf(payload.usage);
+      default:
+        return [];
+    }
+  }
+
+  /** Keeps the changes that a person is asked for with their tool call. */
+  noteChanges(item_id: string, content: readonly ToolCallContent[]): void {
+    const changes = content.filter(({ type }) => type === 'diff');
+    if (changes.length > 0) this.#changes.set(item_id, changes);
+  }
+
+  #grown(isMessage: boolean, { item_id, offset, text = '' }: Piece): Update[] {
+    this.#told.set(item_id, offset + Buffer.byteLength(text));
+    return chunk(isMessage, item_id, text);
+  }
+
+  /** What was not told yet: the reading may have begun late, or lost pieces. */
+  #whole(isMessage: boolean, { item_id, text = '' }: Piece): Update[] {
+    const rest = Buffer.from(text).subarray(this.#told.get(item_id) ?? 0);
+    this.#told.delete(item_id);
+    return chunk(isMessage, item_id, rest.toString('utf8'));
+  }
+
+  #tool({ item_id, offset, text = '', tool }: ToolPiece, status: string): Update[] {
+    const before = this.#outputs.get(item_id);
+    const goesOn = before && offset === before.bytes;
+    const tail = lastBytes(goesOn ? before.tail + text : text, LIVE_BYTES);
+    this.#outputs.set(item_id, { tail, bytes: offset + Buffer.byteLength(text) });
+    this.calls.set(tool.call_ref, { item_id, tool });
+    const content = { output: tail, ...this.#changesOf(item_id) };
+    return [toolUpdate(before !== undefined, toolFields(item_id, tool, status, content))];
+  }
+
+  #toolEnded({ item_id, status, text = '', tool }: ToolPiece & { status: string }): Update[] {
+    const isKnown = this.#outputs.delete(item_id);
+    if (this.calls.get(tool.call_ref)?.item_id === item_id) this.calls.delete(tool.call_ref);
+    const content = { output: text, ...this.#changesOf(item_id) };
+    this.#changes.delete(item_id);
+    return [toolUpdate(isKnown, toolFields(item_id, tool, status, content))];
+  }
+
+  #changesOf(item_id: string): { changes?: readonly ToolCallContent[] } {
+    const changes = this.#changes.get(item_id);
+    return changes ? { changes } : {};
+  }
+}
+
+/** How much of the output of a tool that still runs is told each time that it grows. */
+const LIVE_BYTES = 16 * 1024;
+
+interface Piece {
+  item_id: string;
+  /** In bytes of UTF-8. */
+  offset: number;
+  text?: string | undefined;
+}
+
+type ToolPiece = Piece & { tool: ShownTool };
+
+function toolUpdate(isKnown: boolean, fields: ReturnType<typeof toolFields>): Update {
+  return isKnown
+    ? { sessionUpdate: 'tool_call_update', ...fields }
+    : { sessionUpdate: 'tool_call', ...fields };
+}
+
+/** An item that has ended, as the editor is told of it. */
+export function itemUpdates({ item_id, kind, status, text, tool }: Item): Update[] {
+  if (kind !== 'tool') return chunk(kind === 'message', item_id, text);
+  if (!tool) return [];
+  return [toolUpdate(false, toolFields(item_id, tool, status, { output: text }))];
+}
+
+/** What was said to the agent, by whoever. */
+export function inputUpdates(turn_id: string, input: readonly StoredInputItem[]): Update[] {
+  return input.map((item) => ({
+    sessionUpdate: 'user_message_chunk',
+    messageId: turn_id,
+    content: {
+      type: 'text',
+      text: item.type === 'text' ? item.text : `[an image: ${item.media_type}]`,
+    },
+  }));
+}
+
+/** Something that cadre says itself in the conversation. */
+export function remark(text: string): Update {
+  return { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: `\n\n${text}\n` } };
+}
+
+function chunk(isMessage: boolean, messageId: string, text: string): Update[] {
+  if (text === '') return [];
+  const sessionUpdate = isMessage ? 'agent_message_chunk' : 'agent_thought_chunk';
+  return [{ sessionUpdate, messageId, content: { type: 'text', text } }];
+}
+
+export function planOf(entries: Payload<'plan.updated'>['entries']): Update {
+  return {
+    sessionUpdate: 'plan',
+    entries: entries.map(({ content, status, priority }) => ({
+      content,
+      status: oneOf(['pending', 'in_progress', 'completed'], status, 'pending'),
+      priority: oneOf(['high', 'medium', 'low'], priority, 'medium'),
+    })),
+  };
+}
+
+function oneOf<T extends string>(known: readonly T[], value: string | null, other: T): T {
+  return known.find((one) => one === value) ?? other;
+}
+
+/** The size of the context; nothing where the agent does not tell it. */
+export function usageOf({ context_tokens: used, context_window: size, cost_usd }: Usage): Update[] {
+  if (used === null || size === null) return [];
+  const cost = cost_usd === null ? {} : { cost: { amount: cost_usd, currency: 'USD' } };
+  return [{ sessionUpdate: 'usage_update', used, size, ...cost }];
+}

@@ -1,0 +1,121 @@
+import { notifyManager } from '../../core/children/notify.ts';
+import type { Clock } from '../../core/lib/clock.ts';
+import { findProgram } from '../../core/lib/find-program.ts';
+import { plain } from '../../core/lib/plain.ts';
+
+/** What a service manager hands to the server alone: a child that had these could speak, or be taken, for the server. */
+const VARIABLES = [
+  'NOTIFY_SOCKET',
+  'WATCHDOG_USEC',
+  'WATCHDOG_PID',
+  'LISTEN_FDS',
+  'LISTEN_FDNAMES',
+  'LISTEN_PID',
+] as const;
+
+interface Needs {
+  clock: Clock;
+  /** Called with why the manager cannot be told something. */
+  onTrouble: (message: string) => void;
+}
+
+/** The environment without what a service manager has handed to this process. */
+export function withoutManager(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const taken: ReadonlySet<string> = new Set(VARIABLES);
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !taken.has(name)));
+}
+
+/** Tells a service manager that speaks the protocol of systemd how the server does. Messages arrive in order. */
+export class Notifier {
+  readonly #send: (assignments: readonly string[]) => Promise<void>;
+  readonly #needs: Needs;
+  /** Half the time after which the manager takes the server for hung, in milliseconds; null without a watchdog. */
+  readonly #pingMs: number | null;
+  #last: Promise<void> = Promise.resolve();
+
+  /** Takes the variables of the manager out of `env`; null where no manager wants to be told. */
+  static takenFrom(env: NodeJS.ProcessEnv, needs: Needs): Notifier | null {
+    const { NOTIFY_SOCKET: socket, WATCHDOG_USEC: usec, WATCHDOG_PID: pid } = env;
+    for (const name of VARIABLES) delete env[name];
+    if (!socket) return null;
+    const program = findProgram('systemd-notify', env.PATH);
+    if (program === null) {
+      needs.onTrouble(
+        'systemd-notify is not on PATH: the service manager is not told that the server is ready',
+      );
+      return null;
+    }
+    const isOurs = pid === undefined || Number(pid) === process.pid;
+    const watchdogMs = isOurs ? Number(usec) / 1000 : 0;
+    return new Notifier(
+      (assignments) => notifyManager(program, socket, assignments),
+      watchdogMs,
+      needs,
+    );
+  }
+
+  private constructor(
+    send: (assignments: readonly string[]) => Promise<void>,
+    watchdogMs: number,
+    needs: Needs,
+  ) {
+    this.#send = send;
+    this.#needs = needs;
+    this.#pingMs = watchdogMs > 0 ? watchdogMs / 2 : null;
+  }
+
+  ready(status: string): Promise<void> {
+    return this.#tell('READY=1', statusOf(status));
+  }
+
+  /** Before the configuration is read again; `ready` follows. */
+  reloading(): Promise<void> {
+    return this.#tell('RELOADING=1');
+  }
+
+  /** The server stops, which takes at most `ms`. */
+  stopping(ms: number): Promise<void> {
+    return this.#tell(
+      'STOPPING=1',
+      `EXTEND_TIMEOUT_USEC=${Math.ceil(ms) * 1000}`,
+      statusOf('stopping'),
+    );
+  }
+
+  /** The server could not start, and will end. */
+  failed(why: string): Promise<void> {
+    return this.#tell(statusOf(why));
+  }
+
+  /**
+   * Pings the manager as long as the event loop turns and `prove` resolves: where either hangs, the manager ends the
+   * server and starts it again. Disposing it ends that.
+   */
+  watch(prove: () => Promise<void>, status: () => string): Disposable {
+    if (this.#pingMs === null) return { [Symbol.dispose]: () => undefined };
+    let isProving = false;
+    return this.#needs.clock.every(this.#pingMs, () => {
+      if (isProving) return;
+      isProving = true;
+      void prove()
+        .then(() => this.#tell('WATCHDOG=1', statusOf(status())))
+        .catch((error: unknown) =>
+          this.#needs.onTrouble(`the watchdog gets no ping: ${(error as Error).message}`),
+        )
+        .finally(() => (isProving = false));
+    });
+  }
+
+  #tell(...assignments: readonly string[]): Promise<void> {
+    this.#last = this.#last.then(() =>
+      this.#send(assignments).catch((error: unknown) =>
+        this.#needs.onTrouble(`the service manager could not be told: ${(error as Error).message}`),
+      ),
+    );
+    return this.#last;
+  }
+}
+
+function statusOf(text: string): string {
+  return `STATUS=${plain(text).replaceAll(/\s+/g, ' ')}`;
+}

@@ -1,0 +1,146 @@
+import path from 'node:path';
+import type { ToolEnvelope, ToolInfo } from '../../api/gateway.ts';
+import { endpoints } from '../../api/index.ts';
+import { toolInfosOf, toolNamespaces } from '../../api/tools.ts';
+import { type Client, HttpClient } from '../../client/client.ts';
+import { AppError } from '../../api/errors.ts';
+import { systemClock } from '../../core/lib/clock.ts';
+import { newUuid } from '../../core/lib/ids.ts';
+import type { ToolBackend } from '../../server/teams/mcp/tool-server.ts';
+
+/** Where the tools are called, and as whom. */
+export interface ToolAccess {
+  /** Null: no server is running. */
+  url: string | null;
+  token: string;
+  /** The id of a session, or of the token of a caller without one. */
+  callerId: string;
+  /** Whether the caller has no session: it then has the process tools alone, and the directory of this process. */
+  isExternal: boolean;
+}
+
+/**
+ * Runs the MCP server that an agent starts. It serves the tools on stdin and stdout until its input ends. `access` is
+ * asked before each call, so that a server may start, and change its address, while the agent runs; it throws an AppError
+ * where there is no access.
+ */
+export async function runSidecar(io: {
+  access: () => ToolAccess;
+  stdin: NodeJS.ReadStream;
+  stdout: NodeJS.WriteStream;
+}): Promise<void> {
+  const [{ serveTools }, { LineTransport }] = await Promise.all([
+    import('../../server/teams/mcp/tool-server.ts'),
+    import('../../server/teams/mcp/transports.ts'),
+  ]);
+  const clients = new Clients();
+  const transport = new LineTransport(io.stdin, io.stdout);
+  await serveTools(transport, backendOf(io.access, clients), systemClock);
+  clients.close();
+}
+
+/** The access of a session's agent, by the environment that it was given. Throws `unauthorized` without it. */
+export function accessOfSession(env: NodeJS.ProcessEnv): ToolAccess {
+  const { CADRE_GATEWAY_URL: url, CADRE_GATEWAY_TOKEN: token, CADRE_SESSION_ID: callerId } = env;
+  if (url && token && callerId) return { url, token, callerId, isExternal: false };
+  throw new AppError(
+    'unauthorized',
+    'CADRE_GATEWAY_URL, CADRE_GATEWAY_TOKEN and CADRE_SESSION_ID have to be set',
+  );
+}
+
+function backendOf(access: () => ToolAccess, clients: Clients): ToolBackend {
+  return {
+    async list() {
+      try {
+        const now = access();
+        const { namespaces } = await clients.of(now).call(endpoints.getCapabilities, {});
+        return toolsFor(
+          namespaces.flatMap(({ tools }) => tools),
+          now,
+        );
+      } catch {
+        // With an empty list the agent could call nothing; a call of a listed tool returns the reason.
+        return toolsFor(allTools(), accessOrNull(access));
+      }
+    },
+    async call(tool, args, signal) {
+      try {
+        const now = access();
+        const body = {
+          tool_name: tool,
+          caller_agent_id: now.callerId,
+          // Request ids of MCP start again with each sidecar, so they cannot serve as invocation ids.
+          invocation_id: newUuid(),
+          args: now.isExternal ? inThisDirectory(tool, args) : args,
+        };
+        return await clients.of(now).call(endpoints.invokeTool, { body }, signal);
+      } catch (error) {
+        return failureOf(error);
+      }
+    },
+  };
+}
+
+/** The client of the server that was asked last. */
+class Clients {
+  #last: { url: string; token: string; client: Client } | null = null;
+
+  of({ url, token }: ToolAccess): Client {
+    if (url === null)
+      throw new AppError(
+        'unreachable',
+        'no server is running: start one with cadre serve, and call the tool again',
+      );
+    if (this.#last?.url !== url || this.#last.token !== token) {
+      this.close();
+      this.#last = { url, token, client: new HttpClient({ url, token }) };
+    }
+    return this.#last.client;
+  }
+
+  close(): void {
+    this.#last?.client.close();
+    this.#last = null;
+  }
+}
+
+function accessOrNull(access: () => ToolAccess): ToolAccess | null {
+  try {
+    return access();
+  } catch {
+    return null;
+  }
+}
+
+/** A caller without a session is in no team. */
+function toolsFor(tools: readonly ToolInfo[], access: ToolAccess | null): readonly ToolInfo[] {
+  return access?.isExternal
+    ? tools.filter(({ name }) => !(name in toolNamespaces.cadre_team))
+    : tools;
+}
+
+/** A command of a caller without a session runs where its agent works, as one of a session does. */
+function inThisDirectory(tool: string, args: Record<string, unknown>): Record<string, unknown> {
+  const { cwd = '.' } = args;
+  if (tool !== 'cadre_process_run' || (typeof cwd !== 'string' && cwd !== null)) return args;
+  return { ...args, cwd: path.resolve(cwd ?? '.') };
+}
+
+function allTools(): ToolInfo[] {
+  return Object.values(toolNamespaces).flatMap(toolInfosOf);
+}
+
+function failureOf(error: unknown): ToolEnvelope {
+  if (!(error instanceof AppError))
+    return { ok: false, error: { code: 'internal', message: 'the tool could not be called' } };
+  const { code, message } = error;
+  if (code === 'unreachable' || code === 'unauthorized' || code === 'shutting_down')
+    return unavailable(`the tools are unavailable: ${message}`);
+  const toolCode = code === 'not_found' ? 'not_found' : 'bad_request';
+  return { ok: false, error: { code: toolCode, message } };
+}
+
+function unavailable(message: string): ToolEnvelope {
+  return { ok: false, error: { code: 'backend_unavailable', message } };
+}

@@ -1,0 +1,190 @@
+import type { Approval } from '../../api/approvals.ts';
+import type { EventOf } from '../../api/events.ts';
+import type { ToolCall } from '../../api/tool-call.ts';
+import type { Item, StoredInputItem, Turn } from '../../api/sessions.ts';
+import { oneLine, plain } from '../../core/lib/plain.ts';
+
+/** One thing in a conversation, in the order in which it happened. `key` is the id of what it shows. */
+export type Block =
+  | { type: 'prompt'; key: string; at: number; source: Turn['source']; text: string }
+  | { type: 'message' | 'thought'; key: string; status: Item['status']; text: string }
+  | {
+      type: 'tool';
+      key: string;
+      status: Item['status'];
+      title: string;
+      /** The places that it is about. */
+      locations?: ToolCall['locations'];
+      input: unknown;
+      output: string;
+    }
+  | { type: 'approval'; key: string; approval: ShownApproval }
+  | { type: 'plan'; key: string; entries: readonly { content: string; status: string }[] }
+  | { type: 'notice'; key: string; code: string; message: string }
+  | { type: 'end'; key: string; status: Turn['status']; message: string | null };
+
+/** Of an approval, what a conversation shows. */
+export type ShownApproval = Pick<
+  Approval,
+  'id' | 'kind' | 'title' | 'status' | 'decided_by' | 'reason'
+>;
+
+/** A turn with its items, in order. */
+export interface TurnWithItems {
+  turn: Turn;
+  items: readonly Item[];
+}
+
+/** Of events, those that a conversation shows and that no item holds. */
+export type Notice = EventOf<'session.notice'>;
+
+/** The conversation of some turns, oldest first. `approvals` and `notices` are those of the turns, in any order. */
+export function conversation(
+  turns: readonly TurnWithItems[],
+  approvals: readonly Approval[] = [],
+  notices: readonly Notice[] = [],
+): Block[] {
+  return turns.flatMap(({ turn, items }, at) => {
+    const isOfTurn = ({ turn_id }: { turn_id: string | null }) => turn_id === turn.turn_id;
+    const next = turns[at + 1]?.turn.accepted_at ?? Number.POSITIVE_INFINITY;
+    // One of no turn stands where it came.
+    const isShownHere = (notice: Notice) =>
+      isOfTurn(notice) ||
+      (notice.turn_id === null &&
+        notice.created_at >= turn.accepted_at &&
+        notice.created_at < next);
+    const done = [
+      ...items.map((item) => ({ at: item.created_at, block: blockOfItem(item) })),
+      ...approvals
+        .filter(isOfTurn)
+        .map((approval) => ({ at: approval.created_at, block: blockOfApproval(approval) })),
+      ...notices
+        .filter(isShownHere)
+        .map((notice) => ({ at: notice.created_at, block: blockOfNotice(notice) })),
+    ].toSorted((a, b) => a.at - b.at);
+    return [promptOf(turn), ...done.map(({ block }) => block), ...turnEndText(turn)];
+  });
+}
+
+/** The prompt of a turn. */
+export function promptOf(
+  turn: Pick<Turn, 'turn_id' | 'accepted_at' | 'source' | 'input' | 'trimmed'>,
+): Block {
+  const { turn_id, accepted_at, source, input, trimmed } = turn;
+  const text = trimmed ? '(what was said here was deleted to save space)' : inputText(input);
+  return { type: 'prompt', key: turn_id, at: accepted_at, source, text };
+}
+
+export function blockOfItem({ item_id: key, kind, status, text, tool }: Item): Block {
+  if (kind === 'message') return { type: 'message', key, status, text };
+  if (kind === 'reasoning') return { type: 'thought', key, status, text };
+  const { title = '', locations, input } = tool ?? {};
+  return { type: 'tool', key, status, title, locations, input, output: text };
+}
+
+export function blockOfApproval(approval: ShownApproval): Block {
+  return { type: 'approval', key: approval.id, approval };
+}
+
+export function blockOfNotice({ id, payload: { code, message } }: Notice): Block {
+  return { type: 'notice', key: id, code, message };
+}
+
+/** How a turn ended; nothing where it completed, or has not ended. */
+export function turnEndText({
+  turn_id,
+  status,
+  error,
+}: Pick<Turn, 'turn_id' | 'status' | 'error'>): Block[] {
+  if (status !== 'failed' && status !== 'interrupted') return [];
+  return [{ type: 'end', key: `${turn_id} end`, status, message: error?.message ?? null }];
+}
+
+/** The text of an input, with a word for each image. */
+export function inputText(input: readonly StoredInputItem[]): string {
+  return input.map((item) => (item.type === 'text' ? item.text : '[image]')).join('\n');
+}
+
+/** The first line of a prompt that says something. */
+export function promptLine({ text }: Extract<Block, { type: 'prompt' }>): string {
+  return oneLine(text.trim().split('\n', 1)[0] ?? '');
+}
+
+/** The conversation as a Markdown document: every message whole, every tool call and approval as one line. */
+export function conversationMarkdown(blocks: readonly Block[]): string {
+  const parts = blocks.map((block, at) => {
+    const text = plain(markdownOf(block)).trim();
+    const speaks = speaker(block);
+    const isNew = speaks !== speaker(blocks[at - 1]);
+    return isNew ? `## ${speaks}\n\n${text}` : text;
+  });
+  return `${parts.filter(Boolean).join('\n\n')}\n`;
+}
+
+function speaker(block: Block | undefined): string {
+  if (!block) return '';
+  if (block.type !== 'prompt') return 'Agent';
+  return block.source === 'user' ? 'You' : speakers[block.source];
+}
+
+/** Who gave a prompt that no person gave. */
+export const speakers: Record<Exclude<Turn['source'], 'user'>, string> = {
+  queue: 'From the queue',
+  team_message: 'Message of the team',
+  process_exit: 'End of a process',
+  onboarding: 'Introduction to the team',
+  usage_limit: 'After a usage limit',
+};
+
+function markdownOf(block: Block): string {
+  switch (block.type) {
+    case 'prompt':
+    case 'message':
+      return block.text;
+    case 'thought':
+      return block.text.replaceAll(/^/gm, '> ');
+    case 'tool':
+      return `- ${toolText(block)} (${block.status})`;
+    case 'approval':
+      return `- ${approvalText(block.approval)}`;
+    case 'plan':
+      return block.entries
+        .map((one) => `- [${one.status === 'completed' ? 'x' : ' '}] ${oneLine(one.content)}`)
+        .join('\n');
+    case 'notice':
+      return `- ${noticeText(block)}`;
+    case 'end':
+      return `*${endText(block)}*`;
+  }
+}
+
+/** A tool call in a line: its title, and the places that it is about where the title does not name their files. */
+export function toolText({ title, locations = [] }: Pick<ToolCall, 'title' | 'locations'>): string {
+  const places = locations.filter(({ path }) => !title.includes(path.split('/').at(-1) ?? path));
+  return oneLine([title, placesText(places)].filter(Boolean).join(': '));
+}
+
+/** Places as a text: `src/a.ts:12, src/b.ts`. */
+export function placesText(locations: ToolCall['locations'] = []): string {
+  const places = locations.map(({ path, line }) => (line === null ? path : `${path}:${line}`));
+  return [...new Set(places)].join(', ');
+}
+
+/** An approval and its state in a line. */
+export function approvalText({ kind, title, status, decided_by, reason }: ShownApproval): string {
+  const by = decided_by === null ? '' : ` by ${decided_by}`;
+  const why = reason === null ? '' : ` (${oneLine(reason)})`;
+  const state = status === 'pending' ? 'waits for an answer' : `${status}${by}${why}`;
+  return `${kind}: ${oneLine(title)}: ${state}`;
+}
+
+/** A notice in a line. */
+export function noticeText({ code, message }: { code: string; message: string }): string {
+  return `${oneLine(code)}: ${oneLine(message)}`;
+}
+
+/** How a turn ended, in a line. */
+export function endText({ status, message }: Extract<Block, { type: 'end' }>): string {
+  const how = status === 'failed' ? 'the turn failed' : 'the turn was interrupted';
+  return message === null ? how : `${how}: ${oneLine(message)}`;
+}

@@ -1,0 +1,209 @@
+import type { FileChange, SessionDiff } from '../../api/diffs.ts';
+import type { ReviewComment } from '../../api/reviews.ts';
+import { type AnchorState, placeOf, anchorStateOf } from '../../core/lib/diff-anchor.ts';
+import { oneLine, revealed } from '../../core/lib/plain.ts';
+import { type DiffFile, readPatches } from '../../core/lib/unified-diff.ts';
+import type { Palette, Style } from './palette.ts';
+import { between, truncated, widthOf, wrapped } from './width.ts';
+
+/** A row of the sheet: a heading, a line of the diff, or a line of a comment below it. */
+export interface SheetRow {
+  /** The same for the same thing, also after comments have come and gone. */
+  key: string;
+  kind: 'file' | 'hunk' | 'line' | 'note' | 'comment';
+  /** The index of its file; -1 below all files. */
+  file: number;
+  /** Of a hunk and its lines: the index in the file; else -1. */
+  hunk: number;
+  /** Of a line: the index in its hunk; else -1. */
+  at: number;
+  /** Of a comment: its id. */
+  comment: string | null;
+  text: string;
+  /** Of a comment that is stale. */
+  isStale: boolean;
+}
+
+/** A diff with its comments, as the sheet shows it. */
+export interface Sheet {
+  files: readonly DiffFile[];
+  rows: readonly SheetRow[];
+  /** How many comments are stale. */
+  stale: number;
+  /** The width of a line number. */
+  digits: number;
+}
+
+/** The rows of a diff with its comments, which stand below the last of their lines; stale ones below the name of their file. */
+export function sheetOf(
+  diff: Pick<SessionDiff, 'files' | 'is_cut' | 'left_out_count'>,
+  comments: readonly ReviewComment[],
+  columns: number,
+): Sheet {
+  const files = readPatches(diff.files);
+  const judged = comments.map((comment) => {
+    const place = placeOf(comment, files);
+    return {
+      comment,
+      place,
+      lost: place ? null : anchorStateOf(comment, files, { isCut: diff.is_cut }),
+    };
+  });
+  const byHunk = Map.groupBy(judged, ({ place }) => place?.hunk);
+  const rows: SheetRow[] = [];
+  const add = (row: Partial<SheetRow> & Pick<SheetRow, 'key' | 'kind' | 'text'>) =>
+    rows.push({ ...blank, ...row });
+  const write = (comment: ReviewComment, file: number, head: string, isStale: boolean) => {
+    const said = wrapped(revealed(comment.text).replaceAll('\t', '  '), Math.max(10, columns - 8));
+    for (const [part, text] of [...(head === '' ? [] : [head]), ...said].entries())
+      add({
+        key: `c${comment.id}.${part}`,
+        kind: 'comment',
+        file,
+        comment: comment.id,
+        text,
+        isStale,
+      });
+  };
+  for (const [f, file] of files.entries()) {
+    const change = diff.files[f];
+    add({ key: `f${f}`, kind: 'file', file: f, text: change ? headOf(change) : file.path });
+    for (const { comment, lost } of judged)
+      if (lost && (file.path === comment.path || file.old_path === comment.path))
+        write(comment, f, lostHead(comment, lost), isStale(lost));
+    if (change?.no_patch)
+      add({ key: `n${f}`, kind: 'note', file: f, text: notes[change.no_patch] });
+    for (const [h, hunk] of file.hunks.entries()) {
+      add({ key: `h${f}.${h}`, kind: 'hunk', file: f, hunk: h, text: hunk.head });
+      const here = byHunk.get(hunk) ?? [];
+      for (const [at] of hunk.lines.entries()) {
+        add({ key: `l${f}.${h}.${at}`, kind: 'line', file: f, hunk: h, at, text: '' });
+        for (const { comment, place } of here) if (place?.to === at) write(comment, f, '', false);
+      }
+    }
+  }
+  for (const { comment, lost } of judged)
+    if (lost && !files.some(({ path, old_path }) => [path, old_path].includes(comment.path)))
+      write(
+        comment,
+        -1,
+        `${inOneLine(comment.path)} ${isStale(lost) ? 'is no longer' : 'is not shown'} in the diff`,
+        isStale(lost),
+      );
+  const more = missing(diff);
+  if (more !== '') add({ key: 'more', kind: 'note', text: more });
+  return {
+    files,
+    rows,
+    stale: judged.filter(({ lost }) => lost && isStale(lost)).length,
+    digits: digitsOf(files),
+  };
+}
+
+const blank = { file: -1, hunk: -1, at: -1, comment: null, isStale: false };
+
+const notes: Record<NonNullable<FileChange['no_patch']>, string> = {
+  binary: 'a binary file: it is not shown',
+  large: 'too large: it is not shown',
+  limit: 'not shown: the diff is too long',
+  not_asked: 'not shown',
+};
+
+function headOf({ path, old_path, status, additions, deletions }: FileChange): string {
+  const from = old_path === null ? '' : `${old_path} → `;
+  const counts = additions === null ? '' : `  +${additions} -${deletions ?? 0}`;
+  return inOneLine(`${from}${path}  ${status.replace('_', ' ')}${counts}`);
+}
+
+/** What stands above a comment whose lines the diff does not show. */
+function lostHead({ first_line, last_line, side }: ReviewComment, lost: AnchorState): string {
+  const lines =
+    first_line === last_line ? `line ${first_line}` : `lines ${first_line}-${last_line}`;
+  const place = `on ${lines}${side === 'old' ? ' (removed)' : ''}`;
+  if (!isStale(lost)) return place;
+  return `stale: ${place}, ${lost.found_at === null ? 'changed since' : `now at ${lost.found_at}`}`;
+}
+
+function isStale({ state }: AnchorState): boolean {
+  return state !== 'unknown' && state !== 'current';
+}
+
+function missing({
+  is_cut,
+  left_out_count,
+}: Pick<SessionDiff, 'is_cut' | 'left_out_count'>): string {
+  const left = left_out_count === 0 ? '' : `${left_out_count} files were not read`;
+  return [is_cut ? 'the diff is cut: it is too long' : '', left].filter(Boolean).join('; ');
+}
+
+function digitsOf(files: readonly DiffFile[]): number {
+  let most = 1;
+  for (const { hunks } of files)
+    for (const { lines } of hunks)
+      for (const line of lines) most = Math.max(most, line.old ?? 0, line.new ?? 0);
+  return String(most).length;
+}
+
+/** How a row is shown. `left`: the first column of the text of lines that is shown. */
+export interface RowLook {
+  columns: number;
+  left: number;
+  palette: Palette;
+  isCursor: boolean;
+  isSelected: boolean;
+}
+
+/** A row as one line of at most `columns` columns: what a terminal would obey in it is shown as code points. */
+export function rowText({ files, digits }: Sheet, row: SheetRow, look: RowLook): string {
+  const { columns, left, palette, isCursor, isSelected } = look;
+  const edge = isCursor ? palette.accent('▌') : isSelected ? palette.accent('│') : ' ';
+  const line = files[row.file]?.hunks[row.hunk]?.lines[row.at];
+  if (row.kind !== 'line' || !line) {
+    const style = styles(palette)[row.kind];
+    const indent = row.kind === 'comment' ? `  ${row.isStale ? '!' : '┃'} ` : '';
+    const text = truncated(`${indent}${inOneLine(row.text)}`, columns - 1);
+    return `${edge}${(row.isStale ? palette.bad : style)(text)}`;
+  }
+  const number = (one: number | null) => String(one ?? '').padStart(digits);
+  const gutter = `${number(line.old)} ${number(line.new)} `;
+  const room = columns - 1 - gutter.length - 1;
+  const style = line.mark === '+' ? palette.added : line.mark === '-' ? palette.removed : same;
+  const said = line.mark === '\\' ? palette.faint : style;
+  return `${edge}${(isSelected ? same : palette.faint)(gutter)}${said(`${line.mark}${cutText(line.text, left, room)}`)}`;
+}
+
+/** The columns of a line from `left` on that there is room for; a mark stands for what is missing at either end. */
+function cutText(text: string, left: number, room: number): string {
+  // What is far to the right of what is shown is not looked at, however long the line is.
+  const shown = withoutTabs(inOneLine(text.slice(0, (left + room + 1) * 4)));
+  if (left === 0) return truncated(shown, room);
+  const rest = between(shown, left, widthOf(shown));
+  return rest === '' ? '' : truncated(`…${between(rest, 1, widthOf(rest))}`, room);
+}
+
+const TAB = 4;
+
+/** A text with spaces up to the next stop for each tab. */
+function withoutTabs(text: string): string {
+  if (!text.includes('\t')) return text;
+  let line = '';
+  for (const [i, part] of text.split('\t').entries())
+    line += i === 0 ? part : ' '.repeat(TAB - (widthOf(line) % TAB)) + part;
+  return line;
+}
+
+function styles(palette: Palette): Record<SheetRow['kind'], Style> {
+  const { strong, accent, faint, warn } = palette;
+  return { file: strong, hunk: accent, note: faint, comment: warn, line: same };
+}
+
+/** The name of the file of a row, as one line. */
+export function fileName({ files }: Sheet, row: SheetRow | undefined): string {
+  return oneLine(files[row?.file ?? -1]?.path ?? '');
+}
+
+function inOneLine(text: string): string {
+  return revealed(text).replaceAll('\n', '<U+000A>');
+}
+
+const same: Style = (text) => text;

@@ -1,0 +1,193 @@
+import type { FileChange } from '../../api/diffs.ts';
+import type { ReviewComment } from '../../api/reviews.ts';
+import { AppError } from '../../api/errors.ts';
+import { type Anchor, ANCHOR_LINES, anchorIn, placeOf } from '../../core/lib/diff-anchor.ts';
+import { revealed } from '../../core/lib/plain.ts';
+import { shorten } from '../../core/lib/shorten.ts';
+import { type DiffFile, type DiffHunk, readPatches } from '../../core/lib/unified-diff.ts';
+
+/** The diff of a session with its comments as a file for an editor. */
+export interface ReviewFile {
+  text: string;
+  /** What the comments of an edited text change. Throws `invalid`, with the number of the line, where it cannot be read. */
+  read(text: string): ReviewChanges;
+}
+
+export interface ReviewChanges {
+  add: (Anchor & { text: string })[];
+  /** The ids of those that are gone, or say something else. */
+  drop: string[];
+}
+
+/** Lines of a hunk, both ends included. */
+interface HunkLines {
+  file: DiffFile;
+  hunk: DiffHunk;
+  from: number;
+  to: number;
+}
+
+/** A line of the diff in the file; `at`: its index in the hunk, null for a line that is in none. */
+type Line = { text: string } & ({ at: number; file: DiffFile; hunk: DiffHunk } | { at: null });
+
+/** Makes the file. Comments that are stale stand in no place of it: it leaves them as they are. */
+export function reviewFile(
+  changes: readonly FileChange[],
+  comments: readonly ReviewComment[],
+): ReviewFile {
+  const files = readPatches(changes);
+  const lines = files.flatMap((file, i) => linesOf(file, changes[i]?.no_patch ?? null));
+  const placed = comments.flatMap((comment) => {
+    const place = placeOf(comment, files);
+    return place ? [{ comment, place }] : [];
+  });
+  const body = lines.flatMap((line) => {
+    const here = placed.filter(({ place }) => line.at === place.to && line.hunk === place.hunk);
+    return [line.text, ...here.flatMap(({ comment, place }, i) => written(comment.text, place, i))];
+  });
+  const left = comments.length - placed.length;
+  return {
+    text: `${[...headOf(left), ...body].join('\n')}\n`,
+    read: (text) => changesOf(readComments(text, lines), placed),
+  };
+}
+
+function headOf(stale: number): string[] {
+  const left =
+    stale === 0
+      ? []
+      : [
+          `# ${stale === 1 ? '1 comment is' : `${stale} comments are`} stale, because lines have changed, and not shown here.`,
+        ];
+  return [
+    '# Comments on the changes of a session.',
+    '# Write a comment below the line that it is about, as lines that begin with "#".',
+    '# Those that follow each other are one comment. One that begins with "#[3]" is about the three lines above it.',
+    '# Change nothing else. Then save, and leave the editor. An empty file changes nothing.',
+    ...left,
+    '',
+  ];
+}
+
+function linesOf(file: DiffFile, noPatch: string | null): Line[] {
+  const outside = (text: string): Line => ({ text: inOneLine(text), at: null });
+  const old = file.old_path ?? file.path;
+  return [
+    outside(`--- a/${old}`),
+    outside(`+++ b/${file.path}${noPatch === null ? '' : ` (not shown: ${noPatch})`}`),
+    ...file.hunks.flatMap((hunk) => [
+      outside(hunk.head),
+      ...hunk.lines.map((line, at): Line => ({
+        text: inOneLine(`${line.mark}${line.text}`),
+        at,
+        file,
+        hunk,
+      })),
+    ]),
+  ];
+}
+
+/** A comment below its last line. `before`: how many stand there already. */
+function written(text: string, { hunk, from, to }: HunkLines, before: number): string[] {
+  const count = hunk.lines.slice(from, to + 1).filter(({ mark }) => mark !== '\\').length;
+  const [first = '', ...rest] = text.split('\n').map((line) => revealed(line));
+  const mark = count > 1 || before > 0 ? `#[${count}]` : '#';
+  return [`${mark} ${first}`, ...rest.map((line) => `# ${line}`.trimEnd())];
+}
+
+interface Read {
+  place: HunkLines;
+  text: string;
+}
+
+/** The comments of an edited file. Blank lines may be added; every line of the diff has to be there as it was. */
+function readComments(text: string, lines: readonly Line[]): Read[] {
+  const found: (Read & { lines: string[] })[] = [];
+  let next = 0;
+  let isOpen = false;
+  if (text.trim() === '') throw new AppError('usage', 'the file is empty: nothing was changed');
+  for (const [i, line] of text.split(/\r?\n/).entries()) {
+    const expected = lines[next];
+    const comment = /^#(?:\[(\d+)\])? ?(.*)$/.exec(line);
+    if (comment && next === 0) continue;
+    if (comment) {
+      const [, count, said = ''] = comment;
+      const open = isOpen && count === undefined ? found.at(-1) : undefined;
+      if (open) open.lines.push(said);
+      else
+        found.push({
+          place: placeAbove(lines, next - 1, Number(count ?? 1), i + 1),
+          text: '',
+          lines: [said],
+        });
+      isOpen = true;
+      continue;
+    }
+    isOpen = false;
+    if (line.trimEnd() === expected?.text.trimEnd()) next += 1;
+    else if (line.trim() !== '')
+      throw wrong(i + 1, `"${shorten(line, 40)}" is no line of the diff: comments begin with "#"`);
+  }
+  if (next < lines.length)
+    throw wrong(null, `the line "${shorten(lines[next]?.text ?? '', 40)}" of the diff is missing`);
+  return found
+    .map((one) => ({ place: one.place, text: one.lines.join('\n').trim() }))
+    .filter((one) => one.text !== '');
+}
+
+/** The lines above a comment, the last of which is `at`. */
+function placeAbove(lines: readonly Line[], at: number, count: number, number: number): HunkLines {
+  const line = lines[at];
+  if (line?.at === null || line === undefined)
+    throw wrong(number, 'no line of a file is above this comment');
+  if (count < 1 || count > ANCHOR_LINES)
+    throw wrong(number, `a comment may be about 1 to ${ANCHOR_LINES} lines`);
+  const { file, hunk, at: to } = line;
+  const above = [...hunk.lines.entries()].filter(([i, { mark }]) => i <= to && mark !== '\\');
+  const from = above.at(-count)?.[0];
+  if (from === undefined) throw wrong(number, `fewer than ${count} lines of its part are above it`);
+  return { file, hunk, from, to };
+}
+
+function changesOf(
+  read: readonly Read[],
+  placed: readonly { comment: ReviewComment; place: HunkLines }[],
+): ReviewChanges {
+  const left = [...placed];
+  const added = read.filter(({ place, text }) => {
+    const same = left.findIndex(
+      (one) => isSame(one.place, place) && shownText(one.comment.text) === text,
+    );
+    if (same >= 0) left.splice(same, 1);
+    return same === -1;
+  });
+  return {
+    add: added.flatMap(({ place: { file, hunk, from, to }, text }) => {
+      const anchor = anchorIn(file, hunk, from, to);
+      return anchor ? [{ ...anchor, text }] : [];
+    }),
+    drop: left.map(({ comment }) => comment.id),
+  };
+}
+
+/** The text of a comment as it is read again where nobody has changed it. */
+function shownText(text: string): string {
+  const lines = text
+    .split('\n')
+    .map((line, i) => (i === 0 ? revealed(line) : revealed(line).trimEnd()));
+  return lines.join('\n').trim();
+}
+
+function isSame(one: HunkLines, other: HunkLines): boolean {
+  const end = (place: HunkLines) =>
+    place.hunk.lines.findLastIndex((line, i) => i <= place.to && line.mark !== '\\');
+  return one.hunk === other.hunk && one.from === other.from && end(one) === end(other);
+}
+
+function inOneLine(text: string): string {
+  return revealed(text).replaceAll('\n', '<U+000A>');
+}
+
+function wrong(line: number | null, what: string): AppError {
+  return new AppError('invalid', line === null ? what : `line ${line}: ${what}`);
+}

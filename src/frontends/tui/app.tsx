@@ -1,0 +1,142 @@
+import { useApp, useWindowSize } from 'ink';
+import { type ReactNode, useEffect, useState } from 'react';
+import type { Client } from '../../client/client.ts';
+import type { Defaults } from '../../client/defaults.ts';
+import type { EventScope } from '../../client/event-scope.ts';
+import type { Edit } from '../../client/review.ts';
+import { serversOf } from '../../client/routed.ts';
+import type { Clock } from '../../core/lib/clock.ts';
+import { Acts } from './acts.ts';
+import { ServerDesk } from './desk.ts';
+import { DeskOfAll } from './desk-of-all.ts';
+import { firstChoices } from './forms/new-session.tsx';
+import { emptyKeyboard, Listeners, useKeyboard } from './keyboard.ts';
+import { Board } from './list/board.ts';
+import { clientOf, type ScreenContext } from './screen/place.ts';
+import { Screen } from './screen/screen.tsx';
+import { Source } from './source.ts';
+import { Tail } from './tail.ts';
+import { TailPage } from './tail-page.tsx';
+import type { Terminal } from './terminal.ts';
+
+/** The page that is shown first. */
+export type Start =
+  | { page: 'top'; select?: string | undefined }
+  | {
+      page: 'tail';
+      scope: EventScope;
+      after?: number | 'latest' | undefined;
+      onSeq?: (seq: number) => void;
+    };
+
+export interface AppProps {
+  client: Client;
+  clock: Clock;
+  defaults: Defaults;
+  start: Start;
+  terminal: Terminal;
+  onInterrupt: () => void;
+  /** Has a person edit a text in a program that takes the terminal; without it nothing can be edited so. */
+  edit?: Edit | undefined;
+}
+
+/** The screen, with its two pages: the place to work, and the events of a scope. */
+export function App(props: AppProps): ReactNode {
+  const { client, clock, start, terminal, onInterrupt } = props;
+  const { exit, suspendTerminal } = useApp();
+  const { rows, columns } = useWindowSize();
+  const [tail, setTail] = useState(() =>
+    start.page === 'tail' ? new Tail({ client, clock, ...start }) : null,
+  );
+  const [place] = useState(() => placeFor(props, lentTo(props, suspendTerminal)));
+  const { desk, board } = place;
+  useEffect(() => {
+    board.start();
+    desk.start();
+    return () => {
+      desk.stop();
+      board.stop();
+    };
+  }, [desk, board]);
+  useEffect(() => {
+    tail?.start();
+    return () => tail?.stop();
+  }, [tail]);
+  const [keyboard] = useState(emptyKeyboard);
+  useKeyboard(keyboard, (input, key) => {
+    if (key.ctrl && input === 'z') void suspendTerminal(() => terminal.suspend());
+    if (!key.ctrl || input !== 'c') return;
+    onInterrupt();
+    exit();
+  });
+  const size = { rows, columns };
+  const leaveTail = () => (start.page === 'tail' ? exit() : setTail(null));
+  return (
+    <Listeners value={keyboard}>
+      {tail ? (
+        <TailPage {...size} place={place} tail={tail} onLeave={leaveTail} />
+      ) : (
+        <Screen
+          {...size}
+          place={place}
+          onEvents={(scope, id) => {
+            const node = desk.overview.get().nodes.get(id ?? '')?.name;
+            setTail(new Tail({ client: clientOf(place, { id }), clock, scope, node }));
+          }}
+          onLeave={() => exit()}
+        />
+      )}
+    </Listeners>
+  );
+}
+
+/** An editor that the terminal is lent to. */
+function lentTo(
+  { edit, terminal }: AppProps,
+  suspend: (work: () => Promise<void>) => Promise<unknown>,
+): Edit | null {
+  if (!edit) return null;
+  return async (name, text, read) => {
+    type Read = ReturnType<typeof read>;
+    let result = (): Read => {
+      throw new Error('the terminal was not lent');
+    };
+    await suspend(() =>
+      terminal.lend(async () => {
+        try {
+          const edited = await edit(name, text, read);
+          result = () => edited;
+        } catch (error) {
+          result = () => {
+            throw error;
+          };
+        }
+      }),
+    );
+    terminal.listen();
+    return result();
+  };
+}
+
+function placeFor(
+  { client, clock, defaults, start, terminal }: AppProps,
+  edit: Edit | null,
+): ScreenContext {
+  const watches = start.page === 'tail' ? 'approvals' : 'everything';
+  const servers = serversOf(client);
+  const desk = servers ? new DeskOfAll(servers, clock) : new ServerDesk({ client, clock, watches });
+  const wanted = start.page === 'top' ? start.select : undefined;
+  const acts = new Acts(client, defaults, edit);
+  const place: ScreenContext = {
+    client,
+    clock,
+    desk,
+    terminal,
+    board: new Board(desk.overview, clock, wanted),
+    acts,
+    actsOn: (name) => (servers ? acts.on(clientOf(place, { name })) : acts),
+    drafts: new Map(),
+    choices: new Source(firstChoices(terminal.directory)),
+  };
+  return place;
+}

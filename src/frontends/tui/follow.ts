@@ -1,0 +1,105 @@
+import { isDelta, type RuntimeEventRecord, type StreamGap } from '../../api/events.ts';
+import type { Client } from '../../client/client.ts';
+import type { EventScope } from '../../client/event-scope.ts';
+import { streamEvents } from '../../client/stream.ts';
+import { AppError } from '../../api/errors.ts';
+import type { Clock } from '../../core/lib/clock.ts';
+
+/** The state of a stream: the first reading, connected, lost and being reconnected, or refused by the server. */
+export type Connection =
+  | { state: 'reading' }
+  | { state: 'live' }
+  | { state: 'lost'; since: number }
+  | { state: 'refused'; why: string };
+
+/** Events that arrive within this time are taken as one batch. The screen draws at most one frame in the same time. */
+export const BATCH_MS = 50;
+/**
+ * After a batch with more text than anybody reads, the next one is taken after a longer time: a flood costs the terminal
+ * a few frames, and not one for each batch.
+ */
+const FLOOD_CHARACTERS_PER_MS = 20;
+const FLOOD_MS = 600;
+/** A server that does not answer is asked again after this time. */
+const RETRY_MS = 500;
+
+export interface FollowOptions {
+  client: Client;
+  clock: Clock;
+  scope: EventScope;
+  signal: AbortSignal;
+  /** Reads what is stored and resolves with the seq to follow after. Called again while no server answers. */
+  begin: () => Promise<number | 'latest'>;
+  take: (events: readonly RuntimeEventRecord[]) => void;
+  onConnection: (connection: Connection) => void;
+  onGap?: (gap: StreamGap) => void;
+}
+
+/** Calls `begin`, then passes the events after it to `take` in batches. Reconnects by itself, until `signal` aborts. */
+export async function follow(options: FollowOptions): Promise<void> {
+  const { signal, onConnection } = options;
+  try {
+    const after = await untilAnswered(options);
+    if (after !== null) await followFrom(options, after);
+  } catch (error) {
+    if (signal.aborted) return;
+    if (!(error instanceof AppError)) throw error;
+    onConnection({ state: 'refused', why: error.message });
+  }
+}
+
+/** The result of `begin`, once a server answers; null where `signal` aborted before. Throws a refusal. */
+export async function untilAnswered<T>({
+  begin,
+  clock,
+  signal,
+  onConnection,
+}: Pick<FollowOptions, 'clock' | 'signal' | 'onConnection'> & {
+  begin: () => Promise<T>;
+}): Promise<T | null> {
+  onConnection({ state: 'reading' });
+  for (let isFirst = true; !signal.aborted; isFirst = false) {
+    try {
+      return await begin();
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'unreachable') throw error;
+      if (isFirst) onConnection({ state: 'lost', since: clock.now() });
+      await clock.sleep(RETRY_MS, signal).catch(() => undefined);
+    }
+  }
+  return null;
+}
+
+async function followFrom(
+  { client, clock, scope, signal, take, onConnection, onGap }: FollowOptions,
+  after: number | 'latest',
+): Promise<void> {
+  let waiting: RuntimeEventRecord[] = [];
+  let wait = BATCH_MS;
+  const flush = () => {
+    const events = waiting;
+    waiting = [];
+    wait = charactersOf(events) > FLOOD_CHARACTERS_PER_MS * wait ? FLOOD_MS : BATCH_MS;
+    if (!signal.aborted) take(events);
+  };
+  onConnection({ state: 'live' });
+  const events = streamEvents({
+    client,
+    clock,
+    ...scope,
+    after,
+    signal,
+    ...(onGap ? { onGap } : {}),
+    onConnection: ({ lost }) =>
+      onConnection(lost ? { state: 'lost', since: clock.now() } : { state: 'live' }),
+  });
+  for await (const event of events) {
+    if (waiting.length === 0) clock.after(wait, flush);
+    waiting.push(event);
+  }
+}
+
+/** How much text events bring that something grows by. */
+function charactersOf(events: readonly RuntimeEventRecord[]): number {
+  return events.reduce((sum, event) => sum + (isDelta(event) ? event.payload.text.length : 0), 0);
+}

@@ -1,0 +1,242 @@
+import { Box, type Key, Text } from 'ink';
+import { type ReactNode, useEffect, useMemo, useState } from 'react';
+import { permissionModes } from '../../../api/permission-modes.ts';
+import type { AgentChoice } from '../../../client/agent-choices.ts';
+import type { Acts, NewSession as Wanted } from '../acts.ts';
+import { useKey } from '../keyboard.ts';
+import type { Source } from '../source.ts';
+import { Tint } from '../tint.tsx';
+import { type Editor, emptyEditor, inserted } from './editor.ts';
+import { Field } from './field.tsx';
+
+/** The fields of the form, from top to bottom. */
+const allFields = [
+  'prompt',
+  'node',
+  'provider',
+  'model',
+  'permission',
+  'mode',
+  'cwd',
+  'worktree',
+] as const;
+type FieldName = (typeof allFields)[number];
+
+/** What is written in the fields. */
+export type Choices = Record<FieldName, Editor>;
+
+/** The choices before any were made: to work in a directory. */
+export function firstChoices(cwd: string): Choices {
+  const empty = {
+    prompt: emptyEditor,
+    node: emptyEditor,
+    provider: emptyEditor,
+    model: emptyEditor,
+    permission: emptyEditor,
+    mode: emptyEditor,
+  };
+  return { ...empty, cwd: inserted(emptyEditor, cwd), worktree: emptyEditor };
+}
+
+const hints: Record<FieldName, string> = {
+  prompt: 'what it is to do; ^J: a new line',
+  node: 'left and right choose',
+  provider: 'left and right choose',
+  model: "the provider's own; left and right choose",
+  permission: 'what it may do; left and right choose',
+  mode: "the agent's own; left and right choose those it has shown",
+  cwd: 'the directory of the server',
+  worktree: 'none; + makes one, a name makes or finds that one',
+};
+
+/** Empty: that of the defaults, else `require_approval`. `bypass` is another name of `full_access`. */
+const PERMISSIONS = ['', ...permissionModes.filter((mode) => mode !== 'bypass')];
+
+interface FormProps {
+  /** Carries out what is asked of a server; of several, the one with this name. */
+  actsOn: (node: string) => Acts;
+  /** The names of several servers; empty where there is one. */
+  nodes: readonly string[];
+  choices: Source<Choices>;
+  /** The directories that ^R puts into cwd, one after the other. */
+  recent: readonly string[];
+  columns: number;
+  rows: number;
+  onCreate: (wanted: Wanted, acts: Acts) => void;
+  onLeave: () => void;
+}
+
+/** Asks for a new session. Enter goes to the next field; the button below, or ^S anywhere, creates it. */
+export function NewSessionForm(props: FormProps): ReactNode {
+  const { actsOn, nodes, choices, recent, columns, rows, onCreate, onLeave } = props;
+  const [values, setValues] = useState(choices.get());
+  const [at, setAt] = useState(0);
+  const fields = allFields.filter((name) => name !== 'node' || nodes.length > 0);
+  const node = nodes.find((name) => name === values.node.text) ?? nodes[0] ?? '';
+  const acts = useMemo(() => actsOn(node), [actsOn, node]);
+  const { chosen, ...offers } = useOffers(acts, values.provider.text, fields[at] === 'model');
+  const offered = { ...offers, node: nodes, permission: PERMISSIONS, cwd: recent };
+  const change = (name: FieldName, next: (editor: Editor) => Editor) =>
+    setValues((before) => ({ ...before, [name]: next(before[name]) }));
+  const create = () => {
+    choices.set({ ...values, prompt: emptyEditor });
+    onCreate(wantedOf(values, chosen), acts);
+  };
+  const step = (by: number) => setAt((now) => Math.max(0, Math.min(fields.length, now + by)));
+  const choose = (name: keyof typeof offered, by: number) => {
+    const options = offered[name];
+    if (options.length === 0) return;
+    const now =
+      name === 'node' ? node : name === 'provider' ? (chosen?.label ?? '') : values[name].text;
+    const next = options[(options.indexOf(now) + by + options.length) % options.length];
+    change(name, () => inserted(emptyEditor, next ?? ''));
+  };
+  const other = (input: string, key: Key) => {
+    if (key.escape) onLeave();
+    else if (key.ctrl && input === 's') create();
+    else if (key.ctrl && input === 'r' && fields[at] === 'cwd') choose('cwd', 1);
+    else if (key.upArrow || (key.tab && key.shift)) step(-1);
+    else if (key.downArrow || key.tab) step(1);
+  };
+  useKey((input, key) => {
+    const name = fields[at];
+    if (
+      name === 'node' ||
+      name === 'provider' ||
+      (isOffered(name) && (key.leftArrow || key.rightArrow))
+    ) {
+      if (key.leftArrow || key.rightArrow) choose(name, key.leftArrow ? -1 : 1);
+      else if (key.return) step(1);
+      else other(input, key);
+    } else if (name === undefined && key.return) create();
+    else if (name === undefined) other(input, key);
+  });
+  const hasRecent = fields[at] === 'cwd' && recent.length > 0;
+  return (
+    <Box flexDirection="column" height={rows} overflow="hidden">
+      <Text bold>new session</Text>
+      {fields.map((name, i) => (
+        <Labelled key={name} name={name} isActive={i === at}>
+          {name === 'node' || name === 'provider' ? (
+            <Text wrap="truncate-end">
+              {name === 'node' ? node : (chosen?.label ?? '')}
+              <Tint tone="faint">{i === at ? `  ${offered[name].join(' ')}` : ''}</Tint>
+            </Text>
+          ) : (
+            <Field
+              editor={values[name]}
+              columns={columns - 13}
+              rows={name === 'prompt' ? Math.max(1, Math.min(8, rows - 2 - fields.length)) : 1}
+              isActive={i === at}
+              placeholder={hints[name]}
+              onChange={(next) => change(name, next)}
+              onEnter={() => step(1)}
+              onOther={other}
+            />
+          )}
+        </Labelled>
+      ))}
+      <Button
+        isReady={at === fields.length}
+        keys={`${hasRecent ? '^R recent  ' : ''}^S create  enter next field  esc back`}
+        hasRoom={rows > 10}
+      />
+    </Box>
+  );
+}
+
+/** A field behind its name. */
+function Labelled({
+  name,
+  isActive,
+  children,
+}: {
+  name: FieldName;
+  isActive: boolean;
+  children: ReactNode;
+}): ReactNode {
+  return (
+    <Box flexShrink={0}>
+      <Box width={12} flexShrink={0}>
+        <Tint tone={isActive ? 'name' : 'faint'} bold={isActive}>
+          {`${isActive ? '▌' : ' '}${name}`}
+        </Tint>
+      </Box>
+      {children}
+    </Box>
+  );
+}
+
+function Button({
+  isReady,
+  keys,
+  hasRoom,
+}: {
+  isReady: boolean;
+  keys: string;
+  hasRoom: boolean;
+}): ReactNode {
+  return (
+    <Box marginTop={hasRoom ? 1 : 0} flexShrink={0}>
+      <Box flexShrink={0}>
+        <Text inverse={isReady}>{' create '}</Text>
+      </Box>
+      <Tint tone="faint" wrap="truncate-end">{`  ${keys}`}</Tint>
+    </Box>
+  );
+}
+
+/** Whether left and right choose what a field has, which can be written all the same. */
+function isOffered(name: FieldName | undefined): name is 'model' | 'permission' | 'mode' {
+  return name === 'model' || name === 'permission' || name === 'mode';
+}
+
+/**
+ * The agents that are offered, the chosen one of them, which is the first one at first, and its models and modes. The
+ * models are asked for once `wantsModels`: an agent may have to be started for them.
+ */
+function useOffers(
+  acts: Acts,
+  label: string,
+  wantsModels: boolean,
+): { provider: string[]; model: string[]; mode: string[]; chosen: AgentChoice | undefined } {
+  const [agents, setAgents] = useState<AgentChoice[]>([]);
+  const [found, setFound] = useState<{ of: AgentChoice; models: string[] }>();
+  const chosen = agents.find((one) => one.label === label) ?? agents[0];
+  // A server that is away, or an agent that does not answer, offers nothing: the fields can still be written.
+  useEffect(() => {
+    acts.agents().then(setAgents, () => undefined);
+  }, [acts]);
+  useEffect(() => {
+    const keep = (of: AgentChoice) => (models: string[]) => setFound({ of, models });
+    if (chosen && wantsModels) acts.models(chosen).then(keep(chosen), () => undefined);
+  }, [acts, chosen, wantsModels]);
+  // Without a model the session gets the agent's own.
+  return {
+    provider: agents.map((one) => one.label),
+    model: ['', ...(found && found.of === chosen ? found.models : [])],
+    mode: ['', ...(chosen?.modes ?? [])],
+    chosen,
+  };
+}
+
+function wantedOf(
+  { prompt, model, permission, mode, cwd, worktree }: Choices,
+  chosen: AgentChoice | undefined,
+): Wanted {
+  const textOf = ({ text }: Editor) => (text.trim() === '' ? null : text.trim());
+  const name = textOf(worktree);
+  return {
+    prompt: prompt.text,
+    session: {
+      provider: chosen?.provider ?? null,
+      agent: chosen?.agent ?? null,
+      model: textOf(model),
+      // A provider without named agents takes a mode of its own as permission_mode.
+      permission_mode: textOf(permission),
+      agent_mode: chosen?.agent ? textOf(mode) : null,
+      cwd: textOf(cwd),
+      ...(name === null ? {} : { worktree: name === '+' ? true : { worktree_name: name } }),
+    },
+  };
+}

@@ -1,0 +1,89 @@
+import { Box } from 'ink';
+import { type ReactNode, useEffect, useState } from 'react';
+import type { AgentCommand } from '../../../api/commands.ts';
+import type { Session } from '../../../api/sessions.ts';
+import { slashCompleted, slashMatches, slashText } from '../../../client/slash.ts';
+import { truncated } from '../../terminal/width.ts';
+import type { Acts } from '../acts.ts';
+import { Bar } from '../bar.tsx';
+import { sessionTitleOf } from '../list/row-text.ts';
+import { Tint } from '../tint.tsx';
+import { type Editor, emptyEditor, shownLines } from './editor.ts';
+import { Field } from './field.tsx';
+import { useEditor } from './use-editor.ts';
+
+interface SayProps {
+  session: Session;
+  drafts: Map<string, Editor>;
+  columns: number;
+  /** The most lines that it may take. */
+  rows: number;
+  acts: Pick<Acts, 'commands'>;
+  onSend: (text: string) => void;
+  onLeave: () => void;
+}
+
+/** Writes what is said to a session. What was begun is kept for each session until it was sent. */
+export function Say(props: SayProps): ReactNode {
+  const { session, drafts, columns, rows, acts, onSend, onLeave } = props;
+  const { editor, change, latest } = useEditor(drafts.get(session.id) ?? emptyEditor);
+  const commands = useCommands(acts, session.id, editor.text.startsWith('/'));
+  const matches = slashMatches(editor.text, commands);
+  const height = Math.max(1, Math.min(rows - 1, shownLines(editor, columns - 2).lines.length));
+  return (
+    <Box flexDirection="column" width={columns} height={height + 1} flexShrink={0}>
+      <Bar
+        left={<Tint tone="name" wrap="truncate-end">{`to ${sessionTitleOf(session)}`}</Tint>}
+        right={
+          <Tint tone="faint">
+            {matches.length > 0
+              ? truncated(`tab: ${matches.map(slashText).join('  ')}`, Math.max(20, columns - 16))
+              : columns < 60
+                ? 'enter sends'
+                : 'enter sends  ^J new line  esc keeps it'}
+          </Tint>
+        }
+      />
+      <Box height={height}>
+        <Tint tone="name">{'> '}</Tint>
+        <Field
+          editor={editor}
+          columns={columns - 2}
+          rows={Math.max(2, rows - 1)}
+          isActive
+          placeholder=""
+          onChange={(next) => {
+            change(next);
+            drafts.set(session.id, latest());
+          }}
+          onEnter={() => {
+            const { text } = latest();
+            if (text.trim() !== '') onSend(text);
+          }}
+          onOther={(_input, key) => {
+            if (key.escape) onLeave();
+            if (key.tab) {
+              const text = slashCompleted(latest().text, commands);
+              change(() => ({ text, cursor: text.length }));
+              drafts.set(session.id, latest());
+            }
+          }}
+        />
+      </Box>
+    </Box>
+  );
+}
+
+/** The commands of a session, once they are needed. */
+function useCommands(
+  acts: SayProps['acts'],
+  sessionId: string,
+  isNeeded: boolean,
+): readonly AgentCommand[] {
+  const [commands, setCommands] = useState<readonly AgentCommand[]>([]);
+  useEffect(() => {
+    // Without them the text is written as ever.
+    if (isNeeded) acts.commands(sessionId).then(setCommands, () => undefined);
+  }, [acts, isNeeded, sessionId]);
+  return commands;
+}

@@ -1,0 +1,171 @@
+import path from 'node:path';
+import type { Process } from '../../../api/processes.ts';
+import type { Session } from '../../../api/sessions.ts';
+import { agentOf } from '../../../client/agent-of.ts';
+import { oneLine } from '../../../client/telling.ts';
+import { durationText } from '../../terminal/time.ts';
+import { duration } from '../duration.ts';
+import type { Tone } from '../tint.tsx';
+import { sinceOf, type Standing, standingOf, type Thing } from './things.ts';
+
+/** The texts of a row, each one line of plain text; empty where a thing has no such text. */
+export interface RowText {
+  symbol: string;
+  tone: Tone;
+  title: string;
+  isBold: boolean;
+  isPinned: boolean;
+  isMuted: boolean;
+  /** The server, where there are several; else empty. */
+  node: string;
+  /** Whether that server does not answer. */
+  isAway: boolean;
+  /** Repository and branch, or the directory. */
+  place: string;
+  agent: string;
+  age: string;
+  /** What it said last, or is at. */
+  words: string;
+}
+
+/** The symbol of each standing, one column wide, and its colour. */
+export const symbols: Record<Standing, readonly [symbol: string, tone: Tone]> = {
+  waiting: ['◆', 'asks'],
+  failed: ['✗', 'bad'],
+  unseen: ['●', 'name'],
+  running: ['◐', 'good'],
+  idle: ['○', 'faint'],
+  snoozed: ['z', 'faint'],
+  done: ['·', 'faint'],
+};
+
+/** The texts of a thing's row at a time in Unix milliseconds. */
+export function rowTextOf(thing: Thing, now: number): RowText {
+  const standing = standingOf(thing, now);
+  const [symbol, tone] = symbols[standing];
+  const { name: node = '', isAway = false } = thing.node ?? {};
+  return {
+    symbol,
+    tone: isAway ? 'faint' : tone,
+    node: isAway ? `${node}?` : node,
+    isAway,
+    age: ageOf(now - sinceOf(thing)),
+    isBold: standing === 'unseen' || standing === 'waiting',
+    isPinned: thing.kind === 'session' && thing.now.session.pinned,
+    isMuted: isMuted(thing),
+    ...wordsOf(thing, now),
+  };
+}
+
+/** Whether nobody wants to be told of a thing by a bell: an approval is as silent as its session. */
+export function isMuted(thing: Thing): boolean {
+  if (thing.kind === 'approval') return thing.session?.muted ?? false;
+  return thing.kind === 'session' && thing.now.session.muted;
+}
+
+function wordsOf(thing: Thing, now: number): Pick<RowText, 'title' | 'place' | 'agent' | 'words'> {
+  switch (thing.kind) {
+    case 'approval': {
+      const { title, kind } = thing.approval;
+      const whose = thing.session;
+      return {
+        title: oneLine(title),
+        place: whose ? sessionTitleOf(whose) : thing.approval.session_id.slice(-8),
+        agent: kind.replace('_', ' '),
+        words: '',
+      };
+    }
+    case 'session': {
+      const { session, doing } = thing.now;
+      const last = session.failure?.message ?? doing ?? session.last_words ?? '';
+      const worktree = thing.worktree;
+      return {
+        title: sessionTitleOf(session),
+        place: worktree
+          ? `${path.basename(worktree.repo_root)}/${oneLine(worktree.branch)}`
+          : shortPath(session.cwd),
+        agent: agentOf(session),
+        words: [
+          session.muted ? 'muted' : '',
+          limitText(session, now),
+          thing.queued === undefined ? '' : `${thing.queued} queued`,
+          oneLine(last),
+        ]
+          .filter(Boolean)
+          .join(' · '),
+      };
+    }
+    case 'process': {
+      const { process } = thing;
+      return {
+        title: oneLine(process.command),
+        place: shortPath(process.cwd),
+        agent: '',
+        words: endOf(process),
+      };
+    }
+    case 'team':
+      return {
+        title: oneLine(thing.team.name),
+        place: '',
+        agent: '',
+        words: '',
+      };
+  }
+}
+
+/** The title of a session; its id where it has none. */
+export function sessionTitleOf({ id, title }: { id: string; title: string | null }): string {
+  const text = oneLine(title ?? '');
+  return text === '' ? id.slice(-8) : text;
+}
+
+/** What a thing is called, in a question or a notice. */
+export function nameOf(thing: Thing): string {
+  return wordsOf(thing, 0).title;
+}
+
+/** That a session waits for a usage limit, and for how long; it changes once a minute at most. Empty where it does not. */
+export function limitText({ usage_limit: limit }: Session, now: number): string {
+  if (!limit) return '';
+  const { resumes_at: at } = limit;
+  return at === null
+    ? 'usage limit: waits for you'
+    : `usage limit for ${durationText(Math.max(60_000, at - now))}`;
+}
+
+/** How a process ended; empty while it runs. */
+function endOf({ status, exit_code, signal, failure }: Process): string {
+  if (status === 'running') return '';
+  if (status === 'queued') return 'queued';
+  const how = exit_code === null ? (signal ?? failure?.message ?? '') : `exit ${exit_code}`;
+  return `${status.replace('_', ' ')}${how === '' ? '' : `, ${oneLine(how)}`}`;
+}
+
+/** The last two names of a path, which tell apart what one works on. */
+function shortPath(directory: string): string {
+  const names = oneLine(directory).split('/').filter(Boolean);
+  return names.length > 2 ? names.slice(-2).join('/') : oneLine(directory);
+}
+
+/** An age that changes once a minute at most. */
+function ageOf(ms: number): string {
+  return ms < 60_000 ? 'now' : duration(ms);
+}
+
+/** Whether a title, id, directory or the last words of a thing contain a text. */
+export function containsText(thing: Thing, text: string): boolean {
+  if (text === '') return true;
+  const wanted = text.toLowerCase();
+  const { title, place, agent, words } = wordsOf(thing, 0);
+  const node = thing.node?.name ?? '';
+  const cwd =
+    thing.kind === 'session'
+      ? thing.now.session.cwd
+      : thing.kind === 'process'
+        ? thing.process.cwd
+        : '';
+  return [title, place, agent, words, node, thing.id, cwd].some((part) =>
+    part.toLowerCase().includes(wanted),
+  );
+}

@@ -1,0 +1,124 @@
+import type { Approval } from '../../../api/approvals.ts';
+import type { Process } from '../../../api/processes.ts';
+import type { Session } from '../../../api/sessions.ts';
+import type { Team } from '../../../api/teams.ts';
+import type { Node, Overview, SessionNow, WorktreePlace } from '../overview.ts';
+
+/** What a row of the list stands for, and the one of several servers that has it. */
+export type Thing = Row & { node?: Node };
+
+type Row =
+  | { kind: 'approval'; id: string; approval: Approval; session: Session | null }
+  | {
+      kind: 'session';
+      id: string;
+      now: SessionNow;
+      worktree: WorktreePlace | null;
+      /** How many entries its queue has. */
+      queued?: number;
+    }
+  | { kind: 'process'; id: string; process: Process }
+  | { kind: 'team'; id: string; team: Team };
+
+/** How a thing stands, in the order in which it needs attention. */
+export const standings = [
+  'waiting',
+  'failed',
+  'unseen',
+  'running',
+  'idle',
+  'snoozed',
+  'done',
+] as const;
+export type Standing = (typeof standings)[number];
+
+/** How a thing stands at a time in Unix milliseconds. */
+export function standingOf(thing: Thing, now: number): Standing {
+  if (thing.kind === 'approval') return 'waiting';
+  if (thing.kind === 'team') return 'idle';
+  if (thing.kind === 'process') return standingOfProcess(thing.process);
+  const { status, snoozed_until, news_seq, seen_seq } = thing.now.session;
+  if (status === 'closed') return 'done';
+  if (status === 'waiting_for_approval') return 'waiting';
+  if (snoozed_until !== null && snoozed_until > now) return 'snoozed';
+  if (status === 'running') return 'running';
+  if (status === 'failed') return 'failed';
+  return news_seq > seen_seq ? 'unseen' : 'idle';
+}
+
+function standingOfProcess({ status }: Process): Standing {
+  if (status === 'queued' || status === 'running') return 'running';
+  return status === 'completed' || status === 'killed' ? 'done' : 'failed';
+}
+
+/** All things, the newest of each kind first; approvals the oldest first. */
+export function thingsOf(overview: Overview): Thing[] {
+  const { nodes } = overview;
+  const rows = rowsOf(overview);
+  if (nodes.size === 0) return rows;
+  return rows.map((row) => {
+    const node = nodes.get(row.id);
+    return node ? { ...row, node } : row;
+  });
+}
+
+function rowsOf(overview: Overview): Row[] {
+  const { sessions, approvals, processes, teams, worktrees, queued } = overview;
+  const lengths = new Map<string, number>();
+  for (const session of queued.values()) lengths.set(session, (lengths.get(session) ?? 0) + 1);
+  return [
+    ...[...approvals.values()].map((approval) => ({
+      kind: 'approval' as const,
+      id: approval.id,
+      approval,
+      session: sessions.get(approval.session_id)?.session ?? null,
+    })),
+    ...[...sessions.values()].toSorted(newest(({ session }) => session.created_at)).map((now) => ({
+      kind: 'session' as const,
+      id: now.session.id,
+      now,
+      worktree: worktrees.get(now.session.worktree_id ?? '') ?? null,
+      ...(lengths.has(now.session.id) ? { queued: lengths.get(now.session.id) ?? 0 } : {}),
+    })),
+    ...[...processes.values()].toSorted(newest(({ queued_at }) => queued_at)).map((process) => ({
+      kind: 'process' as const,
+      id: process.process_id,
+      process,
+    })),
+    ...[...teams.values()]
+      .toSorted(newest(({ created_at }) => created_at))
+      .map((team) => ({ kind: 'team' as const, id: team.id, team })),
+  ];
+}
+
+function newest<T>(timeOf: (one: T) => number): (a: T, b: T) => number {
+  return (a, b) => timeOf(b) - timeOf(a);
+}
+
+/** Since when a thing is as it is, in Unix milliseconds: what its age and the order of attention count from. */
+export function sinceOf(thing: Thing): number {
+  switch (thing.kind) {
+    case 'approval':
+      return thing.approval.created_at;
+    case 'session':
+      return thing.now.since ?? thing.now.session.last_activity_at;
+    case 'process':
+      return thing.process.ended_at ?? thing.process.started_at ?? thing.process.queued_at;
+    case 'team':
+      return thing.team.created_at;
+  }
+}
+
+/** The session that a thing is, or belongs to; null for a team and for a process of nobody. */
+export function sessionIdOf(thing: Thing): string | null {
+  switch (thing.kind) {
+    case 'approval':
+      return thing.approval.session_id;
+    case 'session':
+      return thing.id;
+    case 'process':
+      return thing.process.session_id;
+    case 'team':
+      return null;
+  }
+}

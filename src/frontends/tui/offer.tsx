@@ -1,0 +1,104 @@
+import { Box, render, Text, useApp, useWindowSize } from 'ink';
+import { type ReactNode, useState } from 'react';
+import { oneLine } from '../../client/telling.ts';
+import { AppError } from '../../api/errors.ts';
+import { paletteFor } from '../terminal/palette.ts';
+import { wrapped } from '../terminal/width.ts';
+import { emptyKeyboard, Listeners, useKeyboard } from './keyboard.ts';
+import { Colors } from './palette.ts';
+import { Tint } from './tint.tsx';
+
+export interface OfferOptions {
+  stdin: NodeJS.ReadStream;
+  stdout: NodeJS.WriteStream;
+  env: NodeJS.ProcessEnv;
+  /** Closes the offer when it aborts. */
+  signal: AbortSignal;
+  /** The data directory on which no server runs. */
+  directory: string;
+  /** The file that a server that is started here logs to. */
+  log: string;
+  /** Starts a server, with the demo agent or without it. Throws an AppError where that fails. */
+  start: (isDemo: boolean) => Promise<void>;
+}
+
+/** Offers to start a server. Resolves with whether one was started, and whether the user pressed Ctrl-C. */
+export async function openOffer(
+  options: OfferOptions,
+): Promise<{ isStarted: boolean; interrupted: boolean }> {
+  const { stdin, stdout, env, signal } = options;
+  const end = { isStarted: false, interrupted: false };
+  const app = render(
+    <Colors value={paletteFor(stdout, env)}>
+      <Offer
+        {...options}
+        onStarted={() => (end.isStarted = true)}
+        onInterrupt={() => (end.interrupted = true)}
+      />
+    </Colors>,
+    { stdin, stdout, interactive: true, alternateScreen: true, exitOnCtrlC: false },
+  );
+  signal.addEventListener('abort', () => app.unmount(), { once: true });
+  await app.waitUntilExit();
+  return end;
+}
+
+type OfferProps = OfferOptions & { onStarted: () => void; onInterrupt: () => void };
+
+const keys = [
+  ['s', 'start one: cadre serve, which goes on when you leave'],
+  ['d', 'start one with the demo agent: no account, no model'],
+  ['q', 'leave'],
+] as const;
+
+function Offer({ directory, log, start, onStarted, onInterrupt }: OfferProps): ReactNode {
+  const { exit } = useApp();
+  const { rows, columns } = useWindowSize();
+  const [state, setState] = useState<'asks' | 'starts' | { failed: string }>('asks');
+  const begin = async (isDemo: boolean) => {
+    setState('starts');
+    try {
+      await start(isDemo);
+      onStarted();
+      exit();
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      setState({ failed: oneLine(error.message) });
+    }
+  };
+  const [keyboard] = useState(emptyKeyboard);
+  useKeyboard(keyboard, (input, key) => {
+    if (key.ctrl && input === 'c') onInterrupt();
+    if ((key.ctrl && input === 'c') || key.escape || input === 'q') exit();
+    else if ((input === 's' || input === 'd') && state !== 'starts') void begin(input === 'd');
+  });
+  const width = columns - 4;
+  return (
+    <Listeners value={keyboard}>
+      <Box flexDirection="column" width={columns} height={rows} paddingX={2} paddingY={1}>
+        <Text bold>cadre</Text>
+        <Lines text={`no server is running on ${directory}`} width={width} />
+        <Text> </Text>
+        {state === 'starts' ? (
+          <Tint tone="good">starting the server</Tint>
+        ) : (
+          keys.map(([key, meaning]) => (
+            <Box key={key}>
+              <Box width={3} flexShrink={0}>
+                <Tint tone="name">{key}</Tint>
+              </Box>
+              <Text wrap="wrap">{meaning}</Text>
+            </Box>
+          ))
+        )}
+        <Text> </Text>
+        {typeof state === 'object' && <Lines text={state.failed} width={width} />}
+        <Tint tone="faint">its log: {log}</Tint>
+      </Box>
+    </Listeners>
+  );
+}
+
+function Lines({ text, width }: { text: string; width: number }): ReactNode {
+  return wrapped(text, width, { trims: true }).map((line) => <Text key={line}>{line}</Text>);
+}

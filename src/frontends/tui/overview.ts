@@ -1,0 +1,109 @@
+import type { Approval } from '../../api/approvals.ts';
+import type { Process } from '../../api/processes.ts';
+import type { Session } from '../../api/sessions.ts';
+import type { Team } from '../../api/teams.ts';
+import type { Worktree } from '../../api/worktrees.ts';
+
+/** The current state: taken from lists once, and from then on from events alone. */
+export interface Overview {
+  /** The open and the failed ones, and the closed ones that were listed. */
+  sessions: ReadonlyMap<string, SessionNow>;
+  /** The pending ones, oldest first. */
+  approvals: ReadonlyMap<string, Approval>;
+  /** The running and the queued ones, and the ended ones that were listed. */
+  processes: ReadonlyMap<string, Process>;
+  /** Those that were not deleted. */
+  teams: ReadonlyMap<string, Team>;
+  worktrees: ReadonlyMap<string, WorktreePlace>;
+  /** The sessions of the entries of all queues, by the id of the entry. */
+  queued: ReadonlyMap<string, string>;
+  /** The seq of the newest event of any queue. */
+  queueSeq: number;
+  /** The seq of the newest event of any review. */
+  reviewSeq: number;
+  /** The approval that was resolved last, by this client or another. */
+  resolved: Resolved | null;
+  /** Of several servers, the one of each thing, by the id of the thing; empty where there is one server. */
+  nodes: ReadonlyMap<string, Node>;
+}
+
+/** One of several servers. */
+export interface Node {
+  name: string;
+  /** Whether it does not answer: what is shown of it is what was last known. */
+  isAway: boolean;
+}
+
+/** Where a worktree belongs. */
+export type WorktreePlace = Pick<Worktree, 'id' | 'repo_root' | 'branch'>;
+
+export type Resolved = Pick<
+  Approval,
+  'id' | 'session_id' | 'title' | 'status' | 'decided_by' | 'reason'
+>;
+
+/** A session and what it does now. */
+export interface SessionNow {
+  session: Session;
+  /** When its active turn was accepted. */
+  since: number | null;
+  /** Its latest message or tool call in this turn, as one line of plain text. */
+  doing: string | null;
+}
+
+export const emptyOverview: Overview = {
+  sessions: new Map(),
+  approvals: new Map(),
+  processes: new Map(),
+  teams: new Map(),
+  worktrees: new Map(),
+  queued: new Map(),
+  queueSeq: 0,
+  reviewSeq: 0,
+  resolved: null,
+  nodes: new Map(),
+};
+
+/** A map with another value for a key; without the key where the value is null. */
+export function changed<T>(
+  map: ReadonlyMap<string, T>,
+  key: string,
+  value: T | null,
+): Map<string, T> {
+  const next = new Map(map);
+  if (value === null) next.delete(key);
+  else next.set(key, value);
+  return next;
+}
+
+/** The overviews of several servers as one. `resolved`: what was resolved last on any of them. */
+export function joined(
+  parts: readonly { node: Node; overview: Overview }[],
+  resolved: Resolved | null,
+): Overview {
+  const all = <T>(of: (overview: Overview) => ReadonlyMap<string, T>) =>
+    new Map(parts.flatMap(({ overview }) => [...of(overview)]));
+  return {
+    sessions: all(({ sessions }) => sessions),
+    approvals: oldestFirst(all(({ approvals }) => approvals)),
+    processes: all(({ processes }) => processes),
+    teams: all(({ teams }) => teams),
+    worktrees: all(({ worktrees }) => worktrees),
+    queued: all(({ queued }) => queued),
+    // Of several servers, the sum changes with each event of any of them.
+    queueSeq: parts.reduce((sum, { overview }) => sum + overview.queueSeq, 0),
+    reviewSeq: parts.reduce((sum, { overview }) => sum + overview.reviewSeq, 0),
+    resolved,
+    nodes: new Map(
+      parts.flatMap(({ node, overview: { sessions, approvals, processes, teams } }) =>
+        [sessions, approvals, processes, teams].flatMap((one) =>
+          [...one.keys()].map((id) => [id, node] as const),
+        ),
+      ),
+    ),
+  };
+}
+
+function oldestFirst(approvals: ReadonlyMap<string, Approval>): Map<string, Approval> {
+  return new Map([...approvals].toSorted(([, a], [, b]) => a.created_at - b.created_at));
+}

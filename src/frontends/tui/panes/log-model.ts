@@ -1,0 +1,242 @@
+import { endpoints } from '../../../api/index.ts';
+import type { Client } from '../../../client/client.ts';
+import { readLogs, streamLogs } from '../../../client/log-stream.ts';
+import { AppError } from '../../../api/errors.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import { BATCH_MS, type Connection, untilAnswered } from '../follow.ts';
+import { Source } from '../source.ts';
+import {
+  emptyLog,
+  type LogState,
+  type Output,
+  outputs,
+  withOlder,
+  withPieces,
+} from './log-state.ts';
+import { LogText, type Shown } from './log-text.ts';
+import type { Copyable, PaneModel } from './pane-model.ts';
+import { Pace } from './pace.ts';
+import { Reader } from './reader.ts';
+
+/** So much of each output is read at first, and each time the reader comes to the top. */
+const PAGE_BYTES = 64 * 1024;
+/** More lines than these are not kept: the end is read again, and older lines when they are wanted. */
+const MAX_LINES = 20_000;
+/** A process that prints more than this within `BATCH_MS` is not followed line by line: its end is shown now and then. */
+const FLOOD_BYTES = 256 * 1024;
+const FLOOD_MS = 500;
+const MISSING = '(some output is missing here)\n';
+
+export interface LogOptions {
+  client: Client;
+  clock: Clock;
+  processId: string;
+}
+
+/** The output of a process: its end, what came before on demand, and what it prints from now on. */
+export class LogModel implements PaneModel {
+  readonly connection = new Source<Connection>({ state: 'reading' });
+  readonly seq = new Source(0);
+  /** The outputs that are shown. */
+  readonly shown = new Source<Shown>('both');
+  /** Whether the process has ended and all that it printed is there. */
+  readonly ended = new Source(false);
+  readonly reader: Reader;
+  readonly follows: Source<boolean>;
+  readonly #options: LogOptions;
+  readonly #text = new LogText();
+  readonly #pace: Pace;
+  #state: LogState = emptyLog;
+  /** Where in each output the known part begins, in bytes. */
+  #from: Record<Output, number> = { stdout: 0, stderr: 0 };
+  #pieces: { output: Output; text: string }[] = [];
+  #reading = new AbortController();
+  #stopped = false;
+  #older: Promise<void> | undefined;
+  /** Whether lines were left out since the reader has left the end. */
+  #isCut = false;
+
+  constructor(options: LogOptions) {
+    this.#options = options;
+    this.#pace = new Pace(options.clock, () => this.#show());
+    this.reader = new Reader(this.#text);
+    this.follows = this.reader.follows;
+    this.follows.subscribe(() => {
+      if (this.#isCut && this.follows.get()) void this.#read();
+    });
+  }
+
+  start(): void {
+    void this.#read();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#reading.abort();
+    this.#pace.stop();
+  }
+
+  older(): Promise<void> {
+    const output = this.#outputs().find((one) => this.#from[one] > 0);
+    if (output === undefined) return Promise.resolve();
+    this.#older ??= this.#readOlder(output).finally(() => (this.#older = undefined));
+    return this.#older;
+  }
+
+  coverage(): string {
+    const left = this.#outputs().reduce((sum, output) => sum + this.#from[output], 0);
+    if (left === 0) return this.#isCut ? 'in what was read, G reads the rest' : 'in all output';
+    return `in the end, ${Math.ceil(left / 1024)} KiB before it not loaded`;
+  }
+
+  /** Shows both outputs, then stdout alone, then stderr alone, then both again. */
+  switch(): void {
+    this.shown.change((shown) =>
+      shown === 'both' ? 'stdout' : shown === 'stdout' ? 'stderr' : 'both',
+    );
+    this.#pace.now();
+    this.reader.toEnd();
+  }
+
+  copyable(): Copyable[] {
+    const all = Array.from({ length: this.#text.count() }, (_, at) => this.#text.textOf(at));
+    return [
+      { name: 'what is visible', text: this.reader.visibleText() },
+      { name: 'all lines that are loaded', text: all.join('\n') },
+      { name: 'the id of the process', text: this.#options.processId },
+    ].filter(({ text }) => text !== '');
+  }
+
+  #outputs(): readonly Output[] {
+    const shown = this.shown.get();
+    return shown === 'both' ? outputs : [shown];
+  }
+
+  /** Reads the end of both outputs, then follows them. */
+  async #read(): Promise<void> {
+    this.#reading.abort();
+    const reading = new AbortController();
+    this.#reading = reading;
+    const { signal } = reading;
+    const onConnection = (connection: Connection) => {
+      if (!signal.aborted) this.connection.set(connection);
+    };
+    try {
+      const { clock } = this.#options;
+      const ends = await untilAnswered({
+        clock,
+        signal,
+        onConnection,
+        begin: () => this.#readEnd(signal),
+      });
+      if (ends === null || signal.aborted) return;
+      onConnection({ state: 'live' });
+      await Promise.all(outputs.map((output) => this.#follow(output, ends[output], reading)));
+      if (signal.aborted) return;
+      this.#flush();
+      this.#pace.now();
+      this.ended.set(true);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof AppError)) throw error;
+      onConnection({ state: 'refused', why: error.message });
+    }
+  }
+
+  /** Shows the end of both outputs, and resolves with the positions after it. */
+  async #readEnd(signal: AbortSignal): Promise<Record<Output, number>> {
+    const { client, processId: process_id } = this.#options;
+    const read = await client.call(
+      endpoints.getProcessLogs,
+      { params: { process_id }, query: { tail_lines: 1000, max_bytes: PAGE_BYTES } },
+      signal,
+    );
+    const ends = { stdout: 0, stderr: 0 };
+    let state = emptyLog;
+    const begun: { output: Output; text: string }[] = [];
+    for (const output of outputs) {
+      const { content, offset, bytes } = read[output] ?? { content: '', offset: 0, bytes: 0 };
+      this.#from[output] = offset;
+      ends[output] = offset + bytes;
+      // What comes next continues a last line that has no end.
+      const at = content.lastIndexOf('\n') + 1;
+      state = withOlder(state, output, content.slice(0, at));
+      begun.push({ output, text: content.slice(at) });
+    }
+    this.#pieces = [];
+    this.#isCut = false;
+    this.#state = withPieces(state, begun);
+    this.#pace.now();
+    return ends;
+  }
+
+  async #follow(output: Output, from: number, reading: AbortController): Promise<void> {
+    const { client, clock, processId } = this.#options;
+    const { signal } = reading;
+    const onConnection = (isLost: boolean) => {
+      const isKnown = this.connection.get().state === (isLost ? 'lost' : 'live');
+      if (signal.aborted || isKnown) return;
+      this.connection.set(isLost ? { state: 'lost', since: clock.now() } : { state: 'live' });
+    };
+    const stream = { client, clock, processId, stream: output, signal, from, onConnection };
+    for await (const text of streamLogs(stream)) {
+      if (signal.aborted) return;
+      if (this.#pieces.length === 0) clock.after(BATCH_MS, () => this.#flush());
+      this.#pieces.push({ output, text });
+      const size = this.#pieces.reduce((sum, piece) => sum + piece.text.length, 0);
+      if (size > FLOOD_BYTES) this.#skip();
+    }
+  }
+
+  /** Leaves out what a process prints in masses, and shows its end after a while. */
+  #skip(): void {
+    this.#flush();
+    this.#reading.abort();
+    this.#options.clock.after(FLOOD_MS, () => {
+      if (this.#stopped) return;
+      if (this.follows.get()) void this.#read();
+      else this.#isCut = true;
+    });
+  }
+
+  #flush(): void {
+    const pieces = this.#pieces;
+    this.#pieces = [];
+    if (pieces.length === 0 || this.#stopped || this.#isCut) return;
+    this.#state = withPieces(this.#state, pieces);
+    this.#pace.grew(pieces.reduce((sum, { text }) => sum + text.length, 0));
+    const { before, live } = this.#state;
+    if (before.stdout.length + before.stderr.length + live.length <= MAX_LINES) return;
+    if (this.follows.get()) void this.#read();
+    else {
+      this.#isCut = true;
+      this.#reading.abort();
+    }
+  }
+
+  async #readOlder(output: Output): Promise<void> {
+    const { client, clock, processId } = this.#options;
+    const { signal } = this.#reading;
+    const to = this.#from[output];
+    const range = { from: Math.max(0, to - PAGE_BYTES), to };
+    const page = await readLogs({ client, clock, processId, stream: output, ...range, signal });
+    if (signal.aborted || this.#from[output] !== to) return;
+    // A page begins with a whole line, unless it has none.
+    const begin = page.from === 0 ? 0 : page.text.indexOf('\n', 0) + 1;
+    const text = page.text.slice(begin);
+    // The server keeps the beginning and the end of a long output: between them, the page goes back in large steps.
+    if (text === '') this.#from[output] = Math.floor(range.from / 2);
+    else if (range.from === 0) this.#from[output] = 0;
+    else this.#from[output] = page.from + Buffer.byteLength(page.text.slice(0, begin));
+    this.#pace.now();
+    const before = this.#text.count();
+    this.#state = withOlder(this.#state, output, text === '' ? MISSING : text);
+    this.#text.show(this.#state, this.shown.get());
+    this.reader.changed(this.#text.count() - before);
+  }
+
+  #show(): void {
+    this.#text.show(this.#state, this.shown.get());
+    this.reader.changed();
+  }
+}

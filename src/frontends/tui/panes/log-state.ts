@@ -1,0 +1,80 @@
+import { plain } from '../../../core/lib/plain.ts';
+
+export const outputs = ['stdout', 'stderr'] as const;
+export type Output = (typeof outputs)[number];
+
+/** A line that a process has printed. A line that is longer than `LONGEST` is several. */
+export interface LogLine {
+  output: Output;
+  text: string;
+}
+
+/**
+ * The output of a process that was read. No clock tells which line of one output was printed before which of the other:
+ * only what came while somebody was looking has one order.
+ */
+export interface LogState {
+  /** The lines that were there before, in order. */
+  before: Readonly<Record<Output, readonly LogLine[]>>;
+  /** What came since, of both outputs. */
+  live: readonly LogLine[];
+  /** The last line of each output while it has no end: its text as it came, and its place in `live`. */
+  open: Readonly<Record<Output, { text: string; at: number } | null>>;
+}
+
+export const emptyLog: LogState = {
+  before: { stdout: [], stderr: [] },
+  live: [],
+  open: { stdout: null, stderr: null },
+};
+
+/** In UTF-16 code units. */
+const LONGEST = 4000;
+
+/** The lines of a text that is older than all that is known of its output. */
+export function withOlder(state: LogState, output: Output, text: string): LogState {
+  const older = linesOf(output, text.replace(/\n$/, ''));
+  const before = { ...state.before, [output]: [...older, ...state.before[output]] };
+  return text === '' ? state : { ...state, before };
+}
+
+/** The log after some pieces that were printed, in the order in which they came. */
+export function withPieces(
+  state: LogState,
+  pieces: readonly { output: Output; text: string }[],
+): LogState {
+  const live = [...state.live];
+  const open = { ...state.open };
+  for (const { output, text } of pieces) {
+    if (text === '') continue;
+    const begun = open[output];
+    const all = (begun?.text ?? '') + text;
+    const rest = all.slice(all.lastIndexOf('\n') + 1);
+    const whole = all.slice(0, all.length - rest.length);
+    const lines = whole === '' ? [] : linesOf(output, whole.slice(0, -1));
+    const parts = rest === '' ? [] : linesOf(output, rest);
+    // The first line takes the place of the one that had no end; what came in between stays behind it.
+    const [first, ...more] = [...lines, ...parts];
+    if (begun && first) live[begun.at] = first;
+    else if (first) live.push(first);
+    live.push(...more);
+    open[output] =
+      rest === ''
+        ? null
+        : {
+            // Of a very long line only the last part still grows.
+            text: parts.length > 1 ? (parts.at(-1)?.text ?? '') : rest,
+            at: begun && more.length === 0 ? begun.at : live.length - 1,
+          };
+  }
+  return { ...state, live, open };
+}
+
+function linesOf(output: Output, text: string): LogLine[] {
+  return text.split('\n').flatMap((line) => {
+    // A carriage return begins the line again, as bars of progress do.
+    const shown = plain(line.replace(/\r+$/, '').replace(/^[^]*\r/, ''));
+    const parts = shown.match(new RegExp(`[^]{1,${LONGEST}}`, 'g')) ?? [''];
+    return parts.map((part) => ({ output, text: part }));
+  });
+}

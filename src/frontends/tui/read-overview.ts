@@ -1,0 +1,118 @@
+import type { Approval } from '../../api/approvals.ts';
+import { endpoints } from '../../api/index.ts';
+import type { Process } from '../../api/processes.ts';
+import type { QueueEntry } from '../../api/queue.ts';
+import type { Diagnostics } from '../../api/runtime.ts';
+import type { Session } from '../../api/sessions.ts';
+import type { Client } from '../../client/client.ts';
+import { pagesOf } from '../../client/pages.ts';
+import { AppError } from '../../api/errors.ts';
+import { listAll } from '../../client/listing.ts';
+import { replayBefore } from '../../client/replay.ts';
+import { emptyOverview, type Overview, type SessionNow } from './overview.ts';
+import { withEvent } from './overview-events.ts';
+import { idle } from './session-now.ts';
+
+/** This many of its latest events are read to show what a running session does. */
+const LAST_EVENTS = 20;
+/** This many of what has ended is listed: the newest of each kind. */
+const ENDED = 100;
+
+/** Lists everything of a server. What running sessions do is not in it: `readWork` reads that. */
+export async function readOverview(
+  client: Client,
+): Promise<{ seq: number; server: Diagnostics; overview: Overview }> {
+  const { seq, server, sessions, approvals, processes } = await listAll(client);
+  const query = { limit: ENDED };
+  const closed = await client.call(endpoints.listSessions, {
+    query: { ...query, status: 'closed' },
+  });
+  const ended = await client.call(endpoints.listProcesses, { query });
+  const teams = await client.call(endpoints.listTeams, { query: { limit: 500 } });
+  const worktrees = await client.call(endpoints.listWorktrees, { query: { limit: 500 } });
+  const queued = await readQueues(client);
+  const overview = {
+    ...overviewOf({
+      sessions: [...closed, ...sessions],
+      approvals,
+      processes: [...ended, ...processes],
+    }),
+    teams: keyed(
+      teams.filter(({ deleted_at }) => deleted_at === null),
+      ({ id }) => id,
+    ),
+    worktrees: keyed(worktrees, ({ id }) => id),
+    queued: new Map(queued.map(({ id, session_id }) => [id, session_id])),
+  };
+  return { seq, server, overview };
+}
+
+/** The entries of all queues; none where an older server has no queues. */
+async function readQueues(client: Client): Promise<QueueEntry[]> {
+  const found: QueueEntry[] = [];
+  try {
+    const pages = pagesOf((query) => client.ask(endpoints.listQueue, { query }));
+    for await (const page of pages) found.push(...page);
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'not_found') throw error;
+  }
+  return found;
+}
+
+/** The overview of what was listed, the newest of each first. */
+export function overviewOf({
+  sessions,
+  approvals,
+  processes,
+}: {
+  sessions: readonly Session[];
+  approvals: readonly Approval[];
+  processes: readonly Process[];
+}): Overview {
+  return {
+    ...emptyOverview,
+    sessions: keyed(sessions.map(idle), ({ session }) => session.id),
+    approvals: oldestFirst(approvals),
+    processes: keyed(processes, ({ process_id }) => process_id),
+  };
+}
+
+/** What each running session does, from its latest events up to a seq. */
+export async function* readWork(
+  client: Client,
+  { sessions }: Overview,
+  seq: number,
+): AsyncGenerator<SessionNow, void> {
+  for (const { session } of sessions.values())
+    if (session.active_turn_id !== null)
+      yield await whatItIsAt(client, session, session.active_turn_id, seq);
+}
+
+async function whatItIsAt(
+  client: Client,
+  session: Session,
+  turn_id: string,
+  seq: number,
+): Promise<SessionNow> {
+  const params = { session_id: session.id, turn_id };
+  const { accepted_at } = await client.call(endpoints.getTurn, { params });
+  const kinds = ['message.completed', 'tool.started', 'tool.completed'];
+  const scope = { sessionId: session.id, kinds };
+  const last = await replayBefore(client, scope, seq + 1, LAST_EVENTS);
+  const now = { ...emptyOverview, sessions: new Map([[session.id, idle(session)]]) };
+  const known = last.reduce(withEvent, now).sessions.get(session.id);
+  return { ...(known ?? idle(session)), since: accepted_at };
+}
+
+/** The overview with what a session does now. */
+export function withWorkOf(overview: Overview, now: SessionNow): Overview {
+  return { ...overview, sessions: new Map(overview.sessions).set(now.session.id, now) };
+}
+
+export function oldestFirst(approvals: readonly Approval[]): Map<string, Approval> {
+  return keyed(approvals.toReversed(), ({ id }) => id);
+}
+
+function keyed<T>(list: readonly T[], keyOf: (one: T) => string): Map<string, T> {
+  return new Map(list.map((one) => [keyOf(one), one]));
+}

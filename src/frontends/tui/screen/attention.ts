@@ -1,0 +1,67 @@
+import { useEffect, useEffectEvent } from 'react';
+import { plain } from '../../../core/lib/plain.ts';
+import { isMuted, nameOf, sessionTitleOf } from '../list/row-text.ts';
+import { needsMe } from '../list/sections.ts';
+import type { Thing } from '../list/things.ts';
+import type { PaneModel } from '../panes/pane-model.ts';
+import type { ScreenContext } from './place.ts';
+
+/** A session counts as seen once it was shown for this time. */
+const LOOK_MS = 1000;
+
+/** Tells the server what a person has seen: the session that is shown, while the terminal has the focus. */
+export function useSeen(
+  { clock, acts, terminal: { hasFocus } }: ScreenContext,
+  shown: Thing | undefined,
+  model: PaneModel | undefined,
+): void {
+  const session = shown?.kind === 'session' ? shown.now.session : null;
+  const news = session && session.news_seq > session.seen_seq ? session.news_seq : null;
+  const id = session?.id;
+  useEffect(() => {
+    if (id === undefined || news === null || !model) return undefined;
+    let wait: Disposable | undefined;
+    const look = () => {
+      wait?.[Symbol.dispose]();
+      // Where the server refuses it, the session stays unseen, and is told the next time.
+      const tell = () => void acts.update(id, { seen_seq: news }).catch(() => undefined);
+      const isShown = hasFocus.get() && model.follows.get() && model.seq.get() >= news;
+      wait = isShown ? clock.after(LOOK_MS, tell) : undefined;
+    };
+    look();
+    const stops = [hasFocus, model.follows, model.seq].map((one) => one.subscribe(look));
+    return () => {
+      for (const stop of stops) stop();
+      wait?.[Symbol.dispose]();
+    };
+  }, [acts, clock, hasFocus, id, news, model]);
+}
+
+/**
+ * Rings once for each thing that comes to need a person while the terminal does not have the focus, unless its session is
+ * muted.
+ */
+export function useAlerts({ board, terminal: { hasFocus, write } }: ScreenContext): void {
+  const ring = useEffectEvent((fresh: Thing) => {
+    const title = plain(
+      fresh.kind === 'session' ? sessionTitleOf(fresh.now.session) : nameOf(fresh),
+    );
+    write(`\u0007\u001B]9;cadre: ${title}\u0007`);
+  });
+  useEffect(() => {
+    let known: ReadonlySet<string> | null = null;
+    return board.view.subscribe(() => {
+      const { things, now } = board.view.get();
+      const needs = things.filter((thing) => needsMe(thing, things, now));
+      const before = known;
+      known = new Set(needs.map(eventOf));
+      // What needed a person before the screen was open is no news.
+      const fresh = before && needs.find((thing) => !before.has(eventOf(thing)) && !isMuted(thing));
+      if (fresh && !hasFocus.get()) ring(fresh);
+    });
+  }, [board, hasFocus]);
+}
+
+function eventOf(thing: Thing): string {
+  return thing.kind === 'session' ? `${thing.id} ${thing.now.session.news_seq}` : thing.id;
+}

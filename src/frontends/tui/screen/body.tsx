@@ -1,0 +1,183 @@
+import { Box } from 'ink';
+import type { ReactNode } from 'react';
+import type { SearchHit } from '../../../api/search.ts';
+import type { Session } from '../../../api/sessions.ts';
+import { NewSessionForm } from '../forms/new-session.tsx';
+import { recentDirectories } from '../forms/recent.ts';
+import { Help } from '../help.tsx';
+import { useSource } from '../hooks.ts';
+import { List } from '../list/list.tsx';
+import { ApprovalSheet } from '../sheets/approval.tsx';
+import { DiffSheet } from '../sheets/diff.tsx';
+import { FinishSheet } from '../sheets/finish.tsx';
+import { QueueSheet } from '../sheets/queue.tsx';
+import { SearchSheet } from '../sheets/search.tsx';
+import { ServerSheet } from '../sheets/server.tsx';
+import { UsageSheet } from '../sheets/usage.tsx';
+import { Tint } from '../tint.tsx';
+import { keysFor } from './help.ts';
+import { PanePart } from './pane-part.tsx';
+import type { ScreenContext } from './place.ts';
+import type { Shown } from './shown.ts';
+
+/** Everything between the first line and the last: the list and the pane, or a sheet or a form over both. */
+export function Body({ shown }: { shown: Shown }): ReactNode {
+  const { mode, back, place, height, columns, attempt } = shown;
+  const room = { rows: height, columns };
+  switch (mode.name) {
+    case 'help':
+      return <Help {...room} keys={keysFor(shown.pane)} onLeave={back} />;
+    case 'server':
+      return <ServerSheet {...room} desk={place.desk} url={place.client.url} onLeave={back} />;
+    case 'new':
+      return (
+        <NewSessionForm
+          {...room}
+          actsOn={place.actsOn}
+          nodes={liveNodes(place)}
+          choices={place.choices}
+          recent={recentDirectories(place.desk.overview.get())}
+          onLeave={back}
+          onCreate={(wanted, acts) => {
+            back();
+            attempt(acts.open(wanted).then(({ id }) => place.board.selectOnceThere(id)));
+          }}
+        />
+      );
+    case 'usage':
+      return <Usage shown={shown} />;
+    case 'search':
+      return <Search shown={shown} />;
+    case 'queue':
+      return <Queue shown={shown} session={mode.session} />;
+    case 'diff':
+      return <Diff shown={shown} session={mode.session} />;
+    case 'finish':
+      return (
+        <FinishSheet
+          worktreeId={mode.session.worktree_id ?? ''}
+          acts={place.acts}
+          notices={shown}
+          rows={height}
+          columns={columns}
+          onLeave={back}
+        />
+      );
+    case 'sheet':
+      // The sheet has its own last line, so it takes the one of the page, too.
+      return (
+        <ApprovalSheet
+          key={mode.asked.approval.id}
+          {...room}
+          rows={height + 1}
+          asked={mode.asked}
+          acts={place.acts}
+          notices={shown}
+          onDone={back}
+        />
+      );
+    default:
+      return <ListAndPane shown={shown} />;
+  }
+}
+
+function Queue({ shown, session }: { shown: Shown; session: Session }): ReactNode {
+  const { place, height: rows, columns, back } = shown;
+  const { queueSeq: version } = useSource(place.desk.overview);
+  const { acts, clock } = place;
+  const props = { session, acts, clock, version, rows, columns };
+  return <QueueSheet {...props} notices={shown} onLeave={back} />;
+}
+
+function Usage({ shown }: { shown: Shown }): ReactNode {
+  const { place, height: rows, back } = shown;
+  const { queueSeq: version } = useSource(place.desk.overview);
+  return (
+    <UsageSheet acts={place.acts} notices={shown} version={version} rows={rows} onLeave={back} />
+  );
+}
+
+function Diff({ shown, session }: { shown: Shown; session: Session }): ReactNode {
+  const { place, height, columns, back } = shown;
+  const { reviewSeq: version } = useSource(place.desk.overview);
+  // The sheet has its own last line, so it takes the one of the page, too.
+  const props = { session, acts: place.acts, version, rows: height + 1, columns };
+  return <DiffSheet key={session.id} {...props} notices={shown} onLeave={back} />;
+}
+
+function Search({ shown }: { shown: Shown }): ReactNode {
+  const { place, height: rows, columns, back, tell, setMode, showAt } = shown;
+  const open = ({ session_id, turn_id, item_id }: SearchHit) => {
+    back();
+    if (!place.board.select(session_id))
+      return tell(`it is not in the list: cadre sessions show ${session_id}`);
+    const keys = [item_id, turn_id].filter((key) => key !== null);
+    if (keys.length > 0) showAt(session_id, keys);
+    setMode({ name: 'pane' });
+  };
+  const props = { client: place.client, clock: place.clock, rows, columns };
+  return <SearchSheet {...props} notices={shown} onOpen={open} onLeave={back} />;
+}
+
+/** The names of those of several servers on which a session can be opened. */
+function liveNodes({ desk }: ScreenContext): string[] {
+  return desk.nodes.get().flatMap(({ name, state }) => (state === 'live' ? [name] : []));
+}
+
+function ListAndPane({ shown }: { shown: Shown }): ReactNode {
+  const { view, mode, height, columns, peeks, isWide } = shown;
+  const isActive = mode.name === 'list' || mode.name === 'filter';
+  const hasThing = view.choices.length > 0;
+  const listed = { view, isActive };
+  const isInPane = mode.name === 'pane' || mode.name === 'say';
+  if (!hasThing && !isInPane) return <Nothing shown={shown} />;
+  if (isWide) {
+    if (peeks) return <PanePart shown={shown} rows={height} columns={columns} />;
+    const width = Math.max(40, Math.min(64, Math.floor(columns * 0.36)));
+    return (
+      <Box height={height}>
+        <List {...listed} columns={width} height={height} />
+        <Divider height={height} />
+        <PanePart shown={shown} rows={height} columns={columns - width - 2} />
+      </Box>
+    );
+  }
+  if (isInPane) return <PanePart shown={shown} rows={height} columns={columns} />;
+  const below = peeks ? Math.floor(height / 2) : 0;
+  return (
+    <Box flexDirection="column" height={height}>
+      <List {...listed} columns={columns} height={height - below} />
+      {below > 0 && (
+        <>
+          <Tint tone="faint">{'─'.repeat(columns)}</Tint>
+          <PanePart shown={shown} rows={below - 1} columns={columns} />
+        </>
+      )}
+    </Box>
+  );
+}
+
+function Divider({ height }: { height: number }): ReactNode {
+  return (
+    <Box width={2} height={height} flexShrink={0}>
+      <Tint tone="faint">{Array.from({ length: height }, () => '│').join('\n')}</Tint>
+    </Box>
+  );
+}
+
+/** What to do where there is nothing to show. */
+function Nothing({ shown }: { shown: Shown }): ReactNode {
+  const { view, height, place } = shown;
+  const isLive = useSource(place.desk.connection).state === 'live';
+  const text =
+    view.things.length > 0
+      ? view.filter === ''
+        ? `nothing here: 5 shows all ${view.things.length}`
+        : `no row contains "${view.filter}": esc shows all`
+      : 'no session is open: n opens one';
+  return (
+    <Box height={height} flexDirection="column" paddingLeft={2} paddingTop={1}>
+      {isLive && <Tint tone="faint">{text}</Tint>}
+    </Box>
+  );
+}

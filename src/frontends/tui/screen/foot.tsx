@@ -1,0 +1,109 @@
+import type { ReactNode } from 'react';
+import { parseDuration } from '../../../core/lib/duration.ts';
+import { Bar } from '../bar.tsx';
+import { Notice, noticeLines } from '../notice.tsx';
+import { Prompt } from '../prompt.tsx';
+import { Tint } from '../tint.tsx';
+import { Confirm } from './confirm.tsx';
+import { CopyMenu } from './copy.tsx';
+import { hintOf } from './hints.ts';
+import type { Shown } from './shown.ts';
+
+/** The last line: the question of the mode, else a notice or the keys for what is selected. */
+export function Foot({ shown }: { shown: Shown }): ReactNode {
+  const { place, mode, back, attempt, view, columns } = shown;
+  switch (mode.name) {
+    case 'filter':
+      return (
+        <Prompt
+          columns={columns}
+          question="/"
+          initial={view.filter}
+          onChange={(filter) => place.board.wish({ filter })}
+          onCancel={() => {
+            place.board.wish({ filter: '' });
+            back();
+          }}
+          onAnswer={back}
+        />
+      );
+    case 'snooze':
+      return <Snooze shown={shown} session={mode.session} onDone={back} />;
+    case 'rename':
+      return (
+        <Prompt
+          columns={columns}
+          question="title (enter: rename):"
+          initial={mode.session.title ?? ''}
+          onCancel={back}
+          onAnswer={(text) => {
+            back();
+            attempt(place.acts.update(mode.session.id, { title: text === '' ? null : text }));
+          }}
+        />
+      );
+    case 'confirm':
+      return <Confirm question={mode.question} attempt={attempt} onDone={back} />;
+    case 'copy':
+      return <CopyMenu shown={shown} onDone={back} />;
+    case 'sheet':
+    case 'diff':
+      return null;
+    default:
+      return (
+        <Bar
+          rows={Math.max(1, shown.said.length)}
+          left={<Hint shown={shown} />}
+          right={<Tint tone="faint">{rightOf(mode.name, columns)}</Tint>}
+        />
+      );
+  }
+}
+
+/** What the last lines tell in a mode; empty in one that has another use for them. */
+export function saidIn(
+  mode: string,
+  notices: Parameters<typeof noticeLines>[0],
+  columns: number,
+): string[] {
+  const isAsking = ['filter', 'snooze', 'rename', 'confirm', 'copy', 'sheet', 'diff'].includes(
+    mode,
+  );
+  return isAsking ? [] : noticeLines(notices, { columns, beside: rightOf(mode, columns).length });
+}
+
+function rightOf(mode: string, columns: number): string {
+  if (mode === 'list') return columns < 60 ? '?' : '? help  q quit';
+  return columns < 60 ? 'esc' : 'esc back';
+}
+
+function Hint({ shown }: { shown: Shown }): ReactNode {
+  const { mode, said, view } = shown;
+  const filter = view.filter === '' ? '' : `/${view.filter}  `;
+  const hint = mode.name === 'list' || mode.name === 'pane' ? filter + hintOf(view.chosen) : '';
+  return <Notice lines={said} hint={hint} />;
+}
+
+function Snooze({
+  shown: { place, attempt, tell, columns },
+  session,
+  onDone,
+}: {
+  shown: Shown;
+  session: { id: string };
+  onDone: () => void;
+}): ReactNode {
+  return (
+    <Prompt
+      columns={columns}
+      question="snooze for 30m, 2h, 1d (enter: 1h):"
+      onCancel={onDone}
+      onAnswer={(text) => {
+        const ms = parseDuration(text === '' ? '1h' : text);
+        onDone();
+        if (ms === null) return tell(`"${text}" is no time: give one such as 30m, 2h or 1d`);
+        attempt(place.acts.update(session.id, { snoozed_until: place.clock.now() + ms }));
+      }}
+    />
+  );
+}

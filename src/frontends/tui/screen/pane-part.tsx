@@ -1,0 +1,86 @@
+import { Box, Text } from 'ink';
+import { type ReactNode, useContext } from 'react';
+import type { Session } from '../../../api/sessions.ts';
+import { Say } from '../forms/say.tsx';
+import { limitText, rowTextOf } from '../list/row-text.ts';
+import type { Thing } from '../list/things.ts';
+import { Colors } from '../palette.ts';
+import { ConversationPane } from '../panes/conversation-pane.tsx';
+import { LogPane } from '../panes/log-pane.tsx';
+import { TeamPane } from '../panes/team-pane.tsx';
+import { Tint } from '../tint.tsx';
+import type { Shown } from './shown.ts';
+
+interface PartProps {
+  shown: Shown;
+  rows: number;
+  columns: number;
+}
+
+/** The pane of what is selected with its title, and below it what is being said. */
+export function PanePart({ shown, rows, columns }: PartProps): ReactNode {
+  const { place, thing, mode, attempt, view } = shown;
+  const saying = mode.name === 'say' ? mode : null;
+  // The conversation keeps at least half of the room.
+  const below = saying ? Math.min(6, Math.floor(rows / 2)) : 0;
+  return (
+    <Box flexDirection="column" width={columns} height={rows} overflow="hidden">
+      {thing && <Title thing={thing} now={view.now} />}
+      <Opened shown={shown} rows={rows - 1 - below} columns={columns} />
+      {saying && (
+        <>
+          <Tint tone="faint">{'─'.repeat(columns)}</Tint>
+          <Say
+            key={saying.session.id}
+            session={saying.session}
+            drafts={place.drafts}
+            acts={place.acts}
+            columns={columns}
+            rows={below - 1}
+            onLeave={shown.back}
+            onSend={(text) => attempt(send(shown, saying.session, text))}
+          />
+        </>
+      )}
+    </Box>
+  );
+}
+
+function Title({ thing, now }: { thing: Thing; now: number }): ReactNode {
+  const { symbol, tone, title, place, agent } = rowTextOf(thing, now);
+  const limit = thing.kind === 'session' ? limitText(thing.now.session, now) : '';
+  return (
+    <Text wrap="truncate-end">
+      <Tint tone={tone}>{symbol} </Tint>
+      <Text bold>{title}</Text>
+      <Tint tone="faint">{['', place, agent].filter((part, i) => i === 0 || part).join('  ')}</Tint>
+      {limit !== '' && <Tint tone="asks">{`  ${limit}`}</Tint>}
+    </Text>
+  );
+}
+
+function Opened({ shown, rows, columns }: PartProps): ReactNode {
+  const palette = useContext(Colors);
+  const { pane, mode, tell, setHold } = shown;
+  if (!pane || rows < 3) return <Box height={Math.max(0, rows)} flexShrink={0} />;
+  const isFocused = mode.name === 'pane';
+  const room = { rows, columns, isFocused, palette, tell, onHold: setHold };
+  switch (pane.kind) {
+    case 'conversation':
+      return <ConversationPane key={pane.id} model={pane.model} {...room} />;
+    case 'log':
+      return <LogPane key={pane.id} model={pane.model} {...room} />;
+    case 'team':
+      return <TeamPane key={pane.id} model={pane.model} {...room} />;
+  }
+}
+
+/** Says it, and forgets the draft; a refusal leaves the draft to be said later. */
+async function send(shown: Shown, session: Session, text: string): Promise<void> {
+  const { place, isWide, setMode, back } = shown;
+  await place.acts.say(session.id, text);
+  place.drafts.delete(session.id);
+  // Where there is no room for both, the answer is what one wants to see next.
+  if (isWide) back();
+  else setMode({ name: 'pane' });
+}

@@ -1,0 +1,110 @@
+import { Box, Text } from 'ink';
+import { type ReactNode, useState } from 'react';
+import type { EventScope } from '../../../client/event-scope.ts';
+import { describeResolved } from '../approval-answer.ts';
+import { useNotice, useResolved, useSource } from '../hooks.ts';
+import { useKeys } from '../keyboard.ts';
+import type { Hold } from '../panes/pane-props.ts';
+import { useAlerts, useSeen } from './attention.ts';
+import { Body } from './body.tsx';
+import { Foot, saidIn } from './foot.tsx';
+import { Head } from './head.tsx';
+import { listKeys, thingKeys } from './keys.ts';
+import { type Base, list, type Mode } from './mode.ts';
+import type { ScreenContext } from './place.ts';
+import type { Shown } from './shown.ts';
+import { usePane } from './use-pane.ts';
+import { useTarget } from './use-target.ts';
+
+/** From this width on the pane is beside the list. */
+const WIDE = 100;
+
+export interface ScreenProps {
+  place: ScreenContext;
+  rows: number;
+  columns: number;
+  onEvents: (scope: EventScope, id?: string) => void;
+  onLeave: () => void;
+}
+
+/** The place to work: the list of everything that goes on, and the pane of what is selected. */
+export function Screen({ place, rows, columns, onEvents, onLeave }: ScreenProps): ReactNode {
+  const view = useSource(place.board.view);
+  const notices = useNotice(place.clock);
+  const [mode, setAnyMode] = useState<Mode>(list);
+  const [base, setBase] = useState<Base>('list');
+  const setMode = (next: Mode) => {
+    if (next.name === 'list' || next.name === 'pane') setBase(next.name);
+    setAnyMode(next);
+  };
+  const [peeks, setPeeks] = useState(false);
+  const [hold, setHold] = useState<Hold>(null);
+  const { desk, acts } = place;
+  const connection = useSource(desk.connection);
+  const said = saidIn(mode.name, { notice: notices.notice, connection }, columns);
+  const isWide = columns >= WIDE;
+  const thing = view.chosen && 'thing' in view.chosen ? view.chosen.thing : undefined;
+
+  useResolved(desk, (resolved) => {
+    notices.tell(describeResolved(resolved, acts.isMine(resolved.id)));
+    if (mode.name === 'sheet' && mode.asked.approval.id === resolved.id) setMode({ name: base });
+  });
+  useAlerts(place);
+  const showsPane = isWide || peeks || mode.name === 'pane' || mode.name === 'say';
+  const pane = usePane(place, thing);
+  const showAt = useTarget(pane, notices);
+  useSeen(place, showsPane ? thing : undefined, pane?.model);
+  const shown: Shown = {
+    ...notices,
+    place,
+    view,
+    thing,
+    mode,
+    setMode,
+    back: () => setMode({ name: base }),
+    hold,
+    setHold,
+    pane,
+    copyable: () => pane?.model.copyable() ?? (thing ? [{ name: 'id', text: thing.id }] : []),
+    peeks,
+    setPeeks,
+    isWide,
+    said,
+    height: Math.max(1, rows - 1 - Math.max(1, said.length)),
+    columns,
+    showAt,
+    onEvents,
+    onLeave,
+  };
+  // A notice stands where the keys are shown of what comes next.
+  const endNotice = () => notices.tell('');
+  useKeys(listKeys(shown), mode.name === 'list', endNotice);
+  useKeys(paneKeys(shown), mode.name === 'pane' && hold !== 'all', endNotice);
+
+  if (rows < 12 || columns < 40) return <TooSmall rows={rows} columns={columns} />;
+  return (
+    <Box flexDirection="column" width={columns} height={rows}>
+      <Head view={view} desk={desk} clock={place.clock} columns={columns} />
+      <Body shown={shown} />
+      <Foot shown={shown} />
+    </Box>
+  );
+}
+
+function paneKeys(shown: Shown) {
+  const back = () => shown.setMode(list);
+  return {
+    ...thingKeys(shown),
+    n: undefined,
+    escape: shown.hold === 'escape' ? undefined : back,
+    q: back,
+  };
+}
+
+function TooSmall({ rows, columns }: { rows: number; columns: number }): ReactNode {
+  return (
+    <Box width={columns} height={rows}>
+      <Text>{`cadre needs 40x12 or more; this is ${columns}x${rows}`}</Text>
+    </Box>
+  );
+}

@@ -1,0 +1,43 @@
+import type { EventScope } from '../../../client/event-scope.ts';
+import type { Notices } from '../hooks.ts';
+import type { BoardView } from '../list/board.ts';
+import type { Thing } from '../list/things.ts';
+import type { Copyable } from '../panes/pane-model.ts';
+import type { Hold } from '../panes/pane-props.ts';
+import type { Mode } from './mode.ts';
+import type { ScreenContext } from './place.ts';
+import type { Pane } from './use-pane.ts';
+
+/** The page at one moment: what its keys and its parts need of it. */
+export interface Shown extends Notices {
+  place: ScreenContext;
+  view: BoardView;
+  /** The thing that is selected. */
+  thing: Thing | undefined;
+  mode: Mode;
+  setMode: (mode: Mode) => void;
+  /** Back to the list or the pane, whichever had the keys before. */
+  back: () => void;
+  /** What the pane keeps from the keys of the page. */
+  hold: Hold;
+  setHold: (hold: Hold) => void;
+  /** The pane of what is selected; null until the selection rests. */
+  pane: Pane | null;
+  /** What can be copied of what is selected. */
+  copyable: () => readonly Copyable[];
+  /** Whether the pane is shown below the list, or alone where it is beside the list otherwise. */
+  peeks: boolean;
+  setPeeks: (next: (peeks: boolean) => boolean) => void;
+  /** Whether the pane is beside the list. */
+  isWide: boolean;
+  /** What the last lines tell, in place of hints; empty where there is nothing to tell. */
+  said: readonly string[];
+  /** The lines and columns of everything between the first line and the last ones. */
+  height: number;
+  columns: number;
+  /** Shows what a session has with one of these keys of the conversation, the first that is there. */
+  showAt: (session: string, keys: readonly string[]) => void;
+  /** Shows the events of a scope; of several servers, of the one that has the thing with this id. */
+  onEvents: (scope: EventScope, id?: string) => void;
+  onLeave: () => void;
+}

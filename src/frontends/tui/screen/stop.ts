@@ -1,0 +1,50 @@
+import type { Process } from '../../../api/processes.ts';
+import type { Session } from '../../../api/sessions.ts';
+import type { Acts } from '../acts.ts';
+import { nameOf, sessionTitleOf } from '../list/row-text.ts';
+import type { Thing } from '../list/things.ts';
+import type { Overview } from '../overview.ts';
+import type { Question } from './mode.ts';
+
+/** The question before a thing is stopped; a text where there is nothing to stop. A second x is the firmer answer. */
+export function stopping(thing: Thing, { sessions }: Overview, acts: Acts): Question | string {
+  switch (thing.kind) {
+    case 'approval': {
+      const whose = sessions.get(thing.approval.session_id)?.session;
+      return whose ? stoppingSession(whose, acts) : 'its session is not in the list';
+    }
+    case 'session':
+      return stoppingSession(thing.now.session, acts);
+    case 'process':
+      return stoppingProcess(thing.process, acts);
+    case 'team':
+      return {
+        text: `interrupt all members of "${nameOf(thing)}"?`,
+        answers: [{ keys: 'yx', label: 'y yes', work: () => acts.interruptTeam(thing.id) }],
+      };
+  }
+}
+
+function stoppingSession(session: Session, acts: Acts): Question | string {
+  if (session.status === 'closed') return 'this session is closed';
+  const isAtWork = session.active_turn_id !== null;
+  const interrupt = {
+    keys: 'y',
+    label: 'y interrupt its turn',
+    work: () => acts.interrupt(session),
+  };
+  const close = { keys: 'x', label: 'x close it', work: () => acts.close(session) };
+  return {
+    text: `${isAtWork ? 'stop' : 'close'} "${sessionTitleOf(session)}"?`,
+    answers: [...(isAtWork ? [interrupt] : []), close],
+  };
+}
+
+function stoppingProcess(process: Process, acts: Acts): Question | string {
+  if (process.ended_at !== null) return 'this process has ended';
+  const name = nameOf({ kind: 'process', id: process.process_id, process });
+  return {
+    text: `end "${name}"?`,
+    answers: [{ keys: 'yx', label: 'y yes', work: () => acts.kill(process) }],
+  };
+}

@@ -1,0 +1,131 @@
+import { Box, Text } from 'ink';
+import { type ReactNode, useState } from 'react';
+import type { EventScope } from '../../client/event-scope.ts';
+import type { Clock } from '../../core/lib/clock.ts';
+import { describeResolved } from './approval-answer.ts';
+import { Bar } from './bar.tsx';
+import { Detail } from './detail.tsx';
+import { EventList } from './event-list.tsx';
+import type { Connection } from './follow.ts';
+import { Help } from './help.tsx';
+import { useNotice, useNow, useResolved, useSource } from './hooks.ts';
+import { Link } from './link.tsx';
+import { noticeLines } from './notice.tsx';
+import { describeScope } from './scope.ts';
+import type { ScreenContext } from './screen/place.ts';
+import { ApprovalSheet } from './sheets/approval.tsx';
+import type { View } from './state.ts';
+import type { Tail } from './tail.ts';
+import { type Layer, rightOf, TailFoot } from './tail-foot.tsx';
+import { tailKeys } from './tail-help.ts';
+import { useTailKeys } from './tail-keys.ts';
+import { Tint } from './tint.tsx';
+import { Waiting } from './waiting.tsx';
+
+export interface TailPageProps {
+  tail: Tail;
+  place: ScreenContext;
+  rows: number;
+  columns: number;
+  /** Leaves the page; on the first page, the program. */
+  onLeave: () => void;
+}
+
+const list: Layer = { name: 'list' };
+
+/** The events of a scope, with the approvals that wait. */
+export function TailPage(props: TailPageProps): ReactNode {
+  const { tail, place, rows, columns, onLeave } = props;
+  const { desk, acts, clock, client } = place;
+  const view = useSource(tail.view);
+  const scope = useSource(tail.scope);
+  const connection = useSource(tail.connection);
+  const { approvals } = useSource(desk.overview);
+  const notices = useNotice(clock);
+  const { notice, tell, attempt } = notices;
+  const [layer, setLayer] = useState<Layer>(list);
+  const [turn, setTurn] = useState(0);
+  const waiting = [...approvals.values()];
+  const index = waiting.length > 0 ? turn % waiting.length : 0;
+  const approval = waiting[index];
+  const said = noticeLines({ notice, connection }, { columns, beside: rightOf(layer.name).length });
+  const height = Math.max(1, rows - (approval ? 2 : 1) - Math.max(1, said.length));
+
+  useResolved(desk, (resolved) => {
+    tell(describeResolved(resolved, acts.isMine(resolved.id)));
+    setLayer((at) => (at.name === 'sheet' && at.asked.approval.id === resolved.id ? list : at));
+  });
+  const onNextApproval = () => setTurn(index + 1);
+  const shown = { tail, view, scope, height, layer, setLayer, approval };
+  const keys = { ...shown, tell, attempt, onNextApproval, onLeave };
+  const { back, search, filter } = useTailKeys(keys);
+
+  return (
+    <Box flexDirection="column" width={columns} height={rows}>
+      <TailHead node={tail.node} scope={scope} view={view} connection={connection} clock={clock} />
+      {layer.name === 'help' ? (
+        <Help keys={tailKeys} rows={height} columns={columns} onLeave={back} />
+      ) : layer.name === 'sheet' ? (
+        <ApprovalSheet
+          key={layer.asked.approval.id}
+          asked={layer.asked}
+          acts={acts}
+          rows={rows - 1}
+          columns={columns}
+          notices={notices}
+          onDone={back}
+        />
+      ) : layer.name === 'detail' ? (
+        <Detail key={layer.event?.seq} event={layer.event} rows={height} columns={columns} />
+      ) : (
+        <EventList
+          view={view}
+          isLive={connection.state === 'live'}
+          height={height}
+          columns={columns}
+        />
+      )}
+      {approval && layer.name !== 'sheet' && (
+        <Waiting approval={approval} index={index} count={waiting.length} columns={columns} />
+      )}
+      <TailFoot
+        {...{ layer, view, scope, said, columns }}
+        url={client.url}
+        onSearch={search}
+        onFilter={filter}
+        onBack={back}
+      />
+    </Box>
+  );
+}
+
+interface TailHeadProps {
+  node: string | undefined;
+  scope: EventScope;
+  view: View;
+  connection: Connection;
+  clock: Clock;
+}
+
+/** The first line: the scope, whether the list is paused, and the state of the connection. */
+function TailHead({ node, scope, view, connection, clock }: TailHeadProps): ReactNode {
+  const now = useNow(clock);
+  return (
+    <Bar
+      left={
+        <Text wrap="truncate-end">
+          <Text bold>cadre events</Text> {describeScope(scope)}
+          {node === undefined ? '' : ` on ${node}`}
+        </Text>
+      }
+      right={
+        <Text>
+          {!view.follows && (
+            <Tint tone="asks">{`paused${view.unseen > 0 ? `, ${view.unseen} new` : ''}  `}</Tint>
+          )}
+          <Link connection={connection} now={now} />
+        </Text>
+      }
+    />
+  );
+}

@@ -1,0 +1,89 @@
+import type { Clock } from '../../core/lib/clock.ts';
+import { toClipboard } from '../terminal/clipboard.ts';
+import { Source } from './source.ts';
+
+/** The terminal that the screen is on, beyond what ink draws. */
+export interface Terminal {
+  /** Whether it has the focus; true where it never said so. */
+  hasFocus: Source<boolean>;
+  /** The directory in which the program was started. */
+  directory: string;
+  /** Writes what is no part of a frame and moves no cursor. */
+  write: (sequence: string) => void;
+  /** Puts a text on its clipboard. False for a text that is too long for that. */
+  copy: (text: string) => boolean;
+  /** Gives the terminal back, stops this process group as a shell does, and takes the terminal again after that. */
+  suspend: () => Promise<void>;
+  /** Lends the terminal, with its keys, to a program that `work` runs, and takes it again when that has ended. */
+  lend: (work: () => Promise<void>) => Promise<void>;
+  /** Looks on again at what is typed, once ink reads it again. */
+  listen: () => void;
+}
+
+/**
+ * Line wrap is off, because ink moves the cursor relative to the line it wrote last: a line that the terminal shows
+ * wider than ink measured it would wrap and shift every line below it. And the terminal says whether it has the focus.
+ */
+const TAKE = '\u001B[?7l\u001B[?1004h';
+const GIVE_BACK = '\u001B[?1004l\u001B[?7h';
+const FOCUS = /\u001B\[([IO])/g;
+/** Whoever is not stopped within this time goes on: a process without a shell cannot be. */
+const STOP_MS = 200;
+
+interface TerminalOptions {
+  stdin: NodeJS.ReadStream;
+  stdout: NodeJS.WriteStream;
+  env: NodeJS.ProcessEnv;
+  clock: Clock;
+}
+
+/** Takes a terminal until it is disposed or the process exits. */
+export function takeTerminal({
+  stdin,
+  stdout,
+  env,
+  clock,
+}: TerminalOptions): Terminal & Disposable {
+  const hasFocus = new Source(true);
+  const look = (data: unknown) => {
+    for (const [, said] of String(data).matchAll(FOCUS)) hasFocus.set(said === 'I');
+  };
+  const giveBack = () => void stdout.write(GIVE_BACK);
+  stdout.write(TAKE);
+  process.once('exit', giveBack);
+  return {
+    hasFocus,
+    directory: process.cwd(),
+    write: (sequence) => void stdout.write(sequence),
+    copy: (text) => toClipboard(stdout, text, env),
+    // After ink has begun to read: then this listener only looks on.
+    listen: () => void stdin.on('data', look),
+    async suspend() {
+      giveBack();
+      const resumed = Promise.withResolvers<void>();
+      process.once('SIGCONT', resumed.resolve);
+      process.kill(0, 'SIGTSTP');
+      await Promise.race([resumed.promise, clock.sleep(STOP_MS)]);
+      process.off('SIGCONT', resumed.resolve);
+      stdout.write(TAKE);
+    },
+    async lend(work) {
+      giveBack();
+      // A stream that is paused while it has listeners goes on reading, and would take keys of the program. That ink has
+      // taken its listener away is known to the stream after this turn.
+      stdin.off('data', look);
+      await clock.sleep(0);
+      stdin.pause();
+      try {
+        await work();
+      } finally {
+        stdout.write(TAKE);
+      }
+    },
+    [Symbol.dispose]() {
+      stdin.off('data', look);
+      process.off('exit', giveBack);
+      giveBack();
+    },
+  };
+}

@@ -1,0 +1,40 @@
+import { Box, Text } from 'ink';
+import type { ReactNode } from 'react';
+import type { Approval } from '../../api/approvals.ts';
+import { oneLine } from '../../client/telling.ts';
+import { Tint } from './tint.tsx';
+
+/** The pending approval that the keys answer, and the number of pending approvals. */
+export function Waiting({
+  approval,
+  index,
+  count,
+  columns,
+}: {
+  approval: Approval;
+  index: number;
+  count: number;
+  columns: number;
+}): ReactNode {
+  const { kind, title, session_id } = approval;
+  const isNarrow = columns < 60;
+  return (
+    <Box height={1}>
+      <Box flexShrink={0}>
+        <Tint tone="asks" inverse>
+          {count === 1 ? ' waits ' : ` waits ${index + 1}/${count} `}
+        </Tint>
+        <Text>{isNarrow ? ' ' : ` [${kind}] `}</Text>
+      </Box>
+      <Box flexShrink={1} flexGrow={1} minWidth={8}>
+        <Text bold wrap="truncate-end">
+          {oneLine(title)}
+        </Text>
+      </Box>
+      <Box flexShrink={0}>
+        <Tint tone="faint">{isNarrow ? '' : ` ${session_id.slice(-8)}`}</Tint>
+        <Tint tone="asks">{isNarrow ? ' a d' : '  a accept  d decline'}</Tint>
+      </Box>
+    </Box>
+  );
+}

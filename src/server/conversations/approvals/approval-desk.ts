@@ -1,0 +1,294 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Approval, ApprovalScope } from '../../../api/approvals.ts';
+import type { Ruling } from '../../../api/approval-rules.ts';
+import type { Session, Turn } from '../../../api/sessions.ts';
+import { AppError } from '../../../api/errors.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import type { Ids } from '../../../core/lib/ids.ts';
+import type { Logger } from '../../../core/lib/log.ts';
+import type { AgentAnswer, AgentRequest } from '../../../agents/provider.ts';
+import type { Database } from '../../../core/store/database.ts';
+import type { Reader, Writer } from '../../../core/store/transaction.ts';
+import { answerOf, type Resolution, resolveApproval, unanswered } from './approval.ts';
+import { boundedDetails } from './details.ts';
+import type { SessionStore } from '../sessions/store.ts';
+import { hasEnded } from '../sessions/turn.ts';
+
+/** The time between two looks at the wall clock for what has expired, in ms. */
+const LOOK_MS = 60_000;
+
+interface ApprovalDeskDependencies {
+  db: Database;
+  store: SessionStore;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+  /** The time after which a pending approval expires, in ms; null: it never expires. */
+  timeoutMs: () => number | null;
+  /** The maximum number of pending approvals of one session. */
+  maxPending: () => number;
+  /** Returns what the rules decide about a request; `ask`: a person decides. */
+  rulingOn: (request: AgentRequest, session: Session) => Ruling;
+  /** Called with an approval when it has timed out. */
+  onExpired: (approval: Approval) => void;
+  /** Runs in the transaction of `resolve`; not for an approval that is cancelled with its turn. */
+  onResolved: (tx: Writer, approval: Approval) => void;
+}
+
+/**
+ * Opens approvals for agents and resolves them for people. The rows hold what is pending and each decision; memory
+ * holds only the agents that wait for one.
+ */
+export class ApprovalDesk {
+  readonly #given: ApprovalDeskDependencies;
+  #closed = false;
+  readonly #asking = new Map<string, { turnId: string; answer: (answer: AgentAnswer) => void }>();
+
+  constructor(given: ApprovalDeskDependencies) {
+    this.#given = given;
+  }
+
+  /**
+   * Decides a request by the rules; else opens an approval for the turn and waits for its decision. Throws `too_many`
+   * if too many are pending.
+   */
+  async ask(
+    sessionId: string,
+    turnId: string,
+    request: AgentRequest,
+    withdrawn: AbortSignal,
+  ): Promise<AgentAnswer> {
+    const ruled = await this.#askRules(sessionId, turnId, request);
+    if (ruled) return ruled;
+    const id = this.#given.ids.next('apr');
+    const answered = Promise.withResolvers<AgentAnswer>();
+    this.#asking.set(id, { turnId, answer: answered.resolve });
+    try {
+      const approval = await this.#given.db.transact((tx) =>
+        this.#open(tx, id, sessionId, turnId, request),
+      );
+      if (!approval) return { decision: 'cancelled' };
+      using _expiry = this.watchExpiry(approval, timeoutOf(approval));
+      withdrawn.addEventListener('abort', () => void this.#withdraw(approval), { once: true });
+      if (withdrawn.aborted) void this.#withdraw(approval);
+      return await answered.promise;
+    } finally {
+      this.#asking.delete(id);
+    }
+  }
+
+  /**
+   * Whether a person answers an approval after its time. The wall clock decides, because the timers stand still while the
+   * machine sleeps.
+   */
+  isLate(approval: Approval, resolution: Resolution): boolean {
+    return 'decidedBy' in resolution && approval.status === 'pending' && this.#isOverdue(approval);
+  }
+
+  /** Resolves an approval. Its agent receives the decision once that is on disk. Throws `approval_resolved`. */
+  resolve(tx: Writer, approval: Approval, resolution: Resolution): Approval {
+    const turn = this.#given.store.turn(tx, approval.session_id, approval.turn_id);
+    const isHeld =
+      approval.kind !== 'budget' &&
+      resolution.status === 'accepted' &&
+      turn.provider_turn_ref === null;
+    const decided = resolveApproval(approval, resolution, this.#given.clock.now());
+    // No agent receives it, and the one that resumes the turn gets it as the answer to one equal request.
+    const resolved = isHeld ? { ...decided, held: true, scope: 'once' as const } : decided;
+    this.#given.store.resolveApproval(
+      tx,
+      this.#given.store.session(tx, approval.session_id),
+      turn,
+      resolved,
+    );
+    this.#given.onResolved(tx, resolved);
+    tx.whenDurable(() => this.#asking.get(approval.id)?.answer(answerOf(resolved)));
+    return resolved;
+  }
+
+  /** Answers the pending requests of a turn as cancelled. Must be called once their cancellation is on disk. */
+  cancelRequests(turnId: string): void {
+    for (const asking of this.#asking.values()) {
+      if (asking.turnId === turnId) asking.answer({ decision: 'cancelled' });
+    }
+  }
+
+  /** Keeps requests pending for the next start, although the stop of the server makes their agents withdraw them. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  /** Whether an accepted approval and a new request have the same subject. False if either has none. */
+  isSame(approval: Approval, request: AgentRequest): boolean {
+    const { kind, subject } = approval;
+    if (subject === null || subject === undefined || kind !== request.kind) return false;
+    return isDeepStrictEqual(subject, jsonRoundTrip(request.subject));
+  }
+
+  /**
+   * Expires an approval in `leftMs`, or once the wall clock says so, if it has a timeout. The default is for approvals of
+   * an earlier run of the server: the time left by the wall clock, but at most the full timeout, because that clock may
+   * have been set back.
+   */
+  watchExpiry(approval: Approval, leftMs = this.#timeLeft(approval)): Disposable {
+    if (approval.expires_at === null) return { [Symbol.dispose]: () => undefined };
+    const { clock, onExpired } = this.#given;
+    const dispose = () => {
+      timer[Symbol.dispose]();
+      looks?.[Symbol.dispose]();
+    };
+    const expire = () => {
+      dispose();
+      onExpired(approval);
+    };
+    const timer = clock.after(leftMs, expire);
+    // That timer stands still while the machine sleeps.
+    const look = () => this.#isOverdue(approval) && expire();
+    const looks = leftMs > LOOK_MS ? clock.every(LOOK_MS, look) : null;
+    return { [Symbol.dispose]: dispose };
+  }
+
+  #isOverdue({ expires_at: end }: Approval): boolean {
+    return end !== null && this.#given.clock.now() >= end;
+  }
+
+  #timeLeft(approval: Approval): number {
+    const left = (approval.expires_at ?? 0) - this.#given.clock.now();
+    return Math.min(Math.max(0, left), timeoutOf(approval));
+  }
+
+  /** Returns the approval in which a person accepted an equal request for the session; null if there is none. */
+  #consentTo(request: AgentRequest, { id }: Session): Approval | null {
+    if (!request.isKeptByCadre) return null;
+    const { db, store } = this.#given;
+    const accepted = db.peek((rx) => store.acceptedForSession(rx, id));
+    return accepted.find((one) => this.isSame(one, request)) ?? null;
+  }
+
+  /** Stores and returns what a rule, or an acceptance for the session, decides; null where a person decides. */
+  async #askRules(
+    sessionId: string,
+    turnId: string,
+    request: AgentRequest,
+  ): Promise<AgentAnswer | null> {
+    const { db, store, clock, ids } = this.#given;
+    const session = db.peek((rx) => store.session(rx, sessionId));
+    const { effect, rule, why } = this.#given.rulingOn(request, session);
+    if (rule !== null && effect === 'ask') return null;
+    if (effect === 'allow' && !offersOf(request).includes('once')) return null;
+    const consent = rule === null ? this.#consentTo(request, session) : null;
+    if (rule === null && consent === null) return null;
+    const decided = await db.transact((tx) => {
+      const turn = store.turn(tx, sessionId, turnId);
+      if (isOver(turn)) return null;
+      const resolution: Resolution = rule
+        ? {
+            status: effect === 'allow' ? 'accepted' : 'declined',
+            decidedBy: rule.id,
+            reason: rule.reason ?? `by a rule: ${why}`,
+            answers: null,
+          }
+        : {
+            status: 'accepted',
+            decidedBy: consent?.decided_by ?? consent?.id ?? '',
+            reason: `accepted for this session with ${consent?.id}`,
+            answers: null,
+          };
+      const asked = this.#newApproval(ids.next('apr'), session, turnId, request);
+      const approval = resolveApproval(asked, resolution, clock.now());
+      store.addRuledApproval(tx, turn, approval);
+      return approval;
+    });
+    return decided ? answerOf(decided) : { decision: 'cancelled' };
+  }
+
+  #open(
+    tx: Writer,
+    id: string,
+    sessionId: string,
+    turnId: string,
+    request: AgentRequest,
+  ): Approval | null {
+    const turn = this.#given.store.turn(tx, sessionId, turnId);
+    if (isOver(turn)) return null;
+    this.#assertBelowLimit(tx, turn);
+    const session = this.#given.store.session(tx, sessionId);
+    const approval = this.#newApproval(id, session, turnId, request);
+    this.#given.store.requestApproval(tx, session, turn, approval);
+    return approval;
+  }
+
+  #newApproval(
+    id: string,
+    session: Pick<Session, 'id' | 'provider'>,
+    turnId: string,
+    request: AgentRequest,
+  ): Approval {
+    const now = this.#given.clock.now();
+    const timeout = this.#given.timeoutMs();
+    const { details, isLarge } = boundedDetails(request.details);
+    return {
+      id,
+      session_id: session.id,
+      turn_id: turnId,
+      provider: session.provider,
+      kind: request.kind,
+      title: request.title.replaceAll(/\s+/g, ' ').trim(),
+      request: request.request,
+      details,
+      scopes: [...offersOf(request)],
+      session_allows: request.sessionAllows ?? null,
+      subject: isLarge ? null : request.subject,
+      ...(request.lacksArguments ? { arguments_missing: true } : {}),
+      questions: request.questions ? [...request.questions] : null,
+      ...unanswered,
+      expires_at: timeout === null ? null : now + timeout,
+      created_at: now,
+      resolved_at: null,
+    };
+  }
+
+  /** Counts the approvals of the turn alone, because only the active turn of a session has pending ones. */
+  #assertBelowLimit(rx: Reader, { session_id, turn_id }: Turn): void {
+    const max = this.#given.maxPending();
+    if (this.#given.store.pendingApprovals(rx, turn_id).length < max) return;
+    throw new AppError(
+      'too_many',
+      `${max} approvals of session ${session_id} are pending, which is the limit (approvals.max_pending_per_session): wait until some are answered`,
+    );
+  }
+
+  async #withdraw(approval: Approval): Promise<void> {
+    if (this.#closed) return;
+    try {
+      await this.#given.db.transact((tx) => {
+        const now = this.#given.store.approval(tx, approval.session_id, approval.id);
+        if (now.status === 'pending')
+          this.resolve(tx, now, { status: 'cancelled', reason: 'the agent took it back' });
+      });
+    } catch (error) {
+      this.#given.logger.warn({ err: error }, 'a withdrawn approval could not be cancelled');
+    }
+    this.#asking.get(approval.id)?.answer({ decision: 'cancelled' });
+  }
+}
+
+/** Whether nobody waits for approvals of a turn any more. */
+function isOver(turn: Turn): boolean {
+  return hasEnded(turn) || turn.interrupt_requested_at !== null;
+}
+
+/** Returns what an acceptance of a request may be good for. */
+function offersOf({ scopes }: AgentRequest): readonly ApprovalScope[] {
+  return scopes ?? ['once'];
+}
+
+/** Returns the full timeout of an approval, in ms. */
+function timeoutOf({ expires_at: end, created_at: begin }: Approval): number {
+  return (end ?? begin) - begin;
+}
+
+/** Returns the value as it is after it was stored as JSON and read again. */
+function jsonRoundTrip(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value ?? null)) as unknown;
+}

@@ -1,0 +1,199 @@
+import nodePath from 'node:path';
+import type {
+  ApprovalRule,
+  Ruling,
+  addApprovalRule,
+  listApprovalRules,
+  testApprovalRules,
+} from '../../../../api/approval-rules.ts';
+import type { BodyOf, QueryOf } from '../../../../api/endpoint.ts';
+import type { Session } from '../../../../api/sessions.ts';
+import { AppError } from '../../../../api/errors.ts';
+import type { Clock } from '../../../../core/lib/clock.ts';
+import type { Ids } from '../../../../core/lib/ids.ts';
+import type { Logger } from '../../../../core/lib/log.ts';
+import type { AgentRequest } from '../../../../agents/provider.ts';
+import { workingDirectory } from '../../sessions/working-directory.ts';
+import type { Database } from '../../../../core/store/database.ts';
+import { type Keep, keepNothing } from '../../../../core/store/kept-answers.ts';
+import { type RecordPage, RecordTable } from '../../../../core/store/records.ts';
+import { conditionsOf, refusalOf } from './refusal.ts';
+import { rule, ruleText } from './ruling.ts';
+import { commandIn, fileIn, type Wish, wishOf } from './wish.ts';
+
+/** The maximum number of rules, because all of them are in memory. */
+const MAX_RULES = 1000;
+
+interface RuleServiceDependencies {
+  db: Database;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+}
+
+/** The rules that decide requests of agents instead of a person. */
+export class RuleService {
+  readonly #given: RuleServiceDependencies;
+  readonly #table: RecordTable<StoredRule>;
+  #rules: readonly ApprovalRule[];
+
+  constructor(given: RuleServiceDependencies) {
+    this.#given = given;
+    this.#table = new RecordTable(given.db, 'approval_rules', ({ id }) => id);
+    this.#rules = given.db.peek((rx) => this.#table.where(rx, 'true').map(withRefusal));
+  }
+
+  /** Decides a request of an agent of the session. */
+  decide(request: AgentRequest, session: Pick<Session, 'provider' | 'cwd'>): Ruling {
+    if (this.#rules.length === 0) return { effect: 'ask', rule: null, why: 'there are no rules' };
+    return rule(this.#rules, wishOf(request, session));
+  }
+
+  /** Says what would be decided. Throws `invalid` for a directory that does not exist. */
+  async test(asked: BodyOf<typeof testApprovalRules>): Promise<Ruling> {
+    const cwd = await workingDirectory(asked.cwd);
+    const { command = null, path = null } = asked;
+    const wish: Wish = {
+      provider: asked.provider ?? null,
+      tool: asked.tool ?? null,
+      kind: command !== null ? 'command' : path !== null ? 'file_change' : 'tool',
+      cwd,
+      commands: command === null ? [] : [commandIn(command, cwd, cwd)],
+      files: path === null ? [] : [fileIn(nodePath.resolve(cwd, path), cwd)],
+      rest: null,
+    };
+    return rule(this.#rules, wish);
+  }
+
+  async list({
+    limit,
+    cursor,
+  }: QueryOf<typeof listApprovalRules>): Promise<RecordPage<ApprovalRule>> {
+    const { records, nextCursor } = await this.#given.db.read((rx) =>
+      this.#table.page(rx, {}, limit, cursor),
+    );
+    return { records: records.map(withRefusal), nextCursor };
+  }
+
+  /**
+   * Adds a rule, or returns the one of the same conditions, with the reason that is new. Throws `invalid` if it would decide
+   * everything or nothing, or allow more than it says, and `conflict` at 1000 rules.
+   */
+  async add(
+    body: BodyOf<typeof addApprovalRule>,
+    by: string,
+    keep: Keep = keepNothing,
+  ): Promise<ApprovalRule> {
+    const { db, clock, ids, logger } = this.#given;
+    const {
+      effect,
+      provider = null,
+      tool = null,
+      command = null,
+      path = null,
+      reason = null,
+      i_know = false,
+    } = body;
+    const directory = body.directory ? await workingDirectory(absolute(body.directory)) : null;
+    const made = { effect, provider, tool, command, path, directory, reason, i_know };
+    assertUsable(made);
+    const conditions = conditionsOf(made);
+    const { isNew, rule: added } = await db.transact((tx) => {
+      const stored = this.#table.where(tx, 'true');
+      const same = stored.find((one) => conditionsOf(one) === conditions);
+      if (!same && stored.length >= MAX_RULES)
+        throw new AppError(
+          'conflict',
+          `there are ${MAX_RULES} rules, which is the maximum: remove some`,
+        );
+      const record: StoredRule = same
+        ? { ...same, reason: reason ?? same.reason, i_know: i_know || same.i_know === true }
+        : { id: ids.next('rule'), ...made, created_by: by, created_at: clock.now() };
+      if (same) this.#table.update(tx, record);
+      else this.#table.insert(tx, record);
+      const rule = withRefusal(record);
+      keep(tx, rule);
+      tx.whenDurable(() => {
+        this.#rules = same
+          ? this.#rules.map((one) => (one.id === rule.id ? rule : one))
+          : [...this.#rules, rule];
+      });
+      return { isNew: !same, rule };
+    });
+    if (isNew)
+      logger.info(
+        { rule_id: added.id, rule: ruleText(added), by },
+        'a rule for approvals was added',
+      );
+    return added;
+  }
+
+  /** Removes a rule, and all of the same conditions that an earlier version stored. Throws `not_found`. */
+  async remove(id: string, by: string): Promise<ApprovalRule> {
+    const removed = await this.#given.db.transact((tx) => {
+      const found = this.#table.get(tx, id);
+      if (!found) throw new AppError('not_found', `no rule "${id}"`);
+      const conditions = conditionsOf(found);
+      const same = this.#table
+        .where(tx, 'true')
+        .filter((one) => conditionsOf(one) === conditions)
+        .map((one) => one.id);
+      for (const one of same) this.#table.deleteWhere(tx, 'id = ?', one);
+      tx.whenDurable(() => (this.#rules = this.#rules.filter((one) => !same.includes(one.id))));
+      return withRefusal(found);
+    });
+    this.#given.logger.info(
+      { rule_id: id, rule: ruleText(removed), by },
+      'a rule for approvals was removed',
+    );
+    return removed;
+  }
+}
+
+/** A rule as it is stored: earlier versions stored no `i_know`. */
+type StoredRule = Pick<
+  ApprovalRule,
+  | 'id'
+  | 'effect'
+  | 'provider'
+  | 'tool'
+  | 'command'
+  | 'path'
+  | 'directory'
+  | 'reason'
+  | 'created_by'
+  | 'created_at'
+> & { i_know?: boolean };
+
+/** A stored rule as it decides: one to allow that could not be added now asks a person. */
+function withRefusal(stored: StoredRule): ApprovalRule {
+  const rule = { ...stored, i_know: stored.i_know ?? false, refused: null };
+  const refusal = refusalOf(rule);
+  if (refusal === null) return rule;
+  if (rule.effect !== 'allow') return { ...rule, refused: refusal.why };
+  return { ...rule, effect: 'ask', refused: `it was added to allow, and asks now: ${refusal.why}` };
+}
+
+function absolute(directory: string): string {
+  if (directory.startsWith('/')) return directory;
+  throw new AppError('invalid', `body.directory: "${directory}" is no absolute path`);
+}
+
+/** Throws `invalid` for a rule without a condition of its own, or one that allows more than people would think. */
+function assertUsable({
+  effect,
+  command,
+  path,
+  tool,
+  directory,
+  i_know,
+}: Pick<ApprovalRule, 'effect' | 'command' | 'path' | 'tool' | 'directory' | 'i_know'>): void {
+  if ((command ?? path ?? tool ?? directory) === null)
+    throw new AppError('invalid', 'body: a rule needs a command, a path, a tool or a directory');
+  if (command !== null && path !== null)
+    throw new AppError('invalid', 'body: a rule is for a command or for a path: make two of it');
+  if (effect === 'allow' && (command ?? path ?? tool) === null)
+    throw new AppError('invalid', 'body: to allow, a rule needs a command, a path or a tool');
+  const refusal = refusalOf({ effect, command, path, i_know });
+  if (refusal !== null) throw new AppError('invalid', `body.${refusal.field}: ${refusal.why}`);
+}

@@ -1,0 +1,185 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import type { Approval, ApprovalDetail } from '../../../../api/approvals.ts';
+import type { Session } from '../../../../api/sessions.ts';
+import type { AgentRequest } from '../../../../agents/provider.ts';
+import { commandsIn } from './command-forms.ts';
+import { reachesUnwritten } from './own-names.ts';
+import { isInside } from './path-pattern.ts';
+import { readCommand, type Words } from './shell-words.ts';
+import type { StarContext } from './star-harm.ts';
+
+/** What an agent wishes to do, as far as rules can judge it. */
+export interface Wish {
+  /** Null if it is not known: rules for one provider do not fit then. */
+  provider: Session['provider'] | null;
+  tool: string | null;
+  kind: Approval['kind'];
+  /** The real directory of the session. */
+  cwd: string;
+  commands: readonly WishedCommand[];
+  /** The names of each file that would change: as it was named, and its real path. Empty names fit nothing. */
+  files: readonly { names: readonly string[]; isCertain: boolean }[];
+  /** Why the wish is more than these commands or files; null if it is not. */
+  rest: string | null;
+}
+
+export interface WishedCommand {
+  words: Words;
+  /** What rules to deny and ask look at: the command, and what it runs. */
+  forms: readonly (readonly string[])[];
+  /** The real directory that it would run in; null if that is not certain. */
+  cwd: string | null;
+  /** All directories that it may run in; null among them: any. */
+  cwds: readonly (string | null)[];
+  leadsOut: StarContext['leadsOut'];
+}
+
+/** Reads a request of an agent of the session. */
+export function wishOf(
+  request: AgentRequest,
+  { provider, cwd }: Pick<Session, 'provider' | 'cwd'>,
+): Wish {
+  const { kind, tool = null, details } = request;
+  // An agent of acp shows what the model wrote: it may run the command in its own directory all the same.
+  const isNamedByModel = provider === 'acp' && tool === null;
+  const commands = details.flatMap((one) => {
+    if (one.type !== 'command') return [];
+    const real = realOrNull(one.cwd, cwd);
+    const command = commandIn(one.command, real, cwd);
+    return [
+      isNamedByModel && real !== cwd ? { ...command, cwd: null, cwds: [real, cwd] } : command,
+    ];
+  });
+  const diffs = details.flatMap((one) => (one.type === 'diff' ? [one] : []));
+  const files = diffs.flatMap((one) => filesOf(one).map((file) => fileIn(file, cwd)));
+  const rest =
+    details.map((one) => moreIn(one, request, diffs)).find((why) => why !== null) ?? null;
+  return { provider, tool, kind, cwd, commands, files, rest };
+}
+
+/** A command, as {@link Wish} has it. */
+export function commandIn(text: string, cwd: string | null, sessionCwd: string): WishedCommand {
+  const words = readCommand(text);
+  const seen = new Map<string, boolean>();
+  return {
+    words,
+    forms: 'words' in words ? commandsIn(words.words) : [],
+    cwd,
+    cwds: [cwd],
+    leadsOut(name, outer = '') {
+      const key = `${outer}\0${name}`;
+      const known =
+        seen.get(key) ?? (seen.size >= MAX_NAMES || leadsOut(name, outer, cwd ?? sessionCwd));
+      seen.set(key, known);
+      return known;
+    },
+  };
+}
+
+/** More names of files in a command are not looked up. */
+const MAX_NAMES = 1000;
+
+/** A file by its name, as {@link Wish} has it. */
+export function fileIn(file: string, cwd: string): Wish['files'][number] {
+  const absolute = path.resolve(cwd, file);
+  const real = realPathOf(absolute);
+  // Agents resolve a relative name in a directory that is not always the session's, read `~`, and drop blanks. What `..`
+  // means after a symbolic link is up to the program that opens the file.
+  const isExact = file.startsWith('/') && !/[\p{Cc}\p{Zl}\p{Zp}]|\s$/u.test(file);
+  const isCertain =
+    isExact && real !== null && (absolute === real || !file.split('/').includes('..'));
+  return { names: [absolute, ...(real === null ? [] : [real])], isCertain };
+}
+
+/** The names in the header of a diff, which may be two if a file is moved, and the name that the agent gave. */
+function filesOf({ path: file, diff }: Extract<ApprovalDetail, { type: 'diff' }>): string[] {
+  const header = diff.split(/(?:^|\n)@@/, 1)[0] ?? '';
+  const named = [...header.matchAll(/^(?:---|\+\+\+) ([^\n]+)/gm)].map(([, name = '']) => name);
+  return [...new Set([file, ...named])].filter((name) => name !== '/dev/null');
+}
+
+/** Fields that change nothing about what a command does, by the type of their value. */
+const BESIDE: Readonly<Record<string, 'string' | 'number' | 'boolean'>> = {
+  description: 'string',
+  is_background: 'boolean',
+  reason: 'string',
+  run_in_background: 'boolean',
+  timeout: 'number',
+  timeout_ms: 'number',
+  title: 'string',
+};
+
+/** Why a detail is no command and no file; null where it is one, or says nothing of what would be done. */
+function moreIn(
+  detail: ApprovalDetail,
+  { kind, tool }: AgentRequest,
+  diffs: readonly { path: string }[],
+): string | null {
+  if (detail.type === 'omitted') return 'a part of it is too large to be judged';
+  if (detail.type !== 'input') return null;
+  const { name, value } = detail;
+  if (Object.hasOwn(BESIDE, name) && typeof value === BESIDE[name]) return null;
+  // Tools of cadre are named beside their arguments.
+  if (name === 'tool' && value === tool) return null;
+  // Agents name the file again beside the diff that they have made of their input.
+  if (kind === 'file_change' && diffs.some((one) => one.path === value)) return null;
+  return `it says more than rules can judge: ${JSON.stringify(name)}`;
+}
+
+/** The real path of a directory; null where it is not certain which one is meant. */
+function realOrNull(directory: string | null, cwd: string): string | null {
+  if (directory === null) return null;
+  if (directory === cwd) return cwd;
+  const { names, isCertain } = fileIn(directory, cwd);
+  return isCertain ? (names.at(-1) ?? null) : null;
+}
+
+/**
+ * The path with all symbolic links resolved; what does not exist keeps its name. Null if a link leads to nothing: what is
+ * written there comes into being elsewhere. The directories of a path are halved, so that a long one costs little.
+ */
+function realPathOf(absolute: string): string | null {
+  if (absolute.length > MAX_PATH) return null;
+  const names = absolute.split('/').filter((name) => name !== '');
+  const upTo = (count: number) => `/${names.slice(0, count).join('/')}`;
+  let there = 0;
+  let missing = names.length + 1;
+  while (missing - there > 1) {
+    const middle = Math.floor((there + missing) / 2);
+    const exists = whetherThere(upTo(middle));
+    if (exists === null) return null;
+    if (exists) there = middle;
+    else missing = middle;
+  }
+  try {
+    return path.join(fs.realpathSync.native(upTo(there)), ...names.slice(there));
+  } catch {
+    return null;
+  }
+}
+
+/** Longer paths belong to no file. Characters. */
+const MAX_PATH = 4096;
+
+function leadsOut(name: string, outer: string, cwd: string): boolean {
+  const directory = outer === '' ? cwd : realPathOf(outer);
+  const real = realPathOf(path.resolve(cwd, name));
+  return (
+    directory === null ||
+    real === null ||
+    !isInside(real, directory) ||
+    reachesUnwritten(path.relative(directory, real), name)
+  );
+}
+
+/** Whether there is something of that name, or a link; null if it is not certain. */
+function whetherThere(file: string): boolean | null {
+  try {
+    fs.lstatSync(file);
+    return true;
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    return ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(code) ? false : null;
+  }
+}

@@ -1,0 +1,385 @@
+import type { Hold } from '../../../api/queue.ts';
+import type { Session, StoredInputItem, Turn } from '../../../api/sessions.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import type { Ids } from '../../../core/lib/ids.ts';
+import type { Logger } from '../../../core/lib/log.ts';
+import { yieldToEventLoop, runSlice } from '../../../core/lib/slices.ts';
+import type { TurnSettings } from '../../../agents/provider.ts';
+import type { Database } from '../../../core/store/database.ts';
+import type { Reader, Writer } from '../../../core/store/transaction.ts';
+import { AgentTrials, NO_AGENT, retryDelay, type Trial } from '../sessions/agent-trials.ts';
+import type { Holds } from './holds.ts';
+import { InboxStore, type InboxEntry, type NewEntry } from './store.ts';
+import { beginTurn } from '../sessions/session.ts';
+import { requestedSettings, settingsOf } from '../sessions/settings.ts';
+import type { SessionStore } from '../sessions/store.ts';
+import { newTurn } from '../sessions/turn.ts';
+
+/** The maximum input of one turn made of several entries, in bytes. The other entries become the next turn. */
+const MAX_TURN_BYTES = 8 * 1024 * 1024;
+
+/**
+ * The owner of one kind of entry: it supplies their input and is notified of their progress. Each method runs in the
+ * transaction that changes the entry.
+ */
+export interface InboxOwner {
+  /** Whether each of its entries becomes a turn of its own; otherwise those that wait together become one. */
+  readonly isAlone?: boolean;
+  /** Returns the input for the session's agent, the source of the turn, and settings that the turn has of its own. */
+  content(rx: Reader, entry: InboxEntry): Content;
+  /** Called when the entry has become part of an accepted turn. */
+  injecting(tx: Writer, ref: string, turn: Turn): void;
+  /** Called when the turn of the entry has started. From now on an agent may have seen the entry. */
+  injected(tx: Writer, ref: string, turn: Turn): void;
+  /** Called if the turn of the entry ended before an agent saw it. Returns whether the entry stays in the inbox. */
+  deferred(tx: Writer, ref: string, turn: Turn): boolean;
+  /**
+   * Called when the turn of the entry has ended after it had started. Returns whether the entry stays in the inbox, at
+   * its position, to become another turn.
+   */
+  ended(tx: Writer, ref: string, turn: Turn): boolean;
+  /** Called when the session of the entry was closed or has failed. Returns whether the entry stays in the inbox. */
+  unreachable(tx: Writer, ref: string, session: Session): boolean;
+  /** Called when the session of an entry that stayed was brought back. */
+  reachable?(tx: Writer, ref: string): void;
+}
+
+/** What an entry gives the turn that it becomes. */
+interface Content {
+  source: Turn['source'];
+  input: readonly StoredInputItem[];
+  settings?: Partial<Pick<Turn, 'permission_mode' | 'agent_mode' | 'model' | 'thinking_effort'>>;
+}
+
+interface Dependencies {
+  db: Database;
+  sessionStore: SessionStore;
+  holds: Holds;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+  /** Runs a turn that was accepted in this transaction, once that is on disk. */
+  accepted: (tx: Writer, session: Session, turn: Turn) => void;
+  /** Starts the agent that a turn with such settings would need, without a turn. It never rejects. */
+  tryAgent: (session: Session, settings: TurnSettings) => Promise<Trial>;
+  /** Runs before a turn of the inbox begins, in its transaction. Returns whether it has put a hold instead. */
+  isHeldNow?: (tx: Writer, sessionId: string) => boolean;
+  /** Stores the interrupt of a turn. Its agent is asked to end the turn once that is on disk. */
+  requestInterrupt: (tx: Writer, turn: Turn) => unknown;
+  /** Runs when a turn has ended, before anything that waits for its session becomes the next one. */
+  onTurnEnded: (tx: Writer, turn: Turn) => void;
+  /** Returns the holds of the budgets of a session. */
+  budgetHolds: (rx: Reader, sessionId: string) => Hold[];
+}
+
+/**
+ * The queue of everything that is to become a turn of a session: by rank, then oldest first, unless people have changed
+ * the order. All entries that wait for an idle session become one turn, except those of an owner whose entries are
+ * turns of their own. Every decision is taken from the rows in a transaction; timers and starts follow
+ * once it is on disk.
+ */
+export class Inbox {
+  readonly #given: Dependencies;
+  readonly #store: InboxStore;
+  readonly #owners = new Map<string, InboxOwner>();
+  readonly #trials: AgentTrials;
+  /** False before the server listens and once it stops. No entry becomes a turn then. */
+  #isOpen = false;
+  /** Sessions for which {@link beginNextTurn} is to be tried again. */
+  #due: string[] = [];
+  #isWorking = false;
+
+  constructor(given: Dependencies) {
+    this.#given = given;
+    this.#store = new InboxStore(given.db);
+    this.#trials = new AgentTrials({
+      ...given,
+      tryAgent: (sessionId) => this.#tryAgent(sessionId),
+      onReady: (tx, sessionId) => {
+        this.#store.endBackOff(tx, sessionId);
+        this.beginNextTurn(tx, sessionId);
+      },
+    });
+  }
+
+  /** Registers the owner of entries by its name. Must be called before the first `put` of that owner. */
+  register(name: string, owner: InboxOwner): void {
+    this.#owners.set(name, owner);
+  }
+
+  /** Adds an entry. An entry that is there already keeps its position, and only its `held` and `interrupts` change. */
+  put(tx: Writer, entry: NewEntry): void {
+    this.#store.put(tx, entry);
+  }
+
+  /** Removes a waiting entry. */
+  remove(tx: Writer, owner: string, ref: string): void {
+    this.#store.remove(tx, owner, ref);
+  }
+
+  /** Returns the references of an owner's entries for a session, in their order. */
+  order(rx: Reader, sessionId: string, owner: string): string[] {
+    return this.#store.order(rx, sessionId, owner);
+  }
+
+  /** Orders the entries of an owner for a session: they share the positions that they have. `refs` names all of them. */
+  arrange(tx: Writer, sessionId: string, owner: string, refs: readonly string[]): void {
+    this.#store.arrange(tx, sessionId, owner, refs);
+  }
+
+  /** Whether an entry waits for a session that may become its next turn. */
+  hasNext(rx: Reader, sessionId: string): boolean {
+    return this.#store.hasNext(rx, sessionId);
+  }
+
+  /** Whether an entry for the session would become a turn at once. */
+  isFree(rx: Reader, sessionId: string): boolean {
+    const session = this.#given.sessionStore.sessions.get(rx, sessionId);
+    return session?.status === 'ready' && this.obstacles(rx, sessionId).length === 0;
+  }
+
+  /**
+   * Returns why a session may not begin its next turn of the inbox now, though it may be idle; empty: nothing is in the
+   * way. This is the one place that is asked: what is to hold sessions puts a {@link Holds hold}. Budgets alone put none,
+   * because one of them may hold all sessions: what they hold follows from their rows.
+   */
+  obstacles(rx: Reader, sessionId: string): Hold[] {
+    const pause = this.#store.pause(rx, sessionId);
+    return [
+      ...(pause && this.#isNow(pause) ? [pauseAsHold(pause.until)] : []),
+      ...this.#given.holds.of(rx, sessionId),
+      ...this.#given.budgetHolds(rx, sessionId),
+    ];
+  }
+
+  /** Whether a session is paused, because a person stopped it or its last turn could get no agent. */
+  isPaused(rx: Reader, sessionId: string): boolean {
+    const pause = this.#store.pause(rx, sessionId);
+    return (pause !== undefined && this.#isNow(pause)) || this.#trials.isHolding(rx, sessionId);
+  }
+
+  #isNow({ until }: { until: number | null }): boolean {
+    return until === null || until > this.#given.clock.now();
+  }
+
+  /** Makes one turn of the entries that wait for a session, if the session is idle and not paused. */
+  beginNextTurn(tx: Writer, sessionId: string): void {
+    const { sessionStore, clock, ids, accepted, isHeldNow } = this.#given;
+    if (!this.#isOpen || !this.isFree(tx, sessionId)) return;
+    const entries = this.#next(tx, sessionId);
+    const [first] = entries;
+    if (!first || isHeldNow?.(tx, sessionId)) return;
+    const turn = newTurn({
+      turn_id: ids.next('turn'),
+      session_id: sessionId,
+      source: first.source,
+      input: entries.flatMap(({ input }) => input),
+      accepted_at: clock.now(),
+      ...first.settings,
+    });
+    const session = sessionStore.session(tx, sessionId);
+    sessionStore.acceptTurn(tx, beginTurn(session, turn, turn.accepted_at), turn);
+    for (const { entry } of entries) {
+      this.#store.assign(tx, entry, turn.turn_id);
+      this.#ownerOf(entry).injecting(tx, entry.ref, turn);
+    }
+    accepted(tx, session, turn);
+  }
+
+  /** Lets entries become turns from now on. A start of the server ends every backoff. */
+  async open(): Promise<void> {
+    this.#isOpen = true;
+    const due = await this.#given.db.transact((tx) => {
+      this.#store.endBackOffs(tx);
+      return this.#store.sessionsWithEntries(tx);
+    });
+    this.#due.push(...due);
+    this.#trials.open();
+    await this.#beginDueTurns();
+  }
+
+  /** Must be called when an agent is about to see a turn. Ends the backoff of the session. */
+  turnStarted(tx: Writer, turn: Turn): void {
+    this.#store.endBackOff(tx, turn.session_id);
+    for (const entry of this.#store.ofTurn(tx, turn.turn_id))
+      this.#ownerOf(entry).injected(tx, entry.ref, turn);
+  }
+
+  /** Must be called when a turn has ended. Its entries wait again if no agent has seen them. */
+  turnEnded(tx: Writer, turn: Turn, isUnseen = turn.started_at === null): void {
+    this.#given.onTurnEnded(tx, turn);
+    const entries = this.#store.ofTurn(tx, turn.turn_id);
+    for (const entry of entries) {
+      const owner = this.#ownerOf(entry);
+      const stays = isUnseen
+        ? owner.deferred(tx, entry.ref, turn)
+        : owner.ended(tx, entry.ref, turn);
+      if (stays) this.#store.assign(tx, entry, null);
+      else this.#store.remove(tx, entry.owner, entry.ref);
+    }
+    const isRefused = isUnseen && turn.status === 'failed';
+    if (isRefused && entries.length > 0) this.#backOff(tx, turn);
+  }
+
+  /** Gives up the entries of a session that was closed or has failed. Its turn must have ended before. */
+  giveUp(tx: Writer, session: Session): void {
+    for (const entry of this.#store.waitingFor(tx, session.id))
+      if (!this.#ownerOf(entry).unreachable(tx, entry.ref, session))
+        this.#store.remove(tx, entry.owner, entry.ref);
+    this.#store.endPause(tx, session.id);
+    if (session.status === 'closed') this.#given.holds.forget(tx, session.id);
+    else this.#trials.lift(tx, session.id);
+  }
+
+  /** Must be called when a failed session was brought back. Its entries become turns again. */
+  takeBack(tx: Writer, sessionId: string): void {
+    for (const entry of this.#store.waitingFor(tx, sessionId))
+      this.#ownerOf(entry).reachable?.(tx, entry.ref);
+    this.beginNextTurn(tx, sessionId);
+  }
+
+  /** Pauses a session that a person has stopped, until somebody sends it a turn or an urgent message. */
+  pause(tx: Writer, sessionId: string): void {
+    this.#store.pauseWithoutEnd(tx, sessionId);
+  }
+
+  /** Ends the pause of a session. One that no agent could be started for stays held. */
+  endPause(tx: Writer, sessionId: string): void {
+    this.#store.endPause(tx, sessionId);
+  }
+
+  /** Ends the pause of a session, also of one that no agent could be started for: somebody wants its next turn. */
+  endHold(tx: Writer, sessionId: string): void {
+    this.#store.endPause(tx, sessionId);
+    const failures = this.#trials.lift(tx, sessionId);
+    if (failures !== null) this.#store.backOff(tx, sessionId, failures, 0);
+  }
+
+  /** Interrupts the active turn of a session, so that its waiting entries become the next turn. */
+  interruptNow(tx: Writer, sessionId: string): void {
+    const turn = this.#given.sessionStore.activeTurn(tx, sessionId);
+    if (turn) this.#given.requestInterrupt(tx, turn);
+  }
+
+  /**
+   * Interrupts the active turn of a session if an entry wants that, no tool runs and no approval is pending. Must be
+   * called whenever a tool has ended or an approval was resolved.
+   */
+  atBoundary(tx: Writer, sessionId: string): void {
+    if (!this.#isOpen || !this.#store.wantsInterrupt(tx, sessionId)) return;
+    const turn = this.#given.sessionStore.activeTurn(tx, sessionId);
+    if (!turn || turn.interrupt_requested_at !== null) return;
+    const { sessionStore } = this.#given;
+    const mustWait =
+      sessionStore.pendingApprovals(tx, turn.turn_id).length > 0 ||
+      sessionStore.openItems(tx, turn.turn_id).some(({ kind }) => kind === 'tool');
+    if (!mustWait) this.#given.requestInterrupt(tx, turn);
+  }
+
+  /** Tries all sessions that something waits for, once the transaction is on disk: what held several of them is over. */
+  wake(tx: Writer): void {
+    tx.whenDurable(() => {
+      if (!this.#isOpen) return;
+      this.#due.push(...this.#given.db.peek((rx) => this.#store.sessionsWithEntries(rx)));
+      this.#beginDue();
+    });
+  }
+
+  /** Leaves the entries for the next start of the server. */
+  stop(): void {
+    this.#isOpen = false;
+    this.#trials.stop();
+  }
+
+  /** Returns the entries of the next turn, in order, each with its content. */
+  #next(rx: Reader, sessionId: string) {
+    const entries: ({ entry: InboxEntry } & Content)[] = [];
+    let bytes = 0;
+    for (const entry of this.#store.nextFor(rx, sessionId)) {
+      const owner = this.#ownerOf(entry);
+      if (owner.isAlone === true && entries.length > 0) break;
+      const content = owner.content(rx, entry);
+      if (owner.isAlone === true) return [{ entry, ...content }];
+      bytes += Buffer.byteLength(JSON.stringify(content.input));
+      if (bytes > MAX_TURN_BYTES && entries.length > 0) break;
+      entries.push({ entry, ...content });
+    }
+    return entries;
+  }
+
+  #backOff(tx: Writer, { session_id: sessionId, error }: Turn): void {
+    const { clock } = this.#given;
+    const failures = (this.#store.pause(tx, sessionId)?.failures ?? 0) + 1;
+    if (this.#trials.hold(tx, sessionId, failures, error?.message ?? 'no reason is known')) return;
+    const delay = retryDelay(failures);
+    this.#store.backOff(tx, sessionId, failures, clock.now() + delay);
+    tx.whenDurable(() => void clock.after(delay, () => this.#tryAgain(sessionId)));
+  }
+
+  /** Tries to get the agent of the next turn, unless something else holds the session anyway. */
+  async #tryAgent(sessionId: string): Promise<Trial> {
+    const { db, sessionStore, tryAgent } = this.#given;
+    const next = db.peek((rx) => ({
+      session: sessionStore.session(rx, sessionId),
+      isHeld: this.obstacles(rx, sessionId).some(({ code }) => code !== NO_AGENT),
+      first: this.#next(rx, sessionId)[0],
+    }));
+    if (!next.first) return { is: 'ready' };
+    if (next.isHeld || next.session.status !== 'ready') return { is: 'later' };
+    const settings = settingsOf(next.session, requestedSettings(next.first.settings ?? {}));
+    return tryAgent(next.session, settings);
+  }
+
+  #tryAgain(sessionId: string): void {
+    this.#due.push(sessionId);
+    this.#beginDue();
+  }
+
+  #beginDue(): void {
+    this.#beginDueTurns().catch((error: unknown) =>
+      this.#given.logger.error({ err: error }, 'the turn of an inbox could not be begun'),
+    );
+  }
+
+  /** Works through the due sessions in slices, each a transaction, yielding to the event loop between them. */
+  async #beginDueTurns(): Promise<void> {
+    if (this.#isWorking) return;
+    this.#isWorking = true;
+    try {
+      for (let due = this.#due; this.#isOpen && due.length > 0; due = this.#due) {
+        this.#due = [];
+        await this.#beginTurnsOf(due);
+      }
+    } finally {
+      this.#isWorking = false;
+    }
+  }
+
+  async #beginTurnsOf(sessionIds: readonly string[]): Promise<void> {
+    const { db, clock } = this.#given;
+    for (let at = 0; at < sessionIds.length && this.#isOpen;) {
+      const from = at;
+      at = await db.transact((tx) =>
+        runSlice(clock, sessionIds, from, (id) => {
+          // The timer has waited long enough, also where the wall clock was set back meanwhile.
+          this.#store.endWait(tx, id);
+          this.beginNextTurn(tx, id);
+        }),
+      );
+      if (at < sessionIds.length) await yieldToEventLoop();
+    }
+  }
+
+  #ownerOf({ owner }: InboxEntry): InboxOwner {
+    const found = this.#owners.get(owner);
+    if (!found) throw new Error(`no owner "${owner}" of inbox entries is registered`);
+    return found;
+  }
+}
+
+/** A pause as people see it: that of a session that was stopped, or the wait before an agent is tried again. */
+function pauseAsHold(until: number | null): Hold {
+  return until === null
+    ? { code: 'stopped', message: 'its last turn was interrupted', since: null, until }
+    : { code: 'no_agent', message: 'its last turn could get no agent', since: null, until };
+}

@@ -1,0 +1,187 @@
+import type { Database } from '../../../core/store/database.ts';
+import type { Statement } from '../../../core/store/statement.ts';
+import type { Reader, Writer } from '../../../core/store/transaction.ts';
+
+/** An entry of the inbox, identified by its owner and the owner's reference. */
+export interface InboxEntry {
+  owner: string;
+  ref: string;
+  /** Text that the owner stores only here; null: it stores all in rows of its own. */
+  text: string | null;
+}
+
+export interface NewEntry {
+  session_id: string;
+  owner: string;
+  ref: string;
+  /** Entries of lower rank come first. */
+  rank: number;
+  /** Whether the entry becomes no turn until its owner puts it again without this flag. */
+  held?: boolean;
+  /** Whether the running turn is to be interrupted at its next tool boundary. */
+  interrupts?: boolean;
+  text?: string;
+}
+
+/** A pause of a session: until a time (Unix ms), or, with null, until somebody sends it a turn or an urgent message. */
+interface Pause {
+  failures: number;
+  until: number | null;
+}
+
+type EntryRow = [owner: string, ref: string, text: string | null];
+
+/** The rows of the inbox. */
+export class InboxStore {
+  readonly #put: Statement;
+  readonly #remove: Statement;
+  readonly #assign: Statement;
+  readonly #nextFor: Statement<EntryRow>;
+  readonly #waitingFor: Statement<EntryRow>;
+  readonly #ofTurn: Statement<EntryRow>;
+  readonly #wantsInterrupt: Statement<[number]>;
+  readonly #sessionsWithEntries: Statement<[string]>;
+  readonly #order: Statement<[ref: string, n: number]>;
+  readonly #leave: Statement;
+  readonly #setPosition: Statement;
+  readonly #pause: Statement<[failures: number, until: number | null]>;
+  readonly #pauseWithoutEnd: Statement;
+  readonly #backOff: Statement;
+  readonly #endPause: Statement;
+  readonly #endBackOff: Statement;
+  readonly #endBackOffs: Statement;
+  readonly #endWait: Statement;
+
+  constructor(db: Database) {
+    const entries = 'SELECT owner, ref, text FROM inbox WHERE';
+    this.#put = db.prepare(
+      `INSERT INTO inbox (session_id, owner, ref, rank, held, interrupts, text)
+       VALUES (?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (owner, ref) DO UPDATE SET held = excluded.held, interrupts = excluded.interrupts`,
+    );
+    this.#remove = db.prepare('DELETE FROM inbox WHERE owner = ? AND ref = ?');
+    this.#assign = db.prepare('UPDATE inbox SET turn_id = ? WHERE owner = ? AND ref = ?');
+    this.#nextFor = db.prepare(
+      `${entries} session_id = ? AND held = 0 AND turn_id IS NULL ORDER BY rank, n`,
+    );
+    this.#waitingFor = db.prepare(`${entries} session_id = ? AND turn_id IS NULL ORDER BY n`);
+    this.#ofTurn = db.prepare(`${entries} turn_id = ? ORDER BY rank, n`);
+    this.#order = db.prepare(
+      'SELECT ref, n FROM inbox WHERE session_id = ? AND owner = ? ORDER BY rank, n',
+    );
+    this.#leave = db.prepare('UPDATE inbox SET n = -n WHERE owner = ? AND ref = ?');
+    this.#setPosition = db.prepare('UPDATE inbox SET n = ? WHERE owner = ? AND ref = ?');
+    this.#wantsInterrupt = db.prepare(
+      `SELECT 1 FROM inbox WHERE session_id = ? AND held = 0 AND turn_id IS NULL
+       AND interrupts = 1 LIMIT 1`,
+    );
+    this.#sessionsWithEntries = db.prepare(
+      'SELECT DISTINCT session_id FROM inbox WHERE turn_id IS NULL',
+    );
+    this.#pause = db.prepare('SELECT failures, until FROM inbox_pauses WHERE session_id = ?');
+    this.#pauseWithoutEnd = db.prepare(
+      `INSERT INTO inbox_pauses (session_id, failures, until) VALUES (?, 0, NULL)
+       ON CONFLICT (session_id) DO UPDATE SET until = NULL`,
+    );
+    // A pause without an end must not get one by a backoff.
+    this.#backOff = db.prepare(
+      `INSERT INTO inbox_pauses (session_id, failures, until) VALUES (?, ?, ?)
+       ON CONFLICT (session_id) DO UPDATE SET failures = excluded.failures,
+       until = CASE WHEN until IS NULL THEN NULL ELSE excluded.until END`,
+    );
+    this.#endPause = db.prepare('DELETE FROM inbox_pauses WHERE session_id = ?');
+    const backOffs = 'DELETE FROM inbox_pauses WHERE until IS NOT NULL';
+    this.#endBackOff = db.prepare(`${backOffs} AND session_id = ?`);
+    this.#endBackOffs = db.prepare(backOffs);
+    this.#endWait = db.prepare(
+      'UPDATE inbox_pauses SET until = 0 WHERE session_id = ? AND until IS NOT NULL',
+    );
+  }
+
+  put(tx: Writer, { session_id, owner, ref, rank, held, interrupts, text }: NewEntry): void {
+    this.#put.run(tx, session_id, owner, ref, rank, held ? 1 : 0, interrupts ? 1 : 0, text ?? null);
+  }
+
+  remove(tx: Writer, owner: string, ref: string): void {
+    this.#remove.run(tx, owner, ref);
+  }
+
+  /** Makes an entry part of a turn; with null, the entry waits again at its old position. */
+  assign(tx: Writer, { owner, ref }: InboxEntry, turnId: string | null): void {
+    this.#assign.run(tx, turnId, owner, ref);
+  }
+
+  /** Returns the references of an owner's entries for a session, in their order. */
+  order(rx: Reader, sessionId: string, owner: string): string[] {
+    return this.#order.all(rx, sessionId, owner).map(([ref]) => ref);
+  }
+
+  /** Orders the entries of an owner for a session: they share the positions that they have. `refs` names all of them. */
+  arrange(tx: Writer, sessionId: string, owner: string, refs: readonly string[]): void {
+    const positions = this.#order.all(tx, sessionId, owner).map(([, n]) => n);
+    for (const ref of refs) this.#leave.run(tx, owner, ref);
+    for (const [at, ref] of refs.entries())
+      this.#setPosition.run(tx, positions[at] ?? null, owner, ref);
+  }
+
+  /** Returns the entries that may become the next turn of a session, by rank, then oldest first. */
+  nextFor(rx: Reader, sessionId: string): InboxEntry[] {
+    return this.#nextFor.all(rx, sessionId).map(entryOf);
+  }
+
+  hasNext(rx: Reader, sessionId: string): boolean {
+    return this.#nextFor.get(rx, sessionId) !== undefined;
+  }
+
+  /** Returns all entries that wait for a session, including held ones, oldest first. */
+  waitingFor(rx: Reader, sessionId: string): InboxEntry[] {
+    return this.#waitingFor.all(rx, sessionId).map(entryOf);
+  }
+
+  ofTurn(rx: Reader, turnId: string): InboxEntry[] {
+    return this.#ofTurn.all(rx, turnId).map(entryOf);
+  }
+
+  wantsInterrupt(rx: Reader, sessionId: string): boolean {
+    return this.#wantsInterrupt.get(rx, sessionId) !== undefined;
+  }
+
+  /** Returns the ids of the sessions with waiting entries. */
+  sessionsWithEntries(rx: Reader): string[] {
+    return this.#sessionsWithEntries.all(rx).map(([sessionId]) => sessionId);
+  }
+
+  pause(rx: Reader, sessionId: string): Pause | undefined {
+    const row = this.#pause.get(rx, sessionId);
+    return row && { failures: row[0], until: row[1] };
+  }
+
+  pauseWithoutEnd(tx: Writer, sessionId: string): void {
+    this.#pauseWithoutEnd.run(tx, sessionId);
+  }
+
+  backOff(tx: Writer, sessionId: string, failures: number, until: number): void {
+    this.#backOff.run(tx, sessionId, failures, until);
+  }
+
+  endPause(tx: Writer, sessionId: string): void {
+    this.#endPause.run(tx, sessionId);
+  }
+
+  endBackOff(tx: Writer, sessionId: string): void {
+    this.#endBackOff.run(tx, sessionId);
+  }
+
+  /** Ends the wait of a backoff, which goes on from there if the next turn gets no agent either. */
+  endWait(tx: Writer, sessionId: string): void {
+    this.#endWait.run(tx, sessionId);
+  }
+
+  endBackOffs(tx: Writer): void {
+    this.#endBackOffs.run(tx);
+  }
+}
+
+function entryOf([owner, ref, text]: EntryRow): InboxEntry {
+  return { owner, ref, text };
+}

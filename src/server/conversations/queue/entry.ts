@@ -1,0 +1,183 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Hold, StoredQueueEntry } from '../../../api/queue.ts';
+import type { Turn } from '../../../api/sessions.ts';
+import { nextOf, settle, type Skipped } from './schedule.ts';
+
+type Entry = StoredQueueEntry;
+
+/** What an entry is given by who adds it. */
+type EntryRequest = Pick<
+  Entry,
+  | 'id'
+  | 'session_id'
+  | 'name'
+  | 'reason'
+  | 'input'
+  | 'permission_mode'
+  | 'agent_mode'
+  | 'model'
+  | 'thinking_effort'
+  | 'at'
+  | 'every'
+  | 'time_zone'
+  | 'overlap'
+  | 'created_by'
+>;
+
+/** What a person may change of an entry; `at` and `every` replace each other, and null for both means now. */
+export type EntryChange = Partial<
+  Omit<EntryRequest, 'id' | 'session_id' | 'created_by' | 'at' | 'every'>
+> & { time?: Pick<Entry, 'at' | 'every'> };
+
+/** An entry after some time has passed, and the runs that this skips. */
+export interface Aged {
+  entry: Entry;
+  skipped: Skipped[];
+}
+
+/** Returns a new entry: due at once, unless it has a time that has not come. */
+export function newEntry(given: EntryRequest, now: number): Entry {
+  const fresh: Entry = {
+    ...given,
+    status: 'scheduled',
+    next_at: null,
+    due_at: null,
+    again_at: null,
+    settled_until: null,
+    hold: null,
+    turn_id: null,
+    last_turn_id: null,
+    last_status: null,
+    runs: 0,
+    skipped: 0,
+    created_at: now,
+    updated_at: now,
+  };
+  return timed(fresh, given, now);
+}
+
+/** Returns the entry once its next time has come; unchanged before. */
+export function atTime(entry: Entry, now: number): Aged {
+  if (entry.next_at === null || entry.next_at > now) return { entry, skipped: [] };
+  if (entry.every === null)
+    return { entry: restated({ ...entry, due_at: entry.at }, now), skipped: [] };
+  const { due, missed, until } = settle(entry, entry.settled_until ?? now, now);
+  const skipped: Skipped[] = missed ? [{ why: 'missed', ...missed }] : [];
+  const after = { ...entry, settled_until: until };
+  if (due === null) return aged(after, skipped, now);
+  if (entry.turn_id === null && entry.due_at === null)
+    return aged({ ...after, due_at: due }, skipped, now);
+  const follows = entry.overlap === 'queue' && entry.turn_id !== null && entry.again_at === null;
+  if (follows) return aged({ ...after, again_at: due }, skipped, now);
+  skipped.push({ why: 'overlap', count: 1, first_at: due, last_at: due });
+  return aged(after, skipped, now);
+}
+
+/** Whether times of a schedule were settled more than a day ahead of the clock, so that it was set back. */
+export function isAhead({ settled_until }: Pick<Entry, 'settled_until'>, now: number): boolean {
+  return settled_until !== null && settled_until - now > DAY_MS;
+}
+
+const DAY_MS = 86_400_000;
+
+/** Returns a schedule that begins anew now. */
+export function begunAnew(entry: Entry, now: number): Entry {
+  return restated({ ...entry, settled_until: now }, now);
+}
+
+/** Returns the entry as held: it becomes no turn. One of its turns that runs goes on. */
+export function heldEntry(entry: Entry, hold: Hold, now: number): Entry {
+  return restated({ ...entry, hold }, now);
+}
+
+/** Returns the entry without its hold. What a schedule has missed meanwhile is skipped; any other entry may be late. */
+export function releasedEntry(entry: Entry, now: number): Aged {
+  const free = { ...entry, hold: null };
+  if (entry.every === null || entry.settled_until === null) return atTime(restated(free, now), now);
+  const { due, missed, until } = settle(entry, entry.settled_until, now);
+  const waited = entry.turn_id === null ? entry.due_at : null;
+  const isKept = waited !== null && missed === null && due === null;
+  const left = waited !== null && !isKept ? [{ count: 1, first_at: waited, last_at: waited }] : [];
+  const due_at = entry.turn_id === null && !isKept ? null : entry.due_at;
+  const skipped = joined([...left, ...(missed ? [missed] : [])]);
+  const after = { ...free, due_at, settled_until: until };
+  if (due === null) return aged(after, skipped, now);
+  if (entry.turn_id === null) return aged({ ...after, due_at: due }, skipped, now);
+  // It runs: the newest time counts as missed, too.
+  const late = { count: 1, first_at: due, last_at: due };
+  return aged(after, joined([...skipped, late]), now);
+}
+
+/** Returns the entry with its turn accepted. */
+export function acceptedEntry(
+  entry: Entry,
+  { turn_id }: Pick<Turn, 'turn_id'>,
+  now: number,
+): Entry {
+  return restated({ ...entry, turn_id }, now);
+}
+
+/** Returns the entry with its turn started. */
+export function startedEntry(entry: Entry, { turn_id }: Pick<Turn, 'turn_id'>, now: number): Entry {
+  return restated({ ...entry, runs: entry.runs + 1, last_turn_id: turn_id }, now);
+}
+
+/** Returns the entry as waiting again, because its turn ended before any agent saw it. */
+export function deferredEntry(entry: Entry, now: number): Entry {
+  return restated({ ...entry, turn_id: null }, now);
+}
+
+/** Returns the entry after its turn has ended: a run that follows waits from now on. */
+export function finishedEntry(entry: Entry, { status }: Pick<Turn, 'status'>, now: number): Entry {
+  const { again_at: due_at } = entry;
+  return restated({ ...entry, turn_id: null, last_status: status, due_at, again_at: null }, now);
+}
+
+/** Returns the entry with what a person changed; the same entry if nothing did. */
+export function editedEntry(entry: Entry, { time, ...change }: EntryChange, now: number): Entry {
+  const changed = { ...entry, ...change };
+  const isTimed = time !== undefined || changed.time_zone !== entry.time_zone;
+  const after = isTimed ? timed(changed, time ?? entry, now) : restated(changed, now);
+  return isDeepStrictEqual({ ...after, updated_at: entry.updated_at }, entry) ? entry : after;
+}
+
+/** Returns the entry with another time. A run of it that runs stays; one that waits is replaced. */
+function timed(entry: Entry, { at, every }: Pick<Entry, 'at' | 'every'>, now: number): Entry {
+  const isNow = every === null && (at === null || at <= now);
+  const running = entry.turn_id === null ? null : entry.due_at;
+  return restated(
+    {
+      ...entry,
+      at,
+      every,
+      due_at: isNow ? (at ?? now) : running,
+      again_at: null,
+      settled_until: every === null ? null : now,
+    },
+    now,
+  );
+}
+
+function aged(entry: Entry, skipped: Skipped[], now: number): Aged {
+  const count = skipped.reduce((sum, one) => sum + one.count, 0);
+  return { entry: restated({ ...entry, skipped: entry.skipped + count }, now), skipped };
+}
+
+/** The runs that a hold has cost, as one. */
+function joined(parts: readonly Omit<Skipped, 'why'>[]): Skipped[] {
+  const [first] = parts;
+  const last = parts.at(-1);
+  if (!first || !last) return [];
+  const count = parts.reduce((sum, one) => sum + one.count, 0);
+  return [{ why: 'held', count, first_at: first.first_at, last_at: last.last_at }];
+}
+
+/** Returns the entry with the status and the next time that follow from its other fields. */
+function restated(entry: Entry, now: number): Entry {
+  const { turn_id, hold, due_at, every, at, settled_until } = entry;
+  const isIdle = turn_id === null && due_at === null;
+  const status =
+    turn_id !== null ? 'running' : hold !== null ? 'held' : isIdle ? 'scheduled' : 'waiting';
+  const next = every === null ? (isIdle ? at : null) : nextOf(entry, settled_until ?? now);
+  return { ...entry, status, next_at: hold === null ? next : null, updated_at: now };
+}

@@ -1,0 +1,224 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { QueueEntryInEvents } from '../../../api/event-kinds/queue.ts';
+import type { Hold, StoredQueueEntry } from '../../../api/queue.ts';
+import type { Session, Turn } from '../../../api/sessions.ts';
+import type { EventLog } from '../../../core/events/log.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import type { Inbox, InboxOwner } from '../inbox/inbox.ts';
+import type { Reader, Writer } from '../../../core/store/transaction.ts';
+import {
+  acceptedEntry,
+  type Aged,
+  deferredEntry,
+  finishedEntry,
+  heldEntry,
+  releasedEntry,
+  startedEntry,
+} from './entry.ts';
+import type { QueueStore } from './store.ts';
+
+const OWNER = 'queue';
+/** The rank of entries in the inbox: that of ordinary messages, with which they wait in order of arrival. */
+const RANK = 1;
+
+/** The kinds of events that carry an entry and nothing else. */
+type Plain = 'queue.added' | 'queue.changed' | 'queue.started' | 'queue.held' | 'queue.released';
+
+interface LineDependencies {
+  store: QueueStore;
+  inbox: Inbox;
+  log: EventLog;
+  clock: Clock;
+  /** Runs once an entry is on disk that is due at a time, in Unix ms. */
+  onTime: (at: number) => void;
+}
+
+/**
+ * Keeps each entry of the queue as an entry of its session's inbox, from when it is added until it is removed: held there
+ * while it is not due. The inbox decides when it becomes a turn.
+ */
+export class QueueLine {
+  readonly #given: LineDependencies;
+
+  constructor(given: LineDependencies) {
+    this.#given = given;
+    given.inbox.register(OWNER, this.#owner());
+  }
+
+  add(tx: Writer, entry: StoredQueueEntry): void {
+    this.#given.store.entries.insert(tx, entry);
+    this.#put(tx, entry);
+    this.#append(tx, 'queue.added', entry);
+  }
+
+  /** Stores a changed entry with its event. Its session begins its next turn, if it may. */
+  write(tx: Writer, kind: Plain, entry: StoredQueueEntry): void {
+    this.#store(tx, entry);
+    this.#append(tx, kind, entry);
+    this.#beginIfDue(tx, entry);
+  }
+
+  /** Stores what a person has changed of an entry. The event has the input only if that is another: it may be long. */
+  edit(tx: Writer, before: StoredQueueEntry, after: StoredQueueEntry): void {
+    this.#store(tx, after);
+    const entry = isDeepStrictEqual(before.input, after.input) ? { ...after, input: null } : after;
+    this.#given.log.append(tx, { kind: 'queue.edited', ...ofTurn(after), payload: { entry } });
+    this.#beginIfDue(tx, after);
+  }
+
+  /** Stores an entry after some time has passed, with the events of what has become of it. */
+  age(
+    tx: Writer,
+    before: StoredQueueEntry,
+    { entry, skipped }: Aged,
+    kind?: 'queue.released',
+  ): void {
+    this.#store(tx, entry);
+    if (kind) this.#append(tx, kind, entry);
+    for (const runs of skipped)
+      this.#given.log.append(tx, {
+        kind: 'queue.skipped',
+        session_id: entry.session_id,
+        payload: { entry: inEvents(entry), ...runs },
+      });
+    const due_at = newlyDue(before, entry);
+    if (due_at !== null)
+      this.#given.log.append(tx, {
+        kind: 'queue.due',
+        session_id: entry.session_id,
+        payload: { entry: inEvents(entry), due_at },
+      });
+    this.#beginIfDue(tx, entry);
+  }
+
+  remove(tx: Writer, entry: StoredQueueEntry, why: 'done' | 'dropped' | 'trimmed'): void {
+    this.#given.inbox.remove(tx, OWNER, entry.id);
+    this.#forget(tx, entry, why);
+  }
+
+  /** Returns the ids of the entries of a session, in their order. */
+  order(rx: Reader, sessionId: string): string[] {
+    return this.#given.inbox.order(rx, sessionId, OWNER);
+  }
+
+  /** Orders the entries of a session. */
+  arrange(tx: Writer, session_id: string, entry_ids: string[]): void {
+    this.#given.inbox.arrange(tx, session_id, OWNER, entry_ids);
+    this.#given.log.append(tx, { kind: 'queue.moved', session_id, payload: { entry_ids } });
+  }
+
+  #store(tx: Writer, entry: StoredQueueEntry): void {
+    this.#given.store.entries.update(tx, entry);
+    this.#put(tx, entry);
+  }
+
+  /** Stores a schedule of which a run has ended, behind all that waits: otherwise its runs could keep that waiting for ever. */
+  #storeBehind(tx: Writer, entry: StoredQueueEntry): void {
+    const { inbox, log } = this.#given;
+    const { id, session_id } = entry;
+    const before = this.order(tx, session_id);
+    if (inbox.hasNext(tx, session_id)) inbox.remove(tx, OWNER, id);
+    this.#store(tx, entry);
+    const entry_ids = this.order(tx, session_id);
+    if (!isDeepStrictEqual(entry_ids, before))
+      log.append(tx, { kind: 'queue.moved', session_id, payload: { entry_ids } });
+  }
+
+  #beginIfDue(tx: Writer, { status, session_id }: StoredQueueEntry): void {
+    if (status === 'waiting') this.#given.inbox.beginNextTurn(tx, session_id);
+  }
+
+  #put(tx: Writer, { id: ref, session_id, status, next_at }: StoredQueueEntry): void {
+    const held = status !== 'waiting';
+    this.#given.inbox.put(tx, { session_id, owner: OWNER, ref, rank: RANK, held });
+    if (next_at !== null) tx.whenDurable(() => this.#given.onTime(next_at));
+  }
+
+  #forget(tx: Writer, entry: StoredQueueEntry, why: 'done' | 'dropped' | 'trimmed'): void {
+    this.#given.store.entries.deleteWhere(tx, 'id = ?', entry.id);
+    const payload = { entry: inEvents(entry), why };
+    this.#given.log.append(tx, { kind: 'queue.removed', session_id: entry.session_id, payload });
+  }
+
+  #append(tx: Writer, kind: Plain, entry: StoredQueueEntry): void {
+    const of = ofTurn(entry);
+    if (kind === 'queue.added') this.#given.log.append(tx, { kind, ...of, payload: { entry } });
+    else this.#given.log.append(tx, { kind, ...of, payload: { entry: inEvents(entry) } });
+  }
+
+  #owner(): InboxOwner {
+    const { store, clock } = this.#given;
+    const entryOf = (rx: Reader, id: string) => store.entry(rx, id);
+    return {
+      isAlone: true,
+      content: (rx, { ref }) => {
+        const { input, permission_mode, agent_mode, model, thinking_effort } = entryOf(rx, ref);
+        const settings = { permission_mode, agent_mode, model, thinking_effort };
+        return { source: 'queue', input, settings };
+      },
+      injecting: (tx, ref, turn) =>
+        this.write(tx, 'queue.changed', acceptedEntry(entryOf(tx, ref), turn, clock.now())),
+      injected: (tx, ref, turn) =>
+        this.write(tx, 'queue.started', startedEntry(entryOf(tx, ref), turn, clock.now())),
+      deferred: (tx, ref) => {
+        this.#store(tx, deferredEntry(entryOf(tx, ref), clock.now()));
+        this.#append(tx, 'queue.changed', entryOf(tx, ref));
+        return true;
+      },
+      ended: (tx, ref, turn) => this.#ended(tx, entryOf(tx, ref), turn),
+      unreachable: (tx, ref, session) => {
+        const entry = entryOf(tx, ref);
+        // What a person has paused stays so when its session is brought back; one that is closed never is.
+        if (entry.hold?.code === 'paused' && session.status !== 'closed') return true;
+        const hold = holdFor(session, clock.now());
+        this.write(tx, 'queue.held', heldEntry(entry, hold, clock.now()));
+        return true;
+      },
+      reachable: (tx, ref) => {
+        const entry = entryOf(tx, ref);
+        if (entry.hold?.code === 'session_failed')
+          this.age(tx, entry, releasedEntry(entry, clock.now()), 'queue.released');
+      },
+    };
+  }
+
+  /** Returns whether the entry stays: a schedule does, until somebody drops it. */
+  #ended(tx: Writer, before: StoredQueueEntry, { turn_id, status }: Turn): boolean {
+    const { session_id } = before;
+    const entry = finishedEntry(before, { status }, this.#given.clock.now());
+    const stays = before.every !== null;
+    if (stays) this.#storeBehind(tx, entry);
+    const payload = { entry: inEvents(entry), status };
+    this.#given.log.append(tx, { kind: 'queue.finished', session_id, turn_id, payload });
+    if (!stays) this.#forget(tx, entry, 'done');
+    return stays;
+  }
+}
+
+/** Returns the time of the run that an entry has and had not before; null if there is none. */
+function newlyDue(before: StoredQueueEntry, { due_at, again_at }: StoredQueueEntry): number | null {
+  if (again_at !== before.again_at) return again_at;
+  return due_at === before.due_at ? null : due_at;
+}
+
+/** Returns what an event of an entry is about. */
+function ofTurn({ session_id, turn_id }: StoredQueueEntry) {
+  return turn_id === null ? { session_id } : { session_id, turn_id };
+}
+
+/** Returns the entry for events that do not change its input. */
+function inEvents({ input: _input, ...entry }: StoredQueueEntry): QueueEntryInEvents {
+  return entry;
+}
+
+/** Returns the hold of the entries of a session that was closed or has failed. */
+export function holdFor({ status, failure }: Session, since: number): Hold {
+  return status === 'closed'
+    ? { code: 'session_closed', message: 'its session is closed', since, until: null }
+    : {
+        code: 'session_failed',
+        message: `its session has failed: ${failure?.message ?? 'unknown'}`,
+        since,
+        until: null,
+      };
+}

@@ -1,0 +1,331 @@
+import type { BodyOf, QueryOf } from '../../../api/endpoint.ts';
+import {
+  type addToQueue,
+  type editQueueEntry,
+  type Hold,
+  type listQueue,
+  type moveQueueEntry,
+  type pauseSessionQueue,
+  type QueueDiagnostics,
+  type QueueEntry,
+  queueLimits,
+  type SessionQueue,
+  type StoredQueueEntry,
+} from '../../../api/queue.ts';
+import type { StoredInputItem } from '../../../api/sessions.ts';
+import { AppError } from '../../../api/errors.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import type { Ids } from '../../../core/lib/ids.ts';
+import type { Holds } from '../inbox/holds.ts';
+import type { Inbox } from '../inbox/inbox.ts';
+import type { SessionService } from '../sessions/service.ts';
+import { assertNotClosed, assertOpen } from '../sessions/session.ts';
+import { requestedSettings } from '../sessions/settings.ts';
+import type { SessionStore } from '../sessions/store.ts';
+import type { Database } from '../../../core/store/database.ts';
+import { type Keep, keepNothing } from '../../../core/store/kept-answers.ts';
+import type { RecordPage } from '../../../core/store/records.ts';
+import type { Reader, Writer } from '../../../core/store/transaction.ts';
+import { editedEntry, heldEntry, newEntry, releasedEntry } from './entry.ts';
+import { holdFor, type QueueLine } from './line.ts';
+import type { QueueStore } from './store.ts';
+import { changeOf, timesOf } from './wishes.ts';
+
+interface QueueServiceDependencies {
+  db: Database;
+  store: QueueStore;
+  line: QueueLine;
+  holds: Holds;
+  inbox: Inbox;
+  sessionStore: SessionStore;
+  sessions: Pick<SessionService, 'prepareInput'>;
+  /** Runs in the transaction in which a person resumes a session, to end what else holds it. */
+  onResumed?: (tx: Writer, sessionId: string) => void;
+  clock: Clock;
+  ids: Ids;
+}
+
+/** The use-cases of the queue. Each resolves or rejects once the rows that its result was read from are on disk. */
+export class QueueService {
+  readonly #given: QueueServiceDependencies;
+
+  constructor(given: QueueServiceDependencies) {
+    this.#given = given;
+  }
+
+  /**
+   * Adds an entry. One that is due becomes a turn at once if the session is free. `by` is the id of the token of the
+   * request. Throws `too_many` at a limit, and as a turn does that is sent.
+   */
+  async add(
+    sessionId: string,
+    body: BodyOf<typeof addToQueue>,
+    by: string,
+    keep: Keep = keepNothing,
+  ): Promise<QueueEntry> {
+    const { db, sessionStore, sessions, line, inbox, clock, ids } = this.#given;
+    const times = timesOf(body, clock.now());
+    const input = await sessions.prepareInput(sessionId, body);
+    assertSize(input);
+    return db.transact((tx) => {
+      assertOpen(sessionStore.session(tx, sessionId));
+      this.#assertRoom(tx, sessionId);
+      const given = {
+        id: ids.next('que'),
+        session_id: sessionId,
+        name: body.name ?? null,
+        reason: body.reason ?? null,
+        input,
+        ...requestedSettings(body),
+        ...times,
+        overlap: body.overlap ?? ('skip' as const),
+        created_by: by,
+      };
+      const entry = newEntry(given, clock.now());
+      line.add(tx, entry);
+      if (entry.status === 'waiting') {
+        // As a turn that is sent, it ends the rest after an interrupt.
+        inbox.endPause(tx, sessionId);
+        inbox.beginNextTurn(tx, sessionId);
+      }
+      return this.#answer(tx, entry.id, keep);
+    });
+  }
+
+  get(id: string): Promise<QueueEntry> {
+    return this.#given.db.read((rx) => this.#placed(rx, this.#given.store.entry(rx, id)));
+  }
+
+  list({ limit, cursor, ...filters }: QueryOf<typeof listQueue>): Promise<RecordPage<QueueEntry>> {
+    return this.#given.db.read((rx) => {
+      if (filters.session_id !== undefined)
+        this.#given.sessionStore.session(rx, filters.session_id);
+      const page = this.#given.store.entries.page(rx, filters, limit, cursor);
+      const lines = new Map<string, Line>();
+      return {
+        ...page,
+        records: page.records.map((entry) => this.#placed(rx, entry, lines)),
+      };
+    });
+  }
+
+  ofSession(sessionId: string): Promise<SessionQueue> {
+    return this.#given.db.read((rx) => this.#sessionQueue(rx, sessionId));
+  }
+
+  /** Changes an entry. Throws `conflict` for one whose only turn has begun. */
+  async edit(id: string, body: BodyOf<typeof editQueueEntry>): Promise<QueueEntry> {
+    const { db, store, sessions, line, clock } = this.#given;
+    const known = await this.get(id);
+    const settings = { ...known, ...changeOf(body, known, clock.now()) };
+    const said = body.input ?? { type: 'text' as const, text: '' };
+    const input = await sessions.prepareInput(known.session_id, {
+      input: said,
+      ...requestedSettings(settings),
+    });
+    if (body.input !== undefined) assertSize(input);
+    return db.transact((tx) => {
+      const before = store.entry(tx, id);
+      assertNotBegun(before, 'changed');
+      const change = changeOf(body, before, clock.now());
+      if (before.turn_id !== null && change.time?.every === null)
+        throw new AppError(
+          'conflict',
+          `entry ${id} is a schedule of which turn ${before.turn_id} runs: wait for its end, or interrupt it`,
+        );
+      const wish = body.input === undefined ? change : { ...change, input };
+      const after = editedEntry(before, wish, clock.now());
+      if (after !== before) line.edit(tx, before, after);
+      return this.#answer(tx, id);
+    });
+  }
+
+  /** Gives an entry another place. Throws `not_found` for a `before` that is no entry of the same session. */
+  move(
+    id: string,
+    { before, to }: BodyOf<typeof moveQueueEntry>,
+    keep: Keep = keepNothing,
+  ): Promise<SessionQueue> {
+    const { db, store, line } = this.#given;
+    return db.transact((tx) => {
+      const { session_id } = store.entry(tx, id);
+      const order = line.order(tx, session_id);
+      const others = order.filter((one) => one !== id);
+      const place =
+        to === 'first'
+          ? 0
+          : (before ?? null) === null
+            ? others.length
+            : others.indexOf(before ?? '');
+      if (place < 0 && before !== id)
+        throw new AppError(
+          'not_found',
+          `the queue of session "${session_id}" has no entry "${before}"`,
+        );
+      if (place >= 0 && order[place] !== id)
+        line.arrange(tx, session_id, others.toSpliced(place, 0, id));
+      const answer = this.#sessionQueue(tx, session_id);
+      keep(tx, answer);
+      return answer;
+    });
+  }
+
+  /** Holds an entry until it is resumed, also where its session is brought back before. One that is paused stays as it is. */
+  pause(id: string, reason: string | null, keep: Keep = keepNothing): Promise<QueueEntry> {
+    const { db, store, line, clock } = this.#given;
+    return db.transact((tx) => {
+      const entry = store.entry(tx, id);
+      assertNotBegun(entry, 'paused');
+      const now = clock.now();
+      const message = reason ?? 'a person paused it';
+      const hold = { code: 'paused', message, since: now, until: null };
+      if (entry.hold === null || entry.hold.code === 'session_failed')
+        line.write(tx, 'queue.held', heldEntry(entry, hold, now));
+      return this.#answer(tx, id, keep);
+    });
+  }
+
+  /** Ends the pause of an entry. Throws `session_closed` or `session_failed` if its session can have no turn. */
+  resume(id: string, keep: Keep = keepNothing): Promise<QueueEntry> {
+    const { db, store, sessionStore, line, clock } = this.#given;
+    return db.transact((tx) => {
+      const entry = store.entry(tx, id);
+      assertOpen(sessionStore.session(tx, entry.session_id));
+      if (entry.hold !== null)
+        line.age(tx, entry, releasedEntry(entry, clock.now()), 'queue.released');
+      return this.#answer(tx, id, keep);
+    });
+  }
+
+  /** Removes an entry. Throws `conflict` for one whose only turn has begun. */
+  drop(id: string): Promise<QueueEntry> {
+    const { db, store, line } = this.#given;
+    return db.transact((tx) => {
+      const entry = store.entry(tx, id);
+      assertNotBegun(entry, 'dropped');
+      const answer = this.#placed(tx, entry);
+      line.remove(tx, entry, 'dropped');
+      return answer;
+    });
+  }
+
+  /** Holds all that waits for a session, until it is resumed or `until`, in Unix ms, has come. */
+  pauseSession(
+    sessionId: string,
+    { reason, until = null }: BodyOf<typeof pauseSessionQueue>,
+    keep: Keep = keepNothing,
+  ): Promise<SessionQueue> {
+    const { db, sessionStore, holds, clock } = this.#given;
+    if (until !== null && until <= clock.now())
+      throw new AppError('invalid', 'body.until: is past: give a time that is to come');
+    return db.transact((tx) => {
+      assertNotClosed(sessionStore.session(tx, sessionId));
+      const message = reason ?? 'a person paused it';
+      holds.put(tx, sessionId, { code: 'paused', message, until });
+      return this.#answerSession(tx, sessionId, keep);
+    });
+  }
+
+  /** Ends the pause of a session, its wait for a usage limit, and the rest after an interrupt or a failed start. */
+  resumeSession(sessionId: string, keep: Keep = keepNothing): Promise<SessionQueue> {
+    const { db, sessionStore, holds, inbox, onResumed } = this.#given;
+    return db.transact((tx) => {
+      assertNotClosed(sessionStore.session(tx, sessionId));
+      holds.end(tx, sessionId, 'paused');
+      onResumed?.(tx, sessionId);
+      inbox.endHold(tx, sessionId);
+      inbox.beginNextTurn(tx, sessionId);
+      return this.#answerSession(tx, sessionId, keep);
+    });
+  }
+
+  /** Removes the entries of a closed session whose contents retention deletes. */
+  sessionTrimmed(tx: Writer, sessionId: string): void {
+    for (const entry of this.#given.store.ofSession(tx, sessionId))
+      this.#given.line.remove(tx, entry, 'trimmed');
+  }
+
+  diagnostics(): QueueDiagnostics {
+    const { db, store, holds } = this.#given;
+    return db.peek((rx) => ({
+      entries: store.byStatus(rx),
+      sessions_held: holds.count(rx),
+      next_at: store.nextAt(rx),
+    }));
+  }
+
+  #assertRoom(rx: Reader, sessionId: string): void {
+    const { store } = this.#given;
+    const { entries, entriesOfSession } = queueLimits;
+    if (store.count(rx, sessionId) >= entriesOfSession)
+      throw new AppError(
+        'too_many',
+        `the queue of session ${sessionId} has ${entriesOfSession} entries, which is the maximum: drop some`,
+      );
+    if (store.count(rx) >= entries)
+      throw new AppError(
+        'too_many',
+        `the queues of all sessions have ${entries} entries, which is the maximum: drop some`,
+      );
+  }
+
+  #answer(tx: Writer, id: string, keep: Keep = keepNothing): QueueEntry {
+    const answer = this.#placed(tx, this.#given.store.entry(tx, id));
+    keep(tx, answer);
+    return answer;
+  }
+
+  #answerSession(tx: Writer, sessionId: string, keep: Keep): SessionQueue {
+    const answer = this.#sessionQueue(tx, sessionId);
+    keep(tx, answer);
+    return answer;
+  }
+
+  #sessionQueue(rx: Reader, sessionId: string): SessionQueue {
+    const { store, sessionStore, inbox } = this.#given;
+    const session = sessionStore.session(rx, sessionId);
+    const lines = new Map<string, Line>();
+    const entries = store
+      .ofSession(rx, sessionId)
+      .map((entry) => this.#placed(rx, entry, lines))
+      .toSorted((a, b) => a.position - b.position);
+    const isOver = session.status === 'closed' || session.status === 'failed';
+    const end = isOver ? [holdFor(session, session.updated_at)] : [];
+    return { session_id: sessionId, holds: [...end, ...inbox.obstacles(rx, sessionId)], entries };
+  }
+
+  /** Returns an entry with its place. `lines`: those of the sessions that were read before. */
+  #placed(rx: Reader, entry: StoredQueueEntry, lines = new Map<string, Line>()): QueueEntry {
+    const { session_id } = entry;
+    const { line, inbox } = this.#given;
+    const { order, session_holds } = lines.get(session_id) ?? {
+      order: line.order(rx, session_id),
+      session_holds: inbox.obstacles(rx, session_id),
+    };
+    lines.set(session_id, { order, session_holds });
+    return { ...entry, position: order.indexOf(entry.id) + 1, session_holds };
+  }
+}
+
+/** The entries of a session in their order, and what is in their way. */
+interface Line {
+  order: readonly string[];
+  session_holds: Hold[];
+}
+
+function assertSize(input: readonly StoredInputItem[]): void {
+  const bytes = Buffer.byteLength(JSON.stringify(input));
+  if (bytes > queueLimits.inputBytes)
+    throw new AppError(
+      'invalid',
+      `body.input: takes ${bytes} bytes, and an entry of the queue may have ${queueLimits.inputBytes}: put the text into a file, and name that`,
+    );
+}
+
+function assertNotBegun({ id, every, turn_id }: StoredQueueEntry, how: string): void {
+  if (every === null && turn_id !== null)
+    throw new AppError(
+      'conflict',
+      `entry ${id} is turn ${turn_id} now and cannot be ${how}: interrupt the turn`,
+    );
+}

@@ -1,0 +1,282 @@
+import type { SessionDiff } from '../../../api/diffs.ts';
+import type { BodyOf, ResponseOf } from '../../../api/endpoint.ts';
+import {
+  type addReviewComment,
+  type Review,
+  type ReviewComment,
+  reviewLimits,
+  type sendReview,
+  type StoredReviewComment,
+} from '../../../api/reviews.ts';
+import { AppError } from '../../../api/errors.ts';
+import type { EventLog } from '../../../core/events/log.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import { anchorOf, anchorStateOf } from '../../../core/lib/diff-anchor.ts';
+import type { Ids } from '../../../core/lib/ids.ts';
+import { type DiffFile, readPatches } from '../../../core/lib/unified-diff.ts';
+import type { QueueService } from '../queue/service.ts';
+import { assertNotClosed } from '../sessions/session.ts';
+import type { SessionService } from '../sessions/service.ts';
+import type { SessionStore } from '../sessions/store.ts';
+import type { Database } from '../../../core/store/database.ts';
+import { type Keep, keepNothing } from '../../../core/store/kept-answers.ts';
+import { RecordTable } from '../../../core/store/records.ts';
+import type { Reader, Writer } from '../../../core/store/transaction.ts';
+import { reviewText } from './words.ts';
+
+interface ReviewServiceDependencies {
+  db: Database;
+  log: EventLog;
+  clock: Clock;
+  ids: Ids;
+  sessionStore: SessionStore;
+  sessions: SessionService;
+  queue: QueueService;
+  /** Returns the diff of a session. Throws an AppError where it cannot be read. */
+  diffOf: (sessionId: string) => Promise<Pick<SessionDiff, 'files' | 'is_cut'>>;
+}
+
+/** The comments of people on the diffs of sessions: a draft that all clients share, until it is sent as one turn. */
+export class ReviewService {
+  readonly #given: ReviewServiceDependencies;
+  readonly #table: RecordTable<StoredReviewComment>;
+
+  constructor(given: ReviewServiceDependencies) {
+    this.#given = given;
+    this.#table = new RecordTable(given.db, 'review_comments', ({ id }) => id);
+  }
+
+  /** Returns the draft of a session, with what has become of the lines of each comment. */
+  async get(sessionId: string): Promise<Review> {
+    const comments = await this.#given.db.read((rx) => {
+      this.#given.sessionStore.session(rx, sessionId);
+      return this.#of(rx, sessionId);
+    });
+    return { session_id: sessionId, comments: inOrder(await this.#judged(sessionId, comments)) };
+  }
+
+  /** Adds a comment. Throws `invalid` for lines that the diff does not show, unless the client says what they are. */
+  async add(
+    sessionId: string,
+    body: BodyOf<typeof addReviewComment>,
+    by: string,
+    keep: Keep = keepNothing,
+  ): Promise<ReviewComment> {
+    const { db, log, clock, ids, sessionStore } = this.#given;
+    await db.read((rx) => assertNotClosed(sessionStore.session(rx, sessionId)));
+    const { path, first_line, text } = body;
+    const place = {
+      path,
+      side: body.side ?? ('new' as const),
+      first_line,
+      last_line: body.last_line ?? first_line,
+    };
+    const diff = await this.#diffOf(sessionId);
+    const lines = body.lines ?? linesAt(place, diff.files);
+    const state = anchorStateOf({ ...place, lines }, diff.files, diff);
+    return db.transact((tx) => {
+      assertNotClosed(sessionStore.session(tx, sessionId));
+      if (this.#of(tx, sessionId).length >= reviewLimits.comments)
+        throw new AppError(
+          'too_many',
+          `the review of session ${sessionId} has ${reviewLimits.comments} comments, which is the maximum: send it, or drop some`,
+        );
+      const now = clock.now();
+      const comment: StoredReviewComment = {
+        id: ids.next('cmt'),
+        session_id: sessionId,
+        ...place,
+        lines,
+        text,
+        created_by: by,
+        created_at: now,
+        updated_at: now,
+      };
+      this.#table.insert(tx, comment);
+      log.append(tx, { kind: 'review.added', session_id: sessionId, payload: { comment } });
+      const added = { ...comment, ...state };
+      keep(tx, added);
+      return added;
+    });
+  }
+
+  /** Changes what a comment says. */
+  async edit(sessionId: string, id: string, text: string): Promise<ReviewComment> {
+    const { db, log, clock } = this.#given;
+    const comment = await db.transact((tx) => {
+      const before = this.#comment(tx, sessionId, id);
+      if (before.text === text) return before;
+      const after = { ...before, text, updated_at: clock.now() };
+      this.#table.update(tx, after);
+      log.append(tx, { kind: 'review.edited', session_id: sessionId, payload: { comment: after } });
+      return after;
+    });
+    const { files, isCut } = await this.#diffOf(sessionId);
+    return { ...comment, ...anchorStateOf(comment, files, { isCut }) };
+  }
+
+  drop(sessionId: string, id: string): Promise<StoredReviewComment> {
+    return this.#given.db.transact((tx) => {
+      const comment = this.#comment(tx, sessionId, id);
+      this.#remove(tx, [comment]);
+      this.#appendDropped(tx, sessionId, [comment]);
+      return comment;
+    });
+  }
+
+  /** Drops all comments of a session, and returns the draft, which is empty then. */
+  dropAll(sessionId: string): Promise<Review> {
+    return this.#given.db.transact((tx) => {
+      this.#given.sessionStore.session(tx, sessionId);
+      this.sessionTrimmed(tx, sessionId);
+      return { session_id: sessionId, comments: [] };
+    });
+  }
+
+  /** Removes the comments of a closed session whose contents retention deletes. */
+  sessionTrimmed(tx: Writer, sessionId: string): void {
+    const comments = this.#of(tx, sessionId);
+    if (comments.length === 0) return;
+    this.#remove(tx, comments);
+    this.#appendDropped(tx, sessionId, comments);
+  }
+
+  /**
+   * Sends the draft as one turn, or queues it as one. The comments go in the transaction that stores the turn: each is
+   * sent once. Throws `conflict` for an empty draft, and where one of its comments was changed or dropped meanwhile; else
+   * as a turn that is sent, or queued.
+   */
+  async send(
+    sessionId: string,
+    body: BodyOf<typeof sendReview>,
+    by: string,
+    keep: Keep = keepNothing,
+  ): Promise<Sent> {
+    const { text: said, queue: isQueued, expected_turn_id, ...settings } = body;
+    if (isQueued && (expected_turn_id ?? null) !== null)
+      throw new AppError('invalid', 'body.expected_turn_id: is for a turn that is sent now');
+    const { comments } = await this.get(sessionId);
+    if (comments.length === 0)
+      throw new AppError(
+        'conflict',
+        `the review of session ${sessionId} has no comments: nothing is to be sent`,
+      );
+    const text = reviewText(comments, said ?? '');
+    assertSize(text);
+    const input = { type: 'text' as const, text };
+    let sent: Sent | undefined;
+    const settle = (tx: Writer, { turn_id = null, entry_id = null }: Partial<Sent>) => {
+      this.#assertSame(tx, sessionId, comments);
+      this.#remove(tx, comments);
+      const comment_ids = comments.map(({ id }) => id);
+      this.#given.log.append(tx, {
+        kind: 'review.sent',
+        session_id: sessionId,
+        payload: { comment_ids, turn_id, entry_id },
+      });
+      sent = { session_id: sessionId, turn_id, entry_id, comments: comments.length };
+      keep(tx, sent);
+    };
+    if (isQueued)
+      await this.#given.queue.add(
+        sessionId,
+        { input, name: 'review', ...settings },
+        by,
+        (tx, entry) => settle(tx, { entry_id: (entry as { id: string }).id }),
+      );
+    else
+      await this.#given.sessions.send(
+        sessionId,
+        { input, expected_turn_id, ...settings },
+        (tx, accepted) => settle(tx, { turn_id: (accepted as { turn_id: string }).turn_id }),
+      );
+    if (sent) return sent;
+    throw new Error('a review was accepted and not settled');
+  }
+
+  /** Throws `conflict` unless each comment is as it was read. */
+  #assertSame(rx: Reader, sessionId: string, comments: readonly StoredReviewComment[]): void {
+    for (const { id, updated_at, text } of comments) {
+      const now = this.#table.get(rx, id);
+      if (now?.updated_at !== updated_at || now.text !== text)
+        throw new AppError(
+          'conflict',
+          `the review of session ${sessionId} was changed or sent meanwhile: look at it, and send it again`,
+        );
+    }
+  }
+
+  #of(rx: Reader, sessionId: string): StoredReviewComment[] {
+    return this.#table.where(rx, 'session_id = ?', sessionId);
+  }
+
+  #comment(rx: Reader, sessionId: string, id: string): StoredReviewComment {
+    const found = this.#table.get(rx, id);
+    if (found?.session_id === sessionId) return found;
+    throw new AppError('not_found', `session "${sessionId}" has no comment "${id}"`);
+  }
+
+  #remove(tx: Writer, comments: readonly StoredReviewComment[]): void {
+    for (const { id } of comments) this.#table.deleteWhere(tx, 'id = ?', id);
+  }
+
+  #appendDropped(tx: Writer, session_id: string, comments: readonly StoredReviewComment[]): void {
+    const payload = { comment_ids: comments.map(({ id }) => id) };
+    this.#given.log.append(tx, { kind: 'review.dropped', session_id, payload });
+  }
+
+  async #judged(
+    sessionId: string,
+    comments: readonly StoredReviewComment[],
+  ): Promise<ReviewComment[]> {
+    if (comments.length === 0) return [];
+    const diff = await this.#diffOf(sessionId);
+    return comments.map((one) => ({ ...one, ...anchorStateOf(one, diff.files, diff) }));
+  }
+
+  /** The diff of a session; one that names no file where it cannot be read now, for example because its directory is gone. */
+  async #diffOf(sessionId: string): Promise<{ files: DiffFile[]; isCut: boolean }> {
+    try {
+      const { files, is_cut } = await this.#given.diffOf(sessionId);
+      return { files: readPatches(files), isCut: is_cut };
+    } catch (error) {
+      if (error instanceof AppError) return { files: [], isCut: true };
+      throw error;
+    }
+  }
+}
+
+type Sent = ResponseOf<typeof sendReview>;
+
+function linesAt(
+  place: Pick<StoredReviewComment, 'path' | 'side' | 'first_line' | 'last_line'>,
+  files: readonly DiffFile[],
+): string[] {
+  const lines = anchorOf(files, place)?.lines;
+  if (lines && lines.length <= reviewLimits.lines) return lines;
+  const why = lines
+    ? `are more than ${reviewLimits.lines}, which a comment may be about`
+    : 'are not in the diff of the session, in one piece: look at it, or give them as lines';
+  throw new AppError(
+    'invalid',
+    `body: lines ${place.first_line} to ${place.last_line} of "${place.path}" ${why}`,
+  );
+}
+
+function assertSize(text: string): void {
+  const bytes = Buffer.byteLength(text);
+  if (bytes > reviewLimits.turnBytes)
+    throw new AppError(
+      'conflict',
+      `the review takes ${bytes} bytes, and a turn of a review may have ${reviewLimits.turnBytes}: drop some comments, and send them after it`,
+    );
+}
+
+function inOrder(comments: readonly ReviewComment[]): ReviewComment[] {
+  return comments.toSorted(
+    (a, b) =>
+      Number(a.path > b.path) - Number(a.path < b.path) ||
+      a.first_line - b.first_line ||
+      Number(a.id > b.id) - Number(a.id < b.id),
+  );
+}

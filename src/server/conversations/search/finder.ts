@@ -1,0 +1,162 @@
+import type { SearchHit } from '../../../api/search.ts';
+import type { Session } from '../../../api/sessions.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import { yieldToEventLoop } from '../../../core/lib/slices.ts';
+import type { SessionStore } from '../sessions/store.ts';
+import type { Database } from '../../../core/store/database.ts';
+import type { Reader } from '../../../core/store/transaction.ts';
+import type { Document } from './documents.ts';
+import type { Candidate, IndexFile } from './index-file.ts';
+import { scoreOf, spansIn } from './matching.ts';
+import { matchExpression, type Term } from './query.ts';
+import type { Rows } from './rows.ts';
+import { snippetOf } from './snippet.ts';
+
+/** What is searched for, and where. */
+export interface SearchRequest {
+  terms: readonly Term[];
+  /** Marks of which a text has one of each list. */
+  marks: readonly (readonly string[])[];
+  since: number;
+  /** Whether texts of a session are wanted: what the marks say, once more of the session as it is now. */
+  isWanted: (session: Session) => boolean;
+  signal: AbortSignal;
+}
+
+/** A hit, and the number of its text. */
+export interface Found {
+  doc: number;
+  hit: SearchHit;
+  score: number;
+}
+
+interface Read {
+  candidate: Candidate;
+  document: Document;
+  session: Session;
+}
+
+/** A search blocks the event loop for no longer than about this at a time, and takes no longer in all; in milliseconds. */
+const SLICE_MS = 6;
+const LIMIT_MS = 2000;
+/** How many texts that may match are read at a time. */
+const CANDIDATES = 16;
+
+/** Finds texts by the index, the newest first, and reads each as it is stored now. */
+export class Finder {
+  readonly #given: { db: Database; store: SessionStore; rows: Rows; clock: Clock };
+
+  constructor(given: { db: Database; store: SessionStore; rows: Rows; clock: Clock }) {
+    this.#given = given;
+  }
+
+  /**
+   * Returns up to `limit` hits with lower numbers than `below`, and where to go on: null if there are no more. It may
+   * return fewer although there are more, because its time is limited.
+   */
+  async find(
+    index: IndexFile,
+    wanted: SearchRequest,
+    { below, limit }: { below: number; limit: number },
+  ): Promise<{ found: Found[]; next: number | null }> {
+    const match = matchExpression(wanted.terms, wanted.marks);
+    const found: Found[] = [];
+    const pace = new Pace(this.#given.clock);
+    let next = below;
+    for (const key of index.shardsSince(wanted.since)) {
+      if (index.endOf(key - 1) >= below) continue;
+      let isEnd = false;
+      while (!isEnd) {
+        const page = { since: wanted.since, limit: CANDIDATES };
+        const candidates = index.candidates(key, match, next, page);
+        isEnd = candidates.length < CANDIDATES;
+        for (const read of await this.#read(candidates, wanted)) {
+          const hit = hitOf(read, wanted.terms);
+          if (hit && !isSame(found, hit)) found.push(hit);
+          if (found.length === limit) return { found, next: hit?.doc ?? next };
+          await pace.rest();
+        }
+        next = candidates.at(-1)?.doc ?? next;
+        await pace.rest();
+        if (wanted.signal.aborted) return { found, next: null };
+        if (pace.isOver)
+          return { found, next: isEnd ? Math.min(next, index.endOf(key - 1)) : next };
+      }
+    }
+    return { found, next: null };
+  }
+
+  /** The texts as they are stored now: what retention has deleted is missing. */
+  #read(candidates: readonly Candidate[], { isWanted, since }: SearchRequest): Promise<Read[]> {
+    const { db, rows, store } = this.#given;
+    const sessions = new Map<string, Session | undefined>();
+    const sessionOf = (rx: Reader, id: string) => {
+      if (!sessions.has(id)) sessions.set(id, store.sessions.get(rx, id));
+      return sessions.get(id);
+    };
+    return db.read((rx) =>
+      candidates.flatMap((candidate) => {
+        const document = rows.document(rx, candidate.source);
+        const session = document && sessionOf(rx, document.session_id);
+        if (!session || session.trimmed || candidate.at < since || !isWanted(session)) return [];
+        return [{ candidate, document, session }];
+      }),
+    );
+  }
+}
+
+function hitOf(
+  { candidate: { doc, at }, document, session }: Read,
+  terms: readonly Term[],
+): Found | null {
+  const { kind, session_id, turn_id, item_id, text } = document;
+  const spans = spansIn(text, terms);
+  if (!spans) return null;
+  const home = `/v1/sessions/${session_id}`;
+  const hit = {
+    kind,
+    session_id,
+    turn_id,
+    item_id,
+    session_title: session.title,
+    session_status: session.status,
+    provider: session.provider,
+    cwd: session.cwd,
+    created_at: at,
+    ...snippetOf(text, spans),
+    url: turn_id === null ? home : `${home}/turns/${turn_id}`,
+  };
+  return { doc, hit, score: scoreOf(text, spans, terms.length) };
+}
+
+/** A title that was given anew has several numbers, and is one hit. */
+function isSame(found: readonly Found[], { hit }: Found): boolean {
+  return (
+    hit.kind === 'title' &&
+    found.some((other) => other.hit.kind === 'title' && other.hit.session_id === hit.session_id)
+  );
+}
+
+/** Lets others run between the steps of a search. */
+class Pace {
+  readonly #clock: Clock;
+  readonly #end: number;
+  #slice: number;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    const now = clock.monotonic();
+    this.#end = now + LIMIT_MS;
+    this.#slice = now + SLICE_MS;
+  }
+
+  get isOver(): boolean {
+    return this.#clock.monotonic() >= this.#end;
+  }
+
+  async rest(): Promise<void> {
+    if (this.#clock.monotonic() < this.#slice) return;
+    await yieldToEventLoop();
+    this.#slice = this.#clock.monotonic() + SLICE_MS;
+  }
+}

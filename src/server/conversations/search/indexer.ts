@@ -1,0 +1,203 @@
+import type { Session } from '../../../api/sessions.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import { yieldToEventLoop } from '../../../core/lib/slices.ts';
+import { type Document, titleDocumentOf } from './documents.ts';
+import type { Entry, IndexFile, Places } from './index-file.ts';
+import { kindMark, marksOf } from './marks.ts';
+import { OlderRows } from './older-rows.ts';
+import { type Row, type Rows, sourceOf, type Table, tables } from './rows.ts';
+import { indexText } from './words.ts';
+
+/** The maximum number of rows of a table in one step, and of sessions that are looked at for their titles. */
+const STEP_ROWS = 64;
+/** So many sessions are remembered with their marks. */
+const KNOWN_SESSIONS = 2000;
+/** How often the index is looked through for sessions that retention has trimmed, in milliseconds. */
+const SWEEP_EVERY_MS = 600_000;
+
+type SessionMarks = { n: number; marks: string } | null;
+
+/** Reads the rows of the store into the index, a few at a time: those that are new first, then older and older ones. */
+export class Indexer {
+  readonly #rows: Rows;
+  readonly #index: IndexFile;
+  readonly #clock: Clock;
+  readonly #older: OlderRows;
+  readonly #known = new Map<string, SessionMarks>();
+  #sweptAt = Number.NEGATIVE_INFINITY;
+
+  constructor({ rows, index, clock }: { rows: Rows; index: IndexFile; clock: Clock }) {
+    this.#rows = rows;
+    this.#index = index;
+    this.#clock = clock;
+    this.#older = new OlderRows(rows, index);
+  }
+
+  get isBuilt(): boolean {
+    return this.#older.isEnd;
+  }
+
+  /** Since when everything is in the index, in Unix milliseconds; null before its first step, and once it is built. */
+  get backTo(): number | null {
+    return this.isBuilt ? null : this.#older.backTo;
+  }
+
+  /** The part of the rows that was read, from 0 to 1. */
+  get done(): number {
+    return this.#older.done;
+  }
+
+  /** Notes where to begin, in a new index. */
+  async begin(): Promise<void> {
+    if ('turns' in this.#index.places) return;
+    const newest = await this.#rows.newest();
+    this.#index.add({ entries: [], places: { ...newest, ...OlderRows.before(newest) } }, false);
+  }
+
+  /** Whether the store is the one of which the rows were read: an older state of it has fewer. */
+  async isOfThisStore(): Promise<boolean> {
+    const newest = await this.#rows.newest();
+    return Object.entries(newest).every(([name, n]) => (this.#index.places[name] ?? 0) <= n);
+  }
+
+  /** One step, of a few milliseconds. Resolves with false once there is nothing to do. */
+  async step(): Promise<boolean> {
+    if (await this.newer()) return true;
+    if (!this.isBuilt) return this.#takeOlder();
+    return this.#index.tidy() || this.#sweep();
+  }
+
+  /** Reads some of what is new. Resolves with false if nothing is. */
+  async newer(): Promise<boolean> {
+    const rows: Row[] = [];
+    const places: Record<string, number> = {};
+    for (const table of tables) {
+      const page = await this.#rows.after(table, this.#placeOf(table), STEP_ROWS);
+      rows.push(...page.rows);
+      const last = page.rows.at(-1);
+      if (last) places[table] = last.n;
+    }
+    const arrived = await this.#arrived();
+    const { seq, ids } = await this.#rows.changedSessions(this.#placeOf('events'), STEP_ROWS);
+    if (ids.length > 0) places.events = seq;
+    const titled = rows.flatMap(({ table, sessionId }) => (table === 'items' ? [] : [sessionId]));
+    const entries = [
+      ...(await this.#entriesOf([...rows, ...arrived.rows].filter(isNoTitle))),
+      ...(await this.#titlesOf(new Set([...titled, ...ids]))),
+    ];
+    const waiting = rows.filter(({ isOpen }) => isOpen).map(({ n }) => n);
+    if (rows.length + arrived.ns.length + ids.length === 0) return false;
+    this.#add({ entries, places, waiting, arrived: arrived.ns });
+    return true;
+  }
+
+  /** The items that were not complete when they were read, and are now, or are gone. */
+  async #arrived(): Promise<{ ns: number[]; rows: Row[] }> {
+    const waiting = this.#index.waiting.slice(0, STEP_ROWS);
+    if (waiting.length === 0) return { ns: [], rows: [] };
+    const found = await this.#rows.items(waiting);
+    return {
+      ns: waiting.filter((_, i) => !found[i]?.isOpen),
+      rows: found.filter((row) => row !== null && !row.isOpen) as Row[],
+    };
+  }
+
+  async #takeOlder(): Promise<boolean> {
+    const { rows, places } = await this.#older.next();
+    const waiting = rows.filter(({ isOpen }) => isOpen).map(({ n }) => n);
+    const entries = await this.#entriesOf(rows);
+    // A title that was given meanwhile is in the index already.
+    const fresh = entries.filter(
+      ({ title, session }) => title === undefined || this.#index.title(session) === null,
+    );
+    this.#index.add({ entries: fresh, places, waiting }, true);
+    this.#older.took();
+    return true;
+  }
+
+  #add(batch: {
+    entries: Entry[];
+    places: Places;
+    waiting: readonly number[];
+    arrived: readonly number[];
+  }): void {
+    const entries = batch.entries.toSorted((a, b) => a.at - b.at);
+    this.#index.add({ ...batch, entries }, false);
+  }
+
+  #placeOf(name: Table | 'events'): number {
+    return this.#index.places[name] ?? 0;
+  }
+
+  async #entriesOf(rows: readonly Row[]): Promise<Entry[]> {
+    const entries: Entry[] = [];
+    for (const row of rows) {
+      const { document } = row;
+      const known = document && (await this.#sessionOf(row.sessionId));
+      if (!document || !known) continue;
+      const title = document.kind === 'title' ? { title: document.text } : {};
+      entries.push({ ...entryOf(sourceOf(row), known, document), at: row.at, ...title });
+    }
+    return entries;
+  }
+
+  /** The titles of sessions that are not in the index as they are now. */
+  async #titlesOf(ids: ReadonlySet<string>): Promise<Entry[]> {
+    const entries: Entry[] = [];
+    for (const id of ids) {
+      const found = await this.#rows.session(id);
+      const document = found && titleDocumentOf(found.session);
+      const known = await this.#sessionOf(id);
+      if (!document || !known || this.#index.title(known.n) === document.text) continue;
+      const source = sourceOf({ table: 'sessions', n: known.n });
+      // It stands where it was given, and not where its session began.
+      const at = found.session.updated_at;
+      entries.push({ ...entryOf(source, known, document), at, title: document.text });
+    }
+    return entries;
+  }
+
+  async #sessionOf(id: string): Promise<SessionMarks> {
+    const known = this.#known.get(id);
+    if (known !== undefined) return known;
+    if (this.#known.size >= KNOWN_SESSIONS) this.#known.clear();
+    const found = await this.#rows.session(id);
+    const made = found ? sessionMarksOf(found.n, found.session) : null;
+    this.#known.set(id, made);
+    return made;
+  }
+
+  /** Drops the tables of which all sessions are trimmed. Resolves with false: it does all that there is to do. */
+  async #sweep(): Promise<boolean> {
+    const now = this.#clock.monotonic();
+    if (now - this.#sweptAt < SWEEP_EVERY_MS) return false;
+    this.#sweptAt = now;
+    for (const key of this.#index.shardsSince(0).toReversed()) {
+      if (await this.#isTrimmed(key)) this.#index.dropShard(key);
+      await yieldToEventLoop();
+    }
+    return false;
+  }
+
+  async #isTrimmed(key: number): Promise<boolean> {
+    for (const n of this.#index.sessionsOf(key)) if (!(await this.#rows.isTrimmed(n))) return false;
+    return true;
+  }
+}
+
+function isNoTitle({ table }: Row): boolean {
+  return table !== 'sessions';
+}
+
+function sessionMarksOf(n: number, session: Session): NonNullable<SessionMarks> {
+  return { n, marks: marksOf(n, session) };
+}
+
+function entryOf(
+  source: number,
+  { n, marks }: NonNullable<SessionMarks>,
+  document: Document,
+): Entry {
+  const words = `${indexText(document.text)} ${kindMark(document.kind)} ${marks}`;
+  return { source, session: n, at: document.at, words };
+}

@@ -1,0 +1,167 @@
+import type { Item, Session, Turn } from '../../../api/sessions.ts';
+import type { SessionStore } from '../sessions/store.ts';
+import type { Database } from '../../../core/store/database.ts';
+import type { Statement } from '../../../core/store/statement.ts';
+import type { Reader } from '../../../core/store/transaction.ts';
+import { type Document, itemDocument, promptOf, titleDocumentOf } from './documents.ts';
+
+/** The tables of the store that have texts, in the order of their numbers in `sourceOf`. */
+export const tables = ['turns', 'items', 'sessions'] as const;
+export type Table = (typeof tables)[number];
+
+/** A row of the store that was read for the index. */
+export interface Row {
+  table: Table;
+  n: number;
+  /** When it was said, in Unix milliseconds. */
+  at: number;
+  sessionId: string;
+  /** null: it has no text, or none yet. */
+  document: Document | null;
+  /** Whether it is an item that is not complete. */
+  isOpen: boolean;
+}
+
+export interface RowPage {
+  rows: Row[];
+  /** Whether there are no more. */
+  isEnd: boolean;
+}
+
+/** A page ends after so many bytes, so that none blocks the event loop for long. */
+const PAGE_BYTES = 128 * 1024;
+const TABLES = 4;
+
+type StoredRow = [n: number, record: string];
+
+/** The rows of turns, items and sessions in the order in which they were made. Reads are of rows that are on the disk. */
+export class Rows {
+  readonly #db: Database;
+  readonly #store: SessionStore;
+  readonly #after: Record<Table, Statement<StoredRow>>;
+  readonly #before: Record<Table, Statement<StoredRow>>;
+  readonly #last: Record<Table, Statement<[number | null]>>;
+  readonly #changed: Statement<[seq: number, session: string]>;
+  readonly #sessionRow: Statement<[number]>;
+
+  constructor({ db, store }: { db: Database; store: SessionStore }) {
+    this.#db = db;
+    this.#store = store;
+    const each = <T>(make: (table: Table) => T) =>
+      Object.fromEntries(tables.map((table) => [table, make(table)])) as Record<Table, T>;
+    const page = (table: Table, condition: string) =>
+      db.prepare<StoredRow>(`SELECT n, record FROM ${table} WHERE n ${condition} LIMIT ?`);
+    this.#after = each((table) => page(table, '> ? ORDER BY n'));
+    this.#before = each((table) => page(table, '< ? ORDER BY n DESC'));
+    this.#last = each((table) => db.prepare(`SELECT max(n) FROM ${table}`));
+    this.#changed = db.prepare(
+      `SELECT seq, session_id FROM events INDEXED BY events_kind
+       WHERE kind = 'session.updated' AND seq > ? ORDER BY seq LIMIT ?`,
+    );
+    this.#sessionRow = db.prepare('SELECT n FROM sessions WHERE id = ?');
+  }
+
+  /** The newest row of each table, and the newest event. */
+  newest(): Promise<Record<Table | 'events', number>> {
+    return this.#db.read((rx) => ({
+      ...(Object.fromEntries(
+        tables.map((table) => [table, this.#last[table].get(rx)?.[0] ?? 0]),
+      ) as Record<Table, number>),
+      events: this.#db.durableSeq,
+    }));
+  }
+
+  after(table: Table, n: number, limit: number): Promise<RowPage> {
+    return this.#page(this.#after[table], table, n, limit);
+  }
+
+  before(table: Table, n: number, limit: number): Promise<RowPage> {
+    return this.#page(this.#before[table], table, n, limit);
+  }
+
+  /** Items by their rows. */
+  items(ns: readonly number[]): Promise<(Row | null)[]> {
+    return this.#db.read((rx) =>
+      ns.map((n) => {
+        const [item] = this.#store.items.where(rx, 'n = ?', n);
+        return item ? rowOf('items', n, item) : null;
+      }),
+    );
+  }
+
+  /** The sessions that changed otherwise than by their turns, after the event `seq`. */
+  changedSessions(seq: number, limit: number): Promise<{ seq: number; ids: string[] }> {
+    return this.#db.read((rx) => {
+      const rows = this.#changed.all(rx, seq, limit);
+      return { seq: rows.at(-1)?.[0] ?? seq, ids: [...new Set(rows.map(([, id]) => id))] };
+    });
+  }
+
+  /** A session with its row; undefined where there is none. */
+  session(id: string): Promise<{ n: number; session: Session } | undefined> {
+    return this.#db.read((rx) => {
+      const n = this.sessionRow(rx, id);
+      const session = this.#store.sessions.get(rx, id);
+      return n === undefined || !session ? undefined : { n, session };
+    });
+  }
+
+  /** The row of a session; undefined where there is none. */
+  sessionRow(rx: Reader, id: string): number | undefined {
+    return this.#sessionRow.get(rx, id)?.[0];
+  }
+
+  /** Whether retention has trimmed the session of a row whole. */
+  isTrimmed(n: number): Promise<boolean> {
+    return this.#db.read((rx) => this.#store.sessions.where(rx, 'n = ?', n)[0]?.trimmed !== false);
+  }
+
+  /** The text of a source as it is stored now; null where there is none any more, or it is damaged. */
+  document(rx: Reader, source: number): Document | null {
+    const n = Math.floor(source / TABLES);
+    const table = tables[source % TABLES];
+    try {
+      const [record] = table ? this.#store[table].where(rx, 'n = ?', n) : [];
+      return table && record ? documentOf(table, record) : null;
+    } catch {
+      // The store has noted the damage: health tells of it.
+      return null;
+    }
+  }
+
+  #page(statement: Statement<StoredRow>, table: Table, n: number, limit: number): Promise<RowPage> {
+    return this.#db.read((rx) => {
+      const rows: Row[] = [];
+      let bytes = 0;
+      statement.scan(rx, [n, limit], ([at, text]) => {
+        bytes += text.length;
+        rows.push(rowOf(table, at, JSON.parse(text) as Turn | Item | Session));
+        return bytes < PAGE_BYTES;
+      });
+      return { rows, isEnd: rows.length < limit && bytes < PAGE_BYTES };
+    });
+  }
+}
+
+/** The number of a row among those of all tables. */
+export function sourceOf({ table, n }: Pick<Row, 'table' | 'n'>): number {
+  return n * TABLES + tables.indexOf(table);
+}
+
+function rowOf(table: Table, n: number, record: Turn | Item | Session): Row {
+  const document = documentOf(table, record);
+  const at = 'accepted_at' in record ? record.accepted_at : record.created_at;
+  return {
+    table,
+    n,
+    at: document?.at ?? (at as number),
+    sessionId: (table === 'sessions' ? record.id : record.session_id) as string,
+    document,
+    isOpen: table === 'items' && record.status === 'open',
+  };
+}
+
+function documentOf(table: Table, record: Turn | Item | Session): Document | null {
+  if (table === 'turns') return promptOf(record as Turn);
+  return table === 'items' ? itemDocument(record as Item) : titleDocumentOf(record as Session);
+}

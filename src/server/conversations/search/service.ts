@@ -1,0 +1,161 @@
+import path from 'node:path';
+import type { QueryOf } from '../../../api/endpoint.ts';
+import { type search, type SearchHit, type SearchIndex, searchKind } from '../../../api/search.ts';
+import type { Session } from '../../../api/sessions.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import type { Logger } from '../../../core/lib/log.ts';
+import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
+import type { SessionStore } from '../sessions/store.ts';
+import type { Database } from '../../../core/store/database.ts';
+import type { RecordPage } from '../../../core/store/records.ts';
+import type { Reader } from '../../../core/store/transaction.ts';
+import { Finder, type Found, type SearchRequest } from './finder.ts';
+import { directoryMark, kindMark, providerMark, sessionMark } from './marks.ts';
+import { termsOf } from './query.ts';
+import { Rows } from './rows.ts';
+import { Upkeep } from './upkeep.ts';
+
+export interface SearchDependencies {
+  db: Database;
+  store: SessionStore;
+  clock: Clock;
+  logger: Logger;
+  /** The data directory. */
+  directory: string;
+  wasm: () => Uint8Array;
+  bootId: string;
+  /** Returns the ids of the sessions in a team. Throws `not_found`. */
+  agentsOf: (rx: Reader, teamId: string) => readonly string[];
+  /** Returns why nothing may be written now; null: it may. */
+  shortage: () => string | null;
+  /** The number of texts of one table of the index; absent: 16,384. */
+  shardTexts?: number;
+}
+
+type Query = QueryOf<typeof search>;
+
+/** How many texts that match are weighed against each other for the best. */
+const WEIGHED = 400;
+/** The worth of a hit falls to a half of its newer half in so many milliseconds: 30 days. */
+const AGING_MS = 2_592_000_000;
+const worth: Record<SearchHit['kind'], number> = { title: 3, prompt: 1.4, answer: 1, tool: 0.8 };
+/** A query of more sessions than this looks at the texts of all, and leaves out those of others. */
+const MAX_MARKED = 500;
+
+/** Finds what was said. The first search begins the index. */
+export class SearchService {
+  readonly #given: SearchDependencies;
+  readonly #rows: Rows;
+  readonly #upkeep: Upkeep;
+  readonly #finder: Finder;
+  readonly #turns = new OneAtATime();
+
+  constructor(given: SearchDependencies) {
+    this.#given = given;
+    const rows = new Rows(given);
+    this.#rows = rows;
+    this.#upkeep = new Upkeep({ ...given, rows });
+    this.#finder = new Finder({ ...given, rows });
+  }
+
+  /** Goes on with an index that an earlier run has left. */
+  resume(): void {
+    this.#upkeep.wake(0);
+  }
+
+  /** Notes that there may be something new. */
+  changed(): void {
+    this.#upkeep.wake();
+  }
+
+  /**
+   * Returns a page of what was found. It has what was stored when the call was made, as far as the index is built.
+   * Throws `invalid` for a query without words, and `not_found` for a session or team that does not exist.
+   */
+  async search(query: Query, signal: AbortSignal): Promise<RecordPage<SearchHit>> {
+    const wanted = await this.#wanted(query, signal);
+    // One at a time: the pauses of many searches would add up to one long one.
+    return this.#turns.run('search', async () => {
+      if (signal.aborted) return { records: [], nextCursor: null };
+      return this.#upkeep.using(async (index) => {
+        if (query.order === 'best') {
+          const page = { below: Number.MAX_SAFE_INTEGER, limit: WEIGHED };
+          const { found } = await this.#finder.find(index, wanted, page);
+          return { records: this.#best(found).slice(0, query.limit), nextCursor: null };
+        }
+        const below = query.cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(query.cursor);
+        const { found, next } = await this.#finder.find(index, wanted, {
+          below,
+          limit: query.limit,
+        });
+        const nextCursor = next === null ? null : String(next);
+        return { records: found.map(({ hit }) => hit), nextCursor };
+      });
+    });
+  }
+
+  status(): SearchIndex {
+    return this.#upkeep.status();
+  }
+
+  /** Deletes the index. */
+  async drop(): Promise<SearchIndex> {
+    await this.#turns.run('search', () => this.#upkeep.drop());
+    return this.status();
+  }
+
+  /** Stops reading what is new, and closes the index. */
+  async stop(): Promise<void> {
+    await this.#upkeep.stop();
+  }
+
+  #best(found: readonly Found[]): SearchHit[] {
+    const now = this.#given.clock.now();
+    const value = ({ hit, score }: Found) =>
+      score * worth[hit.kind] * (0.5 + 0.5 * 2 ** (-Math.max(0, now - hit.created_at) / AGING_MS));
+    return found.toSorted((a, b) => value(b) - value(a)).map(({ hit }) => hit);
+  }
+
+  #wanted(query: Query, signal: AbortSignal): Promise<SearchRequest> {
+    const terms = query.q === undefined ? [] : termsOf(query.q);
+    const { kind, session_id, team_id, provider } = query;
+    const cwd = query.cwd === undefined ? undefined : withoutSlash(path.normalize(query.cwd));
+    return this.#given.db.read((rx) => {
+      const ids = this.#sessions(rx, session_id, team_id);
+      const rows =
+        ids && ids.length <= MAX_MARKED
+          ? ids.map((id) => this.#rows.sessionRow(rx, id) ?? 0)
+          : null;
+      const marks = [
+        // Each text has a kind, so a query without words finds all.
+        (kind === undefined ? searchKind.options : [kind]).map((one) => kindMark(one)),
+        ...(provider === undefined ? [] : [[providerMark(provider)]]),
+        ...(cwd === undefined ? [] : [[directoryMark(cwd)]]),
+        // No session has the row 0: a team without members finds nothing.
+        ...(rows ? [[0, ...rows].map((n) => sessionMark(n))] : []),
+      ];
+      const members = ids && new Set(ids);
+      const isWanted = (session: Session) =>
+        (!members || members.has(session.id)) &&
+        (provider === undefined || session.provider === provider) &&
+        (cwd === undefined || isBelow(session.cwd, cwd));
+      return { terms, marks, since: query.since ?? 0, isWanted, signal };
+    });
+  }
+
+  /** The sessions that a query is about; null: all. */
+  #sessions(rx: Reader, session?: string, team?: string): readonly string[] | null {
+    const members = team === undefined ? null : this.#given.agentsOf(rx, team);
+    if (session === undefined) return members;
+    this.#given.store.session(rx, session);
+    return members === null || members.includes(session) ? [session] : [];
+  }
+}
+
+function withoutSlash(directory: string): string {
+  return directory.length > 1 && directory.endsWith('/') ? directory.slice(0, -1) : directory;
+}
+
+function isBelow(cwd: string, directory: string): boolean {
+  return `${cwd}/`.startsWith(directory === '/' ? '/' : `${directory}/`);
+}

@@ -1,0 +1,394 @@
+import type { Session } from '../../../api/sessions.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import { yieldToEventLoop } from '../../../core/lib/slices.ts';
+import type { Agent, AgentKind, AgentSink } from '../../../agents/provider.ts';
+import type { TurnOutput } from './output.ts';
+import {
+  endedToMakeRoom,
+  type AgentPlace,
+  type Shortage,
+  shortageFor,
+  type Waiting,
+  type WaitingForPlace,
+} from './places.ts';
+
+/** How long an agent has to end by itself before it is killed. */
+const AGENT_GRACE_MS = 2000;
+
+/** A live agent and the outputs that store its updates. */
+export interface LiveAgent {
+  readonly session: Session;
+  /** Set once `Provider.open` has resolved, which may be after the first updates. */
+  agent: Agent;
+  /** Stores the updates of the agent's current turn. */
+  output: TurnOutput | undefined;
+  /** Stores the updates that the agent sends outside any turn. */
+  aside: TurnOutput | undefined;
+  /** The turn that ran last, which may get its usage late. */
+  last: { turn_id: string; output: TurnOutput } | undefined;
+}
+
+/** After so many ms, a turn that waits for a place says so. */
+const TELL_MS = 5000;
+
+/** One live agent in the pool. */
+interface Entry {
+  live: LiveAgent;
+  place: AgentPlace;
+  sink: AgentSink;
+  /** The number of turns that lease the agent. The next turn may lease it before the last one has released it. */
+  leases: number;
+  /**
+   * Set while no turn leases the agent: the start of the idle time (monotonic, in ms), the idle timeout, and whether the
+   * agent may be ended to make room.
+   */
+  idle: { since: number; unload: Disposable; isEndable: boolean } | undefined;
+}
+
+interface AgentPoolDependencies {
+  clock: Clock;
+  maxLive: () => number;
+  idleTimeoutMs: () => number;
+  /** Returns the kind of agent that serves a session. Throws `provider_unavailable`. */
+  kindOf: (session: Session) => AgentKind;
+  /** Returns the session from which agents have spawned a session; the session itself if no agent spawned it. */
+  familyOf: (sessionId: string) => string;
+  /** Called when an agent has exited, for any reason. */
+  onExit: (live: LiveAgent) => void;
+}
+
+/**
+ * The live agents, never more than `maxLive` at once. An agent is ended after the idle timeout. If the pool is full,
+ * the agent that has been idle for longest is ended to make room for the next one. An agent whose session could not be
+ * resumed is lasting: it is ended only after the idle timeout, and only if a turn waits for its place. Lasting agents have
+ * a quota of places, and so has a session with those that agents have spawned from it.
+ */
+export class AgentPool {
+  readonly #given: AgentPoolDependencies;
+  readonly #entries = new Map<string, Entry>();
+  /** Sessions that get no agent until the promise resolves, because their agent is ending or `whileIdle` runs. */
+  readonly #barred = new Map<string, Promise<void>>();
+  /** Ends the start of an agent that no turn has asked for. */
+  readonly #trying = new Map<string, AbortController>();
+  /** The queue of leases that wait for room. */
+  readonly #waiting: Waiting[] = [];
+  /** The places of agents that are starting. */
+  readonly #starting = new Set<AgentPlace>();
+  /** Whether the agents of a kind were lasting when one was last started. */
+  readonly #lasting = new Map<string, boolean>();
+  /** The number of agents that are starting or ending. They take up room too. */
+  #moving = 0;
+  /** Starting a process blocks the event loop for milliseconds, so starts yield to the event loop between them. */
+  #lastStart = Promise.resolve();
+
+  constructor(given: AgentPoolDependencies) {
+    this.#given = given;
+  }
+
+  /** Returns the live agent of a session, busy or idle. */
+  find(sessionId: string): LiveAgent | undefined {
+    return this.#entries.get(sessionId)?.live;
+  }
+
+  /** Returns the live agent of a session, unless a turn leases it or the agent is lost. */
+  findIdle(sessionId: string): LiveAgent | undefined {
+    const entry = this.#entries.get(sessionId);
+    return entry?.leases === 0 && !entry.live.agent.isLost() ? entry.live : undefined;
+  }
+
+  /** Returns the number of live agents, of a provider, or of one of its named agents. */
+  count(provider?: Session['provider'], agent?: string): number {
+    return [...this.#entries.values()].filter(
+      ({ live: { session } }) =>
+        (provider === undefined || session.provider === provider) &&
+        (agent === undefined || session.agent === agent),
+    ).length;
+  }
+
+  /** The number of agents that a turn leases, or that a turn waits for: at `maxLive` a further turn has to wait. */
+  get busy(): number {
+    const leased = [...this.#entries.values()].filter(({ leases }) => leases > 0).length;
+    return leased + this.#moving + this.#waiting.length;
+  }
+
+  /**
+   * Resolves with the agent of a session; starts one if the session has none, once there is room. A lost agent is ended
+   * first, because a turn that it was given could only fail. The agent is busy until it is released. Throws the error of
+   * a failed start, or the signal's reason. `onWait` is called once with what holds the places, if the wait is long.
+   */
+  async lease(
+    session: Session,
+    sinkFor: (live: LiveAgent) => AgentSink,
+    signal: AbortSignal,
+    onWait: (reason: string) => void = () => undefined,
+  ): Promise<LiveAgent> {
+    const entry = this.#entries.get(session.id);
+    if (entry && !entry.live.agent.isLost()) return leased(entry);
+    const kind = this.#given.kindOf(session);
+    if (entry) await this.#end(entry, AGENT_GRACE_MS);
+    await this.#barred.get(session.id);
+    if (this.#entries.has(session.id)) return this.lease(session, sinkFor, signal, onWait);
+    const place = this.#placeFor(session);
+    await this.#reserveRoom(place, signal, onWait);
+    this.#lastStart = this.#lastStart.then(yieldToEventLoop);
+    try {
+      await this.#lastStart;
+      return await this.#start({ session, kind, place }, sinkFor, signal);
+    } finally {
+      this.#starting.delete(place);
+      this.#moving--;
+      this.admit();
+    }
+  }
+
+  /**
+   * Starts the agent of a session that has none, without a turn, and leaves it idle. Resolves with undefined where there is
+   * no room for it, or the session is ending its agent. Throws the error of a failed start, or the signal's reason.
+   */
+  async tryStart(
+    session: Session,
+    sinkFor: (live: LiveAgent) => AgentSink,
+    signal: AbortSignal,
+  ): Promise<LiveAgent | undefined> {
+    const { id } = session;
+    const place = this.#placeFor(session);
+    const isFull = this.#shortageFor(place) !== null;
+    if (this.#entries.has(id) || this.#barred.has(id) || isFull) return this.find(id);
+    const kind = this.#given.kindOf(session);
+    const done = Promise.withResolvers<void>();
+    const trying = new AbortController();
+    this.#barred.set(id, done.promise);
+    this.#trying.set(id, trying);
+    this.#moving++;
+    this.#starting.add(place);
+    try {
+      const live = await this.#start(
+        { session, kind, place },
+        sinkFor,
+        AbortSignal.any([signal, trying.signal]),
+      );
+      this.release(live);
+      return live;
+    } finally {
+      this.#starting.delete(place);
+      this.#moving--;
+      this.#barred.delete(id);
+      this.#trying.delete(id);
+      this.admit();
+      done.resolve();
+    }
+  }
+
+  /** Ends the lease of one turn. The last release starts the idle timeout. */
+  release(live: LiveAgent): void {
+    const entry = this.#entries.get(live.session.id);
+    if (entry?.live !== live || --entry.leases > 0) return;
+    entry.place.isBusy = false;
+    const { clock, idleTimeoutMs } = this.#given;
+    const { canResume } = live.agent;
+    const unload = clock.after(idleTimeoutMs(), () => {
+      if (canResume) return void this.end(live.session.id);
+      // An agent that cannot resume its session takes the session with it: that has to be worth it.
+      if (entry.idle) entry.idle.isEndable = true;
+      this.admit();
+    });
+    entry.idle = { since: clock.monotonic(), unload, isEndable: canResume };
+    this.admit();
+  }
+
+  /** The turns that wait for a place, the one that has waited for longest first. */
+  get waiting(): WaitingForPlace[] {
+    const now = this.#given.clock.monotonic();
+    return this.#waiting.map(({ place, since }) => ({
+      session_id: place.sessionId,
+      waited_ms: Math.round(now - since),
+      reason: this.#whyWaiting(place),
+    }));
+  }
+
+  /**
+   * Admits as many waiting leases as there is room for. If more leases wait, or the limit was lowered, the agents that
+   * have been idle for longest are ended. Must be called when the limit has changed.
+   */
+  admit(): void {
+    for (const one of Array.from(this.#waiting)) {
+      if (this.#entries.size + this.#moving >= this.#given.maxLive()) break;
+      if (this.#shortageFor(one.place) !== null) continue;
+      this.#waiting.splice(this.#waiting.indexOf(one), 1);
+      this.#moving++;
+      this.#starting.add(one.place);
+      one.admitted.resolve();
+    }
+    for (const one of this.#waiting) {
+      if (!this.#longestIdle(() => true)) break;
+      if (!one.isServed) this.#makeRoom(one);
+    }
+    while (this.#entries.size > this.#given.maxLive()) {
+      const longest = this.#longestIdle(() => true);
+      if (longest === undefined) return;
+      void this.#end(longest, AGENT_GRACE_MS);
+    }
+  }
+
+  /** Ends the agent that has been idle for longest among those whose end helps a lease that waits. */
+  #makeRoom(waiting: Waiting): void {
+    const shortage = this.#shortageFor(waiting.place);
+    if (!shortage) return;
+    const helps: Record<Shortage['by'], (one: AgentPlace) => boolean> = {
+      lasting: (one) => one.isLasting,
+      family: (one) => one.family === waiting.place.family,
+      all: () => true,
+    };
+    const longest = this.#longestIdle(helps[shortage.by]);
+    if (longest === undefined) return;
+    waiting.isServed = true;
+    if (longest.place.isLasting) void longest.sink.update(endedToMakeRoom);
+    void this.#end(longest, AGENT_GRACE_MS, () => (waiting.isServed = false));
+  }
+
+  #placeFor({ id, provider, agent }: Session): AgentPlace {
+    const isLasting = this.#lasting.get(JSON.stringify([provider, agent])) ?? false;
+    return { family: this.#given.familyOf(id), sessionId: id, isLasting, isBusy: true };
+  }
+
+  #shortageFor(place: AgentPlace): Shortage | null {
+    const live = [...this.#entries.values()].map((one) => one.place);
+    const ending = this.#moving - this.#starting.size;
+    return shortageFor(place, [...live, ...this.#starting], this.#given.maxLive(), ending);
+  }
+
+  #whyWaiting(place: AgentPlace): string {
+    return this.#shortageFor(place)?.message ?? 'an agent is ending to make room';
+  }
+
+  /** Ends the agent of a session, if it has one. Resolves once the agent has exited. */
+  async end(sessionId: string, graceMs = AGENT_GRACE_MS): Promise<void> {
+    const trying = this.#trying.get(sessionId);
+    trying?.abort(new Error('the agent is ended'));
+    if (trying) await this.#barred.get(sessionId);
+    const entry = this.#entries.get(sessionId);
+    if (entry) await this.#end(entry, graceMs);
+    else await this.#barred.get(sessionId);
+  }
+
+  /**
+   * Runs `work` while the session has no agent and gets none. Resolves with undefined, without `work`, if it has one.
+   */
+  async whileIdle<T>(sessionId: string, work: () => Promise<T>): Promise<T | undefined> {
+    if (this.#entries.has(sessionId) || this.#barred.has(sessionId)) return undefined;
+    const done = Promise.withResolvers<void>();
+    this.#barred.set(sessionId, done.promise);
+    try {
+      return await work();
+    } finally {
+      this.#barred.delete(sessionId);
+      done.resolve();
+    }
+  }
+
+  /** Ends every agent. Resolves once all have exited. */
+  async endAll(graceMs = AGENT_GRACE_MS): Promise<void> {
+    const ids = [...this.#entries.keys(), ...this.#barred.keys()];
+    await Promise.all(ids.map((id) => this.end(id, graceMs)));
+  }
+
+  /** Ends an agent. `after` runs before the next lease is admitted. */
+  async #end(entry: Entry, graceMs: number, after: () => void = () => undefined): Promise<void> {
+    const { id } = entry.live.session;
+    const ended = Promise.withResolvers<void>();
+    this.#forget(entry);
+    this.#barred.set(id, ended.promise);
+    this.#moving++;
+    try {
+      await entry.live.agent.end(graceMs);
+    } finally {
+      this.#barred.delete(id);
+      this.#moving--;
+      after();
+      this.admit();
+      ended.resolve();
+    }
+  }
+
+  async #start(
+    { session, kind, place }: { session: Session; kind: AgentKind; place: AgentPlace },
+    sinkFor: (live: LiveAgent) => AgentSink,
+    signal: AbortSignal,
+  ): Promise<LiveAgent> {
+    const live = {
+      session,
+      output: undefined,
+      aside: undefined,
+      last: undefined,
+    } as unknown as LiveAgent;
+    const sink = sinkFor(live);
+    live.agent = await kind.open(session, sink, signal);
+    place.isLasting = !live.agent.canResume;
+    this.#lasting.set(JSON.stringify([session.provider, session.agent]), place.isLasting);
+    const entry: Entry = { live, place, sink, leases: 1, idle: undefined };
+    this.#entries.set(session.id, entry);
+    void live.agent.gone.then(() => {
+      this.#forget(entry);
+      this.admit();
+      this.#given.onExit(live);
+    });
+    return live;
+  }
+
+  #forget(entry: Entry): void {
+    entry.idle?.unload[Symbol.dispose]();
+    const { id } = entry.live.session;
+    if (this.#entries.get(id) === entry) this.#entries.delete(id);
+  }
+
+  /**
+   * Resolves when there is room for one more agent, and reserves it. Leases are served in FIFO order; one that is beyond
+   * a quota lets others pass.
+   */
+  async #reserveRoom(
+    place: AgentPlace,
+    signal: AbortSignal,
+    onWait: (reason: string) => void,
+  ): Promise<void> {
+    signal.throwIfAborted();
+    const { clock } = this.#given;
+    const admitted = Promise.withResolvers<void>();
+    const waiting: Waiting = { place, since: clock.monotonic(), admitted, isServed: false };
+    const leave = () => {
+      const at = this.#waiting.indexOf(waiting);
+      if (at >= 0) this.#waiting.splice(at, 1);
+      admitted.reject(signal.reason as Error);
+    };
+    signal.addEventListener('abort', leave, { once: true });
+    this.#waiting.push(waiting);
+    this.admit();
+    using _tell = this.#waiting.includes(waiting)
+      ? clock.after(TELL_MS, () => onWait(this.#whyWaiting(place)))
+      : null;
+    try {
+      await admitted.promise;
+    } finally {
+      signal.removeEventListener('abort', leave);
+    }
+  }
+
+  /** Returns the endable agent that has been idle for longest, a lasting one only where there is no other. */
+  #longestIdle(matches: (place: AgentPlace) => boolean): Entry | undefined {
+    return [...this.#entries.values()]
+      .filter(({ idle, place }) => idle?.isEndable === true && matches(place))
+      .toSorted(
+        (a, b) =>
+          Number(a.place.isLasting) - Number(b.place.isLasting) ||
+          (a.idle?.since ?? 0) - (b.idle?.since ?? 0),
+      )[0];
+  }
+}
+
+/** Returns the agent of an entry for one more turn. */
+function leased(entry: Entry): LiveAgent {
+  entry.idle?.unload[Symbol.dispose]();
+  entry.idle = undefined;
+  entry.place.isBusy = true;
+  entry.leases++;
+  return entry.live;
+}

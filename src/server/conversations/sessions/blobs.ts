@@ -1,0 +1,133 @@
+import { createHash } from 'node:crypto';
+import type { Stats } from 'node:fs';
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import type { InputItem, StoredInputItem } from '../../../api/sessions.ts';
+import { AppError } from '../../../api/errors.ts';
+import { ForeignFileError, readForeignFile } from '../../../core/lib/foreign-file.ts';
+import { syncDirectory } from '../../../core/lib/sync-directory.ts';
+
+const MAX_IMAGES = 8;
+/** The maximum size of one image, in bytes. */
+export const MAX_IMAGE_BYTES = 5 * 1024 * 1024;
+
+/** Recognises each media type by the first bytes of a file. */
+const signatures: readonly [mediaType: string, matches: (bytes: Buffer) => boolean][] = [
+  ['image/png', (bytes) => bytes.subarray(0, 8).equals(Buffer.from('89504e470d0a1a0a', 'hex'))],
+  ['image/jpeg', (bytes) => bytes.subarray(0, 3).equals(Buffer.from('ffd8ff', 'hex'))],
+  ['image/gif', (bytes) => /^GIF8[79]a/.test(bytes.toString('latin1', 0, 6))],
+  [
+    'image/webp',
+    (bytes) =>
+      bytes.toString('latin1', 0, 4) === 'RIFF' && bytes.toString('latin1', 8, 12) === 'WEBP',
+  ],
+];
+
+/** Copies of images, named by the SHA-256 of their bytes, so that the images of a turn never change. */
+export class Blobs {
+  readonly #directory: string;
+  readonly #assertRoom: () => void;
+
+  /** `assertRoom` throws if there is no room for new files of agents. */
+  constructor(directory: string, assertRoom: () => void = () => undefined) {
+    this.#directory = directory;
+    this.#assertRoom = assertRoom;
+  }
+
+  /**
+   * Copies each image, and returns the input with the paths of the copies, which are then on disk. At most 8 images of
+   * at most 5 MiB are accepted, whose bytes are PNG, JPEG, GIF or WebP. `directoryOf` resolves with the base of
+   * relative paths, and is called only if there is one. Throws `invalid`; copies made before that stay.
+   */
+  async copyImages(
+    input: readonly InputItem[],
+    directoryOf: () => Promise<string>,
+  ): Promise<StoredInputItem[]> {
+    const count = input.filter(({ type }) => type === 'image').length;
+    if (count > MAX_IMAGES)
+      throw new AppError(
+        'invalid',
+        `input has ${count} images: at most ${MAX_IMAGES} are accepted`,
+      );
+    const isRelative = input.some((item) => 'path' in item && !path.isAbsolute(item.path));
+    const directory = isRelative ? await directoryOf() : '/';
+    return Promise.all(
+      input.map(async (item) => (item.type === 'text' ? item : this.#copyImage(item, directory))),
+    );
+  }
+
+  /**
+   * Keeps the data of a file that an agent shows, of any type. Resolves once it is on disk, with null for an empty one and
+   * one above 5 MiB. Rejects where there is no room for it, or it cannot be written.
+   */
+  async keep(data: Buffer): Promise<{ path: string; bytes: number } | null> {
+    if (data.length === 0 || data.length > MAX_IMAGE_BYTES) return null;
+    this.#assertRoom();
+    const copy = path.join(this.#directory, createHash('sha256').update(data).digest('hex'));
+    await this.#write(copy, data);
+    return { path: copy, bytes: data.length };
+  }
+
+  async #copyImage(
+    item: Exclude<InputItem, { type: 'text' }>,
+    directory: string,
+  ): Promise<StoredInputItem> {
+    const name = 'path' in item ? path.resolve(directory, item.path) : 'inline image';
+    const bytes = 'path' in item ? await readImage(name) : Buffer.from(item.data, 'base64');
+    const mediaType = signatures.find(([, matches]) => matches(bytes))?.[0];
+    if (bytes.length > MAX_IMAGE_BYTES) {
+      throw new AppError(
+        'invalid',
+        `${name} has ${bytes.length} bytes: at most ${MAX_IMAGE_BYTES} are accepted`,
+      );
+    }
+    if (!mediaType) throw new AppError('invalid', `${name} is no PNG, JPEG, GIF or WebP image`);
+    if ('media_type' in item && item.media_type !== undefined && item.media_type !== mediaType) {
+      throw new AppError(
+        'invalid',
+        `${name} has the media_type ${item.media_type}, but its bytes are ${mediaType}`,
+      );
+    }
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    const copy = path.join(this.#directory, sha256);
+    await this.#write(copy, bytes);
+    return { type: 'image', path: copy, media_type: mediaType, bytes: bytes.length, sha256 };
+  }
+
+  /** Writes a copy with fsync and an atomic rename, unless it is there already. */
+  async #write(file: string, bytes: Buffer): Promise<void> {
+    await fs.mkdir(this.#directory, { recursive: true, mode: 0o700 });
+    try {
+      if (isCopy(await fs.lstat(file), bytes)) return;
+    } catch {
+      // There is no copy yet.
+    }
+    const draft = await fs.mkdtemp(path.join(this.#directory, '.draft-'));
+    try {
+      const written = path.join(draft, 'image');
+      await fs.writeFile(written, bytes, { mode: 0o600, flush: true });
+      await fs.rename(written, file);
+      await syncDirectory(this.#directory);
+    } finally {
+      await fs.rm(draft, { recursive: true, force: true });
+    }
+  }
+}
+
+/** Whether a file has the size of its copy. Its bytes are not compared, because its name is their digest. */
+function isCopy(found: Stats, bytes: Buffer): boolean {
+  return found.isFile() && found.size === bytes.length;
+}
+
+/** Reads an image by its absolute path. Symbolic links are resolved first; the file may be replaced at any time. */
+async function readImage(file: string): Promise<Buffer> {
+  try {
+    const real = await fs.realpath(file);
+    const { dir, base } = path.parse(real);
+    const bytes = await readForeignFile(dir, base, { maxBytes: MAX_IMAGE_BYTES });
+    if (bytes === null) throw new ForeignFileError(`${file} is gone`);
+    return bytes;
+  } catch (error) {
+    throw new AppError('invalid', `the image ${file} cannot be read: ${(error as Error).message}`);
+  }
+}

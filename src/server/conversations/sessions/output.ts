@@ -1,0 +1,392 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Item, Usage } from '../../../api/sessions.ts';
+import type { EventBody } from '../../../core/events/event.ts';
+import type { EventLog } from '../../../core/events/log.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import type { Ids } from '../../../core/lib/ids.ts';
+import type { AgentUpdate, ToolChange } from '../../../agents/provider.ts';
+import type { Database } from '../../../core/store/database.ts';
+import type { Writer } from '../../../core/store/transaction.ts';
+import { type ClosedStatus, closingEvent } from './close-items.ts';
+import { addUsage, UsageReports } from './known-usage.ts';
+import type { SessionStore } from './store.ts';
+import { noUsage } from './turn.ts';
+
+/** Text waits for an earlier write of its turn, but at most so many bytes of it. */
+const BATCH_BYTES = 8 * 1024;
+/** The maximum length of a delta, in UTF-16 code units. Even fully escaped as JSON, it fits into an event's payload. */
+const MAX_DELTA_CHARACTERS = 32 * 1024;
+/** Text outside a turn is whole once the agent has been silent for so many ms. */
+const SETTLE_MS = 1000;
+/** The number of pending writes from which on the agent has to wait. */
+const MAX_PENDING_WRITES = 32;
+
+type ToolItem = Item & { tool: NonNullable<Item['tool']> };
+type ToolStatus = NonNullable<ToolChange['status']>;
+
+interface OpenTool {
+  item: ToolItem;
+  status: ToolStatus;
+}
+
+type SpeechItem = {
+  kind: 'message' | 'reasoning';
+  item: Item;
+  ref: string | undefined;
+  waiting: string;
+  bytes: number;
+};
+
+/** The state of an output, which is restored if a transaction is lost. */
+interface Snapshot {
+  speech: SpeechItem | undefined;
+  tools: Map<string, OpenTool>;
+  lastMessage: string | null;
+  usage: Usage | null;
+}
+
+/** What a turn's output stores. */
+export type OutputUpdate = Exclude<AgentUpdate, { type: 'title' | 'commands' }>;
+
+interface TurnOutputDependencies {
+  db: Database;
+  log: EventLog;
+  store: SessionStore;
+  clock: Clock;
+  ids: Ids;
+  /** The session and turn of the items; a null turn: the agent sends them outside any turn. */
+  scope: { session_id: string; turn_id: string | null };
+  /** The cost of the session before this turn, in USD. It is subtracted, because agents report the session's total. */
+  costBefore: number | null;
+  /** What the turn had used before its agent was gone; null: it had none before. */
+  usedBefore?: Usage | null;
+  /** Called when a write failed, so that the turn can be failed. */
+  onError: (error: unknown) => void;
+  /** Runs in the transaction in which a tool ends, unless the turn ends with it. */
+  onToolEnded: (tx: Writer) => void;
+  /** Runs in the transaction that stores what the turn has used so far. */
+  onUsage: (tx: Writer, usage: Usage) => void;
+}
+
+/**
+ * Stores the updates of an agent in one turn. Text is written at once, unless an earlier write of the turn is on its way
+ * to the disk: then it is batched and written when that one has arrived, so that a slower disk gets fewer and longer
+ * deltas. Every other event of the turn is written after the batched text, so that the log keeps the agent's order.
+ *
+ * Its state in memory changes inside transactions, before they are on disk. After a failed write it is therefore
+ * `broken`, and its open items are closed from the stored rows instead.
+ */
+export class TurnOutput {
+  readonly #given: TurnOutputDependencies;
+  #speech: SpeechItem | undefined;
+  #tools = new Map<string, OpenTool>();
+  readonly #closedTools = new Set<string>();
+  /** Outside a turn, closes the text that nothing follows. */
+  #settling: Disposable | undefined;
+  #pending = 0;
+  #room: PromiseWithResolvers<void> | undefined;
+  #closed = false;
+  #broken = false;
+  #lastMessage: string | null = null;
+  #usage: Usage | null = null;
+  #costBefore: number;
+  readonly #reports = new UsageReports();
+
+  constructor(given: TurnOutputDependencies) {
+    this.#given = given;
+    this.#costBefore = (given.costBefore ?? 0) + (given.usedBefore?.cost_usd ?? 0);
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** Whether a write has failed, so that the state in memory and the rows differ. */
+  get broken(): boolean {
+    return this.#broken;
+  }
+
+  /** Stores an update. If too many writes are pending, returns a promise that the agent has to wait for. */
+  accept(update: OutputUpdate): Promise<void> | undefined {
+    if (this.#closed) return undefined;
+    switch (update.type) {
+      case 'message':
+      case 'reasoning':
+        this.#appendText(update.type, update.text, update.ref);
+        break;
+      case 'tool':
+        this.#changeTool(update.ref, update.change);
+        break;
+      case 'plan':
+        this.#write((tx) =>
+          this.#event(tx, { kind: 'plan.updated', payload: { entries: update.entries } }),
+        );
+        break;
+      case 'usage':
+        this.#mergeUsage(update.usage);
+        break;
+      case 'notice': {
+        const { code, message } = update;
+        this.#write((tx) =>
+          this.#event(tx, { kind: 'session.notice', payload: { code, message } }),
+        );
+        break;
+      }
+    }
+    if (this.#pending < MAX_PENDING_WRITES) return undefined;
+    this.#room ??= Promise.withResolvers<void>();
+    return this.#room.promise;
+  }
+
+  /**
+   * Closes every open item, in the transaction that ends the turn. Returns the last message and the usage. A tool that
+   * has not ended gets the status of the turn. If the transaction is lost, the state from before the call is restored.
+   */
+  close(
+    tx: Writer,
+    status: ClosedStatus,
+    usage?: Partial<Usage>,
+  ): { text: string | null; usage: Usage | null } {
+    const before = this.#snapshot();
+    tx.whenLost(() => this.#restore(before));
+    this.#closed = true;
+    this.#settling?.[Symbol.dispose]();
+    this.#room?.resolve();
+    if (!this.#broken) {
+      this.#writeBatch(tx);
+      this.#closeSpeech(tx, status);
+      for (const { item } of this.#tools.values()) this.#closeItem(tx, item, status);
+      this.#tools.clear();
+    }
+    if (usage) this.#usage = mergeUsage(this.#usage, this.#reports.known(usage));
+    this.writeNotices(tx);
+    return { text: this.#lastMessage, usage: this.#wholeUsage() };
+  }
+
+  #snapshot(): Snapshot {
+    return {
+      speech: this.#speech && { ...this.#speech },
+      tools: new Map(this.#tools),
+      lastMessage: this.#lastMessage,
+      usage: this.#usage,
+    };
+  }
+
+  #restore({ speech, tools, lastMessage, usage }: Snapshot): void {
+    this.#closed = false;
+    this.#speech = speech;
+    this.#tools = tools;
+    this.#lastMessage = lastMessage;
+    this.#usage = usage;
+  }
+
+  #appendText(kind: 'message' | 'reasoning', text: string, ref: string | undefined): void {
+    if (text === '') return;
+    this.#settleSoon();
+    const speech = this.#speech;
+    const continues =
+      speech?.kind === kind &&
+      (speech.ref === ref || ref === undefined || speech.ref === undefined);
+    if (!speech || !continues) {
+      this.#write((tx) => {
+        this.#closeSpeech(tx, 'completed');
+        const item = this.#newItem(kind, null);
+        this.#given.store.items.insert(tx, item);
+        this.#speech = { kind, item, ref, waiting: text, bytes: 0 };
+        this.#writeBatch(tx);
+      });
+      return;
+    }
+    speech.waiting += text;
+    if (this.#pending === 0 || Buffer.byteLength(speech.waiting) >= BATCH_BYTES) this.#writeText();
+  }
+
+  /** Writes the batched text, if there is a whole character of it. */
+  #writeText(): void {
+    if (this.#speech && wholeCharacters(this.#speech.waiting, false) !== '')
+      this.#write(() => undefined);
+  }
+
+  /** Closes the text outside a turn once nothing has followed it for a while: no end of a turn does. */
+  #settleSoon(): void {
+    if (this.#given.scope.turn_id !== null) return;
+    this.#settling?.[Symbol.dispose]();
+    this.#settling = this.#given.clock.after(SETTLE_MS, () =>
+      this.#write((tx) => this.#closeSpeech(tx, 'completed')),
+    );
+  }
+
+  #changeTool(ref: string, change: ToolChange): void {
+    // The tool has ended already: an update said so, or it was declined.
+    if (this.#closedTools.has(ref)) return;
+    this.#write((tx) => {
+      const open = this.#tools.get(ref);
+      const before =
+        open?.item ??
+        this.#newItem('tool', { call_ref: ref, title: ref, kind: 'other', input: null });
+      const after = changedTool(before, change);
+      const status = change.status ?? open?.status ?? 'pending';
+      if (!open) {
+        this.#closeSpeech(tx, 'completed');
+        this.#given.store.items.insert(tx, after);
+        const { item_id, tool } = after;
+        this.#event(tx, { kind: 'tool.started', payload: { item_id, offset: 0, tool, status } });
+      }
+      if (status === 'completed' || status === 'failed') {
+        this.#tools.delete(ref);
+        this.#closedTools.add(ref);
+        this.#closeItem(tx, after, status);
+        this.#given.onToolEnded(tx);
+        return;
+      }
+      this.#tools.set(ref, { item: after, status });
+      const isChanged = status !== open?.status || !isDeepStrictEqual(before, after);
+      if (open && isChanged) this.#appendToolChange(tx, before, after, status);
+    });
+  }
+
+  /** Appends the change of a tool; if its output grew, only the new end. The item's row is written when it closes. */
+  #appendToolChange(tx: Writer, before: ToolItem, after: ToolItem, status: ToolStatus): void {
+    const grew = after.text.startsWith(before.text);
+    let offset = grew ? Buffer.byteLength(before.text) : 0;
+    const pieces = inPieces(grew ? after.text.slice(before.text.length) : after.text);
+    for (const text of pieces.length > 0 ? pieces : ['']) {
+      const { item_id, tool } = after;
+      this.#event(tx, { kind: 'tool.updated', payload: { item_id, offset, text, tool, status } });
+      offset += Buffer.byteLength(text);
+    }
+  }
+
+  /** The usage of the turn with what an agent reports of it, which may be after its end. */
+  usageWith(reported: Partial<Usage>): Usage {
+    const { cost_usd: cost, ...rest } = this.#reports.known(reported);
+    const own = typeof cost === 'number' ? { cost_usd: Math.max(0, cost - this.#costBefore) } : {};
+    this.#usage = mergeUsage(this.#usage, { ...rest, ...own });
+    return this.#wholeUsage() ?? this.#usage;
+  }
+
+  /** Appends a notice of the numbers that were out of range, once for each field. */
+  writeNotices(tx: Writer): void {
+    const payload = this.#reports.notice(tx);
+    if (payload) this.#event(tx, { kind: 'session.notice', payload });
+  }
+
+  /** What the turn has used, also before its agent was gone. */
+  #wholeUsage(): Usage | null {
+    return addUsage(this.#given.usedBefore ?? null, this.#usage);
+  }
+
+  #mergeUsage(reported: Partial<Usage>): void {
+    const usage = this.usageWith(reported);
+    this.#write((tx) => {
+      this.writeNotices(tx);
+      this.#event(tx, { kind: 'usage.updated', payload: { usage } });
+      this.#given.onUsage(tx, usage);
+    });
+  }
+
+  /** Writes the batched text and then `change`, in one transaction. Calls `onError` if it fails. */
+  #write(change: (tx: Writer) => void): void {
+    if (this.#closed) return;
+    this.#pending++;
+    this.#given.db
+      .transact((tx) => {
+        this.#writeBatch(tx);
+        change(tx);
+      })
+      .catch((error: unknown) => {
+        this.#broken = true;
+        this.#given.onError(error);
+      })
+      .finally(() => {
+        this.#pending--;
+        if (this.#pending === 0 && !this.#broken) this.#writeText();
+        if (this.#pending >= MAX_PENDING_WRITES) return;
+        this.#room?.resolve();
+        this.#room = undefined;
+      });
+  }
+
+  /** Writes the batched text of the open message or reasoning. */
+  #writeBatch(tx: Writer): void {
+    const speech = this.#speech;
+    if (!speech) return;
+    const text = wholeCharacters(speech.waiting, this.#closed);
+    speech.waiting = speech.waiting.slice(text.length);
+    for (const piece of inPieces(text)) {
+      const { item_id } = speech.item;
+      this.#event(tx, {
+        kind: `${speech.kind}.delta`,
+        payload: { item_id, offset: speech.bytes, text: piece },
+      });
+      speech.bytes += Buffer.byteLength(piece);
+      speech.item = { ...speech.item, text: speech.item.text + piece };
+    }
+  }
+
+  #closeSpeech(tx: Writer, status: ClosedStatus): void {
+    const speech = this.#speech;
+    if (!speech) return;
+    this.#speech = undefined;
+    if (speech.kind === 'message') this.#lastMessage = speech.item.text + speech.waiting;
+    this.#closeItem(tx, { ...speech.item, text: speech.item.text + speech.waiting }, status);
+  }
+
+  #closeItem(tx: Writer, item: Item, status: ClosedStatus): void {
+    const closed = { ...item, status, completed_at: this.#given.clock.now() };
+    this.#given.store.items.update(tx, closed);
+    this.#event(tx, closingEvent(closed));
+    this.#given.log.settleItem(tx, item.item_id);
+  }
+
+  #newItem<Tool extends Item['tool']>(kind: Item['kind'], tool: Tool): Item & { tool: Tool } {
+    return {
+      item_id: this.#given.ids.next('item'),
+      ...this.#given.scope,
+      kind,
+      status: 'open',
+      text: '',
+      tool,
+      created_at: this.#given.clock.now(),
+      completed_at: null,
+    };
+  }
+
+  #event(tx: Writer, body: EventBody): void {
+    this.#given.log.append(tx, { ...body, ...this.#given.scope });
+  }
+}
+
+function changedTool(item: ToolItem, change: ToolChange): ToolItem {
+  const tool = { ...item.tool };
+  if (change.title !== undefined) tool.title = change.title;
+  if (change.kind !== undefined) tool.kind = change.kind;
+  if (change.input !== undefined) tool.input = change.input;
+  if (change.locations !== undefined) tool.locations = change.locations;
+  if (change.diffs !== undefined) tool.diffs = change.diffs;
+  return { ...item, tool, text: change.output ?? item.text };
+}
+
+function mergeUsage(before: Usage | null, reported: Partial<Usage>): Usage {
+  return { ...(before ?? noUsage), ...reported };
+}
+
+/** Splits a text into pieces of at most one delta, without splitting a character. */
+function inPieces(text: string): string[] {
+  const pieces: string[] = [];
+  for (let rest = text; rest !== '';) {
+    const piece = wholeCharacters(
+      rest.slice(0, MAX_DELTA_CHARACTERS),
+      rest.length <= MAX_DELTA_CHARACTERS,
+    );
+    pieces.push(piece);
+    rest = rest.slice(piece.length);
+  }
+  return pieces;
+}
+
+/** Returns the text without a high surrogate at its end, because the low one may follow; with `isEnd`, all of it. */
+function wholeCharacters(text: string, isEnd: boolean): string {
+  const last = text.charCodeAt(text.length - 1);
+  return !isEnd && last >= 0xd800 && last <= 0xdbff ? text.slice(0, -1) : text;
+}

@@ -1,0 +1,143 @@
+import type { Session, Turn, Usage } from '../../../api/sessions.ts';
+import { AppError } from '../../../api/errors.ts';
+import type { EventLog } from '../../../core/events/log.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import type { Ids } from '../../../core/lib/ids.ts';
+import type { AgentSink, AgentUpdate } from '../../../agents/provider.ts';
+import type { Database } from '../../../core/store/database.ts';
+import type { Writer } from '../../../core/store/transaction.ts';
+import type { LiveAgent } from './agent-pool.ts';
+import type { Blobs } from './blobs.ts';
+import type { Inbox } from '../inbox/inbox.ts';
+import { TurnOutput } from './output.ts';
+import { amendedUsage } from './known-usage.ts';
+import { amendUsage, titledByAgent } from './session.ts';
+import type { SessionStore } from './store.ts';
+
+export interface OutputsDependencies {
+  db: Database;
+  log: EventLog;
+  store: SessionStore;
+  inbox: Inbox;
+  blobs: Blobs;
+  clock: Clock;
+  ids: Ids;
+  /** Runs in the transaction that stores what a running turn has used so far. */
+  onUsage: (tx: Writer, turn: { session_id: string; turn_id: string }, usage: Usage) => void;
+  /** Runs in the transaction that stores what an agent says of a turn after its end; `before`: what it had said. */
+  onUsageAmended: (tx: Writer, turn: Turn, before: Usage | null) => void;
+}
+
+/**
+ * Opens the outputs of live agents: one for each turn, and one for the updates that an agent sends outside any turn.
+ */
+export class AgentOutputs {
+  readonly #given: OutputsDependencies;
+
+  constructor(given: OutputsDependencies) {
+    this.#given = given;
+  }
+
+  /** Opens the output of a turn, or, with null, one outside any turn. `onError` is called when a write fails. */
+  open(
+    session: Session,
+    turn: Pick<Turn, 'turn_id' | 'started_at'> | null,
+    onError: (error: unknown) => void,
+  ): TurnOutput {
+    const { db, store, log, inbox } = this.#given;
+    const turnId = turn?.turn_id ?? null;
+    const usage = db.peek((rx) => store.sessions.get(rx, session.id)?.usage);
+    const isAgain = turn !== null && turn.started_at !== null;
+    return new TurnOutput({
+      ...this.#given,
+      scope: { session_id: session.id, turn_id: turnId },
+      costBefore: usage?.cost_usd ?? null,
+      usedBefore: isAgain ? db.peek((rx) => log.lastUsage(rx, session.id, turn.turn_id)) : null,
+      onError,
+      onToolEnded: (tx: Writer) => inbox.atBoundary(tx, session.id),
+      onUsage: (tx: Writer, reported: Usage) => {
+        if (turnId !== null)
+          this.#given.onUsage(tx, { session_id: session.id, turn_id: turnId }, reported);
+      },
+    });
+  }
+
+  /** Returns the sink of an agent, whose requests `ask` puts to people. */
+  sinkFor(live: LiveAgent, ask: AgentSink['ask']): AgentSink {
+    return {
+      update: (update) => this.#accept(live, update),
+      keep: (data) => this.#given.blobs.keep(data).catch(() => null),
+      ask: (request, withdrawn) =>
+        ask(request, withdrawn).catch((error: unknown) => {
+          if (!(error instanceof AppError) || error.code !== 'too_many') throw error;
+          return { decision: 'decline', reason: error.message };
+        }),
+    };
+  }
+
+  /** Stores an update of an agent. If too many writes are pending, returns a promise that the agent has to wait for. */
+  #accept(live: LiveAgent, update: AgentUpdate): Promise<void> | undefined {
+    const { id } = live.session;
+    if (update.type === 'title') return this.#write((tx) => this.#entitle(tx, id, update.title));
+    if (update.type === 'commands')
+      return this.#write((tx) => this.#given.store.setCommands(tx, id, update.commands));
+    if (update.type === 'usage' && !live.output && live.last)
+      return this.#amendUsage(live.last, update);
+    return this.#of(live).accept(update);
+  }
+
+  /** Returns a function that stores as a notice of a turn why it waits for an agent. */
+  waitNotice({ session_id, turn_id }: Pick<Turn, 'session_id' | 'turn_id'>) {
+    return (why: string): void => {
+      const payload = { code: 'waits_for_agent', message: `the turn waits for an agent: ${why}` };
+      void this.#write((tx) =>
+        this.#given.log.append(tx, { kind: 'session.notice', session_id, turn_id, payload }),
+      );
+    };
+  }
+
+  /** The output that stores the current updates of an agent. */
+  #of(live: LiveAgent): TurnOutput {
+    if (live.output) return live.output;
+    live.aside ??= this.open(live.session, null, () => undefined);
+    return live.aside;
+  }
+
+  #entitle(tx: Writer, sessionId: string, title: string): void {
+    const { store, clock } = this.#given;
+    const before = store.session(tx, sessionId);
+    const after = titledByAgent(before, title, clock.now());
+    if (after !== before) store.updateSession(tx, after, 'session.updated');
+  }
+
+  /** Adds what an agent says after the answer to a prompt to what that turn has used: some agents say it only then. */
+  #amendUsage(
+    { turn_id, output }: NonNullable<LiveAgent['last']>,
+    update: Extract<AgentUpdate, { type: 'usage' }>,
+  ): Promise<void> | undefined {
+    if (!output.closed) return output.accept(update);
+    const { store } = this.#given;
+    return this.#write((tx) => {
+      const turn = store.turns.get(tx, turn_id);
+      if (!turn || turn.trimmed) return;
+      const usage = amendedUsage(turn.usage, output.usageWith(update.usage));
+      output.writeNotices(tx);
+      const session = amendUsage(store.session(tx, turn.session_id), turn.usage, usage);
+      store.amendUsage(tx, session, { ...turn, usage });
+      this.#given.onUsageAmended(tx, { ...turn, usage }, turn.usage);
+    });
+  }
+
+  /** What is lost here is told again, or is no reason to fail a turn. */
+  async #write(change: (tx: Writer) => void): Promise<void> {
+    await this.#given.db.transact(change).catch(() => undefined);
+  }
+
+  /** Closes the output outside any turn. Must be called before the agent's next turn, and when the agent has exited. */
+  async closeAside(live: LiveAgent): Promise<void> {
+    const { aside } = live;
+    live.aside = undefined;
+    if (!aside || aside.broken) return;
+    await this.#given.db.transact((tx) => aside.close(tx, 'completed')).catch(() => undefined);
+  }
+}

@@ -1,0 +1,91 @@
+import type { AgentUpdate } from '../../../agents/provider.ts';
+
+/** One live agent, or one that starts, as the quotas count it. */
+export interface AgentPlace {
+  /** The session that owns the place: the root of those that agents have spawned. */
+  readonly family: string;
+  readonly sessionId: string;
+  /** Whether its agent cannot be ended when idle, because no other agent could resume its session. */
+  isLasting: boolean;
+  /** Whether a turn runs on it, or it is starting. */
+  isBusy: boolean;
+}
+
+/** What a session is told whose agent cannot resume it, and is ended. */
+export const endedToMakeRoom: AgentUpdate = {
+  type: 'notice',
+  code: 'agent_ended',
+  message:
+    'the agent was idle and is ended, because a turn of another session waits for its place; it cannot resume this session, so the next turn fails: open a new session',
+};
+
+/** The part of the places that agents may take which cannot be ended when idle. */
+const LASTING_PART = 1 / 2;
+/** The part of the places that one family may take. */
+const FAMILY_PART = 3 / 4;
+/** So many sessions are named that hold places. */
+const NAMED = 3;
+
+/** Why an agent gets no place now. */
+export type Shortage = { by: 'lasting' | 'family' | 'all'; message: string };
+
+/**
+ * Returns why an agent of a family gets none of `max` places; null if it does. `isLasting`: as far as that is known.
+ * `ending`: how many places agents have that are ending.
+ */
+export function shortageFor(
+  { family, isLasting }: Pick<AgentPlace, 'family' | 'isLasting'>,
+  taken: readonly AgentPlace[],
+  max: number,
+  ending = 0,
+): Shortage | null {
+  const lasting = taken.filter((one) => one.isLasting);
+  const own = taken.filter((one) => one.family === family);
+  const [mostLasting, mostOwn] = [quota(max, LASTING_PART), quota(max, FAMILY_PART)];
+  if (own.length >= mostOwn)
+    return {
+      by: 'family',
+      message: `session ${family} and the sessions spawned from it have ${own.length} agents, at most ${mostOwn} of ${max} (providers.max_live)${holders(own)}`,
+    };
+  if (isLasting && lasting.length >= mostLasting)
+    return {
+      by: 'lasting',
+      message: `${lasting.length} agents live whose sessions cannot be resumed, at most ${mostLasting} of ${max} (providers.max_live)${holders(lasting)}`,
+    };
+  if (taken.length + ending < max) return null;
+  return {
+    by: 'all',
+    message: `${taken.length} agents live, at most ${max} (providers.max_live)${holders(taken)}`,
+  };
+}
+
+function quota(max: number, part: number): number {
+  return Math.max(1, Math.ceil(max * part));
+}
+
+function holders(taken: readonly AgentPlace[]): string {
+  const busy = taken.filter(({ isBusy }) => isBusy).length;
+  const idle = taken.filter((one) => !one.isBusy && one.isLasting);
+  const rest = idle.length > 0 ? idle : taken;
+  const names = rest.slice(0, NAMED).map(({ sessionId }) => sessionId);
+  const more = rest.length > NAMED ? ` and ${rest.length - NAMED} more` : '';
+  const what = idle.length > 0 ? `${idle.length} idle that cannot be resumed` : 'their sessions';
+  return `: ${busy} busy; ${what}: ${names.join(', ')}${more}`;
+}
+
+/** A session whose turn waits for a place. */
+export interface WaitingForPlace {
+  session_id: string;
+  waited_ms: number;
+  reason: string;
+}
+
+/** A lease that waits for a place. */
+export interface Waiting {
+  place: AgentPlace;
+  /** When it began to wait (monotonic, in ms). */
+  since: number;
+  admitted: PromiseWithResolvers<void>;
+  /** Whether an agent is ending to make room for it. */
+  isServed: boolean;
+}

@@ -1,0 +1,111 @@
+import type { Approval, listApprovals } from '../../../api/approvals.ts';
+import type { QueryOf } from '../../../api/endpoint.ts';
+import type { AgentCommand } from '../../../api/commands.ts';
+import type { Item, listSessions, Session, Turn } from '../../../api/sessions.ts';
+import { AppError } from '../../../api/errors.ts';
+import type { Database } from '../../../core/store/database.ts';
+import type { RecordPage } from '../../../core/store/records.ts';
+import type { Reader } from '../../../core/store/transaction.ts';
+import type { Modes } from './permission-mode.ts';
+import { settingsOf } from './settings.ts';
+import type { SessionStore } from './store.ts';
+
+type ApprovalFilter = Omit<QueryOf<typeof listApprovals>, 'status'> & {
+  status?: Approval['status'] | undefined;
+};
+
+export interface SessionQueriesDependencies {
+  db: Database;
+  store: SessionStore;
+  /** Returns the ids of the sessions in a team. Throws `not_found`. */
+  agentsOf: (rx: Reader, teamId: string) => readonly string[];
+}
+
+/** The reads of sessions. Results are returned once they are on disk. Each throws `not_found` for an unknown id. */
+export class SessionQueries {
+  readonly #given: SessionQueriesDependencies;
+
+  constructor(given: SessionQueriesDependencies) {
+    this.#given = given;
+  }
+
+  get(id: string): Promise<Session> {
+    return this.#given.db.read((rx) => this.#given.store.session(rx, id));
+  }
+
+  list({
+    status,
+    provider,
+    team_id,
+    limit,
+    cursor,
+  }: QueryOf<typeof listSessions>): Promise<RecordPage<Session>> {
+    return this.#given.db.read((rx) => {
+      const id = team_id === undefined ? undefined : this.#given.agentsOf(rx, team_id);
+      return this.#given.store.sessions.page(rx, { status, provider, id }, limit, cursor);
+    });
+  }
+
+  commands(sessionId: string): Promise<AgentCommand[]> {
+    return this.#given.db.read((rx) => this.#given.store.commands(rx, sessionId));
+  }
+
+  turn(sessionId: string, turnId: string): Promise<Turn> {
+    return this.#given.db.read((rx) => this.#given.store.turn(rx, sessionId, turnId));
+  }
+
+  turns(
+    sessionId: string,
+    { limit, cursor }: { limit: number; cursor?: string | undefined },
+  ): Promise<RecordPage<Turn>> {
+    return this.#given.db.read((rx) => {
+      this.#given.store.session(rx, sessionId);
+      return this.#given.store.turns.page(rx, { session_id: sessionId }, limit, cursor);
+    });
+  }
+
+  items(sessionId: string, turnId: string): Promise<Item[]> {
+    return this.#given.db.read((rx) => {
+      this.#given.store.turn(rx, sessionId, turnId);
+      return this.#given.store.itemsOf(rx, turnId);
+    });
+  }
+
+  item(sessionId: string, turnId: string, itemId: string): Promise<Item> {
+    return this.#given.db.read((rx) => {
+      this.#given.store.turn(rx, sessionId, turnId);
+      const item = this.#given.store.items.get(rx, itemId);
+      if (item?.turn_id === turnId) return item;
+      throw new AppError('not_found', `turn "${turnId}" has no item "${itemId}"`);
+    });
+  }
+
+  approval(sessionId: string, approvalId: string): Promise<Approval> {
+    return this.#given.db.read((rx) => this.#given.store.approval(rx, sessionId, approvalId));
+  }
+
+  /** Returns a page of the approvals of one session, or of all. */
+  approvals({ status, session_id, limit, cursor }: ApprovalFilter): Promise<RecordPage<Approval>> {
+    return this.#given.db.read((rx) => {
+      if (session_id !== undefined) this.#given.store.session(rx, session_id);
+      return this.#given.store.approvals.page(rx, { status, session_id }, limit, cursor);
+    });
+  }
+
+  /**
+   * Returns the permission mode and the agent's own mode of the session's active turn, else of the session, and whether a
+   * person can be asked: that needs an active turn without an interrupt.
+   */
+  permission(sessionId: string): Promise<Modes & { canAsk: boolean }> {
+    return this.#given.db.read((rx) => {
+      const session = this.#given.store.session(rx, sessionId);
+      const turn = this.#given.store.activeTurn(rx, sessionId);
+      const { permissionMode, agentMode } = settingsOf(session, turn ?? session);
+      return {
+        mode: permissionMode,
+        agentMode,
+        canAsk: turn?.interrupt_requested_at === null,
+      };
+    });
+  }
+}

@@ -1,0 +1,381 @@
+import type { Approval, decideApproval } from '../../../api/approvals.ts';
+import type { BodyOf } from '../../../api/endpoint.ts';
+import type {
+  createSession,
+  InputItem,
+  Session,
+  StoredInputItem,
+  Turn,
+} from '../../../api/sessions.ts';
+import type { sendTurn } from '../../../api/turns.ts';
+import { AppError } from '../../../api/errors.ts';
+import { type Keep, keepNothing } from '../../../core/store/kept-answers.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import type { Ids } from '../../../core/lib/ids.ts';
+import {
+  type Agent,
+  type AgentAnswer,
+  type AgentRequest,
+  type AgentKind,
+  ProviderError,
+  type TurnSettings,
+} from '../../../agents/provider.ts';
+import type { Reader, Writer } from '../../../core/store/transaction.ts';
+import type { AgentPool } from './agent-pool.ts';
+import { assertAnswers } from '../approvals/answers.ts';
+import { assertOffered, decisionOf, type Resolution } from '../approvals/approval.ts';
+import type { ApprovalDesk } from '../approvals/approval-desk.ts';
+import type { Blobs } from './blobs.ts';
+import type { Inbox } from '../inbox/inbox.ts';
+import { SessionQueries, type SessionQueriesDependencies } from './queries.ts';
+import {
+  assertNotClosed,
+  assertAcceptsTurn,
+  beginTurn,
+  changeSession,
+  closedSession,
+  knownSession,
+  newSession,
+  type SessionChange,
+} from './session.ts';
+import { assertTaken } from './mcp-servers.ts';
+import { requestedSettings, settingsOf } from './settings.ts';
+import { acceptance, hasEnded, newTurn } from './turn.ts';
+import type { TurnRunner } from './turn-runner.ts';
+import { workingDirectory } from './working-directory.ts';
+
+/** The request that opens a session. */
+export type NewSession = Omit<BodyOf<typeof createSession>, 'worktree'>;
+
+/** By what a session is served. */
+type Served = Pick<Session, 'provider' | 'agent'>;
+
+const EXPIRED: Resolution = { status: 'expired', reason: null };
+
+interface SessionServiceDependencies extends SessionQueriesDependencies {
+  runner: TurnRunner;
+  pool: AgentPool;
+  desk: ApprovalDesk;
+  inbox: Inbox;
+  blobs: Blobs;
+  clock: Clock;
+  ids: Ids;
+  /** Runs in the transaction that closes a session, before the session is written, to end its claims and processes. */
+  onClosing: (tx: Writer, session: Session) => void;
+  /** Runs in the transaction that accepts a turn from a client. */
+  onTurnSent: (tx: Writer, session: Session) => void;
+  /** Runs in the transaction in which a person chooses what a session does after a usage limit. */
+  onAfterLimitChosen: (tx: Writer, session: Session) => void;
+  /** Throws `storage_full` if there is no room for new work. */
+  assertRoom: () => void;
+  /** Throws `budget_reached` if a budget lets no turn of a session begin. */
+  assertBudget: (rx: Reader, sessionId: string) => void;
+  /** Returns the name of the agent of a new session, where agents have names. Throws `invalid` for an unknown one. */
+  agentFor: (id: Session['provider'], asked: string | null) => string | null;
+  /** Returns the kind of agent of a session. Throws `provider_unavailable` if none could be started. */
+  availableKind: (session: Served) => AgentKind;
+  /** Returns the reason why an agent refuses the settings; null: it accepts them, or only a live one knows. */
+  objectionOf: (session: Served, settings: TurnSettings) => ProviderError | null;
+}
+
+/** The use-cases of sessions. Each resolves or rejects once the rows that its result was read from are on disk. */
+export class SessionService extends SessionQueries {
+  readonly #given: SessionServiceDependencies;
+
+  constructor(given: SessionServiceDependencies) {
+    super(given);
+    this.#given = given;
+  }
+
+  /** Opens a session. Its agent starts with the first turn. */
+  async create(body: NewSession, keep: Keep = keepNothing): Promise<Session> {
+    const session = await this.draft(body);
+    await this.#given.db.transact((tx) => {
+      this.#given.store.createSession(tx, session, body.mcp_servers);
+      keep(tx, session);
+    });
+    return session;
+  }
+
+  /** Returns the record of a new session, not stored yet. Throws if a cheap check shows that it cannot be opened. */
+  async draft(body: NewSession): Promise<Session> {
+    const cwd = await workingDirectory(body.cwd);
+    const { provider } = body;
+    assertTaken(provider, body.mcp_servers ?? []);
+    const agent = this.#given.agentFor(provider, body.agent ?? null);
+    const { asks } = this.#given.availableKind({ provider, agent });
+    this.#given.assertRoom();
+    const requested = requestedSettings(body);
+    this.#assertPossible({ provider, agent }, settingsOf(requested, requested));
+    return newSession({
+      id: this.#given.ids.next('sess'),
+      provider,
+      agent,
+      agent_asks: asks ?? null,
+      cwd,
+      ...requested,
+      metadata: body.metadata ?? null,
+      title: body.title ?? null,
+      after_limit: body.after_limit ?? null,
+      created_at: this.#given.clock.now(),
+    });
+  }
+
+  /** Changes what people keep with a session. Throws `invalid` for a `seen_seq` that no event can have yet. */
+  update(sessionId: string, change: SessionChange): Promise<Session> {
+    const { db, store, clock } = this.#given;
+    return db.transact((tx) => {
+      const before = store.session(tx, sessionId);
+      const newest = tx.lastSeq;
+      if ((change.seen_seq ?? 0) > newest)
+        throw new AppError(
+          'invalid',
+          `body.seen_seq: no event has the seq ${change.seen_seq} yet; the newest is ${newest}`,
+        );
+      const after = changeSession(before, change, clock.now());
+      if (after === before) return after;
+      store.updateSession(tx, after, 'session.updated');
+      if (after.after_limit !== before.after_limit) this.#given.onAfterLimitChosen(tx, after);
+      return store.session(tx, sessionId);
+    });
+  }
+
+  /** Accepts a turn, in the transaction that checks whether the session is free, so that one of two senders wins. */
+  async send(
+    sessionId: string,
+    body: BodyOf<typeof sendTurn>,
+    keep: Keep = keepNothing,
+  ): Promise<Turn> {
+    const input = await this.prepareInput(sessionId, body);
+    return this.#given.db.transact((tx) => {
+      const session = this.#given.store.session(tx, sessionId);
+      assertAcceptsTurn(session, body.expected_turn_id);
+      this.#given.assertBudget(tx, sessionId);
+      const turn = this.#newTurn(sessionId, input, body);
+      this.#given.store.acceptTurn(tx, beginTurn(session, turn, turn.accepted_at), turn);
+      this.#given.inbox.endHold(tx, sessionId);
+      this.#given.onTurnSent(tx, session);
+      keep(tx, acceptance(turn));
+      this.#given.runner.accepted(tx, session, turn);
+      return turn;
+    });
+  }
+
+  /**
+   * Returns the input of a turn as it is stored, with its images copied. Throws if there is no room for a turn, or its
+   * session's provider is known to refuse it.
+   */
+  async prepareInput(
+    sessionId: string,
+    body: Omit<BodyOf<typeof sendTurn>, 'expected_turn_id'>,
+  ): Promise<StoredInputItem[]> {
+    this.#assertPossibleTurn(sessionId, body);
+    const items: InputItem[] = Array.isArray(body.input) ? body.input : [body.input];
+    const directoryOf = async () => (await this.get(sessionId)).cwd;
+    return this.#given.blobs.copyImages(items, directoryOf);
+  }
+
+  /** Interrupts a turn. It ends as interrupted, unless its own end was stored first. Throws `turn_not_active`. */
+  interrupt(sessionId: string, turnId: string, keep: Keep = keepNothing): Promise<Turn> {
+    return this.#given.db.transact((tx) => {
+      const turn = this.#given.store.turn(tx, sessionId, turnId);
+      if (hasEnded(turn))
+        throw new AppError('turn_not_active', `turn ${turnId} has ended: it is ${turn.status}`);
+      const interrupted = this.#stopTurn(tx, turn);
+      keep(tx, interrupted);
+      return interrupted;
+    });
+  }
+
+  /**
+   * Interrupts the active turn of a session, as {@link interrupt} does. Its agent is asked to end the turn once the
+   * transaction is on disk. Returns false if the session has no active turn.
+   */
+  requestInterrupt(tx: Writer, sessionId: string): boolean {
+    const turn = this.#given.store.activeTurn(tx, sessionId);
+    if (turn) this.#stopTurn(tx, turn);
+    return turn !== undefined;
+  }
+
+  /** Interrupts a turn for a person, and pauses the session's inbox until somebody sends the session a turn. */
+  #stopTurn(tx: Writer, turn: Turn): Turn {
+    this.#given.inbox.pause(tx, turn.session_id);
+    return this.#given.runner.requestInterrupt(tx, turn);
+  }
+
+  /** Closes a session with its turn, inbox, claims and processes in one transaction. Its agent is ended after that. */
+  close(sessionId: string, reason: string | null, keep: Keep = keepNothing): Promise<Session> {
+    return this.#given.db.transact((tx) => {
+      const session = this.#given.store.session(tx, sessionId);
+      const closed = session.status === 'closed' ? session : this.#close(tx, session, reason);
+      keep(tx, closed);
+      return closed;
+    });
+  }
+
+  #close(tx: Writer, session: Session, reason: string | null): Session {
+    const { store, runner, inbox, pool, clock, onClosing } = this.#given;
+    const turn = store.activeTurn(tx, session.id);
+    if (turn) runner.endNow(tx, turn, { status: 'interrupted', error: null }, { isLast: true });
+    inbox.giveUp(tx, { ...session, status: 'closed' });
+    onClosing(tx, session);
+    const closed = closedSession(store.session(tx, session.id), reason, clock.now());
+    store.updateSession(tx, closed, 'session.closed');
+    tx.whenDurable(() => void pool.end(session.id));
+    return closed;
+  }
+
+  /**
+   * Makes a failed session ready again. Throws `session_failed` if its provider no longer has the session. A session
+   * that has not failed is returned unchanged.
+   */
+  async resume(sessionId: string, keep: Keep = keepNothing): Promise<Session> {
+    const session = await this.get(sessionId);
+    assertNotClosed(session);
+    if (session.status !== 'failed') return session;
+    if (!(await this.#providerHas(session))) {
+      throw new AppError(
+        'session_failed',
+        `${session.provider} does not have session ${sessionId} any more: open a new one`,
+      );
+    }
+    return this.#given.db.transact((tx) => {
+      const now = this.#given.store.session(tx, sessionId);
+      if (now.status !== 'failed') return now;
+      const ready: Session = {
+        ...now,
+        status: 'ready',
+        failure: null,
+        updated_at: this.#given.clock.now(),
+      };
+      this.#given.store.updateSession(tx, ready, 'session.resumed');
+      this.#given.inbox.takeBack(tx, sessionId);
+      keep(tx, ready);
+      return ready;
+    });
+  }
+
+  async #providerHas(session: Session): Promise<boolean> {
+    const kind = this.#given.availableKind(session);
+    const providerSession = knownSession(session);
+    if (providerSession === null) return true;
+    if (!kind.capabilities.resume) return false;
+    try {
+      const has = () => kind.has(providerSession, new AbortController().signal);
+      return (await this.#given.pool.whileIdle(session.id, has)) ?? true;
+    } catch (error) {
+      if (!(error instanceof ProviderError)) throw error;
+      throw new AppError('provider_unavailable', error.message, { cause: error });
+    }
+  }
+
+  /**
+   * Opens an approval in the active turn of a session, as its agent would, and waits for the answer. The answer is
+   * `cancelled` if the session has no active turn. Throws `too_many` if too many approvals of the session are pending.
+   */
+  ask(sessionId: string, request: AgentRequest, withdrawn: AbortSignal): Promise<AgentAnswer> {
+    return this.#given.runner.ask(sessionId, request, withdrawn);
+  }
+
+  /**
+   * Answers an approval. The first answer wins. The turn continues, also if the server was restarted since. `by` is the
+   * id of the token of the request.
+   */
+  async decide(
+    sessionId: string,
+    approvalId: string,
+    body: BodyOf<typeof decideApproval>,
+    by: string,
+    keep: Keep = keepNothing,
+  ): Promise<Approval> {
+    const status = decisionOf(body.decision);
+    const scope = body.scope ?? 'once';
+    const answers = body.answers ?? null;
+    return this.#resolve(sessionId, approvalId, keep, (approval) => {
+      if (approval.status === 'pending' && status === 'accepted') {
+        assertOffered(approval, scope);
+        assertAnswers(approval, answers);
+      }
+      return { status, scope, decidedBy: by, reason: body.reason ?? null, answers };
+    });
+  }
+
+  /** Expires an approval that nobody answered in time. Its agent receives a decline. */
+  async expire(approval: Approval): Promise<void> {
+    await this.#resolve(approval.session_id, approval.id, keepNothing, (now) =>
+      now.status === 'pending' ? EXPIRED : null,
+    );
+  }
+
+  async #resolve(
+    sessionId: string,
+    approvalId: string,
+    keep: Keep,
+    resolutionOf: (approval: Approval) => Resolution | null,
+  ): Promise<Approval> {
+    const { db, desk, store } = this.#given;
+    let isLate = false;
+    const result = await db.transact((tx) => {
+      const approval = store.approval(tx, sessionId, approvalId);
+      const resolution = resolutionOf(approval);
+      if (!resolution) return approval;
+      isLate = desk.isLate(approval, resolution);
+      const resolved = desk.resolve(tx, approval, isLate ? EXPIRED : resolution);
+      this.#continueWithoutAgent(tx, store.turn(tx, sessionId, approval.turn_id), resolved);
+      if (!isLate) keep(tx, resolved);
+      return resolved;
+    });
+    if (!isLate) return result;
+    throw new AppError('approval_resolved', `approval ${approvalId} has expired: ask again`);
+  }
+
+  /**
+   * Continues a turn that has waited without an agent since a restart. If its approval was not accepted, the turn ends;
+   * otherwise it starts again once none of its approvals is pending. A turn with an agent is left to the agent.
+   */
+  #continueWithoutAgent(tx: Writer, turn: Turn, { status }: Approval): void {
+    const { store, runner } = this.#given;
+    if (turn.provider_turn_ref !== null || hasEnded(turn)) return;
+    if (status !== 'accepted') runner.endNow(tx, turn, { status: 'interrupted', error: null });
+    else if (store.pendingApprovals(tx, turn.turn_id).length === 0)
+      tx.whenDurable(() => runner.start(turn));
+  }
+
+  /** Throws, before anything is stored, if there is no room for a turn or its provider is known to refuse it. */
+  #assertPossibleTurn(
+    sessionId: string,
+    body: Omit<BodyOf<typeof sendTurn>, 'expected_turn_id'>,
+  ): void {
+    // Only fields that never change are read, so a peek is enough. An unknown session is refused later.
+    const session = this.#given.db.peek((rx) => this.#given.store.sessions.get(rx, sessionId));
+    if (!session) return;
+    this.#given.assertRoom();
+    const hasImages = Array.isArray(body.input) ? body.input.some(isImage) : isImage(body.input);
+    if (hasImages && !this.#given.availableKind(session).capabilities.images) {
+      throw new AppError('invalid', `${session.provider} accepts no images`);
+    }
+    const agent = this.#given.pool.find(sessionId)?.agent;
+    this.#assertPossible(session, settingsOf(session, requestedSettings(body)), agent);
+  }
+
+  /** Throws `invalid` for settings that the live agent, or without one its kind, refuses. */
+  #assertPossible(session: Served, settings: TurnSettings, agent?: Agent): void {
+    const objection = agent?.objection(settings) ?? this.#given.objectionOf(session, settings);
+    if (objection) throw new AppError('invalid', objection.message);
+  }
+
+  #newTurn(sessionId: string, input: StoredInputItem[], body: BodyOf<typeof sendTurn>): Turn {
+    return newTurn({
+      session_id: sessionId,
+      turn_id: this.#given.ids.next('turn'),
+      source: 'user',
+      input,
+      ...requestedSettings(body),
+      accepted_at: this.#given.clock.now(),
+    });
+  }
+}
+
+function isImage(item: InputItem): boolean {
+  return item.type === 'image';
+}

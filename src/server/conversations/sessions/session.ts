@@ -1,0 +1,232 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { SessionInEvents } from '../../../api/event-kinds/sessions.ts';
+import type { BodyOf } from '../../../api/endpoint.ts';
+import type { Session, Turn, updateSession, Usage } from '../../../api/sessions.ts';
+import { AppError } from '../../../api/errors.ts';
+import { cutLine, firstLine } from '../../../core/lib/cut-line.ts';
+import { saturatingSum } from '../../../core/lib/reported-numbers.ts';
+import type { KnownSession } from '../../../agents/provider.ts';
+import { addUsage, summedFields } from './known-usage.ts';
+import { noUsage } from './turn.ts';
+
+const TITLE_CHARACTERS = 80;
+const LAST_WORDS_CHARACTERS = 200;
+
+/** What a person may change of a session. */
+export type SessionChange = BodyOf<typeof updateSession>;
+
+/** What is known of a session when it opens; every other field begins empty. */
+type Opening = Pick<
+  Session,
+  | 'id'
+  | 'provider'
+  | 'agent'
+  | 'agent_asks'
+  | 'agent_mode'
+  | 'model'
+  | 'cwd'
+  | 'permission_mode'
+  | 'thinking_effort'
+  | 'metadata'
+  | 'title'
+  | 'after_limit'
+  | 'created_at'
+>;
+
+/** Returns the record of a session without turns. */
+export function newSession(opening: Opening): Session {
+  return {
+    id: opening.id,
+    provider: opening.provider,
+    agent: opening.agent,
+    model: opening.model,
+    cwd: opening.cwd,
+    permission_mode: opening.permission_mode,
+    agent_mode: opening.agent_mode,
+    agent_asks: opening.agent_asks,
+    thinking_effort: opening.thinking_effort,
+    metadata: opening.metadata,
+    title: opening.title,
+    title_source: opening.title === null ? null : 'person',
+    pinned: false,
+    snoozed_until: null,
+    muted: false,
+    seen_seq: 0,
+    news_seq: 0,
+    last_activity_at: opening.created_at,
+    last_words: null,
+    status: 'ready',
+    active_turn_id: null,
+    last_turn_id: null,
+    provider_session_ref: null,
+    provider_defaults: null,
+    worktree_id: null,
+    usage: null,
+    close_reason: null,
+    failure: null,
+    usage_limit: null,
+    after_limit: opening.after_limit,
+    created_at: opening.created_at,
+    updated_at: opening.created_at,
+    closed_at: null,
+    trimmed: false,
+  };
+}
+
+/** Returns the session with an accepted turn as its active one. */
+export function beginTurn(session: Session, turn: Turn, now: number): Session {
+  const title = session.title ?? titleFrom(promptOf(turn));
+  return {
+    ...session,
+    status: 'running',
+    active_turn_id: turn.turn_id,
+    last_turn_id: turn.turn_id,
+    title,
+    ...(session.title === null ? { title_source: title === null ? null : 'prompt' } : {}),
+    last_activity_at: now,
+    updated_at: now,
+  };
+}
+
+/** A title that says as little as none. */
+const BLANK_TITLE = /^(?:new|untitled) (?:session|chat|conversation|thread)\b/i;
+
+/** Returns the session with the title that its agent gives; the same session if a person gave it one. */
+export function titledByAgent(session: Session, said: string, now: number): Session {
+  const title = titleFrom(said);
+  const isGiven =
+    session.title_source === 'person' || (!session.title_source && session.title !== null);
+  if (title === null || title === session.title || isGiven) return session;
+  if (session.title !== null && BLANK_TITLE.test(title)) return session;
+  return { ...session, title, title_source: 'agent', updated_at: now };
+}
+
+/** Returns the title that a prompt gives its session; null if the prompt is blank. */
+export function titleFrom(prompt: string | null | undefined): string | null {
+  return firstLine(prompt ?? '', TITLE_CHARACTERS);
+}
+
+/** Returns the first text that a person says in a turn; undefined for any other turn, and for images alone. */
+function promptOf({ source, input }: Turn): string | undefined {
+  const isOfPerson = source === 'user' || source === 'queue';
+  const said = isOfPerson ? input.find(({ type }) => type === 'text') : undefined;
+  return said?.type === 'text' ? said.text : undefined;
+}
+
+/** Returns the session with what a person changed; the same session if nothing did. `seen_seq` only grows. */
+export function changeSession(session: Session, wish: SessionChange, now: number): Session {
+  const after = {
+    ...session,
+    ...(wish.title === undefined
+      ? {}
+      : { title: wish.title, title_source: wish.title === null ? null : ('person' as const) }),
+    pinned: wish.pinned ?? session.pinned,
+    snoozed_until: wish.snoozed_until === undefined ? session.snoozed_until : wish.snoozed_until,
+    muted: wish.muted ?? session.muted,
+    seen_seq: Math.max(session.seen_seq, wish.seen_seq ?? 0),
+    ...(wish.after_limit === undefined ? {} : { after_limit: wish.after_limit }),
+  };
+  return isDeepStrictEqual(after, session) ? session : { ...after, updated_at: now };
+}
+
+/**
+ * Throws `turn_conflict`, `session_closed`, `session_failed` or `turn_in_progress`, in this order of precedence, unless
+ * a turn may be sent to the session. `expected` is the id that the sender expects of the session's most recent turn;
+ * undefined or null: it expects none in particular.
+ */
+export function assertAcceptsTurn(session: Session, expected: string | null | undefined): void {
+  const { id, last_turn_id: last, active_turn_id: active } = session;
+  if (expected !== undefined && expected !== null && expected !== last) {
+    throw new AppError(
+      'turn_conflict',
+      `expected_turn_id is "${expected}", but the most recent turn of ${id} is ${last ?? 'none yet'}: read it, then send again`,
+    );
+  }
+  assertNotClosed(session);
+  if (session.status === 'failed') {
+    throw new AppError(
+      'session_failed',
+      `session ${id} has failed (${session.failure?.message ?? 'unknown'}): open a new one`,
+    );
+  }
+  if (active) {
+    throw new AppError('turn_in_progress', `turn ${active} of ${id} is still running: wait for it`);
+  }
+}
+
+/** Throws `session_closed` or `session_failed` for a session that accepts no new work. */
+export function assertOpen(session: Session): void {
+  assertNotClosed(session);
+  if (session.status === 'failed')
+    throw new AppError(
+      'session_failed',
+      `session ${session.id} has failed: resume it, or open a new one`,
+    );
+}
+
+/** Throws `session_closed`. */
+export function assertNotClosed({ id, status }: Session): void {
+  if (status === 'closed')
+    throw new AppError('session_closed', `session ${id} is closed: open a new one`);
+}
+
+/** Returns the session after its turn ended, free for the next one. */
+export function endTurn(session: Session, turn: Turn, now: number): Session {
+  if (session.active_turn_id !== turn.turn_id) return session;
+  return {
+    ...session,
+    status: session.status === 'closed' || session.status === 'failed' ? session.status : 'ready',
+    active_turn_id: null,
+    usage: addUsage(session.usage, turn.usage),
+    last_words: cutLine(turn.text ?? '', LAST_WORDS_CHARACTERS) ?? session.last_words,
+    last_activity_at: now,
+    updated_at: now,
+  };
+}
+
+/** Returns the session as closed, which is final. */
+export function closedSession(session: Session, reason: string | null, now: number): Session {
+  return {
+    ...session,
+    status: 'closed',
+    close_reason: reason,
+    active_turn_id: null,
+    closed_at: now,
+    usage_limit: null,
+    updated_at: now,
+  };
+}
+
+/** Returns the session as failed, because no agent can resume it. */
+export function failSession(
+  session: Session,
+  failure: { code: string; message: string },
+  now: number,
+): Session {
+  return { ...session, status: 'failed', failure, active_turn_id: null, updated_at: now };
+}
+
+/** Returns the session after its agent told more of what a turn has used, which had ended with the usage `before`. */
+export function amendUsage(session: Session, before: Usage | null, after: Usage): Session {
+  const usage = { ...(session.usage ?? noUsage) };
+  for (const field of summedFields)
+    if (after[field] !== null)
+      usage[field] = saturatingSum(usage[field] ?? 0, after[field] - (before?.[field] ?? 0));
+  usage.context_tokens = after.context_tokens ?? usage.context_tokens;
+  usage.context_window = after.context_window ?? usage.context_window;
+  return { ...session, usage };
+}
+
+/** Returns the session for events after `session.created`, without `metadata`, which never changes and may be large. */
+export function sessionInEvents({ metadata: _metadata, ...session }: Session): SessionInEvents {
+  return session;
+}
+
+/** Returns the session as its provider knows it; null if no agent has seen the session. */
+export function knownSession({
+  provider_session_ref: ref,
+  cwd,
+  usage,
+}: Session): KnownSession | null {
+  return ref === null ? null : { ref, cwd, isEmpty: !usage?.output_tokens };
+}

@@ -1,0 +1,337 @@
+import type { DescribedEvent, KindIn } from '../../../api/events.ts';
+import type { Approval } from '../../../api/approvals.ts';
+import type { AgentCommand } from '../../../api/commands.ts';
+import type { McpServer } from '../../../api/mcp-servers.ts';
+import type { Item, Session, Turn, Usage } from '../../../api/sessions.ts';
+import { AppError } from '../../../api/errors.ts';
+import type { EventBody } from '../../../core/events/event.ts';
+import type { EventLog } from '../../../core/events/log.ts';
+import type { Database } from '../../../core/store/database.ts';
+import { RecordTable } from '../../../core/store/records.ts';
+import type { Statement } from '../../../core/store/statement.ts';
+import type { Reader, Writer } from '../../../core/store/transaction.ts';
+import { approvalInEvents } from '../approvals/approval.ts';
+import { sessionInEvents } from './session.ts';
+import { type TurnEnd, turnInEvents } from './turn.ts';
+import { TurnUsage } from './turn-usage.ts';
+
+/** The rows of sessions, turns, items and approvals. Each change is written with its event, in one transaction. */
+export class SessionStore {
+  readonly sessions: RecordTable<Session>;
+  readonly turns: RecordTable<Turn>;
+  readonly items: RecordTable<Item>;
+  readonly approvals: RecordTable<Approval>;
+  readonly usage: TurnUsage;
+  readonly #mcpServers: RecordTable<{ session_id: string; servers: readonly McpServer[] }>;
+  readonly #log: EventLog;
+  readonly #commands: Statement<[commands: string]>;
+  readonly #setCommands: Statement;
+  readonly #dropCommands: Statement;
+
+  constructor({ db, log }: { db: Database; log: EventLog }) {
+    this.#log = log;
+    this.#commands = db.prepare('SELECT commands FROM session_commands WHERE session_id = ?');
+    this.#setCommands = db.prepare(
+      'INSERT OR REPLACE INTO session_commands (session_id, commands) VALUES (?, ?)',
+    );
+    this.#dropCommands = db.prepare('DELETE FROM session_commands WHERE session_id = ?');
+    this.sessions = new RecordTable(db, 'sessions', (session) => session.id);
+    this.turns = new RecordTable(db, 'turns', (turn) => turn.turn_id);
+    this.items = new RecordTable(db, 'items', (item) => item.item_id);
+    this.approvals = new RecordTable(db, 'approvals', (approval) => approval.id);
+    this.usage = new TurnUsage(db);
+    this.#mcpServers = new RecordTable(db, 'session_mcp_servers', ({ session_id }) => session_id);
+  }
+
+  /** Returns a session. Throws `not_found`. */
+  session(rx: Reader, id: string): Session {
+    const session = this.sessions.get(rx, id);
+    if (session) return session;
+    throw new AppError('not_found', `no session "${id}"`);
+  }
+
+  /** Returns a turn of the session. Throws `not_found`, also for another session's turn. */
+  turn(rx: Reader, sessionId: string, turnId: string): Turn {
+    this.session(rx, sessionId);
+    const turn = this.turns.get(rx, turnId);
+    if (turn?.session_id === sessionId) return turn;
+    throw new AppError('not_found', `session "${sessionId}" has no turn "${turnId}"`);
+  }
+
+  /** Returns the active turn of a session; undefined if it has none, or the session does not exist. */
+  activeTurn(rx: Reader, sessionId: string): Turn | undefined {
+    const active = this.sessions.get(rx, sessionId)?.active_turn_id;
+    return active ? this.turns.get(rx, active) : undefined;
+  }
+
+  /** Returns an approval of the session. Throws `not_found`, also for another session's approval. */
+  approval(rx: Reader, sessionId: string, approvalId: string): Approval {
+    this.session(rx, sessionId);
+    const approval = this.approvals.get(rx, approvalId);
+    if (approval?.session_id === sessionId) return approval;
+    throw new AppError('not_found', `session "${sessionId}" has no approval "${approvalId}"`);
+  }
+
+  /** `servers`: the MCP servers that its agent is given, which no record shows. */
+  createSession(tx: Writer, session: Session, servers?: readonly McpServer[] | null): void {
+    this.sessions.insert(tx, session);
+    if (servers && servers.length > 0)
+      this.#mcpServers.insert(tx, { session_id: session.id, servers });
+    this.#log.append(tx, { kind: 'session.created', session_id: session.id, payload: { session } });
+  }
+
+  /** Returns the MCP servers that a client gave to the agent of a session. */
+  mcpServers(rx: Reader, sessionId: string): readonly McpServer[] {
+    return this.#mcpServers.get(rx, sessionId)?.servers ?? [];
+  }
+
+  /** Writes a session, for a change that no event of its turns carries. */
+  updateSession(
+    tx: Writer,
+    session: Session,
+    kind: Exclude<KindIn<'session'>, 'session.created' | 'session.notice'>,
+  ): void {
+    const seq = tx.nextSeq();
+    const written = kind === 'session.failed' ? { ...session, news_seq: seq } : session;
+    this.sessions.update(tx, written);
+    if (kind === 'session.closed') this.#mcpServers.deleteWhere(tx, 'id = ?', session.id);
+    const payload = { session: sessionInEvents(written) };
+    this.#log.append(tx, { kind, session_id: session.id, payload }, seq);
+  }
+
+  acceptTurn(tx: Writer, session: Session, turn: Turn): void {
+    this.turns.insert(tx, turn);
+    this.sessions.update(tx, session);
+    this.#append(tx, turn, { kind: 'turn.accepted', payload: { turn, title: session.title } });
+  }
+
+  /** Writes a turn in its new state, and its session with the status that follows from it. */
+  moveTurn(
+    tx: Writer,
+    session: Session,
+    turn: Turn,
+    kind: 'turn.started' | 'turn.interrupt_requested',
+  ): void {
+    this.turns.update(tx, turn);
+    this.sessions.update(tx, session);
+    this.#append(tx, turn, { kind, payload: { turn: turnInEvents(turn) } });
+  }
+
+  /** Writes a turn that has ended, and its session, for which that is news. */
+  endTurn(tx: Writer, session: Session, turn: Turn, status: TurnEnd['status']): void {
+    this.turns.update(tx, turn);
+    this.usage.add(tx, session, turn);
+    const { seq } = this.#append(tx, turn, {
+      kind: `turn.${status}`,
+      payload: { turn: turnInEvents(turn), last_words: session.last_words },
+    });
+    this.sessions.update(tx, { ...session, news_seq: seq });
+  }
+
+  /** Writes a new approval, and turn and session as waiting for it. */
+  requestApproval(tx: Writer, session: Session, turn: Turn, approval: Approval): void {
+    this.approvals.insert(tx, approval);
+    const { seq } = this.#append(tx, turn, { kind: 'approval.requested', payload: { approval } });
+    const asked = { ...session, news_seq: seq, last_activity_at: approval.created_at };
+    this.#setStatus(tx, asked, turn, 'waiting_for_approval');
+  }
+
+  /** Writes an approval that a rule has decided at once. Nobody was asked, so the turn goes on as it is. */
+  addRuledApproval(tx: Writer, turn: Turn, approval: Approval): void {
+    this.approvals.insert(tx, approval);
+    this.#append(tx, turn, {
+      kind: 'approval.resolved',
+      payload: { approval: approvalInEvents(approval) },
+    });
+  }
+
+  /** Writes an approval that no turn waits for, because it is about what comes after it: that is news of its session. */
+  requestBudgetApproval(tx: Writer, turn: Turn, approval: Approval): void {
+    this.approvals.insert(tx, approval);
+    const { seq } = this.#append(tx, turn, { kind: 'approval.requested', payload: { approval } });
+    this.sessions.update(tx, { ...this.session(tx, approval.session_id), news_seq: seq });
+  }
+
+  /** Writes a resolved approval. If the turn has an agent, turn and session run again once none is pending. */
+  resolveApproval(tx: Writer, session: Session, turn: Turn, approval: Approval): void {
+    this.approvals.update(tx, approval);
+    const canContinue =
+      turn.provider_turn_ref !== null && this.pendingApprovals(tx, turn.turn_id).length === 0;
+    if (canContinue && turn.status === 'waiting_for_approval')
+      this.#setStatus(tx, session, turn, 'running');
+    this.#append(tx, turn, {
+      kind: 'approval.resolved',
+      payload: { approval: approvalInEvents(approval) },
+    });
+  }
+
+  /** Writes what more a turn has used, which had ended, and its session with the new sums. */
+  amendUsage(tx: Writer, session: Session, turn: Turn & { usage: Usage }): void {
+    this.turns.update(tx, turn);
+    this.usage.amend(tx, turn);
+    this.sessions.update(tx, session);
+    this.#append(tx, turn, { kind: 'usage.updated', payload: { usage: turn.usage } });
+  }
+
+  /** Returns the slash commands that the agent of a session told last. Throws `not_found`. */
+  commands(rx: Reader, sessionId: string): AgentCommand[] {
+    this.session(rx, sessionId);
+    const row = this.#commands.get(rx, sessionId);
+    return row ? (JSON.parse(row[0]) as AgentCommand[]) : [];
+  }
+
+  /** Writes the slash commands of a session, unless they are the same. */
+  setCommands(tx: Writer, sessionId: string, commands: readonly AgentCommand[]): void {
+    const text = JSON.stringify(commands);
+    const row = this.#commands.get(tx, sessionId);
+    if ((row?.[0] ?? '[]') !== text) this.#setCommands.run(tx, sessionId, text);
+  }
+
+  /** Returns the approvals that a turn waits for, oldest first. */
+  pendingApprovals(rx: Reader, turnId: string): Approval[] {
+    return this.approvals.where(rx, "turn_id = ? AND status = 'pending'", turnId);
+  }
+
+  approvalsOf(rx: Reader, turnId: string): Approval[] {
+    return this.approvals.where(rx, 'turn_id = ?', turnId);
+  }
+
+  /** Returns the approvals that were accepted for the whole session, oldest first. */
+  acceptedForSession(rx: Reader, sessionId: string): Approval[] {
+    return this.approvals.where(
+      rx,
+      "session_id = ? AND status = 'accepted' AND record ->> '$.scope' = 'session'",
+      sessionId,
+    );
+  }
+
+  /** Returns every pending approval, oldest first. */
+  allPendingApprovals(rx: Reader): Approval[] {
+    return this.approvals.where(rx, "status = 'pending'");
+  }
+
+  openItems(rx: Reader, turnId: string): Item[] {
+    return this.items.where(rx, "turn_id = ? AND status = 'open'", turnId);
+  }
+
+  itemsOf(rx: Reader, turnId: string): Item[] {
+    return this.items.where(rx, 'turn_id = ?', turnId);
+  }
+
+  /** Returns the open items outside any turn, oldest first. */
+  openAsides(rx: Reader): Item[] {
+    return this.items.where(rx, "turn_id IS NULL AND status = 'open'");
+  }
+
+  /** Returns the text of the last message item of a turn; null if there is none. */
+  lastMessage(rx: Reader, turnId: string): string | null {
+    return this.itemsOf(rx, turnId).findLast(({ kind }) => kind === 'message')?.text ?? null;
+  }
+
+  /** Returns the newest turn of a session whose usage has the size and the tokens of its context. */
+  newestWithContext(rx: Reader, sessionId: string): Turn | undefined {
+    return this.turns.first(
+      rx,
+      {
+        index: 'turns_context',
+        where: `session_id = ? AND record ->> '$.usage.context_tokens' IS NOT NULL
+          AND record ->> '$.usage.context_window' IS NOT NULL`,
+        order: 'n DESC',
+      },
+      1,
+      sessionId,
+    )[0];
+  }
+
+  /** Returns up to `limit` turns of a session, newest first. */
+  newestTurns(rx: Reader, sessionId: string, limit: number): Turn[] {
+    const of = { index: 'turns_session', where: 'session_id = ?', order: 'n DESC' };
+    return this.turns.first(rx, of, limit, sessionId);
+  }
+
+  /** Returns the turns that have not ended, oldest first. */
+  unfinishedTurns(rx: Reader): Turn[] {
+    return this.turns.where(rx, "status IN ('accepted', 'running', 'waiting_for_approval')");
+  }
+
+  /** Returns the sessions with an `active_turn_id`, oldest first. */
+  sessionsWithActiveTurn(rx: Reader): Session[] {
+    return this.sessions.where(rx, 'active_turn_id IS NOT NULL');
+  }
+
+  /** Returns the sessions with the status running or waiting_for_approval, oldest first. */
+  busySessions(rx: Reader): Session[] {
+    return this.sessions.where(rx, "status IN ('running', 'waiting_for_approval')");
+  }
+
+  /** Returns the ready sessions that an agent of the provider has seen, oldest first. */
+  resumableSessions(rx: Reader, provider: Session['provider']): Session[] {
+    return this.sessions.where(
+      rx,
+      // The unary plus keeps SQLite off the index by provider, because few of a provider's sessions are ready.
+      "status = 'ready' AND +provider = ? AND record ->> '$.provider_session_ref' IS NOT NULL",
+      provider,
+    );
+  }
+
+  /** Returns the sessions that are not closed and whose `cwd` is the directory or below it. */
+  openIn(rx: Reader, directory: string): Session[] {
+    return this.sessions.where(
+      rx,
+      `status IN ('ready', 'running', 'waiting_for_approval', 'failed')
+       AND substr(record ->> '$.cwd' || '/', 1, ?) = ?`,
+      directory.length + 1,
+      `${directory}/`,
+    );
+  }
+
+  /** Returns the session that has been closed for longest, of those that retention has not trimmed whole. */
+  oldestTrimmable(rx: Reader): Session | undefined {
+    return this.sessions.first(
+      rx,
+      {
+        index: 'sessions_trimmable',
+        where: "status = 'closed' AND trimmed IS NOT 1",
+        order: 'closed_at',
+      },
+      1,
+    )[0];
+  }
+
+  /** Deletes input, text and items of up to `limit` turns of a closed session. Returns false once no turn is left. */
+  trimTurns(tx: Writer, sessionId: string, limit: number): boolean {
+    const turns = this.turns.first(
+      tx,
+      { index: 'turns_trimmable', where: 'session_id = ? AND trimmed IS NOT 1', order: 'n' },
+      limit,
+      sessionId,
+    );
+    for (const turn of turns) {
+      this.items.deleteWhere(tx, 'turn_id = ?', turn.turn_id);
+      this.turns.update(tx, { ...turn, input: [], text: null, trimmed: true });
+    }
+    if (turns.length === 0)
+      this.items.deleteWhere(tx, 'turn_id IS NULL AND session_id = ?', sessionId);
+    return turns.length > 0;
+  }
+
+  /** Marks a closed session as trimmed whole. */
+  markTrimmed(tx: Writer, session: Session): void {
+    this.sessions.update(tx, { ...session, last_words: null, trimmed: true });
+    this.#dropCommands.run(tx, session.id);
+  }
+
+  #setStatus(
+    tx: Writer,
+    session: Session,
+    turn: Turn,
+    status: 'running' | 'waiting_for_approval',
+  ): void {
+    this.turns.update(tx, { ...turn, status });
+    this.sessions.update(tx, { ...session, status });
+  }
+
+  #append(tx: Writer, { session_id, turn_id }: Turn, body: EventBody): DescribedEvent {
+    return this.#log.append(tx, { ...body, session_id, turn_id });
+  }
+}

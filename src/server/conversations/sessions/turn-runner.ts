@@ -1,0 +1,397 @@
+import type { Session, StoredInputItem, Turn } from '../../../api/sessions.ts';
+import type { Failpoint } from '../../../core/lib/failpoint.ts';
+import {
+  type Agent,
+  type AgentAnswer,
+  type AgentRequest,
+  type AgentSink,
+  ProviderError,
+  type TurnOutcome,
+  type TurnSettings,
+} from '../../../agents/provider.ts';
+import { persist } from '../../../core/store/persist.ts';
+import type { Reader, Writer } from '../../../core/store/transaction.ts';
+import type { AgentPool, LiveAgent } from './agent-pool.ts';
+import { offered, type Trial, tryAgent } from './agent-trials.ts';
+import { continuationPrompt } from '../approvals/approval.ts';
+import type { ApprovalDesk } from '../approvals/approval-desk.ts';
+import { beginTurnInRows, changeAgentInRows } from './begin-turn.ts';
+import { cancelApprovals, endTurnInRows } from './end-turn.ts';
+import { failSessionInRows } from './fail-session.ts';
+import { AgentOutputs, type OutputsDependencies } from './outputs.ts';
+import { isUnseen, type RunningTurn, runTurn, stopped } from './running-turn.ts';
+import { settingsOf } from './settings.ts';
+import { hasEnded } from './turn.ts';
+import { failureOf, storageFailure } from './turn-failures.ts';
+import { type TimeLimitDependencies, turnTimeLimit } from './turn-time-limit.ts';
+
+/** The time that an agent has to end an interrupted turn before it is killed, in ms. */
+const INTERRUPT_MS = 10_000;
+
+interface Dependencies extends OutputsDependencies, TimeLimitDependencies {
+  pool: AgentPool;
+  desk: ApprovalDesk;
+  failpoint: Failpoint;
+  /** Runs in the transaction that fails a session, to end the session's processes once that is on disk. */
+  onSessionFailed: (tx: Writer, sessionId: string) => void;
+  /**
+   * Called before the agent sees a turn; null: there is nothing to wait for. It never rejects, and ends soon, at once if
+   * `signal` aborts.
+   */
+  beforeTurn: (session: Session, turn: Turn, signal: AbortSignal) => Promise<void> | null;
+  /** Called once the end of a turn that the agent has seen is stored. */
+  afterTurn: (session: Session, turn: Turn) => void;
+  /** Runs in the transaction that ends a turn, before the next one of its session begins. */
+  onTurnEnded: (tx: Writer, turn: Turn, outcome: TurnOutcome) => void;
+}
+
+/** Runs turns on live agents. Every decision about a turn is taken from its rows, never from the state in memory. */
+export class TurnRunner {
+  readonly #given: Dependencies;
+  readonly #outputs: AgentOutputs;
+  readonly #running = new Map<string, RunningTurn>();
+  readonly #stopping = new AbortController();
+
+  constructor(given: Dependencies) {
+    this.#given = given;
+    this.#outputs = new AgentOutputs(given);
+  }
+
+  /**
+   * Runs a turn once the transaction that accepts it is on disk. If the agent of its session is idle, the turn begins in
+   * the same transaction, which saves the agent the wait for a second one.
+   */
+  accepted(tx: Writer, session: Session, turn: Turn): void {
+    const live = this.#given.pool.findIdle(turn.session_id);
+    const isBegun =
+      live !== undefined &&
+      !live.aside &&
+      !this.#stopping.signal.aborted &&
+      live.agent.objection(settingsOf(session, turn)) === null &&
+      live.agent.awaits?.(settingsOf(session, turn)) !== true;
+    if (isBegun) beginTurnInRows(tx, turn, live.agent, this.#given);
+    tx.whenDurable(() => this.start(turn, isBegun ? live.agent : undefined));
+  }
+
+  /**
+   * Runs a turn in the background: an accepted one, or one without an agent whose approvals have all been accepted.
+   * `begunFor`: the agent with which its beginning is stored already.
+   */
+  start(turn: Turn, begunFor?: Agent): void {
+    if (this.#stopping.signal.aborted && !begunFor) return;
+    const { running, cut, finish } = runTurn(turn, begunFor);
+    this.#running.set(turn.turn_id, running);
+    void this.#run(turn, running, cut)
+      .catch((error: unknown) =>
+        this.#given.logger.error(
+          { err: error, turn_id: turn.turn_id },
+          'a turn failed unexpectedly',
+        ),
+      )
+      .finally(() => {
+        this.#running.delete(turn.turn_id);
+        running.over.abort();
+        if (running.live) this.#given.pool.release(running.live);
+        finish();
+      });
+  }
+
+  /**
+   * Ends a turn: cancels its approvals and closes its open items. Returns the ended turn; a second end is ignored. The
+   * waiting entries of the session's inbox become the next turn, unless `isLast` says that the session ends too. Once
+   * the transaction is on disk, the agent's pending requests are cancelled and the wait for the agent ends. If the
+   * transaction is lost, the turn continues.
+   */
+  endNow(tx: Writer, turn: Turn, outcome: TurnOutcome, { isLast = false } = {}): Turn {
+    if (hasEnded(turn)) {
+      this.#given.logger.warn(
+        { turn_id: turn.turn_id, status: outcome.status },
+        'a second end of a turn was ignored',
+      );
+      return turn;
+    }
+    const output = this.#running.get(turn.turn_id)?.output;
+    const isWhole = !(output?.broken && outcome.status === 'completed');
+    const stored = isWhole ? outcome : storageFailure(new Error('a write to the disk failed'));
+    const { ended } = endTurnInRows(tx, turn, stored, this.#given, output);
+    tx.whenDurable(() => this.#cleanUp(ended));
+    this.#given.inbox.turnEnded(tx, ended, isUnseen(ended, this.#running.get(ended.turn_id)));
+    this.#given.onTurnEnded(tx, ended, stored);
+    if (!isLast) this.#given.inbox.beginNextTurn(tx, ended.session_id);
+    return ended;
+  }
+
+  /** Cancels the agent's pending requests and ends the wait for the agent. Runs once the turn's end is on disk. */
+  #cleanUp({ turn_id }: Turn): void {
+    const running = this.#running.get(turn_id);
+    this.#given.desk.cancelRequests(turn_id);
+    running?.over.abort();
+    running?.cutShort({ status: 'interrupted', error: null });
+  }
+
+  /**
+   * Stores the interrupt of a turn; `error` is the turn's error if the interrupt is not a person's. Once that is on
+   * disk, the agent is asked to end the turn, and is killed if it does not. A turn that no agent has seen ends at once.
+   */
+  requestInterrupt(tx: Writer, turn: Turn, error: Turn['error'] = null): Turn {
+    const { store, clock } = this.#given;
+    if (hasEnded(turn)) return turn;
+    if (turn.interrupt_requested_at === null) {
+      const interrupted = { ...turn, interrupt_requested_at: clock.now(), error };
+      store.moveTurn(
+        tx,
+        store.session(tx, turn.session_id),
+        interrupted,
+        'turn.interrupt_requested',
+      );
+      cancelApprovals(tx, interrupted, 'the turn was interrupted', this.#given);
+    }
+    const now = store.turn(tx, turn.session_id, turn.turn_id);
+    if (now.provider_turn_ref === null)
+      return this.endNow(tx, now, { status: 'interrupted', error });
+    tx.whenDurable(() => this.#interrupt(now));
+    return now;
+  }
+
+  /** Asks the agent of a turn to end the turn, and kills the agent if it does not do so in time. */
+  #interrupt(turn: Turn): void {
+    const { clock, desk, pool } = this.#given;
+    const running = this.#running.get(turn.turn_id);
+    desk.cancelRequests(turn.turn_id);
+    if (!running) return;
+    running.interrupting = true;
+    // A turn that has begun, and whose agent is gone or was not found yet, is not sent to one any more.
+    if (!running.live) return;
+    const { live } = running;
+    live.agent.cancel();
+    const kill = clock.after(INTERRUPT_MS, () => {
+      running.cutShort({ status: 'interrupted', error: null });
+      void pool.end(turn.session_id, 0);
+    });
+    void running.done.finally(() => kill[Symbol.dispose]());
+  }
+
+  /** The number of turns that {@link stop} waits for. */
+  get active(): number {
+    return this.#activeTurns().length;
+  }
+
+  #activeTurns(): RunningTurn[] {
+    const { db, store } = this.#given;
+    const statusOf = (id: string) => db.peek((rx) => store.turns.get(rx, id)?.status);
+    return [...this.#running]
+      .filter(([id]) => statusOf(id) !== 'waiting_for_approval')
+      .map(([, turn]) => turn);
+  }
+
+  /**
+   * Gives running turns `drainMs` (or until `hurry` aborts) to finish, then interrupts the rest and ends the agents.
+   * Turns that no agent has seen, and turns that wait for an approval, are left for the next start.
+   */
+  async stop(drainMs: number, hurry: AbortSignal): Promise<void> {
+    const { clock, pool, desk } = this.#given;
+    this.#stopping.abort(new Error('the server is stopping'));
+    const drained = new AbortController();
+    const limit = clock
+      .sleep(drainMs, AbortSignal.any([hurry, drained.signal]))
+      .catch(() => undefined);
+    await Promise.race([Promise.all(this.#activeTurns().map(({ done }) => done)), limit]);
+    drained.abort();
+    const rest = this.#activeTurns();
+    for (const turn of rest) turn.cutShort(stopped);
+    await Promise.all(rest.map(({ done }) => done));
+    for (const turn of this.#running.values()) {
+      turn.left = true;
+      turn.over.abort();
+    }
+    desk.close();
+    await (hurry.aborted ? pool.endAll(0) : pool.endAll());
+  }
+
+  async #run(turn: Turn, running: RunningTurn, cut: Promise<TurnOutcome>): Promise<void> {
+    const { db, store, failpoint } = this.#given;
+    if (!running.begunFor) failpoint('turn.accepted');
+    const session = db.peek((rx) => store.session(rx, turn.session_id));
+    const signal = AbortSignal.any([running.over.signal, this.#stopping.signal]);
+    let live = await this.#agentFor(session, turn, running, signal);
+    if (!live) return;
+    const broken = Promise.withResolvers<TurnOutcome>();
+    const output = this.#outputs.open(session, turn, (error) =>
+      broken.resolve(storageFailure(error)),
+    );
+    const prompt = this.#promptOf(turn, running);
+    const before = this.#given.beforeTurn(session, turn, signal);
+    if (before !== null) await before;
+    // The start is on disk before the agent sees the turn.
+    if (!(await this.#begin(turn, live, running))) return;
+    if (live.agent.isLost() && !running.interrupting) {
+      // Nothing was sent to the agent, so another may have the turn. A second loss fails it: agents may end at every start.
+      live = await this.#agentFor(session, turn, running, signal);
+      if (!live || !(await this.#begin(turn, live, running))) return;
+    }
+    failpoint('turn.started');
+    running.output = output;
+    live.output = output;
+    live.last = { turn_id: turn.turn_id, output };
+    running.isPrompted = !running.interrupting;
+    const outcome = running.interrupting
+      ? { status: 'interrupted' as const, error: null }
+      : await Promise.race([
+          this.#prompt(live, prompt, settingsOf(session, turn)),
+          cut,
+          broken.promise,
+        ]);
+    live.output = undefined;
+    if (running.left) return;
+    failpoint('turn.ending');
+    if (output.broken) live.agent.cancel();
+    await this.#persist(turn, (tx) =>
+      this.endNow(tx, store.turn(tx, turn.session_id, turn.turn_id), outcome),
+    );
+    this.#given.afterTurn(session, turn);
+  }
+
+  /** Starts the agent that a turn with some settings needs, without a turn. */
+  tryAgent(session: Session, settings: TurnSettings): Promise<Trial> {
+    const { signal } = this.#stopping;
+    const start = () => this.#given.pool.tryStart(session, (one) => this.#sinkOf(one), signal);
+    return tryAgent(start, settings, signal);
+  }
+
+  #sinkOf(live: LiveAgent): AgentSink {
+    const { id } = live.session;
+    return this.#outputs.sinkFor(live, (request, withdrawn) => this.ask(id, request, withdrawn));
+  }
+
+  /** Leases an agent for a turn, which has ended or is left where this resolves with undefined. */
+  async #agentFor(
+    session: Session,
+    turn: Turn,
+    running: RunningTurn,
+    signal: AbortSignal,
+  ): Promise<LiveAgent | undefined> {
+    const settings = settingsOf(session, turn);
+    running.live = undefined;
+    try {
+      const wait = this.#outputs.waitNotice(turn);
+      const live = await this.#given.pool.lease(session, (one) => this.#sinkOf(one), signal, wait);
+      running.live = live;
+      await offered(live.agent, settings, signal);
+      await this.#outputs.closeAside(live);
+      return live;
+    } catch (error) {
+      await (signal.aborted ? this.#leave(turn, running) : this.#failUnseen(turn, error));
+      return undefined;
+    }
+  }
+
+  async #prompt(
+    live: LiveAgent,
+    input: readonly StoredInputItem[],
+    settings: TurnSettings,
+  ): Promise<TurnOutcome> {
+    using _limit = turnTimeLimit(this.#given, live.session.id, (tx, turn, error) =>
+      this.requestInterrupt(tx, turn, error),
+    );
+    try {
+      return await live.agent.prompt(input, settings);
+    } catch (error) {
+      return { status: 'failed', error: failureOf(error) };
+    }
+  }
+
+  /**
+   * Stores that the agent is about to see the turn, unless that is stored already. Resolves with false if the turn has
+   * ended or the server stops.
+   */
+  async #begin(turn: Turn, { agent }: LiveAgent, running: RunningTurn): Promise<boolean> {
+    const { db, store } = this.#given;
+    const stored = (rx: Reader) => store.turn(rx, turn.session_id, turn.turn_id);
+    const isOpen = (now: Turn) => !hasEnded(now) && !running.over.signal.aborted;
+    if (running.begunFor === agent) return isOpen(db.peek(stored));
+    let begun = false;
+    const isStored = await this.#persist(turn, (tx) => {
+      const now = stored(tx);
+      begun = isOpen(now);
+      if (!begun) return;
+      if (running.begunFor) changeAgentInRows(tx, now, agent, this.#given);
+      else beginTurnInRows(tx, now, agent, this.#given);
+    });
+    if (isStored && begun) running.begunFor = agent;
+    return isStored && begun;
+  }
+
+  /** Returns the prompt of the turn: its input, or the requests that were approved while it had no agent. */
+  #promptOf(turn: Turn, running: RunningTurn): readonly StoredInputItem[] {
+    if (turn.status !== 'waiting_for_approval') return turn.input;
+    const { db, store } = this.#given;
+    const approvals = db.peek((rx) => store.approvalsOf(rx, turn.turn_id));
+    running.grants = approvals.filter(({ held }) => held);
+    return [{ type: 'text', text: continuationPrompt(running.grants) }];
+  }
+
+  /**
+   * Opens an approval in the active turn of a session and waits for the answer. A request equal to one that was
+   * accepted while the turn had no agent is accepted at once. The answer is `cancelled` if the session has no active
+   * turn. Throws `too_many` if too many approvals of the session are pending.
+   */
+  async ask(
+    sessionId: string,
+    request: AgentRequest,
+    withdrawn: AbortSignal,
+  ): Promise<AgentAnswer> {
+    const { db, store, desk } = this.#given;
+    const turnId = db.peek((rx) => store.sessions.get(rx, sessionId)?.active_turn_id);
+    const running = turnId ? this.#running.get(turnId) : undefined;
+    if (!turnId || !running) return { decision: 'cancelled' };
+    const grant = running.grants.findIndex((one) => desk.isSame(one, request));
+    if (grant >= 0) {
+      const [used] = running.grants.splice(grant, 1);
+      return { decision: 'accept', scope: 'once', answers: used?.answers ?? null };
+    }
+    return desk.ask(sessionId, turnId, request, withdrawn);
+  }
+
+  /** Must be called when an agent has exited. Closes its output outside any turn. */
+  async agentExited(live: LiveAgent): Promise<void> {
+    await this.#outputs.closeAside(live);
+  }
+
+  /** Stores a change of a turn, and retries until it is stored. Resolves with false if the server stops before. */
+  #persist({ turn_id }: Turn, move: (tx: Writer) => void): Promise<boolean> {
+    return persist(this.#given, this.#stopping.signal, { turn_id }, move);
+  }
+
+  /**
+   * Gives up the wait of a turn for its agent: it has ended, or the server stops. The next start runs it, unless it is
+   * stored that it has begun: that one ends, and what it has of the inbox waits again.
+   */
+  async #leave(turn: Turn, { begunFor, over }: RunningTurn): Promise<void> {
+    if (!begunFor || over.signal.aborted) return;
+    const { store } = this.#given;
+    await this.#persist(turn, (tx) =>
+      this.endNow(tx, store.turn(tx, turn.session_id, turn.turn_id), stopped),
+    );
+  }
+
+  /** Fails a turn that no agent has seen, and its session too if the provider no longer has it. */
+  async #failUnseen(turn: Turn, error: unknown): Promise<void> {
+    const { store, logger } = this.#given;
+    const failure = failureOf(error);
+    const isLast = failure.code === 'resume_failed';
+    // What a provider refuses is no fault of the server, so its stack would say nothing.
+    const isRefusal = error instanceof ProviderError;
+    const why = isRefusal ? { reason: error.message, cause: String(error.cause) } : { err: error };
+    logger.warn(
+      { ...why, turn_id: turn.turn_id, session_id: turn.session_id },
+      'a turn could not start',
+    );
+    await this.#persist(turn, (tx) => {
+      const now = store.turn(tx, turn.session_id, turn.turn_id);
+      this.endNow(tx, now, { status: 'failed', error: failure }, { isLast });
+      if (!isLast) return;
+      failSessionInRows(tx, turn.session_id, failure, this.#given);
+      this.#given.onSessionFailed(tx, turn.session_id);
+    });
+  }
+}

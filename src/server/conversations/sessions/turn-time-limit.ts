@@ -1,0 +1,40 @@
+import type { Turn } from '../../../api/sessions.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import type { Logger } from '../../../core/lib/log.ts';
+import type { Database } from '../../../core/store/database.ts';
+import type { Writer } from '../../../core/store/transaction.ts';
+import type { SessionStore } from './store.ts';
+
+export interface TimeLimitDependencies {
+  db: Database;
+  store: SessionStore;
+  clock: Clock;
+  logger: Logger;
+  /** The time limit of a turn, in ms, after which it is interrupted; null: there is no limit. */
+  turnTimeoutMs: () => number | null;
+}
+
+/**
+ * Starts the time limit of the active turn of a session, if there is one. At its end `interrupt` is called with the turn,
+ * unless somebody has interrupted it; the session stays open.
+ */
+export function turnTimeLimit(
+  { db, store, clock, logger, turnTimeoutMs }: TimeLimitDependencies,
+  sessionId: string,
+  interrupt: (tx: Writer, turn: Turn, error: NonNullable<Turn['error']>) => void,
+): Disposable {
+  const limitMs = turnTimeoutMs();
+  if (limitMs === null) return { [Symbol.dispose]: () => undefined };
+  const error = {
+    code: 'turn_timeout',
+    message: `the turn ran for longer than sessions.turn_timeout_ms (${limitMs} ms) and was interrupted`,
+  };
+  return clock.after(limitMs, () => {
+    db.transact((tx) => {
+      const turn = store.activeTurn(tx, sessionId);
+      if (turn?.interrupt_requested_at === null) interrupt(tx, turn, error);
+    }).catch((failure: unknown) =>
+      logger.error({ err: failure }, 'a turn over its limit could not be interrupted'),
+    );
+  });
+}

@@ -1,0 +1,86 @@
+import type { TurnInEvents } from '../../../api/event-kinds/sessions.ts';
+import type { Turn, Usage } from '../../../api/sessions.ts';
+
+const finalStatuses: ReadonlySet<Turn['status']> = new Set(['completed', 'interrupted', 'failed']);
+
+/** Returns a turn with the status accepted. */
+export function newTurn(
+  fields: Pick<Turn, 'turn_id' | 'session_id' | 'source' | 'input' | 'accepted_at'> &
+    Partial<Pick<Turn, 'permission_mode' | 'agent_mode' | 'model' | 'thinking_effort'>>,
+): Turn {
+  return {
+    status: 'accepted',
+    permission_mode: null,
+    agent_mode: null,
+    model: null,
+    thinking_effort: null,
+    text: null,
+    usage: null,
+    error: null,
+    provider_turn_ref: null,
+    started_at: null,
+    ended_at: null,
+    interrupt_requested_at: null,
+    trimmed: false,
+    ...fields,
+  };
+}
+
+/** Whether a turn has ended, which is final. */
+export function hasEnded(turn: Turn): boolean {
+  return finalStatuses.has(turn.status);
+}
+
+/** Returns the turn as running, because an agent is about to see it. */
+export function startTurn(turn: Turn, now: number): Turn {
+  return { ...turn, status: 'running', started_at: now };
+}
+
+/** The final status of a turn, and its error. */
+export interface TurnEnd {
+  status: 'completed' | 'interrupted' | 'failed';
+  error: { code: string; message: string } | null;
+}
+
+export function finishTurn(
+  turn: Turn,
+  end: TurnEnd,
+  output: { text: string | null; usage: Usage | null },
+  now: number,
+): Turn {
+  return {
+    ...turn,
+    status: end.status,
+    error: end.error,
+    text: output.text,
+    usage: output.usage,
+    ended_at: now,
+  };
+}
+
+/**
+ * Returns the turn for events after `turn.accepted`: without its input, which that event has, and without its text,
+ * which its last `message.completed` has.
+ */
+export function turnInEvents({ input: _input, text: _text, ...turn }: Turn): TurnInEvents {
+  return turn;
+}
+
+/** Returns the response to the sender of a turn. */
+export function acceptance({ session_id, turn_id }: Turn): {
+  session_id: string;
+  turn_id: string;
+  status: 'accepted';
+} {
+  return { session_id, turn_id, status: 'accepted' };
+}
+
+export const noUsage: Usage = {
+  input_tokens: null,
+  output_tokens: null,
+  cached_input_tokens: null,
+  total_tokens: null,
+  context_tokens: null,
+  context_window: null,
+  cost_usd: null,
+};

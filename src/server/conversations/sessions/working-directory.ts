@@ -1,0 +1,33 @@
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { AppError } from '../../../api/errors.ts';
+
+/** The longest path that a system takes, in bytes. */
+const MAX_PATH_BYTES = 4096;
+
+/** Resolves with the real path of an existing directory; the server's own if none is requested. Throws `invalid`. */
+export async function workingDirectory(requested: string | null | undefined): Promise<string> {
+  if (requested?.includes('\0')) throw new AppError('invalid', 'cwd holds a NUL character');
+  const directory = path.resolve(requested ?? process.cwd());
+  if (Buffer.byteLength(directory) > MAX_PATH_BYTES)
+    throw await refusal(directory, { code: 'ENAMETOOLONG' });
+  try {
+    // The dot makes anything but a directory fail, in one call of the system.
+    return await fs.realpath(`${directory}/.`);
+  } catch (error) {
+    throw await refusal(directory, error as { code?: string });
+  }
+}
+
+/** Resolves with why a directory cannot be used. */
+async function refusal(directory: string, { code }: { code?: string }): Promise<AppError> {
+  const isThere = () =>
+    fs.access(directory).then(
+      () => true,
+      () => false,
+    );
+  if (code === 'ENOENT' || (code === 'ENOTDIR' && !(await isThere())))
+    return new AppError('invalid', `cwd "${directory}" does not exist`);
+  if (code === 'ENOTDIR') return new AppError('invalid', `cwd "${directory}" is not a directory`);
+  return new AppError('invalid', `cwd "${directory.slice(0, 200)}" cannot be used: ${code}`);
+}

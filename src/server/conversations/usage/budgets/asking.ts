@@ -1,0 +1,108 @@
+import type { Approval } from '../../../../api/approvals.ts';
+import type { Budget } from '../../../../api/budgets.ts';
+import type { Turn } from '../../../../api/sessions.ts';
+import type { EventLog } from '../../../../core/events/log.ts';
+import { amountsText, spentText } from '../../../../core/lib/amounts.ts';
+import type { Clock } from '../../../../core/lib/clock.ts';
+import type { Ids } from '../../../../core/lib/ids.ts';
+import { resolveApproval, unanswered } from '../../approvals/approval.ts';
+import type { SessionStore } from '../../sessions/store.ts';
+import type { Reader, Writer } from '../../../../core/store/transaction.ts';
+import { onceMore } from './budget.ts';
+import { labelOf } from './words.ts';
+
+interface AskingDependencies {
+  sessionStore: SessionStore;
+  log: EventLog;
+  clock: Clock;
+  ids: Ids;
+  /** Returns the name of a team; null if there is none. */
+  teamName: (rx: Reader, id: string) => string | null;
+}
+
+/** Asks people about budgets: by an approval of the session whose turn ended last. */
+export class BudgetAsking {
+  readonly #given: AskingDependencies;
+
+  constructor(given: AskingDependencies) {
+    this.#given = given;
+  }
+
+  /** What a budget is for, for people. */
+  labelOf(rx: Reader, budget: Budget): string {
+    const { sessionStore, teamName } = this.#given;
+    const { session_id, team_id } = budget;
+    if (session_id !== null)
+      return labelOf(budget, sessionStore.sessions.get(rx, session_id)?.title ?? null);
+    return labelOf(budget, team_id === null ? null : teamName(rx, team_id));
+  }
+
+  /** Opens the approval of a budget that is used up. `turn` has ended. */
+  ask(tx: Writer, budget: Budget, turn: Turn): Pick<Budget, 'approval_id' | 'approval_session_id'> {
+    const { sessionStore, clock, ids } = this.#given;
+    const session = sessionStore.session(tx, turn.session_id);
+    const approval: Approval = {
+      id: ids.next('apr'),
+      session_id: session.id,
+      turn_id: turn.turn_id,
+      provider: session.provider,
+      kind: 'budget',
+      title: `go on although the budget of ${this.labelOf(tx, budget)} is used up?`,
+      request: { budget_id: budget.id },
+      details: [
+        { type: 'input', name: 'used', value: spentText(budget) },
+        { type: 'input', name: 'accepted, it may use up to', value: amountsText(onceMore(budget)) },
+        { type: 'input', name: 'declined', value: 'no turn begins until the budget is set anew' },
+      ],
+      scopes: ['once'],
+      session_allows: null,
+      subject: null,
+      questions: null,
+      ...unanswered,
+      expires_at: null,
+      created_at: clock.now(),
+      resolved_at: null,
+    };
+    sessionStore.requestBudgetApproval(tx, turn, approval);
+    return { approval_id: approval.id, approval_session_id: session.id };
+  }
+
+  /** Returns the turn of a budget that ended last; null if none has. */
+  lastTurn(rx: Reader, budget: Budget): Turn | null {
+    const { sessionStore } = this.#given;
+    const last = sessionStore.usage.last(rx, budget);
+    return last === undefined ? null : (sessionStore.turns.get(rx, last) ?? null);
+  }
+
+  /** Cancels the approval of a budget, if it is pending. */
+  cancel(tx: Writer, { approval_id }: Budget, reason: string): void {
+    const { sessionStore, clock } = this.#given;
+    const approval = approval_id === null ? undefined : sessionStore.approvals.get(tx, approval_id);
+    if (approval?.status !== 'pending') return;
+    const cancelled = resolveApproval(approval, { status: 'cancelled', reason }, clock.now());
+    const session = sessionStore.session(tx, approval.session_id);
+    const turn = sessionStore.turn(tx, approval.session_id, approval.turn_id);
+    sessionStore.resolveApproval(tx, session, turn, cancelled);
+  }
+
+  /** Tells, with the first such turn, that a budget cannot count what the agent of a session does not report. */
+  warnOf(tx: Writer, budget: Budget, { session_id, turn_id, usage }: Turn): void {
+    const { limit, spent } = budget;
+    const isFirst = (known: unknown, limited: number | null, without: number) =>
+      limited !== null && (known ?? null) === null && without === 1;
+    const missing = [
+      isFirst(usage?.cost_usd, limit.cost_usd, spent.turns_without_cost) ? 'no cost' : [],
+      isFirst(usage?.total_tokens ?? usage?.output_tokens, limit.tokens, spent.turns_without_tokens)
+        ? 'no tokens'
+        : [],
+    ].flat();
+    if (missing.length === 0) return;
+    const message = `its agent reported ${missing.join(' and ')}: the budget of ${this.labelOf(tx, budget)} does not count what it does not know`;
+    this.#given.log.append(tx, {
+      kind: 'session.notice',
+      session_id,
+      turn_id,
+      payload: { code: 'budget_uncounted', message },
+    });
+  }
+}

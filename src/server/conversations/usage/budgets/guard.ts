@@ -1,0 +1,301 @@
+import type { Approval } from '../../../../api/approvals.ts';
+import type { Budget } from '../../../../api/budgets.ts';
+import type { Hold } from '../../../../api/queue.ts';
+import type { Turn, Usage } from '../../../../api/sessions.ts';
+import { AppError } from '../../../../api/errors.ts';
+import { spentText } from '../../../../core/lib/amounts.ts';
+import type { Clock } from '../../../../core/lib/clock.ts';
+import type { SessionStore } from '../../sessions/store.ts';
+import type { Reader, Writer } from '../../../../core/store/transaction.ts';
+import {
+  amended,
+  dayAt,
+  isDayOver,
+  isHolding,
+  isSound,
+  onceMore,
+  spentBy,
+  usedUp,
+  withTurn,
+} from './budget.ts';
+import type { BudgetAsking } from './asking.ts';
+import type { BudgetStore } from './store.ts';
+
+interface GuardDependencies {
+  store: BudgetStore;
+  asking: BudgetAsking;
+  sessionStore: SessionStore;
+  clock: Clock;
+  /** Returns the ids of the teams that a session is in, without deleted ones. */
+  teamsOf: (rx: Reader, sessionId: string) => string[];
+  /** Returns the ids of the sessions in a team. */
+  membersOf: (rx: Reader, teamId: string) => string[];
+  /** Lets what waits for sessions become turns, once the transaction is on disk. */
+  wake: (tx: Writer) => void;
+  /** Interrupts a turn; it ends with the error. */
+  interrupt: (tx: Writer, turn: Turn, error: { code: string; message: string }) => void;
+  /** Runs once a budget is on disk whose next day begins at a time, in Unix ms. */
+  onTime: (at: number) => void;
+}
+
+/**
+ * Counts what turns use, each in the transaction that ends it, and holds the sessions of a budget that is used up. All
+ * that it knows is in the rows, but for what running turns of hard budgets have used so far.
+ */
+export class BudgetGuard {
+  readonly #given: GuardDependencies;
+  /** What running turns have used so far, for hard budgets. */
+  readonly #running = new Map<string, { session_id: string; usage: Usage }>();
+
+  constructor(given: GuardDependencies) {
+    this.#given = given;
+  }
+
+  /** Counts a turn that has ended. Must be called once for each, before the session begins its next one. */
+  turnEnded(tx: Writer, turn: Turn): void {
+    const { store, sessionStore } = this.#given;
+    this.#running.delete(turn.turn_id);
+    if (turn.started_at === null || store.isEmpty(tx)) return;
+    const teams = sessionStore.usage.teamsAt(tx, turn);
+    // Each is read anew: one that interrupts turns may have counted them meanwhile.
+    for (const { id } of store.over(tx, turn.session_id, teams)) {
+      const budget = store.budget(tx, id);
+      // A day that begins with this turn has it in its sums already.
+      const isNew = isDayOver(budget, this.#given.clock.now());
+      const today = isNew ? this.#newDay(tx, budget) : budget;
+      const counted = isNew ? today : { ...today, spent: withTurn(today.spent, turn.usage) };
+      this.#judge(tx, counted, turn);
+    }
+  }
+
+  /** Counts what an agent says of a turn after its end. */
+  turnAmended(tx: Writer, turn: Turn, before: Usage | null): void {
+    const { store, sessionStore, clock } = this.#given;
+    if (turn.started_at === null || store.isEmpty(tx)) return;
+    const teams = sessionStore.usage.teamsAt(tx, turn);
+    for (const { id } of store.over(tx, turn.session_id, teams)) {
+      const budget = store.budget(tx, id);
+      const isOfDay = (turn.ended_at ?? 0) >= (budget.day_begins_at ?? 0);
+      if (!isOfDay || isDayOver(budget, clock.now())) continue;
+      const spent = amended(budget.spent, before, turn.usage);
+      this.#judge(tx, { ...budget, spent }, turn);
+    }
+  }
+
+  /** Takes what a running turn has used so far: a hard budget that is used up with it interrupts its turns. */
+  turnUses(tx: Writer, turn: { session_id: string; turn_id: string }, usage: Usage): void {
+    const { store, teamsOf, clock } = this.#given;
+    if (store.isEmpty(tx)) return;
+    const { session_id, turn_id } = turn;
+    const hard = store
+      .over(tx, session_id, teamsOf(tx, session_id))
+      .filter((one) => one.hard && !isDayOver(one, clock.now()));
+    if (hard.length === 0) return;
+    this.#running.set(turn_id, { session_id, usage });
+    for (const budget of hard) {
+      if (budget.status !== 'open') continue;
+      const spent = this.#withRunning(tx, budget);
+      if (usedUp({ ...budget, spent }).length === 0) continue;
+      // It asks when the first of its turns has ended, because an approval is about what comes after a turn.
+      this.#reach(tx, budget, null);
+    }
+  }
+
+  /** Returns why no turn of a session begins. */
+  holds(rx: Reader, sessionId: string): Hold[] {
+    const { store, asking, teamsOf, clock } = this.#given;
+    if (store.isEmpty(rx)) return [];
+    return store
+      .over(rx, sessionId, teamsOf(rx, sessionId))
+      .filter((budget) => isHolding(budget, clock.now()))
+      .map((budget) => ({
+        code: 'budget',
+        message: `the budget of ${asking.labelOf(rx, budget)} is used up (${spentText(budget)})`,
+        since: budget.reached_at,
+        until: budget.day_ends_at,
+      }));
+  }
+
+  /** Throws `budget_reached` if a budget lets no turn of a session begin. */
+  assertFree(rx: Reader, sessionId: string): void {
+    const [hold] = this.holds(rx, sessionId);
+    if (!hold) return;
+    throw new AppError(
+      'budget_reached',
+      `${hold.message}: accept its approval, set it anew, or queue the turn`,
+    );
+  }
+
+  /** Takes the answer to the approval of a budget. */
+  answered(tx: Writer, approval: Approval): void {
+    if (approval.kind !== 'budget') return;
+    const { store, clock, wake } = this.#given;
+    const found = store.asking(tx, approval.id);
+    if (!found) return;
+    const budget = isDayOver(found, clock.now()) ? this.#newDay(tx, found) : found;
+    if (budget.status !== 'reached') return wake(tx);
+    if (approval.status !== 'accepted') {
+      const declined = this.#write(tx, { ...budget, status: 'declined' });
+      return store.tell(tx, declined, { kind: 'budget.declined', payload: { budget: declined } });
+    }
+    this.#release(tx, { ...budget, allowed: onceMore(budget) }, 'accepted');
+    wake(tx);
+  }
+
+  /** Stores a budget that a person has set, new or anew, with what its turns have used until now. */
+  put(tx: Writer, budget: Budget, before: Budget | undefined): Budget {
+    const { store, asking, sessionStore, clock, wake } = this.#given;
+    if (before) asking.cancel(tx, before, 'the budget was set anew');
+    const day = dayAt(budget.time_zone, clock.now());
+    const since = day.day_begins_at ?? 0;
+    const spent = spentBy(sessionStore.usage.sumOf(tx, budget, since));
+    const put: Budget = { ...budget, ...day, spent, ...notReached };
+    if (before) store.update(tx, put);
+    else store.insert(tx, put);
+    store.tell(tx, put, { kind: 'budget.set', payload: { budget: put } });
+    const judged = this.#judge(tx, put, null);
+    if (before && before.status !== 'open' && judged.status === 'open') {
+      store.tell(tx, judged, { kind: 'budget.released', payload: { budget: judged, why: 'set' } });
+      wake(tx);
+    }
+    return store.budget(tx, put.id);
+  }
+
+  /** Removes a budget. */
+  drop(tx: Writer, budget: Budget, why: 'removed' | 'closed' | 'deleted'): void {
+    const { store, asking, wake } = this.#given;
+    const reason = {
+      removed: 'the budget was removed',
+      closed: 'its session was closed',
+      deleted: 'its team was deleted',
+    };
+    asking.cancel(tx, budget, reason[why]);
+    store.delete(tx, { ...budget, approval_id: null, approval_session_id: null }, why);
+    if (budget.status !== 'open') wake(tx);
+  }
+
+  /** Must be called when a session is closed: its budgets go with it. */
+  sessionClosed(tx: Writer, session_id: string): void {
+    for (const budget of this.#given.store.of(tx, { session_id, team_id: null }))
+      this.drop(tx, budget, 'closed');
+  }
+
+  /** Must be called when a team is deleted: its budgets go with it. */
+  teamDeleted(tx: Writer, team_id: string): void {
+    for (const budget of this.#given.store.of(tx, { session_id: null, team_id }))
+      this.drop(tx, budget, 'deleted');
+  }
+
+  /** Must be called when a session has left a team, whose budgets hold it no more. */
+  memberLeft(tx: Writer, team_id: string): void {
+    const { store, wake } = this.#given;
+    const budgets = store.of(tx, { session_id: null, team_id });
+    if (budgets.some(({ status }) => status !== 'open')) wake(tx);
+  }
+
+  /**
+   * Returns when the next day begins of a budget that is used up, in Unix ms; null: none is, or they have no days. A budget
+   * with sums out of range is due at once.
+   */
+  nextEnd(rx: Reader): number | null {
+    const ends = this.#given.store.all(rx).flatMap((one) => {
+      if (!isSound(one)) return 0;
+      return one.status === 'open' ? [] : (one.day_ends_at ?? []);
+    });
+    return ends.length === 0 ? null : Math.min(...ends);
+  }
+
+  /** Begins the next day of the budgets that are used up and whose day is over, and counts those anew that are not sound. */
+  endPast(tx: Writer): void {
+    const { store, clock, wake } = this.#given;
+    const over = store
+      .all(tx)
+      .filter((one) => !isSound(one) || (one.status !== 'open' && isDayOver(one, clock.now())));
+    for (const budget of over) this.#judge(tx, this.#newDay(tx, budget), null);
+    if (over.length > 0) wake(tx);
+  }
+
+  /** Stores a budget after what it has spent changed. Returns it as it is stored. */
+  #judge(tx: Writer, budget: Budget, turn: Turn | null): Budget {
+    const { asking } = this.#given;
+    if (turn) asking.warnOf(tx, budget, turn);
+    if (budget.status === 'open' && usedUp(budget).length > 0) return this.#reach(tx, budget, turn);
+    const isUnasked = budget.status === 'reached' && budget.approval_id === null;
+    if (!isUnasked || !turn) return this.#write(tx, budget);
+    return this.#write(tx, { ...budget, ...asking.ask(tx, budget, turn) });
+  }
+
+  /** Holds the sessions of a budget, and asks whether it goes on. `turn`: the one that has ended; null: none has now. */
+  #reach(tx: Writer, budget: Budget, turn: Turn | null): Budget {
+    const { store, asking, clock, onTime } = this.#given;
+    const reached: Budget = { ...budget, status: 'reached', reached_at: clock.now() };
+    const last = turn ?? (usedUp(budget).length > 0 ? asking.lastTurn(tx, budget) : null);
+    const asked = last ? asking.ask(tx, reached, last) : {};
+    const stored = this.#write(tx, { ...reached, ...asked });
+    store.tell(tx, stored, { kind: 'budget.reached', payload: { budget: stored } });
+    const end = stored.day_ends_at;
+    if (end !== null) tx.whenDurable(() => onTime(end));
+    if (stored.hard) this.#interruptAll(tx, stored);
+    return stored;
+  }
+
+  #interruptAll(tx: Writer, budget: Budget): void {
+    const { sessionStore, asking, interrupt } = this.#given;
+    const used = spentText({ ...budget, spent: this.#withRunning(tx, budget) });
+    const message = `the budget of ${asking.labelOf(tx, budget)} is used up, and is hard (${used})`;
+    for (const id of this.#sessionsOf(tx, budget)) {
+      const turn = sessionStore.activeTurn(tx, id);
+      if (turn?.interrupt_requested_at === null)
+        interrupt(tx, turn, { code: 'budget_reached', message });
+    }
+  }
+
+  #sessionsOf(rx: Reader, { session_id, team_id }: Budget): string[] {
+    const { sessionStore, membersOf } = this.#given;
+    if (session_id !== null) return [session_id];
+    if (team_id !== null) return membersOf(rx, team_id);
+    return sessionStore.sessionsWithActiveTurn(rx).map(({ id }) => id);
+  }
+
+  /** What a budget has spent, with what its running turns have used so far. */
+  #withRunning(rx: Reader, budget: Budget): Budget['spent'] {
+    const own = new Set(this.#sessionsOf(rx, budget));
+    return [...this.#running.values()]
+      .filter(({ session_id }) => own.has(session_id))
+      .reduce(
+        (spent, { usage }) => ({ ...withTurn(spent, usage), turns: spent.turns }),
+        budget.spent,
+      );
+  }
+
+  /** Returns a budget on its next day; one that was used up is so no more. */
+  #newDay(tx: Writer, budget: Budget): Budget {
+    const { sessionStore, asking, clock } = this.#given;
+    const day = dayAt(budget.time_zone, clock.now());
+    const spent = spentBy(sessionStore.usage.sumOf(tx, budget, day.day_begins_at ?? 0));
+    const today = { ...budget, ...day, spent, allowed: budget.limit };
+    if (budget.status === 'open') return today;
+    asking.cancel(tx, budget, 'the next day of the budget has begun');
+    return this.#release(tx, today, 'day');
+  }
+
+  #release(tx: Writer, budget: Budget, why: 'accepted' | 'day'): Budget {
+    const released = this.#write(tx, { ...budget, ...notReached });
+    const payload = { budget: released, why };
+    this.#given.store.tell(tx, released, { kind: 'budget.released', payload });
+    return released;
+  }
+
+  #write(tx: Writer, budget: Budget): Budget {
+    const written = { ...budget, updated_at: this.#given.clock.now() };
+    this.#given.store.update(tx, written);
+    return written;
+  }
+}
+
+const notReached = {
+  status: 'open' as const,
+  reached_at: null,
+  approval_id: null,
+  approval_session_id: null,
+};

@@ -1,0 +1,141 @@
+import {
+  type Budget,
+  type listBudgets,
+  MAX_BUDGETS,
+  type setBudget,
+} from '../../../../api/budgets.ts';
+import type { BodyOf, QueryOf } from '../../../../api/endpoint.ts';
+import { AppError } from '../../../../api/errors.ts';
+import type { Clock } from '../../../../core/lib/clock.ts';
+import { isTimeZone, ownTimeZone } from '../../../../core/lib/cron.ts';
+import type { Ids } from '../../../../core/lib/ids.ts';
+import type { Logger } from '../../../../core/lib/log.ts';
+import { assertNotClosed } from '../../sessions/session.ts';
+import type { SessionStore } from '../../sessions/store.ts';
+import type { Database } from '../../../../core/store/database.ts';
+import { type Keep, keepNothing } from '../../../../core/store/kept-answers.ts';
+import type { RecordPage } from '../../../../core/store/records.ts';
+import type { Reader } from '../../../../core/store/transaction.ts';
+import type { BudgetGuard } from './guard.ts';
+import type { BudgetStore } from './store.ts';
+
+interface BudgetServiceDependencies {
+  db: Database;
+  store: BudgetStore;
+  guard: BudgetGuard;
+  sessionStore: SessionStore;
+  /** Throws `not_found` or `team_deleted`. */
+  assertTeam: (rx: Reader, id: string) => void;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+}
+
+/** The use-cases of budgets. Each resolves or rejects once the rows that its result was read from are on disk. */
+export class BudgetService {
+  readonly #given: BudgetServiceDependencies;
+
+  constructor(given: BudgetServiceDependencies) {
+    this.#given = given;
+  }
+
+  list({ limit, cursor, ...filters }: QueryOf<typeof listBudgets>): Promise<RecordPage<Budget>> {
+    const { db, store } = this.#given;
+    return db.read((rx) => store.budgets.page(rx, filters, limit, cursor));
+  }
+
+  get(id: string): Promise<Budget> {
+    return this.#given.db.read((rx) => this.#given.store.budget(rx, id));
+  }
+
+  /**
+   * Sets a budget. One of the same session, team or all sessions, and in all or a day, is replaced: what its approvals
+   * have allowed is over. `by` is the id of the token of the request. Throws `invalid`, and `too_many` at the maximum.
+   */
+  async set(body: BodyOf<typeof setBudget>, by: string, keep: Keep = keepNothing): Promise<Budget> {
+    const { db, store, guard, clock, ids, logger } = this.#given;
+    const wish = wishOf(body);
+    const set = await db.transact((tx) => {
+      this.#assertThere(tx, wish);
+      const before = store.of(tx, wish).find(({ per }) => per === wish.per);
+      if (!before && store.count(tx) >= MAX_BUDGETS)
+        throw new AppError(
+          'too_many',
+          `there are ${MAX_BUDGETS} budgets, which is the maximum: remove some`,
+        );
+      const now = clock.now();
+      const budget: Budget = {
+        id: before?.id ?? ids.next('bud'),
+        ...wish,
+        allowed: wish.limit,
+        spent: { tokens: 0, cost_usd: 0, turns: 0, turns_without_tokens: 0, turns_without_cost: 0 },
+        status: 'open',
+        reached_at: null,
+        approval_id: null,
+        approval_session_id: null,
+        day_begins_at: null,
+        day_ends_at: null,
+        created_by: by,
+        created_at: before?.created_at ?? now,
+        updated_at: now,
+      };
+      const put = guard.put(tx, budget, before);
+      keep(tx, put);
+      return put;
+    });
+    logger.info({ budget_id: set.id, limit: set.limit, by }, 'a budget was set');
+    return set;
+  }
+
+  /** Removes a budget. Throws `not_found`. */
+  async remove(id: string, by: string): Promise<Budget> {
+    const { db, store, guard, logger } = this.#given;
+    const removed = await db.transact((tx) => {
+      const budget = store.budget(tx, id);
+      guard.drop(tx, budget, 'removed');
+      return budget;
+    });
+    logger.info({ budget_id: id, by }, 'a budget was removed');
+    return removed;
+  }
+
+  #assertThere(rx: Reader, { session_id, team_id }: Wish): void {
+    const { sessionStore, assertTeam } = this.#given;
+    if (session_id !== null) assertNotClosed(sessionStore.session(rx, session_id));
+    if (team_id !== null) assertTeam(rx, team_id);
+  }
+}
+
+type Wish = Pick<Budget, 'session_id' | 'team_id' | 'per' | 'time_zone' | 'limit' | 'hard'>;
+
+function wishOf(body: BodyOf<typeof setBudget>): Wish {
+  const { session_id = null, team_id = null, hard } = body;
+  const { tokens = null, cost_usd = null, turns = null } = body;
+  if (session_id !== null && team_id !== null)
+    throw new AppError('invalid', 'body: has a session and a team: set a budget for each');
+  if ((tokens ?? cost_usd ?? turns) === null)
+    throw new AppError('invalid', 'body: limits nothing: give tokens, cost_usd or turns');
+  const per = body.per ?? (session_id === null && team_id === null ? 'day' : 'total');
+  if (session_id === null && team_id === null && per === 'total')
+    throw new AppError(
+      'invalid',
+      'body.per: total is for a session or a team: name one, or set a budget per day',
+    );
+  const zone = body.time_zone ?? null;
+  if (zone !== null && per === 'total')
+    throw new AppError('invalid', 'body.time_zone: is for a budget per day');
+  if (zone !== null && !isTimeZone(zone))
+    throw new AppError(
+      'invalid',
+      `body.time_zone: "${zone}" is no time zone: Europe/Berlin is one`,
+    );
+  const time_zone = per === 'day' ? (zone ?? ownTimeZone()) : null;
+  return {
+    session_id,
+    team_id,
+    per,
+    time_zone,
+    limit: { tokens, cost_usd, turns },
+    hard: hard ?? false,
+  };
+}

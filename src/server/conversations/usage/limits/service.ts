@@ -1,0 +1,220 @@
+import type { AfterLimit } from '../../../../api/after-limit.ts';
+import type { Session, Turn } from '../../../../api/sessions.ts';
+import type { UsageLimit } from '../../../../api/usage-limit.ts';
+import type { Clock } from '../../../../core/lib/clock.ts';
+import { cutLine } from '../../../../core/lib/cut-line.ts';
+import type { ReportedLimit, TurnOutcome } from '../../../../agents/provider.ts';
+import type { Holds } from '../../inbox/holds.ts';
+import type { Inbox, InboxOwner } from '../../inbox/inbox.ts';
+import type { SessionStore } from '../../sessions/store.ts';
+import type { Database } from '../../../../core/store/database.ts';
+import type { Reader, Writer } from '../../../../core/store/transaction.ts';
+import { limitEndOf, GO_ON, holdMessage, knownReset, waitAfter } from './limit.ts';
+import { type Account, CODE, LimitStore, OWNER } from './store.ts';
+
+/** What was cut off goes on before anything else that waits for the session. */
+const RANK = -1;
+const MESSAGE_CHARACTERS = 500;
+
+interface LimitsDependencies {
+  db: Database;
+  clock: Clock;
+  sessionStore: SessionStore;
+  holds: Holds;
+  inbox: Inbox;
+  /** What sessions do that do not say so themselves. */
+  afterLimit: () => AfterLimit;
+  /** Ends the agent of a session that has no turn, if it has one. The next turn waits for that. */
+  endAgent: (sessionId: string) => void;
+}
+
+/**
+ * Lets sessions wait for the usage limits that their agents report, and go on once when these reset: the turn that was
+ * cut off becomes an entry of the inbox, which a hold keeps back until then. Each method runs in the transaction of its
+ * caller, and everything is in rows.
+ */
+export class Limits {
+  readonly #given: LimitsDependencies;
+  readonly #store: LimitStore;
+
+  constructor(given: LimitsDependencies) {
+    this.#given = given;
+    this.#store = new LimitStore(given.db);
+    given.inbox.register(OWNER, this.#owner());
+  }
+
+  /** Must be called when a turn has ended, before the next one begins. */
+  turnEnded(tx: Writer, turn: Turn, { limit }: Pick<TurnOutcome, 'limit'>): void {
+    if (turn.status === 'failed' && limit) this.#reached(tx, turn, limit);
+    if (turn.status === 'completed' && this.#store.isUsed(tx)) this.#passed(tx, turn);
+  }
+
+  /**
+   * Holds a session whose next turn of the inbox is about to begin, if its account is known to be at a limit. Returns
+   * whether it is.
+   */
+  isHeldNow(tx: Writer, sessionId: string): boolean {
+    if (!this.#store.isUsed(tx)) return false;
+    const session = this.#given.sessionStore.session(tx, sessionId);
+    const limit = this.#store.of(tx, session);
+    if (!limit) return false;
+    if (limit.until !== null && limit.until <= this.#given.clock.now()) {
+      this.#store.drop(tx, session);
+      return false;
+    }
+    const [turnId = null] = this.#given.inbox.order(tx, sessionId, OWNER);
+    const reached = { said: limit.message, resetsAt: limit.until, fruitless: 0 };
+    this.#wait(tx, session, reached, turnId);
+    return true;
+  }
+
+  /** A person has sent a turn: it takes the place of the one that was cut off, and shows whether the limit is over. */
+  turnSent(tx: Writer, sessionId: string): void {
+    if (!this.#store.isUsed(tx)) return;
+    const { inbox, holds } = this.#given;
+    for (const ref of inbox.order(tx, sessionId, OWNER)) inbox.remove(tx, OWNER, ref);
+    holds.end(tx, sessionId, CODE);
+  }
+
+  /** A person resumes a session: it goes on, whatever is known of the limit. */
+  resume(tx: Writer, sessionId: string): void {
+    const { sessionStore, holds } = this.#given;
+    if (holds.end(tx, sessionId, CODE)) this.#store.drop(tx, sessionStore.session(tx, sessionId));
+  }
+
+  /** A person has chosen what a session does when the limit has reset. */
+  chosen(tx: Writer, session: Session): void {
+    const { usage_limit: waits } = session;
+    if (!waits) return;
+    const { message: said, resets_at: resetsAt, turn_id } = waits;
+    this.#wait(tx, session, { said, resetsAt, fruitless: 0 }, turn_id);
+  }
+
+  /**
+   * Must be called when somebody has logged in anew. What was reported was of the login before, and so are the agents of
+   * the sessions that wait: each ends, and the next one has the new login.
+   */
+  async loginChanged(account: Account): Promise<void> {
+    await this.#given.db.transact((tx) => {
+      this.#store.drop(tx, account);
+      const waiting = this.#waiting(tx, account);
+      for (const { id } of waiting) tx.whenDurable(() => this.#given.endAgent(id));
+      this.#letGo(tx, waiting);
+    });
+  }
+
+  /** Must be called when a hold of a session has ended. */
+  released(tx: Writer, sessionId: string, code: string): void {
+    if (code !== CODE) return;
+    const { sessionStore } = this.#given;
+    const session = sessionStore.session(tx, sessionId);
+    this.#write(tx, { ...session, usage_limit: null }, 'session.limit_ended');
+  }
+
+  #reached(tx: Writer, turn: Turn, { resetsAt, isOfAccount }: ReportedLimit): void {
+    const { clock, sessionStore, inbox } = this.#given;
+    const { session_id, turn_id } = turn;
+    this.#store.use();
+    const session = sessionStore.session(tx, session_id);
+    const now = clock.now();
+    const said = cutLine(turn.error?.message ?? '', MESSAGE_CHARACTERS) ?? '';
+    const resets = knownReset(resetsAt, now);
+    const reached = { said, resetsAt: resets, fruitless: this.#fruitless(tx, turn) };
+    if (isOfAccount)
+      this.#store.put(tx, session, { message: said, since: now, until: limitEndOf(reached, now) });
+    inbox.put(tx, { session_id, owner: OWNER, ref: turn_id, rank: RANK });
+    this.#wait(tx, session, reached, turn_id);
+  }
+
+  #wait(
+    tx: Writer,
+    session: Session,
+    reached: { said: string; resetsAt: number | null; fruitless: number },
+    turn_id: string | null,
+  ): void {
+    const { clock, holds } = this.#given;
+    const { said: message, ...times } = reached;
+    const now = clock.now();
+    const usage_limit: UsageLimit = {
+      message,
+      since: session.usage_limit?.since ?? now,
+      resets_at: reached.resetsAt,
+      ...waitAfter({ ...times, resumes: this.#resumes(session) }, now),
+      turn_id,
+    };
+    this.#write(tx, { ...session, usage_limit }, 'session.limited');
+    const hold = { message: holdMessage(usage_limit), until: usage_limit.resumes_at };
+    holds.put(tx, session.id, { code: CODE, ...hold });
+  }
+
+  #resumes({ after_limit: own }: Session): boolean {
+    return (own ?? this.#given.afterLimit()) === 'resume';
+  }
+
+  /** A turn that began after the limit was reported and has completed shows that the limit is over. */
+  #passed(tx: Writer, { session_id, started_at }: Turn): void {
+    const session = this.#given.sessionStore.session(tx, session_id);
+    const limit = this.#store.of(tx, session);
+    if (!limit || limit.since >= (started_at ?? 0)) return;
+    this.#store.drop(tx, session);
+    this.#letGo(tx, this.#waiting(tx, session));
+  }
+
+  /** Returns the sessions of an account that wait for a usage limit. */
+  #waiting(rx: Reader, account: Account): Session[] {
+    const { sessionStore, holds } = this.#given;
+    return holds
+      .sessionsWith(rx, CODE)
+      .map((id) => sessionStore.session(rx, id))
+      .filter(({ provider, agent }) => provider === account.provider && agent === account.agent);
+  }
+
+  /** Lets those of some sessions go on that do so by themselves. */
+  #letGo(tx: Writer, sessions: readonly Session[]): void {
+    const { holds, clock } = this.#given;
+    for (const session of sessions)
+      if (this.#resumes(session)) holds.endAt(tx, session.id, CODE, clock.now());
+  }
+
+  /** Returns how many turns in a row, up to this one, have gone on after a limit and met one before they did anything. */
+  #fruitless(tx: Writer, turn: Turn): number {
+    const newest = this.#given.sessionStore.newestTurns(tx, turn.session_id, 10);
+    const at = newest.findIndex((one) => one.source !== 'usage_limit' || this.#hasWorked(tx, one));
+    return at === -1 ? newest.length : at;
+  }
+
+  #hasWorked(rx: Reader, { turn_id }: Turn): boolean {
+    return this.#given.sessionStore.itemsOf(rx, turn_id).length > 0;
+  }
+
+  #write(tx: Writer, session: Session, kind: 'session.limited' | 'session.limit_ended'): void {
+    const updated_at = this.#given.clock.now();
+    this.#given.sessionStore.updateSession(tx, { ...session, updated_at }, kind);
+  }
+
+  /** The owner of the turns that were cut off. One of which an agent has done nothing is sent again as it was. */
+  #owner(): InboxOwner {
+    return {
+      isAlone: true,
+      content: (rx, { ref }) => {
+        const turn = this.#given.sessionStore.turns.get(rx, ref);
+        const isAgain = turn && turn.input.length > 0 && !this.#hasWorked(rx, turn);
+        return {
+          source: 'usage_limit',
+          input: isAgain ? turn.input : [{ type: 'text', text: GO_ON }],
+          settings: {
+            permission_mode: turn?.permission_mode ?? null,
+            agent_mode: turn?.agent_mode ?? null,
+            model: turn?.model ?? null,
+            thinking_effort: turn?.thinking_effort ?? null,
+          },
+        };
+      },
+      injecting: () => undefined,
+      injected: () => undefined,
+      deferred: () => true,
+      ended: () => false,
+      unreachable: (_tx, _ref, { status }) => status !== 'closed',
+    };
+  }
+}

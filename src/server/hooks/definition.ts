@@ -1,0 +1,105 @@
+import { deltaKinds, eventKinds, matches } from '../../api/events.ts';
+import type { Config } from '../../core/config/schema.ts';
+import { NOTIFY_HOOK } from '../../core/config/hooks-section.ts';
+import type { Scope } from '../../core/events/event.ts';
+
+/** A hook as the configuration has it, with what follows from that. */
+export interface HookDefinition {
+  name: string;
+  enabled: boolean;
+  /** The kinds as they are configured. */
+  patterns: readonly string[];
+  /** The events that it is given. */
+  scope: Scope & { kinds: ReadonlySet<string> };
+  target: { command: string } | { url: string; secretFile: string };
+  timeoutMs: number;
+  /** Whether an approval that is asked for comes with a link that answers it. */
+  link: boolean;
+  /** `approval`: stdin is the whole approval that the event tells of, while it is pending. */
+  body: 'event' | 'approval';
+  /** false: an event at which it fails is not tried again. */
+  retries: boolean;
+  /** What nobody but a person can mend; null: it can work. */
+  problem: string | null;
+}
+
+/** The time limit of `approvals.notify_command`, in ms. */
+const NOTIFY_LIMIT_MS = 60_000;
+
+/** Returns the hooks of a configuration; `approvals.notify_command` is one of them. */
+export function definitionsOf({ hooks, approvals }: Pick<Config, 'hooks' | 'approvals'>) {
+  const definitions = hooks.map(definitionOf);
+  const { notify_command: command } = approvals;
+  if (command !== null) definitions.push(notifyDefinition(command));
+  return definitions;
+}
+
+function definitionOf(hook: Config['hooks'][number]): HookDefinition {
+  const { name, enabled, kinds: patterns, command, url, secret_file, timeout_ms, link } = hook;
+  const kinds = kindsOf(patterns);
+  return {
+    name,
+    enabled,
+    patterns,
+    scope: { ...placeOf(hook), kinds },
+    target: command === null ? { url: url ?? '', secretFile: secret_file ?? '' } : { command },
+    timeoutMs: timeout_ms,
+    link,
+    body: 'event',
+    retries: true,
+    problem: problemOf(patterns),
+  };
+}
+
+/** It behaves as it did before there were hooks: the approval itself on stdin, and one attempt. */
+function notifyDefinition(command: string): HookDefinition {
+  const patterns = ['approval.requested'];
+  return {
+    name: NOTIFY_HOOK,
+    enabled: true,
+    patterns,
+    scope: { name: 'runtime', kinds: kindsOf(patterns) },
+    target: { command },
+    timeoutMs: NOTIFY_LIMIT_MS,
+    link: false,
+    body: 'approval',
+    retries: false,
+    problem: null,
+  };
+}
+
+function placeOf({
+  session,
+  team,
+  process,
+  worktree,
+}: Pick<Config['hooks'][number], 'session' | 'team' | 'process' | 'worktree'>): Scope {
+  if (session !== null) return { name: 'session', id: session };
+  if (team !== null) return { name: 'team', id: team };
+  if (process !== null) return { name: 'process', id: process };
+  if (worktree !== null) return { name: 'worktree', id: worktree };
+  return { name: 'runtime' };
+}
+
+/** Deltas leave the log early, so nobody can be promised them; a hook that is told of hooks would tell of itself. */
+function isOffered(kind: string): boolean {
+  return !deltaKinds.has(kind) && !kind.startsWith('hook.');
+}
+
+function kindsOf(patterns: readonly string[]): Set<string> {
+  return new Set(
+    eventKinds.filter(
+      (kind) => isOffered(kind) && patterns.some((one) => one === '*' || matches(one, kind)),
+    ),
+  );
+}
+
+function problemOf(patterns: readonly string[]): string | null {
+  const wrong = patterns.find((one) => kindsOf([one]).size === 0);
+  if (wrong === undefined) return null;
+  if (wrong.startsWith('hook.')) return `kinds: no hook is told of "${wrong}"`;
+  const isDelta = eventKinds.some((kind) => matches(wrong, kind));
+  return isDelta
+    ? `kinds: "${wrong}" tells of a text while it grows, which the log does not keep: take the event that closes it`
+    : `kinds: no event is of a kind "${wrong}"`;
+}

@@ -1,0 +1,164 @@
+import { hash } from 'node:crypto';
+import type { Approval } from '../../api/approvals.ts';
+import type { ApprovalLink } from '../../api/hooks.ts';
+import type { Session } from '../../api/sessions.ts';
+import { AppError } from '../../api/errors.ts';
+import type { Clock } from '../../core/lib/clock.ts';
+import { type Ids, newSecret } from '../../core/lib/ids.ts';
+import type { Logger } from '../../core/lib/log.ts';
+import type { Database } from '../../core/store/database.ts';
+import type { Keep } from '../../core/store/kept-answers.ts';
+import { RecordTable } from '../../core/store/records.ts';
+import type { Reader, Writer } from '../../core/store/transaction.ts';
+
+/** The maximum number of links of one approval; the oldest goes for a new one. */
+const MAX_LINKS = 20;
+
+/** The path of the page, before the secret. */
+export const LINK_PATH = '/answer/';
+
+/** A link as it is stored: of its secret only a digest. */
+interface StoredLink {
+  id: string;
+  approval_id: string;
+  session_id: string;
+  secret_sha256: string;
+  created_at: number;
+  expires_at: number;
+  made_by: string;
+}
+
+/** What the page of a link shows. */
+export interface LinkedApproval {
+  approval: Approval;
+  session: Pick<Session, 'title' | 'cwd'>;
+}
+
+export interface LinkDependencies {
+  db: Database;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+  approval: (rx: Reader, id: string) => Approval | undefined;
+  session: (rx: Reader, id: string) => Session;
+  /** Decides an approval. `keep` runs in its transaction. Throws AppError. */
+  decide: (
+    approval: Approval,
+    decision: 'accept' | 'decline',
+    by: string,
+    keep: Keep,
+  ) => Promise<Approval>;
+  /** The address before the path of the page. */
+  baseUrl: () => string;
+  /** How long a link is good, in ms. */
+  lifetimeMs: () => number;
+}
+
+/** Links that answer one approval each, once. Whoever has one needs no token, and can do nothing else with it. */
+export class ApprovalLinks {
+  readonly #given: LinkDependencies;
+  readonly #table: RecordTable<StoredLink>;
+
+  constructor(given: LinkDependencies) {
+    this.#given = given;
+    this.#table = new RecordTable(given.db, 'approval_links', ({ id }) => id);
+  }
+
+  /**
+   * Makes a link for a pending approval. Throws `not_found`, `approval_resolved`, and `invalid` for a request that two
+   * buttons cannot answer.
+   */
+  async make(
+    approvalId: string,
+    { by, sessionId, lifetimeMs }: { by: string; sessionId?: string; lifetimeMs?: number | null },
+  ): Promise<ApprovalLink> {
+    const { db, clock, ids, logger, baseUrl } = this.#given;
+    const secret = newSecret();
+    const created_at = clock.now();
+    const expires_at = created_at + (lifetimeMs ?? this.#given.lifetimeMs());
+    const id = ids.next('link');
+    await db.transact((tx) => {
+      const approval = this.#given.approval(tx, approvalId);
+      if (!approval || (sessionId !== undefined && approval.session_id !== sessionId))
+        throw new AppError(
+          'not_found',
+          `session "${sessionId ?? ''}" has no approval "${approvalId}"`,
+        );
+      assertAnswerable(approval);
+      this.#makeRoom(tx, approvalId, created_at);
+      this.#table.insert(tx, {
+        id,
+        approval_id: approvalId,
+        session_id: approval.session_id,
+        secret_sha256: digestOf(secret),
+        created_at,
+        expires_at,
+        made_by: by,
+      });
+    });
+    logger.info({ link_id: id, approval_id: approvalId, by }, 'a link to an approval was made');
+    return { id, url: `${baseUrl()}${LINK_PATH}${secret}`, expires_at };
+  }
+
+  /** Returns what a link would answer; null if it was never made, was used, has expired, or answers nothing any more. */
+  look(secret: string): LinkedApproval | null {
+    return this.#given.db.peek((rx) => {
+      const link = this.#find(rx, secret);
+      const approval = link && this.#given.approval(rx, link.approval_id);
+      if (!link || approval?.status !== 'pending') return null;
+      const { title, cwd } = this.#given.session(rx, link.session_id);
+      return { approval, session: { title, cwd } };
+    });
+  }
+
+  /** Answers the approval of a link, which ends all its links. Resolves with null as `look` does. */
+  async answer(secret: string, decision: 'accept' | 'decline'): Promise<Approval | null> {
+    const { db } = this.#given;
+    const found = db.peek((rx) => {
+      const link = this.#find(rx, secret);
+      const approval = link && this.#given.approval(rx, link.approval_id);
+      return link && approval ? { link, approval } : null;
+    });
+    if (!found) return null;
+    try {
+      return await this.#given.decide(found.approval, decision, found.link.id, (tx) => {
+        // The transaction may come later than the look above.
+        if (!this.#find(tx, secret)) throw new AppError('not_found', 'the link is used');
+        this.#table.deleteWhere(tx, 'approval_id = ?', found.link.approval_id);
+      });
+    } catch (error) {
+      if (error instanceof AppError && REFUSED.has(error.code)) return null;
+      throw error;
+    }
+  }
+
+  #find(rx: Reader, secret: string): StoredLink | null {
+    const [link] = this.#table.where(rx, 'secret_sha256 = ?', digestOf(secret));
+    return link && link.expires_at > this.#given.clock.now() ? link : null;
+  }
+
+  #makeRoom(tx: Writer, approvalId: string, now: number): void {
+    this.#table.deleteWhere(tx, 'expires_at <= ?', now);
+    const links = this.#table.where(tx, 'approval_id = ?', approvalId);
+    for (const { id } of links.slice(0, Math.max(0, links.length - MAX_LINKS + 1)))
+      this.#table.deleteWhere(tx, 'id = ?', id);
+  }
+}
+
+/** Refusals that say no more than that the link is good for nothing. */
+const REFUSED: ReadonlySet<string> = new Set(['approval_resolved', 'not_found', 'invalid']);
+
+/** Throws for an approval that two buttons cannot answer: a question needs words. */
+function assertAnswerable({ id, kind, status }: Approval): void {
+  if (status !== 'pending')
+    throw new AppError('approval_resolved', `approval ${id} is ${status} already`);
+  if (kind === 'question')
+    throw new AppError(
+      'invalid',
+      `approval ${id} is a question: its answer needs words, and a link has two buttons`,
+    );
+}
+
+function digestOf(secret: string): string {
+  return hash('sha256', secret, 'hex');
+}

@@ -1,0 +1,367 @@
+import type { Hook } from '../../api/hooks.ts';
+import type { Feed } from '../../core/events/feed.ts';
+import { scopeColumn } from '../../core/events/event.ts';
+import type { AppendedEntry, EventLog, LogEntry } from '../../core/events/log.ts';
+import type { Clock } from '../../core/lib/clock.ts';
+import type { Logger } from '../../core/lib/log.ts';
+import type { Database } from '../../core/store/database.ts';
+import type { Writer } from '../../core/store/transaction.ts';
+import type { HookDefinition } from './definition.ts';
+import type { Outcome } from './outcome.ts';
+import { Pace } from './pace.ts';
+import { pauseAfter, TOLD_AFTER_MS } from './retry.ts';
+import type { HookState, HookStore } from './store.ts';
+
+/** How much of the log is read at once. */
+const PAGE = { limit: 64, maxBytes: 512 * 1024 };
+/** How far a hook without events of its own may be ahead of what is stored of it, in events of the log. */
+const AHEAD = 5000;
+/** How many waiting events are counted. */
+const COUNTED = 1000;
+
+export interface RunnerDependencies {
+  db: Database;
+  log: EventLog;
+  feed: Pick<Feed, 'latestSeq' | 'trimmedSeq'>;
+  clock: Clock;
+  logger: Logger;
+  store: HookStore;
+  /** Makes one attempt to deliver an event; null: there is nothing to tell any more. Never rejects for a failure. */
+  attempt: (
+    hook: HookDefinition,
+    entry: LogEntry,
+    attempt: number,
+    signal: AbortSignal,
+  ) => Promise<Outcome | null>;
+}
+
+/**
+ * Delivers the events of one hook from the log, one after the other, each until it was taken. Where it has come to is a
+ * row, written after each event, so that an event is given again if the server died just then, and none is left out.
+ */
+export class HookRunner {
+  readonly definition: HookDefinition;
+  readonly #given: RunnerDependencies;
+  readonly #stopping = new AbortController();
+  readonly #pace: Pace;
+  readonly #slowedOffset: number;
+  #state: HookState;
+  /** Everything up to here was looked at; the row may be behind, where no event was for the hook. */
+  #cursor: number;
+  #oldest: number | null = null;
+  #isCaughtUp = false;
+  #wake: (() => void) | undefined;
+  /** Ends the attempt or the pause of the event at hand; it stays where it is unless it was skipped. */
+  #atHand = new AbortController();
+  readonly #done: Promise<void>;
+
+  constructor(given: RunnerDependencies, definition: HookDefinition, state: HookState) {
+    this.#given = given;
+    this.definition = definition;
+    this.#state = state;
+    this.#cursor = state.cursor;
+    this.#pace = new Pace(given.clock.monotonic());
+    this.#slowedOffset = given.clock.now() - given.clock.monotonic();
+    this.#done = this.#runUntilStopped();
+  }
+
+  /**
+   * Ends what is under way, after at most `graceMs`; resolves once nothing of the hook runs and its place is stored.
+   */
+  async stop(graceMs = 0): Promise<void> {
+    this.#stopping.abort();
+    this.#wake?.();
+    if (graceMs === 0) this.#atHand.abort();
+    using _limit = this.#given.clock.after(graceMs, () => this.#atHand.abort());
+    await this.#done;
+    await this.#store().catch(() => undefined);
+  }
+
+  /** Must be called with all events that have reached the disk, in their order. */
+  seen(entries: readonly AppendedEntry[]): void {
+    if (!this.#isCaughtUp) return;
+    if (entries.some((entry) => this.#isFor(entry))) {
+      this.#isCaughtUp = false;
+      this.#wake?.();
+      return;
+    }
+    this.#cursor = entries.at(-1)?.seq ?? this.#cursor;
+    if (this.#cursor - this.#state.cursor >= AHEAD) void this.#store().catch(() => undefined);
+  }
+
+  /** What the list shows of it. */
+  describe(): Pick<
+    Hook,
+    | 'state'
+    | 'cursor'
+    | 'waiting'
+    | 'waiting_since'
+    | 'delivered'
+    | 'delivered_at'
+    | 'failure'
+    | 'gap'
+    | 'slowed_since'
+  > {
+    const { delivered, delivered_at, failure, gap } = this.#state;
+    const { slowedAt } = this.#pace;
+    const waiting = this.#waiting();
+    const { told: _told, ...shown } = failure ?? { told: false };
+    return {
+      state: failure ? 'failing' : waiting.count > 0 ? 'delivering' : 'idle',
+      cursor: this.#cursor,
+      waiting: waiting.count,
+      waiting_since: waiting.since,
+      delivered,
+      delivered_at,
+      failure: failure ? (shown as Hook['failure']) : null,
+      gap,
+      slowed_since: slowedAt === null ? null : Math.round(slowedAt + this.#slowedOffset),
+    };
+  }
+
+  /** What a person has to know of it; null: nothing. `now`: Unix ms. */
+  problem(now: number): string | null {
+    const { failure } = this.#state;
+    if (failure && now - failure.since >= TOLD_AFTER_MS)
+      return `has failed for ${minutes(now - failure.since)}: ${failure.error}`;
+    if (this.#oldest !== null && now - this.#oldest >= TOLD_AFTER_MS * 2)
+      return `is ${minutes(now - this.#oldest)} behind`;
+    return null;
+  }
+
+  /** Everything up to here is dealt with. */
+  get cursor(): number {
+    return Math.max(this.#cursor, this.#state.cursor);
+  }
+
+  /** Must be called once it is on disk that the hook goes on behind the event `cursor`. */
+  skipped(state: HookState): void {
+    this.#state = state;
+    this.#cursor = Math.max(this.#cursor, state.cursor);
+    this.#atHand.abort();
+    this.#wake?.();
+  }
+
+  async #runUntilStopped(): Promise<void> {
+    const { clock, logger } = this.#given;
+    while (!this.#stopping.signal.aborted) {
+      this.#atHand = new AbortController();
+      if (this.#stopping.signal.aborted) return;
+      try {
+        await this.#round();
+      } catch (error) {
+        if (this.#stopping.signal.aborted) return;
+        logger.error(
+          { err: error, hook: this.definition.name },
+          'a hook cannot go on with the log',
+        );
+        await this.#failed(null, messageOf(error)).catch(() => undefined);
+        await clock.sleep(pauseAfter(1), this.#stopping.signal).catch(() => undefined);
+      }
+    }
+  }
+
+  /** Delivers all that has happened up to now; waits first, where nothing has. */
+  async #round(): Promise<void> {
+    const { clock, feed, logger } = this.#given;
+    await this.#untilThereIsMore();
+    const pause = this.#pace.begin(clock.monotonic());
+    if (pause > 0) {
+      logger.debug({ hook: this.definition.name }, 'events come as fast as the hook takes them');
+      await clock.sleep(pause, this.#stopping.signal).catch(() => undefined);
+    }
+    const end = feed.latestSeq;
+    while (this.#cursor < end && !this.#stopping.signal.aborted) {
+      await this.#noteGap();
+      const { entries, end: read } = this.#read(this.#cursor, PAGE.limit, end);
+      for (const entry of entries) {
+        if (this.#stopping.signal.aborted) return;
+        if (entry.seq <= this.#cursor) continue;
+        await this.#deliver(entry);
+      }
+      if (this.#stopping.signal.aborted) return;
+      this.#cursor = Math.max(this.#cursor, read);
+    }
+    this.#oldest = null;
+    if (this.#state.failure?.event_seq === null)
+      await this.#update((state) => ({ ...state, failure: null }));
+  }
+
+  /** Must look for more and begin to wait in the same turn of the event loop, so that no event is missed. */
+  async #untilThereIsMore(): Promise<void> {
+    if (this.#cursor < this.#given.feed.latestSeq) return;
+    this.#isCaughtUp = true;
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+      if (this.#stopping.signal.aborted) resolve();
+    });
+    this.#wake = undefined;
+    this.#isCaughtUp = false;
+  }
+
+  #read(after: number, limit: number, upTo: number): { entries: LogEntry[]; end: number } {
+    const entries: LogEntry[] = [];
+    const { scope } = this.definition;
+    const bounds = { after, upTo, limit, maxBytes: PAGE.maxBytes };
+    try {
+      const { end } = this.#given.log.page(scope, bounds, (seq, kind, text) =>
+        entries.push({ seq, kind, text: text.toString('utf8') }),
+      );
+      return { entries, end };
+    } catch (error) {
+      // A damaged one stands behind these.
+      const last = entries.at(-1);
+      if (last) return { entries, end: last.seq };
+      throw error;
+    }
+  }
+
+  async #deliver(entry: LogEntry): Promise<void> {
+    const { clock } = this.#given;
+    const { signal } = this.#atHand;
+    this.#oldest = createdAt(entry);
+    for (let attempt = this.#attemptsAt(entry.seq) + 1; ; attempt++) {
+      const outcome = await this.#given.attempt(this.definition, entry, attempt, signal);
+      if (signal.aborted && !(outcome?.ok ?? true)) return this.#leave();
+      if (outcome === null || outcome.ok) return this.#delivered(entry, outcome !== null);
+      if (!this.definition.retries) {
+        this.#logFailure(entry, outcome);
+        return this.#delivered(entry, false);
+      }
+      await this.#failed(entry, outcome.error, attempt);
+      const ended = AbortSignal.any([signal, this.#stopping.signal]);
+      await clock.sleep(pauseAfter(attempt), ended).catch(() => undefined);
+      if (ended.aborted) return this.#leave();
+    }
+  }
+
+  /** Goes on with whatever comes now, after a skip or at the end. */
+  #leave(): void {
+    if (!this.#stopping.signal.aborted) this.#atHand = new AbortController();
+  }
+
+  #attemptsAt(seq: number): number {
+    const { failure } = this.#state;
+    return failure?.event_seq === seq ? failure.attempts : 0;
+  }
+
+  async #delivered({ seq }: LogEntry, wasTaken: boolean): Promise<void> {
+    const { log, clock } = this.#given;
+    await this.#update((state, tx) => {
+      const { failure } = state;
+      if (failure?.told === true && failure.event_seq !== null && wasTaken) {
+        const payload = { hook: state.name, event_seq: failure.event_seq, since: failure.since };
+        log.append(tx, { kind: 'hook.recovered', payload });
+      }
+      return {
+        ...state,
+        cursor: Math.max(state.cursor, seq),
+        delivered: state.delivered + (wasTaken ? 1 : 0),
+        delivered_at: wasTaken ? clock.now() : state.delivered_at,
+        failure: null,
+      };
+    });
+    this.#cursor = Math.max(this.#cursor, seq);
+  }
+
+  async #failed(entry: LogEntry | null, error: string, attempts = 1): Promise<void> {
+    const { log, clock, logger } = this.#given;
+    await this.#update((state, tx) => {
+      const event_seq = entry?.seq ?? null;
+      // Skipped meanwhile.
+      if (event_seq !== null && event_seq <= state.cursor) return state;
+      const now = clock.now();
+      const before = state.failure?.event_seq === event_seq ? state.failure : null;
+      const since = before?.since ?? now;
+      const told = before?.told ?? false;
+      const isLong = now - since >= TOLD_AFTER_MS;
+      if (isLong && !told) {
+        const payload = { hook: state.name, event_seq, attempts, since, error };
+        log.append(tx, { kind: 'hook.failing', payload });
+        logger.warn(payload, 'a hook has failed for long');
+      }
+      const retry_at = now + pauseAfter(attempts);
+      const failure = { event_seq, since, attempts, error, retry_at, told: told || isLong };
+      return { ...state, failure };
+    });
+    logger.info({ hook: this.definition.name, event_seq: entry?.seq, error }, 'a hook failed');
+  }
+
+  #logFailure(entry: LogEntry, outcome: Outcome & { ok: false }): void {
+    const { payload } = JSON.parse(entry.text) as { payload?: { approval?: { id?: string } } };
+    const { error, code, signal } = outcome;
+    const about = { approval_id: payload?.approval?.id, code, signal, error };
+    this.#given.logger.warn(about, `${this.definition.name} failed`);
+  }
+
+  /** Tells of events that retention has taken before the hook was given them. */
+  async #noteGap(): Promise<void> {
+    const { feed, log, clock, logger } = this.#given;
+    const trimmed_seq = feed.trimmedSeq(this.definition.scope);
+    if (trimmed_seq <= this.#cursor || trimmed_seq <= (this.#state.gap?.trimmed_seq ?? 0)) return;
+    const after_seq = this.#cursor;
+    await this.#update((state, tx) => {
+      const payload = { hook: state.name, after_seq, trimmed_seq };
+      log.append(tx, { kind: 'hook.gap', payload });
+      logger.warn(payload, 'retention took events before a hook was given them');
+      const times = (state.gap?.times ?? 0) + 1;
+      return { ...state, gap: { after_seq, trimmed_seq, at: clock.now(), times } };
+    });
+  }
+
+  async #update(change: (state: HookState, tx: Writer) => HookState): Promise<void> {
+    await this.#given.db.transact((tx) => {
+      const next = change(this.#row(tx), tx);
+      this.#given.store.update(tx, next);
+      tx.whenDurable(() => (this.#state = next));
+    });
+  }
+
+  #row(tx: Writer): HookState {
+    return this.#given.store.begin(tx, this.definition.name, this.#state.cursor);
+  }
+
+  /** Stores how far the hook has come where no event was for it. */
+  #store(): Promise<void> {
+    const cursor = this.#cursor;
+    if (cursor <= this.#state.cursor) return Promise.resolve();
+    return this.#update((state) => ({ ...state, cursor: Math.max(state.cursor, cursor) }));
+  }
+
+  #isFor({ kind, ids }: AppendedEntry): boolean {
+    const { scope } = this.definition;
+    const column = scopeColumn(scope);
+    return (
+      scope.kinds.has(kind) &&
+      (column === null || (scope.name !== 'runtime' && ids[column] === scope.id))
+    );
+  }
+
+  #waiting(): { count: number; since: number | null } {
+    if (this.#isCaughtUp) return { count: 0, since: null };
+    const { latestSeq } = this.#given.feed;
+    let count = 0;
+    let since: number | null = null;
+    for (let after = this.#cursor; after < latestSeq && count < COUNTED;) {
+      const { entries, end } = this.#read(after, COUNTED - count, latestSeq);
+      const [first] = entries;
+      if (first) since ??= createdAt(first);
+      count += entries.length;
+      after = end;
+    }
+    return { count, since };
+  }
+}
+
+function createdAt({ text }: LogEntry): number {
+  return (JSON.parse(text) as { created_at: number }).created_at;
+}
+
+function minutes(ms: number): string {
+  const count = Math.floor(ms / 60_000);
+  return count < 120 ? `${count} minutes` : `${Math.floor(count / 60)} hours`;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,141 @@
+import type { LookupOptions } from 'node:dns';
+import { lookup } from 'node:dns/promises';
+import http from 'node:http';
+import https from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
+import { callbackify } from 'node:util';
+import type { Clock } from '../../core/lib/clock.ts';
+import { cutLine } from '../../core/lib/cut-line.ts';
+import { OneAtATime } from '../../core/lib/one-at-a-time.ts';
+import { version } from '../../core/lib/self.ts';
+import { leadsTo, objectionToAddress } from './addresses.ts';
+import type { Delivery, Outcome } from './outcome.ts';
+import { readSecret, signatureHeaders } from './signature.ts';
+
+/** What of an answer's body is read, and thrown away, in bytes: the status says everything. */
+const MAX_ANSWER_BYTES = 64 * 1024;
+const MAX_HEADER_BYTES = 16 * 1024;
+const ERROR_UNITS = 300;
+
+/**
+ * Sends an event to the address of a hook by a signed POST. Any status but 2xx is a failure, a redirect too, which is
+ * not followed. No proxy of the environment is used, and no cookie or token is sent.
+ */
+export async function sendPost(
+  given: { clock: Clock; ownUrl: () => string },
+  hook: { name: string; url: string; secretFile: string; timeoutMs: number },
+  delivery: Delivery,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const url = new URL(hook.url);
+  const over = new AbortController();
+  const stop = () => over.abort(new Error('the server stopped it'));
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  const limit = given.clock.after(hook.timeoutMs, () =>
+    over.abort(new Error(`no answer within ${hook.timeoutMs} ms`)),
+  );
+  try {
+    if (leadsTo(given.ownUrl(), url)) throw new Error(`${url.origin} is this server itself`);
+    const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+    const objection = isIP(host) === 0 ? null : objectionToAddress(host, url);
+    if (objection !== null) throw new Error(objection);
+    const { body, event } = delivery;
+    const seal = { id: event.id, now: given.clock.now(), body };
+    const headers = {
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': String(Buffer.byteLength(body)),
+      'user-agent': `cadre/${version}`,
+      'cadre-hook': hook.name,
+      'cadre-event-seq': String(event.seq),
+      'cadre-event-kind': event.kind,
+      ...signatureHeaders(readSecret(hook.secretFile), seal),
+    };
+    const status = await statusOf(url, headers, body, over.signal);
+    if (status >= 200 && status < 300) return { ok: true };
+    const redirect = status >= 300 && status < 400 ? ', and redirects are not followed' : '';
+    return { ok: false, error: `${url.origin} answered ${status}${redirect}` };
+  } catch (error) {
+    const reason: unknown = over.signal.aborted ? over.signal.reason : error;
+    return { ok: false, error: cutLine(messageOf(reason), ERROR_UNITS) ?? 'it failed' };
+  } finally {
+    limit[Symbol.dispose]();
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+/** Resolves with the status of the answer once the body is read, or is longer than anybody needs. */
+function statusOf(
+  url: URL,
+  headers: Record<string, string>,
+  body: string,
+  signal: AbortSignal,
+): Promise<number> {
+  const { promise, resolve: settle, reject } = Promise.withResolvers<number>();
+  const { Agent, request } = url.protocol === 'https:' ? https : http;
+  const agent = new Agent({ keepAlive: false });
+  const sent = request(url, {
+    method: 'POST',
+    headers,
+    // An agent of its own: the shared one may be told by the environment to use a proxy.
+    agent,
+    lookup: guardedLookup(url),
+    maxHeaderSize: MAX_HEADER_BYTES,
+    signal,
+    ...(url.protocol === 'https:' ? { rejectUnauthorized: true } : {}),
+  });
+  let status: number | undefined;
+  // Once there is a status, it counts: a body that never ends is cut off by the time limit.
+  sent.on('error', (error) => (status === undefined ? reject(error) : settle(status)));
+  // Upgrades and tunnels are answers that nobody asked for.
+  sent.once('upgrade', (answer, socket) => {
+    socket.destroy();
+    settle(answer.statusCode ?? 0);
+  });
+  sent.once('response', (answer) => {
+    let bytes = 0;
+    const answered = (status = answer.statusCode ?? 0);
+    answer.on('data', (part: Buffer) => {
+      bytes += part.length;
+      if (bytes > MAX_ANSWER_BYTES) answer.destroy();
+    });
+    answer.on('error', () => settle(answered));
+    answer.once('close', () => settle(answered));
+  });
+  sent.end(body);
+  return promise.finally(() => agent.destroy());
+}
+
+/** Node looks names up on the threads that read files: slow servers of names must not take all of them. */
+const lookups = new OneAtATime();
+
+/** Looks a name up. Rejects if any of its addresses is one that no hook may be sent to. */
+async function addressesOf(hostname: string, options: LookupOptions, url: URL) {
+  const found = await lookups.run('', () => lookup(hostname, { ...options, all: true }));
+  for (const { address } of found) {
+    const objection = objectionToAddress(address, url);
+    if (objection !== null) throw new Error(objection);
+  }
+  return found;
+}
+
+function guardedLookup(url: URL): LookupFunction {
+  const find = callbackify(addressesOf);
+  return (hostname, options, callback) => {
+    find(hostname, options, url, (error, found) => {
+      const [first] = found ?? [];
+      if (error ?? !first) return callback(error ?? new Error('no address'), '', 0);
+      if (options.all === true) return callback(null, found);
+      callback(null, first?.address ?? '', first?.family);
+    });
+  };
+}
+
+/** An error of several addresses has no message of its own. */
+function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '')
+    return error.errors.map(messageOf).join('; ');
+  return error instanceof Error
+    ? error.message || String((error as NodeJS.ErrnoException).code)
+    : String(error);
+}

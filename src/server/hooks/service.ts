@@ -1,0 +1,344 @@
+import type { Approval } from '../../api/approvals.ts';
+import { isEventKind, kinds } from '../../api/events.ts';
+import type { Hook, HookSkip, HookTest } from '../../api/hooks.ts';
+import { isDeepStrictEqual } from 'node:util';
+import type { Supervisor } from '../../core/children/supervisor.ts';
+import { AppError } from '../../api/errors.ts';
+import type { Feed } from '../../core/events/feed.ts';
+import type { AppendedEntry, EventLog, LogEntry } from '../../core/events/log.ts';
+import type { Clock } from '../../core/lib/clock.ts';
+import type { Ids } from '../../core/lib/ids.ts';
+import type { Logger } from '../../core/lib/log.ts';
+import type { Database } from '../../core/store/database.ts';
+import type { Keep } from '../../core/store/kept-answers.ts';
+import type { HookDefinition } from './definition.ts';
+import { type ApprovalLinks, LINK_PATH } from './links.ts';
+import type { Delivery, Outcome } from './outcome.ts';
+import { runCommand } from './run-command.ts';
+import { HookRunner } from './runner.ts';
+import { sendPost } from './send-post.ts';
+import { HookStore } from './store.ts';
+
+/** How long an attempt may go on when the configuration of its hook has changed, in ms. */
+const GRACE_MS = 2000;
+
+interface HookServiceDependencies {
+  db: Database;
+  log: EventLog;
+  feed: Pick<Feed, 'latestSeq' | 'trimmedSeq'>;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+  supervisor: Supervisor;
+  /** The working directory of commands. */
+  directory: string;
+  /** The address of this server. */
+  ownUrl: () => string;
+  links: Pick<ApprovalLinks, 'make'>;
+  /** Returns an approval by its id, if it is still pending. */
+  pendingApproval: (id: string) => Approval | null;
+}
+
+/** The hooks of the configuration, each with its place in the log. */
+export class HookService {
+  readonly #given: HookServiceDependencies;
+  readonly #store: HookStore;
+  readonly #runners = new Map<string, HookRunner>();
+  readonly #testing = new Set<string>();
+  readonly #stopping = new AbortController();
+  #definitions: readonly HookDefinition[] = [];
+  #applying: Promise<void> = Promise.resolve();
+
+  constructor(given: HookServiceDependencies) {
+    this.#given = given;
+    this.#store = new HookStore(given.db);
+    given.db.onDurable((items) => {
+      for (const runner of this.#runners.values()) runner.seen(items as AppendedEntry[]);
+    });
+  }
+
+  /**
+   * Takes over the hooks of a configuration. One that is new begins after the event `from`. One that stays the same goes
+   * on undisturbed. Resolves once all of them run.
+   */
+  apply(definitions: readonly HookDefinition[], from: number): Promise<void> {
+    this.#applying = this.#applying.then(() => this.#apply(definitions, from));
+    return this.#applying;
+  }
+
+  /** Ends all deliveries; the next start goes on with them. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#applying;
+    await Promise.all([...this.#runners.values()].map((runner) => runner.stop()));
+  }
+
+  list(): Hook[] {
+    return this.#definitions.map((definition) => this.#described(definition));
+  }
+
+  /** What a person has to mend, a sentence for each hook. */
+  problems(): string[] {
+    const now = this.#given.clock.now();
+    return this.#definitions.flatMap(({ name, problem, enabled }) => {
+      const said = problem ?? this.#runners.get(name)?.problem(now) ?? null;
+      return enabled && said !== null ? [`hook "${name}": ${said}`] : [];
+    });
+  }
+
+  /** Throws `not_found`, and `conflict` while the hook is tested already. */
+  async test(name: string): Promise<HookTest> {
+    const { clock } = this.#given;
+    const definition = this.#definition(name);
+    if (definition.problem !== null)
+      throw new AppError('conflict', `hook "${name}": ${definition.problem}`);
+    if (this.#testing.has(name))
+      throw new AppError('conflict', `hook "${name}" is being tested: wait for the end of that`);
+    this.#testing.add(name);
+    try {
+      const event = this.#exampleFor(definition);
+      const begun = clock.monotonic();
+      const body =
+        definition.body === 'approval' ? { ...event.payload.approval, test: true } : event;
+      const outcome = await this.#hand(
+        definition,
+        { body: JSON.stringify(body), event, attempt: 1, secret: null },
+        this.#stopping.signal,
+      ).catch((error: unknown) => ({ ok: false as const, error: messageOf(error) }));
+      const elapsed_ms = Math.round(clock.monotonic() - begun);
+      return { ok: outcome.ok, error: outcome.ok ? null : outcome.error, elapsed_ms, event: body };
+    } finally {
+      this.#testing.delete(name);
+    }
+  }
+
+  /**
+   * Has a hook, which may be off, never be given the event that it waits with, or with `all` whatever has happened.
+   * Throws `not_found`, and `conflict` if it waits with nothing, or with another event than `seq`.
+   */
+  async skip(name: string, { all, seq, by }: SkipWish, keep: Keep): Promise<HookSkip> {
+    const { db, log, feed, logger } = this.#given;
+    const { scope } = this.#definition(name);
+    const runner = this.#runners.get(name);
+    const stored = db.peek((rx) => this.#store.get(rx, name))?.cursor;
+    const place = runner?.cursor ?? stored ?? feed.latestSeq;
+    const target = all ? feed.latestSeq : headAfter(place, scope, this.#given);
+    assertWaits(name, target, seq);
+    const skipped = await db.transact((tx) => {
+      const state = this.#store.begin(tx, name, place);
+      const after_seq = Math.max(state.cursor, place);
+      const up_to_seq = Math.max(after_seq, target);
+      const answer = { name, after_seq, up_to_seq };
+      keep(tx, answer);
+      if (up_to_seq === after_seq) return answer;
+      const next = { ...state, cursor: up_to_seq, failure: null };
+      this.#store.update(tx, next);
+      log.append(tx, { kind: 'hook.skipped', payload: { hook: name, after_seq, up_to_seq, by } });
+      tx.whenDurable(() => this.#runners.get(name)?.skipped(next));
+      return answer;
+    });
+    const { after_seq, up_to_seq } = skipped;
+    logger.warn({ hook: name, after_seq, up_to_seq, by }, 'a hook was made to skip events');
+    return skipped;
+  }
+
+  async #apply(definitions: readonly HookDefinition[], from: number): Promise<void> {
+    const { db, logger } = this.#given;
+    const before = this.#runners;
+    const same = (one: HookDefinition) =>
+      isDeepStrictEqual(before.get(one.name)?.definition, one) && isRunnable(one);
+    const kept = new Set(definitions.filter(same).map(({ name }) => name));
+    const ended = [...before.values()].filter(({ definition: { name } }) => !kept.has(name));
+    await Promise.all(ended.map((runner) => runner.stop(GRACE_MS)));
+    for (const { definition } of ended) before.delete(definition.name);
+    this.#definitions = definitions;
+    for (const definition of definitions) {
+      if (definition.problem !== null)
+        logger.error({ hook: definition.name, problem: definition.problem }, 'a hook cannot work');
+      if (kept.has(definition.name) || !isRunnable(definition) || this.#stopping.signal.aborted)
+        continue;
+      try {
+        const state = await db.transact((tx) => this.#store.begin(tx, definition.name, from));
+        this.#runners.set(definition.name, this.#runnerOf(definition, state));
+      } catch (error) {
+        logger.error({ err: error, hook: definition.name }, 'a hook could not begin');
+      }
+    }
+  }
+
+  #runnerOf(definition: HookDefinition, state: ConstructorParameters<typeof HookRunner>[2]) {
+    const given = {
+      ...this.#given,
+      store: this.#store,
+      attempt: (...asked: Parameters<HookService['attempt']>) => this.attempt(...asked),
+    };
+    return new HookRunner(given, definition, state);
+  }
+
+  /** Makes one attempt to deliver an event; null: there is nothing to tell any more. Never rejects. */
+  async attempt(
+    hook: HookDefinition,
+    entry: LogEntry,
+    attempt: number,
+    signal: AbortSignal,
+  ): Promise<Outcome | null> {
+    try {
+      const { id, payload } = JSON.parse(entry.text) as HookedEvent;
+      const made = await this.#bodyOf(hook, entry, payload.approval?.id ?? '');
+      if (made === null) return null;
+      const event = { id, seq: entry.seq, kind: entry.kind };
+      return await this.#hand(hook, { secret: null, ...made, event, attempt }, signal);
+    } catch (error) {
+      return { ok: false, error: messageOf(error) };
+    }
+  }
+
+  /** The event as the log has it, with a link where the hook asks for one; or the approval of which it tells. */
+  async #bodyOf(
+    hook: HookDefinition,
+    entry: LogEntry,
+    approvalId: string,
+  ): Promise<{ body: string; secret?: string } | null> {
+    const plain = { body: entry.text };
+    if (hook.body === 'event' && !(hook.link && entry.kind === 'approval.requested')) return plain;
+    const approval = this.#given.pendingApproval(approvalId);
+    if (hook.body === 'approval')
+      return approval === null ? null : { body: JSON.stringify(approval) };
+    if (approval === null || approval.kind === 'question') return plain;
+    const by = `hook:${hook.name}`;
+    const link = await this.#given.links.make(approvalId, { by }).catch((error: unknown) => {
+      // It was resolved just now.
+      if (error instanceof AppError) return null;
+      throw error;
+    });
+    if (link === null) return plain;
+    const more = { answer_url: link.url, answer_expires_at: link.expires_at };
+    const body = `${entry.text.slice(0, -1)},${JSON.stringify(more).slice(1)}`;
+    return { body, secret: link.url.slice(link.url.lastIndexOf('/') + 1) };
+  }
+
+  #hand(hook: HookDefinition, delivery: Delivery, signal: AbortSignal): Promise<Outcome> {
+    const { name, target, timeoutMs } = hook;
+    return 'command' in target
+      ? runCommand(this.#given, { name, timeoutMs, ...target }, delivery, signal)
+      : sendPost(this.#given, { name, timeoutMs, ...target }, delivery, signal);
+  }
+
+  /** An event of the hook's first kind as the description of events has it; it is in no log. */
+  #exampleFor({ scope, link }: HookDefinition) {
+    const { ids, clock, ownUrl } = this.#given;
+    const [kind = 'runtime.started'] = scope.kinds;
+    const described = isEventKind(kind) ? kinds[kind] : kinds['runtime.started'];
+    const now = clock.now();
+    return {
+      seq: 0,
+      id: ids.next('evt'),
+      kind,
+      scope: described.scope,
+      session_id: null,
+      turn_id: null,
+      process_id: null,
+      worktree_id: null,
+      team_id: null,
+      created_at: now,
+      v: 1,
+      payload: described.example as HookedEvent['payload'],
+      test: true,
+      ...(link && kind === 'approval.requested'
+        ? { answer_url: `${ownUrl()}${LINK_PATH}example`, answer_expires_at: now }
+        : {}),
+    };
+  }
+
+  #definition(name: string): HookDefinition {
+    const found = this.#definitions.find((one) => one.name === name);
+    if (found) return found;
+    throw new AppError('not_found', `no hook "${name}"`);
+  }
+
+  #described(definition: HookDefinition): Hook {
+    const { name, problem, enabled, patterns, scope, target, link } = definition;
+    const place = scope.name === 'runtime' ? null : { type: scope.name, id: scope.id };
+    const runner = this.#runners.get(name);
+    const place0 = runner?.describe() ?? this.#resting(name);
+    return {
+      name,
+      ...place0,
+      state: problem !== null ? 'broken' : enabled ? place0.state : 'off',
+      problem,
+      kinds: [...patterns],
+      scope: place,
+      target: 'command' in target ? 'command' : new URL(target.url).origin,
+      links: link,
+    };
+  }
+
+  /** What is known of a hook that does not run. */
+  #resting(name: string): ReturnType<HookRunner['describe']> {
+    const state = this.#given.db.peek((rx) => this.#store.get(rx, name));
+    return {
+      state: 'off',
+      cursor: state?.cursor ?? 0,
+      waiting: 0,
+      waiting_since: null,
+      delivered: state?.delivered ?? 0,
+      delivered_at: state?.delivered_at ?? null,
+      failure: null,
+      gap: state?.gap ?? null,
+      slowed_since: null,
+    };
+  }
+}
+
+/** What a person wants a hook to skip. */
+export interface SkipWish {
+  all: boolean;
+  /** Only if the hook waits with this event; null: whichever. */
+  seq: number | null;
+  /** The token of who asks. */
+  by: string;
+}
+
+/** Returns the first event of a scope after `place`; null: there is none, or it cannot be read. */
+function headAfter(
+  place: number,
+  scope: HookDefinition['scope'],
+  { log, feed }: Pick<HookServiceDependencies, 'log' | 'feed'>,
+): number | null {
+  const upTo = feed.latestSeq;
+  for (let after = place; after < upTo;) {
+    const bounds = { after, upTo, limit: 1, maxBytes: 1 };
+    try {
+      const { count, last, end } = log.page(scope, bounds, () => undefined);
+      if (count > 0) return last;
+      after = end;
+    } catch {
+      return null;
+    }
+  }
+  return null;
+}
+
+function assertWaits(
+  name: string,
+  head: number | null,
+  seq: number | null,
+): asserts head is number {
+  if (head === null) throw new AppError('conflict', `hook "${name}" waits with no event`);
+  if (seq !== null && seq !== head)
+    throw new AppError('conflict', `hook "${name}" does not wait with event ${seq}`);
+}
+
+/** What is read of an event. */
+interface HookedEvent {
+  id: string;
+  payload: { approval?: { id?: string } };
+}
+
+function isRunnable({ enabled, problem }: HookDefinition): boolean {
+  return enabled && problem === null;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

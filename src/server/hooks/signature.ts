@@ -1,0 +1,42 @@
+import { createHmac } from 'node:crypto';
+import fs from 'node:fs';
+import { readSmallFile } from '../../core/lib/foreign-file.ts';
+
+const MAX_SECRET_BYTES = 64 * 1024;
+const MIN_SECRET_BYTES = 16;
+const PREFIX = 'whsec_';
+
+/**
+ * Returns the key in a file: what is in it, or what follows `whsec_` in base64. Throws for a file that others may read
+ * or that belongs to another user, and for a key of less than 16 bytes.
+ */
+export function readSecret(file: string): Buffer {
+  if (!fs.existsSync(file)) throw new Error(`there is no file ${file}`);
+  const { text, stat } = readSmallFile(file, { maxBytes: MAX_SECRET_BYTES });
+  if ((stat.mode & 0o077) !== 0) throw new Error(`${file} may be read by others: chmod 600 it`);
+  if (process.getuid && stat.uid !== process.getuid())
+    throw new Error(`${file} belongs to another user`);
+  const said = text.trim();
+  const key = said.startsWith(PREFIX)
+    ? Buffer.from(said.slice(PREFIX.length), 'base64')
+    : Buffer.from(said);
+  if (key.length >= MIN_SECRET_BYTES) return key;
+  throw new Error(`${file} holds no secret of ${MIN_SECRET_BYTES} bytes or more`);
+}
+
+/**
+ * Returns the headers that sign a body, as Standard Webhooks has it: HMAC with SHA-256 of `ID.TIMESTAMP.BODY`. `now` is
+ * in Unix ms.
+ */
+export function signatureHeaders(
+  key: Buffer,
+  { id, now, body }: { id: string; now: number; body: string },
+): Record<string, string> {
+  const timestamp = String(Math.floor(now / 1000));
+  const seal = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': `v1,${seal}`,
+  };
+}

@@ -1,0 +1,42 @@
+import type { Hook } from '../../api/hooks.ts';
+import type { Database } from '../../core/store/database.ts';
+import { RecordTable } from '../../core/store/records.ts';
+import type { Reader, Writer } from '../../core/store/transaction.ts';
+
+/** What is stored of a hook, under its name. */
+export interface HookState {
+  name: string;
+  /** Every event up to this one is dealt with. */
+  cursor: number;
+  delivered: number;
+  delivered_at: number | null;
+  /** `told`: an event has told of it. */
+  failure: (NonNullable<Hook['failure']> & { told: boolean }) | null;
+  gap: Hook['gap'];
+}
+
+/** The rows of hooks. One that is no longer configured keeps its row, and goes on there when it comes back. */
+export class HookStore {
+  readonly #table: RecordTable<HookState>;
+
+  constructor(db: Database) {
+    this.#table = new RecordTable(db, 'hooks', ({ name }) => name);
+  }
+
+  get(rx: Reader, name: string): HookState | undefined {
+    return this.#table.get(rx, name);
+  }
+
+  /** Returns the state of a hook; one that is new begins after the event `cursor`. */
+  begin(tx: Writer, name: string, cursor: number): HookState {
+    const known = this.#table.get(tx, name);
+    if (known) return known;
+    const state = { name, cursor, delivered: 0, delivered_at: null, failure: null, gap: null };
+    this.#table.insert(tx, state);
+    return state;
+  }
+
+  update(tx: Writer, state: HookState): void {
+    this.#table.update(tx, state);
+  }
+}

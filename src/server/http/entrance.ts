@@ -1,0 +1,152 @@
+import type { IncomingMessage } from 'node:http';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import {
+  type AccessRules,
+  assertAddressed,
+  assertLinkAddressed,
+  assertScope,
+  identify,
+} from '../../core/access/admit.ts';
+import type { FailedAuthentications } from '../../core/access/failed-auth.ts';
+import type { TokenHolder } from '../../core/access/tokens.ts';
+import type { Endpoint } from '../../api/endpoint.ts';
+import type { RequestCounts } from '../upkeep/diagnostics/requests.ts';
+import { AppError } from '../../api/errors.ts';
+import { UnknownPath } from '../../core/lib/log.ts';
+import { allowOrigin, answerPreflight, isPreflight } from './cors.ts';
+import { letInElsewhere } from './inside.ts';
+import { whenOver } from './leaving.ts';
+import { accessOfPath } from './route-table.ts';
+
+interface EntranceDependencies {
+  access: AccessRules;
+  failures: FailedAuthentications;
+  requests: RequestCounts;
+}
+
+/** Logs each request, and admits or refuses it before its route runs. */
+export class Entrance {
+  readonly #given: EntranceDependencies;
+
+  constructor(given: EntranceDependencies) {
+    this.#given = given;
+  }
+
+  /** Prepares a request before any of it is examined. */
+  begin(request: FastifyRequest, reply: FastifyReply): void {
+    request.over = whenOver(reply.raw);
+    this.#noteWhenAnswered(request, reply);
+    reply.header('X-Request-Id', request.id);
+  }
+
+  /**
+   * Returns whether the request continues to its route; false for a preflight, which has received its response. Throws
+   * if the sender may not enter; after a failed authentication, only once the response may be sent.
+   */
+  async letIn(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+    const { access } = this.#given;
+    const holder = letInElsewhere();
+    if (holder) return this.#letInAs(holder, request);
+    const asked = accessOf(request);
+    if (asked === 'link') {
+      assertLinkAddressed(request, access);
+      return true;
+    }
+    assertAddressed(request, access);
+    allowOrigin(request, reply, access.allowedOrigins().length > 0);
+    if (isPreflight(request)) {
+      void answerPreflight(request, reply);
+      return false;
+    }
+    if (asked === 'public') return true;
+    try {
+      request.bearer = identify(request.headers.authorization, access);
+    } catch (error) {
+      await this.failed(request, reply);
+      throw error;
+    }
+    assertScope(request.bearer, request.method, asked);
+    return true;
+  }
+
+  /** Admits a request that another door has identified. Throws if the rights of its sender do not suffice. */
+  #letInAs(holder: TokenHolder, request: FastifyRequest): boolean {
+    request.bearer = holder;
+    const asked = accessOf(request);
+    if (asked === 'link')
+      throw new AppError(
+        'invalid',
+        'the page of a link is for browsers: it is not reached through the fleet',
+      );
+    // Answers are kept under the sender's authorization and key: this one can come from nobody else.
+    request.headers.authorization = holder.id;
+    assertScope(holder, request.method, asked);
+    const { answers } = request.routeOptions.config;
+    if (answers === 'stream' || answers === 'bytes')
+      throw new AppError(
+        'invalid',
+        'a request through the fleet gets one answer, and no stream or file: read pages instead, or ask the server itself',
+      );
+    return true;
+  }
+
+  /** Whether `letIn` would admit a request of which only the headers have arrived. */
+  mayEnter(raw: IncomingMessage): boolean {
+    const { access } = this.#given;
+    try {
+      assertAddressed({ headers: raw.headers, raw }, access);
+      const asked = accessOfPath(raw.url ?? '');
+      if (asked === 'public') return true;
+      assertScope(identify(raw.headers.authorization, access), raw.method ?? '', asked);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Logs one line for each request once its response has ended; for a stream, when the client has left. */
+  #noteWhenAnswered(request: FastifyRequest, reply: FastifyReply): void {
+    const note = () => {
+      const ms = Math.round(reply.elapsedTime * 10) / 10;
+      const route = request.routeOptions.url ?? new UnknownPath(withoutSecret(pathOf(request)));
+      const { method, bearer } = request;
+      const status = reply.raw.statusCode;
+      const token = bearer ? { token: bearer.id } : {};
+      request.log.info({ method, route, status, ms, ...token }, 'request');
+      this.#given.requests.add(method, status);
+    };
+    if (request.over.aborted) note();
+    else request.over.addEventListener('abort', note, { once: true });
+  }
+
+  /** Counts a request whose sender is unknown; resolves when its answer may be sent. */
+  async failed(request: FastifyRequest, reply: FastifyReply, by = ''): Promise<void> {
+    const source = `${by}${request.socket.remoteAddress ?? 'unknown'}`;
+    const failed = { source, log: request.log, signal: request.over };
+    const { hangUp } = await this.#given.failures.note(failed);
+    if (hangUp) reply.header('connection', 'close');
+  }
+}
+
+/**
+ * Returns who may use a request's route, by the matched route instead of the spelling of its path. Paths without a
+ * route are public outside /v1 only.
+ */
+export function accessOf(request: FastifyRequest): Endpoint['access'] | 'link' {
+  const { url, config } = request.routeOptions;
+  if (url !== undefined) return config.access ?? 'token';
+  return accessOfPath(request.url);
+}
+
+/** Returns a path for the log, without what may be the secret of a link, however somebody on the way has spelled it. */
+function withoutSecret(path: string): string {
+  const plain = path.replaceAll(/%([2-7][\da-f])/gi, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+  return /answer\W/i.test(plain) ? '/answer/…' : path;
+}
+
+/** Returns the path of a request, without its query. */
+export function pathOf(request: FastifyRequest): string {
+  return request.url.split('?')[0] ?? request.url;
+}

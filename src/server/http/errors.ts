@@ -1,0 +1,53 @@
+import type { Endpoint } from '../../api/endpoint.ts';
+import { statusOf } from '../../api/refusals.ts';
+import { AppError, isServerError } from '../../api/errors.ts';
+
+/**
+ * Returns the response to an error, for a route with these `statuses`. An error that is not an AppError or a refusal of
+ * the framework is a bug, whose details only the log may contain, unless the stop of the server has caused it.
+ */
+export function errorReply(
+  error: unknown,
+  statuses: Endpoint['statuses'] = {},
+): { status: number; body: object; isBug: boolean } {
+  const refusal = error instanceof AppError ? error : (stopOf(error) ?? frameworkError(error));
+  if (!isServerError(refusal)) {
+    const message = 'internal error: the server log has the details under this request id';
+    return { status: 500, body: { error: message, code: 'internal' }, isBug: true };
+  }
+  const { code, message } = refusal;
+  // docs/interface.md fixes this body.
+  const body = code === 'unauthorized' ? { error: message } : { error: message, code };
+  return { status: statusOf(code, statuses), body, isBug: false };
+}
+
+function stopOf(error: unknown): AppError | null {
+  const { cause } = error as { cause?: unknown };
+  return cause instanceof AppError && cause.code === 'shutting_down' ? cause : null;
+}
+
+/** Translates the framework's own refusals; returns null for any other error. */
+function frameworkError(error: unknown): AppError | null {
+  const { code, statusCode } = error as { code?: string; statusCode?: number };
+  switch (code) {
+    case 'ECONNRESET':
+      // The framework uses this status if the client leaves while it sends its body, which is no bug.
+      return statusCode === 400 ? new AppError('invalid', 'the body did not arrive') : null;
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new AppError('payload_too_large', 'the body is larger than this route accepts');
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new AppError(
+        'unsupported_media_type',
+        'the body has to be JSON, with Content-Type: application/json',
+      );
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return new AppError('invalid', 'the length of the body differs from its Content-Length');
+    case 'FST_ERR_CTP_EMPTY_JSON_BODY':
+    case 'FST_ERR_CTP_INVALID_JSON_BODY':
+      return new AppError('invalid', 'the body is not valid JSON');
+    case 'FST_ERR_BAD_URL':
+      return new AppError('invalid', 'the path is not validly encoded');
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,61 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { FastifyInstance } from 'fastify';
+import type { TokenHolder } from '../../core/access/tokens.ts';
+
+/** A request that another door of the server has let in, such as the fleet's. */
+export interface InsideRequest {
+  method: string;
+  /** The path, with the query. */
+  path: string;
+  /** A JSON value; undefined: none. */
+  body?: unknown;
+  /** The Idempotency-Key. */
+  key?: string;
+}
+
+/** The answer to it, as HTTP would have sent it. */
+export interface InsideAnswer {
+  status: number;
+  headers: Record<string, string>;
+  /** JSON, unless the content type is another; empty: there is no body. */
+  text: string;
+}
+
+/** The holder of the request that is being routed; requests from the network have none, whatever they send. */
+const holders = new AsyncLocalStorage<TokenHolder>();
+
+/** The holder that another door has let in; undefined for a request from the network. */
+export function letInElsewhere(): TokenHolder | undefined {
+  return holders.getStore();
+}
+
+/**
+ * Has the routes answer a request, with the rights of `holder` and with the same checks and limits as one by HTTP. It
+ * cannot stream. Never throws for a refusal: that is an answer.
+ */
+export async function askInside(
+  app: FastifyInstance,
+  { method, path, body, key }: InsideRequest,
+  holder: TokenHolder,
+): Promise<InsideAnswer> {
+  const answer = await holders.run(holder, async () => {
+    // `inject` does nothing before it is awaited, so that has to happen inside.
+    const injected = await app.inject({
+      method: method as 'GET',
+      url: path,
+      headers: {
+        host: 'localhost',
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(key === undefined ? {} : { 'idempotency-key': key }),
+      },
+      ...(body === undefined ? {} : { payload: JSON.stringify(body) }),
+    });
+    return injected;
+  });
+  const headers = Object.entries(answer.headers).map(([name, value]) => [name, String(value)]);
+  return {
+    status: answer.statusCode,
+    headers: Object.fromEntries(headers) as Record<string, string>,
+    text: answer.payload,
+  };
+}

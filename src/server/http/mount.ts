@@ -1,0 +1,269 @@
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { BodyOf, Endpoint, ParamsOf, QueryOf, ResponseOf } from '../../api/endpoint.ts';
+import { AppError } from '../../api/errors.ts';
+import {
+  keyedBy,
+  type Keep,
+  keepNothing,
+  type KeptAnswer,
+  type KeptAnswers,
+  type KeyedRequest,
+} from '../../core/store/kept-answers.ts';
+import type { Bearer } from '../../core/access/admit.ts';
+import { errorReply } from './errors.ts';
+import type { EventStreams, Frames } from './sse.ts';
+import { pathChecker, queryDecoder, validator } from './validate.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    bearer: Bearer | null;
+    /** Aborts when the response was sent, or the client has disconnected. */
+    over: AbortSignal;
+  }
+  interface FastifyContextConfig {
+    /** `link`: the page that a link to an approval opens, for whoever has the link. */
+    access?: Endpoint['access'] | 'link';
+    answers?: Endpoint['answers'];
+    statuses?: Endpoint['statuses'];
+    /** The path as the endpoint writes it. */
+    path?: string;
+  }
+}
+
+/** The parts of a request that a handler receives, checked and typed by the endpoint. */
+export interface Call<E> {
+  params: ParamsOf<E>;
+  query: QueryOf<E>;
+  body: BodyOf<E>;
+  /** The sender; null on routes without authentication. */
+  bearer: Bearer | null;
+  /**
+   * Stores the response for the request's Idempotency-Key, if it has one; to be called in the transaction of the
+   * effect.
+   */
+  keep: Keep;
+  header: (name: string) => string | undefined;
+  /** Sets a header of the response. */
+  setHeader: (name: string, value: string) => void;
+  /** Whether only the headers are requested; a handler then does not wait for anything. */
+  isHead: boolean;
+  /** Aborts when the client disconnects before the response was sent; it may have aborted already. */
+  disconnected: AbortSignal;
+  /**
+   * Responds with a stream of frames, until they end, the client disconnects or its token is no longer valid. Throws
+   * `too_many` if no further stream may be open.
+   */
+  stream: (frames: Frames, headers?: Record<string, string>) => undefined;
+}
+
+/** JSON that is serialised already, as text or as UTF-8. */
+export class RawJson {
+  readonly text: string | Buffer;
+  constructor(text: string | Buffer) {
+    this.text = text;
+  }
+}
+
+export type Handler<E> = (
+  call: Call<E>,
+) => Promise<ResponseOf<E> | RawJson | Readable | undefined> | ResponseOf<E>;
+
+/** Adds a route for an endpoint and its handler. */
+export type Mount = <E extends Endpoint>(endpoint: E, handler: Handler<E>) => void;
+
+/** Returns the id of the sender of a request; only for routes with authentication. */
+export function senderOf({ bearer }: Pick<Call<unknown>, 'bearer'>): string {
+  if (bearer) return bearer.id;
+  throw new Error('a public route has no sender');
+}
+
+/** Returns the records of a page, and sets the header with the cursor of the next one. */
+export function onePage<T>(
+  { records, nextCursor }: { records: T[]; nextCursor: string | null },
+  setHeader: (name: string, value: string) => void,
+): T[] {
+  if (nextCursor) setHeader('X-Next-Cursor', nextCursor);
+  return records;
+}
+
+/** Returns the function that adds endpoints to an app as routes. Each GET route has a HEAD route. */
+export function mounter(
+  app: FastifyInstance,
+  dependencies: { keptAnswers: KeptAnswers; streams: EventStreams },
+): Mount {
+  return (endpoint, handler) => {
+    const callOf = callReader(endpoint, dependencies.streams);
+    const answer = answerer(endpoint, handler, dependencies.keptAnswers);
+    app.route({
+      method: endpoint.method,
+      url: endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      exposeHeadRoute: endpoint.method === 'GET',
+      bodyLimit: endpoint.bodyLimit,
+      config: {
+        access: endpoint.access,
+        answers: endpoint.answers,
+        path: endpoint.path,
+        statuses: endpoint.statuses,
+      },
+      async handler(request, reply) {
+        try {
+          return await answer(callOf(request, reply), request, reply);
+        } catch (error) {
+          if (!request.over.aborted) throw error;
+          // The client no longer reads, and an error because of its disconnection is not a failure of the server.
+          request.log.debug({ err: error }, 'a request failed after its client had left');
+          return reply.hijack();
+        }
+      },
+    });
+  };
+}
+
+/** Runs the handler of an endpoint, once for each Idempotency-Key, and sends its result. */
+function answerer<E extends Endpoint>(
+  endpoint: E,
+  handler: Handler<E>,
+  keptAnswers: KeptAnswers,
+): (
+  call: Omit<Call<E>, 'keep'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) => Promise<FastifyReply> {
+  return async (call, request, reply) => {
+    const keyed = endpoint.method === 'POST' ? keyedRequest(request, endpoint) : null;
+    if (!keyed) {
+      const result = await handler({ ...call, keep: keepNothing });
+      if (reply.sent) return reply;
+      // A file that was opened for a client that has disconnected is closed.
+      if (call.disconnected.aborted && result instanceof Readable) result.destroy();
+      return call.disconnected.aborted ? reply.hijack() : send(reply, endpoint, result);
+    }
+    const result = await keptAnswers.once(
+      keyed,
+      endpoint.status,
+      async (keep) => handler({ ...call, keep }),
+      keptRefusal,
+    );
+    if ('value' in result) return send(reply, endpoint, result.value);
+    reply.header('Idempotency-Replayed', 'true');
+    return sendJson(reply, result.kept.status, result.kept.text);
+  };
+}
+
+/** Parses and checks a request against the endpoint's schemas. */
+function callReader<E extends Endpoint>(
+  endpoint: E,
+  streams: EventStreams,
+): (request: FastifyRequest, reply: FastifyReply) => Omit<Call<E>, 'keep'> {
+  return (request, reply) => ({
+    ...checksOf(endpoint)<E>(request),
+    bearer: request.bearer,
+    header: (name) => firstOf(request.headers[name]),
+    setHeader: (name, value) => void reply.header(name, value),
+    isHead: request.method === 'HEAD',
+    disconnected: request.over,
+    stream: (frames, headers = {}) => {
+      const holder = request.bearer;
+      // Agents' tokens are valid for tools only, and tools do not stream.
+      if (holder === null || !('ended' in holder))
+        throw new Error('only the holder of a token can open a stream');
+      streams.assertRoom(holder);
+      for (const [name, value] of Object.entries(reply.getHeaders()))
+        reply.raw.setHeader(name, String(value));
+      reply.hijack();
+      const streamed = { response: reply.raw, disconnected: request.over, holder, headers };
+      if (request.method === 'HEAD') streams.serveHead(streamed);
+      else streams.serve(streamed, frames);
+      return undefined;
+    },
+  });
+}
+
+/** What is made of an endpoint's schemas when its first request comes: a start does not wait for all of them. */
+const checks = new WeakMap<Endpoint, Check>();
+
+type Check = <E>(request: FastifyRequest) => Pick<Call<E>, 'params' | 'query' | 'body'>;
+
+function checksOf(endpoint: Endpoint): Check {
+  const known = checks.get(endpoint);
+  if (known) return known;
+  const checkPath = pathChecker(endpoint.params);
+  const decodeQuery = queryDecoder(endpoint.query);
+  const checkQuery = validator(z.strictObject(endpoint.query), 'query');
+  const checkBody = validator(endpoint.body ?? z.strictObject({}), 'body');
+  const check: Check = <E>(request: FastifyRequest) => ({
+    params: checkPath(request.params) as ParamsOf<E>,
+    // Monitoring tools add arbitrary parameters to defeat caches, so public routes ignore the query.
+    query: (endpoint.access === 'public'
+      ? {}
+      : checkQuery(decodeQuery(request.query as Record<string, unknown>))) as QueryOf<E>,
+    body: (endpoint.method === 'GET'
+      ? undefined
+      : checkBody(request.body === undefined ? {} : request.body)) as BodyOf<E>,
+  });
+  checks.set(endpoint, check);
+  return check;
+}
+
+function send(reply: FastifyReply, endpoint: Endpoint, result: unknown): FastifyReply {
+  if (endpoint.status === 204) return reply.code(204).send();
+  if (endpoint.answers === 'text') return reply.send(result);
+  if (endpoint.answers === 'bytes') return reply.type('application/octet-stream').send(result);
+  // JSON in chunks, from a handler that yields to the event loop between them.
+  if (result instanceof Readable)
+    return reply.code(endpoint.status).type('application/json; charset=utf-8').send(result);
+  return sendJson(
+    reply,
+    endpoint.status,
+    result instanceof RawJson ? result.text : JSON.stringify(result),
+  );
+}
+
+function sendJson(reply: FastifyReply, status: number, text: string | Buffer): FastifyReply {
+  return reply.code(status).header('content-type', 'application/json; charset=utf-8').send(text);
+}
+
+/**
+ * Returns the response to store for a refusal. A conflict is stored, so a repeated request receives it again.
+ * `turn_in_progress` is not: nothing was done, and the same request may succeed later.
+ */
+function keptRefusal(error: unknown): KeptAnswer | null {
+  if (error instanceof AppError && error.code === 'turn_in_progress') return null;
+  const { status, body } = errorReply(error);
+  return status === 409 ? { status, text: JSON.stringify(body) } : null;
+}
+
+/**
+ * Returns the request that an Idempotency-Key identifies: its token, path and body. Throws `invalid` for a malformed
+ * key, and on routes whose responses must not be stored.
+ */
+function keyedRequest(
+  request: FastifyRequest,
+  { access, secret, path }: Endpoint,
+): KeyedRequest | null {
+  const key = request.headers['idempotency-key'];
+  if (key === undefined) return null;
+  if (access === 'gateway') {
+    throw new AppError(
+      'invalid',
+      `${path} accepts no Idempotency-Key: send an invocation_id instead`,
+    );
+  }
+  if (secret) {
+    throw new AppError(
+      'invalid',
+      `${path} stores no responses, because they contain secrets: leave Idempotency-Key out`,
+    );
+  }
+  if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key)) {
+    throw new AppError('invalid', 'Idempotency-Key has to be 1 to 255 visible ASCII characters');
+  }
+  const { method, url, headers, body } = request;
+  return keyedBy([headers.authorization ?? '', key], method, url, body ?? {});
+}
+
+function firstOf(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value;
+}

@@ -1,0 +1,80 @@
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AppError } from '../../api/errors.ts';
+import { pathOf } from './entrance.ts';
+import { errorReply } from './errors.ts';
+import { isShadowed, methodsOf } from './route-table.ts';
+
+/** Throws `not_found` for an unknown path, or `method_not_allowed` for a path with other methods. */
+export function refuseUnknown(request: FastifyRequest, reply: FastifyReply): never {
+  const path = pathOf(request);
+  const methods = methodsOf(path);
+  if (methods.length === 0) {
+    throw new AppError('not_found', `no route ${request.method} ${path}; see /openapi.yaml`);
+  }
+  reply.header('allow', methods.join(', '));
+  throw new AppError(
+    'method_not_allowed',
+    `${request.method} is not a method of ${path}; it has ${methods.join(', ')}`,
+  );
+}
+
+/** Whether a request has no route of its own. */
+export function isUnknown(request: FastifyRequest): boolean {
+  const { path } = request.routeOptions.config;
+  return request.is404 || isShadowed(path, request.method, pathOf(request));
+}
+
+/** Throws `unsupported_media_type` for a compressed body. */
+export function assertNotEncoded({ headers }: FastifyRequest): void {
+  const encoding = headers['content-encoding'];
+  if (encoding === undefined || encoding.toLowerCase() === 'identity') return;
+  throw new AppError(
+    'unsupported_media_type',
+    'the body has to be sent unencoded, without Content-Encoding',
+  );
+}
+
+/** Sends the response to a request that failed. */
+export function sendError(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  const { status, body, isBug } = errorReply(error, request.routeOptions.config.statuses);
+  // The rest of the body will not be read, so the connection cannot be reused.
+  if (isOnItsWay(request.raw)) reply.header('connection', 'close');
+  if (isBug) request.log.error({ err: error }, 'a request failed on a bug');
+  else if (status >= 500) request.log.error({ err: error }, 'a request failed');
+  return reply
+    .code(status)
+    .header('content-type', 'application/json; charset=utf-8')
+    .send(JSON.stringify(body));
+}
+
+/** Whether a request has a body that was not read to its end. */
+function isOnItsWay({ complete, headers }: IncomingMessage): boolean {
+  const announced = headers['content-length'] ?? (headers['transfer-encoding'] ? '1' : '0');
+  return !complete && announced !== '0';
+}
+
+/** Status and message for the errors of Node's HTTP parser; any other one means that the bytes are not HTTP. */
+const garbage: Record<string, [status: string, message: string]> = {
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'the headers are too large'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request did not arrive in time'],
+};
+
+/** Responds to bytes that are not HTTP on the bare socket, because there is no request. */
+export function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  const [status, message] = garbage[error.code ?? ''] ?? [
+    '400 Bad Request',
+    'this is no HTTP request',
+  ];
+  const body = JSON.stringify({ error: message, code: 'invalid' });
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}

@@ -1,0 +1,55 @@
+import { endpoints } from '../../../api/index.ts';
+import { AppError } from '../../../api/errors.ts';
+import type { ProcessService } from '../../work/processes/service.ts';
+import { type Mount, onePage } from '../mount.ts';
+import { startingPoint } from './events.ts';
+
+/** Processes and their output. */
+export function processRoutes(mount: Mount, processes: ProcessService): void {
+  mount(endpoints.createProcess, async ({ body, keep }) => ({
+    process: await processes.run(body, keep),
+  }));
+  mount(endpoints.listProcesses, async ({ query, setHeader }) =>
+    onePage(await processes.list(query), setHeader),
+  );
+  mount(endpoints.getProcess, ({ params, query }) =>
+    processes.get(params.process_id, query.session_id),
+  );
+  mount(endpoints.getProcessLogs, ({ params, query }) => processes.logs(params.process_id, query));
+  mount(endpoints.killProcess, async ({ params, query, body, keep }) => ({
+    process: await processes.kill(params.process_id, query.session_id, body.reason ?? null, keep),
+  }));
+  mount(endpoints.restartProcess, async ({ params, query, keep }) => ({
+    process: await processes.restart(params.process_id, query.session_id, keep),
+  }));
+  mount(endpoints.writeToProcess, async ({ params, query, body }) => ({
+    process_id: params.process_id,
+    bytes: await processes.write(params.process_id, query.session_id, body),
+  }));
+  mount(endpoints.waitForProcess, async ({ params, query, bearer, isHead, disconnected }) => {
+    if (bearer?.scope === 'read' && query.for.startsWith('port:')) {
+      throw new AppError(
+        'forbidden_scope',
+        'waiting for a port connects to it, and this token may only read: use one with the scope admin',
+      );
+    }
+    if (!isHead) return processes.wait(params.process_id, query, disconnected);
+    return { process: await processes.get(params.process_id, query.session_id), matched: false };
+  });
+  mount(endpoints.getProcessDiagnostics, () => processes.diagnostics());
+  mount(endpoints.streamProcessLogs, async ({ params, query, header, stream }) => {
+    const from = startingPoint(query.from_byte, header('last-event-id'));
+    const { process_id } = await processes.get(params.process_id, query.session_id);
+    // When the server stops, processes end before streams do, so this stream ends by itself.
+    return stream(async function* (signal) {
+      for await (const { next, ...piece } of processes.follow(
+        process_id,
+        query.stream,
+        from,
+        signal,
+      ))
+        yield `id: ${next}\nevent: log\ndata: ${JSON.stringify(piece)}\n\n`;
+      if (!signal.aborted) yield 'event: end\ndata: {}\n\n';
+    });
+  });
+}

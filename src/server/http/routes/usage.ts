@@ -1,0 +1,19 @@
+import { endpoints } from '../../../api/index.ts';
+import type { BudgetService } from '../../conversations/usage/budgets/service.ts';
+import type { UsageService } from '../../conversations/usage/service.ts';
+import { type Mount, onePage, senderOf } from '../mount.ts';
+
+/** What turns have used, and the budgets for it. */
+export function usageRoutes(mount: Mount, usage: UsageService, budgets: BudgetService): void {
+  mount(endpoints.getUsage, ({ query }) => usage.report(query));
+  mount(endpoints.listBudgets, async ({ query, setHeader }) =>
+    onePage(await budgets.list(query), setHeader),
+  );
+  mount(endpoints.getBudget, ({ params }) => budgets.get(params.budget_id));
+  mount(endpoints.setBudget, ({ body, bearer, keep }) =>
+    budgets.set(body, senderOf({ bearer }), keep),
+  );
+  mount(endpoints.removeBudget, ({ params, bearer }) =>
+    budgets.remove(params.budget_id, senderOf({ bearer })),
+  );
+}

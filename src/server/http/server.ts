@@ -1,0 +1,214 @@
+import net from 'node:net';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { AccessRules } from '../../core/access/admit.ts';
+import { FailedAuthentications } from '../../core/access/failed-auth.ts';
+import type { TokenHolder, TokenService } from '../../core/access/tokens.ts';
+import type { RuleService } from '../conversations/approvals/rules/service.ts';
+import type { BudgetService } from '../conversations/usage/budgets/service.ts';
+import { RequestCounts } from '../upkeep/diagnostics/requests.ts';
+import { AppError } from '../../api/errors.ts';
+import type { Feed } from '../../core/events/feed.ts';
+import type { EventLog } from '../../core/events/log.ts';
+import type { ToolGateway } from '../teams/gateway/service.ts';
+import type { Clock } from '../../core/lib/clock.ts';
+import type { Ids } from '../../core/lib/ids.ts';
+import type { Logger } from '../../core/lib/log.ts';
+import type { ProcessService } from '../work/processes/service.ts';
+import type { QueueService } from '../conversations/queue/service.ts';
+import type { ReviewService } from '../conversations/reviews/service.ts';
+import type { SessionService } from '../conversations/sessions/service.ts';
+import type { KeptAnswers } from '../../core/store/kept-answers.ts';
+import type { InitScripts } from '../work/worktrees/init-scripts.ts';
+import type { SessionOpening } from '../work/worktrees/opening.ts';
+import type { UsageService } from '../conversations/usage/service.ts';
+import type { WorktreeService } from '../work/worktrees/service.ts';
+import { createApp } from './app.ts';
+import { accessOf, Entrance } from './entrance.ts';
+import { askInside, type InsideAnswer, type InsideRequest } from './inside.ts';
+import { type Mount, mounter } from './mount.ts';
+import { assertNotEncoded, isUnknown, refuseUnknown } from './refuse.ts';
+import { diffRoutes, type Files } from './routes/diffs.ts';
+import { eventRoutes } from './routes/events.ts';
+import { gatewayRoutes } from './routes/gateway.ts';
+import { type Hooks, hookRoutes } from './routes/hooks.ts';
+import { processRoutes } from './routes/processes.ts';
+import { type ProviderKnowledge, providerRoutes } from './routes/providers.ts';
+import { queueRoutes } from './routes/queue.ts';
+import { reviewRoutes } from './routes/reviews.ts';
+import { runtimeRoutes, type SelfKnowledge } from './routes/runtime.ts';
+import { sessionRoutes } from './routes/sessions.ts';
+import { type Teams, teamRoutes } from './routes/teams.ts';
+import { type Answering, answerRoutes } from './routes/answer.ts';
+import { approvalRuleRoutes } from './routes/approval-rules.ts';
+import { usageRoutes } from './routes/usage.ts';
+import { type Searching, searchRoutes } from './routes/search.ts';
+import { tokenRoutes } from './routes/tokens.ts';
+import { worktreeRoutes } from './routes/worktrees.ts';
+import { EventStreams } from './sse.ts';
+import type { StreamSettings } from './stream-limits.ts';
+import { UnderWay } from './under-way.ts';
+
+/** How long the last responses may take when the server stops, in milliseconds. */
+const LAST_ANSWERS_MS = 2000;
+
+export interface HttpServer {
+  /** The address, `http://HOST:PORT`; empty before the server listens. */
+  readonly url: string;
+  /** Resolves once the server listens. Throws AppError if it cannot. */
+  listen(host: string, port: number): Promise<void>;
+  /**
+   * Answers a request that another door has let in, with the rights of `holder`. It cannot stream. A refusal is an
+   * answer, not an error.
+   */
+  ask(request: InsideRequest, holder: TokenHolder): Promise<InsideAnswer>;
+  /** From now on requests that would change something are refused with `shutting_down`. */
+  refuseChanges(): void;
+  /** Ends the streams after their stored events, then every connection. */
+  close(): Promise<void>;
+}
+
+interface HttpServerDependencies {
+  access: AccessRules;
+  self: SelfKnowledge;
+  log: EventLog;
+  feed: Feed;
+  /** Returns the maximum number of open streams. */
+  streamLimits: () => StreamSettings;
+  /** The maximum number of open connections, which the available file descriptors may lower. */
+  maxConnections: number;
+  /** The maximum time for a whole request to arrive, in milliseconds. Its response may take days. */
+  requestTimeoutMs: number;
+  sessions: SessionService;
+  opening: SessionOpening;
+  queue: QueueService;
+  reviews: ReviewService;
+  processes: ProcessService;
+  worktrees: WorktreeService;
+  initScripts: InitScripts;
+  files: Files;
+  teams: Teams;
+  providers: ProviderKnowledge;
+  rules: RuleService;
+  hooks: Hooks & Answering;
+  usage: UsageService;
+  budgets: BudgetService;
+  searching: Searching;
+  tokens: TokenService;
+  gateway: ToolGateway;
+  keptAnswers: KeptAnswers;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+}
+
+/** Returns the HTTP server, not listening yet. */
+export function createHttpServer(dependencies: HttpServerDependencies): HttpServer {
+  const { access, feed, clock, logger, keptAnswers } = dependencies;
+  const streams = new EventStreams({ feed, clock, limits: dependencies.streamLimits });
+  const failures = new FailedAuthentications({ clock, logger });
+  const requests = new RequestCounts();
+  const entrance = new Entrance({ access, failures, requests });
+  const app = createApp(dependencies, entrance);
+  const underWay = new UnderWay(clock);
+  let takesChanges = true;
+  let url = '';
+  app.addHook('onRequest', async (request, reply) => {
+    entrance.begin(request, reply);
+    if (!(await entrance.letIn(request, reply))) return reply;
+    underWay.add(request.over);
+    admit(request, reply, dependencies, takesChanges);
+  });
+  mountRoutes(mounter(app, { keptAnswers, streams }), dependencies, requests);
+  // A tunnel is one source for all who use it: they must not slow down those who come without it.
+  answerRoutes(app, dependencies.hooks, (request, reply) =>
+    entrance.failed(request, reply, 'link '),
+  );
+
+  return {
+    get url() {
+      return url;
+    },
+    async listen(host, port) {
+      url = await listen(app, host, port);
+    },
+    ask: (request, holder) => askInside(app, request, holder),
+    refuseChanges() {
+      takesChanges = false;
+      // The server stops accepting connections, but open ones may still read. `close` of node:http would also close
+      // idle connections, and a request may be on its way on one of them.
+      net.Server.prototype.close.call(app.server);
+    },
+    async close() {
+      await streams.end();
+      await underWay.over(LAST_ANSWERS_MS);
+      await app.close();
+      failures[Symbol.dispose]();
+    },
+  };
+}
+
+/** Admits a request to its route before its body is read. Throws AppError. */
+function admit(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { self, feed }: Pick<HttpServerDependencies, 'self' | 'feed'>,
+  takesChanges: boolean,
+): void {
+  const access = accessOf(request);
+  const isPublic = access === 'public' || access === 'link';
+  if (!isPublic) reply.header('X-Epoch', self.epoch);
+  if (isUnknown(request)) refuseUnknown(request, reply);
+  // A keep-alive connection ends with its response, or the server would wait for it.
+  if (!takesChanges) reply.header('connection', 'close');
+  if (request.method === 'GET' || request.method === 'HEAD') {
+    if (!isPublic) reply.header('X-Seq', String(feed.latestSeq));
+    return;
+  }
+  if (!takesChanges)
+    throw new AppError('shutting_down', 'the server is stopping: try again when it is back');
+  assertNotEncoded(request);
+}
+
+function mountRoutes(
+  mount: Mount,
+  dependencies: HttpServerDependencies,
+  requests: RequestCounts,
+): void {
+  runtimeRoutes(mount, dependencies.self, requests);
+  providerRoutes(mount, dependencies.providers);
+  sessionRoutes(mount, dependencies.sessions, dependencies.opening);
+  queueRoutes(mount, dependencies.queue);
+  reviewRoutes(mount, dependencies.reviews);
+  searchRoutes(mount, dependencies.searching);
+  processRoutes(mount, dependencies.processes);
+  worktreeRoutes(mount, dependencies.worktrees, dependencies.initScripts);
+  diffRoutes(mount, dependencies.files);
+  teamRoutes(mount, dependencies.teams);
+  eventRoutes(mount, { ...dependencies, teams: dependencies.teams.teams });
+  approvalRuleRoutes(mount, dependencies.rules);
+  hookRoutes(mount, dependencies.hooks);
+  usageRoutes(mount, dependencies.usage, dependencies.budgets);
+  tokenRoutes(mount, dependencies.tokens);
+  gatewayRoutes(mount, dependencies.gateway);
+}
+
+/** Listens and returns the address. Throws AppError if it cannot listen. */
+async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {
+  try {
+    return await app.listen({
+      host: host.replace(/^\[(.*)\]$/, '$1'),
+      port,
+      listenTextResolver: (address) => `listening on ${address}`,
+    });
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const isTaken = code === 'EADDRINUSE';
+    throw new AppError(
+      isTaken ? 'conflict' : 'invalid',
+      isTaken
+        ? `port ${port} is in use: choose another with --port (0 chooses a free one)`
+        : `cannot listen on ${host}:${port}: ${message}`,
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,52 @@
+import type { RecoverySummary } from '../../api/runtime.ts';
+import { verifySessions } from '../upkeep/recovery/verify.ts';
+import type { Base } from './base.ts';
+import type { Nouns } from './build.ts';
+
+/** Work that the last run left unfinished, done while requests are served already. None of the promises rejects. */
+export interface Background {
+  /** Worktrees that were made for sessions and never used are removed, and unfinished spawns ended. */
+  spawns: Promise<void>;
+  /** Worktrees whose last claim was released are cleaned up. */
+  cleanups: Promise<void>;
+  /** Messages to large teams are sent to the members that they have not reached. */
+  broadcasts: Promise<void>;
+  /** Sessions that their provider no longer has are marked as failed. */
+  verification: Promise<void>;
+  stopVerification(): void;
+}
+
+/** Starts all of this work. */
+export function startBackground(base: Base, nouns: Nouns, summary: RecoverySummary): Background {
+  const { sessions, teams } = nouns;
+  const verifying = new AbortController();
+  const orLog = (work: Promise<void>, message: string) =>
+    work.catch((error: unknown) => base.logger.error({ err: error }, message));
+  const background = {
+    cleanups: orLog(nouns.worktrees.service.finishCleanups(), 'a cleanup that is due failed'),
+    spawns: orLog(undoUnfinished(nouns), 'what a crash cut off could not be undone'),
+    broadcasts: orLog(teams.broadcasts.recover(), 'unfinished broadcasts could not be resumed'),
+  };
+  const pending = base.db.peek((rx) => sessions.store.allPendingApprovals(rx));
+  for (const approval of pending) sessions.desk.watchExpiry(approval);
+  const verification = verifySessions({
+    ...base,
+    store: sessions.store,
+    pool: sessions.pool,
+    inbox: sessions.inbox,
+    onSessionFailed: sessions.hooks.onSessionFailed,
+    providers: nouns.providers.registry.all(),
+    summary,
+    signal: verifying.signal,
+  });
+  return {
+    ...background,
+    verification: orLog(verification, 'sessions could not be verified'),
+    stopVerification: () => verifying.abort(),
+  };
+}
+
+async function undoUnfinished({ worktrees, teams }: Nouns): Promise<void> {
+  await worktrees.service.undoUnused();
+  await teams.spawns.undoUnfinished();
+}

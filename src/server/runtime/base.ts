@@ -1,0 +1,77 @@
+import { prepareDirectory, withDataDirectory } from '../../core/config/data-directory.ts';
+import { LiveConfig } from '../../core/config/live.ts';
+import { secretsOf } from '../../core/config/secrets.ts';
+import { withToken } from '../../core/config/token.ts';
+import { EventLog } from '../../core/events/log.ts';
+import { type Clock, systemClock } from '../../core/lib/clock.ts';
+import { type Failpoint, noFailpoints } from '../../core/lib/failpoint.ts';
+import { type Ids, systemIds } from '../../core/lib/ids.ts';
+import { createLog, type Logger } from '../../core/lib/log.ts';
+import { isTestOfPosix } from '../../core/lib/platform.ts';
+import { readBuilt, sqlWasm, version } from '../../core/lib/self.ts';
+import { Database } from '../../core/store/database.ts';
+import { lockDirectory } from '../../core/store/lock.ts';
+import type { RuntimeOptions } from './options.ts';
+import type { Undo } from '../../core/lib/undo.ts';
+
+/** The parts that every noun needs. */
+export interface Base {
+  /** The directory of all data. */
+  directory: string;
+  /** `config.now` is the current configuration; values that a reload may change are read at each use. */
+  config: LiveConfig;
+  logger: Logger;
+  clock: Clock;
+  ids: Ids;
+  failpoint: Failpoint;
+  db: Database;
+  log: EventLog;
+}
+
+/** To change data of this size takes so long that people ask what a start is doing. */
+const LARGE_BYTES = 256 * 1024 * 1024;
+
+/** Locks the data directory, then opens and migrates its store. Throws AppError. */
+export async function openBase(options: RuntimeOptions, undo: Undo): Promise<Base> {
+  const { directory, clock = systemClock, ids = systemIds, failpoint = noFailpoints } = options;
+  const config = withDataDirectory(directory, () => {
+    prepareDirectory(directory);
+    return new LiveConfig(withToken(options.config, directory));
+  });
+  const logger = createLog({
+    level: options.config.log.level,
+    destination: options.logTo,
+    pretty: options.logTo.isTTY === true,
+    secrets: () => secretsOf(config.now),
+  });
+  if (isTestOfPosix)
+    logger.warn('CADRE_TEST_ONLY_PLATFORM is set: processes are found as where there is no /proc');
+  undo.use(withDataDirectory(directory, () => lockDirectory(directory)));
+  const db = await Database.open({
+    directory,
+    wasm: sqlWasm,
+    durability: options.config.data.durability,
+    clock,
+    failpoint,
+    onFatal: options.onFatal,
+    onWarning: (message, error) => logger.warn({ err: error }, message),
+    onMigrating: (older) =>
+      logger[older.bytes < LARGE_BYTES ? 'info' : 'warn'](
+        older,
+        'the data of an older version is copied and changed before the server answers: that takes minutes where it is large',
+      ),
+    version,
+    newEpoch: () => ids.next('epoch'),
+    ...(options.fs ? { fs: options.fs } : { template: readBuilt('empty.cadre') }),
+  });
+  undo.defer(() => db.close());
+  if (db.migration)
+    logger.info(db.migration, 'the data of an older version was changed; a copy was kept');
+  if (db.lost)
+    logger.error(
+      db.lost,
+      'the newest events are lost, because the write-ahead log was damaged or removed: the log has a new epoch',
+    );
+  const log = new EventLog({ db, clock, ids });
+  return { directory, config, logger, clock, ids, failpoint, db, log };
+}

@@ -1,0 +1,96 @@
+import { SessionTokens } from '../../../core/access/session-tokens.ts';
+import type { Config } from '../../../core/config/schema.ts';
+import { agentTools } from '../../teams/gateway/agent-tools.ts';
+import { Gatekeeper } from '../../teams/gateway/gatekeeper.ts';
+import { processToolkit } from '../../teams/gateway/process-tools.ts';
+import { type TeamFacts, ToolGateway } from '../../teams/gateway/service.ts';
+import { TeamGate } from '../../teams/gateway/team-gate.ts';
+import { ToolOffers, TOOLS_WITHIN_MS } from '../../teams/gateway/tool-offers.ts';
+import { teamToolkit } from '../../teams/gateway/team-tools.ts';
+import { previewWorktree } from '../../work/worktrees/preview.ts';
+import type { Base } from '../base.ts';
+import type { RuntimeOptions } from '../options.ts';
+import type { Processes } from './processes.ts';
+import type { Sessions } from './sessions.ts';
+import type { Storage } from './storage.ts';
+import type { Teams } from './teams.ts';
+import type { Worktrees } from './worktrees.ts';
+
+/** The functions of later nouns that the gateway calls. */
+interface GatewayHooks {
+  /** Returns this server's address; called when an agent starts. */
+  serverUrl: () => string;
+}
+
+export type Gateway = ReturnType<typeof buildGateway>;
+
+/** Builds the tools of agents, the gate that limits them, and the ways in which agents reach them. */
+export function buildGateway(
+  base: Base,
+  needs: {
+    storage: Storage;
+    sessions: Sessions;
+    processes: Processes;
+    worktrees: Worktrees;
+    teams: Teams;
+  },
+  {
+    sessionTokens = new SessionTokens(),
+    toolsWithinMs = TOOLS_WITHIN_MS,
+  }: Pick<RuntimeOptions, 'sessionTokens' | 'toolsWithinMs'> = {},
+) {
+  const { config, clock } = base;
+  const { sessions, processes, worktrees, teams } = needs;
+  const hooks = {} as GatewayHooks;
+  const gatekeeper = new Gatekeeper({
+    sessions: sessions.service,
+    freed: () => config.now.gateway.free,
+  });
+  const gate = new TeamGate({
+    gatekeeper,
+    initScripts: worktrees.initScripts,
+    previewWorktree: (directory, worktree_name) =>
+      previewWorktree(worktrees.git, { directory, worktree_name }),
+  });
+  const offers = new ToolOffers({ ...base, sessionStore: sessions.store, withinMs: toolsWithinMs });
+  const service = new ToolGateway({
+    ...base,
+    offers,
+    sessionStore: sessions.store,
+    toolkits: [
+      processToolkit({ processes: processes.service, gatekeeper }),
+      teamToolkit({
+        teams: teams.service,
+        messages: teams.messages,
+        spawns: teams.spawns,
+        views: teams.views,
+        clock,
+        gatekeeper,
+        gate,
+        settings: () => config.now.teams,
+      }),
+    ],
+    keptAnswers: needs.storage.keptAnswers,
+    teamFacts: () => teamFacts(config.now),
+  });
+  const toolsFor = agentTools({
+    gateway: service,
+    tokens: sessionTokens,
+    othersOf: (id) => base.db.peek((rx) => sessions.store.mcpServers(rx, id)),
+    url: () => config.now.public_base_url ?? hooks.serverUrl(),
+    clock,
+    offers,
+  });
+  return { service, sessionTokens, offers, toolsFor, hooks };
+}
+
+/** Returns the part of the team configuration that agents can read. */
+function teamFacts({ teams }: Config): TeamFacts {
+  return {
+    cadreTeamManagePermissions: {
+      non_lead_can_add_members: teams.non_lead_can_add_members,
+      non_lead_can_remove_members: teams.non_lead_can_remove_members,
+    },
+    cadreTeamModelPresets: teams.model_presets,
+  };
+}

@@ -1,0 +1,126 @@
+import { hostName } from '../../../core/access/admit.ts';
+import type { TokenService } from '../../../core/access/tokens.ts';
+import type { Config } from '../../../core/config/schema.ts';
+import { createHttpServer, type HttpServer } from '../../http/server.ts';
+import { commit, readAsset, version } from '../../../core/lib/self.ts';
+import type { Searching } from '../../http/routes/search.ts';
+import type { Base } from '../base.ts';
+import type { ServerDiagnostics } from './diagnostics.ts';
+import type { Limits } from '../../conversations/usage/limits/service.ts';
+import type { HookSeat } from '../hook-seat.ts';
+import type { Budgets } from './budgets.ts';
+import type { Gateway } from './gateway.ts';
+import { buildLogins } from './logins.ts';
+import type { Processes } from './processes.ts';
+import type { Providers } from './providers.ts';
+import type { Queue } from './queue.ts';
+import type { Reviews } from './reviews.ts';
+import type { Sessions } from './sessions.ts';
+import type { Snapshots } from './snapshots.ts';
+import type { Storage } from './storage.ts';
+import type { Teams } from './teams.ts';
+import type { Worktrees } from './worktrees.ts';
+
+/** The nouns that have routes. */
+interface Served {
+  storage: Storage;
+  providers: Providers;
+  sessions: Sessions;
+  limits: Limits;
+  queue: Queue;
+  hooks: HookSeat;
+  reviews: Reviews;
+  processes: Processes;
+  worktrees: Worktrees;
+  snapshots: Snapshots;
+  teams: Teams;
+  budgets: Budgets;
+  gateway: Gateway;
+  searching: Searching;
+}
+
+/** Builds the HTTP server, not listening yet. */
+export function buildServer(
+  base: Base,
+  nouns: Served,
+  { tokens, diagnostics }: { tokens: TokenService; diagnostics: ServerDiagnostics },
+): HttpServer {
+  const { db, config } = base;
+  const { storage, gateway, worktrees, teams } = nouns;
+  const { registry } = nouns.providers;
+  return createHttpServer({
+    ...base,
+    access: {
+      holderOf: (secret) => tokens.holderOf(secret),
+      sessionOf: (secret) => gateway.sessionTokens.sessionOf(secret),
+      allowedHosts: () => allowedHosts(config.now),
+      linkOrigin: () => linkOrigin(config.now),
+      allowedOrigins: () => config.now.server.allowed_origins,
+    },
+    self: {
+      ...diagnostics,
+      version,
+      commit,
+      epoch: db.epoch,
+      openApi: () => Buffer.from(readAsset('openapi.yaml')).toString('utf8'),
+      async backUp(signal) {
+        const { file, bytes, seq } = await storage.backups.make(signal);
+        return { read: () => file.createReadStream(), bytes, seq };
+      },
+    },
+    feed: storage.feed,
+    streamLimits: () => ({
+      all: config.now.server.max_streams,
+      ofOneToken: config.now.server.max_streams_per_token,
+    }),
+    maxConnections: config.now.server.max_connections,
+    requestTimeoutMs: config.now.server.request_timeout_ms,
+    sessions: nouns.sessions.service,
+    opening: worktrees.opening,
+    queue: nouns.queue.service,
+    reviews: nouns.reviews,
+    processes: nouns.processes.service,
+    worktrees: worktrees.service,
+    initScripts: worktrees.initScripts,
+    files: {
+      differ: nouns.snapshots.differ,
+      snapshots: nouns.snapshots.service,
+      restorer: nouns.snapshots.restorer,
+    },
+    teams: {
+      teams: teams.service,
+      messages: teams.messages,
+      spawns: teams.spawns,
+      views: teams.views,
+    },
+    providers: {
+      list: () => registry.list(),
+      diagnostics: () => registry.diagnostics((id, agent) => nouns.sessions.pool.count(id, agent)),
+      models: (id, agent) => registry.models(id, agent),
+      authStatus: (id, agent) => registry.authStatus(id, agent),
+      ...buildLogins(nouns.providers, nouns.limits),
+    },
+    rules: nouns.sessions.rules,
+    hooks: nouns.hooks,
+    usage: nouns.budgets.usage,
+    budgets: nouns.budgets.service,
+    searching: nouns.searching,
+    tokens,
+    gateway: gateway.service,
+    keptAnswers: storage.keptAnswers,
+  });
+}
+
+/** The origin under which links to approvals are opened; null: as everything else. */
+function linkOrigin({ approvals: { link_base_url: base } }: Config): string | null {
+  return base === null ? null : new URL(base).origin;
+}
+
+function allowedHosts({ server, public_base_url: base }: Config): string[] {
+  const bound = hostName(server.bind_address);
+  return [
+    ...server.allowed_hosts,
+    ...(bound ? [bound] : []),
+    ...(base ? [new URL(base).hostname] : []),
+  ];
+}

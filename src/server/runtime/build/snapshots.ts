@@ -1,0 +1,41 @@
+import path from 'node:path';
+import { Depots } from '../../work/snapshots/depots.ts';
+import { Desk } from '../../work/snapshots/desk.ts';
+import { Differ } from '../../work/snapshots/differ.ts';
+import { Restorer } from '../../work/snapshots/restorer.ts';
+import { SnapshotService } from '../../work/snapshots/service.ts';
+import { SnapshotStore } from '../../work/snapshots/store.ts';
+import { SnapshotTaker } from '../../work/snapshots/taker.ts';
+import type { Base } from '../base.ts';
+import type { Sessions } from './sessions.ts';
+import type { Worktrees } from './worktrees.ts';
+
+export type Snapshots = ReturnType<typeof buildSnapshots>;
+
+/** Builds what reads the files of sessions, keeps them by turn, and writes them back. */
+export function buildSnapshots(base: Base, needs: { sessions: Sessions; worktrees: Worktrees }) {
+  const { config, directory } = base;
+  const { workshop } = needs.worktrees;
+  const sessionStore = needs.sessions.store;
+  const worktrees = needs.worktrees.store;
+  const store = new SnapshotStore(base.db);
+  const depots = new Depots({
+    ...base,
+    store,
+    root: path.join(directory, 'snapshots'),
+    settings: () => config.now.snapshots,
+  });
+  const taker = new SnapshotTaker({
+    ...base,
+    store,
+    worktrees,
+    workshop,
+    depots,
+    isEnabled: () => config.now.snapshots.enabled,
+  });
+  const desk = new Desk({ ...base, sessionStore, worktrees, workshop, store, depots });
+  const differ = new Differ(desk);
+  const restorer = new Restorer(desk);
+  const service = new SnapshotService({ ...base, sessionStore, store, taker, desk });
+  return { store, depots, taker, differ, restorer, service };
+}

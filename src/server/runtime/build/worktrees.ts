@@ -1,0 +1,76 @@
+import path from 'node:path';
+import { Claims } from '../../work/worktrees/claims.ts';
+import { Git } from '../../work/git/git.ts';
+import { InitScripts } from '../../work/worktrees/init-scripts.ts';
+import { portVariables } from '../../work/worktrees/ports.ts';
+import { SessionOpening } from '../../work/worktrees/opening.ts';
+import { WorktreeMender } from '../../work/worktrees/mend.ts';
+import { WorktreeService } from '../../work/worktrees/service.ts';
+import { WorktreeStore } from '../../work/worktrees/store.ts';
+import { Workshop } from '../../work/git/workshop.ts';
+import { withDataDirectory } from '../../../core/config/data-directory.ts';
+import type { Base } from '../base.ts';
+import type { Children } from './children.ts';
+import type { Processes } from './processes.ts';
+import type { Sessions } from './sessions.ts';
+import type { Storage } from './storage.ts';
+
+export type Worktrees = ReturnType<typeof buildWorktrees>;
+
+/** Builds worktrees, their claims and git. `stopping` ends every git process. */
+export function buildWorktrees(
+  base: Base,
+  needs: { storage: Storage; children: Children; sessions: Sessions; processes: Processes },
+) {
+  const { config, directory, failpoint } = base;
+  const { marker, supervisor, keeper } = needs.children;
+  const sessionStore = needs.sessions.store;
+  const stopping = new AbortController();
+  const store = new WorktreeStore(base);
+  needs.children.hooks.variablesAt = (directory) => {
+    const worktree = base.db.peek((rx) => store.around(rx, directory));
+    return worktree ? portVariables(worktree) : {};
+  };
+  const claims = new Claims({ ...base, store, sessionStore });
+  const git = new Git({ marker, signal: stopping.signal, keeper });
+  const initScripts = new InitScripts({
+    ...base,
+    git,
+    sessionStore,
+    worktrees: store,
+    script: () => config.now.worktrees.init_script_path,
+  });
+  const workshop = withDataDirectory(
+    directory,
+    () =>
+      new Workshop({
+        git,
+        root: config.now.worktrees.root_dir ?? path.join(directory, 'worktrees'),
+        scratch: path.join(directory, 'scratch'),
+        failpoint,
+        isTrusted: (repoRoot, sha256) => initScripts.isTrusted(repoRoot, sha256),
+      }),
+  );
+  const mender = new WorktreeMender({ ...base, store, claims, sessionStore, workshop });
+  const service = new WorktreeService({
+    ...base,
+    store,
+    claims,
+    sessionStore,
+    processes: needs.processes.store,
+    workshop,
+    supervisor,
+    settings: () => config.now.worktrees,
+    initScripts,
+    assertRoom: needs.storage.assertRoom,
+    stopping: stopping.signal,
+  });
+  const opening = new SessionOpening({
+    ...base,
+    sessions: needs.sessions.service,
+    sessionStore,
+    worktrees: service,
+    claims,
+  });
+  return { store, claims, git, workshop, initScripts, mender, service, opening, stopping };
+}

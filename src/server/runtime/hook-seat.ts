@@ -1,0 +1,136 @@
+import type { Approval } from '../../api/approvals.ts';
+import type { ApprovalLink, Hook, HookSkip, HookTest } from '../../api/hooks.ts';
+import type { Supervisor } from '../../core/children/supervisor.ts';
+import { AppError } from '../../api/errors.ts';
+import type { Feed } from '../../core/events/feed.ts';
+import type { ApprovalLinks, HookService, SkipWish } from '../hooks/index.ts';
+import type { LinkDependencies, LinkedApproval } from '../hooks/links.ts';
+import type { Keep } from '../../core/store/kept-answers.ts';
+import type { Base } from './base.ts';
+
+/** The parts of the server that hooks and links use. */
+interface HookParts extends Pick<LinkDependencies, 'approval' | 'session' | 'decide'> {
+  feed: Feed;
+  supervisor: Supervisor;
+}
+
+/** What was loaded. */
+interface Loaded {
+  service: HookService;
+  links: ApprovalLinks;
+  definitionsOf: typeof import('../hooks/index.ts').definitionsOf;
+}
+
+/** The place of hooks and links. Without a configured hook, and before the first link, it loads nothing. */
+export class HookSeat {
+  readonly #base: Base;
+  readonly #parts: HookParts;
+  #ownUrl: () => string = () => '';
+  #loading: Promise<Loaded> | undefined;
+  #loaded: Loaded | undefined;
+  #applying: Promise<void> = Promise.resolve();
+  #isOpen = false;
+
+  constructor(base: Base, parts: HookParts) {
+    this.#base = base;
+    this.#parts = parts;
+  }
+
+  /** Begins to deliver what has happened, in the background. Called once the server listens at `ownUrl`. */
+  open(ownUrl: () => string): void {
+    this.#ownUrl = ownUrl;
+    this.#isOpen = true;
+    this.reload();
+  }
+
+  /** Takes over the hooks of the configuration as it is now. */
+  reload(): void {
+    const { config, logger } = this.#base;
+    const { hooks, approvals } = config.now;
+    const hasHooks = hooks.length > 0 || approvals.notify_command !== null;
+    if (!this.#isOpen || (!hasHooks && !this.#loading)) return;
+    // What happens while the hooks are loaded is already theirs.
+    const from = this.#parts.feed.latestSeq;
+    this.#applying = this.#load()
+      .then(({ service, definitionsOf }) => service.apply(definitionsOf(config.now), from))
+      .catch((error: unknown) => logger.error({ err: error }, 'the hooks could not be started'));
+  }
+
+  /** Ends all deliveries; the next start goes on with them. */
+  async stop(): Promise<void> {
+    this.#isOpen = false;
+    await this.#applying;
+    await this.#loaded?.service.stop();
+  }
+
+  /** What a person has to mend; null where there is no hook. */
+  problems(): string[] | null {
+    return this.#loaded ? this.#loaded.service.problems() : null;
+  }
+
+  async list(): Promise<Hook[]> {
+    await this.#applying;
+    return this.#loaded?.service.list() ?? [];
+  }
+
+  /** Throws `not_found` and `conflict`. */
+  async test(name: string): Promise<HookTest> {
+    return (await this.#service(name)).test(name);
+  }
+
+  /** Throws `not_found` and `conflict`. */
+  async skip(name: string, wish: SkipWish, keep: Keep): Promise<HookSkip> {
+    return (await this.#service(name)).skip(name, wish, keep);
+  }
+
+  /** Makes a link to an approval. Throws `not_found`, `approval_resolved` and `invalid`. */
+  async link(
+    approvalId: string,
+    made: { by: string; sessionId: string; lifetimeMs: number | null },
+  ): Promise<ApprovalLink> {
+    return (await this.#load()).links.make(approvalId, made);
+  }
+
+  /** Returns what a link would answer; null if it is good for nothing. */
+  async look(secret: string): Promise<LinkedApproval | null> {
+    return (await this.#load()).links.look(secret);
+  }
+
+  /** Answers the approval of a link; null if it is good for nothing. */
+  async answer(secret: string, decision: 'accept' | 'decline'): Promise<Approval | null> {
+    return (await this.#load()).links.answer(secret, decision);
+  }
+
+  async #service(name: string): Promise<HookService> {
+    await this.#applying;
+    if (this.#loaded) return this.#loaded.service;
+    throw new AppError('not_found', `no hook "${name}"`);
+  }
+
+  #load(): Promise<Loaded> {
+    return (this.#loading ??= this.#loadNow());
+  }
+
+  async #loadNow(): Promise<Loaded> {
+    const { ApprovalLinks, HookService, definitionsOf } = await import('../hooks/index.ts');
+    const base = this.#base;
+    const { config, db } = base;
+    const links = new ApprovalLinks({
+      ...base,
+      ...this.#parts,
+      baseUrl: () => config.now.approvals.link_base_url?.replace(/\/$/, '') ?? this.#ownUrl(),
+      lifetimeMs: () => config.now.approvals.link_expires_ms,
+    });
+    const service = new HookService({
+      ...base,
+      ...this.#parts,
+      links,
+      ownUrl: () => this.#ownUrl(),
+      pendingApproval: (id) => {
+        const approval = db.peek((rx) => this.#parts.approval(rx, id));
+        return approval?.status === 'pending' ? approval : null;
+      },
+    });
+    return (this.#loaded = { service, links, definitionsOf });
+  }
+}

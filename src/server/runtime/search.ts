@@ -1,0 +1,62 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { bootId } from '../../core/children/identity.ts';
+import type { Searching } from '../http/routes/search.ts';
+import { sqlWasm } from '../../core/lib/self.ts';
+import { SEARCH_FILE } from '../conversations/search/file-name.ts';
+import type { SearchDependencies, SearchService } from '../conversations/search/service.ts';
+import type { Base } from './base.ts';
+
+type Needs = Pick<SearchDependencies, 'store' | 'agentsOf' | 'shortage'>;
+
+/** The server's search. Until somebody searches, nothing of it is loaded, and there is no index. */
+export class SearchSeat implements Searching, AsyncDisposable {
+  readonly #base: Base;
+  readonly #needs: Needs;
+  #loading: Promise<SearchService> | undefined;
+
+  constructor(base: Base, needs: Needs) {
+    this.#base = base;
+    this.#needs = needs;
+  }
+
+  /** Goes on with the index of an earlier run, in the background. Called once the server listens. */
+  resume(): void {
+    if (!fs.existsSync(path.join(this.#base.directory, SEARCH_FILE))) return;
+    this.#service()
+      .then((service) => service.resume())
+      .catch((error: unknown) => this.#base.logger.error({ err: error }, 'search is out of order'));
+  }
+
+  async search(...asked: Parameters<SearchService['search']>) {
+    return (await this.#service()).search(...asked);
+  }
+
+  async status() {
+    return (await this.#service()).status();
+  }
+
+  async drop() {
+    return (await this.#service()).drop();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await (await this.#loading)?.stop();
+  }
+
+  #service(): Promise<SearchService> {
+    return (this.#loading ??= this.#load());
+  }
+
+  async #load(): Promise<SearchService> {
+    const { SearchService } = await import('../conversations/search/service.ts');
+    const service = new SearchService({
+      ...this.#base,
+      ...this.#needs,
+      wasm: sqlWasm,
+      bootId: bootId(),
+    });
+    this.#base.db.onDurable(() => service.changed());
+    return service;
+  }
+}

@@ -1,0 +1,105 @@
+import { register, unregister } from '../../core/config/registration.ts';
+import type { Config } from '../../core/config/schema.ts';
+import { version } from '../../core/lib/self.ts';
+import type { Migration } from '../../core/store/migrate.ts';
+import { startBackground } from './background.ts';
+import { type Base, openBase } from './base.ts';
+import { buildEdge, buildNouns, type Edge, type Nouns } from './build.ts';
+import { connect } from './connect.ts';
+import type { RuntimeOptions } from './options.ts';
+import { recoverRows } from './recover-rows.ts';
+import { reload } from './reload.ts';
+import type { Running } from './running.ts';
+import { stop } from './stop.ts';
+import { startUpkeep } from './upkeep.ts';
+import { Undo } from '../../core/lib/undo.ts';
+
+/** A server that listens. */
+export interface Runtime {
+  /** The server's address. */
+  readonly url: string;
+  readonly token: string;
+  readonly tokenFile: string | null;
+  /** The data of an older version that this start has changed; null where there were none. */
+  readonly migration: Migration | null;
+  /** The numbers of turns and processes that run just now: a stop waits for the former and ends the latter. */
+  underWay(): { turns: number; processes: number };
+  /** Resolves once the store has run a transaction behind those that were there before; rejects where it cannot any more. */
+  proveStore(): Promise<void>;
+  /**
+   * Applies the reloadable settings of the configuration that `load` returns, and logs which have changed. If `load`
+   * throws, the error is logged, and everything stays as it was.
+   */
+  reload(load: () => Config): void;
+  /** Stops in order; resolves when nothing is left. `hurry` skips the steps that only wait. */
+  stop(hurry?: AbortSignal): Promise<void>;
+}
+
+/** Starts a server, step by step. Throws AppError, with nothing left running. */
+export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
+  await using undo = new Undo();
+  const base = await openBase(options, undo);
+  const nouns = buildNouns(base, options, undo);
+  undo.defer(() => nouns.children.keeper.stop());
+  const { summary, startTurns } = await recoverRows(base, nouns);
+  const edge = buildEdge(base, nouns, summary, undo);
+  connect(base, nouns, edge);
+  const upkeep = undo.use(startUpkeep(base, nouns));
+  await listen(base, edge);
+  for (const turn of startTurns) nouns.sessions.runner.start(turn);
+  await nouns.sessions.inbox.open();
+  await nouns.queue.ticker.open();
+  nouns.searching.resume();
+  const background = startBackground(base, nouns, summary);
+  nouns.hooks.open(() => edge.server.url);
+  announce(base, nouns, edge, undo);
+  edge.fleet.take({
+    agents: nouns.sessions.pool,
+    server: edge.server,
+    feed: nouns.storage.feed,
+  });
+  return runtimeOf({ base, nouns, edge, upkeep, background, opened: undo.move() });
+}
+
+async function listen({ config }: Base, { server }: Edge): Promise<void> {
+  const address = config.now.server.bind_address;
+  const at = address.lastIndexOf(':');
+  await server.listen(address.slice(0, at), Number(address.slice(at + 1)));
+}
+
+/** Registers the server, so that clients on this machine find it. */
+function announce(
+  { directory, config, logger }: Base,
+  { storage }: Nouns,
+  { server: { url } }: Edge,
+  undo: Undo,
+): void {
+  register(directory, { url, version, token_file: config.now.auth.token_file });
+  undo.defer(() => unregister(directory));
+  logger.info({ url, version, data: directory, seq: storage.feed.latestSeq }, 'ready');
+}
+
+function runtimeOf(running: Running): Runtime {
+  const { config, db } = running.base;
+  const { sessions, processes } = running.nouns;
+  let stopping: Promise<void> | undefined;
+  return {
+    url: running.edge.server.url,
+    get token() {
+      return config.now.auth.token;
+    },
+    get tokenFile() {
+      return config.now.auth.token_file;
+    },
+    migration: running.base.db.migration,
+    underWay: () => ({
+      turns: sessions.runner.active,
+      processes: processes.runner.counts.running,
+    }),
+    proveStore: () => db.transact(() => undefined),
+    reload(load) {
+      if (!stopping) reload(running, load);
+    },
+    stop: (hurry = new AbortController().signal) => (stopping ??= stop(running, hurry)),
+  };
+}

@@ -1,0 +1,82 @@
+import type { Base } from './base.ts';
+import type { Nouns } from './build.ts';
+import { AppError } from '../../api/errors.ts';
+import type { Running } from './running.ts';
+
+/** The grace period of agents after SIGTERM when the server stops, in milliseconds. */
+const CHILD_GRACE_MS = 2000;
+
+/** Stops a server, step by step. `hurry` skips the steps that only wait. */
+export async function stop(running: Running, hurry: AbortSignal): Promise<void> {
+  const { base, nouns, edge, opened } = running;
+  const { sessions, processes, children } = nouns;
+  base.logger.info('stopping');
+  takeNothingNew(running);
+  await storeStopping(base);
+  const hooksEnded = nouns.hooks.stop();
+  const processesEnded = processes.runner.stop();
+  await sessions.runner.stop(base.config.now.server.drain_ms, hurry);
+  await processesEnded;
+  await hooksEnded;
+  await endWorktrees(base, nouns, hurry);
+  await endBackground(running);
+  await children.supervisor.endAll(hurry.aborted ? 0 : CHILD_GRACE_MS);
+  // Behind the last event, so that the fleet has it too.
+  await edge.fleet.leave();
+  await edge.server.close();
+  await storeEnd(base, nouns);
+  await opened[Symbol.asyncDispose]();
+  base.logger.info('stopped');
+}
+
+/** From here on nothing starts: no request that changes something, no turn, no notice, no upkeep. */
+function takeNothingNew({ nouns: { sessions, queue }, edge, upkeep, background }: Running): void {
+  edge.server.refuseChanges();
+  queue.ticker.stop();
+  sessions.inbox.stop();
+  upkeep[Symbol.dispose]();
+  background.stopVerification();
+}
+
+/** Stores the event of the stop. If the disk accepts no more writes, the stop continues. */
+async function storeStopping({ db, log }: Base): Promise<void> {
+  await db
+    .transact((tx) => log.append(tx, { kind: 'runtime.stopping', payload: {} }))
+    .catch(() => undefined);
+}
+
+/** Git may finish within the drain; the next start repairs the worktrees of interrupted operations. */
+async function endWorktrees(
+  { clock, config }: Base,
+  { worktrees: { service, stopping }, snapshots }: Nouns,
+  hurry: AbortSignal,
+): Promise<void> {
+  const end = () =>
+    stopping.abort(
+      new AppError('shutting_down', 'the server is stopping: try again when it is back'),
+    );
+  const idle = Promise.all([service.idle(), snapshots.taker.idle()]).then(end);
+  const waiting = AbortSignal.any([hurry, stopping.signal]);
+  await clock.sleep(config.now.server.drain_ms, waiting).catch(() => undefined);
+  end();
+  await idle;
+}
+
+/** Waits for the work that the start resumed, and for spawns and broadcasts under way. */
+async function endBackground({ nouns: { teams }, background }: Running): Promise<void> {
+  await background.cleanups;
+  await background.spawns;
+  await background.broadcasts;
+  await teams.broadcasts.stop();
+  await teams.spawns.idle();
+  await background.verification;
+}
+
+/** Marks the run as ended in order, so that the next start has nothing to sweep. */
+async function storeEnd({ logger }: Base, { children: { ledger } }: Nouns): Promise<void> {
+  await ledger
+    .end()
+    .catch((error: unknown) =>
+      logger.error({ err: error }, 'the end of the run could not be stored'),
+    );
+}

@@ -1,0 +1,88 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { Writable } from 'node:stream';
+import type { Config } from '../../core/config/schema.ts';
+import { configuredProviders } from '../../agents/configured.ts';
+import { type NamedAgentKind, ProviderError } from '../../agents/provider.ts';
+import { openBase } from './base.ts';
+import { buildChildren } from './build/children.ts';
+import { Undo } from '../../core/lib/undo.ts';
+
+/** An agent has this long to start and open a session, in milliseconds. */
+const PATIENCE_MS = 60_000;
+
+/** What came of an agent that was started. */
+export interface TriedAgent {
+  name: string;
+  display_name: string;
+  configured: boolean;
+  version: string | null;
+  /** What is wrong, with what to do; null where it opened a session. */
+  problem: string | null;
+}
+
+/**
+ * Starts each agent that a server with this configuration would have, opens a session in a directory of its own, and
+ * ends it. It needs no server, and leaves no process and no file of cadre's behind; what the agents write into their own
+ * homes stays. Aborting `signal` ends what was started.
+ */
+export async function tryAgents(config: Config, signal: AbortSignal): Promise<TriedAgent[]> {
+  await using undo = new Undo();
+  const scratch = fs.mkdtempSync(path.join(os.tmpdir(), 'cadre-agents-'));
+  undo.defer(() => fs.rmSync(scratch, { recursive: true, force: true }));
+  const directory = path.join(scratch, 'data');
+  const base = await openBase(
+    {
+      config: { ...config, log: { level: 'silent' }, auth: { token: null, token_file: null } },
+      directory,
+      logTo: new Writable({ write: (_chunk, _encoding, done) => done() }),
+      onFatal(error) {
+        throw error;
+      },
+    },
+    undo,
+  );
+  const { supervisor, keeper } = buildChildren(base);
+  undo.defer(() => keeper.stop());
+  const context = {
+    supervisor,
+    clock: base.clock,
+    toolsFor: () => {
+      throw new Error('an agent that is tried has no session');
+    },
+  };
+  const kinds = configuredProviders(config, context).flatMap(({ kinds: all }) => all?.list() ?? []);
+  const tried: TriedAgent[] = [];
+  for (const kind of kinds) {
+    const cwd = path.join(scratch, kind.name);
+    fs.mkdirSync(cwd);
+    const late = new AbortController();
+    using _limit = base.clock.after(PATIENCE_MS, () => late.abort());
+    tried.push(await tryKind(kind, cwd, AbortSignal.any([signal, late.signal])));
+    signal.throwIfAborted();
+  }
+  return tried;
+}
+
+async function tryKind(
+  kind: NamedAgentKind,
+  cwd: string,
+  signal: AbortSignal,
+): Promise<TriedAgent> {
+  const { name, displayName: display_name, isConfigured: configured } = kind;
+  const problem = kind.problem() ?? (await failureOf(kind.try(cwd, signal), signal));
+  return { name, display_name, configured, version: kind.stats().version, problem };
+}
+
+async function failureOf(work: Promise<void>, signal: AbortSignal): Promise<string | null> {
+  try {
+    await work;
+    return null;
+  } catch (error) {
+    if (signal.aborted)
+      return `it did not open a session within ${PATIENCE_MS / 1000} s: start it yourself, and see what it waits for`;
+    if (error instanceof ProviderError) return error.message.replace(/^acp: /, '');
+    throw error;
+  }
+}

@@ -1,0 +1,71 @@
+import { removeLogs } from '../work/processes/log-file.ts';
+import { Retention } from '../upkeep/retention/retention.ts';
+import type { Base } from './base.ts';
+import type { Nouns } from './build.ts';
+
+/** The time between two steps that remove the deltas of settled items from the log, in milliseconds. */
+const COMPACT_EVERY_MS = 5000;
+/** The time between two checks of the log against its budget, in milliseconds. */
+const RETAIN_EVERY_MS = 10_000;
+
+/** Starts the periodic removal of expired data from the store; disposing it ends that. */
+export function startUpkeep(
+  base: Base,
+  { storage, sessions, queue, reviews, processes, snapshots }: Nouns,
+): Disposable {
+  const { config, clock, log, logger } = base;
+  const retention = new Retention({
+    ...base,
+    store: sessions.store,
+    processes: processes.store,
+    onTrimmed: (seq) => storage.feed.forgetUpTo(seq),
+    onSessionTrimmed(tx, id) {
+      queue.service.sessionTrimmed(tx, id);
+      reviews.sessionTrimmed(tx, id);
+      snapshots.store.forgetSession(tx, id);
+      tx.whenDurable(() => void removeSnapshots(id));
+    },
+    removeLogs: (id) => removeLogs(storage.logs, id),
+    budget: storage.budget,
+    settings: () => config.now.retention,
+  });
+  const ending = new AbortController();
+  const timers = [
+    clock.every(COMPACT_EVERY_MS, () => void compact()),
+    clock.every(RETAIN_EVERY_MS, () => void retain()),
+  ];
+  return {
+    [Symbol.dispose]() {
+      for (const timer of timers) timer[Symbol.dispose]();
+      ending.abort();
+    },
+  };
+
+  async function compact(): Promise<void> {
+    try {
+      while (await log.compact());
+      while (await storage.keptAnswers.trim());
+    } catch (error) {
+      logger.warn({ err: error }, 'settled deltas could not be removed');
+    }
+  }
+
+  /** Removes the files of snapshots. What cannot be removed now is tried again as what is too old. */
+  async function removeSnapshots(sessionId: string): Promise<void> {
+    try {
+      await snapshots.depots.removeSession(sessionId);
+    } catch (error) {
+      logger.warn({ err: error, session_id: sessionId }, 'snapshots could not be removed');
+    }
+  }
+
+  async function retain(): Promise<void> {
+    try {
+      await retention.run(ending.signal);
+      // Also where snapshots are switched off, those of before grow too old.
+      await snapshots.depots.trim();
+    } catch (error) {
+      logger.warn({ err: error }, 'expired data could not be removed');
+    }
+  }
+}

@@ -1,0 +1,207 @@
+import type { Session, Turn } from '../../api/sessions.ts';
+import type { Delivery, Message } from '../../api/team-messages.ts';
+import type { Clock } from '../../core/lib/clock.ts';
+import type { Inbox, InboxOwner } from '../conversations/inbox/inbox.ts';
+import type { SessionStore } from '../conversations/sessions/store.ts';
+import {
+  cancel,
+  defer,
+  errorOf,
+  fail,
+  type Failure,
+  finish,
+  inject,
+  injected,
+  policies,
+  retry,
+} from './delivery.ts';
+import type { TeamStore } from './store.ts';
+import { messageInput } from './message-input.ts';
+import type { Reader, Writer } from '../../core/store/transaction.ts';
+
+const OWNER = 'team';
+const ranks: Record<Message['priority'], number> = { high: 0, normal: 1, low: 2 };
+
+interface DispatcherDependencies {
+  store: TeamStore;
+  sessionStore: SessionStore;
+  inbox: Inbox;
+  clock: Clock;
+}
+
+/** Puts deliveries into the inboxes of their recipients, and follows them there. */
+export class Dispatcher {
+  readonly #given: DispatcherDependencies;
+  /**
+   * The message that was read last. It is cached because a broadcast reads it for each recipient and its text never
+   * changes.
+   */
+  #lastRead: Message | undefined;
+
+  constructor(given: DispatcherDependencies) {
+    this.#given = given;
+    given.inbox.register(OWNER, this.#inboxOwner());
+  }
+
+  /** Puts a pending delivery into the inbox of its recipient, as the policy of its message says. */
+  dispatch(tx: Writer, delivery: Delivery, message: Message): void {
+    const { recipient_agent_id: recipient } = delivery;
+    const { needsIdle, interrupts } = policies[message.policy];
+    const obstacle = this.#obstacle(tx, delivery);
+    if (obstacle) return this.#fail(tx, delivery, obstacle);
+    if (needsIdle && !this.#given.inbox.isFree(tx, recipient))
+      return this.#fail(tx, delivery, {
+        code: 'recipient_busy',
+        message: `session ${recipient} is busy or was stopped: retry when it is idle`,
+      });
+    this.#put(tx, delivery, message, { interrupts: interrupts === 'at_tool_boundary' });
+    if (interrupts !== 'never') this.#given.inbox.endPause(tx, recipient);
+    if (interrupts === 'at_tool_boundary') this.#given.inbox.atBoundary(tx, recipient);
+    if (interrupts === 'at_once') this.#given.inbox.interruptNow(tx, recipient);
+    this.#given.inbox.beginNextTurn(tx, recipient);
+  }
+
+  /**
+   * Holds a delivery until it is dispatched or released. With `error`, the delivery is also deferred for that reason.
+   */
+  hold(tx: Writer, delivery: Delivery, message: Message, error: Failure | null): Delivery {
+    this.#put(tx, delivery, message, { held: true });
+    if (!error) return delivery;
+    const deferred = defer(delivery, error, this.#given.clock.now());
+    this.#given.store.moveDelivery(tx, deferred);
+    return deferred;
+  }
+
+  /** Releases a held delivery, which then waits like any other. */
+  release(tx: Writer, delivery: Delivery): void {
+    const message = this.#given.store.message(tx, delivery.team_id, delivery.message_id);
+    this.#put(tx, delivery, message, {});
+    this.#given.inbox.beginNextTurn(tx, delivery.recipient_agent_id);
+  }
+
+  /**
+   * Retries a delivery, and ends the pause of its recipient. For a pending delivery that waits for the end of that
+   * pause, this is all. Throws `delivery_state` if the delivery cannot be retried.
+   */
+  retry(tx: Writer, before: Delivery): void {
+    const { recipient_agent_id: recipient } = before;
+    if (before.status === 'pending' && this.#given.inbox.isPaused(tx, recipient)) {
+      this.#given.inbox.endHold(tx, recipient);
+      this.#given.inbox.beginNextTurn(tx, recipient);
+      return;
+    }
+    const delivery = retry(before, this.#given.clock.now());
+    this.#given.store.moveDelivery(tx, delivery);
+    this.#given.inbox.endHold(tx, recipient);
+    this.dispatch(
+      tx,
+      delivery,
+      this.#given.store.message(tx, delivery.team_id, delivery.message_id),
+    );
+  }
+
+  /** Cancels a waiting delivery. */
+  cancel(tx: Writer, delivery: Delivery): void {
+    this.#given.inbox.remove(tx, OWNER, delivery.id);
+    this.#given.store.moveDelivery(tx, cancel(delivery, this.#given.clock.now()));
+  }
+
+  /** Fails a waiting delivery. */
+  giveUp(tx: Writer, delivery: Delivery, error: Failure): void {
+    this.#given.inbox.remove(tx, OWNER, delivery.id);
+    this.#fail(tx, delivery, error);
+  }
+
+  #put(
+    tx: Writer,
+    { id: ref, recipient_agent_id: session_id }: Delivery,
+    { priority }: Message,
+    flags: { held?: boolean; interrupts?: boolean },
+  ): void {
+    this.#given.inbox.put(tx, { session_id, owner: OWNER, ref, rank: ranks[priority], ...flags });
+  }
+
+  #inboxOwner(): InboxOwner {
+    return {
+      content: (tx, { ref }) => {
+        const message = this.#cachedMessage(tx, this.#delivery(tx, ref));
+        const title =
+          this.#given.store.member(tx, message.team_id, message.sender_agent_id)?.title ?? null;
+        const source = message.onboarding ? 'onboarding' : 'team_message';
+        return { source, input: messageInput(message, title) };
+      },
+      injecting: (tx, ref, turn) => this.#move(tx, ref, (one, now) => inject(one, turn, now)),
+      injected: (tx, ref) => this.#move(tx, ref, injected),
+      deferred: (tx, ref, turn) => this.#deferred(tx, this.#delivery(tx, ref), turn),
+      ended: (tx, ref, turn) => {
+        const finished = finish(this.#delivery(tx, ref), turn, this.#given.clock.now());
+        this.#given.store.moveDelivery(
+          tx,
+          finished,
+          finished.consumed_at === null ? 'delivery.injected' : 'delivery.consumed',
+        );
+        return false;
+      },
+      unreachable: (tx, ref, session) => {
+        const obstacle = unreachable(session);
+        if (obstacle) this.#fail(tx, this.#delivery(tx, ref), obstacle);
+        return obstacle === null;
+      },
+    };
+  }
+
+  /** Updates a delivery whose turn did not start. Returns whether it still waits: its message or team may be gone. */
+  #deferred(tx: Writer, delivery: Delivery, turn: Turn): boolean {
+    const now = this.#given.clock.now();
+    const isCancelled =
+      this.#messageOf(tx, delivery).cancelled_at !== null ||
+      this.#given.store.team(tx, delivery.team_id).deleted_at !== null;
+    const obstacle = isCancelled ? null : this.#obstacle(tx, delivery);
+    if (isCancelled) this.#given.store.moveDelivery(tx, cancel(delivery, now));
+    else if (obstacle) this.#fail(tx, delivery, obstacle);
+    else this.#given.store.moveDelivery(tx, defer(delivery, errorOf(turn), now));
+    return !isCancelled && obstacle === null;
+  }
+
+  #obstacle(rx: Reader, { team_id, recipient_agent_id: recipient }: Delivery): Failure | null {
+    if (this.#given.store.member(rx, team_id, recipient))
+      return unreachable(this.#given.sessionStore.session(rx, recipient));
+    return recipientLeft(recipient);
+  }
+
+  #fail(tx: Writer, delivery: Delivery, error: Failure): void {
+    this.#given.store.moveDelivery(tx, fail(delivery, error, this.#given.clock.now()));
+  }
+
+  #move(tx: Writer, ref: string, change: (delivery: Delivery, now: number) => Delivery): void {
+    this.#given.store.moveDelivery(tx, change(this.#delivery(tx, ref), this.#given.clock.now()));
+  }
+
+  #delivery(rx: Reader, id: string): Delivery {
+    const delivery = this.#given.store.deliveries.get(rx, id);
+    if (!delivery)
+      throw new Error(`an inbox entry refers to the delivery ${id}, which does not exist`);
+    return delivery;
+  }
+
+  #cachedMessage(rx: Reader, delivery: Delivery): Message {
+    if (this.#lastRead?.id !== delivery.message_id) this.#lastRead = this.#messageOf(rx, delivery);
+    return this.#lastRead;
+  }
+
+  #messageOf(rx: Reader, { team_id, message_id }: Delivery): Message {
+    return this.#given.store.message(rx, team_id, message_id);
+  }
+}
+
+export function recipientLeft(recipient: string): Failure {
+  return { code: 'recipient_left', message: `session ${recipient} has left the team` };
+}
+
+/** Returns why no message can reach a session any more; null if one can. */
+function unreachable({ id, status }: Session): Failure | null {
+  if (status !== 'closed' && status !== 'failed') return null;
+  return { code: `recipient_${status}`, message: `session ${id} ${unreachableBecause[status]}` };
+}
+
+const unreachableBecause = { closed: 'is closed', failed: 'has failed: resume it, then retry' };

@@ -1,0 +1,212 @@
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import type { z } from 'zod';
+import type { Process } from '../../../api/processes.ts';
+import { toolNamespaces } from '../../../api/tools.ts';
+import { lastBytesAsJson, jsonBytes } from '../../../core/lib/cut.ts';
+import type { ProcessService } from '../../work/processes/service.ts';
+import { workingDirectory } from '../../conversations/sessions/working-directory.ts';
+import { ANSWER_BYTES, bounded, boundedPage, fitted, type LeftOut } from './bounded.ts';
+import { ToolError } from './envelope.ts';
+import { type Gatekeeper, inputDetails } from './gatekeeper.ts';
+import { type Answer, type Caller, type Toolkit, toolkit } from './toolkit.ts';
+
+/** The default number of processes in an answer. */
+const SHOWN = 20;
+/** The part of a process's output that is read to show its end. */
+const TAIL = { stream: 'both', tail_lines: 100, max_bytes: ANSWER_BYTES } as const;
+/** The maximum size of a process record in an answer that also shows output, in bytes. */
+const RECORD_BYTES = 4096;
+/** The bytes reserved for the envelope and for the notes on omitted output. */
+const AROUND_BYTES = 1024;
+
+/** Returns the tools for the processes of the calling session. */
+export function processToolkit({
+  processes,
+  gatekeeper,
+}: {
+  processes: ProcessService;
+  gatekeeper: Gatekeeper;
+}): Toolkit {
+  return toolkit({
+    namespace: 'cadre_process',
+    descriptions: toolNamespaces.cadre_process,
+    runs: {
+      async cadre_process_run({ wait_ms, ...body }, caller) {
+        assertOutside(body, caller);
+        const cwd = await allowedDirectory(gatekeeper, body, caller);
+        const owner = caller.session ? { session_id: caller.id } : { caller_id: caller.id };
+        const process = await processes.run({ ...body, cwd, ...owner });
+        if (!wait_ms) return bounded({ process }, {});
+        const { process_id } = process;
+        const query = { for: 'exit', timeout_ms: wait_ms };
+        const waited = await processes.wait(process_id, query, caller.signal);
+        const logs = await processes.logs(process_id, TAIL);
+        return withTails(waited.process, logs);
+      },
+      async cadre_process_status({ process_id, limit, cursor, max_bytes }, caller) {
+        const { id } = caller;
+        const tool = 'cadre_process_status';
+        await gatekeeper.passOne(caller, { tool, action: 'read' }, { process_id });
+        const bytes = max_bytes ?? ANSWER_BYTES;
+        if (process_id) return bounded({ process: await processes.get(process_id, id) }, {}, bytes);
+        const owner = caller.session ? { session_id: id } : { caller_id: id };
+        const from = { ...owner, cursor: cursor ?? undefined };
+        const read = (count: number) => processes.list({ ...from, limit: count });
+        return boundedPage('processes', read, limit ?? SHOWN, bytes);
+      },
+      async cadre_process_logs(args, caller) {
+        const { id } = caller;
+        const { process_id, stream, tail_lines, max_bytes, before_byte } = args;
+        if (typeof before_byte === 'number' && stream !== 'stdout' && stream !== 'stderr')
+          throw new ToolError(
+            'bad_request',
+            'args.stream: is needed with before_byte: name the stream to read',
+          );
+        const tool = 'cadre_process_logs';
+        await gatekeeper.passOne(caller, { tool, action: 'read' }, { process_id });
+        const logs = await processes.logs(process_id, {
+          session_id: id,
+          stream: stream ?? 'both',
+          tail_lines: tail_lines ?? 200,
+          max_bytes: max_bytes ?? ANSWER_BYTES,
+          before_byte: before_byte ?? undefined,
+        });
+        return printed(logs, max_bytes ? Number.POSITIVE_INFINITY : ANSWER_BYTES);
+      },
+      async cadre_process_kill({ process_id, reason }, caller) {
+        const { id } = caller;
+        const tool = 'cadre_process_kill';
+        await gatekeeper.passOne(caller, { tool, action: 'kill' }, { process_id, reason });
+        const process = await processes.kill(process_id, id, reason ?? null);
+        return bounded({ process }, {});
+      },
+    },
+  });
+}
+
+/**
+ * Returns the real directory of a command that may run; else throws. The command runs outside the agent's sandbox, so the
+ * approval shows all of it. The directory has to be the same one still when the answer comes.
+ */
+async function allowedDirectory(
+  gatekeeper: Gatekeeper,
+  body: Omit<RunArgs, 'wait_ms'>,
+  caller: Caller,
+): Promise<string> {
+  const cwd = await workingDirectory(path.resolve(caller.session?.cwd ?? '/', body.cwd ?? '.'));
+  const before = await identityOf(cwd);
+  await gatekeeper.pass(caller, [{ tool: 'cadre_process_run', action: 'run' }], () => ({
+    kind: 'command',
+    title: body.command,
+    request: { ...body, cwd },
+    details: [
+      { type: 'command', command: body.command, cwd },
+      ...inputDetails(body, ['command', 'cwd']),
+    ],
+  }));
+  await assertSame(cwd, before);
+  return cwd;
+}
+
+/** Throws `unauthorized` for a directory that is not what it was before. */
+async function assertSame(directory: string, before: string | null): Promise<void> {
+  if ((await identityOf(directory)) === before) return;
+  throw new ToolError(
+    'unauthorized',
+    `cadre_process_run: the directory ${directory} was replaced after it was shown: call it again`,
+  );
+}
+
+/** Returns what a directory is: where its path leads, and its number there. Null if there is none. */
+async function identityOf(directory: string): Promise<string | null> {
+  try {
+    const real = await fs.realpath(directory);
+    const { dev, ino } = await fs.stat(real, { bigint: true });
+    return `${real} ${dev} ${ino}`;
+  } catch {
+    return null;
+  }
+}
+
+/** Throws unless an external caller says what the session of another caller would. */
+function assertOutside({ cwd, on_exit }: Omit<RunArgs, 'wait_ms'>, { session }: Caller): void {
+  if (session) return;
+  if (!path.isAbsolute(cwd ?? ''))
+    throw new ToolError(
+      'bad_request',
+      'args.cwd: is needed as an absolute path, because an external caller has no session with a directory',
+    );
+  if (on_exit)
+    throw new ToolError(
+      'bad_request',
+      'args.on_exit: an external caller has no turns to be notified by: give wait_ms, or ask cadre_process_status',
+    );
+}
+
+type RunArgs = z.output<(typeof toolNamespaces.cadre_process.cadre_process_run)['args']>;
+
+type Logs = Awaited<ReturnType<ProcessService['logs']>>;
+
+/** Returns a process with the end of its output; each of the two streams may use the room that the other leaves. */
+function withTails(process: Process, { process_id, stdout, stderr }: Logs): Answer {
+  const record = fitted(process, RECORD_BYTES);
+  const room = ANSWER_BYTES - AROUND_BYTES - jsonBytes(record);
+  const [out, err] = endsWithin(room, stdout?.content ?? '', stderr?.content ?? '');
+  const left_out = [
+    ...omittedBefore('stdout', stdout, out),
+    ...omittedBefore('stderr', stderr, err),
+  ].map(({ next, ...left }) => ({
+    ...left,
+    next: { tool: 'cadre_process_logs', process_id, ...next },
+  }));
+  return {
+    process: record,
+    stdout_tail: out,
+    stderr_tail: err,
+    left_out: left_out.length === 0 ? null : left_out,
+  };
+}
+
+/** Returns as much of a process's output as fits, counted from its end. */
+function printed({ process_id, stdout, stderr }: Logs, bytes: number): Answer {
+  const [out, err] = endsWithin(bytes - AROUND_BYTES, stdout?.content ?? '', stderr?.content ?? '');
+  const left_out = [
+    ...omittedBefore('stdout', stdout, out),
+    ...omittedBefore('stderr', stderr, err),
+  ];
+  return {
+    process_id,
+    stdout: partOf(stdout, out),
+    stderr: partOf(stderr, err),
+    left_out: left_out.length === 0 ? null : left_out,
+  };
+}
+
+/** Returns the ends of two texts, which together have at most `bytes` of JSON. */
+function endsWithin(bytes: number, one: string, other: string): [string, string] {
+  const half = Math.floor(bytes / 2);
+  const shorter = Math.min(half, jsonBytes(one), jsonBytes(other));
+  const room = bytes - shorter;
+  const ends = jsonBytes(one) <= jsonBytes(other) ? [shorter, room] : [room, shorter];
+  return [lastBytesAsJson(one, ends[0] ?? 0), lastBytesAsJson(other, ends[1] ?? 0)];
+}
+
+function partOf(part: Logs['stdout'], content: string): Logs['stdout'] {
+  if (!part) return part;
+  const bytes = Buffer.byteLength(content);
+  const offset = part.offset + part.bytes - bytes;
+  return { ...part, content, bytes, offset, truncated: part.truncated || bytes < part.bytes };
+}
+
+/** Returns the number of bytes before the shown output, and the arguments that show the last of them. */
+function omittedBefore(
+  stream: 'stdout' | 'stderr',
+  logs: Logs['stdout'],
+  content: string,
+): LeftOut[] {
+  const part = partOf(logs, content);
+  if (!part || part.offset === 0) return [];
+  const next = { stream, before_byte: part.offset };
+  return [{ what: `bytes of ${stream} before`, count: part.offset, next }];
+}

@@ -1,0 +1,223 @@
+import type { z } from 'zod';
+import type { BodyOf, ResponseOf } from '../../../api/endpoint.ts';
+import type { getCapabilities, invokeTool, ToolEnvelope } from '../../../api/gateway.ts';
+import type { Session } from '../../../api/sessions.ts';
+import { toolInfosOf, toolNamespaces } from '../../../api/tools.ts';
+import { AppError } from '../../../api/errors.ts';
+import { keyedBy, type KeptAnswers } from '../../../core/store/kept-answers.ts';
+import type { Logger } from '../../../core/lib/log.ts';
+import { explain, issueInWords } from '../../../core/lib/explain.ts';
+import type { SessionStore } from '../../conversations/sessions/store.ts';
+import type { Database } from '../../../core/store/database.ts';
+import { ANSWER_BYTES, fitted } from './bounded.ts';
+import { failure, failureOf, ToolError } from './envelope.ts';
+import type { Caller, Toolkit } from './toolkit.ts';
+import type { ToolOffers } from './tool-offers.ts';
+
+type Capabilities = ResponseOf<typeof getCapabilities>;
+
+/** The configuration of teams as `capabilities` returns it. */
+export type TeamFacts = Pick<Capabilities, 'cadreTeamManagePermissions' | 'cadreTeamModelPresets'>;
+
+/** The holder of the token of a call. */
+export interface GatewayBearer {
+  /** The only session that the token may call as; null: any. */
+  sessionId: string | null;
+  /** Whether the operator makes the call, so that the gate table does not apply. */
+  isOperator: boolean;
+  /** The token of an external caller, which may call without a session, as itself; null: any other token. */
+  external: { id: string; mode: string | null } | null;
+}
+
+/** A tool call by a session, from either form of request. */
+interface Invocation {
+  tool: string;
+  callerId: string;
+  invocationId: string | null;
+  args: Record<string, unknown>;
+}
+
+interface ToolGatewayDependencies {
+  offers: ToolOffers;
+  db: Database;
+  sessionStore: SessionStore;
+  toolkits: readonly Toolkit[];
+  keptAnswers: KeptAnswers;
+  teamFacts: () => TeamFacts;
+  logger: Logger;
+}
+
+/** Calls tools as sessions. A tool's refusal is returned in its envelope; a malformed call throws an AppError. */
+export class ToolGateway {
+  readonly #given: ToolGatewayDependencies;
+
+  constructor(given: ToolGatewayDependencies) {
+    this.#given = given;
+  }
+
+  /**
+   * Does the same as `capabilities` for the bearer of a token. Throws as `invoke` does if the token's session is not
+   * usable.
+   */
+  async capabilitiesFor({ sessionId }: GatewayBearer): Promise<Capabilities> {
+    if (sessionId !== null) {
+      await this.#live(sessionId);
+      this.#given.offers.taken(sessionId);
+    }
+    return this.capabilities();
+  }
+
+  capabilities(): Capabilities {
+    const enabled = this.#given.toolkits.filter((kit) => kit.disabled() === null);
+    const namespaces = enabled.map(({ namespace: name, descriptions }) => ({
+      name,
+      tools: toolInfosOf(descriptions),
+    }));
+    return { namespaces, ...this.#given.teamFacts() };
+  }
+
+  /**
+   * Calls a tool for the bearer of a token. Throws `invalid` for a malformed call, and for a caller that is closed or
+   * has failed; `not_found` for an unknown caller.
+   */
+  async invoke(
+    body: BodyOf<typeof invokeTool>,
+    bearer: GatewayBearer,
+    signal: AbortSignal,
+  ): Promise<ToolEnvelope> {
+    const call = readCall(body);
+    const caller = await this.#callerOf(call.callerId, bearer, signal);
+    if (!caller)
+      return failure('unauthorized', 'this token is of another session than caller_agent_id');
+    if (call.invocationId === null) return this.#run(call, caller);
+    return this.#once(call.invocationId, call, caller);
+  }
+
+  /** Returns who calls; null if the token may not call in that name. Throws as `invoke` does. */
+  async #callerOf(
+    id: string,
+    { sessionId, isOperator, external }: GatewayBearer,
+    signal: AbortSignal,
+  ): Promise<Caller | null> {
+    if (external?.id === id)
+      return { id, session: null, isOperator: false, mode: external.mode, signal };
+    const session = await this.#live(id);
+    if (sessionId !== null && sessionId !== session.id) return null;
+    return { id, session, isOperator, ...(external ? { tokenMode: external.mode } : {}), signal };
+  }
+
+  /**
+   * Returns a session that may call tools. Throws `invalid` if it is closed or has failed, `not_found` if it is
+   * unknown.
+   */
+  async #live(id: string): Promise<Session> {
+    const session = await this.#given.db.read((rx) => this.#given.sessionStore.session(rx, id));
+    if (session.status !== 'closed' && session.status !== 'failed') return session;
+    throw new AppError('invalid', `session ${id} is ${session.status}: it cannot call tools`);
+  }
+
+  /**
+   * Runs an invocation once, even across restarts: a repetition of an interrupted one reports that and does not run it.
+   */
+  async #once(invocationId: string, call: Invocation, caller: Caller): Promise<ToolEnvelope> {
+    const request = keyedBy(['invocation', call.callerId, invocationId], call.tool, call.args);
+    try {
+      const answer = await this.#given.keptAnswers.once(
+        request,
+        200,
+        () => this.#run(call, caller),
+        () => null,
+        { status: 200, text: JSON.stringify(CUT_OFF) },
+      );
+      return 'value' in answer ? answer.value : (JSON.parse(answer.kept.text) as ToolEnvelope);
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'idempotency_conflict')
+        return failure(
+          'conflict',
+          `invocation_id "${invocationId}" was used for another call within 24 h: use a new one for each call`,
+        );
+      return this.#envelopeOf(error);
+    }
+  }
+
+  async #run(call: Invocation, caller: Caller): Promise<ToolEnvelope> {
+    try {
+      const kit = this.#kitOf(call.tool);
+      const description = kit.descriptions[call.tool];
+      const run = kit.runs[call.tool];
+      if (!description || !run) throw noTool(call.tool);
+      const args = checked(description.args, call.args);
+      const result = await run(args as never, caller);
+      return { ok: true, result: fitted(result, roomFor(call.args)) as Record<string, unknown> };
+    } catch (error) {
+      return this.#envelopeOf(error);
+    }
+  }
+
+  #kitOf(tool: string): Toolkit {
+    const kit = this.#given.toolkits.find(({ namespace }) => tool.startsWith(`${namespace}_`));
+    if (!kit) throw noTool(tool);
+    const disabled = kit.disabled();
+    if (disabled !== null) throw new ToolError('feature_disabled', disabled);
+    return kit;
+  }
+
+  #envelopeOf(error: unknown): ToolEnvelope {
+    const refusal = failureOf(error);
+    if (refusal) return refusal;
+    this.#given.logger.error({ err: error }, 'a tool failed on a bug');
+    return failure('internal', 'internal error: the server log has the details');
+  }
+}
+
+/** Returns the maximum size of an answer, for a tool that does not limit its own. A byte takes at most six in JSON. */
+function roomFor({ max_bytes }: Record<string, unknown>): number {
+  const asked = typeof max_bytes === 'number' ? 2 * 6 * max_bytes : 0;
+  return ANSWER_BYTES + asked;
+}
+
+const CUT_OFF = failure(
+  'internal',
+  'the server was restarted while this call ran: check what it did before you repeat it with another invocation_id',
+);
+
+const aliases = [
+  ['tool_name', 'toolName'],
+  ['caller_agent_id', 'callerAgentId'],
+  ['invocation_id', 'invocationId'],
+] as const;
+
+function readCall(body: BodyOf<typeof invokeTool>): Invocation {
+  const [tool, callerId, invocationId] = aliases.map(([name, alias]) => {
+    const [one, other] = [body[name] ?? null, body[alias] ?? null];
+    if (one !== null && other !== null && one !== other)
+      throw new AppError('invalid', `body: ${name} and ${alias} differ: send only one of them`);
+    const value = one ?? other;
+    if (value !== null && value.trim() === '')
+      throw new AppError('invalid', `body.${name}: is blank`);
+    return value;
+  });
+  if (!tool) throw new AppError('invalid', 'body.tool_name: is needed');
+  if (!callerId)
+    throw new AppError('invalid', 'body.caller_agent_id: is needed; it is the id of a session');
+  assertNamespace(body.namespace ?? null, tool);
+  return { tool, callerId, invocationId: invocationId ?? null, args: body.args ?? {} };
+}
+
+function assertNamespace(namespace: string | null, tool: string): void {
+  if (namespace === null) return;
+  if (!tool.startsWith(`${namespace}_`))
+    throw new AppError('invalid', `body.namespace: "${tool}" is no tool of "${namespace}"`);
+}
+
+/** Returns the checked arguments. Throws `bad_request`, naming the wrong argument and its allowed values. */
+function checked<T extends z.ZodType>(schema: T, args: unknown): z.output<T> {
+  const result = schema.safeParse(args, { error: issueInWords });
+  if (result.success) return result.data;
+  throw new ToolError('bad_request', explain(result.error, 'args', schema));
+}
+
+function noTool(name: string): ToolError {
+  const names = Object.values(toolNamespaces).flatMap((tools) => Object.keys(tools));
+  return new ToolError('not_found', `no tool "${name}"; there are: ${names.join(', ')}`);
+}

@@ -1,0 +1,80 @@
+import type { Session } from '../../../api/sessions.ts';
+import type { EventLog } from '../../../core/events/log.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import type { SessionStore } from '../../conversations/sessions/store.ts';
+import type { Database } from '../../../core/store/database.ts';
+
+/** An agent that has completed a turn has this long to ask for the tools: its sidecar may start late. */
+export const TOOLS_WITHIN_MS = 3000;
+
+interface Offer {
+  state: 'offered' | 'waiting' | 'taken' | 'not_taken';
+  /** Ends the wait. */
+  limit: Disposable | null;
+}
+
+interface ToolOffersDependencies {
+  db: Database;
+  log: EventLog;
+  clock: Clock;
+  sessionStore: SessionStore;
+  withinMs: number;
+}
+
+/** Keeps whether the agents of sessions have asked for the tools that they were offered, and tells of those that did not. */
+export class ToolOffers {
+  readonly #deps: ToolOffersDependencies;
+  readonly #offers = new Map<string, Offer>();
+
+  constructor(deps: ToolOffersDependencies) {
+    this.#deps = deps;
+  }
+
+  /** An agent starts that is given the tools. */
+  offered(sessionId: string): void {
+    if (!this.#offers.has(sessionId))
+      this.#offers.set(sessionId, { state: 'offered', limit: null });
+  }
+
+  /** The agent has asked for the list of the tools, or has called one. */
+  taken(sessionId: string): void {
+    this.#offers.get(sessionId)?.limit?.[Symbol.dispose]();
+    this.#offers.set(sessionId, { state: 'taken', limit: null });
+  }
+
+  /** The session is closed, or its agent says that it uses no tools. */
+  forget(sessionId: string): void {
+    this.#offers.get(sessionId)?.limit?.[Symbol.dispose]();
+    this.#offers.delete(sessionId);
+  }
+
+  /** Whether the agent of a session has taken the tools; null where that is not known yet. */
+  isTaken(sessionId: string): boolean | null {
+    const state = this.#offers.get(sessionId)?.state;
+    if (state === 'taken') return true;
+    return state === 'not_taken' ? false : null;
+  }
+
+  /** A turn has ended. After the first that has completed, an agent without the tools is told of once. */
+  turnEnded({ id }: Session, turnId: string): void {
+    const { db, clock, sessionStore, withinMs } = this.#deps;
+    const offer = this.#offers.get(id);
+    if (offer?.state !== 'offered' || !Number.isFinite(withinMs)) return;
+    if (db.peek((rx) => sessionStore.turns.get(rx, turnId)?.status) !== 'completed') return;
+    offer.state = 'waiting';
+    offer.limit = clock.after(withinMs, () => void this.#tell(id, offer));
+  }
+
+  async #tell(session_id: string, offer: Offer): Promise<void> {
+    const { db, log } = this.#deps;
+    offer.state = 'not_taken';
+    const message =
+      'the agent has not asked for the tools of cadre: it cannot run supervised processes or message its team; ' +
+      'see whether it starts the MCP servers of its client';
+    const payload = { code: 'tools_not_taken', message };
+    // A server that stops stores it no more; the next one tells it again.
+    await db
+      .transact((tx) => log.append(tx, { kind: 'session.notice', session_id, payload }))
+      .catch(() => undefined);
+  }
+}

@@ -1,0 +1,162 @@
+import type { Readable, Writable } from 'node:stream';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import {
+  CallToolRequestSchema,
+  ErrorCode,
+  InitializeRequestSchema,
+  type JSONRPCMessage,
+  JSONRPCMessageSchema,
+  ListToolsRequestSchema,
+  type RequestId,
+} from '@modelcontextprotocol/sdk/types.js';
+import type { z } from 'zod';
+import { explain } from '../../../core/lib/explain.ts';
+
+/** The longest line in bytes: a longer one ends the connection, because no call of a tool is that large. */
+const MAX_LINE_BYTES = 10 * 1024 * 1024;
+
+/** The schemas of the requests that this server handles, by method. */
+const requests: Readonly<Record<string, z.ZodType>> = {
+  initialize: InitializeRequestSchema,
+  'tools/list': ListToolsRequestSchema,
+  'tools/call': CallToolRequestSchema,
+};
+
+/**
+ * Passes well-formed JSON-RPC messages to the server, and answers all others with the errors that JSON-RPC defines:
+ * -32700 for invalid JSON, -32600 for an invalid message, -32602 for invalid parameters, each with a sentence.
+ */
+abstract class CheckingTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage) => void;
+
+  abstract start(): Promise<void>;
+  abstract send(message: JSONRPCMessage): Promise<void>;
+  abstract close(): Promise<void>;
+
+  protected takeText(text: string): void {
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch (error) {
+      return this.#refuse(null, ErrorCode.ParseError, `not JSON: ${(error as Error).message}`);
+    }
+    this.takeValue(value);
+  }
+
+  protected takeValue(value: unknown): void {
+    const { data: message } = JSONRPCMessageSchema.safeParse(value);
+    if (!message)
+      return this.#refuse(
+        idOf(value),
+        ErrorCode.InvalidRequest,
+        'not a message of JSON-RPC 2.0: it needs jsonrpc: "2.0", a method, params that are an object, and an id if a response is expected',
+      );
+    const schema = 'method' in message && 'id' in message ? requests[message.method] : undefined;
+    const wrong = schema?.safeParse(message).error;
+    if (schema && wrong && 'id' in message)
+      return this.#refuse(
+        message.id ?? null,
+        ErrorCode.InvalidParams,
+        explain(wrong, '', schema).replace(/^\./, ''),
+      );
+    this.onmessage?.(message);
+  }
+
+  #refuse(id: RequestId | null, code: number, message: string): void {
+    // JSON-RPC requires a null id if the id could not be read; the SDK's type does not allow it.
+    const response = { jsonrpc: '2.0', id, error: { code, message } } as JSONRPCMessage;
+    void this.send(response);
+  }
+}
+
+/** The id of an invalid request, as far as it can be read. */
+function idOf(value: unknown): RequestId | null {
+  if (typeof value !== 'object' || value === null || !('id' in value)) return null;
+  const { id } = value;
+  return typeof id === 'string' || (typeof id === 'number' && Number.isInteger(id)) ? id : null;
+}
+
+/** A transport within this process: the server's messages go to `send`; messages for the server come in by `take`. */
+export class DirectTransport extends CheckingTransport {
+  readonly #send: (message: object) => void;
+
+  constructor(send: (message: object) => void) {
+    super();
+    this.#send = send;
+  }
+
+  take(message: unknown): void {
+    this.takeValue(message);
+  }
+
+  start(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    this.#send(message);
+    return Promise.resolve();
+  }
+
+  close(): Promise<void> {
+    this.onclose?.();
+    return Promise.resolve();
+  }
+}
+
+/** A transport over two streams, one message a line, until the input ends. */
+export class LineTransport extends CheckingTransport {
+  readonly #input: Readable;
+  readonly #output: Writable;
+  #parts: Buffer[] = [];
+  #bytes = 0;
+
+  constructor(input: Readable, output: Writable) {
+    super();
+    this.#input = input;
+    this.#output = output;
+  }
+
+  start(): Promise<void> {
+    this.#input.on('data', (chunk: Buffer) => this.#read(chunk));
+    this.#input.once('end', () => void this.close());
+    this.#input.once('error', (error) => {
+      this.onerror?.(error);
+      void this.close();
+    });
+    // A client that no longer reads receives no responses, so the connection is over.
+    this.#output.once('error', () => void this.close());
+    return Promise.resolve();
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    if (this.#output.write(`${JSON.stringify(message)}\n`)) return;
+    await new Promise((resolve) => this.#output.once('drain', resolve));
+  }
+
+  close(): Promise<void> {
+    this.#input.removeAllListeners('data').pause();
+    const { onclose } = this;
+    delete this.onclose;
+    onclose?.();
+    return Promise.resolve();
+  }
+
+  #read(chunk: Buffer): void {
+    let from = 0;
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
+      const line = Buffer.concat([...this.#parts, chunk.subarray(from, end)]).toString('utf8');
+      from = end + 1;
+      this.#parts = [];
+      this.#bytes = 0;
+      if (line.trim() !== '') this.takeText(line);
+    }
+    this.#parts.push(chunk.subarray(from));
+    this.#bytes += chunk.length - from;
+    if (this.#bytes <= MAX_LINE_BYTES) return;
+    this.onerror?.(new Error(`a line is longer than ${MAX_LINE_BYTES} bytes`));
+    void this.close();
+  }
+}

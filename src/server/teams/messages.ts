@@ -1,0 +1,302 @@
+import type { BodyOf, QueryOf, ResponseOf } from '../../api/endpoint.ts';
+import type { InputItem, StoredImage, StoredInputItem } from '../../api/sessions.ts';
+import type {
+  broadcast,
+  Delivery,
+  Message,
+  sendMessage,
+  listDeliveries,
+  listMessages,
+} from '../../api/team-messages.ts';
+import type { Team } from '../../api/teams.ts';
+import { AppError } from '../../api/errors.ts';
+import { type Keep, keepNothing } from '../../core/store/kept-answers.ts';
+import type { Clock } from '../../core/lib/clock.ts';
+import type { Ids } from '../../core/lib/ids.ts';
+import type { Blobs } from '../conversations/sessions/blobs.ts';
+import type { Session } from '../../api/sessions.ts';
+import type { SessionStore } from '../conversations/sessions/store.ts';
+import type { Database } from '../../core/store/database.ts';
+import type { RecordPage } from '../../core/store/records.ts';
+import { type Broadcasts, ONE_TRANSACTION_RECIPIENTS } from './broadcasts.ts';
+import { type Failure, newDelivery, waits } from './delivery.ts';
+import type { Dispatcher } from './dispatcher.ts';
+import type { TeamStore } from './store.ts';
+import { assertMember } from './team.ts';
+import type { Reader, Writer } from '../../core/store/transaction.ts';
+
+type Sent = ResponseOf<typeof sendMessage>;
+
+/**
+ * A message to be sent: to one member or, if the recipient is null, to all; with `include_sender`, to the sender too.
+ */
+type Draft = Omit<BodyOf<typeof sendMessage>, 'recipient_agent_id'> & {
+  recipient_agent_id: string | null;
+  include_sender?: boolean;
+  /** Whether an agent sends it on its own initiative, so that it counts towards `teams.max_hops`. */
+  isHop?: boolean;
+};
+
+/** A draft that has passed all checks, with its recipients and the copies of its images. */
+type CheckedDraft = Omit<Draft, 'input'> & {
+  recipients: string[];
+  content: MessageContent;
+  onboarding?: boolean;
+};
+
+/** The content of a message, whose images have been copied. */
+export interface MessageContent {
+  input: Message['input'];
+  images: StoredImage[];
+}
+
+interface MessageServiceDependencies {
+  db: Database;
+  store: TeamStore;
+  sessionStore: SessionStore;
+  dispatcher: Dispatcher;
+  broadcasts: Broadcasts;
+  blobs: Blobs;
+  clock: Clock;
+  ids: Ids;
+  /** The maximum number of messages that agents may send in a row; 0: no limit. */
+  maxHops: () => number;
+  /** Whether sessions of a provider accept images. */
+  acceptsImages: (provider: Session['provider']) => boolean;
+  /** Throws `storage_full` if there is no room for new work. */
+  assertRoom: () => void;
+}
+
+/** The state of a delivery in SQL, of which `consumed` is no status: an injected one whose turn has completed. */
+const CONSUMED = "iif(json_extract(record, '$.consumed_at') IS NULL, status, 'consumed')";
+
+/** The messages between members. Each method resolves once its result is on disk, and waits for no provider. */
+export class MessageService {
+  readonly #given: MessageServiceDependencies;
+
+  constructor(given: MessageServiceDependencies) {
+    this.#given = given;
+  }
+
+  send(teamId: string, body: BodyOf<typeof sendMessage>, keep: Keep = keepNothing): Promise<Sent> {
+    return this.#send(teamId, body, keep, () => imagesAt(body.image_paths));
+  }
+
+  broadcast(
+    teamId: string,
+    { include_sender, ...body }: BodyOf<typeof broadcast>,
+    keep: Keep = keepNothing,
+  ): Promise<Sent> {
+    const all = { recipient_agent_id: null, include_sender: include_sender ?? false };
+    return this.#send(teamId, { ...body, ...all }, keep, () => imagesAt(body.image_paths));
+  }
+
+  /**
+   * Sends a message for an agent that calls the tool, counted towards `teams.max_hops`. `admit` is called once every
+   * other check has passed. It throws if the agent may not send the message, and resolves with the message's images.
+   */
+  sendAsAgent(teamId: string, draft: Draft, admit: () => Promise<InputItem[]>): Promise<Sent> {
+    return this.#send(teamId, { ...draft, isHop: true }, keepNothing, admit);
+  }
+
+  list(
+    teamId: string,
+    { limit, cursor }: QueryOf<typeof listMessages>,
+  ): Promise<RecordPage<Message>> {
+    return this.#given.db.read((rx) => {
+      this.#given.store.team(rx, teamId);
+      return this.#given.store.messages.page(rx, { team_id: teamId }, limit, cursor);
+    });
+  }
+
+  deliveries(
+    teamId: string,
+    { limit, cursor, status, ...filters }: QueryOf<typeof listDeliveries>,
+  ): Promise<RecordPage<Delivery>> {
+    return this.#given.db.read((rx) => {
+      this.#given.store.team(rx, teamId);
+      const wanted = { team_id: teamId, [status === 'consumed' ? CONSUMED : 'status']: status };
+      return this.#given.store.deliveries.page(rx, { ...wanted, ...filters }, limit, cursor);
+    });
+  }
+
+  /** Cancels a message, with those of its deliveries that still wait. */
+  cancel(teamId: string, messageId: string, keep: Keep = keepNothing): Promise<Message> {
+    return this.#given.db.transact((tx) => {
+      this.#given.store.openTeam(tx, teamId);
+      const message = this.#given.store.message(tx, teamId, messageId);
+      const deliveries = this.#given.store.deliveriesOf(tx, messageId);
+      const waiting = deliveries.filter(waits);
+      if (deliveries.length > 0 && waiting.length === 0)
+        throw new AppError(
+          'delivery_state',
+          `message ${messageId} has no delivery that still waits`,
+        );
+      const now: Message = {
+        ...message,
+        cancelled_at: message.cancelled_at ?? this.#given.clock.now(),
+      };
+      if (message.cancelled_at === null) this.#given.store.cancelMessage(tx, now);
+      for (const delivery of waiting) this.#given.dispatcher.cancel(tx, delivery);
+      keep(tx, now);
+      return now;
+    });
+  }
+
+  /** Retries a delivery. */
+  retry(teamId: string, deliveryId: string, keep: Keep = keepNothing): Promise<Delivery> {
+    return this.#given.db.transact((tx) => {
+      this.#given.store.openTeam(tx, teamId);
+      const delivery = this.#given.store.delivery(tx, teamId, deliveryId);
+      this.#given.dispatcher.retry(tx, delivery);
+      const now = this.#given.store.delivery(tx, teamId, deliveryId);
+      keep(tx, now);
+      return now;
+    });
+  }
+
+  /** Resets the hops of a session's teams, and releases the deliveries that had exceeded the limit. */
+  resetHops(tx: Writer, session: Session): void {
+    for (const { id } of this.#given.store.teamsOf(tx, session.id)) {
+      if (this.#given.store.hops(tx, id) === 0) continue;
+      this.#given.store.setHops(tx, id, 0);
+      for (const delivery of this.#given.store.waitingIn(tx, id))
+        if (delivery.error?.code === HOP_LIMIT) this.#given.dispatcher.release(tx, delivery);
+    }
+  }
+
+  /** Throws `unsupported_provider_images` if the provider of one of the sessions accepts no images. */
+  assertAcceptImages(sessions: readonly Pick<Session, 'id' | 'provider'>[]): void {
+    const refusing = sessions.find(({ provider }) => !this.#given.acceptsImages(provider));
+    if (!refusing) return;
+    throw new AppError(
+      'unsupported_provider_images',
+      `session ${refusing.id} is of ${refusing.provider}, which accepts no images: leave them out`,
+    );
+  }
+
+  /** Copies the images of a message, as {@link Blobs.copyImages}. Relative paths start from the sender's directory. */
+  async copyImages(
+    sender: string,
+    input: InputItem | InputItem[],
+    attached: readonly InputItem[] = [],
+  ): Promise<MessageContent> {
+    const items = Array.isArray(input) ? input : [input];
+    const stored = await this.#given.blobs.copyImages([...items, ...attached], () =>
+      this.#given.db.read((rx) => this.#given.sessionStore.session(rx, sender).cwd),
+    );
+    const storedInput = stored.slice(0, items.length);
+    const images = stored.slice(items.length) as StoredImage[];
+    return {
+      input: Array.isArray(input) ? storedInput : (storedInput[0] as StoredInputItem),
+      images,
+    };
+  }
+
+  /** Stores a message to at most `ONE_TRANSACTION_RECIPIENTS` recipients, and dispatches it. */
+  store(tx: Writer, team: Team, draft: CheckedDraft): Sent {
+    const message = this.#message(team, draft);
+    this.#given.store.createMessage(tx, message);
+    const deliveries = draft.recipients.map((recipient) =>
+      newDelivery(this.#given.ids.next('dlv'), message, recipient, message.created_at),
+    );
+    for (const delivery of deliveries) this.#given.store.createDelivery(tx, delivery);
+    const limit = draft.isHop ? this.#countHop(tx, team) : null;
+    for (const delivery of deliveries) {
+      if (limit) this.#given.dispatcher.hold(tx, delivery, message, limit);
+      else this.#given.dispatcher.dispatch(tx, delivery, message);
+    }
+    return { message, deliveries: this.#given.store.deliveriesOf(tx, message.id) };
+  }
+
+  /** Stores a message to many recipients, without its deliveries. */
+  #begin(tx: Writer, team: Team, draft: CheckedDraft): { message: Message; limit: Failure | null } {
+    const message = this.#message(team, draft);
+    this.#given.store.createMessage(tx, message);
+    return { message, limit: draft.isHop ? this.#countHop(tx, team) : null };
+  }
+
+  #message(team: Team, { recipients, content, ...draft }: CheckedDraft): Message {
+    return {
+      id: this.#given.ids.next('msg'),
+      team_id: team.id,
+      scope: draft.recipient_agent_id === null ? 'broadcast' : 'direct',
+      sender_agent_id: draft.sender_agent_id,
+      recipient_agent_id: draft.recipient_agent_id,
+      recipient_agent_ids: recipients,
+      ...content,
+      image_paths: draft.image_paths ?? [],
+      priority: draft.priority ?? 'normal',
+      policy: draft.policy ?? 'non_interrupting',
+      correlation_id: draft.correlation_id ?? null,
+      reply_to_message_id: draft.reply_to_message_id ?? null,
+      onboarding: draft.onboarding ?? false,
+      created_at: this.#given.clock.now(),
+      cancelled_at: null,
+    };
+  }
+
+  async #send(
+    teamId: string,
+    draft: Draft,
+    keep: Keep,
+    admit: () => InputItem[] | Promise<InputItem[]>,
+  ): Promise<Sent> {
+    this.#given.assertRoom();
+    await this.#given.db.read((rx) => this.#check(rx, teamId, draft));
+    const content = await this.copyImages(draft.sender_agent_id, draft.input, await admit());
+    const stored = await this.#given.db.transact((tx) => {
+      const { team, recipients } = this.#check(tx, teamId, draft);
+      const checked = { ...draft, recipients, content };
+      if (recipients.length > ONE_TRANSACTION_RECIPIENTS) return this.#begin(tx, team, checked);
+      const sent = this.store(tx, team, checked);
+      keep(tx, sent);
+      return sent;
+    });
+    if ('deliveries' in stored) return stored;
+    return this.#given.broadcasts.send(stored.message, stored.limit, keep);
+  }
+
+  /** Returns the team and the recipients of a message. Throws if the message may not be sent. */
+  #check(rx: Reader, teamId: string, draft: Draft): { team: Team; recipients: string[] } {
+    const team = this.#given.store.openTeam(rx, teamId);
+    const recipients = recipientsOf(draft, team, this.#given.store.agents(rx, teamId));
+    const { reply_to_message_id: reply } = draft;
+    if (reply !== undefined && reply !== null) this.#given.store.message(rx, teamId, reply);
+    if (hasImages(draft))
+      this.assertAcceptImages(recipients.map((id) => this.#given.sessionStore.session(rx, id)));
+    return { team, recipients };
+  }
+
+  /**
+   * Counts a message that an agent sends on its own initiative. If it exceeds the limit, returns the deferral's error.
+   */
+  #countHop(tx: Writer, { id }: Team): Failure | null {
+    const max = this.#given.maxHops();
+    const hops = this.#given.store.hops(tx, id) + 1;
+    this.#given.store.setHops(tx, id, hops);
+    if (max === 0 || hops <= max) return null;
+    const message = `agents have sent ${max} messages in a row: it waits until somebody sends a turn to a member`;
+    return { code: HOP_LIMIT, message };
+  }
+}
+
+const HOP_LIMIT = 'hop_limit';
+
+/** Returns image files as items of an input. */
+export function imagesAt(paths: readonly string[] | null | undefined): InputItem[] {
+  return (paths ?? []).map((path) => ({ type: 'image', path }));
+}
+
+function recipientsOf(draft: Draft, team: Team, agents: readonly string[]): string[] {
+  const { recipient_agent_id: one, sender_agent_id: sender } = draft;
+  assertMember(agents, team, sender);
+  if (one === null) return agents.filter((id) => draft.include_sender === true || id !== sender);
+  assertMember(agents, team, one);
+  return [one];
+}
+
+function hasImages({ input, image_paths }: Draft): boolean {
+  const items = Array.isArray(input) ? input : [input];
+  return (image_paths?.length ?? 0) > 0 || items.some(({ type }) => type === 'image');
+}

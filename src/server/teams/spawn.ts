@@ -1,0 +1,400 @@
+import type { BodyOf } from '../../api/endpoint.ts';
+import { agentProvider, type ProviderId } from '../../api/provider-kinds.ts';
+import type { InputItem, Session } from '../../api/sessions.ts';
+import type { SpawnedMember, spawnMember, Team } from '../../api/teams.ts';
+import { AppError } from '../../api/errors.ts';
+import { type Keep, keepNothing } from '../../core/store/kept-answers.ts';
+import type { Clock } from '../../core/lib/clock.ts';
+import type { Ids } from '../../core/lib/ids.ts';
+import type { NewSession, SessionService } from '../conversations/sessions/service.ts';
+import type { Worktree } from '../../api/worktrees.ts';
+import type { Failpoint } from '../../core/lib/failpoint.ts';
+import type { Logger } from '../../core/lib/log.ts';
+import { OneAtATime } from '../../core/lib/one-at-a-time.ts';
+import { inheritedModes, type Modes } from '../conversations/sessions/permission-mode.ts';
+import { assertOpen, titleFrom } from '../conversations/sessions/session.ts';
+import type { SessionStore } from '../conversations/sessions/store.ts';
+import { workingDirectory } from '../conversations/sessions/working-directory.ts';
+import type { Database } from '../../core/store/database.ts';
+import type { Claims } from '../work/worktrees/claims.ts';
+import type { WorktreeService } from '../work/worktrees/service.ts';
+import type { WorktreeStore } from '../work/worktrees/store.ts';
+import { imagesAt, type MessageContent, type MessageService } from './messages.ts';
+import type { Spawn, TeamStore } from './store.ts';
+import { memberIn, newMember } from './team.ts';
+import type { Reader, Writer } from '../../core/store/transaction.ts';
+
+type SpawnRequest = BodyOf<typeof spawnMember>;
+
+/** The agent that requests a member. */
+export interface Spawner {
+  /** The modes of its turn, which the member inherits. */
+  modes: Modes;
+  /** Whether the member counts towards `teams.max_spawned_per_session`. A member spawned by the operator does not. */
+  isLimited: boolean;
+  /** Called once every other check has passed. Throws if the agent may not have the member. */
+  admit: () => Promise<Admission>;
+}
+
+/** What was approved with the member. */
+export interface Admission {
+  /** The images of the first message. */
+  images: InputItem[];
+  /** Whether the init script of the worktree runs this time, even if nobody has consented to its content. */
+  runsScript: boolean;
+}
+
+export interface ModelPreset {
+  name: string;
+  provider: ProviderId;
+  /** Null: the default agent of the provider. */
+  agent: string | null;
+  model: string | null;
+  thinking_effort: string | null;
+  /** The agent's own mode. */
+  agent_mode: string | null;
+}
+
+interface SpawnServiceDependencies {
+  db: Database;
+  store: TeamStore;
+  sessionStore: SessionStore;
+  sessions: SessionService;
+  messages: MessageService;
+  worktrees: WorktreeService;
+  worktreeStore: WorktreeStore;
+  claims: Claims;
+  clock: Clock;
+  ids: Ids;
+  failpoint: Failpoint;
+  logger: Logger;
+  presets: () => readonly ModelPreset[];
+  /** Returns the name of the agent of a new session, where agents have names. Throws `invalid` for an unknown one. */
+  agentFor: (provider: ProviderId, asked: string | null) => string | null;
+  /** The maximum number of open sessions in one family of sessions that agents have spawned. */
+  maxSpawned: () => number;
+}
+
+/** Opens sessions as members of teams. Session, worktree, member and first message are all created, or none is. */
+export class SpawnService {
+  readonly #given: SpawnServiceDependencies;
+  readonly #underWay = new OneAtATime();
+
+  constructor(given: SpawnServiceDependencies) {
+    this.#given = given;
+  }
+
+  /** Opens a session as a member of a team, and sends it its first message. */
+  async spawn(
+    teamId: string,
+    request: SpawnRequest,
+    keep: Keep = keepNothing,
+  ): Promise<SpawnedMember> {
+    return (await this.#begin(teamId, request, keep, null)).done;
+  }
+
+  /**
+   * Begins to spawn a member for an agent. Resolves once every check has passed; `done` resolves with the member.
+   * Throws `too_many` if the agent's family has as many members as it may have.
+   */
+  beginAsAgent(
+    teamId: string,
+    request: SpawnRequest,
+    spawner: Spawner,
+  ): Promise<{ operation_id: string; done: Promise<SpawnedMember> }> {
+    return this.#begin(teamId, request, keepNothing, spawner);
+  }
+
+  async #begin(
+    teamId: string,
+    request: SpawnRequest,
+    keep: Keep,
+    spawner: Spawner | null,
+  ): Promise<{ operation_id: string; done: Promise<SpawnedMember> }> {
+    const spawn: Spawn = {
+      id: this.#given.ids.next('op'),
+      team_id: teamId,
+      source_session_id: request.source_session_id,
+      by_agent: spawner?.isLimited ?? false,
+    };
+    const { team, source } = await this.#given.db.read((rx) => this.#check(rx, spawn));
+    const draft = () => this.#given.sessions.draft(this.#sessionFor(request, source, spawner));
+    const image_paths = request.image_paths ?? [];
+    if (image_paths.length > 0) this.#given.messages.assertAcceptImages([await draft()]);
+    else await draft();
+    assertNamed(request);
+    const { images, runsScript } = spawner
+      ? await spawner.admit()
+      : { images: imagesAt(image_paths), runsScript: false };
+    const approved = runsScript ? withInitScript(request) : request;
+    // Provider and settings are checked again, because they may have changed while a person was asked.
+    const session = await draft();
+    const text = request.prompt ?? `You are now a member of team "${team.name}".`;
+    const content = await this.#given.messages.copyImages(
+      source.id,
+      { type: 'text', text },
+      images,
+    );
+    // Without a worktree, all is one transaction, so nothing would have to be undone after a crash.
+    if (wantsWorktree(request))
+      await this.#given.db.transact((tx) => {
+        this.#check(tx, spawn);
+        this.#given.store.spawns.insert(tx, spawn);
+      });
+    this.#given.failpoint('spawn.begun');
+    const done = this.#underWay.run(spawn.id, () =>
+      this.#undoOnError(spawn, () =>
+        this.#inWorkplace(spawn, approved, async (workplace) => {
+          const cwd = await workingDirectory(workplace.worktree?.path ?? session.cwd);
+          this.#given.failpoint('spawn.prepared');
+          return this.#given.db.transact((tx) => {
+            const parts = { session: { ...session, cwd }, content, ...workplace };
+            const spawned = this.#join(tx, spawn, request, parts);
+            keep(tx, spawned);
+            return spawned;
+          });
+        }),
+      ),
+    );
+    // The caller that awaits `done` handles its rejection. Without a caller it must not count as unhandled.
+    done.catch(() => undefined);
+    return { operation_id: spawn.id, done };
+  }
+
+  /**
+   * Ends the spawns that the previous run of the server left unfinished. Their worktrees are removed before, by
+   * {@link WorktreeService.undoUnused}.
+   */
+  async undoUnfinished(): Promise<void> {
+    const error = {
+      code: 'runtime_restarted',
+      message: 'the server died while the member was spawned',
+    };
+    for (const spawn of await this.#given.db.read((rx) => this.#given.store.unfinishedSpawns(rx)))
+      await this.#underWay.run(spawn.id, () => this.#undo(spawn, error));
+  }
+
+  /** Resolves when no spawn is under way. */
+  idle(): Promise<void> {
+    return this.#underWay.idle();
+  }
+
+  /** Returns the request for the member's session. Omitted settings are those of the source session or of its turn. */
+  #sessionFor(request: SpawnRequest, source: Session, spawner: Spawner | null): NewSession {
+    const preset = presetOf(request, this.#given.presets());
+    const { provider, agent: asked } = servedBy(request, source, preset);
+    const agent = this.#given.agentFor(provider, asked);
+    const isSame = provider === source.provider && agent === source.agent;
+    // One agent's model names mean nothing to another.
+    const inherited = isSame ? source : { model: null, thinking_effort: null };
+    const modes = spawner
+      ? inheritedModes(spawner.modes, isSame, preset?.agent_mode ?? null)
+      : requestedModes(request, preset, source, isSame);
+    return {
+      provider,
+      agent,
+      model: preset ? preset.model : (request.model ?? inherited.model),
+      thinking_effort: preset ? preset.thinking_effort : inherited.thinking_effort,
+      cwd: source.cwd,
+      permission_mode: modes.mode,
+      agent_mode: modes.agentMode,
+      metadata: preset ? withPreset(request.metadata, preset) : request.metadata,
+      title: request.title ?? titleFrom(request.prompt),
+    };
+  }
+
+  /** Runs `join` with the workplace of the member. No session claims the worktree before that. */
+  async #inWorkplace<T>(
+    { id, team_id, source_session_id }: Spawn,
+    { worktree: requested }: SpawnRequest,
+    join: (workplace: Workplace) => Promise<T>,
+  ): Promise<T> {
+    if (!requested || !wantsWorktree({ worktree: requested }))
+      return join({ worktree: null, created: false });
+    const { mode, name, ...settings } = requested;
+    const worktree_name = name ?? `agent-${id.slice(-8)}`;
+    const worktreeRequest = {
+      ...settings,
+      worktree_name,
+      source_session_id,
+      team_id,
+      operation_id: id,
+    };
+    return this.#given.worktrees.use(worktreeRequest, (worktree, created) => {
+      if (mode === 'create' && !created)
+        throw new AppError(
+          'conflict',
+          `worktree ${worktree_name} exists: reuse it, or choose another name`,
+        );
+      return join({ worktree, created });
+    });
+  }
+
+  /** Stores session, member and first message, which is the last step of a spawn. */
+  #join(
+    tx: Writer,
+    spawn: Spawn,
+    request: SpawnRequest,
+    parts: { session: Session; content: MessageContent } & Workplace,
+  ): SpawnedMember {
+    const { session, content, worktree, created } = parts;
+    const { team, source } = this.#check(tx, spawn);
+    const { id } = session;
+    this.#given.sessionStore.createSession(tx, session);
+    if (spawn.by_agent) this.#given.store.insertSpawned(tx, id, source.id);
+    if (worktree) this.#given.claims.make(tx, worktree.id, id, created ? 'owner' : 'consumer');
+    const member = newMember(
+      team,
+      {
+        agent_id: id,
+        title: request.title,
+        added_by: source.id,
+        worktree_id: worktree?.id,
+      },
+      this.#given.clock.now(),
+    );
+    this.#given.store.addMember(tx, member, spawn.id);
+    const { message, deliveries } = this.#given.messages.store(tx, team, {
+      sender_agent_id: source.id,
+      recipient_agent_id: id,
+      recipients: [id],
+      image_paths: request.image_paths,
+      content,
+      onboarding: true,
+    });
+    this.#given.store.endSpawn(tx, spawn);
+    return {
+      operation_id: spawn.id,
+      team,
+      session: this.#given.sessionStore.session(tx, id),
+      member,
+      worktree: worktree && this.#given.worktreeStore.worktree(tx, worktree.id),
+      onboarding: { message_id: message.id, delivery_ids: deliveries.map((one) => one.id) },
+    };
+  }
+
+  async #undoOnError<T>(spawn: Spawn, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      const reported =
+        error instanceof AppError
+          ? { code: error.code, message: error.message }
+          : { code: 'internal', message: 'the server log has the details' };
+      await this.#undo(spawn, reported).catch((failure: unknown) =>
+        this.#given.logger.error(
+          { err: failure, operation_id: spawn.id },
+          'a spawn could not be undone',
+        ),
+      );
+      throw error;
+    }
+  }
+
+  /** Appends `team.spawn_failed`. A worktree that was made for the spawn has been removed by then. */
+  async #undo(spawn: Spawn, error: { code: string; message: string }): Promise<void> {
+    await this.#given.db.transact((tx) => {
+      this.#given.store.endSpawn(tx, spawn);
+      this.#given.store.appendSpawnFailed(tx, spawn, error);
+    });
+  }
+
+  /** Returns the team and the requesting session. Throws if the member may not be spawned. */
+  #check(
+    rx: Reader,
+    { id, team_id, source_session_id: sourceId, by_agent }: Spawn,
+  ): {
+    team: Team;
+    source: Session;
+  } {
+    const team = this.#given.store.openTeam(rx, team_id);
+    const source = this.#given.sessionStore.session(rx, sourceId);
+    memberIn(this.#given.store.members(rx, team_id), team, sourceId);
+    assertOpen(source);
+    if (by_agent) this.#assertRoomInFamily(rx, sourceId, id);
+    return { team, source };
+  }
+
+  #assertRoomInFamily(rx: Reader, sourceId: string, spawnId: string): void {
+    const max = this.#given.maxSpawned();
+    const root = this.#given.store.rootOf(rx, sourceId);
+    if (this.#given.store.familySize(rx, root, spawnId) < max) return;
+    throw new AppError(
+      'too_many',
+      `session ${root} and its spawned sessions have ${max} open members, as many as teams.max_spawned_per_session allows: let the operator close some`,
+    );
+  }
+}
+
+/** The workplace of a member: a worktree, or, without one, the directory of the requesting session. */
+interface Workplace {
+  worktree: Worktree | null;
+  /** Whether the worktree was created for the member. */
+  created: boolean;
+}
+
+function withInitScript(request: SpawnRequest): SpawnRequest {
+  const { worktree } = request;
+  return worktree ? { ...request, worktree: { ...worktree, run_init_script: true } } : request;
+}
+
+function wantsWorktree({ worktree }: Pick<SpawnRequest, 'worktree'>): boolean {
+  return worktree !== undefined && worktree !== null && worktree.mode !== 'none';
+}
+
+/** Throws `invalid` if a worktree is to be reused and the request does not name it. */
+function assertNamed({ worktree }: SpawnRequest): void {
+  if (worktree?.mode === 'reuse' && !worktree.name)
+    throw new AppError('invalid', 'body.worktree.name: is needed: name the worktree to be reused');
+}
+
+/** Returns who serves the member: an omitted provider or agent is that of the source session. */
+function servedBy(
+  { provider, agent }: SpawnRequest,
+  source: Session,
+  preset: ModelPreset | null,
+): { provider: ProviderId; agent: string | null } {
+  if (preset) return preset;
+  const chosen = provider ?? (agent ? agentProvider : source.provider);
+  return { provider: chosen, agent: agent ?? (chosen === source.provider ? source.agent : null) };
+}
+
+/** Returns the modes of a member that the operator spawns; `isSame`: with the agent of the source session. */
+function requestedModes(
+  { permission_mode, agent_mode }: SpawnRequest,
+  preset: ModelPreset | null,
+  source: Session,
+  isSame: boolean,
+): Modes {
+  // A permission mode in the request sets aside the agent's own mode of the source session.
+  const inherited = isSame && !permission_mode ? source.agent_mode : null;
+  return {
+    mode: permission_mode ?? source.permission_mode,
+    agentMode: agent_mode ?? preset?.agent_mode ?? inherited,
+  };
+}
+
+/** Returns the preset. Throws `unknown_model_preset`, and `invalid` if the request also names what it sets. */
+function presetOf(
+  { model_preset: name, provider, agent, model }: SpawnRequest,
+  presets: readonly ModelPreset[],
+): ModelPreset | null {
+  if (name === undefined || name === null) return null;
+  if (provider || agent || model)
+    throw new AppError(
+      'invalid',
+      'body.model_preset: sets provider, agent and model: leave those out, or the preset',
+    );
+  const found = presets.find((preset) => preset.name === name);
+  if (found) return found;
+  const names = presets.map((preset) => preset.name).join(', ') || 'none';
+  throw new AppError('unknown_model_preset', `no model preset "${name}"; there are: ${names}`);
+}
+
+function withPreset(metadata: unknown, { name, thinking_effort }: ModelPreset): unknown {
+  const presetFields = { model_preset: name, thinking_effort };
+  if (metadata === undefined || metadata === null) return presetFields;
+  if (typeof metadata !== 'object' || Array.isArray(metadata))
+    throw new AppError('invalid', 'body.metadata: has to be an object beside a model_preset');
+  return { ...metadata, ...presetFields };
+}

@@ -1,0 +1,233 @@
+import type { QueryOf } from '../../api/endpoint.ts';
+import type { StoredInputItem } from '../../api/sessions.ts';
+import type { Delivery, Message } from '../../api/team-messages.ts';
+import type { MemberRow, TeamView, getTeamView } from '../../api/team-view.ts';
+import type { Member, Team } from '../../api/teams.ts';
+import { AppError } from '../../api/errors.ts';
+import type { Clock } from '../../core/lib/clock.ts';
+import { shorten } from '../../core/lib/shorten.ts';
+import { jsonInSlices, yieldToEventLoop, runSlice } from '../../core/lib/slices.ts';
+import type { SessionStore } from '../conversations/sessions/store.ts';
+import type { Database } from '../../core/store/database.ts';
+import type { WorktreeStore } from '../work/worktrees/store.ts';
+import type { TeamStore } from './store.ts';
+import { contextRemaining, memberStateOf } from './team.ts';
+import type { Reader } from '../../core/store/transaction.ts';
+
+/** The maximum length of a member's last message in a view, in characters. */
+const EXCERPT_CHARACTERS = 200;
+
+/** The number of messages in one read. It is small because a message to a large team names all its recipients. */
+const MESSAGES_AT_ONCE = 8;
+/** The number of deliveries in one read. */
+const DELIVERIES_AT_ONCE = 200;
+/**
+ * The maximum number of members in a part of a view, and of deliveries of each message, of which the newest are shown.
+ */
+const PART_MEMBERS = 200;
+const PART_DELIVERIES = 20;
+
+/** A bounded part of a team's view. */
+export interface TeamPart {
+  team: Team;
+  member_count: number;
+  /** The number of members before those of this part. */
+  from: number;
+  members: MemberRow[];
+  /** Newest first, each with the cursor of the messages before it; null: there are none. */
+  messages: { message: Message; next: string | null }[];
+  deliveries: [messageId: string, deliveries: Delivery[]][];
+  latest_seq: number;
+}
+
+interface TeamViewsDependencies {
+  db: Database;
+  store: TeamStore;
+  sessionStore: SessionStore;
+  worktrees: WorktreeStore;
+  clock: Clock;
+  /** Whether the agent of a session has taken the tools of cadre; null where that is not known. */
+  takesTools: (sessionId: string) => boolean | null;
+}
+
+/**
+ * Views of teams, for people and agents. A team is read in slices, yielding to the event loop between them. A change
+ * meanwhile may be in the view or not, but always has an event after `latest_seq`.
+ */
+export class TeamViews {
+  readonly #given: TeamViewsDependencies;
+
+  constructor(given: TeamViewsDependencies) {
+    this.#given = given;
+  }
+
+  async view(
+    teamId: string,
+    { include_delivery_map, message_limit }: QueryOf<typeof getTeamView>,
+  ): Promise<TeamView> {
+    const { team, agents, latest_seq } = await this.#start(teamId);
+    const members = await this.#members(teamId, agents);
+    const messages = await this.#messages(teamId, message_limit);
+    const deliveries: Record<string, Delivery[]> = {};
+    if (include_delivery_map)
+      for (const { id } of messages) deliveries[id] = await this.#deliveries(id);
+    const deliveries_by_message_id = include_delivery_map ? deliveries : null;
+    return { team, members, messages, deliveries_by_message_id, latest_seq };
+  }
+
+  /** Resolves with a bounded part of a view. Throws `invalid` if `afterMember` is no member. */
+  async part(
+    teamId: string,
+    range: {
+      /** The session id of the member before the first one of the part; null: the part begins with the first. */
+      afterMember: string | null;
+      messageLimit: number;
+      messageCursor: string | undefined;
+    },
+  ): Promise<TeamPart> {
+    const { team, agents, latest_seq } = await this.#start(teamId);
+    const { afterMember } = range;
+    const from = afterMember === null ? 0 : agents.indexOf(afterMember) + 1;
+    if (afterMember !== null && from === 0)
+      throw new AppError('invalid', `"${afterMember}" is no member any more: begin without cursor`);
+    const messages = await this.#messagesFrom(teamId, range);
+    const deliveries: TeamPart['deliveries'] = [];
+    for (const { message } of messages) {
+      const page = await this.#given.db.read((rx) =>
+        this.#given.store.deliveries.page(rx, { message_id: message.id }, PART_DELIVERIES),
+      );
+      deliveries.push([message.id, page.records.toReversed()]);
+    }
+    const members = await this.#members(teamId, agents.slice(from, from + PART_MEMBERS));
+    return { team, member_count: agents.length, from, members, messages, deliveries, latest_seq };
+  }
+
+  async #messagesFrom(
+    teamId: string,
+    { messageLimit, messageCursor }: { messageLimit: number; messageCursor: string | undefined },
+  ): Promise<TeamPart['messages']> {
+    const messages: TeamPart['messages'] = [];
+    let cursor: string | undefined = messageCursor;
+    for (let left = messageLimit; left > 0; left--) {
+      const from = cursor;
+      const { records, nextCursor } = await this.#given.db.read((rx) =>
+        this.#given.store.messages.page(rx, { team_id: teamId }, 1, from),
+      );
+      for (const message of records) messages.push({ message, next: nextCursor });
+      if (nextCursor === null) break;
+      cursor = nextCursor;
+    }
+    return messages;
+  }
+
+  /** Yields a view as JSON, in pieces. */
+  textInSlices(view: TeamView): AsyncIterable<string> {
+    return jsonInSlices(this.#given.clock, view);
+  }
+
+  #start(teamId: string): Promise<{ team: Team; agents: string[]; latest_seq: number }> {
+    return this.#given.db.read((rx) => ({
+      team: this.#given.store.team(rx, teamId),
+      agents: this.#given.store.agents(rx, teamId),
+      // The reads below may see rows whose group commit is still open. Their events come after this seq, so none is
+      // missed.
+      latest_seq: this.#given.db.durableSeq,
+    }));
+  }
+
+  async #members(teamId: string, agents: readonly string[]): Promise<MemberRow[]> {
+    const rows: MemberRow[] = [];
+    const messageCache = new Map<string, Message>();
+    for (let at = 0; at < agents.length;) {
+      const from = at;
+      at = await this.#given.db.read((rx) =>
+        runSlice(this.#given.clock, agents, from, (agent) => {
+          const member = this.#given.store.member(rx, teamId, agent);
+          if (member) rows.push(this.#row(rx, member, messageCache));
+        }),
+      );
+      await yieldToEventLoop();
+    }
+    return rows;
+  }
+
+  /** Resolves with the newest messages, newest first. */
+  async #messages(teamId: string, limit: number): Promise<Message[]> {
+    const messages: Message[] = [];
+    let cursor: string | null | undefined;
+    while (messages.length < limit && cursor !== null) {
+      const [from, count] = [cursor, Math.min(MESSAGES_AT_ONCE, limit - messages.length)];
+      const page = await this.#given.db.read((rx) =>
+        this.#given.store.messages.page(rx, { team_id: teamId }, count, from),
+      );
+      messages.push(...page.records);
+      cursor = page.nextCursor;
+      if (cursor !== null) await yieldToEventLoop();
+    }
+    return messages;
+  }
+
+  /** Resolves with the deliveries of a message, in the order of its recipients. */
+  async #deliveries(messageId: string): Promise<Delivery[]> {
+    const newestFirst: Delivery[] = [];
+    let cursor: string | null | undefined;
+    while (cursor !== null) {
+      const from = cursor;
+      const page = await this.#given.db.read((rx) =>
+        this.#given.store.deliveries.page(rx, { message_id: messageId }, DELIVERIES_AT_ONCE, from),
+      );
+      newestFirst.push(...page.records);
+      cursor = page.nextCursor;
+      if (cursor !== null) await yieldToEventLoop();
+    }
+    return newestFirst.toReversed();
+  }
+
+  #row(rx: Reader, member: Member, messageCache: Map<string, Message>): MemberRow {
+    const { team_id, agent_id } = member;
+    const session = this.#given.sessionStore.session(rx, agent_id);
+    const worktreeId = member.worktree_id ?? session.worktree_id;
+    return {
+      ...member,
+      state: memberStateOf(session),
+      worktree: worktreeId === null ? null : this.#given.worktrees.worktree(rx, worktreeId),
+      last_message: this.#lastMessage(rx, member, messageCache),
+      context_window_remaining_percentage: contextRemaining(
+        this.#given.sessionStore.newestWithContext(rx, agent_id),
+      ),
+      pending_deliveries: this.#given.store.waitingCount(rx, team_id, agent_id),
+      takes_tools: this.#given.takesTools(agent_id),
+    };
+  }
+
+  /** Returns the last message from or to a member. A broadcast is the last one of many members, hence the cache. */
+  #lastMessage(
+    rx: Reader,
+    { team_id, agent_id }: Member,
+    messageCache: Map<string, Message>,
+  ): MemberRow['last_message'] {
+    const sent = this.#given.store.lastSent(rx, team_id, agent_id);
+    const receivedId = this.#given.store.lastReceivedId(rx, team_id, agent_id);
+    const received =
+      receivedId === undefined
+        ? undefined
+        : (messageCache.get(receivedId) ?? this.#given.store.messages.get(rx, receivedId));
+    if (received) messageCache.set(received.id, received);
+    const isSent = sent !== undefined && (!received || sent.id >= received.id);
+    const last = isSent ? sent : received;
+    if (!last) return null;
+    return {
+      message_id: last.id,
+      direction: isSent ? 'sent' : 'received',
+      sender_agent_id: last.sender_agent_id,
+      text: excerpt(last),
+      created_at: last.created_at,
+    };
+  }
+}
+
+function excerpt({ input }: Message): string {
+  const items: StoredInputItem[] = Array.isArray(input) ? input : [input];
+  const text = items.map((item) => ('text' in item ? String(item.text) : '')).join('\n');
+  return shorten(text, EXCERPT_CHARACTERS);
+}

@@ -1,0 +1,54 @@
+import type { ProcessDiagnostics } from '../../../api/processes.ts';
+import type { ProviderDiagnostics } from '../../../api/providers.ts';
+import type { FleetStatus, RecoverySummary } from '../../../api/runtime.ts';
+import type { QueueDiagnostics } from '../../../api/queue.ts';
+import type { ProviderId } from '../../../api/provider-kinds.ts';
+import type { CommsDiagnostics } from '../../../api/team-view.ts';
+import type { WorktreeDiagnostics } from '../../../api/worktrees.ts';
+import type { Feed } from '../../../core/events/feed.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import type { StorageBudget } from '../retention/budget.ts';
+import type { Database } from '../../../core/store/database.ts';
+import type { SessionCounts } from './counts.ts';
+import type { watchEventLoop } from './event-loop.ts';
+import type { EventTally } from './tally.ts';
+import type { StorageUsage } from './usage.ts';
+
+/** The parts of the server that health, diagnostics and metrics read. */
+export interface Sources {
+  clock: Clock;
+  /** The time of the server's start on the monotonic clock, in milliseconds. */
+  startedAt: number;
+  db: Database;
+  budget: StorageBudget;
+  usage: StorageUsage;
+  feed: Feed;
+  tally: EventTally;
+  counts: SessionCounts;
+  eventLoop: ReturnType<typeof watchEventLoop>;
+  recovery: RecoverySummary;
+  providers: {
+    all(): readonly { readonly id: ProviderId }[];
+    unhealthy(): { id: ProviderId; detail: string }[];
+    diagnostics(live: (id: ProviderId, agent?: string) => number): ProviderDiagnostics[];
+  };
+  agents: {
+    count(provider?: ProviderId, agent?: string): number;
+    readonly waiting: readonly { session_id: string; waited_ms: number; reason: string }[];
+  };
+  maxAgents: () => number;
+  processes: { diagnostics(): ProcessDiagnostics };
+  worktrees: { diagnostics(): WorktreeDiagnostics };
+  teams: { diagnostics(): CommsDiagnostics; waitingCount(): Promise<number> };
+  queue: { diagnostics(): QueueDiagnostics };
+  /** What a person has to mend; null where there is no hook. */
+  hooks: { problems(): string[] | null };
+  supervisor: { readonly live: number; readonly outOfReach: number };
+  keeper: { readonly pid: number | null };
+  fleet: () => FleetStatus;
+}
+
+/** Returns how long the server has been running, in milliseconds. */
+export function uptimeMs({ clock, startedAt }: Pick<Sources, 'clock' | 'startedAt'>): number {
+  return clock.monotonic() - startedAt;
+}

@@ -1,0 +1,198 @@
+import type { RecoverySummary } from '../../../api/runtime.ts';
+import type { Session, Turn } from '../../../api/sessions.ts';
+import type { Ledger } from '../../../core/children/ledger.ts';
+import type { EventLog } from '../../../core/events/log.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import type { Logger } from '../../../core/lib/log.ts';
+import { endTurnInRows } from '../../conversations/sessions/end-turn.ts';
+import { closeStoredItems } from '../../conversations/sessions/close-items.ts';
+import type { Inbox } from '../../conversations/inbox/inbox.ts';
+import { failSessionInRows } from '../../conversations/sessions/fail-session.ts';
+import { endProcess, type ProcessEnd } from '../../work/processes/process.ts';
+import { nothingPrinted, type Printed } from '../../work/processes/reading.ts';
+import type { ExitNotices } from '../../work/processes/notices.ts';
+import type { ProcessStore } from '../../work/processes/store.ts';
+import type { SessionStore } from '../../conversations/sessions/store.ts';
+import type { Database } from '../../../core/store/database.ts';
+import type { Reader, Writer } from '../../../core/store/transaction.ts';
+import type { TeamStore } from '../../teams/store.ts';
+import type { WorktreeMender } from '../../work/worktrees/mend.ts';
+import { type Plan, planRecovery } from './plan.ts';
+
+/**
+ * The seqs that are skipped if a power loss may have lost events that clients have seen, so that none is used twice.
+ */
+const SKIPPED_SEQS = 2 ** 20;
+
+/** The result of startup recovery: its summary, and the turns that are to be started. */
+export interface Recovered {
+  summary: RecoverySummary;
+  startTurns: Turn[];
+}
+
+interface RecoverOptions {
+  db: Database;
+  log: EventLog;
+  sessionStore: SessionStore;
+  processes: ProcessStore;
+  /** Reads the size and the end of a process's output. */
+  readPrinted: (processId: string) => Promise<Printed>;
+  notices: ExitNotices;
+  worktrees: WorktreeMender;
+  inbox: Inbox;
+  teams: TeamStore;
+  ledger: Ledger;
+  clock: Clock;
+  logger: Logger;
+  durability: string;
+  /** Whether the provider could resume a session. */
+  canResume: (session: Session) => boolean;
+}
+
+/**
+ * Repairs what the previous run left behind, before the server listens. First the processes that still run are killed,
+ * then the records are repaired, in one transaction with the events of the repairs.
+ */
+export async function recover(options: RecoverOptions): Promise<Recovered> {
+  const { db, log, sessionStore: store, ledger, clock, logger } = options;
+  const started_at = clock.now();
+  const previous = await ledger.begin(options.durability);
+  const orphans_killed = await ledger.sweep(logger);
+  const printed = new Map<string, Printed>();
+  for (const { process_id } of db.peek((rx) => options.processes.unfinished(rx)))
+    printed.set(process_id, await options.readPrinted(process_id));
+  const worktreeRepairs = await options.worktrees.mendFiles();
+  return db.transact((tx) => {
+    if (previous.stop === 'unclean' && !previous.sameBoot && previous.durability === 'normal') {
+      tx.skipSeqs(SKIPPED_SEQS);
+    }
+    log.append(tx, { kind: 'runtime.started', payload: { previous_stop: previous.stop } });
+    const plan = planOf(tx, options);
+    const { cancelled, failedSessions } = repairTurns(tx, plan, options);
+    const processes_failed = failProcesses(tx, printed, options);
+    for (const repair of worktreeRepairs) repair(tx);
+    const { claims_released, worktrees_missing } = options.worktrees.reconcile(tx);
+    closeStoredItems(tx, store.openAsides(tx), 'failed', { log, store, clock });
+    const summary: RecoverySummary = {
+      status: 'running',
+      started_at,
+      ended_at: null,
+      previous_stop: previous.stop,
+      events_lost: db.lost && { ...db.lost },
+      sessions_failed: failedSessions,
+      turn_pointers_cleared: plan.clearPointers.map(({ id }) => id),
+      turns_failed: [...plan.failTurns, ...plan.orphanTurns].map(({ turn_id }) => turn_id),
+      turns_reconciled: plan.startTurns.map(({ turn_id }) => turn_id),
+      approvals_kept: plan.keepTurns.flatMap(({ turn_id }) =>
+        store.pendingApprovals(tx, turn_id).map(({ id }) => id),
+      ),
+      approvals_cancelled: cancelled,
+      processes_failed,
+      orphans_killed,
+      claims_released,
+      worktrees_missing,
+      deliveries_retried: options.teams.allWaiting(tx).map(({ id }) => id),
+    };
+    log.append(tx, { kind: 'runtime.recovered', payload: { recovery: summary } });
+    return {
+      summary,
+      startTurns: plan.startTurns.map(({ turn_id }) => store.turns.get(tx, turn_id) as Turn),
+    };
+  });
+}
+
+function planOf(rx: Reader, { sessionStore: store, canResume }: RecoverOptions): Plan {
+  return planRecovery({
+    unfinishedTurns: store.unfinishedTurns(rx),
+    busySessions: uniqueById([...store.sessionsWithActiveTurn(rx), ...store.busySessions(rx)]),
+    turn: (id) => store.turns.get(rx, id),
+    approvalsOf: (turnId) => store.approvalsOf(rx, turnId),
+    canResume: (turn) => canResume(store.session(rx, turn.session_id)),
+  });
+}
+
+/** Repairs sessions and turns as planned. Returns the approvals that this cancelled and the sessions it failed. */
+function repairTurns(tx: Writer, plan: Plan, options: RecoverOptions): Repairs {
+  const repairs = new Repairs(options);
+  for (const session of uniqueById([...plan.clearPointers, ...plan.readySessions])) {
+    const status = plan.readySessions.includes(session) ? 'ready' : session.status;
+    options.sessionStore.updateSession(
+      tx,
+      { ...session, status, active_turn_id: null, updated_at: options.clock.now() },
+      'session.updated',
+    );
+  }
+  for (const turn of plan.failTurns) repairs.fail(tx, turn);
+  for (const turn of plan.orphanTurns) repairs.failWithSession(tx, turn);
+  for (const turn of [...plan.keepTurns, ...plan.startTurns]) repairs.detach(tx, turn);
+  return repairs;
+}
+
+/** Fails the processes that the previous run left unfinished. Returns their ids. */
+function failProcesses(
+  tx: Writer,
+  printed: ReadonlyMap<string, Printed>,
+  { processes, notices, clock }: RecoverOptions,
+): string[] {
+  return processes.unfinished(tx).map((process) => {
+    const { output, tails } = printed.get(process.process_id) ?? nothingPrinted;
+    const failure = {
+      code: 'runtime_restarted',
+      message: 'the server died while the process ran, or before it was started',
+    };
+    const end: ProcessEnd = { exit: null, cause: null, failure, output };
+    const failed = endProcess(process, end, clock.now());
+    processes.move(tx, failed, 'process.failed');
+    notices.put(tx, failed, tails);
+    return process.process_id;
+  });
+}
+
+/** Repairs turns, and collects the approvals that this cancels and the sessions that it fails. */
+class Repairs {
+  readonly cancelled: string[] = [];
+  readonly failedSessions: RecoverySummary['sessions_failed'] = [];
+  readonly #given: RecoverOptions;
+
+  constructor(given: RecoverOptions) {
+    this.#given = given;
+  }
+
+  /** Fails a turn whose agent died with the server. A turn with a stored interrupt ends as interrupted instead. */
+  fail(
+    tx: Writer,
+    turn: Turn,
+    code = 'runtime_restarted',
+    message = 'the server died while an agent was at this turn',
+  ): void {
+    const { log, sessionStore: store, clock } = this.#given;
+    const outcome = { status: 'failed' as const, error: { code, message } };
+    const { ended, cancelled } = endTurnInRows(tx, turn, outcome, { store, log, clock });
+    this.#given.inbox.turnEnded(tx, ended);
+    this.cancelled.push(...cancelled.map(({ id }) => id));
+  }
+
+  /**
+   * Fails a turn that waited for an approval and that nothing can continue, and its session, as the interface demands.
+   */
+  failWithSession(tx: Writer, turn: Turn): void {
+    const { sessionStore: store, inbox, clock } = this.#given;
+    const message =
+      'the turn waited for an approval, and nothing could continue it after the restart';
+    this.fail(tx, turn, 'approval_orphaned', message);
+    const failure = { code: 'approval_orphaned', message };
+    failSessionInRows(tx, turn.session_id, failure, { store, inbox, clock });
+    this.failedSessions.push({ session_id: turn.session_id, ...failure });
+  }
+
+  /** Detaches a turn from its agent, which is gone: closes its open items, so that the next agent can continue it. */
+  detach(tx: Writer, turn: Turn): void {
+    const { log, sessionStore: store, clock } = this.#given;
+    closeStoredItems(tx, store.openItems(tx, turn.turn_id), 'interrupted', { log, store, clock });
+    store.turns.update(tx, { ...turn, provider_turn_ref: null });
+  }
+}
+
+function uniqueById(sessions: readonly Session[]): Session[] {
+  return [...new Map(sessions.map((session) => [session.id, session])).values()];
+}

@@ -1,0 +1,100 @@
+import fs from 'node:fs';
+import { AppError } from '../../../api/errors.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import { bytesIn } from '../../../core/lib/directory-size.ts';
+import type { Database } from '../../../core/store/database.ts';
+import type { Statement } from '../../../core/store/statement.ts';
+
+/** The time for which the number of free bytes of the disk is cached, in ms. */
+const DISK_CACHE_MS = 100;
+
+export interface RetentionSettings {
+  /** The maximum size of events, records and logs, in bytes; 0: no limit. */
+  max_bytes: number;
+  max_age_days: number | null;
+  /** The number of bytes of the disk that must stay free. */
+  min_free_bytes: number;
+}
+
+interface StorageBudgetDependencies {
+  db: Database;
+  directory: string;
+  /** The directory of the logs of processes. */
+  logs: string;
+  clock: Clock;
+  settings: () => RetentionSettings;
+}
+
+/** Decides whether there is room for new work, in the budget and on the disk. Work under way is never refused. */
+export class StorageBudget {
+  readonly #given: StorageBudgetDependencies;
+  readonly #pages: Statement<[number]>;
+  readonly #freePages: Statement<[number]>;
+  readonly #pageSize: number;
+  #disk = { free: Number.MAX_SAFE_INTEGER, readAt: Number.NEGATIVE_INFINITY };
+  /** Set by retention if the data exceeds the budget and nothing more can be deleted. */
+  isSpent = false;
+  /** The size of the logs of processes when they were last measured, in bytes. */
+  logBytes = 0;
+
+  constructor(given: StorageBudgetDependencies) {
+    this.#given = given;
+    this.#pages = given.db.prepare('PRAGMA page_count');
+    this.#freePages = given.db.prepare('PRAGMA freelist_count');
+    const pageSize = given.db.prepare<[number]>('PRAGMA page_size');
+    this.#pageSize = given.db.peek((rx) => pageSize.get(rx)?.[0]) ?? 4096;
+  }
+
+  /** Throws `storage_full` if there is no room for new work. */
+  assertRoom(): void {
+    const shortage = this.shortage();
+    if (shortage !== null) throw new AppError('storage_full', shortage);
+  }
+
+  /** Returns why there is no room for new work and what to do about it; null if there is room. */
+  shortage(): string | null {
+    const { max_bytes, min_free_bytes } = this.#given.settings();
+    if (this.isSpent && max_bytes > 0 && this.usedBytes > max_bytes)
+      return `the data takes more than retention.max_bytes (${max_bytes}), and nothing of it may be deleted: close sessions, or raise the limit`;
+    if (this.diskFreeBytes < min_free_bytes)
+      return `less than retention.min_free_bytes (${min_free_bytes}) is free on the disk of ${this.#given.directory}: free some space`;
+    return null;
+  }
+
+  /** The size of the database without its free pages, plus that of the logs of processes. */
+  get usedBytes(): number {
+    return this.databaseBytes - this.databaseFreeBytes + this.logBytes;
+  }
+
+  /** The size of the database with its free pages. */
+  get databaseBytes(): number {
+    return this.#count(this.#pages) * this.#pageSize;
+  }
+
+  get databaseFreeBytes(): number {
+    return this.freePages * this.#pageSize;
+  }
+
+  /** Measures the logs of processes. */
+  async measureLogs(): Promise<void> {
+    this.logBytes = await bytesIn(this.#given.logs);
+  }
+
+  get freePages(): number {
+    return this.#count(this.#freePages);
+  }
+
+  /** The number of free bytes on the disk of the data, cached for `DISK_CACHE_MS`. */
+  get diskFreeBytes(): number {
+    const now = this.#given.clock.monotonic();
+    if (now - this.#disk.readAt >= DISK_CACHE_MS) {
+      const { bavail, bsize } = fs.statfsSync(this.#given.directory);
+      this.#disk = { free: bavail * bsize, readAt: now };
+    }
+    return this.#disk.free;
+  }
+
+  #count(statement: Statement<[number]>): number {
+    return this.#given.db.peek((rx) => statement.get(rx)?.[0] ?? 0);
+  }
+}

@@ -1,0 +1,147 @@
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { readForeignFile } from '../../../core/lib/foreign-file.ts';
+import type { Git, GitLocation } from './git.ts';
+import { refsOf, type Repository } from './repository.ts';
+
+/** The settings of a repository that control how files are read and written, and that run no program. */
+const COPIED =
+  /^(core\.(autocrlf|bigfilethreshold|checkstat|eol|filemode|ignorecase|precomposeunicode|protecthfs|protectntfs|sparsecheckout|sparsecheckoutcone|symlinks|trustctime)|extensions\.objectformat)$/;
+/** The values of those settings are one word each; a setting with any other value is not copied. */
+const WORD = /^[\w.-]*$/;
+/** The maximum size of a settings or patterns file, in bytes. */
+const SETTINGS_BYTES = 4 * 1024 * 1024;
+/** The maximum size of an index, and of each shared part of a split index, in bytes. */
+export const INDEX_BYTES = 1024 * 1024 * 1024;
+
+/** Attributes that turn off every conversion: line endings, encodings, keywords and filters. */
+const AS_THEY_ARE = '* -text !eol -ident !filter !working-tree-encoding\n';
+
+/** A setting of a repository: its name, in lower case except for the subsection in the middle, and its value. */
+export type Setting = readonly [name: string, value: string];
+
+/**
+ * Returns the settings of the repository itself, or of one of its worktrees, without those of the user and the machine.
+ */
+export async function ownSettings(
+  git: Git,
+  repository: Repository,
+  adminDir: string | null,
+): Promise<Setting[]> {
+  return (await settingsAt(git, repository, adminDir)).own;
+}
+
+/** Returns these settings, and all that apply there: those of the machine and the user come first. */
+export async function settingsAt(
+  git: Git,
+  repository: Repository,
+  adminDir: string | null,
+): Promise<{ own: Setting[]; all: Setting[] }> {
+  const location = { ...refsOf(repository), gitDir: adminDir ?? repository.commonDir };
+  const listed = (await git.text(location, ['config', '--list', '-z', '--show-scope'])).split('\0');
+  const own: Setting[] = [];
+  const all: Setting[] = [];
+  for (let at = 0; at + 1 < listed.length; at += 2) {
+    const entry = listed[at + 1] ?? '';
+    const end = entry.indexOf('\n');
+    const setting: Setting =
+      end < 0 ? [entry, 'true'] : [entry.slice(0, end), entry.slice(end + 1)];
+    all.push(setting);
+    if (listed[at] === 'local' || listed[at] === 'worktree') own.push(setting);
+  }
+  return { own, all };
+}
+
+/** Returns the value of a setting that counts, which is its last one. */
+export function lastOf(settings: readonly Setting[], name: string): string | undefined {
+  return settings.findLast(([one]) => one === name)?.[1];
+}
+
+/** Returns the settings that configure filter commands. */
+export function filtersIn(settings: readonly Setting[]): Setting[] {
+  return settings.filter(([name]) => name.startsWith('filter.'));
+}
+
+/** Whether a boolean setting is on; its last value counts. Git takes any number but 0 for true. */
+export function isOn(settings: readonly Setting[], name: string): boolean {
+  const value = lastOf(settings, name) ?? '';
+  return /^(true|yes|on|[+-]?0*[1-9]\d*[kmg]?)$/i.test(value.trim());
+}
+
+/**
+ * Makes a git directory of cadre's own, through which git works on the files of a repository. It copies only those of
+ * the repository's settings that control how files are read and written, so no command that the settings name can run,
+ * even if they change meanwhile. `filters` are the exception: a person has allowed them. With `asTheyAre`, git reads
+ * and writes files byte for byte. `scratch` is a directory of cadre's; the index is the file `index` in it.
+ */
+export async function openBench(about: {
+  repository: Repository;
+  adminDir: string | null;
+  files: string | null;
+  head: string | null;
+  scratch: string;
+  /** The settings of the repository; only the safe ones are copied. */
+  settings: readonly Setting[];
+  filters?: readonly Setting[];
+  asTheyAre?: boolean;
+}): Promise<GitLocation> {
+  const { repository, adminDir, files, head, scratch, filters = [], asTheyAre = false } = about;
+  const { commonDir } = repository;
+  const bench = path.join(scratch, 'bench');
+  for (const directory of ['refs', 'info'])
+    await fs.mkdir(path.join(bench, directory), { recursive: true, mode: 0o700 });
+  const settings = about.settings.filter(([name, value]) => COPIED.test(name) && WORD.test(value));
+  const config = asTheyAre ? [...settings, ['core.autocrlf', 'false'] as const] : settings;
+  await fs.writeFile(path.join(bench, 'config'), configText([...config, ...filters]));
+  await fs.writeFile(path.join(bench, 'HEAD'), `${head ?? 'ref: refs/heads/none'}\n`);
+  const copy = async (from: string, name: string, maxBytes: number, more = '') => {
+    const content = await readForeignFile(from, name, { maxBytes });
+    if (content === null && more === '') return;
+    await fs.writeFile(
+      path.join(bench, name),
+      Buffer.concat([content ?? Buffer.alloc(0), Buffer.from(`\n${more}`)]),
+    );
+  };
+  await copy(commonDir, 'info/exclude', SETTINGS_BYTES);
+  await copy(commonDir, 'info/attributes', SETTINGS_BYTES, asTheyAre ? AS_THEY_ARE : '');
+  if (adminDir !== null) {
+    await copy(adminDir, 'info/sparse-checkout', SETTINGS_BYTES);
+    // A split index keeps part of its entries in such a file.
+    for (const name of await fs.readdir(adminDir))
+      if (/^sharedindex\.[0-9a-f]+$/.test(name)) {
+        const content = await readForeignFile(adminDir, name, { maxBytes: INDEX_BYTES });
+        if (content !== null) await fs.writeFile(path.join(bench, name), content);
+      }
+  }
+  return {
+    directory: files ?? commonDir,
+    gitDir: bench,
+    workTree: files ?? undefined,
+    index: path.join(scratch, 'index'),
+    objects: path.join(commonDir, 'objects'),
+  };
+}
+
+/** Formats the settings as a git config file. */
+function configText(settings: readonly Setting[]): string {
+  const own: Setting[] = [
+    [
+      'core.repositoryformatversion',
+      settings.some(([name]) => name.startsWith('extensions.')) ? '1' : '0',
+    ],
+    ['core.bare', 'false'],
+  ];
+  return [...own, ...settings]
+    .map(([name, value]) => {
+      const first = name.indexOf('.');
+      const last = name.lastIndexOf('.');
+      const middle = first === last ? '' : ` ${quoted(name.slice(first + 1, last))}`;
+      return `[${name.slice(0, first)}${middle}]\n\t${name.slice(last + 1)} = ${quoted(value)}\n`;
+    })
+    .join('');
+}
+
+function quoted(text: string): string {
+  const escaped = text.replaceAll(/["\\]/g, '\\$&').replaceAll('\n', '\\n').replaceAll('\t', '\\t');
+  return `"${escaped}"`;
+}

@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto';
+import path from 'node:path';
+import { AppError } from '../../../api/errors.ts';
+import { shellWord } from '../../../core/lib/shell-word.ts';
+import type { Setting } from './bench.ts';
+import type { Git, GitLocation } from './git.ts';
+import { commitOf, refsOf, type Repository } from './repository.ts';
+
+/** The maximum size of an init script, and of the patterns of included files, in bytes. */
+const COMMITTED_BYTES = 1024 * 1024;
+
+/** A file that a repository brings, and that cadre acts on. */
+export interface Committed {
+  content: Buffer;
+  sha256: string;
+  isExecutable: boolean;
+}
+
+/** What a file of a repository is for, and how a request does without it; errors say both. */
+export interface Purpose {
+  /** What it is, with the article: "the init script". */
+  what: string;
+  /** How a request does without it: "set run_init_script to false". */
+  without: string;
+}
+
+interface WantedFile extends Purpose {
+  /** Its path in the repository. */
+  file: string;
+}
+
+/**
+ * Returns files as committed at the HEAD of the main worktree; no other copy of them ever counts. Null for one that is
+ * not there, or not wanted. Throws `conflict` if one is not a regular file of the repository, or if it is larger than 1 MiB.
+ */
+export async function committedFiles(
+  git: Git,
+  repository: Repository,
+  wanted: readonly (WantedFile | null)[],
+): Promise<(Committed | null)[]> {
+  const files = wanted.map((one) => one && { ...one, name: nameIn(one) });
+  const names = files.flatMap((one) => (one ? [one.name] : []));
+  if (names.length === 0) return wanted.map(() => null);
+  const location = refsOf(repository);
+  const list = ['ls-tree', '-z', '--full-tree', '-l', 'HEAD', '--', ...names];
+  const listed = await git.bytes(location, list).catch(async (error: unknown) => {
+    if ((await commitOf(git, location, 'HEAD')) === null) return '';
+    throw error;
+  });
+  const found: (Committed | null)[] = [];
+  for (const file of files)
+    found.push(file && (await committedFile(git, location, file, listed.split('\0'))));
+  return found;
+}
+
+async function committedFile(
+  git: Git,
+  location: GitLocation,
+  file: WantedFile & { name: string },
+  entries: readonly string[],
+): Promise<Committed | null> {
+  const bytes = Buffer.from(file.name).toString('latin1');
+  const entry = entries.find((one) => one.slice(one.indexOf('\t') + 1) === bytes) ?? '';
+  const [, mode, type, sha, size] = /^(\d+) (\w+) ([0-9a-f]+) +(\d+|-)\t/.exec(entry) ?? [];
+  if (sha === undefined) return null;
+  if (type !== 'blob' || mode === '120000')
+    throw refusal(file, file.name, 'is not committed as a file: fix it');
+  if (Number(size) > COMMITTED_BYTES) {
+    const why = `has ${size} bytes, at most ${COMMITTED_BYTES} are read: shorten it`;
+    throw refusal(file, file.name, why);
+  }
+  const content = Buffer.from(await git.bytes(location, ['cat-file', 'blob', sha]), 'latin1');
+  return { content, sha256: sha256Of(content), isExecutable: mode === '100755' };
+}
+
+/** Returns the name of a file as git has it. Throws `conflict` if it is outside of the repository. */
+function nameIn(wanted: WantedFile): string {
+  const name = path.posix.normalize(wanted.file);
+  if (name.startsWith('/') || name.startsWith('..'))
+    throw refusal(wanted, name, 'is no path inside the repository: name one that is');
+  return name;
+}
+
+function refusal({ what, without }: Purpose, name: string, why: string): AppError {
+  return new AppError('conflict', `${what} ${name} ${why}, or ${without}`);
+}
+
+/** Says how a person allows content of a repository that nobody has allowed yet. */
+export function howToAllow(repoRoot: string): string {
+  return `nobody has allowed it yet: cadre worktrees trust --repo ${shellWord(repoRoot)}`;
+}
+
+/** Formats the filters of a repository as one text: people see it, and its digest is what they allow. */
+export function filtersText(filters: readonly Setting[]): string {
+  return filters
+    .map(([name, value]) => `${name} = ${JSON.stringify(value)}\n`)
+    .toSorted()
+    .join('');
+}
+
+/** Returns the SHA-256 digest of content in hexadecimal; content is allowed by this digest. */
+export function sha256Of(content: string | Buffer): string {
+  return createHash('sha256').update(content).digest('hex');
+}

@@ -1,0 +1,312 @@
+import { GitPluginError, simpleGit } from 'simple-git';
+import { killCarriers } from '../../../core/children/identity.ts';
+import type { Keeper } from '../../../core/children/keeper.ts';
+import { MARKER_VARIABLE } from '../../../core/children/marker.ts';
+import { newUuid } from '../../../core/lib/ids.ts';
+import { cleanEnvironment } from '../../../core/children/process-environment.ts';
+
+/** A git process without output for this long hangs: on a lock, a filter, or a disk that no longer responds. */
+const SILENT_MS = 10 * 60_000;
+/** The oldest version of git that has every option used here. */
+const OLDEST = [2, 31] as const;
+/** Marks the processes of one call, so that all of them can be killed when it ends early. */
+const CALL_VARIABLE = 'CADRE_GIT_CALL';
+
+/**
+ * Settings that override those of the repository: no hooks, no daemon, no bare repository that git merely came across,
+ * no submodules, no background maintenance; and writes are synced to the disk.
+ */
+const CONFIG = [
+  'safe.bareRepository=explicit',
+  'protocol.allow=never',
+  'core.hooksPath=/dev/null',
+  'core.fsmonitor=false',
+  'core.untrackedCache=false',
+  'core.fsync=objects,reference',
+  'core.filesRefLockTimeout=5000',
+  'core.packedRefsTimeout=5000',
+  'submodule.recurse=false',
+  'gc.auto=0',
+  'maintenance.auto=false',
+  'advice.detachedHead=false',
+];
+
+/** Variables of the server's environment that would change what git does. */
+const REMOVED = /^(GIT_.*|EDITOR|VISUAL|PAGER|PREFIX|SSH_ASKPASS)$/i;
+const IDENTITY_VARIABLES = [
+  'GIT_AUTHOR_NAME',
+  'GIT_AUTHOR_EMAIL',
+  'GIT_COMMITTER_NAME',
+  'GIT_COMMITTER_EMAIL',
+];
+/**
+ * Variables that each call sets. Nothing is fetched, so an object that a remote only promises counts as missing. Refs and
+ * files that stand in for commits count for nothing: what is shown would differ from what is merged or pushed.
+ */
+const FIXED_VARIABLES = {
+  LC_ALL: 'C',
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_OPTIONAL_LOCKS: '0',
+  GIT_LITERAL_PATHSPECS: '1',
+  GIT_NO_LAZY_FETCH: '1',
+  GIT_NO_REPLACE_OBJECTS: '1',
+  GIT_GRAFT_FILE: '/dev/null/none',
+  GIT_ALLOW_PROTOCOL: 'none',
+  ...Object.fromEntries(
+    IDENTITY_VARIABLES.map((name) => [name, name.endsWith('NAME') ? 'cadre' : 'cadre@localhost']),
+  ),
+};
+const LOCATION_VARIABLES = ['GIT_DIR', 'GIT_WORK_TREE', 'GIT_INDEX_FILE', 'GIT_OBJECT_DIRECTORY'];
+
+/** The directories and files that git works on; without them it would derive them from the directory. */
+export interface GitLocation {
+  directory: string;
+  gitDir?: string | undefined;
+  workTree?: string | undefined;
+  index?: string | undefined;
+  /** Whether the directory may itself be a bare repository, because a person or a record named it. */
+  mayBeBare?: boolean | undefined;
+  /** Whether git may reach another repository, because a person has asked for that. */
+  mayConnect?: boolean | undefined;
+  /** The directory of its objects, if that is not in `gitDir`. */
+  objects?: string | undefined;
+}
+
+/** The failure of a git command; the message is git's own. */
+export class GitFailure extends Error {
+  override readonly name = 'GitFailure';
+  readonly exitCode: number;
+  /** What git printed to stdout before it failed, with one character for each byte. */
+  output = '';
+
+  constructor(exitCode: number, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.exitCode = exitCode;
+  }
+}
+
+/** Takes a piece of the output of a command; false: no more is wanted. */
+type Take = (chunk: Buffer) => boolean | void;
+
+interface GitDependencies {
+  /** The marker of the run, which every process carries. */
+  marker: string;
+  /** Running commands end when it aborts. */
+  signal: AbortSignal;
+  /** Aborts when the server stops; absent: `signal` does. */
+  stopping?: AbortSignal;
+  /** The maximum size of what a command may print to be read as a whole, in bytes. */
+  maxOutputBytes?: number;
+  /** Kills what carries the marker when the server dies; absent for commands that belong to no server. */
+  keeper?: Pick<Keeper, 'ensure'>;
+}
+
+/**
+ * Runs every git command. The processes are short-lived, and the supervisor does not start them; they carry the run's
+ * marker, by which the keeper and the next start find them.
+ */
+export class Git {
+  readonly #given: GitDependencies;
+
+  constructor(given: GitDependencies) {
+    this.#given = given;
+  }
+
+  /** Returns one whose commands end when `signal` aborts, too. */
+  within(signal: AbortSignal): Git {
+    const { signal: own, stopping = own } = this.#given;
+    return new Git({ ...this.#given, stopping, signal: AbortSignal.any([own, signal]) });
+  }
+
+  /** Returns the output of a command, without trailing whitespace. Throws GitFailure. */
+  async text(
+    location: GitLocation,
+    args: readonly string[],
+    input?: string,
+    signal?: AbortSignal,
+  ): Promise<string> {
+    return Buffer.from(await this.bytes(location, args, input, signal), 'latin1')
+      .toString('utf8')
+      .trimEnd();
+  }
+
+  /** Does the same, but returns null if git exits with an error. */
+  async maybe(location: GitLocation, args: readonly string[]): Promise<string | null> {
+    try {
+      return await this.text(location, args);
+    } catch (error) {
+      if (error instanceof GitFailure && error.exitCode > 0) return null;
+      throw error;
+    }
+  }
+
+  /**
+   * Returns the output of a command with one character for each byte, because file names need not be UTF-8; `input` has
+   * the same encoding.
+   */
+  async bytes(
+    location: GitLocation,
+    args: readonly string[],
+    input?: string,
+    signal?: AbortSignal,
+  ): Promise<string> {
+    const chunks: Buffer[] = [];
+    const printed = () => Buffer.concat(chunks).toString('latin1');
+    const { maxOutputBytes = MAX_OUTPUT_BYTES } = this.#given;
+    let room = maxOutputBytes;
+    const take = (chunk: Buffer) => {
+      room -= chunk.length;
+      return room >= 0 && chunks.push(chunk) > 0;
+    };
+    try {
+      const isCut = await this.pieces(location, args, { take, input, signal });
+      if (isCut)
+        throw new GitFailure(
+          -1,
+          `git ${args[0]} printed more than ${maxOutputBytes} bytes, which is the limit`,
+        );
+      return printed();
+    } catch (error) {
+      if (error instanceof GitFailure) error.output = printed();
+      throw error;
+    }
+  }
+
+  /**
+   * Passes the output of a command to `take`, a piece at a time, until `take` returns false: then the command is ended.
+   * Returns whether it was. Throws GitFailure, also if `signal` aborts.
+   */
+  async pieces(
+    location: GitLocation,
+    args: readonly string[],
+    {
+      take,
+      input,
+      signal,
+    }: { take: Take; input?: string | undefined; signal?: AbortSignal | undefined },
+  ): Promise<boolean> {
+    const enough = new AbortController();
+    try {
+      await this.#run(location, args, {
+        input,
+        signal: signal ? AbortSignal.any([signal, enough.signal]) : enough.signal,
+        take(chunk) {
+          if (!enough.signal.aborted && take(chunk) === false) enough.abort();
+        },
+      });
+      return enough.signal.aborted;
+    } catch (error) {
+      if (enough.signal.aborted && !signal?.aborted) return true;
+      throw error;
+    }
+  }
+
+  async #run(
+    location: GitLocation,
+    args: readonly string[],
+    {
+      take,
+      input,
+      signal,
+    }: { take: Take; input: string | undefined; signal?: AbortSignal | undefined },
+  ): Promise<void> {
+    const call = newUuid();
+    let failure: GitFailure | undefined;
+    try {
+      signal?.throwIfAborted();
+      const git = simpleGit({
+        baseDir: location.directory,
+        config: location.mayBeBare ? [...CONFIG, 'safe.bareRepository=all'] : CONFIG,
+        timeout: { block: SILENT_MS },
+        completion: { onClose: true, onExit: false },
+        abort: signal ? AbortSignal.any([this.#given.signal, signal]) : this.#given.signal,
+        allowEnvironment: [...Object.keys(FIXED_VARIABLES), ...LOCATION_VARIABLES],
+        unsafe: {
+          allowUnsafeHooksPath: true,
+          allowUnsafeFsMonitor: true,
+          allowUnsafeProtocolOverride: true,
+          allowUnsafePack: true,
+        },
+        input: () => Buffer.from(input ?? '', 'latin1'),
+        errors: (error, { exitCode, stdErr }) => {
+          const wasEnded = error instanceof GitPluginError;
+          if (!wasEnded && exitCode !== 0) failure = failureOf(exitCode, Buffer.concat(stdErr));
+          return error ?? failure;
+        },
+      });
+      git.env(this.#environment(location, call));
+      git.outputHandler((_command, stdout) => {
+        stdout.on('data', take);
+        // simple-git waits another 50 ms for a command that printed nothing, which is half the time of a worktree's
+        // cleanup.
+        stdout.once('end', () => stdout.emit('data', Buffer.alloc(0)));
+      });
+      this.#given.keeper?.ensure();
+      await git.raw([...args]);
+    } catch (error) {
+      if (failure) throw failure;
+      // The command was ended early, so the processes that it started are killed too.
+      await killCarriers(`${CALL_VARIABLE}=${call}`);
+      const { signal: own, stopping = own } = this.#given;
+      const { message } = error as Error;
+      // The reason of the stop is a refusal, which a request that git was run for is answered with.
+      const cause: unknown = stopping.aborted ? stopping.reason : error;
+      throw new GitFailure(-1, firstLine(message), { cause });
+    }
+  }
+
+  #environment(location: GitLocation, call: string): Record<string, string> {
+    const { gitDir, workTree, index, objects, mayConnect = false } = location;
+    const passed = Object.entries(cleanEnvironment(process.env, new Set())).filter(
+      ([name]) => !REMOVED.test(name),
+    );
+    const locations = [gitDir, workTree, index, objects].flatMap((value, at) =>
+      value === undefined ? [] : [[LOCATION_VARIABLES[at] ?? '', value] as const],
+    );
+    return {
+      ...Object.fromEntries(passed),
+      ...FIXED_VARIABLES,
+      ...(mayConnect ? { GIT_ALLOW_PROTOCOL: 'https:http:ssh:file' } : {}),
+      ...Object.fromEntries(locations),
+      [MARKER_VARIABLE]: this.#given.marker,
+      [CALL_VARIABLE]: call,
+    };
+  }
+}
+
+/** The names of a million files fit. */
+const MAX_OUTPUT_BYTES = 128 * 1024 * 1024;
+
+/** Returns the version of this machine's git, or the problem if it is missing or too old. */
+export async function findGit(): Promise<{ version: string } | { problem: string }> {
+  const git = new Git({ marker: '', signal: new AbortController().signal });
+  const output = await git.text({ directory: '/' }, ['--version']).catch(() => null);
+  const [version = '', major, minor] = /(\d+)\.(\d+)[\d.]*/.exec(output ?? '') ?? [];
+  if (output === null)
+    return { problem: 'git cannot be found: install it, and see that PATH has it' };
+  const isOld =
+    Number(major) < OLDEST[0] || (Number(major) === OLDEST[0] && Number(minor) < OLDEST[1]);
+  if (isOld)
+    return {
+      problem: `git ${version} is too old for worktrees: install ${OLDEST.join('.')} or newer`,
+    };
+  return { version };
+}
+
+function failureOf(exitCode: number, stderr: Buffer): GitFailure {
+  const text = stderr.toString('utf8');
+  if (/ENOENT/.test(text) && exitCode < 0)
+    return new GitFailure(exitCode, 'git cannot be found: install it, and see that PATH has it');
+  // Git prints hints and progress first, then the error, then what to do about it; the message starts at the error.
+  const lines = text.trim().split('\n');
+  const at = lines.findLastIndex((line) => /^(fatal|error): /.test(line));
+  const messageLines = at < 0 ? lines.slice(0, 1) : lines.slice(at);
+  const parts = messageLines
+    .map((one) => one.replace(/^(fatal|error): /, '').trim())
+    .filter(Boolean);
+  return new GitFailure(exitCode, parts.join(' ') || `git exited with ${exitCode}`);
+}
+
+function firstLine(text: string): string {
+  return text.trim().split('\n')[0] ?? '';
+}

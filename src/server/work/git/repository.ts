@@ -1,0 +1,281 @@
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { AppError } from '../../../api/errors.ts';
+import { assertGitDirectory, isThere, entryKindOf, readNote } from './foreign.ts';
+import { type Git, GitFailure, type GitLocation } from './git.ts';
+
+/** A repository; the same for each of its worktrees. */
+export interface Repository {
+  /** The directory of its main worktree; of a bare repository, its own. */
+  root: string;
+  /** The real path of the directory with its refs and objects; work on them is serialised by this path. */
+  commonDir: string;
+}
+
+/** Returns the location for commands on the refs and objects of a repository, which touch no files. */
+export function refsOf({ commonDir }: Repository): GitLocation {
+  return { directory: commonDir, gitDir: commonDir };
+}
+
+/**
+ * Finds the repository that a directory belongs to. A bare repository has to be named itself (`isNamed`): one that
+ * merely lies among the files of another was put there by the author of those files. Throws `invalid` if there is no
+ * usable repository.
+ */
+export async function findRepository(
+  git: Git,
+  directory: string,
+  { isNamed = false }: { isNamed?: boolean } = {},
+): Promise<Repository> {
+  if (directory.includes('\0')) throw new AppError('invalid', 'repo_root holds a NUL character');
+  if (!(await isThere(directory)))
+    throw new AppError('invalid', `repo_root "${directory}" does not exist`);
+  try {
+    const real = await fs.realpath(directory);
+    await assertOpenable(real);
+    const location: GitLocation = {
+      directory: real,
+      mayBeBare: isNamed && (await looksBare(real)),
+    };
+    const ask = async (...what: string[]) =>
+      withoutLineEnd(await git.bytes(location, ['rev-parse', '--path-format=absolute', ...what]));
+    // The path may contain line breaks, so the last one separates the two outputs.
+    const output = await ask('--git-common-dir', '--is-bare-repository');
+    const end = output.lastIndexOf('\n');
+    const commonDir = await fs.realpath(fromGit(output.slice(0, end)));
+    await assertGitDirectory(commonDir);
+    if (output.slice(end + 1) === 'true' && !location.mayBeBare) throw new GitFailure(128, BARE);
+    const root = await rootOf(commonDir, ask);
+    return { root: await fs.realpath(root), commonDir };
+  } catch (error) {
+    if (error instanceof AppError || !isOfSystem(error)) throw error;
+    throw new AppError(
+      'invalid',
+      `"${directory}" is no git repository that can be used (${hintOf(error as Error)}): name one as repo_root`,
+      { cause: error },
+    );
+  }
+}
+
+const BARE = 'it is bare, and was not named itself: give its own directory as repo_root';
+
+/** Returns the directory of the main worktree; of a repository without one, its own. */
+async function rootOf(commonDir: string, ask: (what: string) => Promise<string>): Promise<string> {
+  if (path.basename(commonDir) === '.git') return path.dirname(commonDir);
+  const gitDir = fromGit(await ask('--git-dir'));
+  const isMain = (await fs.realpath(gitDir)) === commonDir;
+  const top = isMain ? await ask('--show-toplevel').catch(() => null) : null;
+  return top === null ? commonDir : fromGit(top);
+}
+
+function isOfSystem(error: unknown): boolean {
+  return error instanceof GitFailure || (error as NodeJS.ErrnoException).syscall !== undefined;
+}
+
+/**
+ * Returns git's message, or one for this case if it refused a bare repository, because git's addresses a person at a
+ * shell.
+ */
+function hintOf({ message }: Error): string {
+  return /safe\.bareRepository/.test(message) ? BARE : message;
+}
+
+/**
+ * Returns the repository that a record names; null if it is gone. Throws `conflict` if it exists and cannot be used.
+ */
+export async function recordedRepository(git: Git, root: string): Promise<Repository | null> {
+  if (!(await isThere(root))) return null;
+  const repository = await findRepository(git, root, { isNamed: true }).catch((error: unknown) => {
+    if (!(error instanceof AppError) || error.code !== 'invalid') throw error;
+    const { cause } = error;
+    if (cause instanceof GitFailure && !/not a git repository/.test(cause.message))
+      throw new AppError('conflict', `${root}: ${cause.message}`, { cause });
+    return null;
+  });
+  // Another repository may have taken its directory.
+  return repository?.root === root ? repository : null;
+}
+
+/** Returns the commit that a ref points to; null if it points to none. */
+export async function commitOf(
+  git: Git,
+  location: GitLocation,
+  ref: string,
+): Promise<string | null> {
+  const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${ref}^{commit}`];
+  const sha = await git.maybe(location, args);
+  return sha !== null && /^[0-9a-f]{40,64}$/.test(sha) ? sha : null;
+}
+
+/**
+ * Returns the commits that these refs point to, null for one that points to none. Refs are of one line. This is one
+ * process of git for all of them, unless one is damaged, which ends it: then each is asked for alone.
+ */
+export async function commitsOf(
+  git: Git,
+  location: GitLocation,
+  refs: readonly string[],
+): Promise<(string | null)[]> {
+  const names = refs.map((ref) => `${ref}^{commit}`);
+  const found = await idsOf(git, location, names);
+  return found ?? Promise.all(refs.map((ref) => commitOf(git, location, ref)));
+}
+
+/**
+ * Returns the ids of the objects that these names stand for, null for a name that stands for none; null if git cannot
+ * work at that location. Names are of one line. This is one process of git for all of them.
+ */
+export async function idsOf(
+  git: Git,
+  location: GitLocation,
+  names: readonly string[],
+): Promise<(string | null)[] | null> {
+  const check = ['cat-file', '--batch-check=%(objectname)'];
+  const output = await git
+    .text(location, check, Buffer.from(`${names.join('\n')}\n`).toString('latin1'))
+    .catch((error: unknown) => {
+      if (error instanceof GitFailure && error.exitCode > 0) return null;
+      throw error;
+    });
+  return output?.split('\n').map((line) => (/^[0-9a-f]{40,64}$/.test(line) ? line : null)) ?? null;
+}
+
+/**
+ * Returns git's own directory for the worktree registered at `worktreePath`, whether its files exist or not; null if
+ * git has no such worktree. `files` is the directory that has its files at the moment.
+ */
+export async function adminDirectory(
+  { commonDir }: Repository,
+  worktreePath: string,
+  files = worktreePath,
+): Promise<string | null> {
+  const all = path.join(commonDir, 'worktrees');
+  const gitFile = path.join(worktreePath, '.git');
+  const isOf = async (name: string) =>
+    withoutLineEnd((await readNote(path.join(all, name), 'gitdir').catch(() => null)) ?? '') ===
+    gitFile;
+  const linked = await linkOf(files).catch(() => null);
+  if (linked !== null && path.dirname(linked) === all && (await isOf(path.basename(linked))))
+    return linked;
+  for (const directory of await adminDirectories({ root: '', commonDir }))
+    if (await isOf(path.basename(directory))) return directory;
+  return null;
+}
+
+/** Returns the git directory of the worktree that contains a directory; null if there is none. */
+export async function gitDirOf(directory: string): Promise<string | null> {
+  const real = await fs.realpath(directory);
+  const kind = await entryKindOf(path.join(real, '.git'));
+  if (kind === 'directory') return path.join(real, '.git');
+  if (kind === 'file') return linkOf(real);
+  return real === path.dirname(real) ? null : gitDirOf(path.dirname(real));
+}
+
+/** Returns the root of the checkout that contains a directory; null if there is none, as in a bare repository. */
+export async function checkoutOf(directory: string): Promise<string | null> {
+  const real = await fs.realpath(directory);
+  if ((await entryKindOf(path.join(real, '.git'))) !== null) return real;
+  return real === path.dirname(real) ? null : checkoutOf(path.dirname(real));
+}
+
+/** Returns the path that the `.git` file of a directory names; null if there is no such file. */
+export async function linkOf(directory: string): Promise<string | null> {
+  const content = await readNote(directory, '.git');
+  const target = /^gitdir: ([\s\S]+)$/.exec(content ?? '')?.[1];
+  return target === undefined ? null : path.resolve(directory, withoutLineEnd(target));
+}
+
+/** Returns the git directories, of worktrees and of the repository itself, whose HEAD is at a branch. */
+export async function checkoutsOf(repository: Repository, branch: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const directory of [repository.commonDir, ...(await adminDirectories(repository))])
+    if ((await refIn(directory)) === `refs/heads/${branch}`) found.push(directory);
+  return found;
+}
+
+/**
+ * Returns the branches checked out in the other worktrees whose paths have the same parent name as `worktreePath`:
+ * those that this server, or another one with a different root, has made of the repository.
+ */
+export async function branchesAlike(
+  repository: Repository,
+  worktreePath: string,
+): Promise<string[]> {
+  const group = path.basename(path.dirname(worktreePath));
+  const found: string[] = [];
+  for (const directory of await adminDirectories(repository)) {
+    const link = withoutLineEnd((await readNote(directory, 'gitdir').catch(() => null)) ?? '');
+    const worktree = path.dirname(link);
+    if (worktree === worktreePath || path.basename(path.dirname(worktree)) !== group) continue;
+    const ref = await refIn(directory).catch(() => null);
+    if (ref?.startsWith('refs/heads/')) found.push(ref.slice('refs/heads/'.length));
+  }
+  return found;
+}
+
+/** Returns git's own directories for the worktrees beside the main one. */
+export async function adminDirectories({ commonDir }: Repository): Promise<string[]> {
+  const all = path.join(commonDir, 'worktrees');
+  const names = (await entryKindOf(all)) === 'directory' ? await fs.readdir(all) : [];
+  return names.map((name) => path.join(all, name));
+}
+
+/**
+ * Returns the branch that the HEAD of a git directory names; null if it names none. Throws `conflict` if HEAD is not a
+ * regular file.
+ */
+export async function refIn(gitDir: string): Promise<string | null> {
+  return /^ref: (.+)$/m.exec((await readNote(gitDir, 'HEAD')) ?? '')?.[1] ?? null;
+}
+
+/**
+ * Returns the branch that is checked out at a location; null for a detached HEAD. It is the name of the branch, also
+ * where a tag has the same: there git's short names begin with `heads/`.
+ */
+export async function branchAt(
+  git: Git,
+  location: GitLocation & { gitDir: string },
+): Promise<string | null> {
+  const noted = await refIn(location.gitDir).catch(() => null);
+  // Where refs are no files but a table, HEAD names refs/heads/.invalid, and git has to be asked.
+  const isNoted = noted !== null && noted !== 'refs/heads/.invalid';
+  const ref = isNoted ? noted : await git.maybe(location, ['symbolic-ref', '--quiet', 'HEAD']);
+  return ref?.startsWith('refs/heads/') ? ref.slice('refs/heads/'.length) : null;
+}
+
+/** Throws `conflict` if git would block while it looks for the repository of a directory. */
+async function assertOpenable(directory: string): Promise<void> {
+  const link = path.join(directory, '.git');
+  const kind = await entryKindOf(link);
+  if (kind === 'other') throw new AppError('conflict', `${link} is not a regular file`);
+  if (kind === null && directory !== path.dirname(directory))
+    return assertOpenable(path.dirname(directory));
+  if (kind === 'directory') await assertGitDirectory(link);
+  const linked = kind === 'file' ? await linkOf(directory) : null;
+  if (linked !== null) await assertGitDirectory(linked);
+}
+
+async function looksBare(directory: string): Promise<boolean> {
+  if ((await entryKindOf(path.join(directory, '.git'))) !== null) return false;
+  const kinds = await Promise.all(
+    ['HEAD', 'objects', 'refs'].map((name) => entryKindOf(path.join(directory, name))),
+  );
+  if (kinds[0] !== 'file' || kinds[1] === null || kinds[2] === null) return false;
+  await assertGitDirectory(directory);
+  return true;
+}
+
+/** Removes the line break at the end only, because a path may contain others. */
+function withoutLineEnd(text: string): string {
+  return text.endsWith('\n') ? text.slice(0, -1) : text;
+}
+
+/** Decodes a path printed by git, which has one character for each byte. */
+function fromGit(name: string): string {
+  return Buffer.from(name, 'latin1').toString('utf8');
+}
+
+/** Returns the real path of a directory; if it does not exist, its absolute path. */
+export function realPath(directory: string): Promise<string> {
+  return fs.realpath(directory).catch(() => path.resolve(directory));
+}

@@ -1,0 +1,193 @@
+import type { BodyOf } from '../../../api/endpoint.ts';
+import type { Finished, mergeWorktree, rebaseWorktree } from '../../../api/worktree-finish.ts';
+import type { Worktree } from '../../../api/worktrees.ts';
+import { AppError } from '../../../api/errors.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import type { SessionStore } from '../../conversations/sessions/store.ts';
+import type { Database } from '../../../core/store/database.ts';
+import type { Keep } from '../../../core/store/kept-answers.ts';
+import type { Reader } from '../../../core/store/transaction.ts';
+import type { Repository } from '../git/repository.ts';
+import type { FinishedEvent, WorktreeStore } from '../worktrees/store.ts';
+import { assertThere } from '../worktrees/worktree.ts';
+import type { Workshop } from '../git/workshop.ts';
+import { planMerge, refuse } from './merge-plan.ts';
+import { finishMoves, HalfMoved, makeMoves, type Moves } from './moves.ts';
+import type { Plan, Shown } from './plan.ts';
+import { planRebase } from './rebase-plan.ts';
+import { repositoryOf } from './source.ts';
+
+export interface FinishingDependencies {
+  db: Database;
+  store: WorktreeStore;
+  sessionStore: SessionStore;
+  workshop: Workshop;
+  clock: Clock;
+  /** Throws `storage_full` if there is no room for new work. */
+  assertRoom: () => void;
+}
+
+/** What both kinds of requests have. */
+type Request = Pick<BodyOf<typeof mergeWorktree>, 'dry_run' | 'expected_tree'>;
+
+/** Merges and rebases worktrees. The caller holds the mutex of the worktree's name. */
+export class Finishing {
+  readonly #given: FinishingDependencies;
+
+  constructor(given: FinishingDependencies) {
+    this.#given = given;
+  }
+
+  merge(worktree: Worktree, request: BodyOf<typeof mergeWorktree>, keep: Keep): Promise<Finished> {
+    const { workshop, clock } = this.#given;
+    return this.#finish(worktree, request, keep, {
+      plan: (repository) =>
+        planMerge(workshop, worktree, repository, { request, now: clock.now() }),
+      told: ({ target: into, target_commit, how }, commit) => ({
+        kind: 'worktree.merged',
+        payload: { into, how, previous_commit: target_commit, commit },
+      }),
+    });
+  }
+
+  rebase(
+    worktree: Worktree,
+    request: BodyOf<typeof rebaseWorktree>,
+    keep: Keep,
+  ): Promise<Finished> {
+    const { workshop, clock } = this.#given;
+    return this.#finish(worktree, request, keep, {
+      plan: (repository) =>
+        planRebase(workshop, worktree, repository, { request, now: clock.now() }),
+      told: ({ target: onto, target_commit, source_commit, how }, commit) => ({
+        kind: 'worktree.rebased',
+        payload: { onto, how, previous_commit: source_commit, commit },
+        base: { base_ref: onto, base_commit: target_commit },
+      }),
+    });
+  }
+
+  async #finish(
+    worktree: Worktree,
+    request: Request,
+    keep: Keep,
+    steps: {
+      plan: (repository: Repository) => Promise<Plan>;
+      told: (shown: Shown, commit: string) => FinishedEvent;
+    },
+  ): Promise<Finished> {
+    const { db, store, workshop, assertRoom } = this.#given;
+    assertThere(worktree);
+    assertRoom();
+    const repository = await repositoryOf(workshop, worktree);
+    return workshop.alone(repository, async () => {
+      await this.#finishLeft(worktree, repository);
+      const { shown, moves, check } = await steps.plan(repository);
+      shown.obstacles.unshift(...(await this.#turnsIn(worktree, shown)));
+      shown.notes.push(...(await db.read((rx) => this.#claimsOn(rx, worktree))));
+      const isAct = request.dry_run === false;
+      if (!isAct || shown.outcome === 'nothing_to_do') {
+        const answer = { worktree, ...shown };
+        await db.transact((tx) => keep(tx, answer));
+        return answer;
+      }
+      refuse(shown.obstacles);
+      refuseConflicts(shown);
+      const { expected_tree = null } = request;
+      if (expected_tree !== null && expected_tree !== shown.result_tree)
+        throw new AppError('conflict', 'the result would differ from what was shown: look again');
+      if (moves === null) throw new AppError('conflict', 'nothing can be moved: look again');
+      const commit = moves.moves.at(-1)?.to ?? '';
+      const told = steps.told(shown, commit);
+      const all = { id: worktree.id, ...moves };
+      await this.#move(worktree, repository, { all, told, shown, check });
+      return db.transact((tx) => {
+        const now = store.finish(tx, worktree.id, told, this.#given.clock.now());
+        store.operations.deleteWhere(tx, 'id = ?', worktree.id);
+        const done = { outcome: 'done' as const, result_commit: commit };
+        const answer = { ...shown, ...done, worktree: now };
+        keep(tx, answer);
+        return answer;
+      });
+    });
+  }
+
+  /** Finishes moves that failed halfway, for instance because the disk was full. */
+  async #finishLeft({ id }: Worktree, repository: Repository): Promise<void> {
+    const { db, store, workshop, clock } = this.#given;
+    const operation = await db.read((rx) => store.operations.get(rx, id));
+    if (operation?.kind !== 'move' || !operation.moves) return;
+    const { moves, told } = operation;
+    const hasMoved = await finishMoves(workshop, repository, moves);
+    await db.transact((tx) => {
+      if (hasMoved && told) store.finish(tx, id, told, clock.now());
+      store.operations.deleteWhere(tx, 'id = ?', id);
+    });
+  }
+
+  /** Stores the moves and makes them; a crash in between is finished, or nothing of it has happened. */
+  async #move(
+    worktree: Worktree,
+    repository: Repository,
+    about: {
+      all: Moves;
+      told: FinishedEvent;
+      shown: Shown;
+      check: () => Promise<void>;
+    },
+  ): Promise<void> {
+    const { db, store, workshop } = this.#given;
+    const { all: moves, told, shown, check } = about;
+    await db.transact((tx) =>
+      store.operations.insert(tx, { kind: 'move', worktree, tip: null, moves, told }),
+    );
+    try {
+      await makeMoves(workshop, repository, moves, async () => {
+        refuse(await this.#turnsIn(worktree, shown));
+        await check();
+      });
+    } catch (error) {
+      if (!(error instanceof HalfMoved))
+        await db.transact((tx) => store.operations.deleteWhere(tx, 'id = ?', worktree.id));
+      throw error;
+    }
+  }
+
+  /** Says which sessions have a turn running in the worktree or where its target is checked out. */
+  #turnsIn(worktree: Worktree, { checkout }: Shown): Promise<string[]> {
+    const { db, store, sessionStore } = this.#given;
+    return db.read((rx) => {
+      const claiming = store
+        .activeClaimsOn(rx, worktree.id)
+        .map(({ session_id }) => sessionStore.session(rx, session_id));
+      const inside = [worktree.path, ...(checkout === null ? [] : [checkout])].flatMap((one) =>
+        sessionStore.openIn(rx, one),
+      );
+      const busy = [...claiming, ...inside].filter(
+        ({ status }) => status === 'running' || status === 'waiting_for_approval',
+      );
+      return [...new Set(busy.map(({ id }) => id))].map(
+        (id) => `a turn of session ${id} is running there: wait for it, or interrupt it`,
+      );
+    });
+  }
+
+  #claimsOn(rx: Reader, { id, source_session_id }: Worktree): string[] {
+    const others = this.#given.store
+      .activeClaimsOn(rx, id)
+      .map(({ session_id }) => session_id)
+      .filter((one) => one !== source_session_id);
+    return others.map((one) => `session ${one} claims it, too`);
+  }
+}
+
+function refuseConflicts({ conflicts, conflict_in }: Shown): void {
+  if (conflicts.length === 0) return;
+  const names = conflicts.slice(0, 10).map(({ path }) => path);
+  const more = conflicts.length > 10 ? ` and ${conflicts.length - 10} more` : '';
+  const where = conflict_in === null ? '' : ` (commit ${conflict_in})`;
+  throw new AppError(
+    'conflict',
+    `there are conflicts in ${names.join(', ')}${more}${where}: nothing was changed; resolve them in the worktree first`,
+  );
+}

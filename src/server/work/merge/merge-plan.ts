@@ -1,0 +1,211 @@
+import type { BodyOf } from '../../../api/endpoint.ts';
+import type { Finished, mergeWorktree } from '../../../api/worktree-finish.ts';
+import { AppError } from '../../../api/errors.ts';
+import type { Setting } from '../git/bench.ts';
+import type { Repository } from '../git/repository.ts';
+import type { Workshop } from '../git/workshop.ts';
+import { type Commit, signatureOf, subjectOf, toText, writeCommit } from './commits.ts';
+import { mergeCommits, type Merged, openMerging, treesOf } from './merging.ts';
+import { differencesOf, type Move } from './moves.ts';
+import {
+  checkoutObstacles,
+  committerText,
+  committingIn,
+  contains,
+  messageBytes,
+  NO_PERSON,
+  notesOf,
+  type Plan,
+  type Shown,
+  uncommittedOf,
+} from './plan.ts';
+import { commitsBeyond, filesBetween } from './showing.ts';
+import { lookAt, type Source, targetOf } from './source.ts';
+
+type MergeRequest = BodyOf<typeof mergeWorktree>;
+
+/** Finds out what a merge would do. Objects are written to the repository; no ref, index or file changes. */
+export async function planMerge(
+  workshop: Workshop,
+  worktree: Source['worktree'],
+  repository: Repository,
+  { request, now }: { request: MergeRequest; now: number },
+): Promise<Plan> {
+  const { git } = workshop;
+  const { into = null, squash = false, message = null, commit_message = null } = request;
+  const committing = await committingIn(git, repository);
+  const { person, settings } = committing;
+  const asked = { named: into, field: 'into', settings };
+  const target = await targetOf(workshop, worktree, repository, asked);
+  const source = await lookAt(workshop, worktree, repository, {
+    isCommitted: commit_message !== null,
+  });
+  const line = signatureOf(person ?? { name: 'nobody', email: 'nobody' }, now);
+  const from = await committed(workshop, source, { message: commit_message, line });
+  const wish = { isSquash: squash === true, message, isOpen: source.uncommitted.length > 0 };
+  const sides = { ours: target.tip, theirs: from };
+  const outcome = await outcomeOf(workshop, repository, { ...sides, wish, settings });
+  const { range, merged, how, hasNothing, differences } = outcome;
+  const isClean = merged.conflicts.length === 0;
+  const { checkout } = target;
+  const obstaclesNow = async () =>
+    checkout === null
+      ? []
+      : checkoutObstacles(workshop, repository, checkout, {
+          branch: target.branch,
+          head: target.tip,
+          differences,
+        });
+  const writes = how === 'squash' || how === 'merge_commit' || from !== source.tip;
+  const obstacles = hasNothing ? [] : [...source.obstacles, ...(await obstaclesNow())];
+  if (writes && person === null) obstacles.push(NO_PERSON);
+  const shown: Shown = {
+    outcome: hasNothing ? 'nothing_to_do' : 'planned',
+    how,
+    source_commit: source.tip,
+    target: target.branch,
+    target_commit: target.tip,
+    result_commit: null,
+    result_tree: isClean ? merged.tree : null,
+    commits: range.commits,
+    commit_count: range.commit_count,
+    ...(await filesBetween(git, repository, differences, { from: target.tip, to: merged.tree })),
+    conflicts: merged.conflicts,
+    conflict_in: null,
+    ...uncommittedOf(source),
+    committer: committerText(committing),
+    checkout: checkout?.files ?? null,
+    obstacles,
+    notes: notesOf(committing, { commits: writes, signed: [], differences }),
+  };
+  if (how === 'none' || obstacles.length > 0) return { shown, moves: null, check: nothing };
+  const text = message ?? defaultMessage(worktree, target.branch, wish.isSquash, range);
+  const to =
+    how === 'fast_forward'
+      ? from
+      : await writeCommit(git, repository, {
+          tree: merged.tree,
+          parents: how === 'squash' ? [target.tip] : [target.tip, from],
+          author: line,
+          committer: line,
+          message: messageBytes(text),
+        });
+  const moves: Move[] = [{ branch: target.branch, from: target.tip, to, via: null, checkout }];
+  if (from !== source.tip) moves.unshift(commitMove(source, from));
+  return {
+    shown,
+    moves: { log: `merge ${worktree.branch}: ${how.replace('_', ' ')}`, moves },
+    check: async () => {
+      refuse(await obstaclesNow());
+      await assertSame(workshop, source, { isCommitted: commit_message !== null });
+    },
+  };
+}
+
+/** Merges two commits; says how the branch of the first would get there, and what would differ. */
+async function outcomeOf(
+  workshop: Workshop,
+  repository: Repository,
+  about: {
+    ours: string;
+    theirs: string;
+    wish: { isSquash: boolean; message: string | null; isOpen: boolean };
+    settings: readonly Setting[];
+  },
+) {
+  const { git } = workshop;
+  const { ours, theirs, wish, settings } = about;
+  const range = await commitsBeyond(git, repository, { from: ours, to: theirs });
+  const isForward = await contains(git, repository, { ancestor: ours, commit: theirs });
+  const [ourTree, tree] = await treesOf(git, repository, [ours, theirs]);
+  const merged = isForward
+    ? { tree, conflicts: [] }
+    : await mergeIn(workshop, repository, { ours, theirs, settings });
+  const isEmpty = range.commit_count === 0;
+  const isSame = merged.tree === ourTree;
+  // What is not committed is no reason to say that there is nothing to do.
+  const hasNothing = isEmpty ? !wish.isOpen : wish.isSquash && isSame;
+  const isClean = merged.conflicts.length === 0;
+  const how = howOf({ ...wish, hasNothing: hasNothing || isEmpty, isClean, isForward });
+  const differences = isClean ? await differencesOf(git, repository, ours, merged.tree) : [];
+  return { range, merged, how, hasNothing, differences };
+}
+
+/** Commits what is not committed, if it is to be; returns the commit that the branch has then. */
+export async function committed(
+  { git }: Workshop,
+  source: Source,
+  { message, line }: { message: string | null; line: string },
+): Promise<string> {
+  const { tip, tree, repository } = source;
+  if (message === null || tree === null) return tip;
+  return writeCommit(git, repository, {
+    tree,
+    parents: [tip],
+    author: line,
+    committer: line,
+    message: messageBytes(message),
+  });
+}
+
+/** Throws `conflict` if a worktree has changed since it was looked at. */
+export async function assertSame(
+  workshop: Workshop,
+  source: Source,
+  { isCommitted }: { isCommitted: boolean },
+): Promise<void> {
+  const now = await lookAt(workshop, source.worktree, source.repository, { isCommitted });
+  refuse(now.obstacles);
+  if (now.tip !== source.tip || now.tree !== source.tree)
+    throw new AppError('conflict', 'the worktree has changed meanwhile: try again');
+}
+
+/** Throws `conflict` with all reasons why something is refused. */
+export function refuse(obstacles: readonly string[]): void {
+  if (obstacles.length > 0) throw new AppError('conflict', obstacles.join('; '));
+}
+
+export async function nothing(): Promise<void> {}
+
+function commitMove({ worktree, tip, checkout }: Source, commit: string): Move {
+  return { branch: worktree.branch, from: tip, to: commit, via: commit, checkout };
+}
+
+function mergeIn(
+  workshop: Workshop,
+  repository: Repository,
+  sides: { ours: string; theirs: string; settings: readonly Setting[] },
+): Promise<Merged> {
+  const { git } = workshop;
+  return workshop.withScratch({ id: 'merge' }, async (scratch) =>
+    mergeCommits(git, await openMerging(git, repository, { ...sides, scratch }), sides),
+  );
+}
+
+function howOf(about: {
+  hasNothing: boolean;
+  isClean: boolean;
+  isSquash: boolean;
+  isForward: boolean;
+  message: string | null;
+}): Finished['how'] {
+  if (about.hasNothing || !about.isClean) return 'none';
+  if (about.isSquash) return 'squash';
+  return about.isForward && about.message === null ? 'fast_forward' : 'merge_commit';
+}
+
+/** Returns the message of a merge as git words it, or of one commit that stands for several. */
+function defaultMessage(
+  { branch, worktree_name }: Source['worktree'],
+  into: string,
+  isSquash: boolean,
+  { read, commit_count }: { read: readonly Commit[]; commit_count: number },
+): string {
+  if (!isSquash) return `Merge branch '${branch}' into ${into}`;
+  const [only] = read;
+  if (commit_count === 1 && only) return toText(only.message);
+  const subjects = read.toReversed().map((one) => `* ${subjectOf(one)}`);
+  const more = commit_count - read.length;
+  if (more > 0) subjects.unshift(`* and ${more} earlier ones`);
+  return `Squash ${worktree_name}\n\n${subjects.join('\n')}`;
+}

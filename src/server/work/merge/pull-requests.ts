@@ -1,0 +1,212 @@
+import type { BodyOf } from '../../../api/endpoint.ts';
+import type { openPullRequest, PullRequest } from '../../../api/worktree-finish.ts';
+import type { Worktree } from '../../../api/worktrees.ts';
+import type { Supervisor } from '../../../core/children/supervisor.ts';
+import { AppError } from '../../../api/errors.ts';
+import type { Keep } from '../../../core/store/kept-answers.ts';
+import { openBench, ownSettings } from '../git/bench.ts';
+import { GitFailure, type GitLocation } from '../git/git.ts';
+import { commitOf, refsOf, type Repository } from '../git/repository.ts';
+import { assertThere } from '../worktrees/worktree.ts';
+import { subjectOf } from './commits.ts';
+import type { FinishingDependencies } from './finishing.ts';
+import { createPullRequest, findGh, NO_GH, withoutPassword } from './github.ts';
+import { refuse } from './merge-plan.ts';
+import { differencesOf } from './moves.ts';
+import { uncommittedOf } from './plan.ts';
+import { commitsBeyond, filesBetween, hooksOf } from './showing.ts';
+import { lookAt, repositoryOf, type Source } from './source.ts';
+
+type Request = BodyOf<typeof openPullRequest>;
+
+/** An answer without the record of the worktree. */
+type Shown = {
+  [
+    K in keyof PullRequest as string extends K ? never : K extends 'worktree' ? never : K
+  ]: PullRequest[K];
+};
+
+interface Dependencies extends FinishingDependencies {
+  supervisor: Supervisor;
+  stopping: AbortSignal;
+}
+
+/** Opens pull requests for worktrees. The caller holds the mutex of the worktree's name. */
+export class PullRequests {
+  readonly #given: Dependencies;
+
+  constructor(given: Dependencies) {
+    this.#given = given;
+  }
+
+  async open(worktree: Worktree, request: Request, keep: Keep): Promise<PullRequest> {
+    const { db, store, workshop, clock } = this.#given;
+    assertThere(worktree);
+    const repository = await repositoryOf(workshop, worktree);
+    const source = await lookAt(workshop, worktree, repository, { isCommitted: false });
+    return workshop.withScratch(worktree, async (scratch) => {
+      const bench = await this.#bench(repository, scratch);
+      const { shown, address } = await this.#plan(source, request, bench);
+      if (request.dry_run !== false) {
+        const answer = { worktree, ...shown };
+        await db.transact((tx) => keep(tx, answer));
+        return answer;
+      }
+      refuse(shown.obstacles);
+      const { source_commit: commit, branch, target: into } = shown;
+      if (!shown.pushed) await this.#push(bench, { address, commit, branch });
+      const { title, body, draft } = shown;
+      const { supervisor, stopping: signal } = this.#given;
+      const proposal = { address, branch, into, title, body, draft };
+      const opened = await createPullRequest(proposal, { supervisor, clock, scratch, signal });
+      return db.transact((tx) => {
+        const payload = { into, commit, pushed: !shown.pushed, url: opened };
+        const told = { kind: 'worktree.pull_request_opened', payload } as const;
+        const now = store.finish(tx, worktree.id, told, clock.now());
+        const answer = { ...shown, outcome: 'done' as const, pushed: true, url: opened };
+        keep(tx, { ...answer, worktree: now });
+        return { ...answer, worktree: now };
+      });
+    });
+  }
+
+  /** Returns what would happen, and where the remote is as git has it, which may hold a password. */
+  async #plan(
+    source: Source,
+    request: Request,
+    bench: GitLocation,
+  ): Promise<{ shown: Shown; address: string }> {
+    const { git } = this.#given.workshop;
+    const { worktree, repository, tip, obstacles } = source;
+    const { remote = null, push = false, draft = false } = request;
+    const name = remote ?? 'origin';
+    const into = branchName(request.into ?? worktree.base_ref, name);
+    const address = await this.#addressOf(repository, name);
+    const from = await this.#baseOf(source, name, into);
+    const range = await commitsBeyond(git, repository, { from, to: tip });
+    const differences = await differencesOf(git, repository, from, tip);
+    const { branch } = worktree;
+    const remote_url = withoutPassword(address);
+    // An agent may have written the address: nothing connects to it before a person has seen it.
+    const isShown = request.dry_run === false;
+    if (isShown) refuseOther({ source_commit: tip, remote_url }, request);
+    const pushed =
+      (isShown
+        ? await this.#tipThere(bench, address, branch)
+        : await commitOf(git, refsOf(repository), `refs/remotes/${name}/${branch}`)) === tip;
+    if (findGh() === null) obstacles.push(NO_GH);
+    if (range.commit_count === 0) obstacles.push(`it has no commits beyond ${into}`);
+    if (!pushed && push !== true)
+      obstacles.push(`${branch} of ${name} is not at ${tip.slice(0, 8)}: push it, or ask for that`);
+    const hooks = await hooksOf(repository, await ownSettings(git, repository, null), ['pre-push']);
+    const [only] = range.read;
+    const subjects = range.read.toReversed().map((one) => `* ${subjectOf(one)}`);
+    const shown: Shown = {
+      outcome: 'planned',
+      source_commit: tip,
+      target: into,
+      target_commit: from,
+      commits: range.commits,
+      commit_count: range.commit_count,
+      ...(await filesBetween(git, repository, differences, { from, to: tip })),
+      ...uncommittedOf(source),
+      obstacles,
+      notes:
+        hooks.length > 0 && !pushed
+          ? [
+              'the hook pre-push of the repository does not run: what it uploads, such as files of git lfs, has to be there',
+            ]
+          : [],
+      remote: name,
+      remote_url,
+      branch,
+      pushed,
+      title:
+        request.title ??
+        (range.commit_count === 1 && only ? subjectOf(only) : worktree.worktree_name),
+      body: request.body ?? subjects.join('\n'),
+      draft: draft === true,
+      url: null,
+    };
+    return { shown, address };
+  }
+
+  /** Opens a git directory without settings of the repository, so that none of them runs a program. */
+  async #bench(repository: Repository, scratch: string): Promise<GitLocation> {
+    const about = { repository, adminDir: null, files: null, head: null, scratch, settings: [] };
+    return { ...(await openBench(about)), mayConnect: true };
+  }
+
+  async #addressOf(repository: Repository, remote: string): Promise<string> {
+    const args = ['remote', 'get-url', '--push', '--', remote];
+    const url = await this.#given.workshop.git.maybe(refsOf(repository), args);
+    if (url !== null && url !== '') return url.split('\n')[0] ?? '';
+    throw new AppError('invalid', `the repository has no remote "${remote}": name one as remote`);
+  }
+
+  /** Returns the commit that the pull request begins at, as far as the repository knows. */
+  async #baseOf({ worktree, repository, tip }: Source, remote: string, into: string) {
+    const { git } = this.#given.workshop;
+    const location = refsOf(repository);
+    for (const ref of [`refs/remotes/${remote}/${into}`, `refs/heads/${into}`]) {
+      const there = await commitOf(git, location, ref);
+      const base = there && (await git.maybe(location, ['merge-base', there, tip]));
+      if (base) return base.split('\n')[0] ?? base;
+    }
+    return worktree.base_commit;
+  }
+
+  async #tipThere(bench: GitLocation, address: string, branch: string): Promise<string | null> {
+    const ref = `refs/heads/${branch}`;
+    const listed = await this.#reach(bench, ['ls-remote', '--', address, ref], address);
+    return /^([0-9a-f]{40,64})\t/.exec(listed)?.[1] ?? null;
+  }
+
+  async #push(
+    bench: GitLocation,
+    { address, commit, branch }: { address: string; commit: string; branch: string },
+  ): Promise<void> {
+    const what = ['push', '--porcelain', '--no-verify', '--no-recurse-submodules'];
+    if (isHere(address)) what.push(`--receive-pack=${RECEIVE_HERE}`);
+    await this.#reach(bench, [...what, '--', address, `${commit}:refs/heads/${branch}`], address);
+  }
+
+  async #reach(bench: GitLocation, args: string[], address: string): Promise<string> {
+    try {
+      return await this.#given.workshop.git.text(bench, args);
+    } catch (error) {
+      if (!(error instanceof GitFailure)) throw error;
+      const rejected = /^!\t\S+\t(.*)$/m.exec(error.output)?.[1];
+      const why = (rejected ?? error.message).replaceAll(address, withoutPassword(address));
+      throw new AppError('conflict', `${withoutPassword(address)}: ${why}`);
+    }
+  }
+}
+
+/**
+ * The program that takes what is pushed to a repository on this machine: it is one that somebody has put there, and runs
+ * none of its hooks or commands.
+ */
+const RECEIVE_HERE =
+  'git -c core.hooksPath=/dev/null -c core.alternateRefsCommand=true -c receive.denyCurrentBranch=refuse -c receive.autogc=false receive-pack';
+
+/** Whether git takes an address for a path of this machine: no scheme, and no host before a colon. */
+function isHere(address: string): boolean {
+  return address.startsWith('file://') || /^[^:/]*(\/|$)/.test(address);
+}
+
+/** Throws `conflict` if branch or remote are not what was shown before. */
+function refuseOther(
+  { source_commit, remote_url }: Pick<Shown, 'source_commit' | 'remote_url'>,
+  request: Request,
+): void {
+  const { expected_commit: commit = null, expected_url: url = null } = request;
+  if ((commit === null || commit === source_commit) && (url === null || url === remote_url)) return;
+  throw new AppError('conflict', 'the branch or the remote is not what was shown: look again');
+}
+
+/** Returns the name of a branch at a remote, whose own name may stand before it. */
+function branchName(ref: string, remote: string): string {
+  const name = ref.replace(/^refs\/(heads\/|remotes\/)/, '');
+  return name.startsWith(`${remote}/`) ? name.slice(remote.length + 1) : name;
+}

@@ -1,0 +1,152 @@
+import type { Worktree } from '../../../api/worktrees.ts';
+import { AppError } from '../../../api/errors.ts';
+import type { Setting } from '../git/bench.ts';
+import type { Git, GitLocation } from '../git/git.ts';
+import {
+  adminDirectory,
+  recordedRepository,
+  refIn,
+  refsOf,
+  type Repository,
+} from '../git/repository.ts';
+import { nulTerminated } from '../git/names.ts';
+import { nestedMessage, unknownToGit } from '../worktrees/words.ts';
+import { startsOf } from '../worktrees/starts.ts';
+import type { Workshop } from '../git/workshop.ts';
+import {
+  changesOf,
+  type Changes,
+  type Checkout,
+  checkoutOfBranch,
+  rebasing,
+  underWayIn,
+} from './checkout.ts';
+import { toText } from './commits.ts';
+
+/** A worktree whose branch is to be merged or moved. */
+export interface Source {
+  worktree: Worktree;
+  repository: Repository;
+  checkout: Checkout;
+  /** The commit at which its branch is. */
+  tip: string;
+  changes: Changes;
+  /** What is not committed, as text. */
+  uncommitted: string[];
+  /** The tree of all that is in it, committed or not; null if it was not asked for, or cannot be made. */
+  tree: string | null;
+  /** Why it cannot be finished as it is. */
+  obstacles: string[];
+}
+
+/** Returns the repository of a worktree. Throws `conflict` if it is gone. */
+export async function repositoryOf({ git }: Workshop, worktree: Worktree): Promise<Repository> {
+  const repository = await recordedRepository(git, worktree.repo_root);
+  if (repository) return repository;
+  throw new AppError('conflict', `its repository ${worktree.repo_root} is gone: bring it back`);
+}
+
+/**
+ * Looks at a worktree; nothing is changed. With `isCommitted`, what is not committed becomes a tree, so that it can be
+ * committed. Throws `conflict` if there is nothing to look at.
+ */
+export async function lookAt(
+  workshop: Workshop,
+  worktree: Worktree,
+  repository: Repository,
+  { isCommitted }: { isCommitted: boolean },
+): Promise<Source> {
+  const { git } = workshop;
+  const { branch, path: files } = worktree;
+  const gitDir = await adminDirectory(repository, files);
+  if (gitDir === null) throw new AppError('conflict', unknownToGit(files));
+  const checkout: Checkout = { gitDir, files };
+  const { tip, head: checkedOut } = await startsOf(git, { repository, branch, adminDir: gitDir });
+  if (tip === null) throw new AppError('conflict', `its branch ${branch} is gone: make it again`);
+  const head = checkedOut ?? tip;
+  const obstacles = await obstaclesOf(worktree, repository, checkout);
+  return workshop.withScratch(worktree, async (scratch) => {
+    const { bench, ...changes } = await changesOf(workshop, repository, checkout, {
+      head,
+      scratch,
+    });
+    const uncommitted = [...changes.tracked, ...changes.untracked, ...changes.nested].map(toText);
+    const found = { worktree, repository, checkout, tip, changes, uncommitted };
+    if (uncommitted.length === 0) return { ...found, tree: null, obstacles };
+    if (!isCommitted) obstacles.push('it has changes that are not committed: commit them first');
+    else if (changes.nested.length > 0) obstacles.push(nestedMessage(changes.nested));
+    else if (changes.isFiltered) obstacles.push(filtersMessage(repository));
+    if (!isCommitted || obstacles.length > 0) return { ...found, tree: null, obstacles };
+    return { ...found, tree: await treeWith(git, bench, changes), obstacles };
+  });
+}
+
+/** Says that files cannot be written or committed because of filters that nobody has allowed. */
+export function filtersMessage({ root }: Repository): string {
+  return `the git configuration of ${root} has filters that nobody has allowed: allow them, or use git itself`;
+}
+
+async function obstaclesOf(
+  { branch, path: files }: Worktree,
+  repository: Repository,
+  { gitDir }: Checkout,
+): Promise<string[]> {
+  const found: string[] = [];
+  const underWay = await underWayIn(gitDir);
+  if (underWay !== null) found.push(`${underWay} is under way in it: finish or abort it first`);
+  const ref = await refIn(gitDir);
+  if (ref === `refs/heads/${branch}`) return found;
+  const where = ref === null ? 'a detached HEAD' : ref.replace(/^refs\/heads\//, '');
+  found.push(`it has ${where} checked out instead of ${branch}: git -C ${files} switch ${branch}`);
+  return found;
+}
+
+/** Writes the tree of a checkout with all that is not committed. */
+async function treeWith(git: Git, bench: GitLocation, changes: Changes): Promise<string> {
+  const names = [...changes.tracked, ...changes.untracked];
+  const add = ['update-index', '--add', '--remove', '--replace', '-z', '--stdin'];
+  await git.text(bench, add, nulTerminated(names));
+  return git.text(bench, ['write-tree']);
+}
+
+/** A branch that is merged into or rebased onto. */
+export interface Target {
+  branch: string;
+  tip: string;
+  checkout: Checkout | null;
+}
+
+/**
+ * Returns the branch that is named, or the one that the worktree began at. Throws `invalid` if there is none.
+ * `settings` are those of the repository itself.
+ */
+export async function targetOf(
+  { git }: Workshop,
+  worktree: Worktree,
+  repository: Repository,
+  about: { named: string | null; field: string; settings: readonly Setting[] },
+): Promise<Target> {
+  const { named, field, settings } = about;
+  const name = (named ?? worktree.base_ref).replace(/^refs\/heads\//, '');
+  const ref = `refs/heads/${name}`;
+  // Git looks up the type, so a branch whose commit is lost is none.
+  const format = '--format=%(refname)%00%(objectname)%00%(symref)%00%(objecttype)';
+  const listed = await git.maybe(refsOf(repository), ['for-each-ref', format, '--', ref]);
+  const fields = (listed ?? '').split('\n').map((line) => line.split('\0'));
+  const [, tip = '', standsFor = ''] = fields.find(([one]) => one === ref) ?? [];
+  if (!/^[0-9a-f]{40,64}$/.test(tip))
+    throw new AppError(
+      'invalid',
+      named === null
+        ? `the worktree began at ${name}, which is no branch of the repository: name one as ${field}`
+        : `${field} "${name}" is no branch of the repository: name one that is`,
+    );
+  if (name === worktree.branch)
+    throw new AppError('invalid', `${field} ${name} is its own branch: name another one`);
+  if (standsFor !== '')
+    throw new AppError('invalid', `${field} ${name} stands for another branch: name that one`);
+  const inRebase = await rebasing(repository, name);
+  if (inRebase !== null)
+    throw new AppError('conflict', `a rebase of ${name} is under way: finish or abort it first`);
+  return { branch: name, tip, checkout: await checkoutOfBranch(repository, name, settings) };
+}

@@ -1,0 +1,71 @@
+import { constants } from 'node:fs';
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { AppError } from '../../../api/errors.ts';
+import { findProgram } from '../../../core/lib/find-program.ts';
+import { splitWords } from './words.ts';
+
+/** The limit of Linux for one argument of a program, in bytes (MAX_ARG_STRLEN without the NUL at its end). */
+const MAX_ARGUMENT_BYTES = 131_071;
+
+/**
+ * Throws `invalid` for a command that the system could not start: an empty one, one with a NUL character, or one longer
+ * than 131,071 bytes. Without a shell, the limit is for each word, and a command that needs a shell is refused too.
+ */
+export function assertCommand(command: string, allowShell: boolean): void {
+  if (command.includes('\0')) throw new AppError('invalid', 'command holds a NUL character');
+  if (command.trim() === '') throw new AppError('invalid', 'command is empty');
+  const longest = allowShell
+    ? Buffer.byteLength(command)
+    : Math.max(...splitWords(command).map((word) => Buffer.byteLength(word)));
+  if (longest <= MAX_ARGUMENT_BYTES) return;
+  const [subject, remedy] = allowShell
+    ? ['it has', 'put it into a file and run that']
+    : ['a word of it has', 'pass it in a file'];
+  throw new AppError(
+    'invalid',
+    `command: ${subject} ${longest} bytes, and at most ${MAX_ARGUMENT_BYTES} can be started: ${remedy}`,
+  );
+}
+
+/** Throws `invalid` if a command that runs without a shell names a program that does not exist. */
+export async function assertProgram(
+  command: string,
+  cwd: string,
+  searchPath: string | undefined,
+): Promise<void> {
+  const [program] = splitWords(command);
+  const file = program.includes('/') ? path.resolve(cwd, program) : program;
+  const isThere = program.includes('/')
+    ? await isExecutable(file)
+    : findProgram(program, searchPath) !== null;
+  if (isThere) return;
+  throw new AppError(
+    'invalid',
+    program.includes('/')
+      ? `command: ${file} is no program that can be run`
+      : `command: there is no program "${program}" on the PATH of the server`,
+  );
+}
+
+/** Returns why a process could not be started, with the name of what is missing. */
+export async function startFailure(thrown: unknown, cwd: string): Promise<string> {
+  const isThere = await fs.access(cwd).then(
+    () => true,
+    () => false,
+  );
+  // If the directory is missing, the system reports ENOENT for the program.
+  if (!isThere) return `its directory ${cwd} does not exist any more`;
+  const { message, cause } = thrown as Error;
+  return cause instanceof Error ? `${message}: ${cause.message}` : message;
+}
+
+/** Whether a file that an agent names is a program. The system may take long to say so. */
+async function isExecutable(file: string): Promise<boolean> {
+  try {
+    await fs.access(file, constants.X_OK);
+    return (await fs.stat(file)).isFile();
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,224 @@
+import { close, mkdirSync, open, write } from 'node:fs';
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { openForeignFile, readForeignFile } from '../../../core/lib/foreign-file.ts';
+
+/** Returns the path of the log with one stream of a process. */
+export function logPath(directory: string, processId: string, stream: 'stdout' | 'stderr'): string {
+  return path.join(directory, `${processId}.${stream}`);
+}
+
+/** Creates the directory of the logs, accessible only to the server's user, and returns its path. */
+export function prepareLogs(directory: string): string {
+  const logs = path.join(directory, 'logs');
+  mkdirSync(logs, { recursive: true, mode: 0o700 });
+  return logs;
+}
+
+/** Removes the logs of a process. Resolves with their size on disk, in bytes. */
+export async function removeLogs(directory: string, processId: string): Promise<number> {
+  let bytes = 0;
+  for (const stream of ['stdout', 'stderr'] as const) {
+    const file = logPath(directory, processId, stream);
+    bytes += await fs.stat(file).then(
+      ({ size }) => size,
+      () => 0,
+    );
+    for (const one of [file, layoutPath(file)]) await fs.rm(one, { force: true });
+  }
+  return bytes;
+}
+
+/** A range of a process's output; `from` is the offset of its first byte in the whole output. */
+export interface LogRange {
+  from: number;
+  bytes: Buffer;
+}
+
+/** The layout of a log: the first half of `cap` is the beginning of the output, the second half a ring. */
+interface Layout {
+  cap: number;
+  total: number;
+  /** The total once the write under way is done. The bytes that this write replaces may be lost already. */
+  coming: number;
+}
+
+/** The maximum number of retries of a read whose range the writer overwrites meanwhile. */
+const RETRIES = 5;
+
+/**
+ * The log of one stream of a process: a file of at most `cap` bytes, of which the first half is the beginning of the
+ * output and the second half a ring with its end. Until bytes are dropped, the file is the plain output. From then on,
+ * a small layout file beside it holds the number of bytes printed, from which the start of the ring is computed.
+ */
+export class LogFile {
+  readonly #path: string;
+  readonly #cap: number;
+  #file: number | undefined;
+  #layoutFile: number | undefined;
+  #total = 0;
+
+  constructor(path: string, cap: number) {
+    this.#path = path;
+    this.#cap = cap;
+  }
+
+  /** The number of bytes printed so far, including those dropped. */
+  get total(): number {
+    return this.#total;
+  }
+
+  /** Appends output. Calls must not overlap. */
+  async append(chunk: Buffer): Promise<void> {
+    const file = (this.#file ??= await openAt(this.#path, 'wx', 0o600));
+    const total = this.#total + chunk.length;
+    const hasRing = total > this.#cap;
+    if (hasRing) await this.#writeLayout(this.#total, total);
+    for (const { at, part } of writesOf(this.#cap, this.#total, chunk))
+      await writeAll(file, part, at);
+    this.#total = total;
+    if (hasRing) await this.#writeLayout(total, total);
+  }
+
+  /** Closes the file. What was written can be read before that. */
+  async close(): Promise<void> {
+    const files = [this.#file, this.#layoutFile];
+    this.#file = undefined;
+    this.#layoutFile = undefined;
+    for (const file of files) if (file !== undefined) await closeFile(file);
+  }
+
+  async #writeLayout(total: number, coming: number): Promise<void> {
+    this.#layoutFile ??= await openAt(layoutPath(this.#path), 'wx', 0o600);
+    const numbers = [this.#cap, total, coming].map((number) => String(number).padStart(16));
+    await writeAll(this.#layoutFile, Buffer.from(`${numbers.join(' ')}\n`), 0);
+  }
+}
+
+/** Resolves with the number of bytes printed and whether some were dropped; 0 and false without a log. */
+export async function measureLog(file: string): Promise<{ total: number; truncated: boolean }> {
+  const { cap, total } = await layoutOf(file);
+  return { total, truncated: total > cap };
+}
+
+/** Resolves with at most `limit` stored bytes from `from` on. If bytes there were dropped, the range begins later. */
+export async function readLog(file: string, from: number, limit: number): Promise<LogRange> {
+  for (let retries = 0; ; retries++) {
+    const before = await layoutOf(file);
+    const start = firstStored(before, from);
+    const end = Math.min(start + limit, stretchEnd(before, start));
+    const bytes = await readBytes(file, before, start, Math.max(start, end));
+    // The writer may have overwritten a part of the ring meanwhile, so only the bytes still stored are returned.
+    const { cap, total, coming } = await layoutOf(file);
+    const after = { cap, total: Math.max(total, coming) };
+    const first = Math.min(firstStored(after, start), start + bytes.length);
+    const stored = bytes.subarray(first - start, stretchEnd(after, first) - start);
+    if (stored.length > 0 || bytes.length === 0 || retries === RETRIES)
+      return { from: first, bytes: stored };
+  }
+}
+
+/** Resolves with the last `limit` bytes, or fewer if the first of them were dropped. */
+export async function readLogEnd(file: string, limit: number): Promise<LogRange> {
+  const { total } = await layoutOf(file);
+  const from = Math.max(0, total - limit);
+  const range = await readLog(file, from, limit);
+  // With a small cap, the range may lie in the stored beginning, before the dropped bytes: the end is read after it.
+  return range.from + range.bytes.length >= total
+    ? range
+    : readLog(file, range.from + range.bytes.length, limit);
+}
+
+function layoutPath(file: string): string {
+  return `${file}.printed`;
+}
+
+/** The maximum size of a layout file, which holds three numbers. */
+const LAYOUT_BYTES = 1024;
+
+async function layoutOf(file: string): Promise<Layout> {
+  const layout = await readForeignFile(path.dirname(file), path.basename(layoutPath(file)), {
+    maxBytes: LAYOUT_BYTES,
+  }).catch(() => null);
+  const [cap, total, coming] = (layout?.toString('utf8') ?? '').trim().split(/\s+/).map(Number);
+  if (cap && total !== undefined && coming) return { cap, total, coming };
+  const size = await fs.stat(file).then(
+    (found) => found.size,
+    () => 0,
+  );
+  return { cap: Number.MAX_SAFE_INTEGER, total: size, coming: size };
+}
+
+/** Returns the number of bytes of the output's beginning that a log stores. */
+function headBytes(cap: number): number {
+  return cap === Number.MAX_SAFE_INTEGER ? cap : Math.floor(cap / 2);
+}
+
+/** Returns the offset of the first stored byte from `from` on. */
+function firstStored({ cap, total }: Pick<Layout, 'cap' | 'total'>, from: number): number {
+  const head = headBytes(cap);
+  if (from < head) return Math.min(from, total);
+  return Math.min(Math.max(from, head, total - (cap - head)), total);
+}
+
+/** Returns the end of the contiguous stored bytes that begin at `start`. */
+function stretchEnd({ cap, total }: Pick<Layout, 'cap' | 'total'>, start: number): number {
+  const head = headBytes(cap);
+  return start < head && total > cap ? head : total;
+}
+
+/** Returns the writes that store a chunk. Bytes of a long chunk that its own end would overwrite are left out. */
+function writesOf(cap: number, total: number, chunk: Buffer): { at: number; part: Buffer }[] {
+  const head = Math.floor(cap / 2);
+  const ring = cap - head;
+  const writes: { at: number; part: Buffer }[] = [];
+  if (total < head) writes.push({ at: total, part: chunk.subarray(0, head - total) });
+  const end = total + chunk.length;
+  for (let from = Math.max(total, head, end - ring); from < end;) {
+    const at = head + ((from - head) % ring);
+    const length = Math.min(end - from, cap - at);
+    writes.push({ at, part: chunk.subarray(from - total, from - total + length) });
+    from += length;
+  }
+  return writes;
+}
+
+// Each process opens and writes one or two files: the objects of fs/promises cost twice the time of these.
+const openAt = promisify(open);
+const writeAt = promisify(write);
+const closeFile = promisify(close);
+
+/** Writes all bytes, in several writes if need be, because a disk that is nearly full accepts only a part of them. */
+async function writeAll(file: number, bytes: Buffer, at: number): Promise<void> {
+  for (let done = 0; done < bytes.length;) {
+    const { bytesWritten } = await writeAt(file, bytes, done, bytes.length - done, at + done);
+    done += bytesWritten;
+  }
+}
+
+async function readBytes(
+  file: string,
+  { cap }: Layout,
+  start: number,
+  end: number,
+): Promise<Buffer> {
+  const bytes = Buffer.alloc(end - start);
+  if (end === start) return bytes;
+  const head = headBytes(cap);
+  const opened = await openForeignFile(path.dirname(file), path.basename(file));
+  if (opened === null) return bytes.subarray(0, 0);
+  const { handle } = opened;
+  try {
+    for (let from = start; from < end;) {
+      const at = from < head ? from : head + ((from - head) % (cap - head));
+      const length = Math.min(end - from, from < head ? head - from : cap - at);
+      const { bytesRead } = await handle.read(bytes, from - start, length, at);
+      if (bytesRead === 0) return bytes.subarray(0, from - start);
+      from += bytesRead;
+    }
+    return bytes;
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,379 @@
+import type { Process } from '../../../api/processes.ts';
+import { killCarriers } from '../../../core/children/identity.ts';
+import type {
+  Child,
+  ChildCommand,
+  ChildExit,
+  Supervisor,
+} from '../../../core/children/supervisor.ts';
+import { AppError } from '../../../api/errors.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import type { Logger } from '../../../core/lib/log.ts';
+import type { Database } from '../../../core/store/database.ts';
+import { persist } from '../../../core/store/persist.ts';
+import type { Writer } from '../../../core/store/transaction.ts';
+import { startFailure } from './command.ts';
+import { processEnvironment } from '../../../core/children/process-environment.ts';
+import type { StreamName } from './output.ts';
+import {
+  type Cause,
+  endProcess,
+  hasEnded,
+  ownerOf,
+  type ProcessEnd,
+  startProcess,
+} from './process.ts';
+import { logPath } from './log-file.ts';
+import { type ExitNotices, NOTICE_TAIL } from './notices.ts';
+import { readPrinted } from './reading.ts';
+import { type Running, runningOf } from './running.ts';
+import type { ProcessStore } from './store.ts';
+import { splitWords } from './words.ts';
+
+export interface ProcessSettings {
+  allow_shell: boolean;
+  max_concurrent: number;
+  max_queued: number;
+  kill_grace_ms: number;
+  max_output_bytes_per_process: number;
+  env_remove: readonly string[];
+  env_pass: readonly string[];
+  max_per_session: number;
+  max_queued_per_session: number;
+}
+
+interface Dependencies {
+  db: Database;
+  store: ProcessStore;
+  supervisor: Supervisor;
+  clock: Clock;
+  logger: Logger;
+  /** The directory of the logs. */
+  directory: string;
+  settings: () => ProcessSettings;
+  /** Returns the names of the environment variables that hold agents' keys. */
+  secretVariables: () => readonly string[];
+  notices: ExitNotices;
+}
+
+/** A process that may be accepted, and is ended if it is not. */
+export interface Prepared extends Disposable {
+  readonly running: Running;
+}
+
+/**
+ * Runs at most `max_concurrent` processes at once, and queues the others in FIFO order. A process has ended when its
+ * leader has exited and its process group is empty, even if another process still holds its pipes.
+ */
+export class ProcessRunner {
+  readonly #given: Dependencies;
+  readonly #queue: Running[] = [];
+  readonly #all = new Map<string, Running>();
+  readonly #stopping = new AbortController();
+  readonly ended: Record<string, number> = {};
+  /** The places in the queue that are reserved for requests under way. */
+  readonly #reserved = new Set<{ owner: string | null }>();
+  readonly #running = new Set<Running>();
+
+  constructor(given: Dependencies) {
+    this.#given = given;
+  }
+
+  get counts(): { queued: number; running: number } {
+    return { queued: this.#queue.length, running: this.#running.size };
+  }
+
+  /**
+   * Reserves a place for a process of a session (null: of none), until it is disposed. Throws `too_many` if the queue
+   * is full, or if the session has reached its limit.
+   */
+  reserve(owner: string | null): Disposable {
+    const { max_concurrent, max_queued } = this.#given.settings();
+    if (
+      this.#queue.length + this.#reserved.size + this.#running.size >=
+      max_concurrent + max_queued
+    ) {
+      throw new AppError(
+        'too_many',
+        `${max_queued} processes wait already: try again later, or raise processes.max_queued`,
+      );
+    }
+    if (owner !== null) this.#assertWithinQuota(owner);
+    const place = { owner };
+    this.#reserved.add(place);
+    return { [Symbol.dispose]: () => void this.#reserved.delete(place) };
+  }
+
+  #assertWithinQuota(owner: string): void {
+    const { max_per_session, max_queued_per_session } = this.#given.settings();
+    const waiting = this.#queue.filter(({ process }) => ownerOf(process) === owner).length;
+    const reserved = [...this.#reserved].filter((one) => one.owner === owner).length;
+    if (waiting + reserved + this.#runningOf(owner) < max_per_session + max_queued_per_session)
+      return;
+    throw new AppError(
+      'too_many',
+      `session ${owner} has ${max_per_session + max_queued_per_session} processes that run or wait already: ` +
+        'end some or wait for them, or raise processes.max_queued_per_session or processes.max_per_session',
+    );
+  }
+
+  #runningOf(owner: string): number {
+    return [...this.#running].filter(({ process }) => ownerOf(process) === owner).length;
+  }
+
+  /**
+   * Prepares a process for `accept`. Where there is a place for it, it takes that place and is started already, up to
+   * the gate, so that its start is stored together with its acceptance. If it is not accepted, its disposal ends it.
+   * `after`: the id of a process that has to end before.
+   */
+  prepare(process: Process, reserved: Disposable, after?: string): Prepared {
+    const running = runningOf(process, this.#given, after);
+    if (after === undefined && this.#hasRoomFor(process)) {
+      running.waiting = this.#given.supervisor.wait(this.#commandOf(process));
+      if (running.waiting) {
+        reserved[Symbol.dispose]();
+        this.#running.add(running);
+      }
+    }
+    return {
+      running,
+      [Symbol.dispose]: () => {
+        if (running.isAccepted || !running.waiting) return;
+        running.waiting.discard();
+        this.#running.delete(running);
+        this.admit();
+      },
+    };
+  }
+
+  /** Whether a process may start now. Those in the queue wait for something else, or it would have no place. */
+  #hasRoomFor(process: Process): boolean {
+    const { max_concurrent, max_per_session } = this.#given.settings();
+    const owner = ownerOf(process);
+    if (this.#stopping.signal.aborted || this.#running.size >= max_concurrent) return false;
+    return owner === null || this.#runningOf(owner) < max_per_session;
+  }
+
+  /**
+   * Stores a process as queued, and as started if it waits at the gate. Once that is on disk, it runs: at once, or as
+   * soon as there is a place for it.
+   */
+  accept(tx: Writer, { running }: Prepared): void {
+    const { store, clock } = this.#given;
+    const { process, waiting, after } = running;
+    store.create(tx, process);
+    if (waiting) {
+      store.move(tx, startProcess(process, waiting.pid, clock.now()), 'process.started');
+      waiting.register(tx);
+    }
+    tx.whenDurable(() => {
+      // Startup recovery fails the process, which never ran.
+      if (this.#stopping.signal.aborted) return;
+      running.isAccepted = true;
+      this.#all.set(process.process_id, running);
+      if (waiting) return this.#occupy(running);
+      this.#queue.push(running);
+      if (after === undefined) return this.admit();
+      void this.done(after).then(() => {
+        running.isHeld = false;
+        this.admit();
+      });
+    });
+  }
+
+  /**
+   * Sends input to a process. Resolves once it was passed on or is held. Throws `conflict` for a process that has ended
+   * or reads no input, `too_many` if too much waits.
+   */
+  async write(processId: string, data: Buffer, eof: boolean): Promise<void> {
+    const running = this.#all.get(processId);
+    if (!running) throw new AppError('conflict', `process ${processId} has ended`);
+    if (running.input) return running.input.write(data, eof);
+    throw new AppError(
+      'conflict',
+      `process ${processId} has no input: create it with stdin "pipe" to send it any`,
+    );
+  }
+
+  /** Returns the process with the current size of its output, which its row holds only once it has ended. */
+  withTotals(process: Process): Process {
+    const running = this.#all.get(process.process_id);
+    return running && !hasEnded(process) ? { ...process, ...running.output.totals } : process;
+  }
+
+  /** Resolves when a process has ended; at once if it is not of this run of the server. */
+  done(processId: string): Promise<void> {
+    return this.#all.get(processId)?.done.promise ?? Promise.resolve();
+  }
+
+  /** Calls `listener` with every chunk that a process prints, until disposed. */
+  listen(processId: string, listener: (stream: StreamName, chunk: Buffer) => void): Disposable {
+    const listeners = this.#all.get(processId)?.listeners;
+    listeners?.add(listener);
+    return { [Symbol.dispose]: () => void listeners?.delete(listener) };
+  }
+
+  /** Ends a process with all its descendants. Must be called once the request to kill it is on disk. */
+  kill(processId: string, cause: Cause): void {
+    const running = this.#all.get(processId);
+    if (!running) return;
+    running.cause ??= cause;
+    const at = this.#queue.indexOf(running);
+    if (at >= 0) {
+      this.#queue.splice(at, 1);
+      void this.#finish(running, { exit: null, failure: null, cause });
+    } else if (running.child) this.#end(running, running.child);
+  }
+
+  /** Ends every process as killed, with `runtime_stopping`. Resolves when all have ended. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    const all = [...this.#all.values()];
+    for (const { process } of all)
+      this.kill(process.process_id, { status: 'killed', reason: 'runtime_stopping' });
+    await Promise.all(all.map(({ done }) => done.promise));
+  }
+
+  logPath(processId: string, stream: StreamName): string {
+    return logPath(this.#given.directory, processId, stream);
+  }
+
+  /** Starts queued processes while there are places. Must be called when a process has ended or a limit was raised. */
+  admit(): void {
+    const { max_concurrent, max_per_session } = this.#given.settings();
+    const counts = new Map<string, number>();
+    for (const one of this.#running) count(counts, one);
+    for (let at = 0; at < this.#queue.length && this.#running.size < max_concurrent;) {
+      const next = this.#queue[at] as Running;
+      const owner = ownerOf(next.process);
+      // It waits for the process that it replaces, or its owner has `max_per_session` running ones; those behind it
+      // do not wait for it.
+      if (next.isHeld || (owner !== null && (counts.get(owner) ?? 0) >= max_per_session)) {
+        at++;
+        continue;
+      }
+      this.#queue.splice(at, 1);
+      count(counts, next);
+      this.#occupy(next);
+    }
+  }
+
+  /** Runs a process, which has a place until it has ended. */
+  #occupy(running: Running): void {
+    this.#running.add(running);
+    void this.#run(running).finally(() => {
+      this.#running.delete(running);
+      this.admit();
+    });
+  }
+
+  async #run(running: Running): Promise<void> {
+    const { process, output } = running;
+    let exit: ChildExit | null = null;
+    let failure: Process['failure'] = null;
+    let cause: Cause | null = null;
+    try {
+      const child = running.waiting?.open() ?? (await this.#startChild(running));
+      running.child = child;
+      output.collect(child);
+      running.input?.connect(child.stdin);
+      using _limit = this.#timeLimit(running, child);
+      if (running.cause) this.#end(running, child);
+      exit = await child.exited;
+      running.input?.close();
+      // A kill after the exit must not change the status.
+      cause = running.cause;
+      const remaining = await (running.ending ?? child.rest);
+      if (remaining.length > 0) failure = notEnded(remaining);
+      await output.finish();
+    } catch (error) {
+      this.#given.logger.warn(
+        { err: error, process_id: process.process_id },
+        'a process could not be started',
+      );
+      failure = { code: 'start_failed', message: await startFailure(error, process.cwd) };
+      cause = null;
+    }
+    await this.#finish(running, { exit, failure, cause });
+  }
+
+  #startChild({ process }: Running): Promise<Child> {
+    const { supervisor, store, clock } = this.#given;
+    return supervisor.start(this.#commandOf(process), (tx, pid) =>
+      store.move(tx, startProcess(process, pid, clock.now()), 'process.started'),
+    );
+  }
+
+  #commandOf({ process_id, session_id, command, cwd, stdin }: Process): ChildCommand {
+    const { settings, secretVariables } = this.#given;
+    const { allow_shell, env_remove, env_pass: pass } = settings();
+    const [program, ...args] = allow_shell
+      ? (['/bin/sh', '-c', command] as const)
+      : splitWords(command);
+    const env = processEnvironment(globalThis.process.env, {
+      processId: process_id,
+      sessionId: session_id,
+      remove: new Set([...env_remove, ...secretVariables()]),
+      pass,
+    });
+    return { command: program, args, cwd, env, what: `process ${process_id}`, stdin };
+  }
+
+  #timeLimit(running: Running, child: Child): Disposable {
+    const { timeout_ms } = running.process;
+    if (timeout_ms === 0) return { [Symbol.dispose]: () => undefined };
+    return this.#given.clock.after(timeout_ms, () => {
+      running.cause ??= { status: 'timed_out', reason: null };
+      this.#end(running, child);
+    });
+  }
+
+  /** Ends the group, then the processes that have left it but still have its id in their environment. */
+  #end(running: Running, child: Child): void {
+    const { process_id } = running.process;
+    running.ending ??= child.end(this.#given.settings().kill_grace_ms).then(async (remaining) => {
+      await killCarriers(`CADRE_PROCESS_ID=${process_id}`);
+      return remaining;
+    });
+  }
+
+  async #finish(running: Running, end: Omit<ProcessEnd, 'output'>): Promise<void> {
+    const { store, clock, notices } = this.#given;
+    const { process_id } = running.process;
+    running.output.flush();
+    running.input?.close();
+    const tails =
+      running.process.on_exit === null
+        ? null
+        : (await readPrinted((stream) => this.logPath(process_id, stream), NOTICE_TAIL)).tails;
+    await persist(this.#given, this.#stopping.signal, { process_id }, (tx) => {
+      const now = store.process(tx, process_id);
+      if (hasEnded(now)) return;
+      const ended = endProcess(now, { ...end, output: running.output.totals }, clock.now());
+      store.move(tx, ended, `process.${ended.status}`);
+      if (tails) notices.put(tx, ended, tails);
+      tx.whenDurable(() => {
+        this.ended[ended.status] = (this.ended[ended.status] ?? 0) + 1;
+      });
+    });
+    this.#all.delete(process_id);
+    running.done.resolve();
+  }
+}
+
+function count(counts: Map<string, number>, one: Running): void {
+  const owner = ownerOf(one.process);
+  if (owner !== null) counts.set(owner, (counts.get(owner) ?? 0) + 1);
+}
+
+/** Returns the failure of a process whose group has processes left that the server may not signal. */
+function notEnded(pids: readonly number[]): Process['failure'] {
+  const subject =
+    pids.length === 1
+      ? `process ${pids[0]} of its group runs`
+      : `the processes ${pids.join(', ')} of its group run`;
+  return {
+    code: 'not_ended',
+    message: `${subject} as another user and could not be ended: only that user or root can do that`,
+  };
+}

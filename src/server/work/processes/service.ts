@@ -1,0 +1,301 @@
+import path from 'node:path';
+import type { BodyOf, QueryOf, ResponseOf } from '../../../api/endpoint.ts';
+import type {
+  createProcess,
+  getProcessLogs,
+  listProcesses,
+  Process,
+  ProcessDiagnostics,
+  waitForProcess,
+  writeToProcess,
+} from '../../../api/processes.ts';
+import { AppError } from '../../../api/errors.ts';
+import { type Keep, keepNothing } from '../../../core/store/kept-answers.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import type { Ids } from '../../../core/lib/ids.ts';
+import { assertOpen } from '../../conversations/sessions/session.ts';
+import type { SessionStore } from '../../conversations/sessions/store.ts';
+import { workingDirectory } from '../../conversations/sessions/working-directory.ts';
+import type { Database } from '../../../core/store/database.ts';
+import type { RecordPage } from '../../../core/store/records.ts';
+import { assertCommand, assertProgram } from './command.ts';
+import type { StreamName } from './output.ts';
+import { hasEnded } from './process.ts';
+import { readOn, readPiece, readTail } from './reading.ts';
+import type { ProcessRunner, ProcessSettings } from './runner.ts';
+import { CALLER, type ProcessStore } from './store.ts';
+import { ProcessWaits } from './waits.ts';
+import type { Reader, Writer } from '../../../core/store/transaction.ts';
+
+/** The maximum size of a frame of a log stream, in bytes. */
+const PIECE_BYTES = 64 * 1024;
+
+/** A command to run. `caller_id` is the external caller that owns it, by the id of its token. */
+type NewProcess = BodyOf<typeof createProcess> & { caller_id?: string | null };
+
+type ServiceSettings = ProcessSettings & { default_timeout_ms: number };
+
+interface ProcessServiceDependencies {
+  db: Database;
+  store: ProcessStore;
+  sessionStore: SessionStore;
+  runner: ProcessRunner;
+  clock: Clock;
+  ids: Ids;
+  settings: () => ServiceSettings;
+  /** Throws `storage_full` if there is no room for new work. */
+  assertRoom: () => void;
+}
+
+/** The use-cases of processes. Each method resolves once its result is on disk. */
+export class ProcessService {
+  readonly #given: ProcessServiceDependencies;
+  readonly #waits: ProcessWaits;
+
+  constructor(given: ProcessServiceDependencies) {
+    this.#given = given;
+    this.#waits = new ProcessWaits(given);
+  }
+
+  /** Accepts a command. It starts as soon as there is a place for it. */
+  run(body: NewProcess, keep: Keep = keepNothing): Promise<Process> {
+    return this.#accept(body, keep);
+  }
+
+  /** Runs the command of a process again, once the process has ended; one that still runs is ended. */
+  async restart(id: string, owner: string | undefined, keep: Keep = keepNothing): Promise<Process> {
+    const { command, cwd, timeout_ms, session_id, caller_id, on_exit, stdin } = await this.get(
+      id,
+      owner,
+    );
+    const again = { command, cwd, timeout_ms, session_id, caller_id, on_exit, stdin };
+    return this.#accept(again, keep, id);
+  }
+
+  /** Accepts a command, which starts after the end of the process `old`, if one is named. */
+  async #accept(body: NewProcess, keep: Keep, old?: string): Promise<Process> {
+    this.#given.assertRoom();
+    const { command, session_id, caller_id, on_exit } = body;
+    const settings = this.#given.settings();
+    assertCommand(command, settings.allow_shell);
+    if (on_exit && !session_id)
+      throw new AppError(
+        'invalid',
+        'on_exit: there is nobody to notify: name the owner as session_id',
+      );
+    const cwd = await this.#directoryOf(body, settings);
+    using place = this.#given.runner.reserve(session_id ?? caller_id ?? null);
+    const queued = this.#queued(body, cwd, settings);
+    using prepared = this.#given.runner.prepare(queued, place, old);
+    return await this.#given.db.transact((tx) => {
+      if (session_id) this.#owner(tx, session_id);
+      if (old !== undefined) this.#kill(tx, old, undefined, 'restarted');
+      this.#given.runner.accept(tx, prepared);
+      keep(tx, { process: queued });
+      return queued;
+    });
+  }
+
+  /** Returns the record of a command that may be accepted. */
+  #queued(body: NewProcess, cwd: string, settings: ServiceSettings): Process {
+    const { session_id, caller_id, command, on_exit } = body;
+    return {
+      process_id: this.#given.ids.next('proc'),
+      session_id: session_id ?? null,
+      caller_id: caller_id ?? null,
+      command,
+      cwd,
+      status: 'queued',
+      pid: null,
+      exit_code: null,
+      signal: null,
+      stdin: body.stdin ?? 'none',
+      timeout_ms: body.timeout_ms ?? settings.default_timeout_ms,
+      kill_reason: null,
+      failure: null,
+      stdout_bytes: 0,
+      stderr_bytes: 0,
+      stdout_truncated: false,
+      stderr_truncated: false,
+      on_exit: on_exit ?? null,
+      notice: null,
+      queued_at: this.#given.clock.now(),
+      started_at: null,
+      ended_at: null,
+      trimmed: false,
+    };
+  }
+
+  /** Resolves with the directory of a command that may be run there. */
+  async #directoryOf(
+    { session_id, command, cwd: asked }: NewProcess,
+    settings: ServiceSettings,
+  ): Promise<string> {
+    const owner = session_id ? this.#given.db.peek((rx) => this.#owner(rx, session_id)) : undefined;
+    const cwd = await workingDirectory(path.resolve(owner?.cwd ?? '.', asked ?? '.'));
+    if (!settings.allow_shell) await assertProgram(command, cwd, globalThis.process.env.PATH);
+    return cwd;
+  }
+
+  get(id: string, owner?: string): Promise<Process> {
+    return this.#given.db.read((rx) =>
+      this.#given.runner.withTotals(this.#given.store.process(rx, id, owner)),
+    );
+  }
+
+  async list({
+    session_id,
+    caller_id,
+    status,
+    limit,
+    cursor,
+  }: QueryOf<typeof listProcesses> & { caller_id?: string }): Promise<RecordPage<Process>> {
+    return this.#given.db.read((rx) => {
+      if (session_id !== undefined) this.#given.sessionStore.session(rx, session_id);
+      const page = this.#given.store.processes.page(
+        rx,
+        { session_id, [CALLER]: caller_id, status },
+        limit,
+        cursor,
+      );
+      return {
+        ...page,
+        records: page.records.map((process) => this.#given.runner.withTotals(process)),
+      };
+    });
+  }
+
+  /** Ends a process. Resolves once the request is on disk. A process that has ended is returned unchanged. */
+  kill(
+    id: string,
+    owner: string | undefined,
+    reason: string | null,
+    keep: Keep = keepNothing,
+  ): Promise<Process> {
+    return this.#given.db.transact((tx) => {
+      const now = this.#kill(tx, id, owner, reason);
+      keep(tx, { process: now });
+      return now;
+    });
+  }
+
+  #kill(tx: Writer, id: string, owner: string | undefined, reason: string | null): Process {
+    const { store, runner } = this.#given;
+    const found = store.process(tx, id, owner);
+    if (!hasEnded(found)) store.move(tx, found, 'process.kill_requested');
+    tx.whenDurable(() => runner.kill(id, { status: 'killed', reason }));
+    return runner.withTotals(found);
+  }
+
+  /** Sends input to a process; see `ProcessRunner.write`. Returns the number of bytes. */
+  async write(
+    id: string,
+    owner: string | undefined,
+    { data, encoding, eof }: BodyOf<typeof writeToProcess>,
+  ): Promise<number> {
+    await this.get(id, owner);
+    const bytes = Buffer.from(data ?? '', encoding ?? 'utf8');
+    if (encoding === 'base64' && bytes.toString('base64') !== data)
+      throw new AppError('invalid', 'body.data: is no base64');
+    await this.#given.runner.write(id, bytes, eof ?? false);
+    return bytes.length;
+  }
+
+  /** Ends the queued and running processes of a session, once the transaction is on disk. */
+  killAllOf(tx: Writer, sessionId: string, reason: string): void {
+    this.#killAll(tx, this.#given.store.unfinishedOf(tx, sessionId), reason);
+  }
+
+  /** Ends the queued and running processes of an external caller, once the transaction is on disk. */
+  killAllOfCaller(tx: Writer, callerId: string, reason: string): void {
+    this.#killAll(tx, this.#given.store.unfinishedOfCaller(tx, callerId), reason);
+  }
+
+  #killAll(tx: Writer, processes: readonly Process[], reason: string): void {
+    for (const { process_id } of processes)
+      tx.whenDurable(() => this.#given.runner.kill(process_id, { status: 'killed', reason }));
+  }
+
+  async logs(
+    id: string,
+    query: QueryOf<typeof getProcessLogs> & { before_byte?: number | undefined },
+  ): Promise<ResponseOf<typeof getProcessLogs>> {
+    const process = await this.get(id, query.session_id);
+    const { process_id } = process;
+    const { tail_lines: lines, max_bytes: bytes, before_byte: before } = query;
+    const bounds = { lines, bytes, before };
+    if (query.from_byte !== undefined && query.stream === 'both')
+      throw new AppError('invalid', 'from_byte is a position in one stream: name it with stream');
+    const part = async (stream: StreamName) => {
+      if (query.stream !== 'both' && query.stream !== stream) return null;
+      const file = this.#given.runner.logPath(process_id, stream);
+      const tail =
+        query.from_byte === undefined
+          ? await readTail(file, bounds)
+          : await readOn(file, query.from_byte, bytes, await this.#hasEnded(process_id));
+      // The file does not count the bytes that the disk refused, or that retention removed.
+      const total_bytes = Math.max(tail.total_bytes, process[`${stream}_bytes`]);
+      return { ...tail, total_bytes, truncated: tail.truncated || tail.bytes < total_bytes };
+    };
+    const [stdout, stderr] = await Promise.all([part('stdout'), part('stderr')]);
+    return { process_id, stdout, stderr };
+  }
+
+  /** Yields the output of a process from byte `from` on, until the process has ended and all of it was yielded. */
+  async *follow(
+    id: string,
+    stream: StreamName,
+    from: number,
+    signal: AbortSignal,
+  ): AsyncGenerator<{ offset: number; text: string; next: number }, void> {
+    const file = this.#given.runner.logPath(id, stream);
+    let next = from;
+    let changed = Promise.withResolvers<void>();
+    const wake = () => changed.resolve();
+    using _listening = this.#given.runner.listen(id, wake);
+    void this.#given.runner.done(id).then(wake);
+    signal.addEventListener('abort', wake, { once: true });
+    for (;;) {
+      changed = Promise.withResolvers<void>();
+      // The end of a stream tells that the process has ended, so it waits until that is on disk.
+      const isOver = await this.#hasEnded(id);
+      const piece = await readPiece(file, next, PIECE_BYTES, isOver);
+      if (signal.aborted) return;
+      if (piece.text !== '') {
+        next = piece.next;
+        yield piece;
+        continue;
+      }
+      if (isOver) return;
+      await changed.promise;
+    }
+  }
+
+  /** Waits until the condition of the query holds, the process has ended, or the time limit is reached. */
+  async wait(
+    id: string,
+    query: QueryOf<typeof waitForProcess>,
+    disconnected: AbortSignal,
+  ): Promise<ResponseOf<typeof waitForProcess>> {
+    await this.get(id, query.session_id);
+    const matched = await this.#waits.for(id, query, disconnected);
+    return { process: await this.get(id), matched };
+  }
+
+  diagnostics(): ProcessDiagnostics {
+    const settings = this.#given.settings();
+    const { max_concurrent, max_queued, max_per_session, max_queued_per_session } = settings;
+    const limits = { max_concurrent, max_queued, max_per_session, max_queued_per_session };
+    return { ...this.#given.runner.counts, ...limits, ended: { ...this.#given.runner.ended } };
+  }
+
+  #hasEnded(id: string): Promise<boolean> {
+    return this.#given.db.read((rx) => hasEnded(this.#given.store.process(rx, id)));
+  }
+
+  #owner(rx: Reader, id: string) {
+    const owner = this.#given.sessionStore.session(rx, id);
+    assertOpen(owner);
+    return owner;
+  }
+}

@@ -1,0 +1,63 @@
+import type { Session } from '../../../api/sessions.ts';
+import type { Worktree } from '../../../api/worktrees.ts';
+import { AppError } from '../../../api/errors.ts';
+import type { Git } from '../git/git.ts';
+import {
+  adminDirectory,
+  checkoutOf,
+  commitOf,
+  findRepository,
+  gitDirOf,
+  recordedRepository,
+  type Repository,
+} from '../git/repository.ts';
+
+/** The checkout that a session works in. */
+export interface Checkout {
+  repository: Repository;
+  /** Git's own directory for the checkout. */
+  adminDir: string;
+  /** The directory of its files. */
+  files: string;
+  /** The commit that is checked out; null: none yet. */
+  head: string | null;
+}
+
+/**
+ * Finds the checkout that a session works in. Its worktree, if it has one, is found by its record and not by the files
+ * in it, which an agent can change. Throws `conflict` if there is none.
+ */
+export async function checkoutOfSession(
+  git: Git,
+  { cwd }: Session,
+  worktree: Worktree | null,
+): Promise<Checkout> {
+  const found = worktree ? await recorded(git, worktree) : await around(git, cwd);
+  const location = { directory: found.repository.commonDir, gitDir: found.adminDir };
+  return { ...found, head: await commitOf(git, location, 'HEAD') };
+}
+
+async function recorded(git: Git, worktree: Worktree): Promise<Omit<Checkout, 'head'>> {
+  const repository = await recordedRepository(git, worktree.repo_root);
+  const adminDir = repository && (await adminDirectory(repository, worktree.path));
+  if (repository === null || adminDir === null)
+    throw new AppError(
+      'conflict',
+      `the worktree ${worktree.worktree_name} is gone from ${worktree.path}: restore it first`,
+    );
+  return { repository, adminDir, files: worktree.path };
+}
+
+async function around(git: Git, cwd: string): Promise<Omit<Checkout, 'head'>> {
+  const repository = await findRepository(git, cwd).catch((error: unknown) => {
+    if (!(error instanceof AppError) || error.code !== 'invalid') throw error;
+    throw new AppError(
+      'conflict',
+      `"${cwd}" is in no git repository that can be used, so there is nothing to compare it with`,
+      { cause: error },
+    );
+  });
+  const [adminDir, files] = await Promise.all([gitDirOf(cwd), checkoutOf(cwd)]);
+  if (adminDir !== null && files !== null) return { repository, adminDir, files };
+  throw new AppError('conflict', `"${cwd}" is in a bare repository, which has no files`);
+}

@@ -1,0 +1,147 @@
+import type { FileChange } from '../../../api/diffs.ts';
+import type { Git, GitLocation } from '../git/git.ts';
+import { type RawChange, readChanges } from './changes.ts';
+import { readable, upTo } from './files-now.ts';
+import { PatchParts } from './patches.ts';
+
+/** The maximum number of files of an answer, and the maximum size of git's list of them, in bytes. */
+const MAX_FILES = 3000;
+const LIST_BYTES = 8 * 1024 * 1024;
+
+/** Compares trees alone, as text only below 2 MiB, in a form that no setting of a user changes. */
+const DIFF_TREE = [
+  '-c',
+  'core.bigFileThreshold=2m',
+  '-c',
+  'core.quotePath=false',
+  '-c',
+  'diff.suppressBlankEmpty=false',
+  'diff-tree',
+  '-r',
+  '-M',
+  '-l1000',
+  '--no-ext-diff',
+  '--no-textconv',
+  '--no-color',
+  '--full-index',
+  '--src-prefix=a/',
+  '--dst-prefix=b/',
+  '--unified=3',
+];
+
+/** What differs between two trees. */
+export interface Compared {
+  files: FileChange[];
+  files_changed: number;
+  additions: number;
+  deletions: number;
+  is_cut: boolean;
+}
+
+interface CompareOptions {
+  paths: readonly string[];
+  stat: boolean;
+  exact: boolean;
+  signal: AbortSignal;
+}
+
+/**
+ * Compares two trees of a location. `paths` restricts the answer to files at or below them; with `stat`, no patches are
+ * made, and with `exact`, each patch is one that git applies. Throws GitFailure if `signal` aborts.
+ */
+export async function compareTrees(
+  git: Git,
+  location: GitLocation,
+  trees: readonly [before: string, after: string],
+  { paths, stat, exact, signal }: CompareOptions,
+): Promise<Compared> {
+  const operands = [...trees, '--', ...paths];
+  const list = [...DIFF_TREE, '--raw', '--numstat', '-z', ...operands];
+  const listed = await upTo(LIST_BYTES, git, location, list, signal);
+  const all = readChanges(listed.text);
+  const shown = all.slice(0, MAX_FILES);
+  const parts = new PatchParts();
+  const isPatchCut =
+    !stat &&
+    shown.length > 0 &&
+    (await git.pieces(location, [...DIFF_TREE, exact ? '--binary' : '-p', ...operands], {
+      signal,
+      take: (chunk) => parts.push(chunk),
+    }));
+  const files = withPatches(shown, stat ? null : parts.end({ isCut: isPatchCut }), exact);
+  const sized = await withSizes(git, location, files, signal);
+  const sum = (counts: readonly (number | null)[]) =>
+    counts.reduce<number>((total, one) => total + (one ?? 0), 0);
+  return {
+    files: sized,
+    files_changed: all.length,
+    additions: sum(all.map(({ additions }) => additions)),
+    deletions: sum(all.map(({ deletions }) => deletions)),
+    is_cut:
+      listed.isCut || all.length > shown.length || sized.some((one) => one.no_patch === 'limit'),
+  };
+}
+
+/** Gives each file its part of the diff; git prints them in the same order, and two for a file that changes its type. */
+function withPatches(
+  changes: readonly RawChange[],
+  parts: ReturnType<PatchParts['end']> | null,
+  exact: boolean,
+): FileChange[] {
+  let at = 0;
+  return changes.map((change) => {
+    const own = parts?.slice(at, (at += change.status === 'type_changed' ? 2 : 1));
+    const texts = own?.flatMap((part) => ('text' in part ? [part.text] : [])) ?? [];
+    const left = own?.flatMap((part) => ('left' in part ? [part.left] : []))[0];
+    const isInexact = own?.some((part) => 'text' in part && !part.isExact) === true;
+    const isBinary = exact ? isInexact : change.additions === null;
+    const isWhole = texts.length > 0 && left === undefined && !isBinary;
+    const reason = parts === null ? 'not_asked' : isBinary ? 'binary' : (left ?? 'limit');
+    return {
+      ...change,
+      path: readable(change.path),
+      old_path: change.old_path === null ? null : readable(change.old_path),
+      old_bytes: null,
+      new_bytes: null,
+      patch: isWhole ? texts.join('') : null,
+      no_patch: isWhole ? null : reason,
+    };
+  });
+}
+
+/** Looks up the sizes of files that were not compared as text; those above the limit for that are large. */
+async function withSizes(
+  git: Git,
+  location: GitLocation,
+  files: FileChange[],
+  signal: AbortSignal,
+): Promise<FileChange[]> {
+  const isAsked = (one: FileChange) => one.additions === null && !isLink(one);
+  const blobs = files.filter(isAsked).flatMap(({ old_blob, new_blob }) => [old_blob, new_blob]);
+  const wanted = [...new Set(blobs)].filter((blob) => blob !== null);
+  if (wanted.length === 0) return files;
+  const check = ['cat-file', '--batch-check=%(objectname) %(objectsize)'];
+  const lines = (await git.text(location, check, `${wanted.join('\n')}\n`, signal)).split('\n');
+  const sizes = new Map(
+    lines.flatMap((line) => {
+      const [, blob = '', size = ''] = /^([0-9a-f]+) (\d+)$/.exec(line) ?? [];
+      return blob === '' ? [] : [[blob, Number(size)] as const];
+    }),
+  );
+  const sizeOf = (blob: string | null) => sizes.get(blob ?? '') ?? null;
+  return files.map((one) => {
+    if (!isAsked(one)) return one;
+    const [old_bytes, new_bytes] = [sizeOf(one.old_blob), sizeOf(one.new_blob)];
+    const isLarge = Math.max(old_bytes ?? 0, new_bytes ?? 0) > TEXT_BYTES;
+    const no_patch = one.no_patch === 'binary' && isLarge ? 'large' : one.no_patch;
+    return { ...one, old_bytes, new_bytes, no_patch };
+  });
+}
+
+/** The size above which git does not compare files as text, in bytes; it stands in {@link DIFF_TREE} as well. */
+const TEXT_BYTES = 2 * 1024 * 1024;
+
+/** Whether an entry is the commit of a submodule, which is no object of the repository. */
+function isLink({ old_mode, new_mode }: FileChange): boolean {
+  return (new_mode ?? old_mode) === '160000';
+}

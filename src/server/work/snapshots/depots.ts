@@ -1,0 +1,114 @@
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import type { Clock } from '../../../core/lib/clock.ts';
+import { treeBytes } from '../../../core/lib/directory-size.ts';
+import type { Database } from '../../../core/store/database.ts';
+import type { SnapshotStore } from './store.ts';
+
+/** A depot with more bytes is left for the next one of its session. */
+const FULL_BYTES = 32 * 1024 * 1024;
+/** The time between two looks for depots that are too old or too many, in milliseconds. */
+const TRIM_EVERY_MS = 10 * 60_000;
+const DAY_MS = 86_400_000;
+
+interface Dependencies {
+  db: Database;
+  clock: Clock;
+  store: SnapshotStore;
+  /** The directory of all depots. */
+  root: string;
+  settings: () => { max_bytes: number; max_age_days: number };
+}
+
+/**
+ * The directories of the objects of snapshots: `SESSION/NUMBER`. Each holds what the repository lacked, and is removed
+ * as a whole with its snapshots, so nothing has to find out which object is still needed.
+ */
+export class Depots {
+  readonly #given: Dependencies;
+  /** The number and the bytes of the depot that each session writes to. */
+  readonly #open = new Map<string, { number: number; bytes: number }>();
+  readonly #busy = new Set<string>();
+  #trimmedAt: number | null = null;
+
+  constructor(given: Dependencies) {
+    this.#given = given;
+  }
+
+  pathOf(depot: string): string {
+    return path.join(this.#given.root, depot);
+  }
+
+  /** Runs `work` with the depot of a session for new objects, which is not removed meanwhile. */
+  async use<T>(sessionId: string, work: (depot: string) => Promise<T>): Promise<T> {
+    const open = this.#open.get(sessionId) ?? (await this.#newest(sessionId));
+    if (open.bytes > FULL_BYTES) Object.assign(open, { number: open.number + 1, bytes: 0 });
+    this.#open.set(sessionId, open);
+    const depot = path.join(sessionId, String(open.number));
+    this.#busy.add(depot);
+    try {
+      await fs.mkdir(this.pathOf(depot), { recursive: true, mode: 0o700 });
+      return await work(depot);
+    } finally {
+      open.bytes = await treeBytes(this.pathOf(depot));
+      this.#busy.delete(depot);
+    }
+  }
+
+  /** Removes the files of a session whose rows are gone. */
+  async removeSession(sessionId: string): Promise<void> {
+    this.#open.delete(sessionId);
+    await fs.rm(this.pathOf(sessionId), { recursive: true, force: true });
+  }
+
+  /** Removes the depots that are too old, and the oldest while all together are too large; seldom, if called often. */
+  async trim(): Promise<void> {
+    const { clock, settings } = this.#given;
+    const now = clock.monotonic();
+    if (this.#trimmedAt !== null && now - this.#trimmedAt < TRIM_EVERY_MS) return;
+    this.#trimmedAt = now;
+    const { max_bytes, max_age_days } = settings();
+    const oldest = clock.now() - max_age_days * DAY_MS;
+    const depots = (await this.#all()).toSorted((one, other) => one.at - other.at);
+    let total = depots.reduce((sum, { bytes }) => sum + bytes, 0);
+    for (const { depot, at, bytes } of depots) {
+      if (at >= oldest && total <= max_bytes) return;
+      if (this.#busy.has(depot)) continue;
+      await this.#remove(depot);
+      total -= bytes;
+    }
+  }
+
+  async #remove(depot: string): Promise<void> {
+    const { db, store } = this.#given;
+    this.#open.delete(path.dirname(depot));
+    await db.transact((tx) => store.forgetDepot(tx, depot));
+    await fs.rm(this.pathOf(depot), { recursive: true, force: true });
+    // Only an empty directory of a session goes.
+    await fs.rmdir(path.dirname(this.pathOf(depot))).catch(() => undefined);
+  }
+
+  /** Lists all depots, with the time of their newest snapshot; one without any counts as old. */
+  async #all(): Promise<{ depot: string; at: number; bytes: number }[]> {
+    const { db, store, root } = this.#given;
+    const found: { depot: string; at: number; bytes: number }[] = [];
+    for (const session of await namesIn(root))
+      for (const number of await namesIn(path.join(root, session))) {
+        const depot = path.join(session, number);
+        const at = (await db.read((rx) => store.newestIn(rx, depot))) ?? 0;
+        found.push({ depot, at, bytes: await treeBytes(this.pathOf(depot)) });
+      }
+    return found;
+  }
+
+  async #newest(sessionId: string): Promise<{ number: number; bytes: number }> {
+    const names = await namesIn(path.join(this.#given.root, sessionId));
+    const number = Math.max(1, ...names.map(Number).filter(Number.isInteger));
+    const bytes = await treeBytes(this.pathOf(path.join(sessionId, String(number))));
+    return { number, bytes };
+  }
+}
+
+async function namesIn(directory: string): Promise<string[]> {
+  return fs.readdir(directory).catch(() => []);
+}

@@ -1,0 +1,89 @@
+import path from 'node:path';
+import type { QueryOf, ResponseOf } from '../../../api/endpoint.ts';
+import type { getSnapshots, listSessionFiles } from '../../../api/snapshots.ts';
+import { assertNotClosed } from '../../conversations/sessions/session.ts';
+import type { SessionStore } from '../../conversations/sessions/store.ts';
+import type { Database } from '../../../core/store/database.ts';
+import type { Reader } from '../../../core/store/transaction.ts';
+import type { Desk } from './desk.ts';
+import { openTrees, readFilesNow } from './files-now.ts';
+import { type SnapshotStore, toldOf } from './store.ts';
+import type { SnapshotTaker } from './taker.ts';
+import { listTree } from './tree.ts';
+
+interface Dependencies {
+  db: Database;
+  sessionStore: SessionStore;
+  store: SnapshotStore;
+  taker: SnapshotTaker;
+  desk: Desk;
+}
+
+type Answer = ResponseOf<typeof getSnapshots>;
+
+/** The snapshots of sessions, and the files in them. */
+export class SnapshotService {
+  readonly #given: Dependencies;
+
+  constructor(given: Dependencies) {
+    this.#given = given;
+  }
+
+  get(sessionId: string): Promise<Answer> {
+    return this.#given.db.read((rx) => this.#answer(rx, sessionId));
+  }
+
+  /** Switches the snapshots of a session on or off; null: as configured. Throws `session_closed`. */
+  set(sessionId: string, enabled: boolean | null): Promise<Answer> {
+    const { db, sessionStore, store, taker } = this.#given;
+    // It is read before, so that the choice which is stored now is put into the memory of the others.
+    taker.choiceOf(sessionId);
+    return db.transact((tx) => {
+      assertNotClosed(sessionStore.session(tx, sessionId));
+      store.choose(tx, sessionId, enabled);
+      tx.whenDurable(() => taker.chose(sessionId, enabled));
+      return this.#answer(tx, sessionId, enabled);
+    });
+  }
+
+  /** Lists the files of a session, now or at a turn. Throws `not_found`, and `conflict` if they cannot be read. */
+  files(
+    sessionId: string,
+    { turn_id, moment, path: below }: QueryOf<typeof listSessionFiles>,
+  ): Promise<ResponseOf<typeof listSessionFiles>> {
+    const { desk } = this.#given;
+    return desk.work(sessionId, async (place) => {
+      const { git, scratch, signal, filters } = place;
+      const paths = below === undefined ? [] : [below];
+      if (turn_id === undefined) {
+        const checkout = await place.checkout();
+        const objects = path.join(scratch, 'objects');
+        const taken_at = desk.now();
+        const now = await readFilesNow(git, checkout, { scratch, objects, filters, signal });
+        const listed = await listTree(place, now.location, now.tree, paths);
+        const about = { session_id: sessionId, turn_id: null, moment: null };
+        return { ...about, root: checkout.files, taken_at, ...listed };
+      }
+      const { tree, repository, depot, root, taken_at } = desk.snapshotAt(
+        sessionId,
+        turn_id,
+        moment,
+      );
+      const lent = [desk.depots.pathOf(depot)];
+      const location = await openTrees(git, { root: '', commonDir: repository }, { scratch, lent });
+      const listed = await listTree(place, location, tree, paths);
+      return { session_id: sessionId, turn_id, moment, root: root ?? '', taken_at, ...listed };
+    });
+  }
+
+  #answer(rx: Reader, sessionId: string, chosen = this.#given.taker.choiceOf(sessionId)): Answer {
+    const { sessionStore, store, taker } = this.#given;
+    const { id } = sessionStore.session(rx, sessionId);
+    return {
+      session_id: id,
+      enabled: chosen ?? taker.isEnabled,
+      chosen,
+      snapshots: store.of(rx, id).map(toldOf),
+    };
+  }
+}

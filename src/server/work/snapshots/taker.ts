@@ -1,0 +1,181 @@
+import type { Session, Turn } from '../../../api/sessions.ts';
+import type { Moment } from '../../../api/snapshots.ts';
+import { AppError } from '../../../api/errors.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import type { Logger } from '../../../core/lib/log.ts';
+import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
+import type { Database } from '../../../core/store/database.ts';
+import { GitFailure } from '../git/git.ts';
+import type { WorktreeStore } from '../worktrees/store.ts';
+import type { Workshop } from '../git/workshop.ts';
+import { checkoutOfSession } from './checkout.ts';
+import type { Depots } from './depots.ts';
+import { readFilesNow } from './files-now.ts';
+import type { SnapshotStore, StoredSnapshot } from './store.ts';
+
+/** How long the beginning of a turn waits for its snapshot, and how long a snapshot may take, in milliseconds. */
+const WAIT_MS = 1000;
+const LIMIT_MS = 10_000;
+/** After so many snapshots of a session that reached the limit, one after the other, none is taken until a restart. */
+const SLOW = 2;
+
+interface Dependencies {
+  db: Database;
+  clock: Clock;
+  logger: Logger;
+  store: SnapshotStore;
+  worktrees: WorktreeStore;
+  workshop: Workshop;
+  depots: Depots;
+  /** Whether snapshots are taken where no person chose for the session. */
+  isEnabled: () => boolean;
+}
+
+/** Takes the snapshots of turns, where they are switched on. A turn never fails because of one. */
+export class SnapshotTaker {
+  readonly #given: Dependencies;
+  /** One mutex for each session, so that its snapshots have the order of its turns. */
+  readonly #sessions = new OneAtATime();
+  #choices: Map<string, boolean> | undefined;
+  readonly #slow = new Map<string, number>();
+
+  constructor(given: Dependencies) {
+    this.#given = given;
+  }
+
+  /** What a person chose for a session; null: nothing. */
+  choiceOf(sessionId: string): boolean | null {
+    const { db, store } = this.#given;
+    this.#choices ??= db.peek((rx) => store.choices(rx));
+    return this.#choices.get(sessionId) ?? null;
+  }
+
+  /** Whether snapshots are taken where nothing was chosen. */
+  get isEnabled(): boolean {
+    return this.#given.isEnabled();
+  }
+
+  isOn(sessionId: string): boolean {
+    return this.choiceOf(sessionId) ?? this.#given.isEnabled();
+  }
+
+  /** Takes over what a person chose, once it is stored. */
+  chose(sessionId: string, enabled: boolean | null): void {
+    this.#slow.delete(sessionId);
+    if (enabled === null) this.#choices?.delete(sessionId);
+    else this.#choices?.set(sessionId, enabled);
+  }
+
+  /**
+   * Takes a snapshot before the agent sees a turn; null where they are switched off. Resolves when it is taken, after a
+   * second at the latest, or if `signal` aborts. Never rejects.
+   */
+  before(session: Session, turn: Turn, signal: AbortSignal): Promise<void> | null {
+    if (!this.isOn(session.id)) return null;
+    return this.#before(session, turn, signal);
+  }
+
+  /** Takes a snapshot after a turn, in the background. */
+  after(session: Session, turn: Turn): void {
+    if (this.isOn(session.id)) void this.#take(session, turn, 'end', { isLate: () => false });
+  }
+
+  /** Resolves when no snapshot is being taken. */
+  idle(): Promise<void> {
+    return this.#sessions.idle();
+  }
+
+  async #before(session: Session, turn: Turn, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#given;
+    let isLate = false;
+    const taken = new AbortController();
+    const taking = this.#take(session, turn, 'start', { isLate: () => isLate });
+    const waiting = AbortSignal.any([signal, taken.signal]);
+    const limit = clock.sleep(WAIT_MS, waiting).catch(() => undefined);
+    await Promise.race([taking, limit]);
+    isLate = true;
+    taken.abort();
+  }
+
+  #take(
+    session: Session,
+    turn: Turn,
+    moment: Moment,
+    { isLate }: { isLate: () => boolean },
+  ): Promise<void> {
+    const { db, logger, store, depots } = this.#given;
+    return this.#sessions.run(session.id, async () => {
+      if ((this.#slow.get(session.id) ?? 0) >= SLOW) return;
+      try {
+        // A depot without a row counts as left over, so it is in use until its row is there.
+        await depots.use(session.id, async (depot) => {
+          const snapshot = await this.#snapshot(session, turn, moment, depot);
+          await db.transact((tx) => store.add(tx, { ...snapshot, is_late: isLate() }));
+        });
+        await depots.trim();
+      } catch (error) {
+        logger.warn(
+          { err: error, session_id: session.id, turn_id: turn.turn_id },
+          'a snapshot could not be taken',
+        );
+      }
+    });
+  }
+
+  async #snapshot(
+    session: Session,
+    turn: Turn,
+    moment: Moment,
+    depot: string,
+  ): Promise<StoredSnapshot> {
+    const { clock } = this.#given;
+    const began = clock.monotonic();
+    const late = new AbortController();
+    using _ = clock.after(LIMIT_MS, () => late.abort(new Error('it took too long')));
+    const about = { session_id: session.id, turn_id: turn.turn_id, moment, taken_at: clock.now() };
+    const end = () => ({ is_late: false, took_ms: Math.round(clock.monotonic() - began) });
+    try {
+      const taken = await this.#read(session, depot, late.signal);
+      this.#slow.delete(session.id);
+      return { ...about, ...taken, problem: null, ...end() };
+    } catch (error) {
+      if (late.signal.aborted) this.#slow.set(session.id, (this.#slow.get(session.id) ?? 0) + 1);
+      const problem = problemOf(error, late.signal);
+      return { ...about, ...nothing, problem, ...end() };
+    }
+  }
+
+  async #read(session: Session, depot: string, signal: AbortSignal) {
+    const { db, worktrees, workshop, depots } = this.#given;
+    const git = workshop.git.within(signal);
+    const id = session.worktree_id;
+    const worktree = id === null ? null : await db.read((rx) => worktrees.worktree(rx, id));
+    const checkout = await checkoutOfSession(git, session, worktree);
+    const { repository, files: root, head: head_commit } = checkout;
+    return workshop.withScratch(session, async (scratch) => {
+      const { tree, leftOut, isCut } = await readFilesNow(git, checkout, {
+        scratch,
+        objects: depots.pathOf(depot),
+        filters: (settings) => workshop.trustedFilters(repository, settings),
+        signal,
+      });
+      const is_whole = leftOut.length === 0 && !isCut;
+      return { tree, head_commit, root, depot, repository: repository.commonDir, is_whole };
+    });
+  }
+}
+
+const nothing = {
+  tree: null,
+  head_commit: null,
+  root: null,
+  depot: null,
+  repository: null,
+  is_whole: false,
+};
+
+function problemOf(error: unknown, signal: AbortSignal): string {
+  if (signal.aborted) return `it took longer than ${LIMIT_MS / 1000} s`;
+  if (error instanceof AppError || error instanceof GitFailure) return error.message;
+  throw error;
+}

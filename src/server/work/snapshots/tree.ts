@@ -1,0 +1,122 @@
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { AppError } from '../../../api/errors.ts';
+import { openBench, ownSettings } from '../git/bench.ts';
+import type { GitLocation } from '../git/git.ts';
+import type { Checkout } from './checkout.ts';
+import type { WorkContext } from './desk.ts';
+import { readable, upTo } from './files-now.ts';
+
+/** The maximum number of files of a tree that are listed, and the maximum size of git's list, in bytes. */
+const MAX_FILES = 5000;
+const LIST_BYTES = 4 * 1024 * 1024;
+/** The maximum size of a file that is read, in bytes. */
+const MAX_BYTES = 32 * 1024 * 1024;
+
+/** A file of a tree. */
+// A type alias, because answers are matched by an index signature.
+export type TreeEntry = {
+  path: string;
+  mode: string;
+  blob: string;
+  bytes: number | null;
+};
+
+/** Returns the files of a tree, or those at or below a path, and whether there are more. */
+export async function listTree(
+  { git, signal }: Pick<WorkContext, 'git' | 'signal'>,
+  location: GitLocation,
+  tree: string,
+  below: readonly string[],
+): Promise<{ files: TreeEntry[]; is_cut: boolean }> {
+  const args = ['ls-tree', '-r', '-l', '-z', '--full-tree', tree, '--', ...below];
+  const { text, isCut } = await upTo(LIST_BYTES, git, location, args, signal);
+  const found = text.split('\0').slice(0, -1).map(entryOf);
+  return { files: found.slice(0, MAX_FILES), is_cut: isCut || found.length > MAX_FILES };
+}
+
+/** Returns one file of a tree. Throws `conflict` if it has none of that name. */
+export async function entryAt(
+  place: WorkContext,
+  location: GitLocation,
+  tree: string,
+  name: string,
+): Promise<TreeEntry> {
+  const { files } = await listTree(place, location, tree, [name]);
+  const found = files.find((one) => one.path === name);
+  if (!found)
+    throw new AppError(
+      'conflict',
+      files.length > 0
+        ? `${name} was a directory at that turn: name a file in it`
+        : `there was no file ${name} at that turn, or git ignored it`,
+    );
+  if (found.mode === '160000')
+    throw new AppError('conflict', `${name} is a submodule, which no snapshot holds`);
+  if ((found.bytes ?? 0) > MAX_BYTES)
+    throw new AppError(
+      'conflict',
+      `${name} had ${found.bytes} bytes: at most ${MAX_BYTES} are read`,
+    );
+  return found;
+}
+
+/**
+ * Returns the bytes that a file of a tree has in the checkout: with the line endings that the repository wants there.
+ * Throws `conflict` for a file that a filter of git would have to make.
+ */
+export async function contentAt(
+  { git, scratch, signal }: WorkContext,
+  { repository, adminDir, files }: Pick<Checkout, 'repository' | 'adminDir' | 'files'>,
+  { objects }: GitLocation,
+  { path: name, mode, blob }: TreeEntry,
+): Promise<Buffer> {
+  const settings = await ownSettings(git, repository, adminDir);
+  const own = path.join(scratch, 'content');
+  await fs.mkdir(own, { mode: 0o700 });
+  const bench = await openBench({
+    repository,
+    adminDir,
+    files,
+    head: null,
+    scratch: own,
+    settings,
+  });
+  await fs.appendFile(
+    path.join(bench.gitDir ?? '', 'info/attributes'),
+    '\n* -ident !filter !working-tree-encoding\n',
+  );
+  const location = { ...bench, objects };
+  const args =
+    mode === '120000'
+      ? ['cat-file', 'blob', blob]
+      : ['cat-file', '--filters', `--path=${name}`, blob];
+  const content = Buffer.from(await git.bytes(location, args, undefined, signal), 'latin1');
+  if (content.toString('latin1', 0, 64).startsWith('version https://git-lfs.github.com/spec/'))
+    throw new AppError(
+      'conflict',
+      `the content of ${name} is kept by Git LFS: restore it with git`,
+    );
+  return content;
+}
+
+/** Returns the id of the content of a file in each of some trees; null where there is none. */
+export async function blobsAt(
+  { git, signal }: WorkContext,
+  location: GitLocation,
+  trees: readonly { tree: string }[],
+  name: string,
+): Promise<(string | null)[]> {
+  const asked = trees
+    .map(({ tree }) => `${tree}:${Buffer.from(name).toString('latin1')}\n`)
+    .join('');
+  const check = ['cat-file', '--batch-check=%(objectname) %(objecttype)'];
+  const lines = (await git.bytes(location, check, asked, signal)).trimEnd().split('\n');
+  return lines.map((line) => /^([0-9a-f]{40,64}) blob$/.exec(line)?.[1] ?? null);
+}
+
+function entryOf(line: string): TreeEntry {
+  const [, mode = '', blob = '', bytes = '', name = ''] =
+    /^(\d+) \w+ ([0-9a-f]+) +(\d+|-)\t([\s\S]*)$/.exec(line) ?? [];
+  return { path: readable(name), mode, blob, bytes: bytes === '-' ? null : Number(bytes) };
+}

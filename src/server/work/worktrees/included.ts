@@ -1,0 +1,180 @@
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import type { Worktree } from '../../../api/worktrees.ts';
+import { AppError } from '../../../api/errors.ts';
+import {
+  createForeignFile,
+  ForeignFileError,
+  openForeignFile,
+} from '../../../core/lib/foreign-file.ts';
+import { openBench, ownSettings } from '../git/bench.ts';
+import { type Committed, howToAllow } from '../git/consent.ts';
+import { assertFiles, entryKindOf } from '../git/foreign.ts';
+import { type Git, GitFailure, type GitLocation } from '../git/git.ts';
+import { adminDirectory, type Repository } from '../git/repository.ts';
+import { bytePath, nulTerminated } from '../git/names.ts';
+import { copyIndex } from '../git/index-copy.ts';
+import { INCLUDED } from './snapshot.ts';
+
+/** The maximum number of files that a worktree gets, and of their bytes together. */
+const MAX_FILES = 1000;
+const MAX_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Copies the files of the main worktree that `patterns` match and that git ignores, there and in the new worktree.
+ * Links are not followed and nothing is replaced; permissions are kept, without setuid, setgid and sticky bit. `scratch`
+ * is an empty directory of cadre's. Throws `conflict` for more than 1,000 files or 64 MiB, because a part of them would
+ * be no use.
+ */
+export async function copyIncluded(
+  git: Git,
+  about: { repository: Repository; worktree: Worktree; patterns: Committed; scratch: string },
+): Promise<Worktree['included']> {
+  const { repository, worktree, patterns, scratch } = about;
+  const adminDir = await adminDirectory(repository, worktree.path);
+  if (adminDir === null)
+    throw new AppError('conflict', `${worktree.path} was removed while it was made: try again`);
+  const { root } = repository;
+  await assertFiles(root);
+  const main = await benchAt(git, repository, {
+    adminDir: repository.commonDir,
+    files: root,
+    scratch: path.join(scratch, 'main'),
+  });
+  const ignored = await ignoredAt(git, main, await matching(git, main, patterns, scratch));
+  if (ignored.length > MAX_FILES) throw tooMuch(`${ignored.length} files`);
+  const made = await benchAt(git, repository, {
+    adminDir,
+    files: worktree.path,
+    scratch: path.join(scratch, 'made'),
+  });
+  const names = await ignoredAt(git, made, await reachable(worktree.path, ignored));
+  await fs.writeFile(path.join(adminDir, INCLUDED), nulTerminated(names), 'latin1');
+  let files = 0;
+  let bytes = 0;
+  for (const name of names) {
+    const copied = await copy(root, worktree.path, name, MAX_BYTES - bytes);
+    if (copied === null) continue;
+    files += 1;
+    bytes += copied;
+  }
+  const skipped = ignored.length - files;
+  return {
+    status: 'completed',
+    files,
+    bytes,
+    skipped,
+    sha256: patterns.sha256,
+    how_to_allow: null,
+  };
+}
+
+/** Returns the record of a worktree whose files were not copied because nobody has allowed that. */
+export function skippedFiles({ sha256 }: Committed, repoRoot: string): Worktree['included'] {
+  const how_to_allow = howToAllow(repoRoot);
+  return { status: 'skipped_untrusted', files: 0, bytes: 0, skipped: 0, sha256, how_to_allow };
+}
+
+/** Opens a bench with a copy of the index of a checkout, so that git knows which files are tracked. */
+async function benchAt(
+  git: Git,
+  repository: Repository,
+  about: { adminDir: string; files: string; scratch: string },
+): Promise<GitLocation> {
+  await fs.mkdir(about.scratch, { mode: 0o700 });
+  const settings = await ownSettings(git, repository, about.adminDir);
+  const location = await openBench({ ...about, repository, settings, head: null });
+  await copyIndex(git, location, { adminDir: about.adminDir, head: null });
+  return location;
+}
+
+/** Returns the untracked files that the patterns match. Git does not look into repositories inside. */
+async function matching(
+  git: Git,
+  location: GitLocation,
+  { content }: Committed,
+  scratch: string,
+): Promise<string[]> {
+  const file = path.join(scratch, 'patterns');
+  await fs.writeFile(file, content);
+  const list = ['ls-files', '-z', '--others', '--ignored', `--exclude-from=${file}`];
+  const names = (await git.bytes(location, list)).split('\0');
+  return names.filter((name) => name !== '' && !name.endsWith('/'));
+}
+
+/** Returns those of the names that git ignores in a checkout. A tracked file is not ignored. */
+async function ignoredAt(
+  git: Git,
+  location: GitLocation,
+  names: readonly string[],
+): Promise<string[]> {
+  if (names.length === 0) return [];
+  // The command knows no literal names; with this prefix none of them is anything else.
+  const input = nulTerminated(names.map((name) => `./${name}`));
+  const check = ['--no-literal-pathspecs', 'check-ignore', '-z', '--stdin'];
+  const found = await git.bytes(location, check, input).catch((error: unknown) => {
+    // It exits with 1 if none is ignored.
+    if (error instanceof GitFailure && error.exitCode === 1) return '';
+    throw error;
+  });
+  return found.split('\0').flatMap((name) => (name === '' ? [] : [name.slice(2)]));
+}
+
+/** Returns the names that lead through no symbolic link of a checkout; git refuses to be asked about the others. */
+async function reachable(files: string, names: readonly string[]): Promise<string[]> {
+  const links = new Map<string, boolean>();
+  const isBehindLink = async (name: string): Promise<boolean> => {
+    const directory = path.posix.dirname(name);
+    if (directory === '.') return false;
+    const known = links.get(directory);
+    if (known !== undefined) return known;
+    const isLink =
+      (await isBehindLink(directory)) || (await entryKindOf(bytePath(files, directory))) === 'link';
+    links.set(directory, isLink);
+    return isLink;
+  };
+  const found: string[] = [];
+  for (const name of names) if (!(await isBehindLink(name))) found.push(name);
+  return found;
+}
+
+/** Copies one file and returns its size in bytes; null if it is left out. */
+async function copy(
+  from: string,
+  to: string,
+  bytesOfName: string,
+  left: number,
+): Promise<number | null> {
+  const bytes = Buffer.from(bytesOfName, 'latin1');
+  const name = bytes.toString('utf8');
+  if (!Buffer.from(name).equals(bytes)) return null;
+  const opened = await unlessForeign(openForeignFile(from, name));
+  if (opened === null) return null;
+  await using source = opened.handle;
+  const { size } = opened;
+  if (size > left) throw tooMuch(`more than ${MAX_BYTES} bytes`);
+  const target = await unlessForeign(createForeignFile(to, name));
+  if (target === null) return null;
+  await using made = target;
+  await made.chmod((await source.stat()).mode & 0o777);
+  // Only so many bytes are read, because the file may grow meanwhile.
+  if (size > 0)
+    await pipeline(source.createReadStream({ start: 0, end: size - 1 }), made.createWriteStream());
+  return size;
+}
+
+/** Takes a file that a link leads to, or that is none, for one that is not there. */
+async function unlessForeign<T>(work: Promise<T | null>): Promise<T | null> {
+  return work.catch((error: unknown) => {
+    if (error instanceof ForeignFileError) return null;
+    throw error;
+  });
+}
+
+function tooMuch(found: string): AppError {
+  return new AppError(
+    'conflict',
+    `.worktreeinclude names ${found} to copy, at most ${MAX_FILES} files and ${MAX_BYTES / 1024 / 1024} MiB are: name fewer, or set copy_included to false`,
+  );
+}

@@ -1,0 +1,101 @@
+import { once } from 'node:events';
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import type { Worktree } from '../../../api/worktrees.ts';
+import { agentEnvironment } from '../../../core/children/environment.ts';
+import type { Child, Supervisor } from '../../../core/children/supervisor.ts';
+import { AppError } from '../../../api/errors.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import { type Committed, howToAllow } from '../git/consent.ts';
+import { portVariables } from './ports.ts';
+
+const LIMIT_MS = 10 * 60_000;
+const GRACE_MS = 2000;
+/** The number of bytes that are kept of the end of its output. */
+const TAIL_BYTES = 4096;
+const TAIL_WAIT_MS = 1000;
+
+/**
+ * Runs the init script of a repository in a new worktree. It runs a copy of the allowed content, made in `scratch`, in
+ * the environment of agents. Throws `conflict` if it fails or takes longer than 10 minutes.
+ */
+export async function runInitScript(
+  worktree: Worktree,
+  script: Committed,
+  options: {
+    supervisor: Supervisor;
+    clock: Clock;
+    /** An empty directory of cadre's. */
+    scratch: string;
+    /** The path of the script in the repository. */
+    name: string;
+    signal: AbortSignal;
+  },
+): Promise<Worktree['init_script']> {
+  const file = path.join(options.scratch, 'worktree-init');
+  await fs.writeFile(file, script.content, { mode: script.isExecutable ? 0o500 : 0o400 });
+  const child = await options.supervisor.start({
+    command: script.isExecutable ? file : '/bin/sh',
+    args: script.isExecutable ? [] : [file],
+    cwd: worktree.path,
+    env: agentEnvironment(process.env, {
+      CADRE_WORKTREE_ID: worktree.id,
+      CADRE_WORKTREE_NAME: worktree.worktree_name,
+      CADRE_WORKTREE_BRANCH: worktree.branch,
+      CADRE_REPO_ROOT: worktree.repo_root,
+      CADRE_SESSION_ID: worktree.source_session_id,
+      ...portVariables(worktree),
+    }),
+    what: `init script of ${worktree.id}`,
+    stdin: 'none',
+  });
+  const tail = tailOf(child);
+  let isLate = false;
+  using _limit = options.clock.after(LIMIT_MS, () => {
+    isLate = true;
+    void child.end(GRACE_MS);
+  });
+  const stop = () => void child.end(GRACE_MS);
+  options.signal.addEventListener('abort', stop, { once: true });
+  if (options.signal.aborted) stop();
+  const { code, signal } = await child.exited;
+  options.signal.removeEventListener('abort', stop);
+  await child.end(0);
+  // A process that has left the group may still hold the pipes open.
+  await Promise.race([tail.ended, options.clock.sleep(TAIL_WAIT_MS)]);
+  const output_tail = tail.text();
+  const { sha256 } = script;
+  if (code === 0 && !isLate)
+    return { status: 'completed', exit_code: 0, output_tail, sha256, how_to_allow: null };
+  const outcome = isLate ? `ran for ${LIMIT_MS / 60_000} minutes` : `ended with ${code ?? signal}`;
+  const last = output_tail.trim().split('\n').slice(-5).join('\n');
+  throw new AppError(
+    'conflict',
+    `the init script ${options.name} ${outcome}${last === '' ? '' : ` (${last})`}: fix it, or set run_init_script to false`,
+  );
+}
+
+/** Returns the record of an init script that was skipped because nobody has allowed it. */
+export function skippedScript({ sha256 }: Committed, repoRoot: string): Worktree['init_script'] {
+  return {
+    status: 'skipped_untrusted',
+    exit_code: null,
+    output_tail: '',
+    sha256,
+    how_to_allow: howToAllow(repoRoot),
+  };
+}
+
+/** Collects the end of a child's output, of both streams together. */
+function tailOf(child: Child): { text: () => string; ended: Promise<unknown> } {
+  let tail = Buffer.alloc(0);
+  const streams = [child.stdout, child.stderr];
+  for (const stream of streams)
+    stream.on('data', (chunk: Buffer) => {
+      tail = Buffer.concat([tail, chunk]).subarray(-TAIL_BYTES);
+    });
+  return {
+    text: () => tail.toString('utf8'),
+    ended: Promise.all(streams.map((stream) => once(stream, 'close'))),
+  };
+}

@@ -1,0 +1,179 @@
+import path from 'node:path';
+import type { QueryOf } from '../../../api/endpoint.ts';
+import type { Brought, listTrusted, Trusted } from '../../../api/worktree-trust.ts';
+import { AppError } from '../../../api/errors.ts';
+import { type Keep, keepNothing } from '../../../core/store/kept-answers.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import type { SessionStore } from '../../conversations/sessions/store.ts';
+import type { Database } from '../../../core/store/database.ts';
+import { type RecordPage, RecordTable } from '../../../core/store/records.ts';
+import { filtersIn, ownSettings } from '../git/bench.ts';
+import { type Committed, committedFiles, filtersText, sha256Of } from '../git/consent.ts';
+import type { Git } from '../git/git.ts';
+import { findRepository, type Repository } from '../git/repository.ts';
+import type { WorktreeStore } from './store.ts';
+
+/** The file of a repository that names the ignored files which new worktrees get; it has the syntax of `.gitignore`. */
+const PATTERNS_FILE = '.worktreeinclude';
+
+interface InitScriptsDependencies {
+  db: Database;
+  git: Git;
+  sessionStore: SessionStore;
+  worktrees: WorktreeStore;
+  clock: Clock;
+  /** Returns the configured path of init scripts within repositories. */
+  script: () => string;
+}
+
+/**
+ * The init scripts, lists of included files and filters that repositories bring, and which of them a person has allowed.
+ * Content is allowed by its digest, for one repository each.
+ */
+export class InitScripts {
+  readonly #given: InitScriptsDependencies;
+  readonly #trusted: RecordTable<Trusted>;
+
+  constructor(given: InitScriptsDependencies) {
+    this.#given = given;
+    this.#trusted = new RecordTable<Trusted>(given.db, 'worktree_trust', trustId);
+  }
+
+  /**
+   * Returns the init script that would run if a worktree of this name were made for the session; null if the repository
+   * has none or the worktree exists. Throws `not_found` for an unknown session, `invalid` if the session works in no
+   * repository.
+   */
+  async look(request: {
+    source_session_id: string;
+    worktree_name: string;
+  }): Promise<{ repo_root: string; sha256: string; text: string; trusted: boolean } | null> {
+    const session = await this.#given.db.read((rx) =>
+      this.#given.sessionStore.session(rx, request.source_session_id),
+    );
+    const repository = await findRepository(this.#given.git, path.resolve(session.cwd));
+    const { root } = repository;
+    const named = await this.#given.db.read((rx) =>
+      this.#given.worktrees.named(rx, root, request.worktree_name),
+    );
+    if (named.some(({ status }) => status === 'active' || status === 'retained')) return null;
+    const { script } = await this.committedIn(repository, { patterns: false });
+    if (script === null) return null;
+    return {
+      repo_root: root,
+      sha256: script.sha256,
+      text: script.content.toString('utf8'),
+      trusted: await this.isTrusted(root, script.sha256),
+    };
+  }
+
+  /** Allows content for a repository from now on. `by` names who allowed it; allowing it again changes nothing. */
+  async allow(repo_root: string, sha256: string, by: string): Promise<void> {
+    await this.#allow({ repo_root, sha256, trusted_by: by, trusted_at: this.#given.clock.now() });
+  }
+
+  /** Does the same for a directory that a person names. Throws `invalid` if that is not a repository. */
+  async trust(directory: string, sha256: string, by: string, keep: Keep): Promise<Trusted> {
+    const { root: repo_root } = await this.#named(directory);
+    const trusted_at = this.#given.clock.now();
+    return this.#allow({ repo_root, sha256, trusted_by: by, trusted_at }, keep);
+  }
+
+  /**
+   * Withdraws the permission of one content of a repository, or of all if `sha256` is null; returns what was withdrawn.
+   * Throws `not_found` if that content was not allowed.
+   */
+  async untrust(
+    directory: string,
+    sha256: string | null,
+    keep: Keep,
+  ): Promise<{ repo_root: string; withdrawn: Trusted[] }> {
+    // The repository may be gone; then the path that it was allowed under is used.
+    const repo_root = await this.#named(directory).then(
+      ({ root }) => root,
+      () => path.resolve(directory),
+    );
+    return this.#given.db.transact((tx) => {
+      const all = this.#trusted.where(tx, 'repo_root = ?', repo_root);
+      const withdrawn = all.filter((one) => sha256 === null || one.sha256 === sha256);
+      if (withdrawn.length === 0 && sha256 !== null)
+        throw new AppError('not_found', `${sha256} is not allowed for ${repo_root}`);
+      for (const one of withdrawn) this.#trusted.deleteWhere(tx, 'id = ?', trustId(one));
+      const answer = { repo_root, withdrawn };
+      keep(tx, answer);
+      return answer;
+    });
+  }
+
+  list({ limit, cursor, repo_root }: QueryOf<typeof listTrusted>): Promise<RecordPage<Trusted>> {
+    return this.#given.db.read((rx) => this.#trusted.page(rx, { repo_root }, limit, cursor));
+  }
+
+  /** Returns everything that a repository brings and that a person has to allow. Throws `invalid` if the directory is not a repository. */
+  async brings(directory: string): Promise<{ repo_root: string; brings: Brought[] }> {
+    const repository = await this.#named(directory);
+    const { root: repo_root } = repository;
+    const brings: Brought[] = [];
+    const add = async (kind: Brought['kind'], name: string, content: string | Buffer) => {
+      const sha256 = sha256Of(content);
+      const trusted = await this.isTrusted(repo_root, sha256);
+      brings.push({ kind, name, sha256, text: content.toString(), trusted });
+    };
+    const { script, patterns } = await this.committedIn(repository);
+    if (script !== null) await add('init_script', this.#given.script(), script.content);
+    if (patterns !== null) await add('included_files', PATTERNS_FILE, patterns.content);
+    const filters = filtersIn(await ownSettings(this.#given.git, repository, null));
+    if (filters.length > 0) await add('filters', 'git config', filtersText(filters));
+    return { repo_root, brings };
+  }
+
+  /**
+   * Returns the patterns of the ignored files that new worktrees get, and the init script, as committed in the main
+   * worktree; null for what is not there, or not wanted.
+   */
+  async committedIn(
+    repository: Repository,
+    wanted: { patterns?: boolean; script?: boolean } = {},
+  ): Promise<{ patterns: Committed | null; script: Committed | null }> {
+    const list = {
+      file: PATTERNS_FILE,
+      what: 'the list of included files',
+      without: 'set copy_included to false',
+    };
+    const program = {
+      file: this.#given.script(),
+      what: 'the init script',
+      without: 'set run_init_script to false',
+    };
+    const [patterns = null, script = null] = await committedFiles(this.#given.git, repository, [
+      wanted.patterns === false ? null : list,
+      wanted.script === false ? null : program,
+    ]);
+    return { patterns, script };
+  }
+
+  /** Whether a person has allowed this content for a repository. */
+  isTrusted(repo_root: string, sha256: string): Promise<boolean> {
+    return this.#given.db.read(
+      (rx) => this.#trusted.get(rx, trustId({ repo_root, sha256 })) !== undefined,
+    );
+  }
+
+  #named(directory: string): Promise<Repository> {
+    return findRepository(this.#given.git, path.resolve(directory), { isNamed: true });
+  }
+
+  #allow(trusted: Trusted, keep: Keep = keepNothing): Promise<Trusted> {
+    return this.#given.db.transact((tx) => {
+      const before = this.#trusted.get(tx, trustId(trusted));
+      if (!before) this.#trusted.insert(tx, trusted);
+      const answer = before ?? trusted;
+      keep(tx, answer);
+      return answer;
+    });
+  }
+}
+
+function trustId({ repo_root, sha256 }: Pick<Trusted, 'repo_root' | 'sha256'>): string {
+  return `${sha256} ${repo_root}`;
+}

@@ -1,0 +1,394 @@
+import path from 'node:path';
+import type { BodyOf, QueryOf, ResponseOf } from '../../../api/endpoint.ts';
+import type {
+  Claim,
+  claimWorktree,
+  CleanupResult,
+  collectWorktrees,
+  createWorktree,
+  getWorktree,
+  listWorktrees,
+  releaseWorktree,
+  restoreWorktree,
+  Worktree,
+  WorktreeDiagnostics,
+} from '../../../api/worktrees.ts';
+import type {
+  Finished,
+  mergeWorktree,
+  openPullRequest,
+  PullRequest,
+  rebaseWorktree,
+} from '../../../api/worktree-finish.ts';
+import type { Session } from '../../../api/sessions.ts';
+import { type Keep, keepNothing } from '../../../core/store/kept-answers.ts';
+import { AppError } from '../../../api/errors.ts';
+import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
+import { treeBytes } from '../../../core/lib/directory-size.ts';
+import type { ProcessStore } from '../processes/store.ts';
+import { assertOpen } from '../../conversations/sessions/session.ts';
+import type { SessionStore } from '../../conversations/sessions/store.ts';
+import type { RecordPage } from '../../../core/store/records.ts';
+import type { Claims } from './claims.ts';
+import { Making, type MakingDependencies } from './making.ts';
+import { Finishing } from '../merge/finishing.ts';
+import { PullRequests } from '../merge/pull-requests.ts';
+import { Releases } from './releases.ts';
+import { Removal } from './removal.ts';
+import { findRepository, realPath, type Repository } from '../git/repository.ts';
+import { assertMatches, type WorktreeRequest } from './worktree.ts';
+import type { Reader, Writer } from '../../../core/store/transaction.ts';
+
+interface Dependencies extends MakingDependencies {
+  claims: Claims;
+  sessionStore: SessionStore;
+  processes: ProcessStore;
+  /** Throws `storage_full` if there is no room for new work. */
+  assertRoom: () => void;
+}
+
+/**
+ * The use cases of worktrees. A mutex for each name in a repository serialises the work on it. Git is awaited between
+ * transactions, and each step of git is stored as an operation before it runs.
+ */
+export class WorktreeService {
+  readonly #given: Dependencies;
+  readonly #turns = new OneAtATime();
+  readonly #making: Making;
+  readonly #removal: Removal;
+  readonly #releases: Releases;
+  readonly #finishing: Finishing;
+  readonly #pullRequests: PullRequests;
+
+  constructor(given: Dependencies) {
+    this.#given = given;
+    this.#making = new Making(given);
+    this.#removal = new Removal(given);
+    this.#releases = new Releases({ ...given, removal: this.#removal });
+    this.#finishing = new Finishing(given);
+    this.#pullRequests = new PullRequests(given);
+  }
+
+  /** Makes a worktree and claims it; if one of that name exists, claims that one. */
+  create(
+    request: WorktreeRequest,
+    keep: Keep = keepNothing,
+  ): Promise<ResponseOf<typeof createWorktree>> {
+    const { claims } = this.#given;
+    return this.#inTurnOfRequest(request, async (repository, directory) => {
+      const existing = await this.#findExisting(repository, request, (tx, worktree, held) => {
+        const role = activeRole(held) ?? 'owner';
+        const claim = claims.make(tx, worktree.id, request.source_session_id, role);
+        return this.#answer(tx, worktree.id, claim, { created: false }, keep);
+      });
+      if (existing) return existing;
+      return this.#making.make(repository, directory, request, (tx, { id }) => {
+        const claim = claims.make(tx, id, request.source_session_id, 'owner');
+        return this.#answer(tx, id, claim, { created: true }, keep);
+      });
+    });
+  }
+
+  /**
+   * Makes a worktree, or finds the one of that name, without claiming it: `use` makes the claim. No other work on the
+   * worktree runs until `use` has ended. If `use` fails, a worktree made for it is removed again. `source` is the
+   * source session where that is not stored yet.
+   */
+  use<T>(
+    request: WorktreeRequest,
+    use: (worktree: Worktree, created: boolean) => Promise<T>,
+    source?: Session,
+  ): Promise<T> {
+    const work = async (repository: Repository, directory: string): Promise<T> => {
+      const existing = await this.#findExisting(repository, request, (_tx, worktree) => worktree);
+      if (existing) return use(existing, false);
+      const made = await this.#making.make(repository, directory, request, (tx, worktree) => {
+        const unclaimed: Worktree = { ...worktree, status: 'retained' };
+        this.#given.store.worktrees.update(tx, unclaimed);
+        return unclaimed;
+      });
+      this.#given.failpoint('worktree.made');
+      try {
+        return await use(made, true);
+      } catch (error) {
+        await this.#undo(made.id, 'what it was made for has failed');
+        throw error;
+      }
+    };
+    return this.#inTurnOfRequest(request, work, source);
+  }
+
+  /** Removes the worktrees that the previous run of the server made for a {@link use} that it did not finish. */
+  async undoUnused(): Promise<void> {
+    const { db, store } = this.#given;
+    for (const { id } of await db.read((rx) => store.neverClaimed(rx)))
+      await this.#inTurnOf(id, async () => {
+        const isUnused = await db.read((rx) => store.claimsOn(rx, id).length === 0);
+        if (isUnused) await this.#undo(id, 'the server died before it was used');
+      });
+  }
+
+  async get(id: string): Promise<ResponseOf<typeof getWorktree>> {
+    const { db, store } = this.#given;
+    return db.read((rx) => ({ ...store.worktree(rx, id), claims: store.claimsOn(rx, id) }));
+  }
+
+  async list({
+    limit,
+    cursor,
+    repo_root,
+    ...filters
+  }: QueryOf<typeof listWorktrees>): Promise<RecordPage<Worktree>> {
+    const { db, store } = this.#given;
+    const root = repo_root === undefined ? undefined : await realPath(repo_root);
+    return db.read((rx) =>
+      store.worktrees.page(rx, { ...filters, repo_root: root }, limit, cursor),
+    );
+  }
+
+  /** Claims a worktree for a session. Throws `conflict` if it is missing or cleaned. */
+  async claim(id: string, body: BodyOf<typeof claimWorktree>, keep: Keep): Promise<Claim> {
+    const { db, claims } = this.#given;
+    return this.#inTurnOf(id, async (worktree) => {
+      await this.#removal.assertUsable(worktree);
+      return db.transact((tx) => {
+        const claim = claims.make(tx, id, body.session_id, body.claim_role ?? undefined);
+        keep(tx, claim);
+        return claim;
+      });
+    });
+  }
+
+  /** Releases a claim; after the last one the worktree is cleaned up, unless the request declines that. */
+  release(
+    id: string,
+    body: BodyOf<typeof releaseWorktree>,
+    keep: Keep = keepNothing,
+  ): Promise<ResponseOf<typeof releaseWorktree>> {
+    return this.#inTurnOf(id, () => this.#releases.release(id, body, keep));
+  }
+
+  /** Does the cleanups that were due when the last run died. */
+  async finishCleanups(): Promise<void> {
+    const { db, store } = this.#given;
+    for (const { id } of await db.read((rx) => store.dueForCleanup(rx)))
+      await this.#inTurnOf(id, () => this.#releases.cleanUp(id));
+  }
+
+  cleanUp(id: string, reason: string | null): Promise<CleanupResult> {
+    return this.#inTurnOf(id, () => this.#removal.cleanUp(id, reason));
+  }
+
+  /** Merges the branch of a worktree into another one, or shows what that would do. */
+  merge(id: string, request: BodyOf<typeof mergeWorktree>, keep: Keep): Promise<Finished> {
+    return this.#inTurnOf(id, (worktree) => this.#finishing.merge(worktree, request, keep));
+  }
+
+  /** Writes the commits of a worktree again on top of a branch, or shows what that would do. */
+  rebase(id: string, request: BodyOf<typeof rebaseWorktree>, keep: Keep): Promise<Finished> {
+    return this.#inTurnOf(id, (worktree) => this.#finishing.rebase(worktree, request, keep));
+  }
+
+  /** Opens a pull request for the branch of a worktree, or shows what that would do. */
+  openPullRequest(
+    id: string,
+    request: BodyOf<typeof openPullRequest>,
+    keep: Keep,
+  ): Promise<PullRequest> {
+    return this.#inTurnOf(id, (worktree) => this.#pullRequests.open(worktree, request, keep));
+  }
+
+  /** Restores a worktree from its archive, under its own name or another. */
+  async restore(
+    id: string,
+    { name }: BodyOf<typeof restoreWorktree>,
+    keep: Keep,
+  ): Promise<Worktree> {
+    this.#given.assertRoom();
+    return this.#inTurnOf(id, (old) => this.#restore(id, name ?? old.worktree_name, keep), name);
+  }
+
+  /** Cleans up all worktrees without a claim; with `dry_run` it only lists them. */
+  async collect({
+    dry_run,
+  }: BodyOf<typeof collectWorktrees>): Promise<ResponseOf<typeof collectWorktrees>> {
+    const { db, store } = this.#given;
+    const retained = await db.read((rx) => store.retained(rx));
+    const worktrees = [];
+    for (const { id, path: directory, status } of retained) {
+      const bytes = await treeBytes(directory);
+      if (dry_run ?? true) {
+        const why = await db.read((rx) => this.#removal.fateOf(rx, store.worktree(rx, id)));
+        worktrees.push({ id, status, bytes, reason: why });
+        continue;
+      }
+      const { worktree, status: outcome, diagnostics } = await this.cleanUp(id, 'gc');
+      const reason = [outcome, ...diagnostics].join('; ');
+      worktrees.push({ id, status: worktree.status, bytes, reason });
+    }
+    return { worktrees };
+  }
+
+  diagnostics(): WorktreeDiagnostics {
+    const { db, store } = this.#given;
+    const { byStatus, activeClaims, underWay } = db.peek((rx) => store.counts(rx));
+    const count = (status: Worktree['status']) => byStatus.get(status) ?? 0;
+    return {
+      active: count('active'),
+      retained: count('retained'),
+      cleaned: count('cleaned'),
+      missing: count('missing'),
+      active_claims: activeClaims,
+      under_way: underWay,
+    };
+  }
+
+  /** Resolves when no work on a worktree is running or waiting. */
+  idle(): Promise<void> {
+    return this.#turns.idle();
+  }
+
+  /**
+   * Runs `work` holding the mutexes of several names. They are acquired in sorted order, so that no two calls deadlock.
+   */
+  #inTurn<T>(names: readonly string[], work: () => Promise<T>): Promise<T> {
+    const [first, ...rest] = [...new Set(names)].toSorted();
+    if (first === undefined) return work();
+    return this.#turns.run(first, () => this.#inTurn(rest, work));
+  }
+
+  /**
+   * Runs `work` holding the mutexes of a stored worktree: of its id, of its name, and of `name` in the same repository.
+   */
+  async #inTurnOf<T>(
+    id: string,
+    work: (worktree: Worktree) => Promise<T>,
+    name?: string | null,
+  ): Promise<T> {
+    const { db, store } = this.#given;
+    const now = () => db.read((rx) => store.worktree(rx, id));
+    const { repo_root, worktree_name } = await now();
+    const names = [worktree_name, name ?? worktree_name].map((one) => turnOf(repo_root, one));
+    const done = await this.#inTurn([id, ...names], async () => {
+      const worktree = await now();
+      const isRenamed = worktree.worktree_name !== worktree_name;
+      return isRenamed ? null : { result: await work(worktree) };
+    });
+    // A restore renamed the worktree while this waited. The mutexes are released by now, because they are not
+    // reentrant; so that of the new name can be acquired.
+    return done === null ? this.#inTurnOf(id, work, name) : done.result;
+  }
+
+  /** Runs `work` holding the mutex of the requested name; passes the repository and the directory of the request. */
+  async #inTurnOfRequest<T>(
+    request: WorktreeRequest,
+    work: (repository: Repository, directory: string) => Promise<T>,
+    source?: Session,
+  ): Promise<T> {
+    const { db, sessionStore, workshop, assertRoom } = this.#given;
+    assertRoom();
+    const session =
+      source ?? (await db.read((rx) => sessionStore.session(rx, request.source_session_id)));
+    assertOpen(session);
+    const directory = path.resolve(session.cwd, request.repo_root ?? '.');
+    const isNamed = (request.repo_root ?? null) !== null;
+    const repository = await findRepository(workshop.git, directory, { isNamed });
+    const turn = turnOf(repository.root, request.worktree_name);
+    return this.#inTurn([turn], () => work(repository, directory));
+  }
+
+  /**
+   * Runs `take` in a transaction, with the worktree of that name and the session's claim; returns null if there is
+   * none.
+   */
+  async #findExisting<T>(
+    { root }: Repository,
+    request: WorktreeRequest,
+    take: (tx: Writer, worktree: Worktree, claim: Claim | undefined) => T,
+  ): Promise<T | null> {
+    const { db, store } = this.#given;
+    const newest = (rx: Reader) => store.named(rx, root, request.worktree_name).at(-1);
+    const found = await db.read(newest);
+    if (found) await this.#removal.assertUsable(found);
+    const taken = await db.transact((tx) => {
+      const worktree = newest(tx);
+      if (worktree?.status !== 'active' && worktree?.status !== 'retained') return null;
+      assertMatches(worktree, request);
+      return take(tx, worktree, store.claim(tx, worktree.id, request.source_session_id));
+    });
+    // The name is free once the work that is left under it is archived.
+    if (taken === null && found) await this.#clearName(found.id);
+    return taken;
+  }
+
+  /**
+   * Cleans up a worktree whose use failed, whatever its deletion_policy; work in it is still archived. If that fails,
+   * the next start tries again. The caller holds the mutex of the worktree's name.
+   */
+  async #undo(id: string, reason: string): Promise<void> {
+    const { db, store, logger } = this.#given;
+    try {
+      await db.transact((tx) => {
+        const worktree = store.worktree(tx, id);
+        store.worktrees.update(tx, { ...worktree, deletion_policy: 'delete_on_last_claim' });
+      });
+      await this.#removal.cleanUp(id, reason);
+    } catch (error) {
+      logger.error({ err: error, worktree_id: id }, 'an unused worktree could not be removed');
+    }
+  }
+
+  #answer(
+    tx: Writer,
+    id: string,
+    claim: Claim,
+    { created }: { created: boolean },
+    keep: Keep,
+  ): ResponseOf<typeof createWorktree> {
+    const answer = { ...this.#given.store.worktree(tx, id), claim, created };
+    keep(tx, answer);
+    return answer;
+  }
+
+  async #clearName(id: string): Promise<void> {
+    const { db, store } = this.#given;
+    const worktree = await db.read((rx) => store.worktree(rx, id));
+    if (worktree.status === 'missing')
+      await this.#removal.cleanUp(id, 'its name was taken again', { anyway: true });
+    await this.#assertNothingLeft(worktree);
+  }
+
+  /** Throws `conflict` if the branch of a removed worktree still exists and cannot be deleted. */
+  async #assertNothingLeft(worktree: Worktree): Promise<void> {
+    const left = await this.#removal.finishLeft(worktree);
+    if (left !== null)
+      throw new AppError(
+        'conflict',
+        `the worktree of that name was removed, but its ${left}: try again`,
+      );
+  }
+
+  async #restore(id: string, name: string, keep: Keep): Promise<Worktree> {
+    const { db, store } = this.#given;
+    const found = await db.read((rx) => store.worktree(rx, id));
+    await this.#removal.noteIfMissing(found);
+    if ((await db.read((rx) => store.worktree(rx, id))).status === 'missing')
+      await this.#removal.cleanUp(id, 'it is to be restored', { anyway: true });
+    const old = await db.read((rx) => store.worktree(rx, id));
+    if (old.status !== 'cleaned')
+      throw new AppError(
+        'conflict',
+        `worktree ${id} is ${old.status}: there is nothing to restore`,
+      );
+    await this.#assertNothingLeft(old);
+    return this.#making.restore(old, name, keep);
+  }
+}
+
+function turnOf(repoRoot: string, name: string): string {
+  return `${repoRoot}\0${name}`;
+}
+
+function activeRole(claim: Claim | undefined): Claim['claim_role'] | undefined {
+  return claim?.released_at === null ? claim.claim_role : undefined;
+}

@@ -1,0 +1,138 @@
+import { createHash } from 'node:crypto';
+import path from 'node:path';
+import type { WorktreeInEvents } from '../../../api/event-kinds/worktrees.ts';
+import type { BodyOf } from '../../../api/endpoint.ts';
+import type { Claim, createWorktree, Worktree } from '../../../api/worktrees.ts';
+import { AppError } from '../../../api/errors.ts';
+
+const DEFAULT_PREFIX = 'cadre';
+
+/** A request for a worktree. */
+export type WorktreeRequest = BodyOf<typeof createWorktree>;
+
+/** The facts about a new worktree that its request does not contain. */
+interface WorktreeFacts {
+  id: string;
+  root: string;
+  repoRoot: string;
+  baseRef: string;
+  baseCommit: string;
+  policy: Worktree['deletion_policy'];
+  now: number;
+}
+
+/** Returns the record of a worktree as it will be once it is made. */
+export function newWorktree(request: WorktreeRequest, facts: WorktreeFacts): Worktree {
+  const { worktree_name, source_session_id } = request;
+  return {
+    id: facts.id,
+    worktree_name,
+    repo_root: facts.repoRoot,
+    path: pathFor(facts.root, facts.repoRoot, worktree_name),
+    branch: branchFor(request),
+    base_ref: facts.baseRef,
+    base_commit: facts.baseCommit,
+    deletion_policy: request.deletion_policy ?? facts.policy,
+    status: 'active',
+    source_session_id,
+    team_id: request.team_id ?? null,
+    operation_id: request.operation_id ?? null,
+    init_script: noScript('off'),
+    included: nothingIncluded('off'),
+    port_base: null,
+    port_count: 0,
+    archive_ref: null,
+    created_at: facts.now,
+    updated_at: facts.now,
+  };
+}
+
+/** Returns the record for a worktree in which no init script ran. */
+export function noScript(status: 'off' | 'not_found'): Worktree['init_script'] {
+  return { status, exit_code: null, output_tail: '', sha256: null, how_to_allow: null };
+}
+
+/** Returns the record for a worktree into which no files were copied. */
+export function nothingIncluded(status: 'off' | 'not_found'): Worktree['included'] {
+  return { status, files: 0, bytes: 0, skipped: 0, sha256: null, how_to_allow: null };
+}
+
+export function branchFor({ branch_prefix, worktree_name }: WorktreeRequest): string {
+  return `${branch_prefix ?? DEFAULT_PREFIX}/${worktree_name}`;
+}
+
+/**
+ * Returns the path of a worktree. It contains a digest of the repository's path, because repository names are not
+ * unique.
+ */
+export function pathFor(root: string, repoRoot: string, name: string): string {
+  const digest = createHash('sha256').update(repoRoot).digest('hex').slice(0, 8);
+  const readable = path.basename(repoRoot, '.git').replaceAll(/[^A-Za-z0-9._-]/g, '-') || 'repo';
+  return path.join(root, `${readable.slice(0, 100)}-${digest}`, name);
+}
+
+/** Returns the worktree under another name, with the path and branch that follow from it. */
+export function renamed(worktree: Worktree, name: string, root: string): Worktree {
+  const prefix = worktree.branch.slice(0, worktree.branch.lastIndexOf('/'));
+  return {
+    ...worktree,
+    worktree_name: name,
+    path: pathFor(root, worktree.repo_root, name),
+    branch: `${prefix}/${name}`,
+  };
+}
+
+/** Throws `conflict` if an existing worktree differs from the request. */
+export function assertMatches(worktree: Worktree, request: WorktreeRequest): void {
+  const { base_ref, branch_prefix, deletion_policy } = request;
+  const differs =
+    (base_ref && base_ref !== worktree.base_ref && `base_ref ${worktree.base_ref}`) ||
+    (branch_prefix && branchFor(request) !== worktree.branch && `branch ${worktree.branch}`) ||
+    (deletion_policy &&
+      deletion_policy !== worktree.deletion_policy &&
+      `deletion_policy ${worktree.deletion_policy}`);
+  if (!differs) return;
+  throw new AppError(
+    'conflict',
+    `worktree ${worktree.worktree_name} already exists with ${differs}: leave that field out, or choose another name`,
+  );
+}
+
+/** Throws `conflict` for a worktree that is missing or cleaned. */
+export function assertThere({ id, status }: Worktree): void {
+  if (status === 'active' || status === 'retained') return;
+  throw new AppError('conflict', `worktree ${id} is ${status}: restore it, or create another`);
+}
+
+/**
+ * Returns the session's claim, or a new one if it has none. Throws `claim_conflict` for an existing one in another
+ * role.
+ */
+export function claimedBy(
+  sessionId: string,
+  role: Claim['claim_role'],
+  { worktree, held, now }: { worktree: Worktree; held: Claim | undefined; now: number },
+): Claim {
+  if (!held || held.released_at !== null)
+    return {
+      worktree_id: worktree.id,
+      session_id: sessionId,
+      claim_role: role,
+      created_at: now,
+      released_at: null,
+    };
+  if (held.claim_role === role) return held;
+  throw new AppError(
+    'claim_conflict',
+    `session ${sessionId} claims ${worktree.id} as ${held.claim_role}: release that first`,
+  );
+}
+
+/** Returns the worktree as events after `worktree.created` carry it: without the fields that never change. */
+export function worktreeInEvents({
+  init_script: _initScript,
+  included: _included,
+  ...rest
+}: Worktree): WorktreeInEvents {
+  return rest;
+}
