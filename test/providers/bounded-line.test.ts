@@ -46,7 +46,10 @@ describe('a line of an agent', () => {
     const message = JSON.parse(line.text) as { params: { text: string; more: string } };
     expect(line.excess).toEqual({ bytes: line.bytes, limit: 'bytes' });
     expect(Buffer.byteLength(line.text)).toBeLessThan(MESSAGE_LIMITS.bytes + 1000);
-    expect(message.params.text).toMatch(/^ö+ … \[omitted/);
+    // No pattern over the whole text: V8 may run out of stack on one with millions of repetitions.
+    const [start = '', end] = message.params.text.split(' … [omitted');
+    expect(start.replaceAll('ö', '')).toBe('');
+    expect(end).toBeDefined();
     expect(message).toMatchObject({ id: 7, method: 'm', params: { more: 'short' } });
   });
 
