@@ -57,9 +57,9 @@ test: deps ## Run all tests that need nothing but this machine
 	vitest run
 
 # What is about processes, their groups and their ends, and whatever else is read from /proc on Linux alone.
-POSIX_TESTS = test/children test/processes test/recovery test/config/registration test/lib/foreign-file \
-  test/cli/cursor-file-links test/cli/doctor test/cli/several test/http/connections \
-  test/tui/job-control test/terminal/asking
+POSIX_TESTS = test/core/children test/server/work/processes test/server/upkeep/recovery test/core/config/registration test/core/lib/foreign-file \
+  test/frontends/cli/cursor-file-links test/frontends/cli/doctor test/frontends/cli/several test/server/http/connections \
+  test/frontends/tui/job-control test/frontends/terminal/asking
 
 # The suite leaves test/campaigns out.
 CAMPAIGN = vitest run --config test/campaigns/vitest.config.ts
@@ -111,22 +111,22 @@ orphans: deps ## Kill the server N times while it runs process trees, and look f
 .PHONY: processes
 processes: deps ## Run 10,000 short commands, one that prints 10 GB, and 1,000 races of kill, timeout and exit (SEED=...)
 	COMMANDS=10000 PRINT_MB=10000 TEST_LIMIT_MS=7200000 $(CAMPAIGN) test/campaigns/processes
-	RACES=1000 SEED=$(SEED) TEST_LIMIT_MS=3600000 vitest run test/processes/kill
+	RACES=1000 SEED=$(SEED) TEST_LIMIT_MS=3600000 vitest run test/server/work/processes/kill
 
 .PHONY: races
 races: deps ## Run 10,000 races of two decisions on an approval, and of two turns for a session (RACES=...)
-	RACES=$(or $(RACES),10000) TEST_LIMIT_MS=3600000 vitest run test/sessions/races
+	RACES=$(or $(RACES),10000) TEST_LIMIT_MS=3600000 vitest run test/server/conversations/sessions/races
 
 .PHONY: queue
 queue: deps ## Schedule, change, hold and kill for DAYS virtual days with a clock that jumps, against a model (DAYS=10000, SEED=...)
-	QUEUE_DAYS=$(or $(DAYS),10000) SEED=$(SEED) TEST_LIMIT_MS=43200000 vitest run test/queue/property
+	QUEUE_DAYS=$(or $(DAYS),10000) SEED=$(SEED) TEST_LIMIT_MS=43200000 vitest run test/server/conversations/queue/property
 
 .PHONY: hooks
 hooks: N = 10000
 hooks: deps ## Deliver N events to hooks while the receiver is down or slow and the server is killed KILLS times (N=10000, KILLS=20, SEED=...)
 	HOOK_EVENTS=$(N) HOOK_KILLS=$(or $(KILLS),20) SEED=$(SEED) TEST_LIMIT_MS=3600000 $(CAMPAIGN) test/campaigns/hooks
 
-LENGTHS = test/access/attacker test/http/sessions test/lib/linear test/lib/exact-numbers test/processes/queue test/retention/cut test/sessions/pool test/teams/property test/store/lock
+LENGTHS = test/core/access/attacker test/server/http/sessions test/core/lib/linear test/core/lib/exact-numbers test/server/work/processes/queue test/server/upkeep/retention/cut test/server/conversations/sessions/pool test/server/teams/property test/core/store/lock
 
 .PHONY: lengths
 lengths: deps ## Attacks, races and property tests of the suite with all their runs
@@ -136,7 +136,7 @@ lengths: deps ## Attacks, races and property tests of the suite with all their r
 worktrees: deps ## Test worktrees with 1,000 random programs of eight sessions, and with hostile files (PROGRAMS=..., SEED=...)
 	WORKTREE_PROGRAMS=$(or $(PROGRAMS),1000) $(if $(SEED),WORKTREE_SEED=$(SEED)) TEST_LIMIT_MS=43200000 $(CAMPAIGN) test/campaigns/worktrees/programs
 	WORKTREE_RUNS=100 $(if $(SEED),WORKTREE_SEED=$(SEED)) TEST_LIMIT_MS=43200000 $(CAMPAIGN) test/campaigns/worktrees/property
-	WORKTREE_PLACES=all vitest run test/worktrees/hostile
+	WORKTREE_PLACES=all vitest run test/server/work/git/hostile
 
 .PHONY: hostile
 hostile: deps ## Attack a server of another user with hostile files, children, requests and connections (ROUNDS=20)
@@ -152,19 +152,19 @@ million: deps ## Compare start-up and first pages with 1,000,000 events to those
 
 .PHONY: test-agents
 test-agents: build ## Test with real agents, without network but loopback; installs them into a directory of the tests
-	node test/agents/install.main.ts
-	sh test/agents/loopback.sh vitest run --config test/agents/vitest.config.ts
+	node test/real-agents/install.main.ts
+	sh test/real-agents/loopback.sh vitest run --config test/real-agents/vitest.config.ts
 
 .PHONY: test-agents-part
 test-agents-part: export AGENTS = part
 test-agents-part: build ## Run the main part of test-agents, with Claude Code and Codex, in a minute
-	node test/agents/install.main.ts
-	sh test/agents/loopback.sh vitest run --config test/agents/vitest.config.ts
+	node test/real-agents/install.main.ts
+	sh test/real-agents/loopback.sh vitest run --config test/real-agents/vitest.config.ts
 
 .PHONY: test-api
 test-api: deps ## Test the server with requests made from openapi.yaml for 10 minutes, and with generated clients (SEED=...)
 	node test/campaigns/api/install.main.ts
-	SEED=$(SEED) TEST_LIMIT_MS=1500000 sh test/agents/loopback.sh vitest run --config test/campaigns/api/vitest.config.ts
+	SEED=$(SEED) TEST_LIMIT_MS=1500000 sh test/real-agents/loopback.sh vitest run --config test/campaigns/api/vitest.config.ts
 
 # Without Go there is no nats-server: the installation says so, and nothing is run.
 WITH_NATS = node test/fleet/install.main.ts || exit $$(( $$? == 3 ? 0 : 1 ));
@@ -188,7 +188,7 @@ bench-fleet: deps ## Measure the mirror of a fleet, and 20 nodes, with real NATS
 test-api-part: export API = part
 test-api-part: deps ## Run a part of test-api in a minute, with the same requests each time
 	node test/campaigns/api/install.main.ts
-	sh test/agents/loopback.sh vitest run --config test/campaigns/api/vitest.config.ts
+	sh test/real-agents/loopback.sh vitest run --config test/campaigns/api/vitest.config.ts
 
 .PHONY: bench
 bench: build ## Measure all workloads beside minimal baselines (BENCH="turn --short --json", see bench/run.ts --help)

@@ -66,7 +66,7 @@ export default defineConfig({
     'out',
     'completions',
     '/docs',
-    'test/agents/install',
+    'test/real-agents/install',
     'test/campaigns/api/clients',
   ],
   rules: {

@@ -14,7 +14,7 @@ export default defineConfig({
     env: { NODE_ENV: 'production' },
     include: ['test/**/*.test.{ts,tsx}'],
     exclude: [
-      'test/agents/**',
+      'test/real-agents/**',
       'test/fleet/engine/**',
       // What kills, floods or goes through everything: `make campaigns`.
       'test/campaigns/**',

@@ -1,78 +1,109 @@
-import { describe, expect, test } from 'vitest';
-import { endpoints } from '../../src/api/index.ts';
-import type { Session, Turn } from '../../src/api/sessions.ts';
-import { WatchedSession } from '../support/providers/contract-stage.ts';
-import { openSession } from '../support/turns.ts';
-import { claudeConfig } from './claude-env.ts';
-import { bash } from './claude-fixture.ts';
-import { codexConfig } from './codex-env.ts';
-import { shell } from './codex-fixture.ts';
-import { type AgentServer, onServer } from './on-server.ts';
+import { RequestError } from '@agentclientprotocol/sdk/unstable';
+import { describe, expect, it } from 'vitest';
+import { limitIn, limitAfterUpdate } from '../../src/agents/acp/limits.ts';
+import { limitAfter, refusedBy } from '../../src/agents/claude-limits.ts';
+import { outcomeOf as claudeOutcome } from '../../src/agents/claude/outcome.ts';
+import { limitsAfter, reachedLimit } from '../../src/agents/codex/limits.ts';
+import { outcomeOf as codexOutcome } from '../../src/agents/codex/outcome.ts';
 
-const agents = {
-  claude: {
-    // Claude heeds the limits of a subscription alone, whose token it is given here.
-    configure: (home: string, modelUrl: string) => {
-      const env = { ANTHROPIC_API_KEY: '', CLAUDE_CODE_OAUTH_TOKEN: 'dummy-token' };
-      return claudeConfig({ home, modelUrl, allow: ['Bash'], more: { env } });
-    },
-    runs: (word: string) => bash(`echo ${word}`, 'prints a word'),
-    says: /You've hit your 5-hour limit/,
-  },
-  codex: {
-    configure: (home: string, modelUrl: string) => codexConfig({ home, modelUrl }),
-    runs: (word: string) => shell(`echo ${word}`),
-    says: /hit your usage limit/,
-  },
-};
+const AT = 1_795_380_326;
+const rejected = { status: 'rejected', resetsAt: AT, rateLimitType: 'five_hour' };
+const ofAccount = { resetsAt: AT * 1000, isOfAccount: true };
 
-describe.for(Object.entries(agents))('a usage limit of %s', ([provider, agent]) => {
-  const withAgent = (use: (server: AgentServer) => Promise<void>) =>
-    onServer((home, { url }) => agent.configure(home, url), use);
+describe('claude', () => {
+  const failure = { type: 'result', subtype: 'success', is_error: true, result: 'no more' };
 
-  /** A session whose turn is ended by a limit that resets soon. */
-  async function limited(server: AgentServer, script: string) {
-    const opened = await openSession(server.client, server.directory, { provider });
-    const session = new WatchedSession(server.client, opened.id, 30_000);
-    const cut = await session.run(`@@limit:2:${script}`);
-    expect(cut).toMatchObject({ status: 'failed', error: { code: 'usage_limit' } });
-    expect(cut.error?.message).toMatch(agent.says);
-    const { payload } = await session.watch.kind('session.limited');
-    const { usage_limit: limit } = payload.session as Session;
-    expect(limit).toMatchObject({ waits_because: null, turn_id: cut.turn_id });
-    expect(limit?.resumes_at).toBe(limit?.resets_at);
-    return { session, cut, resetsAt: limit?.resets_at ?? Infinity };
-  }
+  it.for([
+    ['names it', { api_error: 'usage_limit_reached' }, rejected, ofAccount],
+    ['has no word for it yet', { api_error_status: 429 }, rejected, ofAccount],
+    [
+      'names it, and nothing else',
+      { api_error: 'usage_limit_reached' },
+      null,
+      { resetsAt: null, isOfAccount: true },
+    ],
+    ['was refused by a busy server', { api_error_status: 429 }, { status: 'rejected' }, undefined],
+    ['was near a limit', { api_error_status: 429 }, { ...rejected, status: 'allowed' }, undefined],
+    ['failed otherwise', { api_error_status: 500 }, rejected, undefined],
+  ] as const)('has reached a usage limit where a turn fails and it %s, or has not.', (given) => {
+    const [, more, told, limit] = given;
+    const rateLimit = limitAfter(null, { rate_limit_info: told });
+    const outcome = claudeOutcome({ ...failure, ...more }, false, rateLimit);
+    expect(outcome.limit).toEqual(limit);
+    expect(outcome.error?.code).toBe(limit ? 'usage_limit' : 'provider_error');
+  });
 
-  /** The turn that goes on, once it has completed. */
-  async function goesOn({ session, resetsAt }: Awaited<ReturnType<typeof limited>>): Promise<Turn> {
-    const { turn_id } = await session.watch.kind('turn.completed');
-    const turn = await session.turn(turn_id ?? '');
-    expect(turn.source).toBe('usage_limit');
-    expect(turn.accepted_at).toBeGreaterThanOrEqual(resetsAt);
-    expect(await session.record()).toMatchObject({ status: 'ready', usage_limit: null });
-    return turn;
-  }
+  it('counts some limits by the model.', () => {
+    const limit = refusedBy({ ...rejected, rateLimitType: 'seven_day_opus' });
+    expect(limit?.isOfAccount).toBe(false);
+  });
 
-  test('holds the session until it resets, and what it has refused is sent again once', () =>
-    withAgent(async (server) => {
-      const met = await limited(server, 'say:hello');
-      await using _watch = met.session.watch;
-      const again = await goesOn(met);
-      expect(again).toMatchObject({ text: 'hello', input: met.cut.input });
-      expect(server.model.requests).toHaveLength(2);
-    }));
+  it('is taken to be where it was after an event that cannot be read.', () => {
+    expect(limitAfter(rejected, { rate_limit_info: 7 })).toBe(rejected);
+  });
+});
 
-  test('cuts a turn off that has called a tool, and the agent goes on from there', () =>
-    withAgent(async (server) => {
-      const met = await limited(server, agent.runs('plover').replace('@@', ''));
-      await using _watch = met.session.watch;
-      const again = await goesOn(met);
-      expect(again.text).toContain('plover');
-      expect(again.input).toMatchObject([{ text: expect.stringContaining('Go on') as string }]);
-      const calls = await server.client.call(endpoints.listItems, {
-        params: { session_id: met.session.id, turn_id: again.turn_id },
-      });
-      expect(calls.filter(({ kind }) => kind === 'tool')).toEqual([]);
-    }));
+describe('codex', () => {
+  const window = (usedPercent: number, resetsAt: number | null) => ({ usedPercent, resetsAt });
+  const told = (rateLimits: object) => limitsAfter(null, { rateLimits });
+
+  it('has reached the limit of the window that is used up, of two the one that resets last.', () => {
+    const [primary, secondary] = [window(100, AT), window(40, AT + 9)];
+    expect(reachedLimit(told({ primary, secondary }), 0)).toEqual(ofAccount);
+    const both = told({ primary, secondary: window(101, AT + 9) });
+    expect(reachedLimit(both, 0).resetsAt).toBe((AT + 9) * 1000);
+  });
+
+  it.for([
+    ['nothing was told', null],
+    ['no window is used up', told({ primary: window(99, AT), secondary: null })],
+    ['the window has reset', told({ primary: window(100, 1), secondary: null })],
+    ['the window has no time', told({ primary: window(100, null), secondary: null })],
+  ] as const)('resets at an unknown time where %s.', ([, limits]) => {
+    expect(reachedLimit(limits, 5000).resetsAt).toBeNull();
+  });
+
+  it('has limits of some models alone.', () => {
+    const limits = told({ limitId: 'codex_other', primary: window(100, AT), secondary: null });
+    expect(reachedLimit(limits, 0).isOfAccount).toBe(false);
+  });
+
+  it('names a usage limit; too many requests are none.', () => {
+    const ended = (codexErrorInfo: unknown) => {
+      const error = { message: 'no more', codexErrorInfo };
+      return codexOutcome({ turn: { id: 't', status: 'failed', error } }, null, false);
+    };
+    expect(ended('usageLimitExceeded').limit).toEqual({ resetsAt: null, isOfAccount: true });
+    const attempts = { responseTooManyFailedAttempts: { httpStatusCode: 429 } };
+    expect(ended(attempts).limit).toBeUndefined();
+  });
+});
+
+describe('an agent that speaks ACP', () => {
+  const refusal = (data: unknown, message = 'Internal error') =>
+    new RequestError(-32_603, message, data);
+  const update = { sessionUpdate: 'usage_update', _meta: { '_claude/rateLimit': rejected } };
+  const told = limitAfterUpdate(null, update);
+
+  it.for([
+    ['codex-acp names it', refusal({ codexErrorInfo: 'usageLimitExceeded' }), null, null],
+    ['claude was refused', refusal({ errorKind: 'rate_limit' }), told, AT * 1000],
+    [
+      'claude says so in words',
+      refusal({ errorKind: 'rate_limit' }, 'Internal error: You\u2019ve hit your limit'),
+      null,
+      null,
+    ],
+  ] as const)('has reached a usage limit where %s.', ([, error, limits, resetsAt]) => {
+    expect(limitIn(error, limits)).toEqual({ resetsAt, isOfAccount: true });
+  });
+
+  it.for([
+    ['its server is busy', refusal({ errorKind: 'rate_limit' }, 'Request rejected (429)')],
+    ['it failed otherwise', refusal({ errorKind: 'server_error' })],
+    ['it says nothing more', refusal(undefined)],
+    ['it is gone', new Error('gone')],
+  ] as const)('has reached none where %s.', ([, error]) => {
+    expect(limitIn(error, null)).toBeNull();
+  });
 });

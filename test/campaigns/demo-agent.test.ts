@@ -36,7 +36,7 @@ const demoAgent: ProviderFixture = {
   lateAnswer: 'ignore-cancel; say one; wait 400; say two',
   ignoreCancel: 'ignore-cancel; say no; silent',
   lateWords: (text) => `say now; late ${text}`,
-  loggedOut: { leftOut: 'it needs no login: test/providers/health.test.ts has an agent that does' },
+  loggedOut: { leftOut: 'it needs no login: test/agents/health.test.ts has an agent that does' },
   usage: {
     prompt: 'usage 1500 200000; say two words',
     usage: {

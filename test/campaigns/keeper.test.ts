@@ -12,7 +12,7 @@ import {
 import { startServer, startServerWithAgent } from '../support/server.ts';
 import { stubbornAgent, stubbornProcesses } from './stubborn-agent.ts';
 
-// What the suite tries of the keeper: test/children/keeper.test.ts.
+// What the suite tries of the keeper: test/core/children/keeper.test.ts.
 describe('after a SIGKILL of the server', () => {
   it('the next start ends what is left when the keeper died with the server', async () => {
     await withDirectory(async (directory) => {

@@ -1,0 +1,151 @@
+import { setImmediate as nextLoop } from 'node:timers/promises';
+import type { AgentContext } from '@agentclientprotocol/sdk/unstable';
+import { describe, expect, test } from 'vitest';
+import { newHistory } from '../../../src/agents/demo/history.ts';
+import { runTurn } from '../../../src/agents/demo/run-turn.ts';
+import { Session } from '../../../src/agents/demo/session.ts';
+import { Turn } from '../../../src/agents/demo/turn.ts';
+import { chunkOf, openClient, testWorld } from '../../support/demo-agent/client.ts';
+import { temporaryDirectory } from '../../support/demo-agent/directory.ts';
+
+describe('session/cancel', () => {
+  test.each([
+    ['waits', 'say ready; wait 60000; say never'],
+    ['repeats', 'say ready; repeat 9 60000 again; say never'],
+    ['floods', 'say ready; flood 100000000'],
+    ['is silent', 'say ready; silent; say never'],
+  ])('ends a turn that %s.', async (_what, script) => {
+    const client = await openClient();
+    const sessionId = await client.newSession();
+    const answer = client.prompt(sessionId, script);
+    await client.update((update) => chunkOf(update) === 'ready');
+    await client.cancel(sessionId);
+    expect(await answer).toMatchObject({ stopReason: 'cancelled', usage: {} });
+    expect(client.said()).not.toContain('never');
+  });
+
+  test('ends a turn that asks for permission, though nobody answers, and takes the question back.', async () => {
+    const asked = Promise.withResolvers<AbortSignal>();
+    const client = await openClient({
+      askUser(_request, signal) {
+        asked.resolve(signal);
+        return new Promise(() => undefined);
+      },
+    });
+    const sessionId = await client.newSession();
+    const answer = client.prompt(sessionId, 'ask deploy; say never');
+    const questionSignal = await asked.promise;
+    await client.cancel(sessionId);
+    expect(await answer).toMatchObject({ stopReason: 'cancelled' });
+    expect(questionSignal.aborted).toBe(true);
+    await client.update((update) => 'status' in update && update.status === 'failed');
+  });
+
+  test('has the same end where the client answers the question with cancelled.', async () => {
+    const client = await openClient({ askUser: () => ({ outcome: 'cancelled' }) });
+    const sessionId = await client.newSession();
+    const answer = await client.prompt(sessionId, 'ask deploy; say never');
+    expect(answer.stopReason).toBe('cancelled');
+    expect(client.said()).toBe('');
+  });
+
+  test('ends the queued turns too, which then leave no trace.', async () => {
+    const client = await openClient();
+    const sessionId = await client.newSession();
+    const first = client.prompt(sessionId, 'say ready; silent');
+    const second = client.prompt(sessionId, 'say never');
+    await client.update((update) => chunkOf(update) === 'ready');
+    await client.cancel(sessionId);
+    expect(await Promise.all([first, second])).toMatchObject([
+      { stopReason: 'cancelled' },
+      { stopReason: 'cancelled' },
+    ]);
+    await client.prompt(sessionId, 'history');
+    expect(client.said()).toBe('[ready][earlier turns: 1; last prompt: say ready; silent]');
+  });
+
+  test('of an idle or unknown session does nothing to the next turn.', async () => {
+    const client = await openClient();
+    const sessionId = await client.newSession();
+    await client.cancel(sessionId);
+    await client.cancel('unknown');
+    expect(await client.prompt(sessionId, 'say hi')).toMatchObject({ stopReason: 'end_turn' });
+  });
+
+  test('is not heard after ignore-cancel, in that turn only.', async () => {
+    const client = await openClient();
+    const sessionId = await client.newSession();
+    const answer = client.prompt(sessionId, 'ignore-cancel; say ready; wait 20; say done');
+    await client.update((update) => chunkOf(update) === 'ready');
+    await client.cancel(sessionId);
+    expect(await answer).toMatchObject({ stopReason: 'end_turn' });
+    expect(client.said()).toBe('[ready][done]');
+
+    const next = client.prompt(sessionId, 'say again; silent');
+    await client.update((update) => chunkOf(update) === 'again');
+    await client.cancel(sessionId);
+    expect(await next).toMatchObject({ stopReason: 'cancelled' });
+  });
+});
+
+describe('a turn', () => {
+  test('is cancelled when the client takes the request back.', async () => {
+    const client = await openClient();
+    const sessionId = await client.newSession();
+    const taken = new AbortController();
+    const prompt = [{ type: 'text' as const, text: 'ignore-cancel; say ready; silent' }];
+    const answer = client.agent.request(
+      'session/prompt',
+      { sessionId, prompt },
+      { cancellationSignal: taken.signal },
+    );
+    await client.update((update) => chunkOf(update) === 'ready');
+    taken.abort();
+    expect(await answer).toMatchObject({ stopReason: 'cancelled' });
+  });
+
+  test('ends with its session, whatever it ignores.', async () => {
+    const client = await openClient();
+    const sessionId = await client.newSession();
+    const answer = client.prompt(sessionId, 'ignore-cancel; say ready; silent');
+    await client.update((update) => chunkOf(update) === 'ready');
+    await client.agent.request('session/close', { sessionId });
+    expect(await answer).toMatchObject({ stopReason: 'cancelled' });
+  });
+
+  test('ends with the connection, and what it said is kept.', async () => {
+    const stateDir = temporaryDirectory();
+    const client = await openClient({ stateDir });
+    const sessionId = await client.newSession();
+    const answer = client.prompt(sessionId, 'ignore-cancel; say ready; silent');
+    await client.update((update) => chunkOf(update) === 'ready');
+    await client.disconnect();
+    await expect(answer).rejects.toThrow('ACP connection closed');
+
+    const next = await openClient({ stateDir });
+    await next.agent.request('session/load', { sessionId, cwd: '/work', mcpServers: [] });
+    await next.update((update) => chunkOf(update) === 'ready');
+  });
+
+  test('lets a cancel be heard in a flood, even if the reader is always ready for more.', async () => {
+    const turn = unheardTurn('flood 30000');
+    const answer = runTurn(turn);
+    await nextLoop();
+    turn.cancel();
+    expect(await answer).toMatchObject({ stopReason: 'cancelled' });
+    expect(turn.chunks).toBeLessThan(30_000);
+  });
+});
+
+/** A turn whose updates go nowhere, at once. */
+function unheardTurn(text: string): Turn {
+  const files = { save: () => undefined, read: () => undefined, list: () => [] };
+  const client: Pick<AgentContext, 'notify'> = { notify: () => Promise.resolve() };
+  return new Turn({
+    session: new Session(newHistory('session', '/work'), files),
+    prompt: { text, images: [] },
+    client: client as AgentContext,
+    world: testWorld(),
+    requestSignal: new AbortController().signal,
+  });
+}

@@ -1,0 +1,58 @@
+import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { historyFiles } from '../../../src/agents/demo/history-files.ts';
+import { beginTurn, newHistory } from '../../../src/agents/demo/history.ts';
+import { temporaryDirectory } from '../../support/demo-agent/directory.ts';
+
+describe('history files', () => {
+  test('give back what was saved last.', () => {
+    const files = historyFiles(temporaryDirectory());
+    const history = newHistory('a', '/work');
+    files.save(history);
+    files.save(beginTurn(history, 'hello'));
+    expect(files.read('a')).toEqual(beginTurn(history, 'hello'));
+  });
+
+  test('are one file a session that only its user can read, and no temporary file is left.', () => {
+    const directory = join(temporaryDirectory(), 'new', 'state');
+    historyFiles(directory).save(newHistory('a', '/work'));
+    expect(readdirSync(directory)).toEqual(['a.json']);
+    expect(statSync(join(directory, 'a.json')).mode & 0o777).toBe(0o600);
+    expect(statSync(directory).mode & 0o777).toBe(0o700);
+  });
+
+  test('are none where there is no directory, and no session but those of the directory.', () => {
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, 'outside.json'), JSON.stringify(newHistory('outside', '/')));
+    const files = historyFiles(join(directory, 'state'));
+    expect(files.list()).toEqual([]);
+    expect(files.read('a')).toBeUndefined();
+    expect(files.read('../outside')).toBeUndefined();
+  });
+
+  test('are listed newest first, without temporary and damaged ones.', () => {
+    const directory = temporaryDirectory();
+    const files = historyFiles(directory);
+    for (const [id, seconds] of Object.entries({ old: 1, newest: 3, middle: 2 })) {
+      files.save(newHistory(id, '/work'));
+      utimesSync(join(directory, `${id}.json`), seconds, seconds);
+    }
+    writeFileSync(join(directory, 'damaged.json'), '{"sessionId":');
+    writeFileSync(join(directory, 'other.json'), '{}');
+    writeFileSync(join(directory, 'c.json.7.tmp'), '{}');
+    expect(files.list().map(({ history }) => history.sessionId)).toEqual([
+      'newest',
+      'middle',
+      'old',
+    ]);
+    expect(() => files.read('damaged')).toThrow(SyntaxError);
+  });
+
+  test('say what is wrong when the directory cannot be read.', () => {
+    const directory = join(temporaryDirectory(), 'state');
+    mkdirSync(join(directory, '..'), { recursive: true });
+    writeFileSync(directory, 'a file');
+    expect(() => historyFiles(directory).list()).toThrow('ENOTDIR');
+  });
+});

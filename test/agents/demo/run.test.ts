@@ -1,0 +1,112 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { runDemoAgent } from '../../../src/agents/demo/index.ts';
+import { selfCommand } from '../../../src/core/lib/self.ts';
+import { temporaryDirectory } from '../../support/demo-agent/directory.ts';
+import { newSession, openWire, promptOf, run } from '../../support/demo-agent/wire.ts';
+
+describe('runDemoAgent', () => {
+  test('serves its streams, and resolves when stdin ends, though a turn runs.', async () => {
+    const { wire, stdin, ended } = inProcess();
+    const sessionId = await newSession(wire);
+    wire.send('session/prompt', promptOf(sessionId, 'ignore-cancel; say ready; silent'));
+    expect(await wire.line()).toContain('"ready"');
+    stdin.end();
+    await ended;
+  });
+
+  test.each(['before', 'after'])(
+    'resolves when its signal aborts %s it has begun.',
+    async (when) => {
+      const stop = new AbortController();
+      if (when === 'before') stop.abort();
+      const { wire, ended } = inProcess(stop.signal);
+      if (when === 'after') await newSession(wire);
+      stop.abort();
+      await expect(ended).resolves.toBeUndefined();
+    },
+  );
+
+  test('writes garbage between its messages, as a line of its own.', async () => {
+    const { wire } = inProcess();
+    const sessionId = await newSession(wire);
+    wire.send('session/prompt', promptOf(sessionId, 'say a; garbage; say b'));
+    expect(await wire.line()).toContain('"a"');
+    expect(await wire.line()).toBe('this line is not JSON');
+    expect(await wire.line()).toContain('"b"');
+  });
+
+  test('finds no session to close where there is none.', async () => {
+    const { wire } = inProcess();
+    await newSession(wire);
+    // The client library hides this one: it takes "not found" for closed.
+    const { error } = await wire.request('session/close', { sessionId: 'unknown' });
+    expect(error).toMatchObject({ code: -32_002 });
+  });
+});
+
+describe('the demo agent as a process', () => {
+  test('ends by itself when stdin ends.', async () => {
+    const { wire, child, exit } = inChild(temporaryDirectory());
+    await newSession(wire);
+    child.stdin.end();
+    expect(await exit).toEqual([0, null]);
+  });
+
+  test('ends when nobody reads its stdout, though stdin stays open.', async () => {
+    const { wire, child, exit } = inChild(temporaryDirectory());
+    await newSession(wire);
+    child.stdout.destroy();
+    wire.send('session/list', {});
+    expect(await exit).toEqual([0, null]);
+  });
+
+  test('crashes at once with the code it is told, and its successor knows the prompt.', async () => {
+    const stateDir = temporaryDirectory();
+    const first = inChild(stateDir);
+    const sessionId = await newSession(first.wire);
+    first.wire.send('session/prompt', promptOf(sessionId, 'say ready; crash 7; say never'));
+    expect(await first.wire.line()).toContain('"ready"');
+    expect(await first.exit).toEqual([7, null]);
+    await expect(first.wire.line()).rejects.toThrow('no more lines');
+
+    const { wire } = inChild(stateDir);
+    await wire.request('initialize', { protocolVersion: 1 });
+    await wire.request('session/resume', { sessionId, cwd: '/work' });
+    expect(await run(wire, sessionId, 'history')).toBe(
+      'earlier turns: 1; last prompt: say ready; crash 7; say never',
+    );
+  });
+
+  test('leaves behind the process that it spawned, in a group of its own.', async () => {
+    const { wire, child, exit } = inChild(temporaryDirectory());
+    const sessionId = await newSession(wire);
+    const said = await run(wire, sessionId, 'spawn 60000');
+    const pid = Number(/^spawned (\d+)$/u.exec(said)?.[1]);
+    onTestFinished(() => void process.kill(pid, 'SIGKILL'));
+    child.stdin.end();
+    expect(await exit).toEqual([0, null]);
+    expect(process.kill(-pid, 0)).toBe(true); // throws if there is no such group
+  });
+});
+
+function inProcess(signal?: AbortSignal) {
+  const stdin = new PassThrough();
+  const stdout = new PassThrough();
+  const stateDir = temporaryDirectory();
+  const ended = runDemoAgent({ stdin, stdout, stateDir, ...(signal && { signal }) });
+  onTestFinished(() => void stdin.end());
+  return { wire: openWire(stdin, stdout), stdin, ended };
+}
+
+function inChild(stateDir: string) {
+  const { file, args } = selfCommand();
+  const child = spawn(file, [...args, 'demo-agent'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: { PATH: process.env['PATH'], CADRE_DEMO_STATE: stateDir },
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  return { wire: openWire(child.stdin, child.stdout), child, exit: once(child, 'exit') };
+}

@@ -1,0 +1,208 @@
+import { PassThrough } from 'node:stream';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { describe, expect, test } from 'vitest';
+import { FailedAuthentications } from '../../../src/core/access/failed-auth.ts';
+import { createLog, type Logger } from '../../../src/core/lib/log.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+const MINUTE_MS = 60_000;
+
+interface Line {
+  msg: string;
+  level: string;
+  source?: string;
+  left_out?: number;
+}
+
+/** What notes failures, with time and log in the hands of the test. */
+function noting() {
+  const clock = new ManualClock();
+  const destination = new PassThrough();
+  const lines: Line[] = [];
+  destination.setEncoding('utf8').on('data', (text: string) =>
+    lines.push(
+      ...text
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Line),
+    ),
+  );
+  const logger = createLog({ level: 'info', destination, pretty: false, secrets: () => [] });
+  const failures = new FailedAuthentications({ clock, logger });
+  /** A failure; what its answer does is told by the function that comes back. */
+  const fail = (source: string, log: Logger = logger.child({}), gone = new AbortController()) => {
+    let answer: 'waits' | 'at once' | 'hang up' = 'waits';
+    const note = failures.note({ source, log, signal: gone.signal }).then(({ hangUp }) => {
+      answer = hangUp ? 'hang up' : 'at once';
+    });
+    return { note, leave: () => gone.abort(), answer: () => answer };
+  };
+  /** A failure, and how it is answered before any time has passed. */
+  const outcome = async (source: string) => {
+    const { answer } = fail(source);
+    await settled();
+    return answer();
+  };
+  return { clock, logger, lines, failures, fail, outcome };
+}
+
+/** Lets all promises that wait for nothing outside go on. */
+function settled(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** The memory in use, without what is only not collected yet. */
+function usedMemory(): number {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+  return process.memoryUsage().heapUsed;
+}
+
+async function times<T>(count: number, work: (i: number) => Promise<T>): Promise<T[]> {
+  const results: T[] = [];
+  for (let i = 0; i < count; i++) results.push(await work(i));
+  return results;
+}
+
+describe('the answer to a failed authentication', () => {
+  test('comes at once up to 20 times a minute, and a second later from then on.', async () => {
+    const { clock, fail, outcome } = noting();
+    expect(await times(20, () => outcome('a'))).toEqual(Array(20).fill('at once'));
+    const slowed = fail('a');
+    await settled();
+    expect(slowed.answer()).toBe('waits');
+    clock.advance(999);
+    await settled();
+    expect(slowed.answer()).toBe('waits');
+    clock.advance(1);
+    await slowed.note;
+    expect(slowed.answer()).toBe('at once');
+  });
+
+  test('is slowed for one source, not for another.', async () => {
+    const { outcome } = noting();
+    await times(20, () => outcome('a'));
+    expect(await outcome('a')).toBe('waits');
+    expect(await outcome('b')).toBe('at once');
+  });
+
+  test('comes at once again when there were fewer than 20 in the last minute.', async () => {
+    const { clock, outcome } = noting();
+    await times(10, () => outcome('a'));
+    clock.advance(MINUTE_MS / 2);
+    await times(10, () => outcome('a'));
+    clock.advance(MINUTE_MS / 2 - 1);
+    expect(await outcome('a')).toBe('waits');
+    clock.advance(1);
+    expect(await times(9, () => outcome('a'))).toEqual(Array(9).fill('at once'));
+    expect(await outcome('a')).toBe('waits');
+    clock.advance(2 * MINUTE_MS);
+    expect(await outcome('a')).toBe('at once');
+  });
+
+  test('is not waited for once nobody wants it any more.', async () => {
+    const { clock, fail, outcome } = noting();
+    await times(20, () => outcome('a'));
+    const slowed = fail('a');
+    slowed.leave();
+    await slowed.note;
+    expect(clock.waiting).toBe(1);
+  });
+});
+
+describe('a flood of failed authentications', () => {
+  test('leaves 100 answers waiting at most: further ones come at once and end their connections.', async () => {
+    const { clock, fail, outcome } = noting();
+    await times(20, () => outcome('a'));
+    const flood = Array.from({ length: 10_000 }, () => fail('a'));
+    await settled();
+    const answers = Map.groupBy(flood, ({ answer }) => answer());
+    expect(answers.get('waits')).toHaveLength(100);
+    expect(answers.get('hang up')).toHaveLength(9900);
+    clock.advance(1000);
+    await Promise.all(flood.map(({ note }) => note));
+    expect(await outcome('a')).toBe('waits');
+  });
+
+  test('from many sources is told apart by the first 1,000 of them; the others count as one.', async () => {
+    const { outcome } = noting();
+    expect(await times(1000, (i) => outcome(`known ${i}`))).not.toContain('waits');
+    const further = await times(100, (i) => outcome(`further ${i}`));
+    expect(further.indexOf('waits')).toBe(20);
+    expect(new Set(further.slice(20))).toEqual(new Set(['waits']));
+    expect(await times(19, () => outcome('known 7'))).not.toContain('waits');
+    expect(await outcome('known 7')).toBe('waits');
+  });
+
+  test('is forgotten a minute later, with all its sources.', async () => {
+    const { clock, outcome } = noting();
+    await times(1100, (i) => outcome(`old ${i}`));
+    clock.advance(MINUTE_MS);
+    expect(await times(1000, (i) => outcome(`new ${i}`))).not.toContain('waits');
+  });
+
+  test('does not grow the memory, however many sources it has.', async () => {
+    const { clock, failures, logger } = noting();
+    const log = logger.child({}, { level: 'silent' });
+    const gone = AbortSignal.abort();
+    const flood = async (from: number) => {
+      for (let i = from; i < from + 20_000; i++) {
+        if (i % 100 === 0) clock.advance(1);
+        await failures.note({ source: `2001:db8::${i.toString(16)}`, log, signal: gone });
+      }
+      return usedMemory();
+    };
+    const before = await flood(0);
+    // Remembered, the addresses alone would be more.
+    expect((await flood(20_000)) - before).toBeLessThan(1024 * 1024);
+  });
+});
+
+describe('the log of failed authentications', () => {
+  test('has a warning with the source of each.', async () => {
+    const { lines, outcome } = noting();
+    await outcome('192.0.2.1');
+    await outcome('::1');
+    const msg = 'a request failed to authenticate';
+    expect(lines).toEqual([
+      expect.objectContaining({ level: 'warn', source: '192.0.2.1', msg }),
+      expect.objectContaining({ level: 'warn', source: '::1', msg }),
+    ]);
+  });
+
+  test('has 5 lines a second at most, and says how many were left out.', async () => {
+    const { clock, lines, outcome } = noting();
+    await times(12, (i) => outcome(`source ${i}`));
+    expect(lines).toHaveLength(5);
+    clock.advance(1000);
+    expect(lines).toHaveLength(6);
+    expect(lines[5]).toMatchObject({
+      level: 'warn',
+      left_out: 7,
+      msg: 'more requests failed to authenticate',
+    });
+    await outcome('source 99');
+    expect(lines[6]).toMatchObject({ source: 'source 99' });
+    clock.advance(10_000);
+    expect(lines).toHaveLength(7);
+  });
+
+  test('has nothing else of a request whose line was left out.', async () => {
+    const { logger, lines, fail } = noting();
+    const logs = Array.from({ length: 6 }, () => logger.child({}));
+    for (const log of logs) fail('a', log);
+    for (const log of logs) log.info('request');
+    expect(lines.filter(({ msg }) => msg === 'request')).toHaveLength(5);
+    logger.info('another');
+    expect(lines.at(-1)).toMatchObject({ msg: 'another' });
+  });
+
+  test('says at the end what it has left out until then.', async () => {
+    const { clock, lines, failures, outcome } = noting();
+    await times(8, () => outcome('a'));
+    failures[Symbol.dispose]();
+    expect(lines.at(-1)).toMatchObject({ left_out: 3 });
+    expect(clock.waiting).toBe(0);
+  });
+});

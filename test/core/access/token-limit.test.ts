@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { type StoredToken, TokenStore } from '../../../src/core/access/token-store.ts';
+import { endpoints } from '../../../src/api/index.ts';
+import { apiOf } from '../../support/http/request.ts';
+import { withRuntime } from '../../support/runtime.ts';
+import { openStore } from '../../support/store.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+test('A token is refused where there are 1,000 already, until one is revoked.', async () => {
+  await using directory = tempDirectory('tokens');
+  const ids = Array.from({ length: 1000 }, (_, i) => `tok_${i}`);
+  {
+    await using store = await openStore(directory.path);
+    const tokens = new TokenStore(store.db);
+    await store.db.transact((tx) => {
+      for (const id of ids) tokens.insert(tx, aToken(id));
+    });
+  }
+  await withRuntime(
+    async (given) => {
+      const { client } = given;
+      const body = { name: 'one more', scope: 'read' };
+      const refused = await apiOf(given)('POST', '/v1/tokens', { body });
+      expect(refused.status).toBe(409);
+      expect(refused.json()).toMatchObject({
+        code: 'conflict',
+        error: expect.stringMatching(/^there are 1000 tokens.*: revoke some/),
+      });
+      await client.call(endpoints.deleteToken, { params: { token_id: ids[0] ?? '' } });
+      expect((await apiOf(given)('POST', '/v1/tokens', { body })).status).toBe(200);
+      expect((await apiOf(given)('POST', '/v1/tokens', { body })).status).toBe(409);
+    },
+    { directory: directory.path },
+  );
+});
+
+/** A token as it is stored. */
+function aToken(id: string): StoredToken {
+  return {
+    id,
+    name: 'a token',
+    scope: 'read',
+    created_at: 1,
+    expires_at: null,
+    permission_mode: null,
+    last_used_at: null,
+    secret_sha256: createHash('sha256').update(id).digest('hex'),
+  };
+}

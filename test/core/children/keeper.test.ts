@@ -1,0 +1,231 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { describe, expect, it } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import { bootId, type Identity, identify, isAlive } from '../../../src/core/children/identity.ts';
+import { MARKER_VARIABLE } from '../../../src/core/children/marker.ts';
+import type { SqlValue } from '../../../src/core/store/raw-statement.ts';
+import { untilNothingRemains } from '../../campaigns/crash/census.ts';
+import { stubbornAgent, stubbornProcesses } from '../../campaigns/stubborn-agent.ts';
+import {
+  assertUnreachable,
+  expectHeldBack,
+  expectOrderlyStop,
+  identified,
+  keeperOf,
+  LIMIT_MS,
+  poll,
+  sayUntil,
+  send,
+  withDirectory,
+} from '../../support/children/keeper.ts';
+import { openDatabase } from '../../support/database.ts';
+import { scaled } from '../../support/patience.ts';
+import { openRuntime, withRuntime } from '../../support/runtime.ts';
+import { startServer, startServerWithAgent } from '../../support/server.ts';
+
+/** A time that no test lasts, in milliseconds: what would wait for it, waits for ever. */
+const HOUR_MS = '3600000';
+
+// Where the keeper died with the server: test/campaigns/keeper.test.ts.
+describe('after a SIGKILL of the server', () => {
+  it('nothing is left, neither a sleeper that left its group nor one that cleared its environment', async () => {
+    await withDirectory(async (directory) => {
+      const server = await startServerWithAgent(directory, stubbornAgent(directory));
+      const spawned = await sayUntil(server, 'spawn 300000; silent', /^spawned (\d+)/);
+      const agents = [
+        ...Object.values(stubbornProcesses(directory)),
+        identified(Number(spawned[1])),
+      ];
+      const keeper = await keeperOf(server);
+      for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGABRT'] as const)
+        process.kill(keeper.pid, name);
+      expect(agents.map(isAlive)).toEqual([true, true, true, true]);
+
+      await server.end('SIGKILL');
+
+      expect(await untilNothingRemains(directory, scaled(LIMIT_MS), keeper)).toMatchObject({
+        left: [],
+      });
+      expect(agents.map(isAlive)).toEqual([false, false, false, false]);
+    });
+  });
+
+  it('a keeper that took the place of a killed one knows every group', async () => {
+    await withDirectory(async (directory) => {
+      const server = await startServerWithAgent(directory, stubbornAgent(directory));
+      await sayUntil(server, 'say here; silent', /here/);
+      const { hidden } = stubbornProcesses(directory);
+      const first = await keeperOf(server);
+      process.kill(first.pid, 'SIGKILL');
+      const second = await poll('another keeper', async () => {
+        const { children } = await server.client.call(endpoints.getDiagnostics, {});
+        const pid = children.keeper_pid;
+        return pid === null || pid === first.pid ? undefined : identify(pid);
+      });
+      expect(isAlive(hidden)).toBe(true);
+
+      await server.end('SIGKILL');
+
+      expect(await untilNothingRemains(directory, scaled(LIMIT_MS), second)).toMatchObject({
+        left: [],
+      });
+      expect(isAlive(hidden)).toBe(false);
+    });
+  });
+});
+
+describe('the sweep at the start', () => {
+  it('lets a process live that only has the number, or the boot, of one that was started', async () => {
+    await withDirectory(async (directory) => {
+      await withRuntime(async () => undefined, { directory });
+      const decoys = await Promise.all(
+        [1, 2, 3, 4].map((n) => startDecoy(MARKER_VARIABLE, `forged-marker-${n}`)),
+      );
+      try {
+        const [otherTime, otherBoot, otherRun, ours] = decoys.map(({ identity }) => identity) as [
+          Identity,
+          Identity,
+          Identity,
+          Identity,
+        ];
+        await write(directory, async (run) => {
+          const child =
+            'INSERT INTO children (pid, started_ticks, boot_id, marker, what, created_at) VALUES (?, ?, ?, ?, ?, 0)';
+          run(
+            child,
+            otherTime.pid,
+            otherTime.startedTicks - 1,
+            bootId(),
+            'm',
+            'a number that is used again',
+          );
+          run(child, otherBoot.pid, otherBoot.startedTicks, 'another boot', 'm', 'of another boot');
+          run(child, ours.pid, ours.startedTicks, bootId(), 'm', 'really ours');
+          const unswept =
+            'INSERT INTO runs (marker, boot_id, durability, started_at) VALUES (?, ?, ?, 0)';
+          run(unswept, 'forged-marker-3', 'another boot', 'full');
+        });
+
+        await withRuntime(
+          async ({ client }) => {
+            const { orphans_killed: killed } = await client.call(endpoints.getRecovery, {});
+            expect(killed).toEqual([ours.pid]);
+            await poll('the end of the one that is ours', () => !isAlive(ours));
+            expect([otherTime, otherBoot, otherRun].map(isAlive)).toEqual([true, true, true]);
+          },
+          { directory },
+        );
+      } finally {
+        for (const { child } of decoys) child.kill('SIGKILL');
+      }
+    });
+  });
+});
+
+describe('the gate', () => {
+  // At the other place, where the child is registered: test/campaigns/keeper.test.ts.
+  it('holds a command back when the server dies at child.gated', () =>
+    expectHeldBack('child.gated'));
+});
+
+describe('a stop in order', () => {
+  it('leaves nothing behind, and the next start finds it clean and the turn interrupted', async () => {
+    await withDirectory(async (directory) => {
+      const server = await startServer(directory, { env: { CADRE_SERVER_DRAIN_MS: '100' } });
+      await sayUntil(server, 'spawn 300000; silent', /^spawned/);
+      await expectOrderlyStop(server);
+
+      await withRuntime(
+        async ({ client }) => {
+          const { previous_stop, turns_failed, orphans_killed } = await client.call(
+            endpoints.getRecovery,
+            {},
+          );
+          expect({ previous_stop, turns_failed, orphans_killed }).toEqual({
+            previous_stop: 'clean',
+            turns_failed: [],
+            orphans_killed: [],
+          });
+          const [session] = await client.call(endpoints.listSessions, {});
+          const [turn] = await client.call(endpoints.listTurns, {
+            params: { session_id: session?.id ?? '' },
+          });
+          expect(turn).toMatchObject({
+            status: 'interrupted',
+            error: { code: 'runtime_stopping' },
+          });
+        },
+        { directory },
+      );
+      expect(await untilNothingRemains(directory, scaled(LIMIT_MS))).toMatchObject({ left: [] });
+    });
+  });
+
+  it('kills an agent that ignores TERM, with all of its group', async () => {
+    await withDirectory(async (directory) => {
+      const env = { CADRE_SERVER_DRAIN_MS: '0' };
+      const server = await startServerWithAgent(directory, stubbornAgent(directory), env);
+      await sayUntil(server, 'say here; silent', /here/);
+      const agents = Object.values(stubbornProcesses(directory));
+      expect(agents.map(isAlive)).toEqual([true, true, true]);
+      await expectOrderlyStop(server);
+      expect(agents.map(isAlive)).toEqual([false, false, false]);
+    });
+  });
+
+  it('waits no longer after a second TERM', async () => {
+    await withDirectory(async (directory) => {
+      const server = await startServerWithAgent(directory, stubbornAgent(directory), {
+        CADRE_SERVER_DRAIN_MS: HOUR_MS,
+      });
+      await sayUntil(server, 'say here; silent', /here/);
+      const agents = Object.values(stubbornProcesses(directory));
+      process.kill(server.pid, 'SIGTERM');
+      await poll('the beginning of the stop', () => server.log().includes('"msg":"stopping"'));
+      await expectOrderlyStop(server);
+      expect(agents.map(isAlive)).toEqual([false, false, false]);
+    });
+  });
+
+  it('does not wait for an agent whose start began in the same moment', async () => {
+    await withDirectory(async (directory) => {
+      const agent = { command: '/bin/sh', args: ['-c', 'sleep 300'] };
+      const killed = await startServerWithAgent(directory, agent, {
+        CADRE_FAILPOINTS: 'turn.accepted=kill',
+      });
+      await send(killed, 'say hello').catch(assertUnreachable);
+      await killed.exited;
+
+      const acp = { ...agent, request_timeout_ms: Number(HOUR_MS) };
+      const { runtime, client } = await openRuntime(directory, { config: { providers: { acp } } });
+      const stopped = runtime.stop().then(() => 'stopped');
+      expect(await stopped).toBe('stopped');
+      client.close();
+    });
+  });
+});
+
+/** A process that is none of the server's, alone in its group. */
+async function startDecoy(
+  name: string,
+  value: string,
+): Promise<{ child: ChildProcess; identity: Identity }> {
+  const child = spawn('sleep', ['300'], {
+    detached: true,
+    stdio: 'ignore',
+    env: { ...process.env, [name]: value },
+  });
+  await once(child, 'spawn');
+  return { child, identity: identified(child.pid ?? 0) };
+}
+
+/** Writes to the database of a server that does not run. */
+async function write(
+  directory: string,
+  work: (run: (sql: string, ...values: SqlValue[]) => void) => Promise<void>,
+): Promise<void> {
+  const db = await openDatabase(directory);
+  await work((sql, ...values) => void db.transact((tx) => db.prepare(sql).run(tx, ...values)));
+  await db.close();
+}

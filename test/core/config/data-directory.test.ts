@@ -1,0 +1,138 @@
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { prepareDirectory } from '../../../src/core/config/data-directory.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+const isRoot = process.getuid?.() === 0;
+const NOBODY = 65_534;
+const mode = (file: string) => (fs.statSync(file).mode & 0o7777).toString(8);
+
+/** A directory with files in it, by name; a value of null makes a directory. */
+function directoryWith(place: string, files: Record<string, string | null>): string {
+  const directory = path.join(place, 'data');
+  fs.mkdirSync(directory, { mode: 0o755 });
+  for (const [name, text] of Object.entries(files)) {
+    if (text === null) fs.mkdirSync(path.join(directory, name));
+    else fs.writeFileSync(path.join(directory, name), text);
+  }
+  return directory;
+}
+
+/** All there is, with modes and owners. */
+function lookOf(directory: string): unknown {
+  return fs
+    .readdirSync(directory, { recursive: true })
+    .concat('.')
+    .map((name) => {
+      const { mode, uid, size } = fs.lstatSync(path.join(directory, String(name)));
+      return [name, mode, uid, name === '.' ? 0 : size];
+    });
+}
+
+function expectRefused(directory: string, why: RegExp): void {
+  const before = lookOf(directory);
+  expect(() => prepareDirectory(directory)).toThrow(why);
+  expect(lookOf(directory)).toEqual(before);
+}
+
+describe('a data directory', () => {
+  test.for<[string, Record<string, string | null>]>([
+    ['empty', {}],
+    ['with a configuration and a token in it', { 'config.toml': '', auth: null }],
+    ['with what a file system brings along', { 'lost+found': null }],
+    ['that the Finder has looked into', { '.DS_Store': 'x' }],
+    [
+      "a server's of before",
+      { README: 'This directory belongs to cadre. …', 'events.cadre': '', own: '' },
+    ],
+    ['a restored backup', { 'events.cadre': 'x' }],
+  ])('may be %s: it becomes that of its user alone', async ([, files]) => {
+    await using place = tempDirectory('data');
+    const directory = directoryWith(place.path, files);
+    prepareDirectory(directory);
+    expect(mode(directory)).toBe('700');
+    expect(fs.readFileSync(path.join(directory, 'README'), 'utf8')).toContain('belongs to cadre');
+    prepareDirectory(directory);
+  });
+
+  test('is made where there is none', async () => {
+    await using place = tempDirectory('data');
+    const directory = path.join(place.path, 'a', 'b');
+    prepareDirectory(directory);
+    expect(mode(directory)).toBe('700');
+  });
+
+  test('may be reached over a link, and hold directories that are links, of its own user', async () => {
+    await using place = tempDirectory('data');
+    const directory = directoryWith(place.path, { 'events.cadre': '' });
+    const elsewhere = path.join(place.path, 'elsewhere');
+    fs.mkdirSync(elsewhere);
+    fs.symlinkSync(elsewhere, path.join(directory, 'worktrees'));
+    fs.symlinkSync(directory, path.join(place.path, 'link'));
+    prepareDirectory(path.join(place.path, 'link'));
+    expect(mode(directory)).toBe('700');
+  });
+
+  test('is refused where it is neither empty nor one of cadre, and nothing changes', async () => {
+    await using place = tempDirectory('data');
+    expectRefused(
+      directoryWith(place.path, { 'my thesis': 'x', 'photo.png': 'y' }),
+      /holds my thesis and 1 more, and is not one of cadre/,
+    );
+  });
+
+  test('is refused where it is shared with everybody, and keeps its mode', async () => {
+    await using place = tempDirectory('data');
+    const directory = directoryWith(place.path, {});
+    fs.chmodSync(directory, 0o1777);
+    expectRefused(directory, /is writable for everybody: choose another one with --data-dir/);
+    expect(mode(directory)).toBe('1777');
+  });
+
+  test('is refused where a README of others stands in for that of cadre', async () => {
+    await using place = tempDirectory('data');
+    expectRefused(directoryWith(place.path, { README: 'How to build' }), /is not one of cadre/);
+  });
+
+  test.for(['README', 'lock', 'server.json', 'events.cadre', 'events.cadre-wal', 'logs', 'auth'])(
+    'is refused where %s is a FIFO, which nobody waits for',
+    async (name) => {
+      await using place = tempDirectory('data');
+      const directory = directoryWith(place.path, { 'events.cadre': '' });
+      fs.rmSync(path.join(directory, name), { force: true });
+      execFileSync('mkfifo', [path.join(directory, name)]);
+      expectRefused(directory, /is not one of cadre|is no (regular file|directory)/);
+    },
+  );
+
+  test('is refused where a file of it is a link', async () => {
+    await using place = tempDirectory('data');
+    const directory = directoryWith(place.path, { 'events.cadre': '' });
+    fs.symlinkSync('/etc/passwd', path.join(directory, 'server.json'));
+    expectRefused(directory, /holds server\.json, which is no regular file/);
+  });
+
+  test.skipIf(!isRoot)(
+    'is refused where it belongs to another user (only root can make one)',
+    async () => {
+      await using place = tempDirectory('data');
+      const directory = directoryWith(place.path, {});
+      fs.chownSync(directory, NOBODY, NOBODY);
+      expectRefused(directory, /belongs to another user \(uid 65534\)/);
+    },
+  );
+
+  test.skipIf(!isRoot)(
+    'is refused where another user laid something into it (only root can)',
+    async () => {
+      await using place = tempDirectory('data');
+      const directory = directoryWith(place.path, { 'events.cadre': '' });
+      const link = path.join(directory, 'blobs');
+      fs.symlinkSync('/etc', link);
+      fs.lchownSync(link, NOBODY, NOBODY);
+      expectRefused(directory, /holds blobs, which belongs to another user/);
+    },
+  );
+});

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import {
+  cacheDirectory,
+  defaultConfigFile,
+  defaultDataDirectory,
+} from '../../../src/core/config/paths.ts';
+
+const HOME = '/home/someone';
+
+test('Caches lie where the system expects them, unless the variable of XDG says otherwise.', () => {
+  expect(cacheDirectory({ HOME }, 'linux')).toBe('/home/someone/.cache/cadre');
+  expect(cacheDirectory({ HOME }, 'darwin')).toBe('/home/someone/Library/Caches/cadre');
+  for (const platform of ['linux', 'darwin'] as const)
+    expect(cacheDirectory({ HOME, XDG_CACHE_HOME: '/caches' }, platform)).toBe('/caches/cadre');
+});
+
+test('Configuration and data lie below the home directory, unless a variable says otherwise.', () => {
+  expect(defaultConfigFile({ HOME })).toBe('/home/someone/.config/cadre/config.toml');
+  expect(defaultConfigFile({ HOME, XDG_CONFIG_HOME: '/etc/own' })).toBe(
+    '/etc/own/cadre/config.toml',
+  );
+  expect(defaultDataDirectory({ HOME })).toBe('/home/someone/.local/share/cadre');
+  expect(defaultDataDirectory({ HOME, XDG_DATA_HOME: '/data' })).toBe('/data/cadre');
+});
+
+test('A variable of XDG that is empty or a relative path counts as unset.', () => {
+  const HOME = '/home/you';
+  for (const wrong of ['', 'relative', './here']) {
+    const env = { HOME, XDG_CONFIG_HOME: wrong, XDG_DATA_HOME: wrong, XDG_CACHE_HOME: wrong };
+    expect(defaultConfigFile(env)).toBe('/home/you/.config/cadre/config.toml');
+    expect(defaultDataDirectory({ ...env, CADRE_DATA_ROOT_DIR: '' })).toBe(
+      '/home/you/.local/share/cadre',
+    );
+    expect(cacheDirectory(env, 'linux')).toBe('/home/you/.cache/cadre');
+  }
+});

@@ -1,0 +1,95 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { configSchema } from '../../../src/core/config/schema.ts';
+import {
+  loadOrCreateToken,
+  readToken,
+  tokenFileOf,
+  withToken,
+} from '../../../src/core/config/token.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+const mode = (file: string) => fs.statSync(file).mode & 0o777;
+
+describe('the token', () => {
+  test('is 32 random bytes in base64url, in a file of mode 0600 in a directory of mode 0700.', async () => {
+    await using place = tempDirectory();
+    const tokenFile = path.join(place.path, 'auth', 'token');
+    const token = loadOrCreateToken({ token: null, tokenFile });
+    expect(token).toMatch(/^[\w-]{43}$/);
+    expect(Buffer.from(token, 'base64url')).toHaveLength(32);
+    expect(fs.readFileSync(tokenFile, 'utf8')).toBe(`${token}\n`);
+    expect([mode(tokenFile), mode(path.dirname(tokenFile))]).toEqual([0o600, 0o700]);
+  });
+
+  test('is the one in the file where there is one, and another in another place.', async () => {
+    await using place = tempDirectory();
+    const [one, other] = [path.join(place.path, 'one'), path.join(place.path, 'other')];
+    const token = loadOrCreateToken({ token: null, tokenFile: one });
+    expect(loadOrCreateToken({ token: null, tokenFile: one })).toBe(token);
+    expect(loadOrCreateToken({ token: null, tokenFile: other })).not.toBe(token);
+  });
+
+  test('that is configured wins over the file, which is then not made.', async () => {
+    await using place = tempDirectory();
+    const tokenFile = path.join(place.path, 'token');
+    expect(loadOrCreateToken({ token: 'configured-token', tokenFile })).toBe('configured-token');
+    expect(fs.existsSync(tokenFile)).toBe(false);
+  });
+
+  test('does not go where somebody has put a link.', async () => {
+    await using place = tempDirectory();
+    const [link, target] = [path.join(place.path, 'token'), path.join(place.path, 'theirs')];
+    fs.symlinkSync(target, link);
+    expect(() => loadOrCreateToken({ token: null, tokenFile: link })).toThrow(Error);
+    expect(fs.existsSync(target)).toBe(false);
+  });
+
+  test.for([0o640, 0o604, 0o620, 0o601, 0o660, 0o644, 0o777])(
+    'in a file of mode %o is refused with what to do.',
+    (bits) => {
+      using place = tempDirectory();
+      const tokenFile = path.join(place.path, 'token');
+      const token = loadOrCreateToken({ token: null, tokenFile });
+      fs.chmodSync(tokenFile, bits);
+      const attempt = () => loadOrCreateToken({ token: null, tokenFile });
+      expect(attempt).toThrow(expect.objectContaining({ name: 'AppError', code: 'invalid' }));
+      expect(attempt).toThrow(/chmod 600/);
+      expect(attempt).not.toThrow(token);
+    },
+  );
+
+  test.for(['', '\n', 'short', '   fifteen-chars   '])(
+    'that is too short is refused: %j',
+    (text) => {
+      using place = tempDirectory();
+      const tokenFile = path.join(place.path, 'token');
+      fs.writeFileSync(tokenFile, text, { mode: 0o600 });
+      expect(() => readToken(tokenFile)).toThrow(
+        /holds no token of 16 characters or more: delete it/,
+      );
+    },
+  );
+
+  test('is read without the blanks around it; mode 0400 is private enough.', async () => {
+    await using place = tempDirectory();
+    const tokenFile = path.join(place.path, 'token');
+    fs.writeFileSync(tokenFile, '  0123456789abcdef \r\n', { mode: 0o400 });
+    expect(readToken(tokenFile)).toBe('0123456789abcdef');
+  });
+});
+
+describe('the token of a configuration', () => {
+  test('is that of auth.token, else of auth.token_file, else of the file in the data directory.', async () => {
+    await using place = tempDirectory();
+    const own = path.join(place.path, 'own');
+    const usual = path.join(place.path, 'auth', 'token');
+    const fileOf = (auth: object) => tokenFileOf(configSchema.parse({ auth }), place.path);
+    expect(fileOf({})).toBe(usual);
+    expect(fileOf({ token_file: own })).toBe(own);
+    expect(fileOf({ token_file: own, token: 'configured-token' })).toBeNull();
+    const { auth } = withToken(configSchema.parse({ auth: { token_file: own } }), place.path);
+    expect(auth).toEqual({ token: readToken(own), token_file: own });
+  });
+});

@@ -1,0 +1,217 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { cutText, eventRecord, fitPayload, scopeColumn } from '../../../src/core/events/event.ts';
+import { untypedDraft } from '../../support/untyped-events.ts';
+import { atLength } from '../../support/at-length.ts';
+import { anyText } from '../../support/any-text.ts';
+
+const KIB = 1024;
+const MOST = 256 * KIB;
+const bytes = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
+
+/** Texts of every width of character, lone surrogates included. */
+const someText = fc.oneof(
+  anyText({ maxLength: 300 }),
+  fc
+    .array(fc.nat({ max: 0xffff }), { maxLength: 300 })
+    .map((units) => String.fromCharCode(...units)),
+);
+
+describe('cutText', () => {
+  test('gives a text that is short enough as it is.', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), (text) => {
+        expect(cutText(text, Buffer.byteLength(text))).toBe(text);
+      }),
+    );
+  });
+
+  test('never breaks a character, never exceeds the limit, and leaves out less than one character.', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), fc.nat(600), (text, limit) => {
+        const cut = cutText(text, limit);
+        expect(text.startsWith(cut)).toBe(true);
+        expect(cut).not.toContain('\ufffd');
+        expect(Buffer.byteLength(cut)).toBeLessThanOrEqual(limit);
+        const left = Buffer.byteLength(text) - Buffer.byteLength(cut);
+        if (left > 0) expect(limit - Buffer.byteLength(cut)).toBeLessThan(4);
+      }),
+    );
+  });
+
+  test('is well formed whatever it was given.', () => {
+    fc.assert(
+      fc.property(someText, fc.nat(600), (text, limit) => {
+        const cut = cutText(text, limit);
+        expect(cut.isWellFormed()).toBe(true);
+        expect(Buffer.byteLength(cut)).toBeLessThanOrEqual(limit);
+      }),
+    );
+  });
+
+  test.for([
+    ['aé', 2, 'a'],
+    ['aé', 3, 'aé'],
+    ['€€', 5, '€'],
+    ['💥', 3, ''],
+    ['💥', 4, '💥'],
+    ['abc', 0, ''],
+    ['', 10, ''],
+  ] as const)('%s cut to %i bytes is "%s".', ([text, limit, cut]) => {
+    expect(cutText(text, limit)).toBe(cut);
+  });
+});
+
+describe('fitPayload', () => {
+  test('leaves a payload of up to 256 KiB as it is.', () => {
+    const room = MOST - bytes({ text: '' });
+    const payload = { text: 'x'.repeat(room) };
+    expect(bytes(payload)).toBe(MOST);
+    expect(fitPayload(payload)).toBe(payload);
+    expect(fitPayload({ text: 'x'.repeat(room + 1) })).not.toHaveProperty('text.length', room + 1);
+  });
+
+  test('cuts the long texts of a longer one to 64 KiB, wherever they stand, and says so with the bytes of the longest.', () => {
+    const long = '€'.repeat(100_000);
+    const payload = {
+      item_id: 'item_1',
+      offset: 0,
+      text: long,
+      tool: { title: 'a tool', input: { deep: [1, { diff: 'y'.repeat(70_000) }] } },
+    };
+    expect(fitPayload(payload)).toEqual({
+      item_id: 'item_1',
+      offset: 0,
+      text: '€'.repeat(Math.floor((64 * KIB) / 3)),
+      tool: { title: 'a tool', input: { deep: [1, { diff: 'y'.repeat(64 * KIB) }] } },
+      truncated: true,
+      total_bytes: 300_000,
+    });
+    expect(payload.text).toBe(long);
+  });
+
+  test('cuts a text that JSON writes longer than it is, too, and still has its beginning.', () => {
+    const fitted = fitPayload({ item_id: 'item_1', text: '\u001b'.repeat(100 * KIB) });
+    expect(bytes(fitted)).toBeLessThanOrEqual(MOST);
+    expect(fitted).toMatchObject({ item_id: 'item_1', truncated: true, total_bytes: 100 * KIB });
+    expect(String(fitted.text)).toMatch(/^\u001b+$/);
+  });
+
+  test('keeps what names the thing where it is long in many places, without a long text.', () => {
+    const fitted = fitPayload({
+      item_id: 'item_1',
+      offset: 7,
+      status: 'completed',
+      nothing: null,
+      list: Array.from({ length: 100_000 }, (_, i) => i),
+    });
+    expect(fitted).toMatchObject({
+      item_id: 'item_1',
+      offset: 7,
+      status: 'completed',
+      nothing: null,
+      truncated: true,
+    });
+    expect(fitted).not.toHaveProperty('list');
+  });
+
+  test('leaves out the large fields of a record that are still too long, and keeps all others.', () => {
+    const list = Array.from({ length: 100_000 }, (_, i) => i);
+    const given = { record: { id: 'x', title: 'y'.repeat(2000), list, short: [1] }, more: 1 };
+    const large = ['record.list', 'record.short', 'more'];
+    expect(fitPayload(given, { large, exact: [] })).toEqual({
+      record: { id: 'x', title: 'y'.repeat(1024), short: [1] },
+      more: 1,
+      truncated: true,
+      total_bytes: 2000,
+    });
+  });
+
+  test('leaves out what is exact before it cuts any text, and cuts no text of it.', () => {
+    const given = { record: { id: 'x', diff: 'd'.repeat(MOST), other: 'y'.repeat(70_000) } };
+    const exact = ['record.diff'];
+    expect(fitPayload(given, { large: exact, exact })).toMatchObject({
+      record: { id: 'x', other: 'y'.repeat(64 * KIB) },
+      truncated: true,
+    });
+    expect(fitPayload(given, { large: exact, exact })).not.toHaveProperty('record.diff');
+  });
+
+  test('is never longer than 256 KiB, and is JSON that reads back the same.', () => {
+    const texts = fc
+      .tuple(
+        fc.constantFrom('x', '€', '💥', '"', '\\', '\n', '\u0001', '\ud800'),
+        fc.integer({ min: 0, max: 120_000 }),
+      )
+      .map(([unit, count]) => unit.repeat(count));
+    const value = fc.oneof(
+      { withCrossShrink: true },
+      texts,
+      fc.integer(),
+      fc.constant(null),
+      fc.array(texts, { maxLength: 4 }),
+      fc.record({ inner: texts, more: fc.record({ inner: texts }) }),
+      fc.integer({ min: 0, max: 60_000 }).map((length) => Array.from({ length }, (_, i) => i)),
+    );
+    const payload = fc.dictionary(fc.string({ minLength: 1, maxLength: 8 }), value, { maxKeys: 6 });
+    fc.assert(
+      fc.property(payload, (given) => {
+        const fitted = fitPayload(given);
+        expect(bytes(fitted)).toBeLessThanOrEqual(MOST);
+        if (bytes(given) > MOST) {
+          expect(fitted.truncated).toBe(true);
+          expect(fitted.total_bytes).toBeTypeOf('number');
+        } else expect(fitted).toEqual(given);
+      }),
+      { numRuns: atLength(25, 300, 60) },
+    );
+  });
+
+  test('is never longer than 256 KiB where it has very many fields, either.', () => {
+    const many = Object.fromEntries(
+      Array.from({ length: 1000 }, (_, i) => [`field_${i}`, 'x'.repeat(500)]),
+    );
+    const fitted = fitPayload(many);
+    expect(fitted.truncated).toBe(true);
+    expect(bytes(fitted)).toBeLessThanOrEqual(MOST);
+  });
+});
+
+describe('eventRecord', () => {
+  test('has every field, null where the draft says nothing.', () => {
+    const given = { seq: 7, id: 'evt_1', now: 123 };
+    expect(
+      eventRecord({ kind: 'runtime.started', payload: { previous_stop: 'none' } }, given).record,
+    ).toEqual({
+      seq: 7,
+      id: 'evt_1',
+      kind: 'runtime.started',
+      scope: 'runtime',
+      session_id: null,
+      turn_id: null,
+      process_id: null,
+      worktree_id: null,
+      team_id: null,
+      created_at: 123,
+      v: 1,
+      payload: { previous_stop: 'none' },
+    });
+  });
+
+  test('is at home in the scope its kind names; turns and output are a session’s.', () => {
+    const given = { seq: 1, id: 'evt_1', now: 1 };
+    const scopeOf = (
+      kind: 'turn.started' | 'message.delta' | 'session.closed' | 'runtime.stopping',
+    ) => eventRecord(untypedDraft({ kind, session_id: 'sess_1', payload: {} }), given).record.scope;
+    expect(scopeOf('turn.started')).toBe('session');
+    expect(scopeOf('message.delta')).toBe('session');
+    expect(scopeOf('session.closed')).toBe('session');
+    expect(scopeOf('runtime.stopping')).toBe('runtime');
+  });
+});
+
+test('A scope is the events that carry its id; the runtime is all of them.', () => {
+  expect(scopeColumn({ name: 'runtime' })).toBeNull();
+  expect(scopeColumn({ name: 'session', id: 'x' })).toBe('session_id');
+  expect(scopeColumn({ name: 'team', id: 'x' })).toBe('team_id');
+});

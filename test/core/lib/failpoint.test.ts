@@ -1,0 +1,59 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { failpointsFrom, noFailpoints } from '../../../src/core/lib/failpoint.ts';
+
+afterEach(() => vi.restoreAllMocks());
+
+describe('failpoints', () => {
+  test('do nothing where none is named.', () => {
+    expect(failpointsFrom(undefined)).toBe(noFailpoints);
+    expect(failpointsFrom('')).toBe(noFailpoints);
+    expect(() => noFailpoints('commit.after')).not.toThrow();
+  });
+
+  test('throw at the named place, once, at the first hit.', () => {
+    const hit = failpointsFrom('commit.before=throw');
+    hit('commit.after');
+    expect(() => hit('commit.before')).toThrow('failpoint commit.before');
+    expect(() => hit('commit.before')).not.toThrow();
+  });
+
+  test('@N waits for the N-th hit of that place.', () => {
+    const hit = failpointsFrom('commit.before=throw@3');
+    hit('commit.before');
+    hit('sync.after');
+    hit('commit.before');
+    expect(() => hit('commit.before')).toThrow('failpoint commit.before');
+    expect(() => hit('commit.before')).not.toThrow();
+  });
+
+  test('several are separated by commas, blanks around them do not count.', () => {
+    const hit = failpointsFrom('commit.before=throw@2, turn.started=throw');
+    expect(() => hit('turn.started')).toThrow('failpoint turn.started');
+    hit('commit.before');
+    expect(() => hit('commit.before')).toThrow('failpoint commit.before');
+  });
+
+  test('kill is SIGKILL to ourselves, at that very place.', () => {
+    const kill = vi.spyOn(process, 'kill').mockImplementation(() => true);
+    const hit = failpointsFrom('turn.ending=kill@2');
+    hit('turn.ending');
+    expect(kill).not.toHaveBeenCalled();
+    expect(() => hit('turn.ending')).toThrow(Error);
+    expect(kill).toHaveBeenCalledExactlyOnceWith(process.pid, 'SIGKILL');
+  });
+
+  test.for([
+    'commit.before',
+    'commit.before=',
+    'commit.before=die',
+    '=kill',
+    'commit.before=kill@',
+    'commit.before=kill@x',
+    'commit.before=kill,',
+    'a b=kill',
+  ])('%j is refused: it is not of that form.', (text) => {
+    expect(() => failpointsFrom(text)).toThrow(
+      /^CADRE_FAILPOINTS: .* is not name=kill\|throw\[@N\]$/,
+    );
+  });
+});

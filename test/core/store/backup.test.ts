@@ -1,0 +1,269 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { ANCHOR_FILE } from '../../../src/core/store/anchor.ts';
+import { type Backup, Backups, backUpClosed } from '../../../src/core/store/backup.ts';
+import { checkStore } from '../../../src/core/store/check.ts';
+import { forksOf } from '../../../src/core/store/forks.ts';
+import { sqlWasm } from '../../../src/core/lib/self.ts';
+import {
+  copyStore,
+  DATABASE_FILE,
+  openStore,
+  testDisk,
+  type TestStore,
+  told,
+  WAL_FILE,
+  query,
+} from '../../support/store.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+const never = new AbortController().signal;
+
+function settingsOf(directory: string) {
+  return { directory, wasm: sqlWasm, newEpoch: () => 'epoch_copy', minFreeBytes: () => 0 };
+}
+
+function backupsOf({ db }: TestStore, directory: string): Backups {
+  return new Backups({ db, ...settingsOf(directory) });
+}
+
+/** Puts a backup where a store is looked for, and answers that place. */
+async function keep({ file }: Backup, directory: string): Promise<string> {
+  await using _file = file;
+  const kept = path.join(directory, DATABASE_FILE);
+  fs.writeFileSync(kept, await file.readFile());
+  return kept;
+}
+
+function damageOf(file: string) {
+  const given = { file, wasm: sqlWasm, version: '1', signal: never };
+  return checkStore({ ...given, onProgress: () => undefined });
+}
+
+/** Writes without a pause until it is told to stop; answers how many it has written. */
+function writing(store: TestStore, name: string): () => Promise<number> {
+  let isOver = false;
+  const done = (async () => {
+    let count = 0;
+    while (!isOver) {
+      await store.db.transact((tx) => store.write(tx, `${name}${count}`, 'x'.repeat(2000)));
+      count++;
+    }
+    return count;
+  })();
+  return () => {
+    isOver = true;
+    return done;
+  };
+}
+
+describe('a backup', () => {
+  test('is one file with all that there was, and its own epoch.', async () => {
+    await using directory = tempDirectory();
+    await using other = tempDirectory();
+    await using store = await openStore(directory.path);
+    for (const id of ['a', 'b', 'c']) await store.db.transact((tx) => store.write(tx, id));
+    const backup = await backupsOf(store, directory.path).make(never);
+    expect(backup.seq).toBe(3);
+    const kept = await keep(backup, other.path);
+    expect(fs.statSync(kept).size).toBe(backup.bytes);
+    expect((await damageOf(kept)).damage).toEqual([]);
+    await using copy = await openStore(other.path);
+    expect(copy.entries()).toEqual(store.entries());
+    expect(copy.db.peek((rx) => copy.notes.get(rx, 'c'))?.id).toBe('c');
+    expect(copy.db.epoch).toBe('epoch_copy');
+  });
+
+  test('says of which logs it is a copy, and up to where.', async () => {
+    await using directory = tempDirectory();
+    await using other = tempDirectory();
+    await using third = tempDirectory();
+    await using store = await openStore(directory.path);
+    expect(forksOf(store.db)).toEqual([]);
+    for (const id of ['a', 'b', 'c']) await store.db.transact((tx) => store.write(tx, id));
+    await keep(await backupsOf(store, directory.path).make(never), other.path);
+    await using copy = await openStore(other.path);
+    const first = { epoch: store.db.epoch, seq: 3 };
+    expect(forksOf(copy.db)).toEqual([first]);
+    await copy.db.transact((tx) => copy.write(tx, 'd'));
+    await keep(await backupsOf(copy, other.path).make(never), third.path);
+    await using copyOfCopy = await openStore(third.path);
+    expect(forksOf(copyOfCopy.db)).toEqual([{ epoch: 'epoch_copy', seq: 4 }, first]);
+  });
+
+  test('taken again and again under load is each time whole, and all of the log up to its seq.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path, { checkpointBytes: 64 * 1024 });
+    const backups = backupsOf(store, directory.path);
+    const stops = ['a', 'b', 'c'].map((name) => writing(store, name));
+    const seqs: number[] = [];
+    for (let round = 0; round < 8; round++) {
+      await using other = tempDirectory();
+      const checkpoints = store.db.checkpoints;
+      while (store.db.checkpoints === checkpoints)
+        await store.db.transact((tx) =>
+          store.log.append(tx, told('more', { text: 'x'.repeat(1000) })),
+        );
+      const backup = await backups.make(never);
+      seqs.push(backup.seq);
+      expect((await damageOf(await keep(backup, other.path))).damage).toEqual([]);
+      await using copy = await openStore(other.path);
+      const entries = copy.entries();
+      expect(entries.at(-1)?.seq).toBe(backup.seq);
+      expect(entries).toEqual(store.entries().filter(({ seq }) => seq <= backup.seq));
+      expect(copy.db.peek((rx) => copy.notes.where(rx, 'true'))).toHaveLength(
+        entries.filter(({ text }) => !text.includes('"more"')).length,
+      );
+    }
+    for (const stop of stops) expect(await stop()).toBeGreaterThan(8);
+    expect(seqs).toEqual(seqs.toSorted((a, b) => a - b));
+  });
+
+  test('has nothing that is not on disk.', async () => {
+    await using directory = tempDirectory();
+    const disk = testDisk();
+    await using store = await openStore(directory.path, { fs: disk.fs });
+    await store.db.transact((tx) => store.write(tx, 'a'));
+    using held = disk.holdSyncs(WAL_FILE);
+    const written = store.db.transact((tx) => store.write(tx, 'b'));
+    const synced = await held.next();
+    const backup = backupsOf(store, directory.path).make(never);
+    const later = store.db.transact((tx) => store.write(tx, 'c'));
+    const order: string[] = [];
+    void written.then(() => order.push('b is on disk'));
+    void backup.then(() => order.push('backup'));
+    synced(null);
+    (await held.next())(null);
+    const { file, seq } = await backup;
+    await file.close();
+    expect([seq, order]).toEqual([2, ['b is on disk', 'backup']]);
+    await later;
+  });
+
+  test('holds checkpoints off while it is made, and no longer.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path, { checkpointBytes: 1 });
+    await store.db.transact((tx) => store.write(tx, 'a'));
+    const held = await store.db.hold();
+    const { checkpoints } = store.db;
+    const before = store.db.walBytes;
+    await store.db.transact((tx) => store.write(tx, 'b'));
+    expect(store.db.checkpoints).toBe(checkpoints);
+    expect(store.db.walBytes).toBeGreaterThan(before);
+    held[Symbol.dispose]();
+    await store.db.transact((tx) => store.write(tx, 'c'));
+    expect(store.db.checkpoints).toBeGreaterThan(checkpoints);
+  });
+
+  test('that is called off leaves nothing behind, and checkpoints go on.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path, { checkpointBytes: 1 });
+    await store.db.transact((tx) => store.write(tx, 'a', 'x'.repeat(100_000)));
+    const files = fs.readdirSync(directory.path);
+    const stop = new AbortController();
+    const backup = backupsOf(store, directory.path).make(stop.signal);
+    stop.abort(new Error('called off'));
+    await expect(backup).rejects.toThrow('called off');
+    expect(fs.readdirSync(directory.path)).toEqual(files);
+    const { checkpoints } = store.db;
+    await store.db.transact((tx) => store.write(tx, 'b'));
+    expect(store.db.checkpoints).toBeGreaterThan(checkpoints);
+  });
+
+  test('leaves no file beside the data, not even while it is read.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    await store.db.transact((tx) => store.write(tx, 'a'));
+    const files = fs.readdirSync(directory.path);
+    const { file } = await backupsOf(store, directory.path).make(never);
+    expect(fs.readdirSync(directory.path)).toEqual(files);
+    await file.close();
+  });
+
+  test('is made alone: a second one at the same time is refused.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const backups = backupsOf(store, directory.path);
+    const first = backups.make(never);
+    await expect(backups.make(never)).rejects.toMatchObject({ code: 'conflict' });
+    await (await first).file.close();
+    await (await backups.make(never)).file.close();
+  });
+
+  test('is refused where it would leave too little of the disk free.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const files = fs.readdirSync(directory.path);
+    const minFreeBytes = () => Number.MAX_SAFE_INTEGER;
+    const settings = { ...settingsOf(directory.path), minFreeBytes };
+    const backups = new Backups({ db: store.db, ...settings });
+    await expect(backups.make(never)).rejects.toMatchObject({
+      code: 'storage_full',
+      message: expect.stringContaining('free some space'),
+    });
+    expect(fs.readdirSync(directory.path)).toEqual(files);
+  });
+
+  test('is waited for when the store is closed.', async () => {
+    await using directory = tempDirectory();
+    await using other = tempDirectory();
+    const store = await openStore(directory.path);
+    await store.db.transact((tx) => store.write(tx, 'a'));
+    const backup = backupsOf(store, directory.path).make(never);
+    await store.db.close();
+    const kept = await keep(await backup, other.path);
+    expect(await damageOf(kept)).toMatchObject({ damage: [] });
+  });
+
+  test('does not know the children of the server it was taken from.', async () => {
+    await using directory = tempDirectory();
+    await using other = tempDirectory();
+    await using store = await openStore(directory.path);
+    const insert = [
+      store.db.prepare("INSERT INTO children VALUES (1, 2, 'boot', 'marker', 'agent', 3)"),
+      store.db.prepare(
+        "INSERT INTO runs (marker, boot_id, durability, started_at) VALUES ('m', 'b', 'full', 7)",
+      ),
+    ];
+    await store.db.transact((tx) => {
+      for (const one of insert) one.run(tx);
+    });
+    await keep(await backupsOf(store, directory.path).make(never), other.path);
+    await using copy = await openStore(other.path);
+    const count = (sql: string) => query<[number]>(copy.db, sql)[0]?.[0];
+    expect(count('SELECT count(*) FROM children')).toBe(0);
+    expect(count('SELECT count(*) FROM runs WHERE swept_at IS NULL')).toBe(0);
+    expect(count('SELECT count(*) FROM runs')).toBe(1);
+  });
+
+  test('of what a killed server left has what was in its log.', async () => {
+    await using directory = tempDirectory();
+    await using killed = tempDirectory();
+    await using other = tempDirectory();
+    await using store = await openStore(directory.path);
+    for (const id of ['a', 'b']) await store.db.transact((tx) => store.write(tx, id));
+    copyStore(directory.path, killed.path);
+    fs.mkdirSync(path.join(killed.path, 'backup-of-the-dead'));
+    const before = fs.readFileSync(path.join(killed.path, WAL_FILE));
+    const backup = await backUpClosed(settingsOf(killed.path), never);
+    expect(backup.seq).toBe(2);
+    expect(fs.readdirSync(killed.path).toSorted()).toEqual([DATABASE_FILE, WAL_FILE, ANCHOR_FILE]);
+    expect(fs.readFileSync(path.join(killed.path, WAL_FILE)).equals(before)).toBe(true);
+    await keep(backup, other.path);
+    await using copy = await openStore(other.path);
+    expect(copy.entries()).toEqual(store.entries());
+  });
+
+  test('of a store that was opened after a kill and not written to since has its log too.', async () => {
+    await using directory = tempDirectory();
+    await using killed = tempDirectory();
+    await using store = await openStore(directory.path);
+    await store.db.transact((tx) => store.write(tx, 'a'));
+    copyStore(directory.path, killed.path);
+    await using again = await openStore(killed.path);
+    const { file, seq } = await backupsOf(again, killed.path).make(never);
+    await file.close();
+    expect(seq).toBe(1);
+  });
+});

@@ -1,0 +1,204 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { ANCHOR_FILE } from '../../../src/core/store/anchor.ts';
+import { type CheckReport, checkStore } from '../../../src/core/store/check.ts';
+import type { Writer } from '../../../src/core/store/transaction.ts';
+import { sqlWasm } from '../../../src/core/lib/self.ts';
+import { DATABASE_FILE, openStore, type TestStore, WAL_FILE } from '../../support/store.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+const PAGE = 4096;
+
+/** A store on disk that `prepare` has written to, changed by `damage`, and checked. */
+async function checked(
+  prepare: (store: TestStore, tx: Writer) => void,
+  damage: (file: string) => void = () => undefined,
+): Promise<CheckReport & { told: string[] }> {
+  await using directory = tempDirectory();
+  {
+    await using store = await openStore(directory.path);
+    await store.db.transact((tx) => {
+      for (let i = 0; i < 200; i++) store.write(tx, `note-${i}`, 'y'.repeat(300));
+      prepare(store, tx);
+    });
+  }
+  const file = path.join(directory.path, DATABASE_FILE);
+  damage(file);
+  const before = fs.readFileSync(file);
+  const progress: string[] = [];
+  try {
+    const report = await checkStore({
+      file,
+      wasm: sqlWasm,
+      version: '1.0.0',
+      signal: new AbortController().signal,
+      onProgress: (table) => void progress.push(table),
+    });
+    expect(progress).toEqual(expect.arrayContaining(['structure']));
+    const told = report.damage.map(({ table, row, problem }) => `${table} ${row}: ${problem}`);
+    for (const line of told) expect(line).toMatch(/: stop the server and restore a backup$/);
+    return { ...report, told };
+  } finally {
+    expect(fs.readFileSync(file).equals(before)).toBe(true);
+    expect(fs.readdirSync(directory.path)).toEqual([DATABASE_FILE, ANCHOR_FILE]);
+  }
+}
+
+function run(sql: string) {
+  return ({ db }: TestStore, tx: Writer) => void db.prepare(sql).run(tx);
+}
+
+function overwrite(file: string, at: number, bytes: string): void {
+  const fd = fs.openSync(file, 'r+');
+  fs.writeSync(fd, bytes, at);
+  fs.closeSync(fd);
+}
+
+const rowsOf = ({ tables }: CheckReport) =>
+  Object.fromEntries(tables.map(({ name, rows }) => [name, rows]));
+
+describe('checking a store', () => {
+  test('that is whole finds nothing, and counts what it has looked at.', async () => {
+    const report = await checked(() => undefined);
+    expect(report.told).toEqual([]);
+    expect(rowsOf(report)).toMatchObject({ events: 200, sessions: 200, deltas: 0, tokens: 0 });
+  });
+
+  test('finds a byte of a record that has changed.', async () => {
+    const report = await checked(
+      () => undefined,
+      (file) => {
+        const at = fs.readFileSync(file).lastIndexOf('"note-7"');
+        overwrite(file, at + 1, 'N');
+      },
+    );
+    expect(report.told).toEqual([
+      expect.stringMatching(/^(events|sessions) \d+: it is not what was written: /),
+    ]);
+  });
+
+  test('finds a checksum that has changed, and a right record in a wrong row.', async () => {
+    const report = await checked((store, tx) => {
+      run('UPDATE events SET sum = sum + 1 WHERE seq = 9')(store, tx);
+      run("UPDATE sessions SET id = 'another' WHERE n = 5")(store, tx);
+    });
+    expect(report.told).toEqual([
+      expect.stringMatching(/^events 9: it is not what was written/),
+      expect.stringMatching(/^sessions 5: it is not what was written/),
+    ]);
+  });
+
+  test('tells of a hundred damaged rows of a table, and how many more there are.', async () => {
+    const report = await checked(run('UPDATE events SET sum = sum + 1'));
+    expect(report.told).toHaveLength(101);
+    expect(report.told.at(-1)).toMatch(/^events null: 100 more rows are damaged/);
+  });
+
+  test.for<[what: string, sql: string, told: RegExp]>([
+    [
+      'a number beyond the last one of the sequence',
+      'UPDATE events SET seq = 999 WHERE seq = 200',
+      /^events 999: its number is beyond the last one of the sequence/,
+    ],
+    [
+      'an event and a delta with one number',
+      'INSERT INTO deltas SELECT *, NULL FROM events WHERE seq = 3',
+      /^deltas 3: an event has the same number/,
+    ],
+  ])('finds %s.', async ([, sql, told]) => {
+    expect((await checked(run(sql))).told).toContainEqual(expect.stringMatching(told));
+  });
+
+  test('finds an active turn that does not exist.', async () => {
+    const report = await checked(({ notes }, tx) => {
+      const found = notes.get(tx, 'note-3');
+      if (found) notes.update(tx, { ...found, active_turn_id: 'turn_gone' });
+    });
+    expect(report.told).toEqual([
+      expect.stringMatching(/^sessions 4: its active turn does not exist/),
+    ]);
+  });
+
+  test('finds a page that was written over, and goes on.', async () => {
+    const report = await checked(
+      () => undefined,
+      (file) => {
+        const at = Math.floor(fs.readFileSync(file).lastIndexOf('"note-7"') / PAGE) * PAGE;
+        overwrite(file, at, 'nonsense');
+      },
+    );
+    expect(report.told[0]).toMatch(/^(events|sessions) null: Tree \d+ page \d+: /);
+    expect(report.told.at(-1)).toMatch(/^(events|sessions) null: some of it cannot be read/);
+    expect(rowsOf(report)).toHaveProperty('turns', 0);
+  });
+
+  test('finds an id that has changed, in its row and as what its index lacks.', async () => {
+    const report = await checked(
+      () => undefined,
+      (file) => {
+        const bytes = fs.readFileSync(file);
+        // Where the row has its id: in its record it stands in quotes.
+        const at = [...bytes.toString('latin1').matchAll(/note-55(?!["\d])/g)].at(-1)?.index ?? 0;
+        overwrite(file, at, 'nOte');
+      },
+    );
+    expect(report.told).toEqual([
+      expect.stringMatching(
+        /^sessions 56: row 56 missing from index sqlite_autoindex_sessions_1: /,
+      ),
+      expect.stringMatching(/^sessions 56: it is not what was written: /),
+    ]);
+  });
+
+  test.for<[what: string, damage: (file: string) => void, message: RegExp]>([
+    [
+      'was cut off',
+      (file) => fs.truncateSync(file, 10 * PAGE),
+      /cannot be read as a store.*malformed/,
+    ],
+    ['is no database', (file) => fs.writeFileSync(file, 'x'.repeat(PAGE)), /not a database/],
+    ['is empty', (file) => fs.writeFileSync(file, ''), /is empty/],
+    [
+      'holds zeros alone',
+      (file) => fs.writeFileSync(file, Buffer.alloc(PAGE)),
+      /as a store|no data/,
+    ],
+  ])('refuses a file that %s, and says what to do.', async ([, damage, message]) => {
+    await expect(checked(() => undefined, damage)).rejects.toMatchObject({
+      code: 'storage_damaged',
+      message: expect.stringMatching(message),
+    });
+  });
+
+  test('refuses a file of a newer version, by the name of that version.', async () => {
+    const newer = (store: TestStore, tx: Writer) => {
+      run("UPDATE meta SET value = '9.9.9' WHERE key = 'written_by'")(store, tx);
+      run('PRAGMA user_version = 99')(store, tx);
+    };
+    await expect(checked(newer)).rejects.toMatchObject({
+      message: expect.stringMatching(
+        /written by cadre 9\.9\.9 \(format 99\).*use the newer version/,
+      ),
+    });
+  });
+
+  test('reads the log beside it, and leaves it as it is.', async () => {
+    await using directory = tempDirectory();
+    await using copy = tempDirectory();
+    await using store = await openStore(directory.path);
+    for (let i = 0; i < 30; i++) await store.db.transact((tx) => store.write(tx, `note-${i}`));
+    for (const name of [DATABASE_FILE, WAL_FILE])
+      fs.copyFileSync(path.join(directory.path, name), path.join(copy.path, name));
+    const wal = fs.readFileSync(path.join(copy.path, WAL_FILE));
+    const report = await checkStore({
+      file: path.join(copy.path, DATABASE_FILE),
+      wasm: sqlWasm,
+      version: '1.0.0',
+      signal: new AbortController().signal,
+      onProgress: () => undefined,
+    });
+    expect([report.damage, rowsOf(report).events]).toEqual([[], 30]);
+    expect(fs.readFileSync(path.join(copy.path, WAL_FILE)).equals(wal)).toBe(true);
+  });
+});

@@ -1,0 +1,66 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { AppError } from '../../../src/api/errors.ts';
+import type { Scope } from '../../../src/core/events/event.ts';
+import { pageOf } from '../../support/entries.ts';
+import { DATABASE_FILE, openStore, type TestStore, told } from '../../support/store.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+const EVENTS = 61;
+const scopes: Scope[] = [{ name: 'runtime' }, { name: 'session', id: 'sess_a' }];
+
+/** Writes a store whose rows have keys of two bytes, and returns the bytes of its closed file. */
+async function storedBytes(directory: string): Promise<Buffer> {
+  {
+    await using store = await openStore(directory);
+    await store.db.transact((tx) => {
+      for (let i = 0; i < 200; i++) tx.nextSeq();
+      for (let i = 0; i < EVENTS; i++)
+        store.log.append(tx, told(i % 2 === 0 ? 'sess_a' : `sess_${i}`));
+    });
+  }
+  return fs.readFileSync(path.join(directory, DATABASE_FILE));
+}
+
+/** The place of the key of an event in the file: it stands before the header of its row. */
+function keyOf(bytes: Buffer, seq: number): number {
+  const record = bytes.indexOf(`{"seq":${seq},`);
+  const key = bytes.lastIndexOf(Buffer.from([0x80 | (seq >> 7), seq & 0x7f]), record);
+  expect(record - key).toBeLessThan(100);
+  return key;
+}
+
+/** The events of a scope, read in pages; or the code of the error that says why they are not all there. */
+function readAll({ log, db }: TestStore, scope: Scope, limit: number): number[] | string {
+  const seqs: number[] = [];
+  try {
+    for (let after = 0, isFull = true; isFull;) {
+      const page = pageOf(log, scope, { after, upTo: db.durableSeq, limit, maxBytes: 1e9 });
+      seqs.push(...page.entries.map(({ seq }) => seq));
+      ({ isFull, end: after } = page);
+    }
+    return seqs;
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return error.code;
+  }
+}
+
+describe('A page of events whose key is damaged', () => {
+  test.each([
+    ['in the middle of the log', 231],
+    ['at the end of the log', 261],
+  ])('ends with storage_damaged, not early, for a key %s that became huge.', async (_, seq) => {
+    await using directory = tempDirectory();
+    const bytes = await storedBytes(directory.path);
+    // The first byte of a key of two bytes now says that there are more.
+    bytes[keyOf(bytes, seq) + 1]! |= 0x80;
+    fs.writeFileSync(path.join(directory.path, DATABASE_FILE), bytes);
+    await using store = await openStore(directory.path);
+    for (const scope of scopes) {
+      for (const limit of [7, 1000]) expect(readAll(store, scope, limit)).toBe('storage_damaged');
+    }
+    expect(store.db.damage.found).not.toEqual([]);
+  });
+});

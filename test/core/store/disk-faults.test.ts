@@ -1,0 +1,522 @@
+import nodeFs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import {
+  DATABASE_FILE,
+  integrity,
+  integrityOfCopy,
+  isAcknowledged,
+  loopTurns,
+  note,
+  openStore,
+  settlesByItself,
+  systemError,
+  type TestDisk,
+  testDisk,
+  type TestStore,
+  WAL_FILE,
+  query,
+} from '../../support/store.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+const MEMBERS = 50;
+/** SQLite takes the first for a damaged page, which spares the open transaction, and the second for a failed read. */
+const readErrors = ['EIO', 'EBADF'];
+
+describe('a full disk', () => {
+  test.each([
+    ['takes nothing of it', 0],
+    ['takes a part of it first', 100],
+  ])(
+    'fails all of a group of fifty or none, at whichever write it fills, when it %s.',
+    async (_how, partTaken) => {
+      await using directory = tempDirectory();
+      const disk = testDisk();
+      await using store = await openStore(directory.path, { fs: disk.fs });
+      let failedAt = 0;
+      for (let group = 0, done = false; !done; group++) {
+        const durable = store.db.durableSeq;
+        fillAfter(disk, group, 'ENOSPC', partTaken);
+        const outcomes = await Promise.allSettled(writeGroup(store, group));
+        disk.onWrite = takeAll;
+        done = outcomes.every(({ status }) => status === 'fulfilled');
+        expect(rowsOf(store, group)).toBe(done ? MEMBERS : 0);
+        if (!done) {
+          failedAt++;
+          expect(outcomes.map(codeOf)).toEqual(Array(MEMBERS).fill('storage_full'));
+          expect(store.db.durableSeq).toBe(durable);
+          expect(store.entries()).toHaveLength(group);
+        }
+        await expectNextToBeOnDisk(
+          store,
+          disk,
+          `after${group}`,
+          done ? durable + MEMBERS : durable,
+        );
+        expect(integrity(store.db)).toBe('ok');
+      }
+      // Two writes a page, and the pages of fifty rows and fifty events.
+      expect(failedAt).toBeGreaterThan(20);
+      expect(store.fatal).toEqual([]);
+      expect(await integrityOfCopy(directory.path)).toBe('ok');
+    },
+  );
+
+  test('fails the group also where its log begins anew after a write-back.', async () => {
+    await using directory = tempDirectory();
+    const disk = testDisk();
+    await using store = await openStore(directory.path, { fs: disk.fs, checkpointBytes: 1 });
+    for (let k = 0; k < 6; k++) {
+      await store.db.transact((tx) => store.write(tx, `before${k}`));
+      fillAfter(disk, k, 'ENOSPC');
+      const outcome = await Promise.allSettled([
+        store.db.transact((tx) => store.write(tx, `lost${k}`)),
+      ]);
+      disk.onWrite = takeAll;
+      expect(outcome.map(codeOf)).toEqual(['storage_full']);
+      expect(integrity(store.db)).toBe('ok');
+    }
+    expect(store.db.checkpoints).toBeGreaterThan(5);
+    expect(store.entries()).toHaveLength(6);
+    expect(await integrityOfCopy(directory.path)).toBe('ok');
+  });
+
+  test('refuses reads that saw rows of the group that failed, and answers later ones.', async () => {
+    await using directory = tempDirectory();
+    const disk = testDisk();
+    await using store = await openStore(directory.path, { fs: disk.fs });
+    await store.db.transact((tx) => store.write(tx, 'a'));
+    fillAfter(disk, 0, 'ENOSPC');
+    const outcomes = await Promise.allSettled([
+      store.db.transact((tx) => store.write(tx, 'b')),
+      store.db.read((rx) => store.notes.get(rx, 'b')?.id),
+      store.db.transact(() => {
+        throw new Error('because b is there');
+      }),
+    ]);
+    expect(outcomes.map(codeOf)).toEqual(Array(3).fill('storage_full'));
+    expect(await store.db.read((rx) => store.notes.get(rx, 'a')?.id)).toBe('a');
+    expect(await store.db.read((rx) => store.notes.get(rx, 'b')?.id)).toBe(undefined);
+  });
+
+  test('does not touch the groups that were committed before.', async () => {
+    await using directory = tempDirectory();
+    const disk = testDisk();
+    await using store = await openStore(directory.path, { fs: disk.fs });
+    using held = disk.holdSyncs(WAL_FILE);
+    const first = store.db.transact((tx) => store.write(tx, 'a').seq);
+    const synced = await held.next();
+    fillAfter(disk, 0, 'ENOSPC');
+    const second = store.db.transact((tx) => store.write(tx, 'b').seq);
+    await expect(second).rejects.toMatchObject({ code: 'storage_full' });
+    synced(null);
+    expect(await first).toBe(1);
+    expect(store.db.durableSeq).toBe(1);
+  });
+
+  test('announces nothing of a group that failed.', async () => {
+    await using directory = tempDirectory();
+    const disk = testDisk();
+    await using store = await openStore(directory.path, { fs: disk.fs });
+    let announced = 0;
+    store.db.onDurable((items) => void (announced += items.length));
+    fillAfter(disk, 1, 'ENOSPC');
+    await Promise.allSettled(writeGroup(store, 0));
+    disk.onWrite = takeAll;
+    expect(announced).toBe(0);
+    await store.db.transact((tx) => store.write(tx, 'a'));
+    expect(announced).toBe(1);
+  });
+
+  test('in a write-back is warned of, loses nothing, and is tried again once the log has grown.', async () => {
+    await using directory = tempDirectory();
+    const disk = testDisk();
+    await using store = await openStore(directory.path, {
+      fs: disk.fs,
+      checkpointBytes: 100 * 1024,
+    });
+    disk.onWrite = (file, bytes) => {
+      if (file === DATABASE_FILE) throw systemError('ENOSPC');
+      return bytes;
+    };
+    for (let i = 0; i < 40; i++)
+      await store.db.transact((tx) => store.write(tx, `n${i}`, 'x'.repeat(9000)));
+    expect(store.db.checkpoints).toBe(0);
+    expect(store.warnings.length).toBeGreaterThan(1);
+    expect(store.warnings.length).toBeLessThan(20);
+    expect(store.entries()).toHaveLength(40);
+    disk.onWrite = takeAll;
+    for (let i = 40; i < 80; i++)
+      await store.db.transact((tx) => store.write(tx, `n${i}`, 'x'.repeat(9000)));
+    expect(store.db.checkpoints).toBeGreaterThan(0);
+    expect(store.entries()).toHaveLength(80);
+    expect(await integrityOfCopy(directory.path)).toBe('ok');
+  });
+
+  test('leaves no trace by which a later group could be taken for one that changed nothing.', async () => {
+    await using directory = tempDirectory();
+    const disk = testDisk();
+    await using store = await openStore(directory.path, { fs: disk.fs });
+    await store.db.transact((tx) => store.write(tx, 'a'));
+    const before = disk.count(`write ${WAL_FILE}`);
+    await store.db.transact((tx) => store.notes.update(tx, note('a', { version: 2 })));
+    const writesOfUpdate = disk.count(`write ${WAL_FILE}`) - before;
+
+    // It fills just where the next group will end.
+    fillAfter(disk, writesOfUpdate, 'ENOSPC');
+    const outcomes = await Promise.allSettled(writeGroup(store, 0));
+    expect(outcomes.map(codeOf)).toEqual(Array(MEMBERS).fill('storage_full'));
+    disk.onWrite = takeAll;
+    using held = disk.holdSyncs(WAL_FILE);
+    const update = store.db.transact((tx) => store.notes.update(tx, note('a', { version: 3 })));
+    expect(await settlesByItself(update), 'answered without a sync').toBe(false);
+    (await held.next())(null);
+    await update;
+  });
+
+  test('is told by the quota in the same words.', async () => {
+    await using directory = tempDirectory();
+    const disk = testDisk();
+    await using store = await openStore(directory.path, { fs: disk.fs });
+    fillAfter(disk, 2, 'EDQUOT');
+    const outcomes = await Promise.allSettled(writeGroup(store, 0));
+    expect(outcomes.map(codeOf)).toEqual(Array(MEMBERS).fill('storage_full'));
+  });
+});
+
+describe('a statement that finds the database full', () => {
+  test('fails its group with all before it; what comes later is a group of its own.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const pages = () => query<[number]>(store.db, 'PRAGMA page_count')[0]?.[0] ?? 0;
+    const limit = (count: number) => query(store.db, `PRAGMA max_page_count = ${count}`);
+    let failures = 0;
+    for (let room = 0, group = 0; ; room += 3, group++) {
+      const durable = store.db.durableSeq;
+      limit(pages() + room);
+      const outcomes = await Promise.allSettled(writeGroup(store, group, 'x'.repeat(5000)));
+      limit(1_000_000);
+      const kept = outcomes.filter(({ status }) => status === 'fulfilled').length;
+      // Where one of them fails, all before it do, and those after it begin again.
+      const firstKept = outcomes.findIndex(({ status }) => status === 'fulfilled');
+      expect(outcomes.map(codeOf)).toEqual(
+        outcomes.map((_, i) => (kept > 0 && i >= firstKept ? 'ok' : 'storage_full')),
+      );
+      expect(rowsOf(store, group)).toBe(kept);
+      expect(store.db.durableSeq).toBe(durable + kept);
+      const next = await store.db.transact((tx) => store.write(tx, `after${group}`).seq);
+      expect(next).toBe(durable + kept + 1);
+      expect(integrity(store.db)).toBe('ok');
+      if (kept === MEMBERS) break;
+      failures++;
+    }
+    expect(failures).toBeGreaterThan(10);
+    const seqs = store.entries().map(({ seq }) => seq);
+    expect(seqs).toEqual(Array.from({ length: store.db.durableSeq }, (_, i) => i + 1));
+    expect(await integrityOfCopy(directory.path)).toBe('ok');
+  });
+
+  test('fails its group in the same words when its function swallows the error.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    query(store.db, 'PRAGMA max_page_count = 1');
+    const outcomes = await Promise.allSettled([
+      store.db.transact((tx) => store.write(tx, 'a')),
+      store.db.transact((tx) => {
+        try {
+          store.write(tx, 'b', 'x'.repeat(200_000));
+        } catch {
+          // As if it could go on without.
+        }
+        return 'went on';
+      }),
+    ]);
+    expect(outcomes.map(codeOf)).toEqual(['storage_full', 'storage_full']);
+    query(store.db, 'PRAGMA max_page_count = 1000000');
+    expect(await store.db.transact((tx) => store.write(tx, 'c').seq)).toBe(1);
+  });
+});
+
+describe('a disk that fails', () => {
+  test('to write fails the group as damaged, at whichever write, and the next group works.', async () => {
+    await using directory = tempDirectory();
+    const disk = testDisk();
+    await using store = await openStore(directory.path, { fs: disk.fs });
+    let failures = 0;
+    for (let group = 0; ; group++) {
+      fillAfter(disk, group, 'EIO');
+      const outcomes = await Promise.allSettled(writeGroup(store, group));
+      disk.onWrite = takeAll;
+      if (outcomes.every(({ status }) => status === 'fulfilled')) break;
+      failures++;
+      expect(outcomes.map(codeOf)).toEqual(Array(MEMBERS).fill('storage_damaged'));
+      expect(rowsOf(store, group)).toBe(0);
+      await expectNextToBeOnDisk(store, disk, `after${group}`, store.db.durableSeq);
+    }
+    expect(failures).toBeGreaterThan(20);
+    expect(await integrityOfCopy(directory.path)).toBe('ok');
+  });
+
+  test.each(readErrors)(
+    'to read (%s) fails the read as damaged, and nothing that comes after it.',
+    async (code) => {
+      await using directory = tempDirectory();
+      await fillWithRows(directory.path);
+      const disk = testDisk();
+      await using store = await openStore(directory.path, { fs: disk.fs });
+      disk.onRead = refuseReads(code);
+      await expect(store.db.read((rx) => store.notes.get(rx, 'n250'))).rejects.toMatchObject({
+        code: 'storage_damaged',
+      });
+      disk.onRead = () => undefined;
+      expect(await store.db.transact((tx) => store.write(tx, 'next').id)).toMatch(/^evt_/);
+      expect(await store.db.read((rx) => store.notes.get(rx, 'n250')?.id)).toBe('n250');
+    },
+  );
+
+  test.each(readErrors)(
+    'to read (%s) beside an open group fails that group as damaged if it takes it along.',
+    async (code) => {
+      await using directory = tempDirectory();
+      await fillWithRows(directory.path);
+      const disk = testDisk();
+      await using store = await openStore(directory.path, { fs: disk.fs });
+      const durable = store.db.durableSeq;
+      const write = store.db.transact((tx) => store.write(tx, 'beside'));
+      disk.onRead = refuseReads(code);
+      const read = store.db.read((rx) => store.notes.get(rx, 'n250'));
+      disk.onRead = () => undefined;
+      const outcomes = await Promise.allSettled([write, read]);
+      expect(outcomes.map(codeOf).at(1)).toBe('storage_damaged');
+      expect(['ok', 'storage_damaged']).toContain(outcomes.map(codeOf).at(0));
+      const kept = outcomes[0].status === 'fulfilled';
+      expect(store.db.peek((rx) => store.notes.get(rx, 'beside')) !== undefined).toBe(kept);
+      expect(await store.db.transact((tx) => store.write(tx, 'next').seq)).toBe(
+        durable + (kept ? 2 : 1),
+      );
+    },
+  );
+
+  test.each(readErrors)(
+    'to read (%s) for a follower, who waits for no group, does not harm the open group unseen.',
+    async (code) => {
+      await using directory = tempDirectory();
+      await fillWithRows(directory.path);
+      const disk = testDisk();
+      await using store = await openStore(directory.path, { fs: disk.fs });
+      const durable = store.db.durableSeq;
+      const write = store.db.transact((tx) => store.write(tx, 'beside'));
+      disk.onRead = refuseReads(code);
+      expect(() => store.entries()).toThrow(/malformed|disk I\/O error/);
+      disk.onRead = () => undefined;
+      const [outcome] = (await Promise.allSettled([write])).map(codeOf);
+      expect(['ok', 'storage_damaged']).toContain(outcome);
+      const kept = outcome === 'ok';
+      expect(store.db.peek((rx) => store.notes.get(rx, 'beside')) !== undefined).toBe(kept);
+      expect(await store.db.transact((tx) => store.write(tx, 'next').seq)).toBe(
+        durable + (kept ? 2 : 1),
+      );
+    },
+  );
+
+  test.each(readErrors)(
+    'to read (%s) in a transaction fails that as damaged, and the next group works.',
+    async (code) => {
+      await using directory = tempDirectory();
+      await fillWithRows(directory.path);
+      const disk = testDisk();
+      await using store = await openStore(directory.path, { fs: disk.fs });
+      const durable = store.db.durableSeq;
+      const outcomes = [
+        store.db.transact((tx) => store.write(tx, 'a')),
+        store.db.transact(() => {
+          disk.onRead = refuseReads(code);
+          try {
+            return store.db.peek((rx) => store.notes.get(rx, 'n250'));
+          } finally {
+            disk.onRead = () => undefined;
+          }
+        }),
+      ];
+      const [first, second] = (await Promise.allSettled(outcomes)).map(codeOf);
+      expect(second).toBe('storage_damaged');
+      expect(['ok', 'storage_damaged']).toContain(first);
+      const kept = first === 'ok';
+      expect(store.db.peek((rx) => store.notes.get(rx, 'a')) !== undefined).toBe(kept);
+      expect(await store.db.transact((tx) => store.write(tx, 'b').seq)).toBe(
+        durable + (kept ? 2 : 1),
+      );
+    },
+  );
+});
+
+describe('a disk that refuses to sync', () => {
+  test('the log ends the promise: the owner is told, and nothing is acknowledged.', async () => {
+    await using directory = tempDirectory();
+    const disk = testDisk();
+    await using store = await openStore(directory.path, { fs: disk.fs });
+    await store.db.transact((tx) => store.write(tx, 'a'));
+    let announced = 0;
+    store.db.onDurable((items) => void (announced += items.length));
+    disk.onSync = (_file, done) => void setImmediate(done, systemError('EIO'));
+    const write = store.db.transact((tx) => store.write(tx, 'b'));
+    const read = store.db.read((rx) => store.notes.get(rx, 'b'));
+    expect(await isAcknowledged(write, read)).toBe(false);
+    expect(store.fatal).toMatchObject([{ name: 'AppError', code: 'storage_damaged' }]);
+    expect(announced).toBe(0);
+    expect(store.db.durableSeq).toBe(1);
+  });
+
+  test('the log once is not asked again, though a later sync might claim success.', async () => {
+    await using directory = tempDirectory();
+    const disk = testDisk();
+    await using store = await openStore(directory.path, { fs: disk.fs });
+    let announced = 0;
+    store.db.onDurable((items) => void (announced += items.length));
+    let syncs = 0;
+    const fail = Promise.withResolvers<(error: NodeJS.ErrnoException) => void>();
+    disk.onSync = (_file, done) => {
+      if (++syncs === 1) fail.resolve(done);
+      else setImmediate(done, null);
+    };
+    const first = store.db.transact((tx) => store.write(tx, 'a'));
+    const failFirst = await fail.promise;
+    const second = store.db.transact((tx) => store.write(tx, 'b'));
+    failFirst(systemError('EIO'));
+    expect(await isAcknowledged(first, second)).toBe(false);
+    expect(announced).toBe(0);
+    expect(syncs).toBe(1);
+    expect(store.fatal).toHaveLength(1);
+  });
+
+  test('the database file is the same end.', async () => {
+    await using directory = tempDirectory();
+    const disk = testDisk();
+    await using store = await openStore(directory.path, { fs: disk.fs, checkpointBytes: 150_000 });
+    using held = disk.holdSyncs(DATABASE_FILE);
+    await store.db.transact((tx) => store.write(tx, 'a', 'x'.repeat(10_000)));
+    const synced = await held.next();
+    const during = store.db.transact((tx) => store.write(tx, 'b'));
+    await loopTurns(2);
+    synced(systemError('EIO'));
+    expect(store.fatal).toMatchObject([{ code: 'storage_damaged' }]);
+    const after = store.db.transact((tx) => store.write(tx, 'c'));
+    expect(await isAcknowledged(during, after)).toBe(false);
+    await expect(after).rejects.toMatchObject({ code: 'storage_damaged' });
+    expect(store.db.durableSeq).toBe(1);
+  });
+
+  test('one file stays the end when the other is synced after it.', async () => {
+    await using directory = tempDirectory();
+    const disk = testDisk();
+    await using store = await openStore(directory.path, {
+      fs: disk.fs,
+      checkpointBytes: 64 * 1024,
+    });
+    let announced = 0;
+    store.db.onDurable((items) => void (announced += items.length));
+    using heldDatabase = disk.holdSyncs(DATABASE_FILE);
+    using heldLog = disk.holdSyncs(WAL_FILE);
+    const write = store.db.transact((tx) => store.write(tx, 'a', 'x'.repeat(200_000)));
+    const [database, log] = await Promise.all([heldDatabase.next(), heldLog.next()]);
+    database(systemError('EIO'));
+    log(null);
+    expect(await isAcknowledged(write)).toBe(false);
+    expect(announced).toBe(0);
+    expect(store.db.durableSeq).toBe(0);
+    expect(store.fatal).toHaveLength(1);
+  });
+
+  test('the log as part of a write-back is the same end.', async () => {
+    await using directory = tempDirectory();
+    const disk = testDisk();
+    await using store = await openStore(directory.path, {
+      fs: disk.fs,
+      checkpointBytes: 64 * 1024,
+    });
+    // So much at once that it is written back before its own sync: then SQLite syncs the log itself.
+    disk.onFsync = (file) => {
+      if (file === WAL_FILE) throw systemError('EIO');
+    };
+    const write = store.db.transact((tx) => store.write(tx, 'a', 'x'.repeat(200_000)));
+    expect(await isAcknowledged(write)).toBe(false);
+    expect(store.fatal).toMatchObject([{ code: 'storage_damaged' }]);
+  });
+});
+
+describe('a log that another program deleted', () => {
+  test('ends the promise before anything more is acknowledged.', async () => {
+    await using directory = tempDirectory();
+    const disk = testDisk();
+    await using store = await openStore(directory.path, { fs: disk.fs });
+    await store.db.transact((tx) => store.write(tx, 'a'));
+    nodeFs.unlinkSync(path.join(directory.path, WAL_FILE));
+    const write = store.db.transact((tx) => store.write(tx, 'b'));
+    expect(await isAcknowledged(write)).toBe(false);
+    expect(store.fatal).toMatchObject([{ code: 'storage_damaged' }]);
+    expect(store.fatal[0]?.message).toMatch(/was deleted by another program/);
+  });
+});
+
+function takeAll(_file: string, bytes: number): number {
+  return bytes;
+}
+
+function refuseReads(code: string): () => void {
+  return () => {
+    throw systemError(code);
+  };
+}
+
+/** From now on the disk takes `count` writes, then `part` bytes of one, then refuses all. */
+function fillAfter(disk: TestDisk, count: number, code: string, part = 0): void {
+  let left = count;
+  let rest = part;
+  disk.onWrite = (_file, bytes) => {
+    if (left-- > 0) return bytes;
+    const taken = Math.min(rest, bytes - 1);
+    rest = 0;
+    if (taken > 0) return taken;
+    throw systemError(code);
+  };
+}
+
+/** Fifty transactions in one turn of the event loop, each with a row and an event. */
+function writeGroup(store: TestStore, group: number, text = 'x'.repeat(500)): Promise<unknown>[] {
+  return Array.from({ length: MEMBERS }, (_, i) =>
+    store.db.transact((tx) => store.write(tx, `g${group}-${i}`, text)),
+  );
+}
+
+function rowsOf(store: TestStore, group: number): number {
+  return store.db.peek((rx) => store.notes.where(rx, 'id LIKE ?', `g${group}-%`)).length;
+}
+
+/** The next transaction gets a new number, and is not answered before a sync of its own. */
+async function expectNextToBeOnDisk(
+  store: TestStore,
+  disk: TestDisk,
+  id: string,
+  durable: number,
+): Promise<void> {
+  const syncs = disk.count(`synced ${WAL_FILE}`);
+  const seq = await store.db.transact((tx) => store.write(tx, id).seq);
+  expect(seq).toBe(durable + 1);
+  expect(disk.count(`synced ${WAL_FILE}`), `syncs of ${id}`).toBe(syncs + 1);
+}
+
+function codeOf(outcome: PromiseSettledResult<unknown>): string {
+  if (outcome.status === 'fulfilled') return 'ok';
+  const { code, message } = outcome.reason as { code?: string; message: string };
+  return typeof code === 'string' ? code : `${String(code)}: ${message}`;
+}
+
+/** Rows enough that most of their pages are not read when the store is opened. */
+async function fillWithRows(directory: string): Promise<void> {
+  await using store = await openStore(directory);
+  await Promise.all(
+    Array.from({ length: 500 }, (_, i) =>
+      store.db.transact((tx) => store.write(tx, `n${i}`, 'x'.repeat(1500))),
+    ),
+  );
+}

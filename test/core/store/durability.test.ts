@@ -1,0 +1,166 @@
+import { ANCHOR_FILE } from '../../../src/core/store/anchor.ts';
+import { describe, expect, test } from 'vitest';
+import {
+  copyStore,
+  DATABASE_FILE,
+  loopTurns,
+  openStore,
+  settlesByItself,
+  testDisk,
+  WAL_FILE,
+} from '../../support/store.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+describe('durability "normal"', () => {
+  test('acknowledges and announces without a sync, in the next turn of the event loop.', async () => {
+    await using directory = tempDirectory();
+    const disk = testDisk();
+    await using store = await openStore(directory.path, { fs: disk.fs, durability: 'normal' });
+    disk.journal.length = 0;
+    const announced: unknown[] = [];
+    store.db.onDurable((items) => void announced.push(...items));
+    const answers = ['a', 'b', 'c'].map((id) => store.db.transact((tx) => store.write(tx, id).seq));
+    const read = store.db.read((rx) => store.notes.get(rx, 'c')?.id);
+    await loopTurns(1);
+    expect(announced).toHaveLength(3);
+    expect(store.db.durableSeq).toBe(3);
+    expect(await Promise.all([...answers, read])).toEqual([1, 2, 3, 'c']);
+    expect(disk.journal.filter((line) => line.includes('sync'))).toEqual([]);
+    expect(store.passed.filter((name) => name === 'commit.after')).toHaveLength(1);
+  });
+
+  test('keeps what was acknowledged when the process is killed.', async () => {
+    await using directory = tempDirectory();
+    await using copy = tempDirectory('copy');
+    await using store = await openStore(directory.path, { durability: 'normal' });
+    await store.db.transact((tx) => store.write(tx, 'a'));
+    copyStore(directory.path, copy.path);
+    await using reopened = await openStore(copy.path, { durability: 'normal' });
+    expect(reopened.db.peek((rx) => reopened.notes.get(rx, 'a'))?.id).toBe('a');
+    expect(reopened.db.durableSeq).toBe(1);
+  });
+
+  test('still syncs the log before it is written back, and the database before the log begins anew.', async () => {
+    await using directory = tempDirectory();
+    const disk = testDisk();
+    await using store = await openStore(directory.path, {
+      fs: disk.fs,
+      durability: 'normal',
+      checkpointBytes: 1,
+    });
+    disk.journal.length = 0;
+    using held = disk.holdSyncs(DATABASE_FILE);
+    await store.db.transact((tx) => store.write(tx, 'a'));
+    const synced = await held.next();
+    const order = disk.journal.filter((line, i) => line !== disk.journal[i - 1]);
+    expect(order).toEqual([
+      `write ${WAL_FILE}`,
+      `write ${ANCHOR_FILE}`,
+      `fsync ${WAL_FILE}`,
+      `write ${DATABASE_FILE}`,
+      `sync ${DATABASE_FILE}`,
+    ]);
+    const later = store.db.transact((tx) => store.write(tx, 'b').seq);
+    expect(await settlesByItself(later)).toBe(false);
+    synced(null);
+    expect(await later).toBe(2);
+  });
+});
+
+/** A store with an empty log, as a clean stop leaves it. */
+async function makeStore(directory: string): Promise<void> {
+  await using _store = await openStore(directory);
+}
+
+describe('durability "full"', () => {
+  test('syncs off the main thread: never with fsync while the load has pauses.', async () => {
+    await using directory = tempDirectory();
+    const disk = testDisk();
+    await using store = await openStore(directory.path, {
+      fs: disk.fs,
+      // More than what the opening itself writes: that may be written back without a pause.
+      checkpointBytes: 512 * 1024,
+    });
+    for (let i = 0; i < 120; i++) {
+      await store.db.transact((tx) => store.write(tx, `n${i}`, 'x'.repeat(1000)));
+      disk.journal.push('answered');
+    }
+    expect(store.db.checkpoints).toBeGreaterThan(2);
+    const restarts = store.db.checkpoints + 1;
+    // SQLite syncs the header of a log that begins anew; we sync what was there at the opening; nothing else.
+    expect(disk.count(`fsync ${WAL_FILE}`)).toBeLessThanOrEqual(restarts + 1);
+    expect(disk.count(`fsync ${DATABASE_FILE}`)).toBeLessThanOrEqual(2);
+  });
+
+  test('syncs the log before it is written back, and the database before the log begins anew.', async () => {
+    await using directory = tempDirectory();
+    await makeStore(directory.path);
+    const disk = testDisk();
+    // Two transactions are more than this, and not twice as much.
+    await using store = await openStore(directory.path, { fs: disk.fs, checkpointBytes: 60_000 });
+    // The first one in a log writes its header.
+    await store.db.transact((tx) => store.write(tx, 'first'));
+    disk.journal.length = 0;
+    using held = disk.holdSyncs(DATABASE_FILE);
+    await store.db.transact((tx) => store.write(tx, 'a', 'x'.repeat(10_000)));
+    await held.next();
+    const order = disk.journal.filter((line, i) => line !== disk.journal[i - 1]);
+    expect(order).toEqual([
+      `write ${WAL_FILE}`,
+      `sync ${WAL_FILE}`,
+      `synced ${WAL_FILE}`,
+      `write ${ANCHOR_FILE}`,
+      `write ${DATABASE_FILE}`,
+      `sync ${DATABASE_FILE}`,
+    ]);
+  });
+});
+
+describe('numbers that are left out', () => {
+  test('are never given, also after a restart.', async () => {
+    await using directory = tempDirectory();
+    {
+      await using store = await openStore(directory.path);
+      await store.db.transact((tx) => store.write(tx, 'a'));
+      const after = await store.db.transact((tx) => {
+        tx.skipSeqs(2 ** 20);
+        return store.write(tx, 'b').seq;
+      });
+      expect(after).toBe(2 ** 20 + 2);
+      await store.db.transact((tx) => tx.skipSeqs(10));
+      expect(store.db.durableSeq).toBe(2 ** 20 + 12);
+    }
+    await using store = await openStore(directory.path);
+    expect(await store.db.transact((tx) => store.write(tx, 'c').seq)).toBe(2 ** 20 + 13);
+  });
+
+  test('are given back by a transaction that fails.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const failing = store.db.transact((tx) => {
+      tx.skipSeqs(1000);
+      throw new Error('no');
+    });
+    await expect(failing).rejects.toThrow('no');
+    expect(await store.db.transact((tx) => store.write(tx, 'a').seq)).toBe(1);
+  });
+
+  test('belong to a transaction.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const ended = await store.db.transact((tx) => tx);
+    expect(() => ended.skipSeqs(1)).toThrow('after their transaction ended');
+  });
+
+  test('may reach the numbers past 32 bits.', async () => {
+    await using directory = tempDirectory();
+    {
+      await using store = await openStore(directory.path);
+      await store.db.transact((tx) => tx.skipSeqs(2 ** 40));
+      expect(await store.db.transact((tx) => store.write(tx, 'a').seq)).toBe(2 ** 40 + 1);
+    }
+    await using store = await openStore(directory.path);
+    expect(store.entries().map(({ seq }) => seq)).toEqual([2 ** 40 + 1]);
+    expect(await store.db.transact((tx) => store.write(tx, 'b').seq)).toBe(2 ** 40 + 2);
+  });
+});

@@ -1,0 +1,249 @@
+import nodeFs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { instantiate } from '../../../src/core/store/host/sqlite.ts';
+import { Reader, Writer } from '../../../src/core/store/transaction.ts';
+import { sqlWasm } from '../../../src/core/lib/self.ts';
+import {
+  DATABASE_FILE,
+  hasSqliteCli,
+  integrity,
+  note,
+  openStore,
+  sqliteCli,
+  systemError,
+  testDisk,
+  told,
+  query,
+} from '../../support/store.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+describe('the WASM of sql.js', () => {
+  test('of another build is refused by its checksum, before it is compiled.', async () => {
+    const other = Buffer.concat([sqlWasm(), Buffer.from([0])]);
+    await expect(instantiate(other)).rejects.toThrow(
+      /^sql-wasm\.wasm has checksum [0-9a-f]{12}\u2026, .* sql\.js 1\.16\.0: reinstall/,
+    );
+  });
+
+  test('is read for the first store of a process alone.', async () => {
+    await using directory = tempDirectory();
+    await using other = tempDirectory();
+    await using first = await openStore(directory.path);
+    const wasm = () => {
+      throw new Error('read again');
+    };
+    await using second = await openStore(other.path, { wasm });
+    expect([first, second].map(({ db }) => integrity(db))).toEqual(['ok', 'ok']);
+  });
+});
+
+describe('a store that was closed', () => {
+  test('runs no statement of its own any more: their memory may be of another store by now.', async () => {
+    await using directory = tempDirectory();
+    const store = await openStore(directory.path);
+    const statement = store.db.prepare('SELECT 1');
+    expect(store.db.peek((rx) => statement.get(rx))).toEqual([1]);
+    await store.db.close();
+    const reader = new Reader();
+    const writer = new Writer({ last: 0 }, { announced: [], whenDurable: [], whenLost: [] });
+    expect(() => statement.get(reader)).toThrow(/^the store is closed$/);
+    expect(() => statement.run(writer)).toThrow(/^the store is closed$/);
+  });
+});
+
+describe('a data directory', () => {
+  test('has an epoch of its own, which stays when it is opened again.', async () => {
+    await using directory = tempDirectory();
+    await using other = tempDirectory();
+    let count = 0;
+    const newEpoch = () => `epoch_${++count}`;
+    const epochs: string[] = [];
+    for (const { path: at } of [directory, directory, other, directory]) {
+      await using store = await openStore(at, { newEpoch });
+      epochs.push(store.db.epoch);
+    }
+    expect(epochs).toEqual(['epoch_1', 'epoch_1', 'epoch_2', 'epoch_1']);
+  });
+
+  test('names the version that wrote it last.', async () => {
+    await using directory = tempDirectory();
+    for (const version of ['1.2.3', '1.3.0', '1.3.0']) {
+      await using store = await openStore(directory.path, { version });
+      const writer = query(store.db, "SELECT value FROM meta WHERE key = 'written_by'")[0];
+      expect(writer).toEqual([version]);
+    }
+  });
+
+  test('of a newer format is refused, naming who wrote it.', async () => {
+    await using directory = tempDirectory();
+    await makeNewer(directory.path);
+    await expect(openStore(directory.path, { version: '1.0.0' })).rejects.toMatchObject({
+      name: 'AppError',
+      code: 'storage_damaged',
+      message: expect.stringMatching(
+        /written by cadre 9\.1\.0 \(format 99\); this is cadre 1\.0\.0/,
+      ),
+    });
+  });
+
+  test('of a newer format is not written to.', async () => {
+    await using directory = tempDirectory();
+    await makeNewer(directory.path);
+    const disk = testDisk();
+    await expect(openStore(directory.path, { fs: disk.fs })).rejects.toThrow(/format 99/);
+    expect(disk.journal.filter((line) => line.startsWith('write'))).toEqual([]);
+  });
+
+  test('is for its owner alone.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    await store.db.transact((tx) => store.write(tx, 'a'));
+    for (const name of nodeFs.readdirSync(directory.path)) {
+      const { mode } = nodeFs.statSync(path.join(directory.path, name));
+      expect([name, (mode & 0o777).toString(8)]).toEqual([name, '600']);
+    }
+  });
+
+  test('that is no database is refused as damaged.', async () => {
+    await using directory = tempDirectory();
+    nodeFs.writeFileSync(path.join(directory.path, DATABASE_FILE), 'no database, '.repeat(1000));
+    await expect(openStore(directory.path)).rejects.toMatchObject({
+      name: 'AppError',
+      code: 'storage_damaged',
+    });
+  });
+
+  test('on a disk that fills while it is made is refused as such, and opens once there is space.', async () => {
+    for (const writes of [0, 1, 2, 3, 5, 8, 13, 21, 34, 55]) {
+      await using directory = tempDirectory();
+      const disk = testDisk();
+      let left = writes;
+      disk.onWrite = (_file, bytes) => {
+        if (left-- > 0) return bytes;
+        throw systemError('ENOSPC');
+      };
+      await expect(openStore(directory.path, { fs: disk.fs })).rejects.toMatchObject({
+        name: 'AppError',
+        code: 'storage_full',
+      });
+      await using store = await openStore(directory.path);
+      expect(store.db.epoch).toMatch(/^epoch_/);
+      expect(await store.db.transact((tx) => store.write(tx, 'a').seq)).toBe(1);
+      expect(integrity(store.db)).toBe('ok');
+    }
+  });
+});
+
+describe('a stored text that something else changed', () => {
+  const damaged = { name: 'AppError', code: 'storage_damaged' };
+  const named = (row: number, table: string) => ({
+    ...damaged,
+    message: expect.stringContaining(`row ${row} of table ${table} `) as unknown,
+  });
+
+  test.runIf(hasSqliteCli)('with the stock sqlite3 is not given out as a record.', async () => {
+    await using directory = tempDirectory();
+    await fillWithHello(directory.path);
+    sqliteCli(directory.path, "UPDATE sessions SET record = replace(record, 'hello', 'jello')");
+    await using store = await openStore(directory.path);
+    await expect(store.db.read((rx) => store.notes.get(rx, 'b'))).rejects.toMatchObject(
+      named(2, 'sessions'),
+    );
+    expect(store.db.peek((rx) => store.notes.get(rx, 'a'))?.text).toBe('good');
+  });
+
+  test.each([
+    ['one letter', 'hello', 'jello'],
+    ['what its JSON needs', 'hello"', 'hello}'],
+    ['what is no UTF-8 any more', 'hello', Buffer.from('hel\xff\xff', 'latin1')],
+  ])('in %s is not given out as a record.', async (_what, from, to) => {
+    await using directory = tempDirectory();
+    await fillWithHello(directory.path);
+    overwrite(directory.path, from, to);
+    await using store = await openStore(directory.path);
+    await expect(store.db.read((rx) => store.notes.get(rx, 'b'))).rejects.toMatchObject(
+      named(2, 'sessions'),
+    );
+    await expect(store.db.read((rx) => store.notes.page(rx, {}, 10))).rejects.toMatchObject(
+      named(2, 'sessions'),
+    );
+    await expect(store.db.transact((tx) => store.notes.get(tx, 'b'))).rejects.toMatchObject(
+      named(2, 'sessions'),
+    );
+    expect(store.db.peek((rx) => store.notes.get(rx, 'a'))?.text).toBe('good');
+  });
+
+  test('so that it is no JSON is damage too where SQLite itself looks into it.', async () => {
+    await using directory = tempDirectory();
+    await fillWithHello(directory.path);
+    overwrite(directory.path, 'hello"', 'hello}');
+    await using store = await openStore(directory.path);
+    // One of the two filters has an index, the other is read out of the record.
+    const page = () =>
+      store.db.peek((rx) => store.notes.page(rx, { status: 'ready', provider: 'acp' }, 10));
+    await expect(store.db.read(page)).rejects.toMatchObject(damaged);
+  });
+
+  test.each([
+    ['events', 3],
+    ['deltas', 4],
+  ])('is not given out as an event of the table %s.', async (table, seq) => {
+    await using directory = tempDirectory();
+    {
+      await using store = await openStore(directory.path);
+      await store.db.transact((tx) => {
+        store.log.append(tx, told('a', { text: 'good' }));
+        store.log.append(tx, told('a', { text: 'good' }));
+        store.log.append(tx, told('a', { text: 'hello events' }));
+        const payload = { text: 'hello deltas', item_id: 'i', offset: 0 };
+        store.log.append(tx, { kind: 'message.delta', session_id: 'a', payload });
+      });
+    }
+    overwrite(directory.path, `hello ${table}`, `jello ${table}`);
+    await using store = await openStore(directory.path);
+    expect(() => store.entries()).toThrow(expect.objectContaining(named(seq, table)));
+  });
+
+  test.runIf(hasSqliteCli).each([
+    ['events', 'seq'],
+    ['sessions', 'n'],
+  ])('is noticed too when it is a right text in a wrong row of %s.', async (table, key) => {
+    await using directory = tempDirectory();
+    {
+      await using store = await openStore(directory.path);
+      for (const id of ['a', 'b']) await store.db.transact((tx) => store.write(tx, id));
+    }
+    const first = (column: string) => `(SELECT ${column} FROM ${table} WHERE ${key} = 1)`;
+    const change = `record = ${first('record')}, sum = ${first('sum')}`;
+    sqliteCli(directory.path, `UPDATE ${table} SET ${change} WHERE ${key} = 2`);
+    await using store = await openStore(directory.path);
+    const read = () =>
+      table === 'events' ? store.entries() : store.db.peek((rx) => store.notes.get(rx, 'b'));
+    expect(read).toThrow(expect.objectContaining(named(2, table)));
+  });
+});
+
+/** Leaves a store as a version of the future would. */
+async function makeNewer(directory: string): Promise<void> {
+  await using store = await openStore(directory, { version: '9.1.0' });
+  query(store.db, 'PRAGMA user_version = 99');
+}
+
+/** Two records, the second with a text that is found in the file. */
+async function fillWithHello(directory: string): Promise<void> {
+  await using store = await openStore(directory);
+  await store.db.transact((tx) => store.notes.insert(tx, note('a', { text: 'good' })));
+  const text = `${'x'.repeat(20_000)}hello`;
+  await store.db.transact((tx) => store.notes.insert(tx, note('b', { text })));
+}
+
+/** Changes bytes of the closed database file, as a disk might. */
+function overwrite(directory: string, from: string, to: string | Buffer): void {
+  const file = path.join(directory, DATABASE_FILE);
+  const bytes = nodeFs.readFileSync(file);
+  const at = bytes.lastIndexOf(from);
+  if (at < 0) throw new Error(`no ${from} in ${file}`);
+  Buffer.from(to).copy(bytes, at);
+  nodeFs.writeFileSync(file, bytes);
+}

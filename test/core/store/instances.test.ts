@@ -1,0 +1,36 @@
+import nodeFs from 'node:fs';
+import { expect, test } from 'vitest';
+import { DATABASE_FILE, integrity, openStore } from '../../support/store.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+// sql.js gives its first instance again to whoever asks later.
+test('Two stores of one process are two: each has the files of its own directory.', async () => {
+  await using one = tempDirectory();
+  await using other = tempDirectory();
+  await using first = await openStore(one.path, { newEpoch: () => 'epoch_1' });
+  await using second = await openStore(other.path, { newEpoch: () => 'epoch_2' });
+  expect([first.db.epoch, second.db.epoch]).toEqual(['epoch_1', 'epoch_2']);
+  for (const { path } of [one, other]) {
+    expect(nodeFs.readdirSync(path)).toContain(DATABASE_FILE);
+  }
+  await Promise.all([
+    first.db.transact((tx) => first.write(tx, 'a')),
+    second.db.transact((tx) => [second.write(tx, 'b'), second.write(tx, 'c')]),
+  ]);
+  expect([first.db.durableSeq, second.db.durableSeq]).toEqual([1, 2]);
+  expect(first.db.peek((rx) => first.notes.get(rx, 'b'))).toBe(undefined);
+});
+
+test('A second store on a directory that is open is refused, and the first works on.', async () => {
+  await using directory = tempDirectory();
+  await using first = await openStore(directory.path);
+  await first.db.transact((tx) => first.write(tx, 'a'));
+  // Not by `rejects`: where it does not, a store would be printed, and its histograms cannot be.
+  const refusal = await openStore(directory.path).then(
+    () => 'opened',
+    (error: unknown) => String(error),
+  );
+  expect(refusal).toMatch(/locked/);
+  expect(await first.db.transact((tx) => first.write(tx, 'b').seq)).toBe(2);
+  expect(integrity(first.db)).toBe('ok');
+});

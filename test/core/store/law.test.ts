@@ -1,0 +1,155 @@
+import { describe, expect, test } from 'vitest';
+import type { Reader, Writer } from '../../../src/core/store/transaction.ts';
+import { note, openStore, query, testDisk, WAL_FILE } from '../../support/store.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+/** Something that is no Writer and no Reader, forced past the compiler. */
+const nothing = undefined as unknown as Writer & Reader;
+
+describe('rows', () => {
+  test('are written with the writer of a transaction: any other way does not compile, and throws.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const insert = store.db.prepare("INSERT INTO meta (key, value) VALUES ('k', 'v')");
+    // @ts-expect-error A write without a writer.
+    expect(() => insert.run()).toThrow('outside a transaction');
+    // @ts-expect-error A reader is no writer.
+    const inRead = store.db.read((rx) => store.notes.insert(rx, note('a')));
+    await expect(inRead).rejects.toThrow('outside a transaction');
+    expect(() => store.notes.insert(nothing, note('a'))).toThrow('outside a transaction');
+    expect(() => store.log.settleItem(nothing, 'item')).toThrow('outside a transaction');
+    expect(query(store.db, "SELECT 1 FROM meta WHERE key = 'k'")).toEqual([]);
+    expect(query(store.db, 'SELECT 1 FROM sessions')).toEqual([]);
+  });
+
+  test('are not written by a query that gives rows, outside of a transaction.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const sql = "INSERT INTO meta (key, value) VALUES ('k', 'v') RETURNING value";
+    expect(() => query(store.db, sql)).toThrow('outside a transaction');
+    const insert = store.db.prepare<[string]>(sql);
+    expect(await store.db.transact((tx) => insert.get(tx)?.[0])).toBe('v');
+  });
+
+  test('are not read without a reader.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    // @ts-expect-error A read without a reader.
+    expect(() => store.notes.get('a')).toThrow('outside read, peek and transact');
+    expect(() => store.notes.get(nothing, 'a')).toThrow('outside read, peek and transact');
+  });
+
+  test('are neither read nor written with what a function kept after it had ended.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const writer = await store.db.transact((tx) => tx);
+    const reader = await store.db.read((rx) => rx);
+    const peeker = store.db.peek((rx) => rx);
+    expect(() => store.notes.insert(writer, note('a'))).toThrow('after their transaction ended');
+    for (const ended of [writer, reader, peeker])
+      expect(() => store.notes.get(ended, 'a')).toThrow('after their transaction ended');
+    // The transaction of another does not make it good again.
+    await store.db.transact(() => {
+      expect(() => store.notes.insert(writer, note('a'))).toThrow('after their transaction ended');
+    });
+  });
+});
+
+describe('what a transaction leaves to be done', () => {
+  test('once it is on disk is done then, before its caller goes on, and never where it is lost.', async () => {
+    await using directory = tempDirectory();
+    const disk = testDisk();
+    await using store = await openStore(directory.path, { fs: disk.fs });
+    using held = disk.holdSyncs(WAL_FILE);
+    const done: string[] = [];
+    const stored = store.db
+      .transact((tx) => {
+        store.write(tx, 'a');
+        tx.whenDurable(() => done.push('effect'));
+        tx.whenLost(() => done.push('undone'));
+      })
+      .then(() => done.push('answered'));
+    const synced = await held.next();
+    expect(done).toEqual([]);
+    synced(null);
+    await stored;
+    expect(done).toEqual(['effect', 'answered']);
+  });
+
+  test('where it throws is undone at once, the latest first, and nothing else of its group is.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const done: string[] = [];
+    const beside = store.db.transact((tx) => {
+      store.write(tx, 'a');
+      tx.whenLost(() => done.push('beside undone'));
+    });
+    const refused = store.db.transact((tx) => {
+      tx.whenDurable(() => done.push('effect'));
+      tx.whenLost(() => done.push('first undone'));
+      tx.whenLost(() => done.push('second undone'));
+      throw new Error('no');
+    });
+    expect(done).toEqual(['second undone', 'first undone']);
+    await expect(refused).rejects.toThrow('no');
+    await beside;
+    expect(done).toHaveLength(2);
+  });
+
+  test('where SQLite gives the whole group up is undone, the newest transaction first.', async () => {
+    await using directory = tempDirectory();
+    const disk = testDisk();
+    await using store = await openStore(directory.path, { fs: disk.fs });
+    const done: string[] = [];
+    const lose = (id: string) =>
+      store.db.transact((tx) => {
+        store.write(tx, id);
+        tx.whenDurable(() => done.push(`effect of ${id}`));
+        tx.whenLost(() => done.push(`undone ${id}`));
+      });
+    const { onWrite } = disk;
+    disk.onWrite = () => {
+      throw Object.assign(new Error('no space'), { code: 'ENOSPC' });
+    };
+    const outcomes = await Promise.allSettled([lose('a'), lose('b')]);
+    disk.onWrite = onWrite;
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    expect(done).toEqual(['undone b', 'undone a']);
+    await store.db.transact((tx) => store.write(tx, 'c'));
+  });
+
+  test('and fails once it is on disk does not stop the rest, and is reported.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const done: string[] = [];
+    await store.db.transact((tx) => {
+      tx.whenDurable(() => {
+        throw new Error('cannot');
+      });
+      tx.whenDurable(() => done.push('effect'));
+    });
+    await store.db.transact((tx) => store.write(tx, 'next'));
+    expect(done).toEqual(['effect']);
+    expect(store.warnings.map(({ message }) => message)).toEqual([
+      'the effect of a stored transaction failed',
+    ]);
+  });
+
+  test('and fails at undoing does not stop the rest, and is reported.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const done: string[] = [];
+    const refused = store.db.transact((tx) => {
+      tx.whenLost(() => done.push('undone'));
+      tx.whenLost(() => {
+        throw new Error('cannot');
+      });
+      throw new Error('no');
+    });
+    await expect(refused).rejects.toThrow('no');
+    expect(done).toEqual(['undone']);
+    expect(store.warnings.map(({ message }) => message)).toEqual([
+      'a lost transaction could not be undone in memory',
+    ]);
+  });
+});

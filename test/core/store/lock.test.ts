@@ -1,0 +1,128 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import path from 'node:path';
+import { createInterface, type Interface } from 'node:readline';
+import { pathToFileURL } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { lockDirectory, lockedByFlock, lockedByOpening } from '../../../src/core/store/lock.ts';
+import { atLength } from '../../support/at-length.ts';
+import { openAsMacOs } from '../../support/open-as-macos.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+/** How many servers start at once; in each round one of those that are left wins, and is killed. */
+const CONTENDERS = atLength(4, 30);
+
+const ways = [
+  { name: 'the program flock', way: 'flock', take: lockedByFlock },
+  {
+    name: 'a flag of open, as macOS has it',
+    way: 'open',
+    take: (file: string) => lockedByOpening(file, openAsMacOs),
+  },
+];
+
+describe.each(ways)('the lock of a data directory, by $name,', ({ way, take }) => {
+  test('refuses a second server, naming the first, until the first lets go.', async () => {
+    await using directory = tempDirectory();
+    const first = lockDirectory(directory.path, take);
+    for (let i = 0; i < 3; i++)
+      expect(() => lockDirectory(directory.path, take)).toThrow(conflictWith(process.pid));
+    expect(fs.readFileSync(path.join(directory.path, 'lock'), 'utf8')).toBe(`${process.pid}\n`);
+    first[Symbol.dispose]();
+    using second = lockDirectory(directory.path, take);
+    expect(second).toBeDefined();
+  });
+
+  test('belongs to one directory.', async () => {
+    await using one = tempDirectory();
+    await using other = tempDirectory();
+    using first = lockDirectory(one.path, take);
+    using second = lockDirectory(other.path, take);
+    expect([first, second]).toHaveLength(2);
+  });
+
+  test('has one winner of many that start at once, and is free as soon as that was killed.', async () => {
+    await using directory = tempDirectory();
+    const all = Array.from({ length: CONTENDERS }, () => new Contender(directory.path, way));
+    try {
+      for (const one of all) expect(await one.line()).toBe('ready');
+      for (let left = all; left.length > 0;) {
+        for (const one of left) one.go();
+        const said = await Promise.all(left.map((one) => one.line()));
+        expect(said.filter((word) => word === 'won')).toHaveLength(1);
+        const winner = left[said.indexOf('won')] as Contender;
+        const { pid } = winner.child;
+        expect(() => lockDirectory(directory.path, take)).toThrow(conflictWith(pid));
+        await winner.kill();
+        left = left.filter((one) => one !== winner);
+      }
+      using mine = lockDirectory(directory.path, take);
+      expect(mine).toBeDefined();
+    } finally {
+      for (const one of all) await one.kill();
+    }
+  });
+});
+
+test('A file system that ignores the flag of open has no lock, and is refused.', async () => {
+  await using directory = tempDirectory();
+  expect(() => lockDirectory(directory.path, lockedByOpening)).toThrow(/has no locks; use a local/);
+});
+
+function conflictWith(pid: number | undefined): unknown {
+  return expect.objectContaining({
+    name: 'AppError',
+    code: 'conflict',
+    message: expect.stringContaining(`(pid ${pid})`) as unknown,
+  });
+}
+
+const urlOf = (file: string) => JSON.stringify(pathToFileURL(path.resolve(file)).href);
+
+/** For each line that it reads it tries to lock the directory, and says how that went; it keeps the lock. */
+const CONTENDER = `
+const { lockDirectory, lockedByFlock, lockedByOpening } = await import(${urlOf('src/core/store/lock.ts')});
+const { openAsMacOs } = await import(${urlOf('test/support/open-as-macos.ts')});
+const [directory, way] = process.argv.slice(1);
+const take = way === 'open' ? (file) => lockedByOpening(file, openAsMacOs) : lockedByFlock;
+const locks = [];
+console.log('ready');
+process.stdin.on('data', () => {
+  try {
+    locks.push(lockDirectory(directory, take));
+    console.log('won');
+  } catch (error) {
+    console.log(error.code);
+  }
+});`;
+
+class Contender {
+  readonly child: ChildProcess;
+  readonly #exited: Promise<unknown>;
+  readonly #lines: AsyncIterator<string>;
+
+  constructor(directory: string, way: string) {
+    const words = ['--input-type=module', '-e', CONTENDER, directory, way];
+    this.child = spawn(process.execPath, words, {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      env: { PATH: process.env.PATH ?? '', TMPDIR: process.env.TMPDIR ?? '/tmp' },
+    });
+    this.#exited = once(this.child, 'exit');
+    const lines: Interface = createInterface({ input: this.child.stdout as NodeJS.ReadableStream });
+    this.#lines = lines[Symbol.asyncIterator]();
+  }
+
+  async line(): Promise<string> {
+    return String((await this.#lines.next()).value);
+  }
+
+  go(): void {
+    this.child.stdin?.write('\n');
+  }
+
+  async kill(): Promise<void> {
+    this.child.kill('SIGKILL');
+    await this.#exited;
+  }
+}

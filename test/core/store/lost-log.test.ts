@@ -1,0 +1,188 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { ANCHOR_FILE } from '../../../src/core/store/anchor.ts';
+import { forksOf } from '../../../src/core/store/forks.ts';
+import type { FileSystem } from '../../../src/core/store/host/file-system.ts';
+import { DATABASE_FILE, openStore, systemError, WAL_FILE } from '../../support/store.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+const SLOT_BYTES = 512;
+
+/** The files of a server that was killed after it had acknowledged 40 events, in a directory of their own. */
+async function afterKill(use: (directory: string, epoch: string) => Promise<void>): Promise<void> {
+  await using live = tempDirectory('store');
+  await using killed = tempDirectory('store');
+  const epoch = await (async () => {
+    await using store = await openStore(live.path);
+    for (let i = 0; i < 40; i++) await store.db.transact((tx) => store.write(tx, `n${i}`));
+    fs.cpSync(live.path, killed.path, { recursive: true });
+    return store.db.epoch;
+  })();
+  await use(killed.path, epoch);
+}
+
+/** Changes the bytes of a file in place. */
+function change(file: string, edit: (bytes: Buffer) => void): void {
+  const bytes = fs.readFileSync(file);
+  edit(bytes);
+  fs.writeFileSync(file, bytes);
+}
+
+describe('The events of a write-ahead log', () => {
+  const harms: [name: string, harm: (wal: string) => void][] = [
+    ['removed', (wal) => fs.rmSync(wal)],
+    ['emptied', (wal) => fs.truncateSync(wal)],
+    ['cut in half', (wal) => fs.truncateSync(wal, fs.statSync(wal).size / 2)],
+    ['given another header', (wal) => change(wal, (bytes) => bytes.fill(0, 0, 32))],
+    ['changed in its first frame', (wal) => change(wal, (bytes) => (bytes[100]! ^= 1))],
+    ['replaced by garbage', (wal) => change(wal, (bytes) => bytes.fill('garbage '))],
+  ];
+
+  test.each(harms)('that was %s are reported as lost, and the log gets a new id.', (_, harm) =>
+    afterKill(async (directory, epoch) => {
+      harm(path.join(directory, WAL_FILE));
+      await using store = await openStore(directory);
+      const { db } = store;
+      expect(db.lost).toMatchObject({ up_to_seq: 40 });
+      const { after_seq: after = 0 } = db.lost ?? {};
+      expect(store.entries()).toHaveLength(after);
+      expect(db.damage.found).toEqual([
+        `the events ${after + 1} to 40 are lost: ${WAL_FILE} was damaged or removed`,
+      ]);
+      expect(db.epoch).not.toBe(epoch);
+      const { seq } = await db.transact((tx) => store.write(tx, 'new'));
+      expect(seq).toBe(41);
+    }),
+  );
+
+  test('are lost after the newest that is in the database; the log is a copy of the former one up to there.', () =>
+    afterKill(async (directory) => {
+      await using later = tempDirectory('store');
+      const first = await openStore(directory);
+      await first[Symbol.asyncDispose]();
+      const second = await openStore(directory);
+      await second.db.transact((tx) => second.write(tx, 'in the log alone'));
+      fs.cpSync(directory, later.path, { recursive: true });
+      await second[Symbol.asyncDispose]();
+      fs.rmSync(path.join(later.path, WAL_FILE));
+      await using store = await openStore(later.path);
+      expect(store.db.lost).toEqual({ after_seq: 40, up_to_seq: 41 });
+      expect(forksOf(store.db)[0]).toEqual({ epoch: second.db.epoch, seq: 40 });
+      expect(store.entries()).toHaveLength(40);
+    }));
+
+  test('are reported as lost once: the next start has a log that is whole.', () =>
+    afterKill(async (directory) => {
+      fs.rmSync(path.join(directory, WAL_FILE));
+      const epoch = await (async () => {
+        await using first = await openStore(directory);
+        return first.db.epoch;
+      })();
+      await using second = await openStore(directory);
+      expect(second.db).toMatchObject({ lost: null, epoch });
+      expect(second.db.damage.found).toEqual([]);
+    }));
+
+  test('that is whole are all there, under the same id.', () =>
+    afterKill(async (directory, epoch) => {
+      await using store = await openStore(directory);
+      expect(store.db).toMatchObject({ lost: null, epoch });
+      expect(store.entries()).toHaveLength(40);
+    }));
+});
+
+describe('The position of a log beside it', () => {
+  const harms: [name: string, harm: (anchor: string) => void][] = [
+    ['is missing', (anchor) => fs.rmSync(anchor)],
+    ['is garbage', (anchor) => change(anchor, (bytes) => bytes.fill('garbage '))],
+    ['has one torn slot', (anchor) => change(anchor, (bytes) => bytes.fill(0, 0, 100))],
+    ['is torn in the other slot', (anchor) => fs.truncateSync(anchor, SLOT_BYTES + 20)],
+  ];
+
+  test.each(harms)('that %s raises no alarm about a whole log.', (_, harm) =>
+    afterKill(async (directory, epoch) => {
+      harm(path.join(directory, ANCHOR_FILE));
+      await using store = await openStore(directory);
+      expect(store.db).toMatchObject({ lost: null, epoch });
+      expect(store.warnings).toEqual([]);
+    }),
+  );
+
+  test('that cannot be written costs a warning, and no transaction.', async () => {
+    await using directory = tempDirectory('store');
+    const disk: FileSystem = {
+      ...fs,
+      openSync(file, ...more) {
+        if (String(file).endsWith(ANCHOR_FILE)) throw systemError('EACCES');
+        return fs.openSync(file, ...more);
+      },
+    };
+    await using store = await openStore(directory.path, { fs: disk });
+    await store.db.transact((tx) => store.write(tx, 'one'));
+    expect(store.entries()).toHaveLength(1);
+    expect(store.warnings.map(({ message }) => message)).toEqual([
+      `${ANCHOR_FILE} cannot be opened: a lost log would not be noticed`,
+    ]);
+  });
+});
+
+describe('A database that is', () => {
+  const traces: [name: string, make: (directory: string) => void][] = [
+    [WAL_FILE, (at) => fs.writeFileSync(path.join(at, WAL_FILE), 'x')],
+    ['server.json', (at) => fs.writeFileSync(path.join(at, 'server.json'), '{}')],
+    [ANCHOR_FILE, (at) => fs.writeFileSync(path.join(at, ANCHOR_FILE), 'x')],
+    [
+      'logs',
+      (at) => {
+        fs.mkdirSync(path.join(at, 'logs'));
+        fs.writeFileSync(path.join(at, 'logs', 'proc_1.stdout'), 'x');
+      },
+    ],
+    [
+      `${DATABASE_FILE}.replaced-1`,
+      (at) => fs.writeFileSync(path.join(at, `${DATABASE_FILE}.replaced-1`), 'x'),
+    ],
+  ];
+
+  test.each(traces)('missing or empty beside %s is not begun anew.', async (name, make) => {
+    await using directory = tempDirectory('store');
+    make(directory.path);
+    const before = fs.readdirSync(directory.path);
+    const file = path.join(directory.path, DATABASE_FILE);
+    const refusal = (state: string) =>
+      new RegExp(`${state}, but ${name}.*move .*${name} out of .*, or restore a backup$`);
+    await expect(openStore(directory.path)).rejects.toThrow(refusal('missing'));
+    expect(fs.readdirSync(directory.path)).toEqual(before);
+    fs.writeFileSync(file, '');
+    await expect(openStore(directory.path)).rejects.toThrow(refusal('empty'));
+    expect(fs.statSync(file).size).toBe(0);
+  });
+
+  test('missing or empty in a directory without data is begun.', async () => {
+    for (const has of ['nothing', 'an empty file']) {
+      await using directory = tempDirectory('store');
+      fs.mkdirSync(path.join(directory.path, 'logs'));
+      if (has === 'an empty file') fs.writeFileSync(path.join(directory.path, DATABASE_FILE), '');
+      await using store = await openStore(directory.path);
+      expect(store.db.lost).toBeNull();
+    }
+  });
+
+  test('a backup beside the log of another one is refused until that log is moved away.', () =>
+    afterKill(async (directory) => {
+      await using other = tempDirectory('store');
+      const closed = await openStore(other.path);
+      await closed.db.transact((tx) => closed.write(tx, 'of the backup'));
+      await closed[Symbol.asyncDispose]();
+      const file = path.join(directory, DATABASE_FILE);
+      fs.copyFileSync(path.join(other.path, DATABASE_FILE), file);
+      const before = fs.readFileSync(file);
+      await expect(openStore(directory)).rejects.toThrow(`move ${WAL_FILE} out of`);
+      expect(fs.readFileSync(file).equals(before)).toBe(true);
+      fs.rmSync(path.join(directory, WAL_FILE));
+      await using store = await openStore(directory);
+      expect(store.entries()).toHaveLength(1);
+      expect(store.db.lost).toBeNull();
+    }));
+});

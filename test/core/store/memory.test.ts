@@ -1,0 +1,45 @@
+import { expect, test, vi } from 'vitest';
+import { loadHostedSqlite } from '../../../src/core/store/host/sqlite.ts';
+import type { RawSqlite } from '../../../src/core/store/host/raw-sqlite.ts';
+import { sqlWasm } from '../../../src/core/lib/self.ts';
+import { pageOf } from '../../support/entries.ts';
+import { openStore, told } from '../../support/store.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+/** SQLite itself, which all stores of a process share. */
+async function sharedSqlite(directory: string): Promise<RawSqlite> {
+  return (await loadHostedSqlite({ wasm: sqlWasm, directory })).sqlite;
+}
+
+test('A page of the log is whole, also where the memory of SQLite moves while a row is read.', async () => {
+  await using directory = tempDirectory();
+  await using store = await openStore(directory.path);
+  const { db, log } = store;
+  await db.transact((tx) => [1, 2].map((n) => log.append(tx, told('sess_a', { n })).seq));
+  const sqlite = await sharedSqlite(directory.path);
+  const read = sqlite._sqlite3_column_text;
+  using moving = vi.spyOn(sqlite, '_sqlite3_column_text').mockImplementation((row, column) => {
+    // More than there is: the memory grows, and views of it are detached.
+    sqlite._free(sqlite._malloc(32 * 1024 * 1024 * moving.mock.calls.length));
+    return read(row, column);
+  });
+  const bounds = { after: 0, upTo: db.durableSeq, limit: 10, maxBytes: 1e6 };
+  const page = pageOf(log, { name: 'runtime' }, bounds);
+  expect(moving).toHaveBeenCalledTimes(4);
+  expect(page.entries.map(({ seq, kind }) => [seq, kind])).toEqual([
+    [1, 'session.updated'],
+    [2, 'session.updated'],
+  ]);
+});
+
+test('A statement that finds no memory at its first run says so, and runs once there is some.', async () => {
+  await using directory = tempDirectory();
+  await using store = await openStore(directory.path);
+  const late = store.db.prepare<[number]>('SELECT 1');
+  const run = () => store.db.peek((rx) => late.get(rx));
+  const sqlite = await sharedSqlite(directory.path);
+  using full = vi.spyOn(sqlite, '_malloc').mockReturnValue(0);
+  expect(run).toThrow(/^out of memory$/);
+  full.mockRestore();
+  expect(run()).toEqual([1]);
+});

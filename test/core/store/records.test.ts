@@ -1,0 +1,345 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type Note, note, openStore, type TestStore, told, query } from '../../support/store.ts';
+import { atLength } from '../../support/at-length.ts';
+import { tempDirectory } from '../../support/temp.ts';
+import { pageOf } from '../../support/entries.ts';
+import { anyText } from '../../support/any-text.ts';
+
+const MIB = 1024 * 1024;
+
+describe('a page of records', () => {
+  test('begins with the newest and goes on where the last one ended.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    await insert(store, ['a', 'b', 'c', 'd', 'e']);
+    const first = store.db.peek((rx) => store.notes.page(rx, {}, 2));
+    expect(first.records.map(({ id }) => id)).toEqual(['e', 'd']);
+    const second = store.db.peek((rx) => store.notes.page(rx, {}, 2, first.nextCursor ?? ''));
+    expect(second.records.map(({ id }) => id)).toEqual(['c', 'b']);
+    const third = store.db.peek((rx) => store.notes.page(rx, {}, 2, second.nextCursor ?? ''));
+    expect(third.records.map(({ id }) => id)).toEqual(['a']);
+    expect(third.nextCursor).toBe(null);
+  });
+
+  test('that ends with the oldest record has no next one, even when it is full.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    expect(store.db.peek((rx) => store.notes.page(rx, {}, 3))).toEqual({
+      records: [],
+      nextCursor: null,
+    });
+    await insert(store, ['a', 'b', 'c']);
+    expect(store.db.peek((rx) => store.notes.page(rx, {}, 3)).nextCursor).toBe(null);
+    expect(store.db.peek((rx) => store.notes.page(rx, {}, 4)).nextCursor).toBe(null);
+    expect(store.db.peek((rx) => store.notes.page(rx, {}, 2)).nextCursor).not.toBe(null);
+  });
+
+  test('is not moved by what is inserted or changed while somebody turns the pages.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    await insert(store, ['a', 'b', 'c', 'd']);
+    const first = store.db.peek((rx) => store.notes.page(rx, {}, 2));
+    await insert(store, ['e', 'f']);
+    await store.db.transact((tx) => store.notes.update(tx, note('a', { version: 2 })));
+    const second = store.db.peek((rx) => store.notes.page(rx, {}, 2, first.nextCursor ?? ''));
+    expect(second.records.map(({ id, version }) => [id, version])).toEqual([
+      ['b', 1],
+      ['a', 2],
+    ]);
+  });
+
+  test('holds only records whose columns equal the filters, by their newest state.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    await insert(store, ['a', 'b', 'c']);
+    await store.db.transact((tx) => {
+      store.notes.update(tx, note('b', { status: 'closed' }));
+      store.notes.update(tx, note('c', { status: 'closed', provider: 'codex' }));
+    });
+    const ids = (filters: Record<string, string | undefined>) =>
+      store.db.peek((rx) => store.notes.page(rx, filters, 10)).records.map(({ id }) => id);
+    expect(ids({ status: 'closed' })).toEqual(['c', 'b']);
+    expect(ids({ status: 'closed', provider: 'acp' })).toEqual(['b']);
+    expect(ids({ status: undefined, provider: 'acp' })).toEqual(['b', 'a']);
+    expect(ids({ status: 'gone' })).toEqual([]);
+  });
+
+  test('of any size, turned to the end, gives each record once.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const ids = Array.from({ length: 30 }, (_, i) => `n${i}`);
+    await insert(store, ids, (i) => ({ status: i % 3 === 0 ? 'ready' : 'closed' }));
+    const limits = fc.integer({ min: 1, max: 40 });
+    fc.assert(
+      fc.property(limits, fc.constantFrom(undefined, 'ready', 'closed'), (limit, status) => {
+        const given = [...allPages(store, { status }, limit)];
+        const wanted = store.db
+          .peek((rx) => store.notes.where(rx, 'n > 0'))
+          .filter((one) => !status || one.status === status);
+        expect(given).toEqual(wanted.map(({ id }) => id).toReversed());
+      }),
+    );
+  });
+
+  test.each([
+    ['letters', 'x', 3 * MIB],
+    ['three-byte characters', '\u8a9e', MIB],
+  ])('ends before 8 MiB of %s, whatever its limit.', async (_what, character, count) => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    await insert(store, ['a', 'b', 'c'], () => ({ text: character.repeat(count) }));
+    const pages: string[][] = [];
+    for (let cursor: string | undefined; ;) {
+      const { records, nextCursor } = store.db.peek((rx) => store.notes.page(rx, {}, 100, cursor));
+      pages.push(records.map(({ id }) => id));
+      if (nextCursor === null) break;
+      cursor = nextCursor;
+    }
+    expect(pages).toEqual([['c', 'b'], ['a']]);
+  });
+
+  test('is never empty for being too large: one record always fits.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    await insert(store, ['a', 'b'], () => ({ text: 'x'.repeat(9 * MIB) }));
+    const { records, nextCursor } = store.db.peek((rx) => store.notes.page(rx, {}, 100));
+    expect(records.map(({ id }) => id)).toEqual(['b']);
+    const next = store.db.peek((rx) => store.notes.page(rx, {}, 100, nextCursor ?? ''));
+    expect(next.records.map(({ id }) => id)).toEqual(['a']);
+    expect(next.nextCursor).toBe(null);
+  });
+});
+
+describe('a page of events', () => {
+  test.each([
+    ['letters', 'x', 30_000],
+    ['three-byte characters', '\u8a9e', 10_000],
+  ])(
+    'ends before its bound in bytes of %s, with one at least.',
+    async (_what, character, count) => {
+      await using directory = tempDirectory();
+      await using store = await openStore(directory.path);
+      await store.db.transact((tx) => {
+        for (let i = 0; i < 5; i++)
+          store.log.append(tx, told('a', { text: character.repeat(count) }));
+      });
+      const page = (maxBytes: number, after = 0) =>
+        pageOf(
+          store.log,
+          { name: 'runtime' },
+          { after, upTo: store.db.durableSeq, limit: 100, maxBytes },
+        ).entries.map(({ seq }) => seq);
+      expect(page(70_000)).toEqual([1, 2]);
+      expect(page(70_000, 2)).toEqual([3, 4]);
+      expect(page(10)).toEqual([1]);
+    },
+  );
+});
+
+describe('a record', () => {
+  test('that is updated has to be there, and keeps its place.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    await insert(store, ['a', 'b']);
+    await store.db.transact((tx) => store.notes.update(tx, note('a', { version: 2 })));
+    expect(store.db.peek((rx) => store.notes.where(rx, 'n > 0')).map(({ id }) => id)).toEqual([
+      'a',
+      'b',
+    ]);
+    const missing = store.db.transact((tx) => store.notes.update(tx, note('c')));
+    await expect(missing).rejects.toThrow('no row c in sessions to update');
+    expect(store.db.peek((rx) => store.notes.get(rx, 'c'))).toBe(undefined);
+  });
+
+  test('has an id of its own.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    await insert(store, ['a']);
+    await expect(insert(store, ['a'])).rejects.toThrow(/UNIQUE/);
+    await insert(store, ['b']);
+    expect(store.db.peek((rx) => store.notes.where(rx, 'n > 0')).map(({ id }) => id)).toEqual([
+      'a',
+      'b',
+    ]);
+  });
+
+  test.each([
+    ['nothing', ''],
+    ['emoji and their joiners', '\u{1f469}\u200d\u{1f4bb}\u{1f3f4}\u{e0067}\u{e007f}'],
+    ['NUL', 'before\0after\0'],
+    ['lone surrogates', '\ud83d and \udc00'],
+    ['a byte order mark', '\ufeffx\ufeff'],
+    ['what JSON and JavaScript escape', '"\\\b\f\n\r\t\u2028\u2029\u007f\u0001'],
+    ['three megabytes', 'x'.repeat(3 * MIB)],
+    ['three megabytes of emoji', '\u{1f600}'.repeat((3 * MIB) / 4)],
+    ['non-characters', '\uffff\ufffe\u{10ffff}'],
+  ])('comes back as it was with %s in it.', async (_what, text) => {
+    await using directory = tempDirectory();
+    {
+      await using store = await openStore(directory.path);
+      await insert(store, ['a'], () => ({ text }));
+      expect(store.db.peek((rx) => store.notes.get(rx, 'a'))?.text === text).toBe(true);
+      await store.db.transact((tx) => store.notes.update(tx, note('a', { text: `${text}!` })));
+    }
+    await using store = await openStore(directory.path);
+    expect(store.db.peek((rx) => store.notes.get(rx, 'a'))?.text === `${text}!`).toBe(true);
+  });
+
+  test('comes back as it was, whatever its texts, numbers and nulls.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    let count = 0;
+    const someText = fc.oneof(
+      anyText(),
+      fc.string({ unit: 'grapheme' }),
+      fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units)),
+    );
+    await fc.assert(
+      fc.asyncProperty(someText, someText, fc.jsonValue(), async (id, text, extra) => {
+        const given = { ...note(`${++count}`), text, extra, provider: id };
+        await store.db.transact((tx) => store.notes.insert(tx, given));
+        const stored: unknown = store.db.peek((rx) => store.notes.get(rx, given.id));
+        expect(stored).toEqual(JSON.parse(JSON.stringify(given)));
+      }),
+      { numRuns: atLength(60, 200, 200) },
+    );
+  });
+});
+
+describe('a statement', () => {
+  const ends = [2 ** 31, 2 ** 32, 2 ** 40, Number.MAX_SAFE_INTEGER];
+  const integers = [0, 1, ...ends.flatMap((end) => [end, end - 1]), 123_456_789_012];
+
+  test('keeps integers exact up to 2^53 - 1 of either sign, as integers.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const insertOne = store.db.prepare(
+      'INSERT INTO settled_items (item_id, settled_at) VALUES (?, ?)',
+    );
+    const all = [...integers, ...integers.filter((value) => value > 0).map((value) => -value)];
+    await store.db.transact((tx) =>
+      all.forEach((value, i) => void insertOne.run(tx, `i${i}`, value)),
+    );
+    const stored = store.db.prepare('SELECT settled_at, typeof(settled_at) FROM settled_items');
+    expect(store.db.peek((rx) => stored.all(rx))).toEqual(all.map((value) => [value, 'integer']));
+    const equal = store.db.prepare('SELECT count(*) FROM settled_items WHERE settled_at = ?');
+    const atLeast = store.db.prepare('SELECT count(*) FROM settled_items WHERE settled_at >= ?');
+    for (const value of all) {
+      expect(store.db.peek((rx) => equal.get(rx, value))).toEqual([1]);
+      expect(store.db.peek((rx) => atLeast.get(rx, value))).toEqual([
+        all.filter((other) => other >= value).length,
+      ]);
+    }
+  });
+
+  test('gives back any text, number and null that it is given, in any sizes.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const echo = store.db.prepare('SELECT ?, ?, ?');
+    // A statement has room for 16 KiB of texts, counted as three bytes a character.
+    const long = fc
+      .tuple(
+        fc.constantFrom('x', '\u00e9', '\u8a9e', '\u{1f600}'),
+        fc.integer({ min: 0, max: 12_000 }),
+      )
+      .map(([character, length]) => character.repeat(length));
+    const value = fc.oneof(
+      anyText(),
+      long,
+      fc.maxSafeInteger(),
+      fc
+        .double({ noNaN: true, noDefaultInfinity: true })
+        .filter((number) => !Object.is(number, -0)),
+      fc.constant(null),
+    );
+    fc.assert(
+      fc.property(value, value, value, (...values) => {
+        expect(store.db.peek((rx) => echo.get(rx, ...values))).toEqual(values);
+      }),
+      { numRuns: atLength(100, 300, 300) },
+    );
+  });
+
+  test('takes nothing over from the values it was given before.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const echo = store.db.prepare('SELECT ?, ?');
+    expect(store.db.peek((rx) => echo.get(rx, 'a', 'x'.repeat(100_000)))).toEqual([
+      'a',
+      'x'.repeat(100_000),
+    ]);
+    expect(store.db.peek((rx) => echo.get(rx, null, 'b'))).toEqual([null, 'b']);
+    expect(store.db.peek((rx) => echo.get(rx, 'c'))).toEqual(['c', null]);
+  });
+
+  test('works on after SQLite refused it.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const add = store.db.prepare("INSERT INTO meta (key, value) VALUES ('k', ?)");
+    expect(await store.db.transact((tx) => add.run(tx, 'a'))).toBe(1);
+    await expect(store.db.transact((tx) => add.run(tx, 'b'))).rejects.toThrow(/UNIQUE/);
+    const remove = store.db.prepare("DELETE FROM meta WHERE key = 'k'");
+    expect(await store.db.transact((tx) => remove.run(tx) + remove.run(tx))).toBe(1);
+    expect(await store.db.transact((tx) => add.run(tx, 'c'))).toBe(1);
+    expect(query(store.db, "SELECT value FROM meta WHERE key = 'k'")[0]).toEqual(['c']);
+  });
+
+  test('that is scanned stops when told, and leaves nothing open.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path, { checkpointBytes: 1 });
+    await insert(store, ['a', 'b', 'c']);
+    const ids = store.db.prepare<[string]>('SELECT id FROM sessions ORDER BY n');
+    const seen: string[] = [];
+    store.db.peek((rx) => ids.scan(rx, [], ([id]) => seen.push(id) < 2));
+    expect(seen).toEqual(['a', 'b']);
+    expect(() =>
+      store.db.peek((rx) =>
+        ids.scan(rx, [], () => {
+          throw new Error('enough');
+        }),
+      ),
+    ).toThrow('enough');
+    expect(store.db.peek((rx) => ids.all(rx))).toEqual([['a'], ['b'], ['c']]);
+    const { checkpoints } = store.db;
+    await insert(store, ['d']);
+    await insert(store, ['e']);
+    expect(store.db.checkpoints).toBeGreaterThan(checkpoints);
+    expect(store.warnings).toEqual([]);
+  });
+
+  test('is prepared when it first runs: of a text SQLite does not understand it is refused with that text.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    const statement = store.db.prepare('SELEKT 1');
+    await expect(store.db.transact((tx) => statement.run(tx))).rejects.toThrow(/SELEKT 1/);
+  });
+});
+
+/** Inserts notes in one transaction. */
+function insert(
+  store: TestStore,
+  ids: string[],
+  rest: (i: number) => Partial<Note> = () => ({}),
+): Promise<void> {
+  return store.db.transact((tx) =>
+    ids.forEach((id, i) => store.notes.insert(tx, note(id, rest(i)))),
+  );
+}
+
+/** The ids on all pages, turned one by one. */
+function* allPages(
+  store: TestStore,
+  filters: Record<string, string | undefined>,
+  limit: number,
+): Generator<string> {
+  for (let cursor: string | undefined; ;) {
+    const { records, nextCursor } = store.db.peek((rx) =>
+      store.notes.page(rx, filters, limit, cursor),
+    );
+    expect(records.length).toBeLessThanOrEqual(limit);
+    for (const { id } of records) yield id;
+    if (nextCursor === null) return;
+    cursor = nextCursor;
+  }
+}

@@ -1,0 +1,79 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { DATABASE_FILE } from '../../../src/core/store/connection.ts';
+import type { Database } from '../../../src/core/store/database.ts';
+import { makeTemplate } from '../../../src/core/store/template.ts';
+import { sqlWasm } from '../../../src/core/lib/self.ts';
+import { openDatabase } from '../../support/database.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+const template = await makeTemplate(sqlWasm);
+
+/** Every table, index and setting of a database. */
+function schemaOf(db: Database): unknown {
+  const all = (sql: string) => {
+    const statement = db.prepare(sql);
+    return db.peek((rx) => statement.all(rx));
+  };
+  return [
+    all('SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name'),
+    all('PRAGMA user_version'),
+    all('PRAGMA auto_vacuum'),
+    all('PRAGMA journal_mode'),
+  ];
+}
+
+async function withDatabase<T>(
+  directory: string,
+  options: Parameters<typeof openDatabase>[1],
+  use: (db: Database) => T,
+): Promise<T> {
+  const db = await openDatabase(directory, options);
+  try {
+    return use(db);
+  } finally {
+    await db.close();
+  }
+}
+
+describe('a directory that begins with the template', () => {
+  test('has the same tables as one whose tables were created, and an identity of its own.', async () => {
+    await using created = tempDirectory();
+    await using copied = tempDirectory();
+    await using other = tempDirectory();
+    const read = (db: Database) => ({ schema: schemaOf(db), epoch: db.epoch });
+    const a = await withDatabase(created.path, {}, read);
+    const b = await withDatabase(copied.path, { template }, read);
+    const c = await withDatabase(other.path, { template }, read);
+    expect(b.schema).toEqual(a.schema);
+    expect(b.epoch).toMatch(/^epoch_/);
+    expect(c.epoch).not.toBe(b.epoch);
+    expect(await withDatabase(copied.path, { template }, ({ epoch }) => epoch)).toBe(b.epoch);
+  });
+
+  test('holds it for its owner alone.', async () => {
+    await using directory = tempDirectory();
+    await withDatabase(directory.path, { template }, () => undefined);
+    expect(fs.statSync(path.join(directory.path, DATABASE_FILE)).mode & 0o777).toBe(0o600);
+  });
+
+  test('is not harmed by a copy that a crash cut short.', async () => {
+    await using directory = tempDirectory();
+    const half = path.join(directory.path, `${DATABASE_FILE}.new`);
+    fs.writeFileSync(half, template.subarray(0, 5000));
+    await withDatabase(directory.path, { template }, schemaOf);
+    expect(fs.existsSync(half)).toBe(false);
+  });
+});
+
+test('two templates of the same sources are the same bytes.', async () => {
+  expect(Buffer.compare(await makeTemplate(sqlWasm), template)).toBe(0);
+});
+
+test('a directory in which the template cannot be stored gets created tables.', async () => {
+  await using directory = tempDirectory();
+  fs.mkdirSync(path.join(directory.path, `${DATABASE_FILE}.new`));
+  const [tables] = (await withDatabase(directory.path, { template }, schemaOf)) as [unknown[]];
+  expect(tables.length).toBeGreaterThan(20);
+});

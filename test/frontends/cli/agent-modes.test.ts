@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest';
+import type { Session, Turn } from '../../../src/api/sessions.ts';
+import { cadreOn } from '../../support/cli/cadre.ts';
+import { demoSection } from '../../support/providers/demo-agents.ts';
+import { sharedRuntime } from '../../support/runtime.ts';
+
+/** The demo agent, of which the configuration says that it asks, or that it never does. */
+const agents = { asking: demoSection({ asks: true }), silent: demoSection({ asks: false }) };
+const withAgents = sharedRuntime({
+  config: {
+    providers: { acp: { default_agent: 'asking', agents } },
+    defaults: { provider: 'acp' },
+  },
+});
+
+test('--agent-mode chooses the mode of the agent, for a session or a turn.', () =>
+  withAgents(async (server) => {
+    const cadre = cadreOn(server);
+    const create = ['sessions', 'create', '--agent-mode', 'read_only', '--json'];
+    const session = (await cadre(create)).json() as Session;
+    expect(session).toMatchObject({ agent_mode: 'read_only', permission_mode: null });
+    const run = (...more: string[]) => cadre(['run', '--session', session.id, ...more, 'say hi']);
+    expect(await run()).toMatchObject({ code: 0, stdout: 'hi\n' });
+    expect((await run('--agent-mode', 'full_access')).code).toBe(0);
+    const send = ['sessions', 'send', session.id, '--agent-mode', 'nonsense', 'say hi'];
+    expect((await cadre(send)).stderr).toMatch(/no agent_mode "nonsense"; it has: default, /);
+    const turns = (await cadre(['sessions', 'turns', session.id, '--json'])).json() as Turn[];
+    expect(turns.map(({ agent_mode }) => agent_mode)).toEqual(['full_access', null]);
+  }));
+
+test('run and sessions create say plainly, once, that an agent never asks for permission.', () =>
+  withAgents(async (server) => {
+    const cadre = cadreOn(server);
+    const wish = ['--permission-mode', 'require_approval'];
+    const create = (...more: string[]) => cadre(['sessions', 'create', ...wish, ...more]);
+    const [asking, silent] = [await create(), await create('--agent', 'silent')];
+    expect(asking.stderr).toBe('');
+    expect(silent.stderr).toMatch(/never asks for permission/);
+    const session = silent.stdout.trim();
+    const first = await cadre(['run', '--session', session, 'say hi']);
+    expect(first.stderr).toMatch(
+      /^\[agent_never_asks\] this agent never asks for permission: .*\n$/,
+    );
+    expect((await cadre(['run', '--session', session, 'say hi'])).stderr).toBe('');
+    expect((await cadre(['sessions', 'show', session])).stdout).toContain('never asks');
+  }));

@@ -1,0 +1,116 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test, vi } from 'vitest';
+import { cadreOn, runCadre, runHere } from '../../support/cli/cadre.ts';
+import { withDemo } from '../../support/demo-server.ts';
+import { pathWith, putProgram } from '../../support/providers/demo-agents.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+interface Discovered {
+  name: string;
+  installed: string | null;
+  configured: boolean;
+  next: string;
+}
+
+describe('cadre providers discover', () => {
+  test('says what is installed, what is configured and what to do, without a server.', async () => {
+    await using home = tempDirectory();
+    putProgram(home.path, 'gemini', 'exit 1');
+    const config = path.join(home.path, 'config.toml');
+    fs.writeFileSync(
+      config,
+      '[providers.acp.agents.mine]\ncommand = "no-such"\n' +
+        '[providers.acp.agents.gemini]\nenabled = false\n',
+    );
+    const env = { PATH: `${home.path}:${process.env.PATH}`, CADRE_CONFIG: config };
+    const ended = await runCadre(home.path, ['providers', 'discover', '--json'], { env });
+    expect(ended.code).toBe(0);
+    const all = Object.fromEntries((ended.json() as Discovered[]).map((one) => [one.name, one]));
+    expect(all.gemini).toMatchObject({
+      installed: path.join(home.path, 'gemini'),
+      configured: true,
+      next: 'set providers.acp.agents.gemini.enabled to true',
+    });
+    expect(all.mine).toMatchObject({ installed: null, configured: true });
+    expect(all.mine?.next).toContain('"no-such" is not on PATH');
+    expect(all.kimi).toMatchObject({ installed: null, configured: false });
+    const shown = await runHere(home.path, ['providers', 'discover'], { env });
+    expect(shown.stdout).toMatch(/^AGENT +INSTALLED +CONFIGURED +NEXT\ngemini .*\nmine .*\n/);
+    expect(shown.stdout).toMatch(/\nnot installed: .*kimi.* \(--all says how to\)\n$/);
+  });
+
+  test('takes each section for a configured agent, whatever it sets, and a provider without one for none.', async () => {
+    await using home = tempDirectory();
+    const config = path.join(home.path, 'config.toml');
+    const configured = async (text: string, env: Record<string, string> = {}) => {
+      fs.writeFileSync(config, text);
+      const args = ['providers', 'discover', '--json', '--config', config];
+      const found = (await runHere(home.path, args, { env })).json() as Discovered[];
+      return found.filter((one) => one.configured).map(({ name }) => name);
+    };
+    expect(
+      await configured('[providers.claude]\ncommand = "claude"\n[providers.codex.env]\nA = "b"\n'),
+    ).toEqual(expect.arrayContaining(['claude', 'codex']));
+    expect(await configured('[providers.codex]\n')).toEqual(['codex']);
+    expect(await configured('[log]\nlevel = "info"\n')).toEqual([]);
+    const env = { CADRE_PROVIDERS_CLAUDE_COMMAND: 'claude' };
+    expect(await configured('[log]\nlevel = "info"\n', env)).toEqual(['claude']);
+  });
+
+  test('says how an installed agent is used, and that a server with another PATH does not find it.', async () => {
+    await using home = tempDirectory();
+    const env = { PATH: pathWith(home.path, 'gemini') };
+    const alone = await runCadre(home.path, ['providers', 'discover', '--json'], { env });
+    const nextOf = (found: unknown) =>
+      (found as Discovered[]).find(({ name }) => name === 'gemini')?.next;
+    expect(nextOf(alone.json())).toBe('cadre run --agent gemini "…"');
+    await withDemo(async (server) => {
+      const ended = await cadreOn(server)(['providers', 'discover', '--json'], { env });
+      expect(nextOf(ended.json())).toMatch(/^start the server again: /);
+    });
+  });
+});
+
+describe('--agent', () => {
+  test('names an agent for run, sessions create and providers; it completes, and acp needs no mention.', async () => {
+    await using home = tempDirectory();
+    vi.stubEnv('PATH', pathWith(home.path, 'gemini', 'opencode'));
+    await withDemo(async (server) => {
+      const cadre = cadreOn(server);
+      const run = await cadre(['run', '--agent', 'gemini', '--json', 'say hi']);
+      expect([run.code, run.stderr]).toEqual([0, '']);
+      const created = await cadre(['sessions', 'create', '--agent', 'opencode', '--json']);
+      expect(created.json()).toMatchObject({ provider: 'acp', agent: 'opencode' });
+      const listed = await cadre(['sessions', 'list', '--json']);
+      const agents = (listed.json() as { agent: string }[]).map(({ agent }) => agent);
+      expect(agents).toEqual(['opencode', 'gemini']);
+      expect((await cadre(['sessions', 'list'])).stdout).toMatch(/^\w+ +gemini +ready/m);
+      const byDefault = await cadre(['sessions', 'create', '--json'], {
+        env: { CADRE_DEFAULTS_AGENT: 'opencode' },
+      });
+      expect(byDefault.json()).toMatchObject({ provider: 'acp', agent: 'opencode' });
+      // Completion is a program of its own.
+      const { directory } = server;
+      const line = ['__complete', '--', '--data-dir', directory, 'run', '--agent', ''];
+      const words = await runCadre(directory, line);
+      const names = words.stdout.split('\n').map((line) => line.split('\t')[0]);
+      expect(names).toEqual(expect.arrayContaining(['default', 'gemini', 'opencode']));
+      const table = await cadre(['providers', 'list']);
+      expect(table.stdout).toMatch(/^acp +Agent Client Protocol +yes/m);
+      expect(table.stdout).toMatch(/^ +gemini +Gemini CLI +yes/m);
+      const wrong = await cadre(['run', '--agent', 'nobody', 'say hi']);
+      expect([wrong.code, wrong.stderr]).toEqual([
+        2,
+        expect.stringMatching(/no agent "nobody"; there are: .*gemini/),
+      ]);
+      const provider = await cadre(['run', '--agent', 'claude', 'say hi']);
+      expect([provider.code, provider.stderr]).toEqual([
+        2,
+        expect.stringContaining('choose the provider claude'),
+      ]);
+      const earlier = await cadre(['run', '-c', '--agent', 'gemini', 'say hi']);
+      expect(earlier.stderr).toContain('--agent is for a new session');
+    });
+  });
+});

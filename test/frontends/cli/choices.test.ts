@@ -1,0 +1,97 @@
+import type { Command } from 'commander';
+import { describe, expect, it } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import { loginProviderIds, providerId } from '../../../src/api/provider-kinds.ts';
+import { choicesOf } from '../../../src/frontends/cli/choices.ts';
+import { shells } from '../../../src/frontends/cli/complete/scripts.ts';
+import { states } from '../../../src/frontends/cli/commands/session-files.ts';
+import { mcpAgents } from '../../../src/frontends/cli/mcp/agents.ts';
+import { managerNames } from '../../../src/frontends/cli/service/manager.ts';
+import { commands } from '../../../src/frontends/cli/commands/index.ts';
+import { createProgram } from '../../../src/frontends/cli/program.ts';
+import type { World } from '../../../src/frontends/cli/world.ts';
+import { keys } from '../../../src/core/config/keys.ts';
+
+const bodyOf = (endpoint: { body: unknown }, field: string) =>
+  (endpoint.body as { shape: Record<string, unknown> }).shape[field];
+
+/** The schema behind each option and argument that has choices. */
+const schemas: Record<string, unknown> = {
+  'acp --provider': bodyOf(endpoints.createSession, 'provider'),
+  'approvals accept --scope': bodyOf(endpoints.decideApproval, 'scope'),
+  'approvals list --status': endpoints.listApprovals.query.status,
+  'approvals rules add --provider': bodyOf(endpoints.addApprovalRule, 'provider'),
+  'approvals rules add effect': bodyOf(endpoints.addApprovalRule, 'effect'),
+  'approvals rules test --provider': bodyOf(endpoints.testApprovalRules, 'provider'),
+  'budgets set --per': bodyOf(endpoints.setBudget, 'per'),
+  'mcp install --permission-mode': bodyOf(endpoints.createToken, 'permission_mode'),
+  'processes list --status': endpoints.listProcesses.query.status,
+  'processes logs --stream': endpoints.getProcessLogs.query.stream,
+  'providers auth provider': providerId,
+  'providers models provider': endpoints.listModels.params.provider,
+  'queue edit --overlap': bodyOf(endpoints.editQueueEntry, 'overlap'),
+  'queue list --status': endpoints.listQueue.query.status,
+  'run --provider': bodyOf(endpoints.createSession, 'provider'),
+  'search --kind': endpoints.search.query.kind,
+  'search --provider': endpoints.search.query.provider,
+  'service install --log-level': keys.find(({ name }) => name === 'log.level')?.schema,
+  'serve --log-level': keys.find(({ name }) => name === 'log.level')?.schema,
+  'sessions after-limit what': bodyOf(endpoints.updateSession, 'after_limit'),
+  'sessions create --after-limit': bodyOf(endpoints.createSession, 'after_limit'),
+  'sessions create --provider': bodyOf(endpoints.createSession, 'provider'),
+  'sessions list --provider': endpoints.listSessions.query.provider,
+  'sessions list --status': endpoints.listSessions.query.status,
+  'sessions send --overlap': bodyOf(endpoints.addToQueue, 'overlap'),
+  'teams broadcast --policy': bodyOf(endpoints.broadcast, 'policy'),
+  'teams broadcast --priority': bodyOf(endpoints.broadcast, 'priority'),
+  'teams deliveries --status': endpoints.listDeliveries.query.status,
+  'teams message --policy': bodyOf(endpoints.sendMessage, 'policy'),
+  'teams message --priority': bodyOf(endpoints.sendMessage, 'priority'),
+  'teams spawn --provider': bodyOf(endpoints.spawnMember, 'provider'),
+  'tokens create --permission-mode': bodyOf(endpoints.createToken, 'permission_mode'),
+  'tokens create --scope': bodyOf(endpoints.createToken, 'scope'),
+  'usage --by': endpoints.getUsage.query.by,
+  'worktrees claim --role': bodyOf(endpoints.claimWorktree, 'claim_role'),
+  'worktrees create --policy': bodyOf(endpoints.createWorktree, 'deletion_policy'),
+  'worktrees list --status': endpoints.listWorktrees.query.status,
+};
+
+/** Choices that no schema has. */
+const unlisted = {
+  'completion shell': [...shells],
+  'mcp install agent': mcpAgents.map(({ name }) => name),
+  'mcp uninstall agent': mcpAgents.map(({ name }) => name),
+  // Those whose login is kept in a home of their own.
+  'providers login provider': [...loginProviderIds, 'acp'],
+  'providers logout provider': [...loginProviderIds, 'acp'],
+  'sessions snapshots state': [...states],
+  'service install --manager': [...managerNames],
+  'service uninstall --manager': [...managerNames],
+};
+
+describe('the choices of options and arguments', () => {
+  it('are those of the schema wherever a schema has an enum for them', async () => {
+    const listed = Object.entries(schemas).map(([place, schema]) => [place, choicesOf(schema)]);
+    expect(choicesIn(await createProgram({} as World, commands))).toEqual({
+      ...Object.fromEntries(listed),
+      ...unlisted,
+    });
+  });
+
+  it('are found behind a default and where a value may be absent or null, and nowhere else', () => {
+    expect(choicesOf(providerId.nullish().default('acp'))).toEqual(providerId.options);
+    expect(choicesOf(endpoints.listSessions.query.limit)).toBeNull();
+    expect(choicesOf(undefined)).toBeNull();
+  });
+});
+
+/** All choices of a command and those below it, by where they are: `teams message --priority`. */
+function choicesIn(command: Command, above = ''): Record<string, readonly string[]> {
+  const words = [
+    ...command.options.map(({ long, argChoices }) => [long, argChoices] as const),
+    ...command.registeredArguments.map((one) => [one.name(), one.argChoices] as const),
+  ];
+  const own = words.flatMap(([name, choices]) => (choices ? [[`${above}${name}`, choices]] : []));
+  const below = command.commands.map((one) => choicesIn(one, `${above}${one.name()} `));
+  return Object.assign(Object.fromEntries(own), ...below) as Record<string, readonly string[]>;
+}

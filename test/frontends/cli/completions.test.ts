@@ -1,0 +1,206 @@
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { Command, Option } from 'commander';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { sharedDemo } from '../../support/demo-server.ts';
+import { endpoints } from '../../../src/api/index.ts';
+import { describeProgram, describeTree } from '../../../src/frontends/cli/complete/describe.ts';
+import { placeOf } from '../../../src/frontends/cli/complete/place.ts';
+import { completionScript, shells } from '../../../src/frontends/cli/complete/scripts.ts';
+import type { CompletionTable } from '../../../src/frontends/cli/complete/table.ts';
+import { commands } from '../../../src/frontends/cli/commands/index.ts';
+import { createProgram } from '../../../src/frontends/cli/program.ts';
+import type { World } from '../../../src/frontends/cli/world.ts';
+import { readAsset } from '../../../src/core/lib/self.ts';
+import { kindOfMode } from '../../../src/server/conversations/sessions/permission-mode.ts';
+import { completeHere, runCadre } from '../../support/cli/cadre.ts';
+import { tempDirectory } from '../../support/temp.ts';
+import { openSession, runTurn } from '../../support/turns.ts';
+
+const committed = { bash: 'cadre.bash', zsh: '_cadre', fish: 'cadre.fish' };
+const fileOf = (shell: keyof typeof committed) => path.resolve('completions', committed[shell]);
+
+describe('describeTree', () => {
+  it('leaves out what is hidden, and says the help option once, for all', () => {
+    const program = new Command('cadre').addOption(new Option('--secret').hideHelp());
+    program.command('inner', { hidden: true });
+    program
+      .command('watch')
+      .alias('look')
+      .description('look')
+      .argument('<session>')
+      .argument('[path...]')
+      .option('-k, --kind <kind...>', 'of which kind');
+    const tree = describeTree(program);
+    expect(tree.options.map(({ flags }) => flags)).toEqual([['-h', '--help']]);
+    expect(tree.commands.map(({ name }) => name)).toEqual(['watch', 'help']);
+    expect(tree.commands[0]).toEqual({
+      name: 'watch',
+      aliases: ['look'],
+      description: 'look',
+      commands: [],
+      options: [
+        {
+          flags: ['-k', '--kind'],
+          description: 'of which kind',
+          value: { name: 'kind', choices: [], variadic: true },
+        },
+      ],
+      operands: [
+        { name: 'session', choices: [], variadic: false },
+        { name: 'path', choices: [], variadic: true },
+      ],
+    });
+  });
+});
+
+describe('the committed scripts', () => {
+  it.each(shells)('%s: is what the program prints; else run make completions', (shell) => {
+    expect(fs.readFileSync(fileOf(shell), 'utf8')).toBe(completionScript(shell));
+  });
+
+  it.for(shells)('%s: is read by the shell without complaint', (shell, { skip }) => {
+    const { error, status, stderr } = spawnSync(shell, ['-n', fileOf(shell)], { encoding: 'utf8' });
+    skip(error !== undefined, `${shell} is not installed`);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  });
+});
+
+describe('the table of the build', () => {
+  let table: CompletionTable;
+  beforeAll(async () => {
+    table = describeProgram(await createProgram({} as World, commands));
+  });
+
+  it('has the commands of the program, and only permission modes that are known', () => {
+    const built = JSON.parse(Buffer.from(readAsset('commands.json')).toString()) as unknown;
+    expect(built).toEqual(JSON.parse(JSON.stringify(table)));
+    const asked = table.values.mode?.filter((mode) => kindOfMode(mode) === 'asks');
+    expect(asked).toEqual(['default', 'require_approval']);
+  });
+
+  const at = (...words: string[]) => {
+    const { path: commands, value, flag, takesCommand } = placeOf(table.tree, words);
+    return {
+      at: commands.map(({ name }) => name).join(' '),
+      value: value?.name,
+      flag,
+      takesCommand,
+    };
+  };
+
+  it('takes the value of an option for a value, not for a command', () => {
+    expect(at('--url', 'sessions', 'ser')).toMatchObject({ at: 'cadre', takesCommand: true });
+    expect(at('sessions', '--json', 'li')).toMatchObject({ at: 'cadre sessions' });
+    expect(at('--url', '')).toMatchObject({ at: 'cadre', flag: '--url', value: 'url' });
+  });
+
+  it('takes the word behind --fleet for its address only where it is one', () => {
+    const list = { at: 'cadre sessions', takesCommand: true };
+    expect(at('--fleet', 'sessions', '')).toMatchObject(list);
+    expect(at('--fleet', 'nats://127.0.0.1:4222', 'sessions', '')).toMatchObject(list);
+    expect(at('--fleet', 'ses')).toMatchObject({ at: 'cadre', takesCommand: true, flag: null });
+  });
+
+  it('finds the value that a word is part of, in each of the ways to write an option', () => {
+    const status = { at: 'cadre sessions list', flag: '--status', value: 'status' };
+    expect(at('sessions', 'list', '--status', '')).toMatchObject(status);
+    // bash cuts at the =.
+    expect(at('sessions', 'list', '--status', '=', 'ru')).toMatchObject(status);
+    expect(at('sessions', 'list', '--status=ready', '')).toMatchObject({ flag: null });
+    expect(at('worktrees', 'get', '')).toMatchObject({ value: 'worktree', takesCommand: false });
+    expect(at('teams', 'message', 'a', 'b', '--reply-to', '')).toMatchObject({ value: 'message' });
+    expect(at('sessions', 'get', 'a', '')).toMatchObject({ value: undefined });
+    expect(at('processes', 'run', 'a', 'b', '')).toMatchObject({ value: 'command' });
+  });
+});
+
+describe('cadre __complete', () => {
+  const server = sharedDemo();
+  let session = '';
+
+  /** The lines that it prints for the words of a command line. */
+  async function offers(...words: string[]): Promise<string[]> {
+    const { directory } = server();
+    const { stdout } = await completeHere(directory, ['--data-dir', directory, ...words]);
+    return stdout.split('\n').filter(Boolean);
+  }
+  const wordsOf = async (...words: string[]) =>
+    (await offers(...words)).map((line) => line.split('\t')[0]);
+
+  beforeAll(async () => {
+    const { client, directory } = server();
+    ({ id: session } = await openSession(client, directory, { title: 'long job' }));
+    await runTurn(client, session, 'say hello');
+    const body = { command: 'sleep 1000', session_id: session };
+    await client.call(endpoints.createProcess, { body });
+    await client.call(endpoints.createTeam, { body: { name: 'shop', lead_agent_id: session } });
+  });
+
+  it('offers commands, but none that is hidden, and flags of the command and of the program', async () => {
+    const { directory } = server();
+    const ended = await runCadre(directory, ['--data-dir', directory, '__complete', '--', '']);
+    expect([ended.code, ended.stderr]).toEqual([0, '']);
+    const nouns = await wordsOf('');
+    expect(nouns).toEqual(ended.stdout.split('\n').flatMap((line) => line.split('\t')[0] || []));
+    expect(nouns).toEqual(expect.arrayContaining(['serve', 'run', 'sessions', 'completion']));
+    expect(nouns).not.toContain('demo-agent');
+    expect(nouns.join(' ')).not.toContain('__');
+    const flags = await wordsOf('sessions', 'list', '-');
+    expect(flags).toEqual(expect.arrayContaining(['-L', '--limit', '--url', '--json', '--help']));
+    expect(flags).toHaveLength(new Set(flags).size);
+  });
+
+  it('offers choices, event kinds, permission modes and tools', async () => {
+    expect(await wordsOf('completion', '')).toEqual([...shells]);
+    expect(await wordsOf('events', 'tail', '--kind', '')).toEqual(
+      expect.arrayContaining(['turn.*', 'turn.completed']),
+    );
+    expect(await wordsOf('run', '--permission-mode', '')).toContain('require_approval');
+    expect(await wordsOf('mcp', 'call', '')).toContain('cadre_process_run');
+    expect(await offers('--data-dir', '')).toEqual(['<directory>']);
+    expect(await offers('--token-file', '')).toEqual(['<file>']);
+    expect(await offers('run', '')).toEqual([]);
+  });
+
+  it('offers the ids of every kind, with titles and states, and names where they are typed', async () => {
+    const end = session.slice(-8);
+    expect(await offers('sessions', 'get', '')).toEqual([`${end}\tready  long job`]);
+    expect(await wordsOf('sessions', 'get', 'sess_')).toEqual([session]);
+    expect(await offers('processes', 'logs', '')).toEqual([
+      expect.stringMatching(/^[0-9a-f]{8}\trunning {2}sleep 1000$/),
+    ]);
+    expect(await offers('sessions', 'items', end, '')).toEqual([
+      expect.stringMatching(/^turn_[0-9a-f]{32}\tcompleted {2}hello$/),
+    ]);
+    expect(await offers('sessions', 'item', end, '')).toContainEqual(
+      expect.stringMatching(/^item_[0-9a-f]{32}\t\w+ {2}hello$/),
+    );
+    expect(await offers('teams', 'show', 'sh')).toEqual([
+      expect.stringMatching(/^[0-9a-f]{8}\tshop$/),
+      expect.stringMatching(/^shop\t[0-9a-f]{8} {2}shop$/),
+    ]);
+    expect(await offers('teams', 'remove', 'shop', '')).toEqual([`${end}\tidle`]);
+  });
+
+  it('offers the modes of an agent, and the slash commands of a session', async () => {
+    const { client, directory } = server();
+    const { id } = await openSession(client, directory);
+    await runTurn(client, id, 'commands plan; say hi');
+    expect(await wordsOf('run', '--agent-mode', '')).toContain('full_access');
+    expect(await wordsOf('run', '--agent-mode', '')).not.toContain('require_approval');
+    expect(await wordsOf('run', '--agent', 'nobody', '--agent-mode', '')).toEqual([]);
+    expect(await wordsOf('run', '--session', id, '/')).toEqual(['/plan']);
+    expect(await wordsOf('sessions', 'send', id, '/')).toEqual(['/plan']);
+    expect(await wordsOf('sessions', 'send', id, 'p')).toEqual([]);
+  });
+
+  it('says nothing where no server runs, and where it knows no more', async () => {
+    using home = tempDirectory('completions');
+    const none = await runCadre(home.path, ['__complete', '--', 'sessions', 'get', '']);
+    expect(none).toMatchObject({ code: 0, stdout: '', stderr: '' });
+    expect(await offers('sessions', 'get', session, '')).toEqual([]);
+    expect(await offers('sessions', 'items', 'nobody', '')).toEqual([]);
+  });
+});

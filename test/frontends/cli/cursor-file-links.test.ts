@@ -1,0 +1,37 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { CursorFile } from '../../../src/frontends/cli/cursor-file.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+describe('a cursor file in a directory that others write to', () => {
+  test('is not written through a link that lies under the name of a draft, or its own', async () => {
+    await using place = tempDirectory('cursor');
+    const victim = path.join(place.path, 'victim');
+    fs.writeFileSync(victim, 'precious');
+    fs.symlinkSync(victim, path.join(place.path, '.cursor.part'));
+    const file = path.join(place.path, 'cursor');
+    const cursor = new CursorFile(file, null);
+    cursor.start('epoch');
+    // What is laid over it in the meantime is replaced, not followed.
+    fs.rmSync(file);
+    fs.symlinkSync(victim, file);
+    cursor.moveTo(7);
+    cursor.save();
+    expect(fs.readFileSync(victim, 'utf8')).toBe('precious');
+    expect(fs.lstatSync(file).isFile()).toBe(true);
+    expect(JSON.parse(fs.readFileSync(file, 'utf8'))).toMatchObject({ epoch: 'epoch', seq: 7 });
+    expect(fs.readdirSync(place.path).toSorted()).toEqual(['.cursor.part', 'cursor', 'victim']);
+  });
+
+  test('leaves no draft behind where it cannot be put in place', async () => {
+    await using place = tempDirectory('cursor');
+    const file = path.join(place.path, 'cursor');
+    const cursor = new CursorFile(file, null);
+    cursor.start('epoch');
+    fs.rmSync(file);
+    fs.mkdirSync(path.join(file, 'in the way'), { recursive: true });
+    expect(() => cursor.save()).toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
+    expect(fs.readdirSync(place.path)).toEqual(['cursor']);
+  });
+});

@@ -1,0 +1,366 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import { settle } from '../../../src/client/settle.ts';
+import { withDemo } from '../../support/demo-server.ts';
+import { type TestRuntime, withRuntime } from '../../support/runtime.ts';
+import { startServer, type TestServer, withServer } from '../../support/server.ts';
+import { shared } from '../../support/shared.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
+import { tempDirectory } from '../../support/temp.ts';
+import { openSession, runTurn } from '../../support/turns.ts';
+import { makeRepository } from '../../support/worktrees/work.ts';
+import { cadreOn, type Ended, runCadre, runHere } from '../../support/cli/cadre.ts';
+
+interface Copied {
+  path: string;
+  bytes: number;
+  seq: number;
+}
+
+function expectFailure({ code, stdout, stderr }: Ended, exitCode: number, says: RegExp): void {
+  expect(stderr).toMatch(says);
+  expect(stderr).toMatch(/^cadre: [^\n]+\n$/);
+  expect([code, stdout]).toEqual([exitCode, '']);
+}
+
+/** A server with a session that has said something; its tests may add to that. */
+const history = shared<TestRuntime>('server', (use) =>
+  withDemo(async (server) => {
+    await speak(server);
+    await use(server);
+  }),
+);
+
+const withHistory = (test: (server: TestRuntime) => Promise<void>) => test(history());
+
+async function speak({ client, directory }: TestRuntime | TestServer): Promise<void> {
+  const { id } = await openSession(client, directory);
+  await runTurn(client, id, 'say hello');
+}
+
+/** A data directory whose server has stopped, or was killed. */
+const stoppedBy = {
+  SIGTERM: shared<{ directory: string }>('directory', async (use) => {
+    await using own = tempDirectory('server');
+    await withDemo(speak, { directory: own.path });
+    await use({ directory: own.path });
+  }),
+  SIGKILL: shared<{ directory: string }>('directory', (use) =>
+    withServer(async (server) => {
+      await speak(server);
+      await server.end('SIGKILL');
+      await use(server);
+    }),
+  ),
+};
+
+/** Gives a test a copy of its own of such a directory. */
+async function withStopped(
+  signal: 'SIGTERM' | 'SIGKILL',
+  test: (directory: string, cadre: (args: readonly string[]) => Promise<Ended>) => Promise<void>,
+): Promise<void> {
+  await using copy = tempDirectory('server');
+  fs.cpSync(stoppedBy[signal]().directory, copy.path, { recursive: true });
+  await test(copy.path, cadreOn({ directory: copy.path }));
+}
+
+const eventsOf = ({ client }: TestRuntime | TestServer) =>
+  client.call(endpoints.replayEvents, { query: { limit: 10_000 } });
+
+function damage(file: string): void {
+  const bytes = fs.readFileSync(file);
+  bytes.write('SESSION', bytes.lastIndexOf('"session.created"') + 1);
+  fs.writeFileSync(file, bytes);
+}
+
+describe('cadre db backup', () => {
+  test('writes one file for its owner alone, from which a new server has the whole log.', () =>
+    withHistory(async (server) => {
+      await using other = tempDirectory();
+      const file = path.join(other.path, 'events.cadre');
+      const { code, stdout, stderr } = await cadreOn(server)(['db', 'backup', file]);
+      const { size, mode } = fs.statSync(file);
+      const events = await eventsOf(server);
+      const seq = events.at(-1)?.seq ?? 0;
+      expect([code, stderr]).toEqual([0, '']);
+      expect(stdout).toBe(`${file}  ${size} bytes, up to seq ${seq}\n`);
+      expect(mode & 0o777).toBe(0o600);
+      expect(fs.readdirSync(other.path)).toEqual(['events.cadre']);
+      await withRuntime(
+        async (copy) => {
+          const found = (await eventsOf(copy)).filter((event) => event.seq <= seq);
+          expect(settle(found)).toEqual(settle(events));
+        },
+        { directory: other.path },
+      );
+    }));
+
+  test('writes JSON with --json, and a path relative to where it was called.', () =>
+    withHistory(async (server) => {
+      await using place = tempDirectory();
+      const cadre = cadreOn(server);
+      const copied = await cadre(['db', 'backup', 'copy', '--json'], { cwd: place.path });
+      const file = path.join(place.path, 'copy');
+      expect(copied.json()).toEqual({
+        path: file,
+        bytes: fs.statSync(file).size,
+        seq: expect.any(Number),
+      });
+    }));
+
+  test('refuses to overwrite, and to write where it cannot.', () =>
+    withHistory(async (server) => {
+      const cadre = cadreOn(server);
+      await using place = tempDirectory();
+      const file = path.join(place.path, 'copy');
+      fs.writeFileSync(file, 'mine');
+      expectFailure(await cadre(['db', 'backup', file]), 7, /exists already: name another file/);
+      expect(fs.readFileSync(file, 'utf8')).toBe('mine');
+      fs.writeFileSync(`${file}2.part`, 'theirs');
+      expectFailure(await cadre(['db', 'backup', `${file}2`]), 7, /another backup is being/);
+      const nowhere = path.join(place.path, 'nowhere', 'copy');
+      expectFailure(await cadre(['db', 'backup', nowhere]), 2, /cannot be written .*ENOENT/);
+      expect(fs.readdirSync(place.path).toSorted()).toEqual(['copy', 'copy2.part']);
+    }));
+
+  test('with a token that may only read is refused, and leaves no file.', () =>
+    withHistory(async (server) => {
+      await using place = tempDirectory();
+      const { secret } = await server.client.call(endpoints.createToken, {
+        body: { name: 'eyes', scope: 'read' },
+      });
+      const env = { CADRE_TOKEN: secret };
+      const refused = await cadreOn(server)(['db', 'backup', path.join(place.path, 'c')], { env });
+      expectFailure(refused, 5, /may only read/);
+      expect(fs.readdirSync(place.path)).toEqual([]);
+    }));
+
+  test.for(['SIGTERM', 'SIGKILL'] as const)(
+    'needs no server: after %s it copies the files itself, and leaves them as they are.',
+    (signal) =>
+      withStopped(signal, async (directory, cadre) => {
+        await using other = tempDirectory();
+        const file = path.join(other.path, 'copy');
+        const stores = fs.readdirSync(directory).filter((name) => name.startsWith('events.cadre'));
+        const contents = () => stores.map((name) => fs.readFileSync(path.join(directory, name)));
+        const [names, before] = [fs.readdirSync(directory), contents()];
+        const copied = await cadre(['db', 'backup', file, '--json']);
+        expect((copied.json() as Copied).seq).toBeGreaterThan(5);
+        expect(contents()).toEqual(before);
+        expect(fs.readdirSync(directory)).toEqual(names);
+        expect((await cadre(['db', 'check', file])).code).toBe(0);
+      }),
+  );
+
+  test('says so where there is nothing to copy.', async () => {
+    await using place = tempDirectory();
+    const args = ['--data-dir', place.path, 'db', 'backup', path.join(place.path, 'copy')];
+    expectFailure(await runHere(place.path, args), 3, /there is no events\.cadre in .*--data-dir/);
+    expect(fs.readdirSync(place.path)).toEqual([]);
+  });
+});
+
+describe('cadre db check', () => {
+  test('of a running server checks a copy of what it has, and leaves none.', () =>
+    withHistory(async (server) => {
+      const cadre = cadreOn(server);
+      const { code, stdout, stderr } = await cadre(['db', 'check']);
+      expect([code, stderr]).toEqual([0, '']);
+      expect(stdout).toMatch(/^\d+ rows checked in \d+\.\d MiB: ok\n$/);
+      const report = (await cadre(['db', 'check', '--json'])).json();
+      expect(report).toMatchObject({ ok: true, damage: [], rows: expect.any(Number) });
+      const left = () =>
+        fs
+          .readdirSync(process.env.TMPDIR ?? '/tmp')
+          .filter((name) => name.startsWith('cadre-check-'));
+      // Another file of tests may check a copy just now, which goes by itself.
+      await expectEventually(left).toEqual([]);
+    }));
+
+  test('knows the rows of teams and worktrees, too.', () =>
+    withHistory(async (server) => {
+      const { client, directory } = server;
+      const { id } = await openSession(client, directory);
+      await client.call(endpoints.createTeam, { body: { name: 'x', lead_agent_id: id } });
+      const repo_root = makeRepository(path.join(directory, 'repository'));
+      await client.call(endpoints.createWorktree, {
+        body: { source_session_id: id, repo_root, worktree_name: 'tree' },
+      });
+      const { code, stdout } = await cadreOn(server)(['db', 'check']);
+      expect([code, stdout]).toEqual([0, expect.stringMatching(/: ok\n$/)]);
+    }));
+
+  test.for(['SIGTERM', 'SIGKILL'] as const)('after %s checks the files themselves.', (signal) =>
+    withStopped(signal, async (_directory, cadre) => {
+      const { code, stdout } = await cadre(['db', 'check']);
+      expect([code, stdout]).toEqual([0, expect.stringMatching(/ok\n$/)]);
+    }),
+  );
+
+  test('says in a line what is damaged and what to do, and ends with 1.', () =>
+    withStopped('SIGTERM', async (directory, cadre) => {
+      damage(path.join(directory, 'events.cadre'));
+      const { code, stdout, stderr } = await cadre(['db', 'check']);
+      expect([code, stderr]).toEqual([1, '']);
+      expect(stdout).toMatch(
+        /^events, row \d+: it is not what was written: stop the server and restore a backup\n\d+ rows checked in .*: 1 damaged\n$/,
+      );
+      const json = await cadre(['db', 'check', '--json']);
+      expect([json.code, json.json()]).toMatchObject([
+        1,
+        { ok: false, damage: [{ table: 'events', row: expect.any(Number) }] },
+      ]);
+    }));
+
+  test('of a file that is not there, or is no store, says so.', () =>
+    withHistory(async (server) => {
+      await using place = tempDirectory();
+      const cadre = cadreOn(server);
+      const file = path.join(place.path, 'copy');
+      expectFailure(await cadre(['db', 'check', file]), 3, /there is no file/);
+      expectFailure(await cadre(['db', 'check', place.path]), 3, /there is no file/);
+      fs.writeFileSync(file, 'nonsense '.repeat(1000));
+      expectFailure(await cadre(['db', 'check', file]), 1, /not a database.*restore a backup/);
+    }));
+
+  test('of the file that a server has open is refused.', () =>
+    withHistory(async (server) => {
+      const file = path.join(server.directory, 'events.cadre');
+      expectFailure(await cadreOn(server)(['db', 'check', file]), 7, /another server \(pid \d+\)/);
+    }));
+});
+
+test('cadre db says in a line what it cannot use, and does not blame the copy.', async () => {
+  await using place = tempDirectory();
+  fs.writeFileSync(path.join(place.path, 'events.cadre'), 'x');
+  // Refused to whoever runs the tests, root too.
+  fs.mkdirSync(path.join(place.path, 'lock'));
+  const cadre = (...args: string[]) =>
+    runHere(place.path, ['--data-dir', place.path, 'db', ...args]);
+  const says = new RegExp(`^cadre: ${place.path} cannot be used .*EISDIR.*: do this as the user`);
+  expectFailure(await cadre('check'), 2, says);
+  expectFailure(await cadre('check', 'events.cadre'), 2, says);
+  expectFailure(await cadre('backup', 'copy'), 2, says);
+  expect(fs.readdirSync(place.path).toSorted()).toEqual(['events.cadre', 'lock']);
+});
+
+test('cadre status shows how large the database is.', () =>
+  withHistory(async (server) => {
+    expect((await cadreOn(server)(['status'])).stdout).toMatch(/^database +\d+\.\d MiB$/m);
+  }));
+
+describe('cadre db restore', () => {
+  /** A directory of a killed server whose database is then lost, with a backup that was made before. */
+  const withLost = (
+    test: (
+      directory: string,
+      cadre: (args: readonly string[]) => Promise<Ended>,
+      backup: string,
+    ) => Promise<void>,
+  ) =>
+    withStopped('SIGKILL', async (directory, cadre) => {
+      await using place = tempDirectory('backup');
+      const backup = path.join(place.path, 'copy.cadre');
+      expect((await cadre(['db', 'backup', backup])).code).toBe(0);
+      await test(directory, cadre, backup);
+    });
+
+  test.each(['missing', 'empty'])(
+    'puts a backup in the place of a database that is %s, and keeps its log.',
+    (state) =>
+      withLost(async (directory, cadre, backup) => {
+        const file = path.join(directory, 'events.cadre');
+        const log = fs.readFileSync(`${file}-wal`);
+        if (state === 'missing') fs.rmSync(file);
+        else fs.truncateSync(file);
+        await expect(startServer(directory)).rejects.toThrow(
+          `${state}, but events.cadre-wal, events.cadre.anchor, `,
+        );
+        const done = await cadre(['db', 'restore', backup, '--yes', '--json']);
+        expect(done.code).toBe(0);
+        const { replaced } = JSON.parse(done.stdout) as { replaced: string[] };
+        expect(fs.readFileSync(replaced.at(-1) ?? '').equals(log)).toBe(true);
+        await withDemo(
+          async (server) => {
+            expect((await eventsOf(server)).map(({ kind }) => kind)).toContain('turn.completed');
+            const { events_lost } = await server.client.call(endpoints.getRecovery, {});
+            expect(events_lost).toBeNull();
+          },
+          { directory },
+        );
+      }),
+  );
+
+  test('asks before it replaces a database, and gives the log a new epoch.', () =>
+    withStopped('SIGTERM', async (directory, cadre) => {
+      await using place = tempDirectory('backup');
+      const backup = path.join(place.path, 'copy.cadre');
+      await cadre(['db', 'backup', backup]);
+      const before = fs.readFileSync(path.join(directory, 'events.cadre'));
+      expectFailure(await cadre(['db', 'restore', backup]).then(lastLine), 2, /pass --yes/);
+      const args = ['--data-dir', directory, 'db', 'restore', backup];
+      const declined = await runHere(directory, args, { isTerminal: true, stdin: 'n\n' });
+      expect([declined.code, declined.stderr]).toEqual([
+        5,
+        expect.stringMatching(/nothing was changed\n$/),
+      ]);
+      expect(fs.readFileSync(path.join(directory, 'events.cadre')).equals(before)).toBe(true);
+      const done = await runHere(directory, args, { isTerminal: true, stdin: 'y\n' });
+      expect(done.stdout).toMatch(
+        /^Restored .*\n {2}kept {4}.*replaced-.*\n {2}start {3}cadre serve\n$/,
+      );
+    }));
+
+  test('makes a data directory of a backup where there is none.', () =>
+    withLost(async (directory, _cadre, backup) => {
+      const fresh = path.join(directory, 'fresh', 'data');
+      const done = await runHere(directory, ['--data-dir', fresh, 'db', 'restore', backup]);
+      expect(done.code).toBe(0);
+      await withDemo(
+        async (server) => {
+          expect((await eventsOf(server)).map(({ kind }) => kind)).toContain('turn.completed');
+        },
+        { directory: fresh },
+      );
+    }));
+
+  test('refuses a damaged backup, a missing one and a running server, and changes nothing.', () =>
+    withLost(async (directory, cadre, backup) => {
+      const names = fs.readdirSync(directory);
+      const missing = await cadre(['db', 'restore', `${backup}.not`, '--yes']);
+      expectFailure(missing, 3, /there is no file/);
+      damage(backup);
+      const damaged = await cadre(['db', 'restore', backup, '--yes']);
+      expectFailure(damaged, 1, /has damaged rows \(1\): nothing was changed/);
+      expect(fs.readdirSync(directory)).toEqual(names);
+      await withHistory(async (server) => {
+        const copy = path.join(directory, 'other.cadre');
+        await cadreOn(server)(['db', 'backup', copy]);
+        const running = await cadreOn(server)(['db', 'restore', copy, '--yes']);
+        expectFailure(running, 7, /another server \(pid \d+\)/);
+      });
+    }));
+
+  test.each(['restore.prepared', 'restore.moved'])(
+    'leaves the former data or a refusal where it is killed at %s, and is done when it is repeated.',
+    (point) =>
+      withLost(async (directory, cadre, backup) => {
+        const args = ['--data-dir', directory, 'db', 'restore', backup, '--yes'];
+        const env = { CADRE_FAILPOINTS: `${point}=kill` };
+        expect((await runCadre(directory, args, { env })).code).toBeNull();
+        if (point === 'restore.moved')
+          await expect(startServer(directory)).rejects.toThrow('or restore a backup');
+        expect((await cadre(['db', 'restore', backup, '--yes'])).code).toBe(0);
+        const left = fs.readdirSync(directory).filter((name) => /part$|^backup-/.test(name));
+        expect(left).toEqual([]);
+        expect((await cadre(['db', 'check'])).code).toBe(0);
+      }),
+  );
+});
+
+/** The failure alone, without the plan that was shown before it. */
+function lastLine({ stderr, ...rest }: Ended): Ended {
+  return { ...rest, stderr: `${stderr.trim().split('\n').at(-1)}\n` };
+}

@@ -1,0 +1,67 @@
+import { globSync, readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { commandFor } from '../../../src/frontends/cli/hints.ts';
+
+describe('the command that helps after a refusal', () => {
+  test.for<[message: string, command: string | null]>([
+    ['no session "sess_1"', 'see cadre sessions list'],
+    ['session "s" has no turn "t"', 'see cadre sessions turns'],
+    ['session "s" has no approval "a"', 'see cadre approvals list'],
+    ['session "s" is no member of team t', 'see cadre teams show'],
+    ['no team "t"', 'see cadre teams list'],
+    ['team "t" has no message "m"', 'see cadre teams messages'],
+    ['team "t" has no delivery "d"', 'see cadre teams deliveries'],
+    ['message msg_1 has no delivery that still waits', 'see cadre teams deliveries'],
+    ['no process "p"', 'see cadre processes list'],
+    ['no worktree "w"', 'see cadre worktrees list'],
+    ['turn turn_1 of sess_1 is still running: wait for it', 'or see cadre queue add'],
+    ['a.txt was changed: force it to replace the file and keep a copy', 'with --force'],
+    [
+      'the worktree began at x, which is no branch of the repository: name one as into',
+      'with --into',
+    ],
+    ['no budget "b"', 'see cadre budgets list'],
+    [
+      'the budget of session "s" is used up (1 of 1 turn): accept its approval, set it anew, or queue the turn',
+      'see cadre approvals list',
+    ],
+    [
+      'body.command: tox is not on the list: give all words of the command, or confirm the rule with i_know',
+      'with --i-know',
+    ],
+    ['no token "t"', 'see cadre tokens list'],
+    [
+      'acp: not configured: add a section [providers.acp] with a command',
+      'or try cadre serve --demo',
+    ],
+    ['body.input: is needed', null],
+  ])('%j is %j.', ([message, command]) => {
+    expect(commandFor(message)).toBe(command);
+  });
+
+  test('is named by the command line alone: no message of the server names a command.', () => {
+    const nouns =
+      'serve|run|status|top|doctor|sessions|approvals|events|processes|worktrees|teams|providers|mcp|tokens|db|config';
+    const command = new RegExp(`\\bcadre (${nouns})\\b`);
+    const files = globSync('src/**/*.ts', {
+      // What the first say is read by a person with a terminal or an editor, as is what a sidecar says that has no
+      // server; what the last one says is read in the log of a repository.
+      exclude: [
+        'src/{acp,cli,client,config,tui}/**',
+        'src/frontends/sidecar/sidecar.ts',
+        'src/server/work/worktrees/archive.ts',
+      ],
+    });
+    expect(files.length).toBeGreaterThan(100);
+    const naming = files.flatMap((file) =>
+      readFileSync(file, 'utf8')
+        .split('\n')
+        .filter((line) => command.test(line) && !/^\s*(\/?\*|\/\/)/.test(line))
+        // To allow an init script and to log in to an agent is done by a person, who has a terminal: the record names
+        // the command.
+        .filter((line) => !/nobody has allowed it yet: |run cadre providers login/.test(line))
+        .map((line) => `${file}: ${line.trim()}`),
+    );
+    expect(naming).toEqual([]);
+  });
+});

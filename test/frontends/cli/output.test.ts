@@ -1,0 +1,206 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { whole } from '../../../src/frontends/cli/layout.ts';
+import { ago, details, plain, shortId, table } from '../../../src/frontends/cli/output.ts';
+import { paletteFor } from '../../../src/frontends/terminal/palette.ts';
+import { loadWidths } from '../../../src/frontends/cli/widths.ts';
+import { widthOf } from '../../../src/frontends/terminal/width.ts';
+import { anyText } from '../../support/any-text.ts';
+
+describe('plain', () => {
+  test.for([
+    ['a colour (CSI)', 'a\u001b[31mred\u001b[0mb', 'aredb'],
+    ['moves and clears (CSI)', 'a\u001b[2J\u001b[1;1H\u001b[?1049hb', 'ab'],
+    ['an 8-bit CSI', 'a\u009b31mb', 'ab'],
+    ['a title (OSC 0)', 'a\u001b]0;title\u0007b', 'ab'],
+    ['a link (OSC 8)', '\u001b]8;;http://x\u0007text\u001b]8;;\u0007', 'text'],
+    ['the clipboard (OSC 52)', 'a\u001b]52;c;aGVsbG8=\u0007b', 'ab'],
+    ['carriage return and backspace', 'good\rbad\b\b', 'goodbad'],
+    ['NUL, BEL, DEL', 'a\u0000b\u0007c\u007fd', 'abcd'],
+    ['single C1 characters', 'a\u0085b\u0090c\u009fd', 'abcd'],
+  ] as const)('takes out %s.', ([, text, clean]) => {
+    expect(plain(text)).toBe(clean);
+  });
+
+  test('leaves no control character of any terminated or unterminated sequence.', () => {
+    for (const text of [
+      '\u001b]52;c;aGk=',
+      '\u001bP1$r\u001b\\',
+      '\u001b',
+      '\u001b[',
+      '\u009d52;c;x\u009c',
+      '\u001b\u001b[31m',
+      '\u001b[3\u001b[31m1m',
+    ]) {
+      expect(plain(text)).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/);
+    }
+  });
+
+  test('keeps text, tabs and line ends as they are.', () => {
+    const text = 'Zoë’s\tlist\n- 💥 “ü” – [31m is text\n';
+    expect(plain(text)).toBe(text);
+  });
+
+  test('is idempotent, adds nothing, and leaves nothing that a terminal obeys.', () => {
+    const part = fc.constantFrom(
+      '\u001b',
+      '\u009b',
+      '\u001b[',
+      '[',
+      ']52;c;',
+      '\u0007',
+      '\u001b\\',
+      ';',
+      '31',
+      'm',
+      '\u009d',
+      '\u0090',
+      'x',
+      '\n',
+      '\t',
+      '💥',
+    );
+    const text = fc.oneof(
+      fc.array(part, { maxLength: 30 }).map((parts) => parts.join('')),
+      anyText({ maxLength: 50 }),
+    );
+    fc.assert(
+      fc.property(text, (given) => {
+        const clean = plain(given);
+        expect(plain(clean)).toBe(clean);
+        expect(clean.length).toBeLessThanOrEqual(given.length);
+        expect(clean).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe('a table', () => {
+  test('has its columns two spaces apart, and nothing at the end of a line.', () => {
+    expect(
+      table(
+        ['ID', 'STATUS', 'TITLE'],
+        [
+          ['a', 'ready', ''],
+          ['long-id', 'x', 'last one'],
+        ],
+      ),
+    ).toBe('ID       STATUS  TITLE\na        ready\nlong-id  x       last one\n');
+  });
+
+  test('keeps a cell on its line, and takes out what a terminal would obey.', () => {
+    expect(table(['A', 'B'], [['one\ntwo', '\u001b[31mred']])).toBe('A        B\none two  red\n');
+  });
+
+  test('is never wider than the terminal: wide columns are cut, and ids never.', () => {
+    const rows = [['89abcdef', 'waiting_for_approval', 'x'.repeat(50), '/home/you/project']];
+    const wide = table(['ID', 'STATUS', 'TITLE', 'CWD'], rows);
+    expect(wide).toContain('x'.repeat(50));
+    const narrow = table(['ID', 'STATUS', 'TITLE', 'CWD'], rows, { ...whole, columns: 60 });
+    expect(narrow.split('\n')[1]).toBe(
+      '89abcdef  waiting_for_ap…  xxxxxxxxxxxxxx…  /home/you/proje…',
+    );
+    const least = table(['ID', 'STATUS', 'TITLE', 'CWD'], rows, { ...whole, columns: 30 });
+    expect(least.split('\n')[1]).toBe('89abcdef  waiting_…  xxxxxxxx…');
+  });
+
+  test('with a last column that wraps, cuts no word of it.', () => {
+    const rows = [
+      ['gemini', 'no one is logged in: run cadre'],
+      ['b', 'ok'],
+    ];
+    expect(table(['AGENT', 'NEXT'], rows, { ...whole, columns: 24 }, { wraps: true })).toBe(
+      'AGENT   NEXT\ngemini  no one is logged\n        in: run cadre\nb       ok\n',
+    );
+  });
+
+  test('counts the columns of wide characters, of any text and at any width.', async () => {
+    await loadWidths();
+    const cell = fc.string({ unit: fc.constantFrom('a', '漢', 'é', '👍🏽', ' '), maxLength: 30 });
+    const rows = fc.array(fc.tuple(fc.constant('89abcdef'), cell, cell, cell), { maxLength: 5 });
+    fc.assert(
+      fc.property(rows, fc.integer({ min: 8, max: 120 }), (given, columns) => {
+        const text = table(['ID', 'ONE', 'TWO', 'THREE'], given, { ...whole, columns });
+        for (const line of text.split('\n')) expect(widthOf(line)).toBeLessThanOrEqual(columns);
+        expect(text.match(/89abcdef/g) ?? []).toHaveLength(given.length);
+      }),
+    );
+  });
+
+  test('has the colours of states where the palette is on, and a cut state keeps its colour.', () => {
+    const palette = paletteFor({ isTTY: true }, {});
+    const layout = { ...whole, columns: 12, palette };
+    const [, line] = table(['ID', 'STATUS'], [['a', 'waiting_for_approval']], layout).split('\n');
+    expect(line).toBe(`a   ${palette.warn('waiting…')}`);
+  });
+
+  test('without rows is its heading.', () => {
+    expect(table(['A', 'B'], [])).toBe('A  B\n');
+  });
+});
+
+describe('details', () => {
+  test('are aligned lines: null is a dash, and what a terminal would obey is taken out.', () => {
+    expect(details({ id: 'x', title: null, n: 2, none: [], said: '\u001b[31mred' })).toBe(
+      'id     x\ntitle  -\nn      2\nnone   -\nsaid   red\n',
+    );
+  });
+
+  test('show what is nested in lines below its name, and no JSON.', () => {
+    const record = {
+      id: 'x',
+      usage: { used: 1, of: { a: 2 } },
+      tags: ['a', 'b'],
+      claims: [{ by: 'y', n: 1 }, { by: 'z' }],
+    };
+    expect(details(record)).toBe(
+      'id      x\nusage\n  used  1\n  of\n    a  2\ntags    a, b\nclaims\n- by  y\n  n   1\n- by  z\n',
+    );
+  });
+
+  const raw = {
+    created_at: 1_795_300_868_756,
+    uptime_ms: 1_380_000,
+    database_bytes: 3_565_158,
+    exit_code: 3,
+  };
+
+  test('have dates, lengths of time and sizes for people, never raw numbers.', () => {
+    expect(details(raw)).toBe(
+      'created_at  2026-11-21T22:41:08Z\nuptime      23m\ndatabase    3.4 MiB\nexit_code   3\n',
+    );
+  });
+
+  test('say on a terminal how long ago a time was, and have no colours with a palette that is off.', () => {
+    const layout = { ...whole, isTerminal: true, columns: 80 };
+    const at = { now: raw.created_at + 300_000, layout };
+    expect(details({ created_at: raw.created_at }, at)).toBe(
+      'created_at  2026-11-21T22:41:08Z (5m ago)\n',
+    );
+    expect(details({ expires_at: raw.created_at + 600_000 }, at)).toBe(
+      'expires_at  2026-11-21T22:51:08Z (in 5m)\n',
+    );
+  });
+
+  test('show a text of several lines indented below its first line.', () => {
+    expect(details({ id: 'x', text: 'a\nb' })).toBe('id    x\ntext  a\n      b\n');
+  });
+});
+
+test('A short id is its last 8 characters.', () => {
+  expect(shortId('sess_0123456789abcdef')).toBe('89abcdef');
+});
+
+test.for([
+  [0, '0s'],
+  [59_000, '59s'],
+  [60_000, '1m'],
+  [3_599_000, '59m'],
+  [3_600_000, '1h'],
+  [86_399_000, '23h'],
+  [86_400_000, '1d'],
+  [-5000, '0s'],
+] as const)('%i ms ago is %s.', ([ms, text]) => {
+  expect(ago(1_000_000_000, 1_000_000_000 + ms)).toBe(text);
+});

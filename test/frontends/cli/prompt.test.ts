@@ -1,0 +1,92 @@
+import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
+import { describe, expect, test } from 'vitest';
+import type { Question } from '../../../src/api/approvals.ts';
+import { readAnswer } from '../../../src/frontends/cli/talk/ask-questions.ts';
+import { readInput } from '../../../src/frontends/cli/talk/prompt.ts';
+import type { World } from '../../../src/frontends/cli/world.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+const world = () => {
+  const clock = new ManualClock();
+  const stdin = new PassThrough();
+  let said = '';
+  const stderr = new PassThrough();
+  stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
+  return {
+    clock,
+    stdin,
+    said: () => said,
+    world: { clock, stdin, stderr, cwd: () => '/' } as unknown as World,
+  };
+};
+const noImages = { image: [] };
+
+describe('the prompt', () => {
+  test('does not wait for a pipe that nobody closes and nobody writes to, and says so.', async () => {
+    const { world: given, clock, said } = world();
+    const input = readInput(['hello'], noImages, given);
+    clock.advance(3000);
+    expect(await input).toEqual([{ type: 'text', text: 'hello' }]);
+    expect(said()).toMatch(/nothing came from stdin in 3 s/);
+  });
+
+  test('waits for all of a pipe that has begun, and with - for one that has not.', async () => {
+    const { world: begun, clock, stdin } = world();
+    const input = readInput(['hello'], noImages, begun);
+    const first = once(stdin, 'data');
+    stdin.write('first ');
+    await first;
+    clock.advance(60_000);
+    stdin.end('last');
+    expect(await input).toEqual([{ type: 'text', text: 'hello\n\nfirst last' }]);
+    const slow = world();
+    const awaited = readInput(['hello', '-'], noImages, slow.world);
+    slow.clock.advance(60_000);
+    slow.stdin.end('late');
+    expect(await awaited).toEqual([{ type: 'text', text: 'hello\n\nlate' }]);
+  });
+
+  test('of nothing is refused; where the name of a worktree took the text, that is said.', async () => {
+    const { world: given, stdin } = world();
+    stdin.end();
+    const options = { image: [], worktree: 'fix the login' };
+    await expect(readInput([], options, given)).rejects.toThrow(
+      'there is nothing to send ("fix the login" was read as the name of the worktree: give the text first)',
+    );
+  });
+});
+
+describe('a line that answers a question', () => {
+  const question = (more: Partial<Question> = {}): Question => ({
+    id: 'q',
+    question: 'which?',
+    header: null,
+    options: ['red', 'blue', '3'].map((label) => ({ label, description: null })),
+    free: false,
+    multiple: false,
+    required: true,
+    type: 'text',
+    ...more,
+  });
+
+  test.for<[string, Partial<Question>, string[] | string]>([
+    ['2', {}, ['blue']],
+    [' Red ', {}, ['red']],
+    // A label goes before a number.
+    ['3', {}, ['3']],
+    ['4', {}, 'Give a number from 1 to 3.'],
+    ['green', {}, 'Give a number from 1 to 3.'],
+    ['green', { free: true }, ['green']],
+    ['1, 2', { multiple: true }, ['red', 'blue']],
+    ['1,,green', { multiple: true, free: true }, ['red', 'green']],
+    ['', {}, 'An answer is needed.'],
+    ['', { required: false }, []],
+    ['one', { options: [], type: 'integer' }, 'Give a whole number.'],
+    ['1.5', { options: [], type: 'integer' }, 'Give a whole number.'],
+    ['1.5', { options: [], type: 'number' }, ['1.5']],
+    ['a, b', { options: [] }, ['a, b']],
+  ])('%s is read for %o as %o.', ([line, more, read]) => {
+    expect(readAnswer(line, question(more))).toEqual(read);
+  });
+});

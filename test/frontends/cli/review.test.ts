@@ -1,0 +1,104 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { cadreOn } from '../../support/cli/cadre.ts';
+import { sharedDemo } from '../../support/demo-server.ts';
+import { numbered } from '../../support/diffs.ts';
+import { openSession } from '../../support/turns.ts';
+import { makeRepository, write } from '../../support/worktrees/work.ts';
+
+const server = sharedDemo();
+let repositories = 0;
+
+/** A session that has written a file with an escape sequence, and how its review is talked to. */
+async function changed() {
+  const { client, directory } = server();
+  const cadre = cadreOn(server());
+  const repo = makeRepository(path.join(directory, `repo-${repositories++}`));
+  const { id } = await openSession(client, repo);
+  write(repo, { 'a.txt': 'ONE\n', 'new.txt': `${numbered(1, 9)}\u001B[31mred\u202E\n` });
+  const comment = (place: string, ...words: string[]) =>
+    cadre(['review', id, '--comment', place, ...words]);
+  return { cadre, id, repo, comment };
+}
+
+it('Scripts comment on lines of a diff, look at the draft, drop from it and send it as one turn.', async () => {
+  const { cadre, id, repo, comment } = await changed();
+  expect((await comment('new.txt:2-3', 'both', 'lines')).stdout).toMatch(
+    /^cmt_\w+ is a comment on new\.txt:2-3\n$/,
+  );
+  expect((await comment('new.txt:10', 'what is this?\u001B[2J')).code).toBe(0);
+  const removed = await cadre([
+    '--json',
+    'review',
+    id,
+    '--comment',
+    'a.txt:1',
+    '--removed',
+    'why?',
+  ]);
+  expect(removed.json()).toMatchObject({ side: 'old', lines: ['-one'], state: 'current' });
+  fs.appendFileSync(path.join(repo, 'a.txt'), 'more\n');
+  fs.writeFileSync(
+    path.join(repo, 'new.txt'),
+    fs.readFileSync(path.join(repo, 'new.txt'), 'utf8').replace('line 2', 'two'),
+  );
+  const { stdout } = await cadre(['review', 'show', id]);
+  expect(stdout.replaceAll(/^\w{8} /gm, 'ID ')).toBe(`ID  a.txt:1 (removed)
+    -one
+  why?
+
+ID  new.txt:2-3  stale: its lines have changed
+    +line 2
+    +line 3
+  both lines
+
+ID  new.txt:10
+    +<U+001B>[31mred<U+202E>
+  what is this?<U+001B>[2J
+`);
+  const [first] = (
+    (await cadre(['--json', 'review', 'show', id])).json() as { comments: { id: string }[] }
+  ).comments;
+  expect((await cadre(['review', 'drop', id, first?.id.slice(-8) ?? ''])).stdout).toBe(
+    `${first?.id} is dropped\n`,
+  );
+  const sent = await cadre(['review', 'send', id, 'say Thanks for these.', '--no-wait']);
+  expect(sent.stdout).toMatch(/^turn_\w+ has 2 comments\n$/);
+  const again = await cadre(['review', 'send', id]);
+  expect([again.code, again.stderr]).toEqual([
+    7,
+    expect.stringMatching(/has no comments: nothing is to be sent.*; add some with cadre review/),
+  ]);
+});
+
+it('What cannot be done says why.', async () => {
+  const { cadre, id, comment } = await changed();
+  const refused = [
+    [await comment('new.txt', 'x'), /"new\.txt" is no place: give FILE:LINE or FILE:FIRST-LAST/],
+    [await comment('new.txt:3-2', 'x'), /is no place/],
+    [await comment('new.txt:99', 'x'), /the diff does not show new\.txt:99/],
+    [await comment('sub/b.txt:1', 'x'), /"sub\/b\.txt" is not among the changed files/],
+    [await comment('new.txt:1'), /give the text of the comment as well/],
+    [await cadre(['review', id]), /an editor needs a terminal.*give --comment FILE:LINE TEXT/],
+    [await cadre(['review', id, 'words']), /give --comment FILE:LINE/],
+    [await cadre(['review']), /name a session/],
+    [await cadre(['review', 'drop', id]), /name a comment, or all of them with --all/],
+    [await cadre(['review', 'drop', id, '--all']), /pass --yes/],
+    [await cadre(['review', 'drop', id, 'cmt_nothing']), /no comment has the id/],
+  ] as const;
+  for (const [{ code, stderr }, message] of refused) {
+    expect(stderr).toMatch(message);
+    expect(code).not.toBe(0);
+  }
+  await comment('new.txt:1', 'x');
+  expect((await cadre(['review', 'drop', id, '--all', '--yes'])).stdout).toBe(
+    '1 comment is dropped\n',
+  );
+});
+
+it('Each file of a session is one line, whatever its name is.', async () => {
+  const { cadre, id, repo } = await changed();
+  write(repo, { 'x\n\u001B[2Ja.txt': 'one\n' });
+  expect((await cadre(['sessions', 'files', id])).stdout.split('\n')).toContain('x a.txt');
+});

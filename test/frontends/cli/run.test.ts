@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'vitest';
+import { sharedDemo, withDemo } from '../../support/demo-server.ts';
+import { endpoints } from '../../../src/api/index.ts';
+import { atLength } from '../../support/at-length.ts';
+import { cadreOn, shell, startCadre } from '../../support/cli/cadre.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
+import type { TestRuntime } from '../../support/runtime.ts';
+
+describe('cadre run', () => {
+  const server = sharedDemo();
+  const withServer = (test: (given: TestRuntime) => Promise<void>) => test(server());
+
+  test('streams what the agent says to stdout, what it does to stderr, and ends with 0.', () =>
+    withServer(async (server) => {
+      const script =
+        'think about it; say first words; tool read README.md => 12 lines; say Zoë’s second 💥';
+      const ran = await cadreOn(server)(['run', script]);
+      expect(ran).toMatchObject({
+        code: 0,
+        stdout: 'first words\nZoë’s second 💥\n',
+        stderr: '[started] read README.md\n[done] read README.md\n',
+      });
+    }));
+
+  test('shows each word as it comes, not at the end.', () =>
+    withServer(async (server) => {
+      const run = startCadre(server.directory, [
+        '--data-dir',
+        server.directory,
+        'run',
+        'say soon; silent',
+      ]);
+      await expectEventually(run.stdout).toContain('soon');
+      run.child.kill('SIGTERM');
+      expect((await run.ended).code).toBe(143);
+    }));
+
+  test('reads what to say from stdin with -.', () =>
+    withServer(async (server) => {
+      const ran = await cadreOn(server)(['run', '-'], { stdin: 'say from stdin\nsay and more\n' });
+      expect(ran).toMatchObject({ code: 0, stdout: 'from stdin\nand more\n', stderr: '' });
+    }));
+
+  test('ends with 1, or 5 where the agent lacked a permission, and a line on stderr when the turn fails.', () =>
+    withServer(async (server) => {
+      const says = {
+        'fail out of luck': /^cadre: the turn failed: .*out of luck/,
+        'crash 3': /^cadre: the turn failed: .*exited with 3/,
+        'ask to delete everything':
+          /^\[started\] to delete everything\n\[failed\] to delete everything\ncadre: the turn failed: the agent asked for permission: to delete everything; send the turn with permission_mode/,
+      };
+      for (const [script, why] of Object.entries(says)) {
+        const ran = await cadreOn(server)(['run', script]);
+        expect(ran.stderr).toMatch(why);
+        expect(ran.stderr.endsWith('\n')).toBe(true);
+        // Refused, where it was for want of a permission.
+        expect([ran.code, ran.stdout]).toEqual([script.startsWith('ask') ? 5 : 1, '']);
+      }
+    }));
+
+  test('ends with 1 when no agent can be started, and says what to do.', () =>
+    withServer(async (server) => {
+      const ran = await cadreOn(server)(['run', 'hello']);
+      expect(ran.code).toBe(0);
+      const codex = await cadreOn(server)(['run', '--provider', 'codex', 'hello']);
+      expect(codex).toMatchObject({ code: 1, stdout: '' });
+      expect(codex.stderr).toMatch(
+        /^cadre: codex: the command "codex" is not installed, .*set providers.codex.command/,
+      );
+    }));
+
+  test('with --json writes each event of the turn as a line, the last one its end; a failed turn is still 1.', () =>
+    withServer(async (server) => {
+      const ran = await cadreOn(server)(['--json', 'run', 'say hi']);
+      const kinds = ran.lines().map(({ kind }) => kind);
+      expect(kinds[0]).toBe('turn.accepted');
+      expect(kinds).toContain('message.completed');
+      expect(kinds.at(-1)).toBe('turn.completed');
+      expect(new Set(ran.lines().map(({ turn_id }) => turn_id)).size).toBe(1);
+      expect(ran.stderr).toBe('');
+      const failed = await cadreOn(server)(['--json', 'run', 'fail no']);
+      expect([failed.code, failed.stderr]).toEqual([1, '']);
+      expect(failed.lines().at(-1)).toMatchObject({ kind: 'turn.failed' });
+    }));
+
+  test('shows nothing that a terminal would obey, whatever the agent says.', () =>
+    withServer(async (server) => {
+      // The script has its own use for a semicolon.
+      const evil = '\u001b]52\\;c\\;aGk=\u0007\u001b[2Jred\u009b31m';
+      const ran = await cadreOn(server)(['run', '-'], {
+        stdin: `say a${evil}z\ntool t${evil} => x`,
+      });
+      expect(ran.stdout).toContain('red');
+      expect(ran.stdout + ran.stderr).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/);
+    }));
+
+  test('writes a long answer whole, once.', () =>
+    withServer(async (server) => {
+      const parts = atLength(600, 3000, 3000);
+      const ran = await cadreOn(server)(['run', `flood ${parts} 200`]);
+      const said = Array.from({ length: parts }, (_, i) => `${i} `.padEnd(200, '.')).join('');
+      expect(ran.stdout).toBe(`${said}\n`);
+    }));
+
+  test('ends with 130 on INT, and the turn is interrupted.', () =>
+    withServer(async (server) => {
+      const run = startCadre(server.directory, [
+        '--data-dir',
+        server.directory,
+        'run',
+        'say soon; silent',
+      ]);
+      await expectEventually(run.stdout).toContain('soon');
+      run.child.kill('SIGINT');
+      expect((await run.ended).code).toBe(130);
+      const [session] = await server.client.call(endpoints.listSessions, {});
+      expect(session?.status).toBe('ready');
+    }));
+});
+
+describe('a pipe that is closed', () => {
+  const piped = async ({ directory }: { directory: string }, line: string) => {
+    const ended = await shell(
+      directory,
+      `set -o pipefail; cadre --data-dir '${directory}' ${line}; echo "codes \${PIPESTATUS[*]}"`,
+    );
+    return { ...ended, codes: /codes ([\d ]+)\n$/.exec(ended.stdout)?.[1] };
+  };
+
+  test('ends a command quietly, with 0: run, tail of what is stored, tail that follows.', () =>
+    withDemo(async (server) => {
+      // More than a pipe holds.
+      const parts = atLength(1000, 4000, 4000);
+      const ran = await piped(server, `run 'flood ${parts} 200' | head -c 2`);
+      expect([ran.codes, ran.stderr]).toEqual(['0 0', '']);
+      const tail = await piped(server, '--json events tail --no-follow | head -1');
+      expect([tail.codes, tail.stderr]).toEqual(['0 0', '']);
+      expect(JSON.parse(tail.stdout.split('\n')[0] ?? '')).toMatchObject({
+        seq: 1,
+        kind: 'runtime.started',
+      });
+      const follow = await piped(server, '--json events tail | head -1');
+      expect([follow.codes, follow.stderr]).toEqual(['0 0', '']);
+    }));
+});

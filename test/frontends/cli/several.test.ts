@@ -1,0 +1,307 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
+import { completeHere, runCadre, shell, startCadre } from '../../support/cli/cadre.ts';
+import { scaled } from '../../support/patience.ts';
+import { openOn, sharedServers, withServers } from '../../support/several-servers.ts';
+import { openSession, runTurn, send } from '../../support/turns.ts';
+
+describe('commands with several servers', () => {
+  const given = sharedServers(['laptop', 'gpu']);
+  const cadre = (...args: string[]) => given().cadre(args);
+  const open = (node: string, title: string, more: object = {}) =>
+    openOn(given(), node, { title, ...more });
+
+  test('list the records of all, with a column for the server; of one, without it.', async () => {
+    const one = await open('laptop', 'local');
+    const two = await open('gpu', 'there');
+    const { stdout, stderr } = await cadre('sessions', 'list');
+    expect(stdout).toMatch(/^ID {8}NODE {4}PROVIDER/);
+    expect(stdout).toMatch(new RegExp(`${one.id.slice(-8)}  laptop +acp .* local `));
+    expect(stdout).toMatch(new RegExp(`${two.id.slice(-8)}  gpu +acp .* there `));
+    expect(stderr).toBe('');
+    const json = (await cadre('sessions', 'list', '--json')).json();
+    expect(json).toMatchObject([{ node: 'gpu', id: two.id }, { node: 'laptop' }]);
+    const alone = await cadre('sessions', 'list', '--on', 'gpu');
+    expect(alone.stdout).toMatch(/^ID {8}PROVIDER/);
+    expect(alone.stdout).not.toContain('local');
+    const direct = await cadre('sessions', 'list', '--url', given().url('gpu'), '--json');
+    expect(direct.json()).toEqual(
+      (await cadre('sessions', 'list', '--on', 'gpu', '--json')).json(),
+    );
+  });
+
+  test('search all, newest first, and of an index that is asked for say whose it is.', async () => {
+    for (const node of ['laptop', 'gpu']) {
+      const { id } = await open(node, `on ${node}`);
+      await runTurn(given().client(node), id, 'say zebra');
+    }
+    const { stdout } = await cadre('search', 'zebra', '--kind', 'prompt');
+    expect(stdout).toMatch(/prompt on gpu {2}gpu\n[^]*prompt on laptop {2}laptop\n/);
+    const found = (await cadre('search', 'zebra', '-L', '1', '--json')).json();
+    expect(found).toMatchObject([{ node: 'gpu', text: 'zebra' }]);
+    const best = (await cadre('search', 'zebra', '--best', '--json')).json() as { node: string }[];
+    expect(best.slice(0, 2).map(({ node }) => node)).toEqual(['laptop', 'gpu']);
+    expect(await cadre('search', 'zebra', '--since', '23:59')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--since: "23:59" is no time') as string,
+    });
+    expect((await cadre('search', '""')).stderr).toBe(
+      'cadre: <words>: has no word to search for\n',
+    );
+    // An id is a word to look for, and names no server.
+    const id = `sess_${'0'.repeat(32)}`;
+    expect(await cadre('search', id)).toMatchObject({ code: 0, stdout: '' });
+    const status = (await cadre('search', '--status', '--json')).json();
+    expect(status).toMatchObject([
+      { node: 'laptop', state: 'ready' },
+      { node: 'gpu', state: 'ready' },
+    ]);
+    const { code, stderr } = await cadre('search', '--forget');
+    expect([code, stderr]).toEqual([2, 'cadre: --forget is for one server: name it with --url\n']);
+    const forgotten = await cadre('search', '--forget', '--url', given().url('gpu'), '--json');
+    expect(forgotten.json()).toMatchObject({ state: 'off', documents: 0 });
+  });
+
+  test('find the server of an id or a title, and open new work where --on says, else on the first.', async () => {
+    const { id } = await open('gpu', 'find me');
+    const sent = await cadre('sessions', 'send', 'find me', 'say found');
+    expect([sent.code, sent.stdout]).toEqual([0, 'found\n']);
+    expect((await cadre('sessions', 'get', id, '--json')).json()).toMatchObject({ id });
+    const ran = await cadre('run', '--on', 'gpu', '--title', 'ran there', 'say hi');
+    expect([ran.code, ran.stdout]).toEqual([0, 'hi\n']);
+    const created = await cadre('sessions', 'create', '--title', 'made here');
+    expect(created.code).toBe(0);
+    const list = (await cadre('sessions', 'list', '--json')).json() as Record<string, unknown>[];
+    const nodeOf = (title: string) => list.find((one) => one.title === title)?.node;
+    expect([nodeOf('ran there'), nodeOf('made here')]).toEqual(['gpu', 'laptop']);
+  });
+
+  test('run a process on the server of its session, and show what waits on any.', async () => {
+    const session = await open('gpu', 'asks', { permission_mode: 'require_approval' });
+    const ran = await cadre('processes', 'run', '--session', session.id, '--wait', 'exit 3');
+    expect(ran.code).toBe(3);
+    expect((await cadre('processes', 'list')).stdout).toMatch(/ gpu +failed +3 /);
+    await send(given().client('gpu'), session.id, 'ask may I?; say thanks');
+    await expect
+      .poll(async () => (await cadre('approvals', 'list')).stdout, { timeout: scaled(10_000) })
+      .toMatch(/ gpu +.*may I\?/);
+    const [waits] = (await cadre('approvals', 'list', '--json')).json() as { id: string }[];
+    const answered = await cadre('approvals', 'accept', waits?.id.slice(-8) ?? '');
+    expect(answered.stdout).toBe('accepted: may I?\n');
+  });
+
+  test('show the state of each server with status and top.', async () => {
+    const { stdout } = await cadre('status');
+    expect(stdout).toMatch(/^NODE +STATUS/);
+    expect(stdout).toMatch(/\nlaptop +ok /);
+    const top = (await cadre('top', '--json')).json() as Record<string, unknown[]>;
+    expect(top.servers).toMatchObject([
+      { node: 'laptop', state: 'reachable', detail: null, server: { health: { status: 'ok' } } },
+      { node: 'gpu', state: 'reachable', url: given().url('gpu') },
+    ]);
+    expect(top.sessions?.every((one) => 'node' in (one as object))).toBe(true);
+  });
+
+  test('say what is wrong with names and addresses.', async () => {
+    const [one, two] = [given().url('laptop'), given().url('gpu')];
+    const refused = async (...args: string[]) => {
+      const { code, stderr } = await cadre('sessions', 'list', ...args);
+      return [code, stderr];
+    };
+    expect(await refused('--on', 'gpuu')).toEqual([
+      2,
+      'cadre: no server has the name "gpuu": there are laptop, gpu\n',
+    ]);
+    expect(await refused('--on', 'gpu', '--on', 'laptop')).toEqual([
+      2,
+      'cadre: give --on once: a server has one name\n',
+    ]);
+    expect(await refused('--url', one, '--url', one)).toEqual([
+      2,
+      'cadre: --url names laptop twice\n',
+    ]);
+    expect(await refused('--url', one, '--url', 'nonsense')).toEqual([
+      2,
+      'cadre: "nonsense" is no address of a server: give http://HOST:PORT\n',
+    ]);
+    const files = ['--token-file', 'a', '--token-file', 'b', '--token-file', 'c'];
+    expect(await refused('--url', one, '--url', two, ...files)).toEqual([
+      2,
+      'cadre: give --token-file once for all servers, or once for each --url\n',
+    ]);
+    expect((await cadre('events', 'tail', '--after-seq', '3')).stderr).toMatch(
+      /each server counts its own events/,
+    );
+    for (const how of [[], ['--no-follow']]) {
+      const wrong = await cadre('events', 'tail', '--kind', 'nonsense', ...how);
+      expect([wrong.code, wrong.stderr]).toEqual([
+        2,
+        expect.stringMatching(/^cadre: --kind: there is no kind "nonsense"[^\n]*\n$/),
+      ]);
+    }
+  });
+
+  test('take several addresses and their token files from flags alone.', async () => {
+    const flags = ['laptop', 'gpu'].flatMap((name) => [
+      '--url',
+      given().url(name),
+      '--token-file',
+      given().tokenFile(name),
+    ]);
+    const env = { CADRE_CONFIG: path.join(given().home, 'none.toml') };
+    const { stdout } = await given().cadre(['status', '--json', ...flags], { env });
+    const hosts = ['laptop', 'gpu'].map((name) => new URL(given().url(name)).host);
+    expect(JSON.parse(stdout)).toMatchObject(hosts.map((node) => ({ node, state: 'reachable' })));
+  });
+
+  test('say whose token is refused, and where that of a configured server is looked for.', async () => {
+    const [laptop, gpu] = [given().url('laptop'), given().url('gpu')];
+    const both = ['--url', laptop, '--url', gpu, '--token-file', given().tokenFile('laptop')];
+    for (const command of [['status'], ['sessions', 'list']])
+      expect((await cadre(...command, ...both)).stderr).toMatch(
+        /^cadre: gpu: missing or invalid bearer token/m,
+      );
+    const config = path.join(given().home, 'no-token.toml');
+    await fs.promises.writeFile(config, `[[servers]]\nname = "gpu"\nurl = "${gpu}"\n`);
+    const { code, stderr } = await given().cadre(['status'], { env: { CADRE_CONFIG: config } });
+    expect([code, stderr]).toEqual([
+      4,
+      `cadre: gpu: no token is known for ${gpu}: name its file as token_file in [[servers]], or with --token-file\n`,
+    ]);
+  });
+
+  test('take the servers of CADRE_SERVERS where there is no file, and say what is wrong with it.', async () => {
+    const one = { name: 'only', url: given().url('gpu'), token_file: given().tokenFile('gpu') };
+    const asked = (servers: string) =>
+      given().cadre(['sessions', 'list', '--on', 'only'], {
+        env: {
+          XDG_CONFIG_HOME: path.join(given().home, 'no-config'),
+          CADRE_SERVERS: servers,
+        },
+      });
+    expect(await asked(JSON.stringify([one]))).toMatchObject({ code: 0, stderr: '' });
+    expect((await asked('nonsense')).stderr).toMatch(/environment CADRE_SERVERS/);
+  });
+
+  test('send the token of the environment to no server of the configuration.', async () => {
+    const env = { CADRE_TOKEN: 'wrong-token-of-the-environment' };
+    const { code } = await given().cadre(['status'], { env });
+    expect(code).toBe(0);
+  });
+
+  test('complete ids of all servers, and their names.', async () => {
+    const { id } = await open('gpu', 'complete me');
+    const complete = (...words: string[]) => completeHere(given().home, words);
+    expect((await complete('sessions', 'get', '')).stdout).toContain(
+      `${id.slice(-8)}\tready  complete me`,
+    );
+    for (const line of [
+      ['run', '--on', ''],
+      ['events', 'tail', '--node', ''],
+    ])
+      expect((await complete(...line)).stdout).toBe(
+        `laptop\t${given().url('laptop')}\ngpu\t${given().url('gpu')}\n`,
+      );
+  });
+});
+
+describe('cadre events tail of several servers', () => {
+  test('goes on with one cursor file, and writes no line again that is in its output.', () =>
+    withServers(['laptop', 'gpu'], async (given) => {
+      const { home } = given;
+      const names = ['laptop', 'gpu'] as const;
+      for (const name of names)
+        await openSession(given.client(name), given.directory(name), { title: name });
+      const cursor = path.join(home, 'cursor');
+      const output = path.join(home, 'events');
+      const words = ['events', 'tail', '--no-follow', '--json', '--cursor-file', cursor];
+      const tail = () => given.cadre(words);
+      const first = await runCadre(home, words);
+      expect(first.lines().map(({ node }) => node)).toEqual(expect.arrayContaining([...names]));
+      expect((await tail()).stdout).toBe('');
+      await openSession(given.client('gpu'), given.directory('gpu'), { title: 'later' });
+      const later = await tail();
+      expect(later.lines()).toMatchObject([{ node: 'gpu', kind: 'session.created' }]);
+      // As after a kill: lines are in the output that the cursor does not know, and half a line.
+      const [whole = ''] = later.stdout.split('\n');
+      fs.writeFileSync(output, '');
+      const saved = { ...(JSON.parse(fs.readFileSync(cursor, 'utf8')) as object), bytes: 0 };
+      const { cursor: text } = saved as unknown as { cursor: string };
+      const before = JSON.parse(text) as Record<string, { seq: number }>;
+      if (before.gpu) before.gpu.seq -= 1;
+      fs.writeFileSync(cursor, JSON.stringify({ ...saved, cursor: JSON.stringify(before) }));
+      fs.writeFileSync(output, `${whole}\n${whole.slice(0, 30)}`);
+      await runTurn(
+        given.client('laptop'),
+        (await openSession(given.client('laptop'), home)).id,
+        'say end',
+      );
+      await appendTo(output, home, cursor);
+      const lines = fs.readFileSync(output, 'utf8').trimEnd().split('\n');
+      expect(lines[0]).toBe(whole);
+      const keys = lines.map((line) => {
+        const { node, seq } = JSON.parse(line) as { node: string; seq: number };
+        return `${node} ${seq}`;
+      });
+      expect(new Set(keys).size).toBe(keys.length);
+      expect(keys.filter((key) => key.startsWith('gpu'))).toHaveLength(1);
+    }));
+
+  test('says which server is gone and when it is back, and goes on.', () =>
+    withServers(['laptop', 'gpu'], async (given) => {
+      const tail = startCadre(given.home, ['events', 'tail', '--kind', 'session.created']);
+      await openSession(given.client('gpu'), given.directory('gpu'), { title: 'one' });
+      await tail.until('one');
+      await given.stop('gpu');
+      await expectEventually(tail.stderr).toMatch(/gpu is unreachable: /);
+      await openSession(given.client('laptop'), given.directory('laptop'), { title: 'two' });
+      await tail.until('two');
+      await given.start('gpu');
+      await openSession(given.client('gpu'), given.directory('gpu'), { title: 'three' });
+      await tail.until('three');
+      expect(tail.stderr()).toContain('cadre: gpu is reachable again\n');
+      expect(tail.stdout()).toMatch(/^gpu +\d+ .*\nlaptop +\d+ .*\ngpu +\d+ /);
+      tail.child.kill('SIGINT');
+      expect((await tail.ended).code).toBe(130);
+    }));
+});
+
+describe('a server that does not answer', () => {
+  test('leaves the others usable, and is named with exit code 6.', () =>
+    withServers(['laptop', 'gpu'], async (given) => {
+      const { id } = await openSession(given.client('gpu'), given.directory('gpu'), {
+        title: 'last words',
+      });
+      await given.cadre(['sessions', 'list']);
+      await given.stop('gpu');
+      const list = await given.cadre(['sessions', 'list']);
+      expect(list.code).toBe(0);
+      expect(list.stdout).toMatch(
+        new RegExp(`${id.slice(-8)}  gpu \\(\\d+s old\\) .* last words `),
+      );
+      expect(list.stderr).toMatch(/^cadre: gpu is unreachable: no server answers at http/);
+      const send = await given.cadre(['sessions', 'send', id.slice(-8), 'say hi']);
+      expect(send.code).toBe(6);
+      expect(send.stderr).toMatch(/^cadre: gpu is unreachable/);
+      const run = await given.cadre(['run', '--on', 'gpu', 'say hi']);
+      expect([run.code, run.stderr.startsWith('cadre: gpu is unreachable')]).toEqual([6, true]);
+      const unknown = await given.cadre(['sessions', 'get', 'no such title']);
+      expect(unknown.code).toBe(6);
+      expect(unknown.stderr).toMatch(/gpu is unreachable.*no session has the id or the title/);
+      const top = await given.cadre(['top']);
+      expect(top.stdout).toMatch(/\ngpu +unreachable +1 /);
+      expect(top.stdout).toMatch(/gpu \(\d+s old\) .* last words/);
+      const version = await given.client('laptop').call(endpoints.getVersion, {});
+      expect(version.epoch).toMatch(/^epoch_/);
+    }));
+});
+
+/** Runs the tail with its output in a file, as a shell does by `>>`. */
+async function appendTo(file: string, home: string, cursor: string): Promise<void> {
+  const words = `events tail --no-follow --json --cursor-file '${cursor}' >> '${file}'`;
+  const { code } = await shell(home, `cadre ${words}`);
+  expect(code).toBe(0);
+}

@@ -1,0 +1,346 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test, vi } from 'vitest';
+import { sharedDemo } from '../../support/demo-server.ts';
+import { endpoints } from '../../../src/api/index.ts';
+import type { Session } from '../../../src/api/sessions.ts';
+import { cadreOn, startCadre } from '../../support/cli/cadre.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
+import { png as picture } from '../../support/providers/png.ts';
+import { withRuntime } from '../../support/runtime.ts';
+import { startServer, withServer } from '../../support/server.ts';
+import { tempDirectory } from '../../support/temp.ts';
+import { openSession, runTurn, send } from '../../support/turns.ts';
+import { makeRepository } from '../../support/worktrees/work.ts';
+
+describe('what is said', () => {
+  const server = sharedDemo();
+
+  test('is all words of the command line, and below them what is piped in.', async () => {
+    const cadre = cadreOn(server());
+    const ran = await cadre(['run', 'say', 'a', 'b', 'c'], { stdin: 'say from a pipe\n' });
+    expect(ran).toMatchObject({ code: 0, stdout: 'a b c\nfrom a pipe\n', stderr: '' });
+    const [session] = await server().client.call(endpoints.listSessions, {});
+    const params = { session_id: session?.id ?? '', turn_id: session?.last_turn_id ?? '' };
+    const { input } = await server().client.call(endpoints.getTurn, { params });
+    expect(input).toEqual([{ type: 'text', text: 'say a b c\n\nsay from a pipe\n' }]);
+    const alone = await cadre(['run'], { stdin: 'say alone' });
+    expect(alone).toMatchObject({ code: 0, stdout: 'alone\n' });
+  });
+
+  test('takes one image with each --image, and leaves the text alone, in run and in send.', async () => {
+    const { directory } = server();
+    const cadre = cadreOn(server());
+    for (const name of ['a.png', 'b.png'])
+      fs.writeFileSync(path.join(directory, name), picture(2, 2));
+    const ran = await cadre(['run', '--image', 'a.png', '--image', 'b.png', 'image']);
+    expect(ran.stdout).toMatch(/^images: 2 \(image\/png/);
+    const sent = await cadre(['sessions', 'send', '--image', 'a.png', await newest(), 'image']);
+    expect(sent.stdout).toMatch(/^images: 1 /);
+  });
+
+  test('shows the title, the notices and the slash commands of the agent, to people and to programs.', async () => {
+    const cadre = cadreOn(server());
+    const ran = await cadre(['run', 'notice mind the gap; title My work; commands plan; say hi']);
+    expect(ran).toMatchObject({ stdout: 'hi\n', stderr: '[notice] mind the gap\n' });
+    const id = await newest();
+    expect((await cadre(['sessions', 'show', id])).stdout).toContain('! notice: mind the gap');
+    const markdown = await cadre(['sessions', 'show', id, '--markdown']);
+    expect(markdown.stdout).toContain('- notice: mind the gap');
+    const shown = await cadre(['sessions', 'show', id, '--json']);
+    expect(JSON.parse(shown.stdout)).toMatchObject({
+      session: { title: 'My work', title_source: 'agent' },
+      notices: [{ kind: 'session.notice', payload: { code: 'notice', message: 'mind the gap' } }],
+    });
+    const commands = await cadre(['sessions', 'commands', id]);
+    expect(commands.stdout).toMatch(/^COMMAND +DESCRIPTION\n\/plan anything +does nothing/);
+    expect(JSON.parse((await cadre(['sessions', 'commands', id, '--json'])).stdout)).toEqual([
+      { name: 'plan', description: 'does nothing: this is a demo', hint: 'anything' },
+    ]);
+  });
+
+  test('goes to the latest session of this directory with -c, and to any with --session.', async () => {
+    const here = path.join(server().directory, 'here');
+    fs.mkdirSync(here);
+    const cadre = cadreOn(server());
+    expect(await cadre(['run', '-c', 'history'], { cwd: here })).toMatchObject({
+      code: 3,
+      stderr: expect.stringMatching(
+        /^cadre: no session works in .*here yet, nor in a worktree .*: start one/,
+      ),
+    });
+    await cadre(['run', 'say first'], { cwd: here });
+    const id = await newest();
+    await cadre(['run', 'say elsewhere']);
+    const again = await cadre(['run', '-c', 'history'], { cwd: here });
+    expect(again.stdout).toBe('earlier turns: 1; last prompt: say first\n');
+    const named = await cadre(['run', '--session', id.slice(-8), 'history']);
+    expect(named.stdout).toContain('earlier turns: 2');
+    const wrong = await cadre(['run', '-c', '--title', 'new', 'hello'], { cwd: here });
+    expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('--title is for a') });
+  });
+
+  test('goes with -c to the latest session in a worktree of the repository, where none works in the directory itself.', async () => {
+    const { client, directory } = server();
+    const cadre = cadreOn(server());
+    const repo = makeRepository(path.join(directory, 'shop'));
+    const below = path.join(repo, 'src');
+    fs.mkdirSync(below);
+    const other = makeRepository(path.join(directory, 'shop', 'vendor'));
+    await cadre(['run', '--worktree', 'one', 'say first'], { cwd: repo });
+    const words = await cadre(['run', '--worktree', 'say second'], { cwd: repo });
+    expect(words).toMatchObject({ code: 0, stdout: 'second\n' });
+    const {
+      id,
+      cwd: tree,
+      worktree_id,
+    } = await client.call(endpoints.getSession, {
+      params: { session_id: await newest() },
+    });
+    expect(worktree_id).not.toBe(null);
+    for (const cwd of [repo, below, tree]) {
+      const again = await cadre(['run', '-c', 'say again'], { cwd });
+      expect(again).toMatchObject({ code: 0, stdout: 'again\n' });
+      const [latest] = await client.call(endpoints.listTurns, {
+        params: { session_id: id },
+        query: { limit: 1 },
+      });
+      expect(latest?.input).toEqual([{ type: 'text', text: 'say again' }]);
+    }
+    expect((await cadre(['run', '-c', 'history'], { cwd: other })).code).toBe(3);
+    await cadre(['run', 'say here'], { cwd: repo });
+    const exact = await cadre(['run', '-c', 'history'], { cwd: repo });
+    expect(exact.stdout).toBe('earlier turns: 1; last prompt: say here\n');
+  });
+
+  test('shows thoughts, plans and the output of tools with -v, as they come.', async () => {
+    const script = 'think hard; plan a | b; tool look => three\nlines; say done';
+    const ran = await cadreOn(server())(['run', '-v', script]);
+    expect(ran.stdout).toBe('done\n');
+    expect(ran.stderr.split('\n')).toEqual([
+      'hard',
+      '[plan] in_progress: a',
+      '[plan] pending: b',
+      '[plan] completed: a',
+      '[plan] in_progress: b',
+      '[plan] completed: b',
+      '[started] look',
+      'three',
+      '[done] look',
+      '',
+    ]);
+  });
+
+  const newest = async () => {
+    const [session] = await server().client.call(endpoints.listSessions, { query: { limit: 1 } });
+    return (session as Session).id;
+  };
+});
+
+describe('a conversation', () => {
+  const server = sharedDemo();
+
+  test('can be told apart in the list: by its title, its last words and when it was last active.', async () => {
+    const cadre = cadreOn(server());
+    await cadre(['run', 'say the last words']);
+    const [heading, first] = (await cadre(['sessions', 'list'])).stdout.split('\n');
+    expect(heading).toMatch(/^ID +PROVIDER +STATUS +ACTIVE +TITLE +LAST WORDS +CWD$/);
+    expect(first).toMatch(/ acp +ready +\d+s +say the last words +the last words +\//);
+  });
+
+  test('can be read back whole: mine and the agent’s, tools folded, as text, JSON and Markdown.', async () => {
+    const { client, directory } = server();
+    const cadre = cadreOn(server());
+    const { id } = await openSession(client, directory);
+    await runTurn(client, id, 'say one; tool look => at this');
+    await runTurn(client, id, 'say two');
+    const shown = await cadre(['sessions', 'show', id]);
+    expect(shown.stdout).toBe(
+      '> say one; tool look => at this\n\none\n\n✓ look\n\n> say two\n\ntwo\n',
+    );
+    const last = await cadre(['sessions', 'show', id, '--turns', '1']);
+    expect(last.stdout).toBe('> say two\n\ntwo\n');
+    expect((await cadre(['sessions', 'show', id, '--full'])).stdout).toContain('at this\n');
+    const markdown = await cadre(['sessions', 'show', id, '--markdown']);
+    expect(markdown.stdout).toMatch(/^## You\n\nsay one; .*\n\n## Agent\n\none\n/);
+    const document = (await cadre(['--json', 'sessions', 'show', id])).json();
+    expect(document).toMatchObject({
+      session: { id },
+      turns: [{ items: [{ text: 'one' }, { kind: 'tool' }] }, { items: [{ text: 'two' }] }],
+      approvals: [],
+    });
+  });
+
+  test('can be given another title, and is found by it.', async () => {
+    const { client, directory } = server();
+    const cadre = cadreOn(server());
+    const { id } = await openSession(client, directory, { title: 'old' });
+    const renamed = await cadre(['sessions', 'rename', id, 'the new one']);
+    expect(renamed.stdout).toBe(`${id} is now "the new one"\n`);
+    const got = await cadre(['--json', 'sessions', 'get', 'the new one']);
+    expect(got.json()).toMatchObject({ id, title: 'the new one' });
+  });
+
+  test('can be waited for: one or all of several, for a time, and it ends as the turns ended.', async () => {
+    const { client, directory } = server();
+    const cadre = cadreOn(server());
+    const [good, bad, busy] = await Promise.all(
+      [1, 2, 3].map(async () => (await openSession(client, directory)).id),
+    );
+    await Promise.all([runTurn(client, good ?? '', 'say x'), runTurn(client, bad ?? '', 'fail y')]);
+    await send(client, busy ?? '', 'silent');
+    const done = await cadre(['sessions', 'wait', good ?? '']);
+    expect(done).toMatchObject({ code: 0, stdout: expect.stringMatching(/ready +completed\n$/) });
+    const both = await cadre(['--json', 'sessions', 'wait', good ?? '', bad ?? '']);
+    expect([both.code, both.json()]).toMatchObject([
+      1,
+      [
+        { session_id: good, turn: { status: 'completed' } },
+        { session_id: bad, turn: { status: 'failed' } },
+      ],
+    ]);
+    const any = await cadre(['sessions', 'wait', '--any', busy ?? '', good ?? '']);
+    expect(any.code).toBe(0);
+    const late = await cadre(['sessions', 'wait', busy ?? '', '--timeout', '50ms']);
+    expect([late.code, late.stderr]).toEqual([8, 'cadre: a turn still runs after 50ms\n']);
+    const until = startCadre(directory, ['--data-dir', directory, 'sessions', 'wait', busy ?? '']);
+    await expectEventually(followers).toBeGreaterThan(0);
+    const { active_turn_id } = await client.call(endpoints.getSession, {
+      params: { session_id: busy ?? '' },
+    });
+    const params = { session_id: busy ?? '', turn_id: active_turn_id ?? '' };
+    await client.call(endpoints.interruptTurn, { params, body: {} });
+    expect((await until.ended).code).toBe(1);
+  });
+
+  const followers = async () =>
+    (await server().client.call(endpoints.getDiagnostics, {})).streams.followers;
+});
+
+describe('the provider of a new session', () => {
+  const ready = { enabled: true, command: '/bin/true' };
+  const absent = { enabled: false };
+  const provider = async (
+    server: { directory: string },
+    env: Record<string, string> = {},
+    args: string[] = [],
+  ) => {
+    const ended = await cadreOn(server)(['--json', 'sessions', 'create', ...args], { env });
+    if (ended.code !== 0) return `${ended.code}: ${ended.stderr}`;
+    const { provider: id, model, thinking_effort, permission_mode } = ended.json() as Session;
+    return { id, model, thinking_effort, permission_mode };
+  };
+
+  test('is the only one that is ready.', () =>
+    withRuntime(async (server) => expect(await provider(server)).toMatchObject({ id: 'claude' }), {
+      config: { providers: { acp: absent, claude: ready, codex: absent } },
+    }));
+
+  test('is asked for where several are ready, else the variable, the file and flags say it.', () =>
+    withRuntime(
+      async (server) => {
+        expect(await provider(server)).toMatch(
+          /^2: .*several providers are ready \(claude, codex\): name one with --provider, with CADRE_DEFAULTS_PROVIDER, or as provider under \[defaults\] in /,
+        );
+        const variable = { CADRE_DEFAULTS_PROVIDER: 'codex', CADRE_DEFAULTS_MODEL: 'm1' };
+        const byVariable = await provider(server, variable);
+        expect(byVariable).toMatchObject({ id: 'codex', model: 'm1' });
+        // The model is one of codex.
+        const byFlag = await provider(server, variable, ['--provider', 'claude']);
+        expect(byFlag).toMatchObject({ id: 'claude', model: null });
+        const wrong = await provider(server, { CADRE_DEFAULTS_PROVIDER: 'gpt' });
+        expect(wrong).toMatch(/^2: .*defaults\.provider.*environment CADRE_DEFAULTS_PROVIDER/);
+        const file = path.join(server.directory, 'mine.toml');
+        fs.writeFileSync(
+          file,
+          '[defaults]\nprovider = "claude"\nmodel = "opus"\neffort = "high"\npermission_mode = "plan"\n',
+        );
+        const env = { CADRE_CONFIG: file, CADRE_DATA_ROOT_DIR: server.directory };
+        expect(await provider(server, env)).toEqual({
+          id: 'claude',
+          model: 'opus',
+          thinking_effort: 'high',
+          permission_mode: 'plan',
+        });
+        const flags = ['--model', 'haiku', '--effort', 'low', '--permission-mode', 'default'];
+        expect(await provider(server, env, flags)).toEqual({
+          id: 'claude',
+          model: 'haiku',
+          thinking_effort: 'low',
+          permission_mode: 'default',
+        });
+      },
+      { config: { providers: { acp: absent, claude: ready, codex: ready } } },
+    ));
+
+  test('is the one of the server’s own configuration, where that names one; of --demo, the demo agent.', async () => {
+    await withRuntime(
+      async (server) => expect(await provider(server)).toMatchObject({ id: 'codex' }),
+      { config: { defaults: { provider: 'codex' }, providers: { claude: ready, codex: ready } } },
+    );
+    await using place = tempDirectory('bin');
+    for (const name of ['claude', 'codex'])
+      fs.symlinkSync('/bin/true', path.join(place.path, name));
+    const PATH = `${place.path}:${process.env.PATH}`;
+    await withServer(
+      async (server) => expect(await provider(server)).toMatchObject({ id: 'acp' }),
+      { env: { PATH } },
+    );
+  });
+
+  test('is missing where none is ready: what is installed is named.', async () => {
+    await using place = installed('opencode', 'gemini');
+    const env = { PATH: `${place.path}:${process.env.PATH}` };
+    await withRuntime(
+      async (server) => {
+        const said = await provider(server, env);
+        expect(said).toMatch(/^1: .*"code":"provider_unavailable"/);
+        const { code, stdout, stderr } = await cadreOn(server)(['run', 'hello'], { env });
+        expect([code, stdout]).toEqual([1, '']);
+        expect(stderr).toMatch(/^cadre: no provider is ready\n {2}acp: disabled: /);
+        expect(stderr).toMatch(/found on PATH: .*opencode, gemini/);
+        expect(stderr).not.toContain('--agent');
+      },
+      { config: { providers: { acp: absent, claude: absent, codex: absent } } },
+    );
+  });
+
+  test('can be an agent that the server finds by its name: how is said where none is ready.', async () => {
+    await using place = installed('gemini');
+    const env = { PATH: `${place.path}:${process.env.PATH}` };
+    vi.stubEnv('PATH', env.PATH);
+    await withRuntime(
+      async (server) => {
+        const { stderr } = await cadreOn(server)(['run', 'hello'], { env });
+        expect(stderr).toMatch(/pass --agent gemini; .*\n {2}\[defaults\]\n {2}agent = "gemini"\n/);
+      },
+      { config: { providers: { claude: absent, codex: absent } } },
+    );
+  });
+});
+
+/** A directory with programs of these names. */
+function installed(...names: string[]) {
+  const place = tempDirectory('bin');
+  for (const name of names) fs.symlinkSync('/bin/true', path.join(place.path, name));
+  return place;
+}
+
+describe('a server that is gone for good', () => {
+  test('ends a run without a terminal after --reconnect, with 6 and how to go on.', async () => {
+    await using directory = tempDirectory('server');
+    const server = await startServer(directory.path);
+    const args = ['run', '--reconnect', '200ms', 'say soon; silent'];
+    const run = startCadre(directory.path, ['--data-dir', directory.path, ...args]);
+    await run.until('soon');
+    const [session] = await server.client.call(endpoints.listSessions, {});
+    await server.end('SIGKILL');
+    const { code, stderr } = await run.ended;
+    expect(code).toBe(6);
+    expect(stderr).toBe(
+      'cadre: the connection was lost: trying again\n' +
+        'cadre: no server has answered for 200ms: once one runs again, see what came of it with ' +
+        `cadre sessions show ${session?.id.slice(-8)}\n`,
+    );
+  });
+});

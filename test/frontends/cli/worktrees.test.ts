@@ -1,0 +1,203 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { sharedDemo, withDemo } from '../../support/demo-server.ts';
+import { openSession } from '../../support/turns.ts';
+import {
+  branches,
+  commit,
+  git,
+  makeRepository,
+  read,
+  write,
+} from '../../support/worktrees/work.ts';
+import { cadreOn } from '../../support/cli/cadre.ts';
+
+describe('cadre worktrees', () => {
+  const server = sharedDemo();
+
+  /** A repository of its own, a session in it, and a worktree that the command has made for it. */
+  async function made(test: string) {
+    const cadre = cadreOn(server());
+    const repo = makeRepository(path.join(server().directory, test));
+    const open = async () => (await openSession(server().client, repo)).id;
+    const session = await open();
+    const created = await cadre(['worktrees', 'create', 'tree', '--session', session.slice(-8)]);
+    expect([created.code, created.stderr]).toEqual([0, '']);
+    const [one] = (await cadre(['worktrees', 'list', '--repo', repo, '--json'])).json() as [
+      { id: string },
+    ];
+    return { cadre, repo, session, open, place: created.stdout.trim(), end: one.id.slice(-8) };
+  }
+
+  test('create makes one, for a session that the last characters of its id name, and says where.', async () => {
+    const { place } = await made('create');
+    expect(read(place, 'a.txt')).toBe('one\n');
+  });
+
+  test('list shows those of a repository in a table, and those of a status.', async () => {
+    const { cadre, repo, end: id } = await made('list');
+    const listed = await cadre(['worktrees', 'list', '--repo', repo]);
+    const [heading = '', row = ''] = listed.stdout.split('\n');
+    expect(heading.split(/\s+/)).toEqual([
+      'ID',
+      'STATUS',
+      'AGE',
+      'CHANGED',
+      'NAME',
+      'BRANCH',
+      'PATH',
+    ]);
+    const [end, status, , , name, branch] = row.split(/\s+/);
+    expect([end, status, name, branch]).toEqual([id, 'active', 'tree', 'cadre/tree']);
+    const none = await cadre([
+      'worktrees',
+      'list',
+      '--repo',
+      repo,
+      '--status',
+      'cleaned',
+      '--json',
+    ]);
+    expect(none.json()).toEqual([]);
+  });
+
+  test('claim claims one as a consumer, and is refused another role then.', async () => {
+    const { cadre, session, open, end } = await made('claim');
+    const other = await open();
+    const claimed = await cadre(['worktrees', 'claim', end, '--session', other]);
+    expect(claimed.stdout).toMatch(/^wt_\w+ is claimed as consumer\n$/);
+    const twice = await cadre(['worktrees', 'claim', end, '--session', other, '--role', 'owner']);
+    expect(twice.code).toBe(7);
+    const shown = await cadre(['worktrees', 'get', end, '--json']);
+    expect(shown.json()).toMatchObject({
+      claims: [{ session_id: session }, { session_id: other }],
+    });
+  });
+
+  test('release says how many claims are left, and keeps the last one where it is told to.', async () => {
+    const { cadre, session, open, end, place } = await made('release');
+    const other = await open();
+    await cadre(['worktrees', 'claim', end, '--session', other]);
+    const first = await cadre(['worktrees', 'release', end, '--session', other]);
+    expect(first.stdout).toMatch(/^wt_\w+ is active, with 1 claims\n$/);
+    expect((await cadre(['worktrees', 'cleanup', end])).code).toBe(5);
+    const last = await cadre(['worktrees', 'release', end, '--session', session, '--keep']);
+    expect(last.stdout).toMatch(/^wt_\w+ is retained, with 0 claims\n$/);
+    const told = await cadre(['worktrees', 'gc']);
+    expect(told.stdout).toContain('it would go, its work archived');
+    expect(fs.existsSync(place)).toBe(true);
+  });
+
+  test('cleanup archives what was made, restore brings it back, and gc --remove takes it again.', async () => {
+    const { cadre, repo, session, end, place } = await made('cleanup');
+    write(place, { new: 'mine' });
+    await cadre(['worktrees', 'release', end, '--session', session, '--keep']);
+    const cleaned = await cadre(['worktrees', 'cleanup', end, '--reason', 'done']);
+    expect(cleaned.stdout).toMatch(/^(wt_\w+): cleaned\n {2}archived: refs\/cadre\/archive\/\1\n$/);
+    expect(branches(repo)).toEqual(['main']);
+    const back = await cadre(['worktrees', 'restore', end, '--name', 'tree-2']);
+    expect(read(back.stdout.trim(), 'new')).toBe('mine');
+    expect((await cadre(['worktrees', 'gc', '--remove'])).stdout).toMatch(/ cleaned /);
+    expect(branches(repo)).toEqual(['main']);
+  });
+
+  test('merge shows what would happen, asks, and does just that; rebase has nothing to do then.', async () => {
+    const { cadre, repo, place, end } = await made('merge');
+    write(place, { 'new.txt': 'mine\n' });
+    const open = await cadre(['worktrees', 'merge', end]);
+    expect([open.code, open.stdout]).toEqual([
+      7,
+      expect.stringContaining('refused: it has changes that are not committed'),
+    ]);
+    expect(open.stdout).toContain('or pass --commit MESSAGE');
+    commit(place, 'mine');
+    const shown = /^cadre\/tree into main: main moves forward\ncommits: 1\n {2}[0-9a-f]{8} mine\n/;
+    const looked = await cadre(['worktrees', 'merge', end, '--dry-run']);
+    expect([looked.code, looked.stdout]).toEqual([0, expect.stringMatching(shown)]);
+    const nobody = await cadre(['worktrees', 'merge', end]);
+    expect([nobody.code, nobody.stdout]).toEqual([2, '']);
+    const declined = await cadre(['worktrees', 'merge', end], { isTerminal: true, stdin: 'n\n' });
+    expect(declined.stdout).toBe('nothing was changed\n');
+    expect(fs.existsSync(path.join(repo, 'new.txt'))).toBe(false);
+    const accepted = await cadre(['worktrees', 'merge', end], { isTerminal: true, stdin: 'y\n' });
+    expect(accepted.stderr).toContain('do it? [y/N]');
+    expect(accepted.stdout).toMatch(/^merged: main is at .*\nthe worktree stays: .* cleanup tree /);
+    expect(read(repo, 'new.txt')).toBe('mine\n');
+    const again = await cadre(['worktrees', 'rebase', end, '--yes', '--json']);
+    expect(again.json()).toMatchObject({ outcome: 'nothing_to_do' });
+  });
+
+  test('a merge with a conflict names it, in the document too, and exits with 7.', async () => {
+    const { cadre, repo, place, end } = await made('conflict');
+    write(place, { 'a.txt': 'mine\n' });
+    commit(place, 'mine');
+    write(repo, { 'a.txt': 'theirs\n' });
+    const before = commit(repo, 'theirs');
+    const merged = await cadre(['worktrees', 'merge', end, '--yes']);
+    expect([merged.code, merged.stdout]).toEqual([
+      7,
+      expect.stringContaining('conflict: a.txt (contents)\nnothing is changed'),
+    ]);
+    const rebased = await cadre(['worktrees', 'rebase', end, '--yes', '--json']);
+    expect([rebased.code, rebased.json()]).toEqual([
+      7,
+      expect.objectContaining({ conflicts: [expect.objectContaining({ path: 'a.txt' })] }),
+    ]);
+    expect(git(repo, 'rev-parse', 'main')).toBe(before);
+  });
+
+  test('pr says why it is refused, and what would help.', async () => {
+    const { cadre, repo, place, end } = await made('pr');
+    write(place, { 'a.txt': 'mine\n' });
+    commit(place, 'mine');
+    git(repo, 'remote', 'add', 'origin', repo);
+    const shown = await cadre(['worktrees', 'pr', end, '--remote', 'origin', '--title', 'T']);
+    expect([shown.code, shown.stdout]).toEqual([7, expect.stringContaining('title: T\n')]);
+  });
+
+  test('get says that there is none, and where to look.', async () => {
+    const unknown = await cadreOn(server())(['worktrees', 'get', '00000000']);
+    expect([unknown.code, unknown.stderr]).toEqual([
+      3,
+      'cadre: no worktree has the id or the name "00000000"; see cadre worktrees list\n',
+    ]);
+  });
+});
+
+describe('cadre worktrees trust', () => {
+  test('shows what would run, allows it where somebody says so, and is taken back by untrust.', () =>
+    withDemo(async (server) => {
+      const cadre = cadreOn(server);
+      const repo = makeRepository(path.join(server.directory, 'repo'));
+      const { id: session } = await openSession(server.client, repo);
+      const create = (name: string, ...more: string[]) =>
+        cadre(['worktrees', 'create', name, '--session', session, ...more]);
+      const at = ['--repo', repo];
+      expect((await cadre(['worktrees', 'trust', ...at])).code).toBe(3);
+      write(repo, { '.cadre/worktree-init.sh': 'touch ran\n' });
+      commit(repo, 'with a script');
+
+      const asked = await create('asked', '--init-if-trusted');
+      expect(asked.stderr).toContain(`cadre worktrees trust --repo ${repo}`);
+      expect(fs.existsSync(path.join(asked.stdout.trim(), 'ran'))).toBe(false);
+      expect(fs.existsSync(path.join((await create('said')).stdout.trim(), 'ran'))).toBe(true);
+      const none = await create('none', '--no-init');
+      expect(fs.existsSync(path.join(none.stdout.trim(), 'ran'))).toBe(false);
+
+      const nobody = await cadre(['worktrees', 'trust', ...at]);
+      expect([nobody.code, nobody.stdout]).toEqual([2, '']);
+      expect(nobody.stderr).toContain('  | touch ran\n');
+      const trusted = await cadre(['worktrees', 'trust', ...at, '--yes']);
+      expect(trusted.stdout).toMatch(/^[0-9a-f]{64} is allowed for /);
+      const sha256 = trusted.stdout.slice(0, 64);
+      expect((await cadre(['worktrees', 'list-trusted', ...at])).stdout).toContain(sha256);
+      const allowed = await create('allowed', '--init-if-trusted');
+      expect(fs.existsSync(path.join(allowed.stdout.trim(), 'ran'))).toBe(true);
+
+      const withdrawn = await cadre(['worktrees', 'untrust', ...at]);
+      expect(withdrawn.stdout).toBe(`1 withdrawn for ${repo}\n`);
+      const byDigest = await cadre(['worktrees', 'trust', ...at, '--sha256', sha256, '--json']);
+      expect(byDigest.json()).toMatchObject([{ repo_root: repo, sha256 }]);
+    }));
+});

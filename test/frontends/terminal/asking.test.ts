@@ -1,0 +1,193 @@
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import { selfCommand } from '../../../src/core/lib/self.ts';
+import { someOf } from '../../support/at-length.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
+import {
+  endTurn,
+  type RawAgent,
+  type RawStage,
+  type Role,
+  withRawAgent,
+} from '../../support/providers/raw-agent.ts';
+import { hasPty, type InTerminal, inTerminal, programInTerminal } from '../../support/tui/pty.ts';
+
+const command = (id: string, line: string) => ({
+  toolCallId: id,
+  title: line.split('\n')[0],
+  kind: 'execute',
+  rawInput: { command: line },
+});
+
+/** Asks for commands at once, and says what was answered to each. */
+async function askAll(agent: RawAgent, ...lines: string[]) {
+  const asked = lines.map((line, at) => agent.ask(command(`c${at}`, line)));
+  const answers = await Promise.all(asked);
+  agent.say(answers.map(({ optionId, outcome }) => optionId ?? outcome).join(' '));
+  return endTurn;
+}
+
+const long = Array.from({ length: 40 }, (_, at) => `echo line ${at + 1}`).join('\n');
+
+const edited = (from: string) =>
+  Array.from({ length: 150 }, (_, at) => `${from} ${at + 1}`).join('\n');
+
+const role: Role = {
+  turns: {
+    one: (agent) => askAll(agent, 'ls harmless'),
+    two: (agent) => askAll(agent, 'ls harmless', 'rm -rf /precious'),
+    long: (agent) => askAll(agent, long),
+    diff: async (agent) => {
+      const content = [
+        { type: 'diff', path: '/src/auth.ts', oldText: edited('old'), newText: edited('new') },
+      ];
+      const call = { toolCallId: 'd1', title: 'Edit src/auth.ts', kind: 'edit', content };
+      const { optionId } = await agent.ask(call);
+      agent.say(`${optionId}`);
+      return endTurn;
+    },
+  },
+};
+
+const prompt = /accept\?.*\[y\] once/;
+
+/** Runs a turn that asks, in a terminal of 20 lines. */
+async function asking(
+  turn: string,
+  test: (terminal: InTerminal, stage: RawStage) => Promise<void>,
+  args: string[] = [],
+): Promise<void> {
+  await withRawAgent(role, async (stage) => {
+    const mode = ['--permission-mode', 'require_approval'];
+    const { directory } = stage.given;
+    await using terminal = inTerminal(directory, ['run', ...mode, ...args, turn]);
+    await test(terminal, stage);
+  });
+}
+
+const approvals = async ({ client }: RawStage, status: 'pending' | 'accepted' | 'declined') =>
+  (await client.call(endpoints.listApprovals, { query: { status } })).map(({ title }) => title);
+
+// Without Python there is no terminal to test in; on Debian: apt-get install python3.
+describe.skipIf(!hasPty)('asking at the terminal', () => {
+  test('two approvals that are asked at once need two answers: one y accepts one of them.', () =>
+    asking('two', async ({ expectShows, type, ended, glass }, stage) => {
+      await expectShows(prompt);
+      expect(glass.text()).toContain('ls harmless');
+      expect(glass.text()).not.toContain('command: rm');
+      type('yyy');
+      await expectShows('command: rm -rf /precious');
+      await expectShows(prompt);
+      expect(await approvals(stage, 'accepted')).toEqual(['ls harmless']);
+      expect(await approvals(stage, 'pending')).toEqual(['rm -rf /precious']);
+      type('n');
+      expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+      expect(glass.text()).toContain('a1 r1');
+    }));
+
+  test('Ctrl-C at a question interrupts the turn, and the terminal is as it was.', () =>
+    asking('two', async ({ expectShows, type, ended }, stage) => {
+      await expectShows(prompt);
+      type('\u0003');
+      expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
+      expect(await approvals(stage, 'accepted')).toEqual([]);
+      const [session] = await stage.client.call(endpoints.listSessions, {});
+      expect(session?.status).toBe('ready');
+    }));
+
+  test('Ctrl-D declines, and what is typed later answers nothing.', () =>
+    asking('one', async ({ expectShows, type, ended, glass }, stage) => {
+      await expectShows(prompt);
+      type('\u0004y');
+      expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+      expect(await approvals(stage, 'declined')).toEqual(['ls harmless']);
+      expect(glass.text()).toContain('r1');
+    }));
+
+  test('what was typed before the question was shown accepts nothing.', () =>
+    withRawAgent(
+      {
+        turns: {
+          async early(agent) {
+            agent.say('think');
+            await typed.promise;
+            return askAll(agent, 'ls harmless');
+          },
+        },
+      },
+      async (stage) => {
+        const { directory } = stage.given;
+        const args = ['run', '--permission-mode', 'require_approval', 'early'];
+        await using terminal = inTerminal(directory, args);
+        const { expectShows, type, ended } = terminal;
+        await expectShows('think');
+        type('y\ny');
+        await expectShows(/y\r?\n?y/);
+        typed.resolve();
+        await expectShows(prompt);
+        expect(await approvals(stage, 'pending')).toEqual(['ls harmless']);
+        type('n');
+        expect((await ended).code).toBe(0);
+        expect(await approvals(stage, 'declined')).toEqual(['ls harmless']);
+      },
+    ));
+
+  test.for([
+    ['long', 'a command of 40 lines', '  echo line 40'],
+    ['diff', 'a diff of 300 lines', 'new 150'],
+  ])('%s: %s is seen to its end before it can be accepted.', ([turn = '', , last = '']) =>
+    asking(turn, async ({ expectShows, type, ended, glass }, stage) => {
+      let pages = 0;
+      const stops = () => glass.written.match(/more lines:|accept\?/g)?.length ?? 0;
+      for (; !glass.written.includes(last); pages++) {
+        await expectEventually(stops).toBeGreaterThan(pages);
+        expect(glass.written).not.toMatch(prompt);
+        // No answer before the end, no key that means something else, and then the next page.
+        type(`y\u001b[Bs${pages % 2 === 0 ? ' ' : '\r'}`);
+        await expectEventually(stops).toBeGreaterThan(pages + 1);
+      }
+      expect(pages).toBeGreaterThan(turn === 'diff' ? 15 : 1);
+      await expectShows(prompt);
+      expect(await approvals(stage, 'accepted')).toEqual([]);
+      type('y');
+      expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+      expect(await approvals(stage, 'accepted')).toHaveLength(1);
+    }),
+  );
+
+  test('approvals are asked for at the terminal also where the prompt is piped in.', () =>
+    withRawAgent(role, async (stage) => {
+      const { file, args } = selfCommand();
+      const cadre = [file, ...args, '--data-dir', stage.given.directory];
+      const run = [...cadre, 'run', '--permission-mode', 'require_approval'];
+      const line = ['/bin/sh', '-c', 'printf one | "$@"', 'sh', ...run];
+      await using terminal = programInTerminal(stage.given.directory, line);
+      await terminal.expectShows(prompt);
+      terminal.type('y');
+      expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+      expect(await approvals(stage, 'accepted')).toEqual(['ls harmless']);
+    }));
+
+  test('a question that somebody else answers is withdrawn.', () =>
+    asking('one', async ({ expectShows, ended, glass }, { client }) => {
+      await expectShows(prompt);
+      const [pending] = await client.call(endpoints.listApprovals, {});
+      const params = { session_id: pending?.session_id ?? '', approval_id: pending?.id ?? '' };
+      const body = { decision: 'accept' as const };
+      await client.call(endpoints.decideApproval, { params, body });
+      expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+      expect(glass.text()).toMatch(/^ {2}accepted$/m);
+    }));
+
+  test.for(someOf(['SIGHUP', 'SIGTERM', 'SIGQUIT'] as const, 3))(
+    'the terminal is as it was when %s ends the command at a question.',
+    (name) =>
+      asking('one', async ({ expectShows, signal, ended }) => {
+        await expectShows(prompt);
+        signal(name);
+        expect((await ended).terminal).toBe('as it was');
+      }),
+  );
+});
+
+const typed = Promise.withResolvers<void>();

@@ -1,0 +1,67 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { GrowingMarkdown } from '../../../src/frontends/terminal/growing-markdown.ts';
+import { markdownLines } from '../../../src/frontends/terminal/markdown.ts';
+import { colorless } from '../../../src/frontends/terminal/palette.ts';
+import { widthOf } from '../../../src/frontends/terminal/width.ts';
+import { atLength } from '../../support/at-length.ts';
+import {
+  colors,
+  columns,
+  hasUnsafe,
+  markdown,
+  withoutColors,
+} from '../../support/terminal/texts.ts';
+
+const shape = { columns: 50, palette: colorless };
+
+/** The lines of a text that came in pieces, and those of each step. */
+function grow(text: string, piece: number): string[] {
+  const growing = new GrowingMarkdown();
+  let lines: string[] = [];
+  for (let end = piece; end < text.length + piece; end += piece)
+    lines = growing.lines(text.slice(0, end), shape);
+  return lines;
+}
+
+describe('Markdown that grows', () => {
+  test.each([
+    ['paragraphs', 'some words of a text. '.repeat(20).concat('\n\n').repeat(10)],
+    ['a long paragraph', 'words and more words '.repeat(500)],
+    ['one long word', 'tick'.repeat(2000)],
+    ['code', `before\n\n\`\`\`ts\n${'const a = "line";\n'.repeat(400)}\`\`\`\n\nafter`],
+    ['a list', 'first:\n\n'.concat('- an item of some words\n'.repeat(300))],
+    ['a numbered list', Array.from({ length: 300 }, (_, i) => `${i + 1}. item ${i}`).join('\n')],
+    ['lines', 'a short line\n'.repeat(600)],
+  ])('has the same lines as if it had come at once: %s.', (_name, text) => {
+    expect(grow(text, 97)).toEqual(markdownLines(text, shape));
+  });
+
+  test('begins anew where its beginning or the terminal changes.', () => {
+    const growing = new GrowingMarkdown();
+    growing.lines('one\n\ntwo\n\nthree', shape);
+    expect(growing.lines('other', shape)).toEqual(['other']);
+    expect(growing.lines('other\n\nword word', { ...shape, columns: 5 })).toEqual([
+      'other',
+      '',
+      'word',
+      'word',
+    ]);
+  });
+
+  test('is never wider than the terminal, and passes on nothing that a terminal obeys.', () => {
+    fc.assert(
+      fc.property(fc.array(markdown), columns, (pieces, wide) => {
+        const growing = new GrowingMarkdown();
+        let text = '';
+        for (const piece of pieces) {
+          text += piece;
+          const lines = growing.lines(text, { columns: wide, palette: colors });
+          for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(wide);
+          expect(hasUnsafe(lines.map(withoutColors).join('\n'))).toBe(false);
+        }
+      }),
+      { numRuns: atLength(25, 100, 100) },
+    );
+  });
+});

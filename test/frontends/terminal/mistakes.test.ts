@@ -1,0 +1,60 @@
+import { spawnSync } from 'node:child_process';
+import { describe, expect, test } from 'vitest';
+import { selfCommand } from '../../../src/core/lib/self.ts';
+import { runHere } from '../../support/cli/cadre.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+describe('without a server', () => {
+  test('`help sessions send` is the help of `sessions send`, and old verbs have theirs.', async () => {
+    using home = tempDirectory();
+    const [long, short, inner] = await Promise.all([
+      runHere(home.path, ['help', 'sessions', 'send']),
+      runHere(home.path, ['sessions', 'send', '--help']),
+      runHere(home.path, ['sessions', 'help', 'send']),
+    ]);
+    expect(long.stdout).toMatch(/^Usage: cadre sessions send /);
+    expect([short.stdout, inner.stdout]).toEqual([long.stdout, long.stdout]);
+    const old = await runHere(home.path, ['help', 'worktrees', 'get']);
+    expect(old.stdout).toMatch(/^Usage: cadre worktrees show /);
+  });
+
+  test('`help nope` is an error, and so are other names that do not exist.', async () => {
+    using home = tempDirectory();
+    const said = await Promise.all(
+      ['help nope', 'help sessions nope', 'session list', 'list'].map(async (line) => {
+        const { code, stdout, stderr } = await runHere(home.path, line.split(' '));
+        expect([line, code, stdout]).toEqual([line, 2, '']);
+        return stderr;
+      }),
+    );
+    expect(said).toEqual([
+      'cadre: unknown command "nope"; see cadre --help\n',
+      'cadre: unknown command "sessions nope"; see cadre sessions --help\n',
+      'cadre: unknown command "session"; did you mean cadre sessions list?\n',
+      expect.stringContaining(
+        'did you mean cadre sessions list, cadre queue list, cadre budgets list',
+      ),
+    ]);
+  });
+
+  test('a wrong value names its flag, in one sentence that says where to look.', async () => {
+    using home = tempDirectory();
+    const { stderr } = await runHere(home.path, ['sessions', 'list', '--limit', 'many']);
+    expect(stderr).toBe(
+      "cadre: option '-L, --limit <n>' argument 'many' is invalid: give a whole number; see cadre sessions list --help\n",
+    );
+    const timeout = await runHere(home.path, ['processes', 'run', 'true', '--timeout', 'soon']);
+    expect(timeout.stderr).toContain("'--timeout <time>' argument 'soon' is invalid: give a time");
+  });
+
+  test('`> /dev/full` is a clear error with exit code 1, and no stack trace.', () => {
+    using home = tempDirectory();
+    const { file, args } = selfCommand();
+    const line = `'${[file, ...args].join("' '")}' --help > /dev/full`;
+    const ended = spawnSync('sh', ['-c', line], { cwd: home.path, encoding: 'utf8' });
+    expect(ended.stderr).toMatch(
+      /^cadre: what this command prints cannot be written: ENOSPC: [^\n]+\n$/,
+    );
+    expect(ended.status).toBe(1);
+  });
+});

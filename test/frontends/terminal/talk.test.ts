@@ -1,0 +1,268 @@
+import { describe, expect, test } from 'vitest';
+import { sharedDemo } from '../../support/demo-server.ts';
+import { endpoints } from '../../../src/api/index.ts';
+import type { Client } from '../../../src/client/client.ts';
+import { cadreOn } from '../../support/cli/cadre.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
+import { withRuntime } from '../../support/runtime.ts';
+import { completed } from '../../support/scripted-provider.ts';
+import { playedProvider } from '../../support/sessions/played-provider.ts';
+import { openSession, runTurn, send } from '../../support/turns.ts';
+import { hasPty, inTerminal } from '../../support/tui/pty.ts';
+
+const CTRL_C = '\u0003';
+const CTRL_D = '\u0004';
+
+/** Waits for the end of a turn: all of its text is on the screen a moment before. */
+function untilReady(client: Client, session_id: string): Promise<void> {
+  const session = () => client.call(endpoints.getSession, { params: { session_id } });
+  return expectEventually(session).toMatchObject({ status: 'ready' });
+}
+
+// Without Python there is no terminal to test in; on Debian: apt-get install python3.
+describe.skipIf(!hasPty)('talking at the terminal', () => {
+  const server = sharedDemo();
+
+  test('run ends with a line that says how to go on, and the session counts as seen.', async () => {
+    const { client, directory } = server();
+    await using terminal = inTerminal(directory, ['run', 'tool look => x; say hi']);
+    expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+    const [session] = await client.call(endpoints.listSessions, { query: { limit: 1 } });
+    const short = session?.id.slice(-8);
+    expect(terminal.glass.text().trim()).toBe(
+      `[started] look\n[done] look\nhi\ncadre: go on with cadre run --session ${short} TEXT, or sessions attach ${short}`,
+    );
+    expect(session?.seen_seq).toBeGreaterThanOrEqual(session?.news_seq ?? 0);
+    await using again = inTerminal(directory, ['run', '-c', 'say more']);
+    expect((await again.ended).code).toBe(0);
+    expect(again.glass.text()).toContain(
+      `cadre: this goes to ${short} "tool look => x; say hi"\nmore`,
+    );
+  });
+
+  test('attach shows the end of a conversation, sends lines, and shows what others send.', async () => {
+    const { client, directory } = server();
+    const { id } = await openSession(client, directory, { title: 'the job' });
+    await runTurn(client, id, 'say before');
+    await using terminal = inTerminal(directory, ['sessions', 'attach', 'the job']);
+    const { expectShows, type, ended, glass } = terminal;
+    await expectShows(/> say before\n\nbefore\n.*the job: \^C interrupts.*\n>$/s);
+    type('say from here\r');
+    await expectShows(/> say from here\nfrom here\n>/);
+    await untilReady(client, id);
+    // What is typed stays, whatever comes above it.
+    type('say half');
+    await runTurn(client, id, 'tool look => x; say from another');
+    await expectShows(
+      /> tool look => x; say from another\n\[started\] look\n\[done\] look\nfrom another\n> say half$/,
+    );
+    type(' and half\r');
+    await expectShows(/^half and half\n>/m);
+    expect(glass.text().match(/say from here/g)).toHaveLength(1);
+    type(CTRL_D);
+    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    await untilReady(client, id);
+  });
+
+  test('attach sends a block that was pasted as one message, with what was typed around it.', async () => {
+    const { client, directory } = server();
+    const { id } = await openSession(client, directory);
+    await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+    const { expectShows, type, ended, glass } = terminal;
+    await expectShows(/^>$/m);
+    expect(glass.written).toContain('\u001b[?2004h');
+    type('say one; ');
+    type('\u001b[200~say two;\r\nsay \u001b[31mthree\n\n\u001b[20');
+    type('1~say');
+    await expectShows('> say one; say two;↵say threesay');
+    type(' four\r');
+    await expectShows(/^threesay four$/m);
+    const turns = await client.call(endpoints.listTurns, { params: { session_id: id }, query: {} });
+    expect(turns.map(({ input }) => input)).toEqual([
+      [{ type: 'text', text: 'say one; say two;\nsay threesay four' }],
+    ]);
+    type(CTRL_D);
+    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    expect(glass.written.lastIndexOf('\u001b[?2004l')).toBeGreaterThan(
+      glass.written.lastIndexOf('\u001b[?2004h'),
+    );
+  });
+
+  test('attach completes the slash commands of the agent by Tab, and shows its notices.', async () => {
+    const { client, directory } = server();
+    const { id } = await openSession(client, directory, { title: 'slashes' });
+    await runTurn(client, id, 'commands planning | testing; notice mind the gap');
+    await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+    const { expectShows, type, ended } = terminal;
+    await expectShows(/^! notice: mind the gap\n.*\^D leaves\n>$/m);
+    type('/pl\t');
+    await expectShows(/^> \/planning$/m);
+    type('\u0015say no /pl\t');
+    await expectShows(/^> say no \/pl$/m);
+    type('\r');
+    await expectShows(/^no \/pl$/m);
+    type(CTRL_D);
+    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+  });
+
+  test('attach follows a turn that runs from its beginning; Ctrl-C interrupts it, and a line waits for its end.', async () => {
+    const { client, directory } = server();
+    const { id } = await openSession(client, directory);
+    await send(client, id, 'say so far; silent');
+    await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+    const { expectShows, type, ended } = terminal;
+    await expectShows(/> say so far; silent\nso far\n>/);
+    type('say next\r');
+    await expectShows('this is sent when the turn has ended');
+    type(CTRL_C);
+    await expectShows(/the turn was interrupted\nnext\n>/);
+    type(CTRL_D);
+    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+  });
+
+  test('attach asks for approvals, and gives back the line that was typed.', async () => {
+    const { client, directory } = server();
+    const mode = { permission_mode: 'require_approval' };
+    const { id } = await openSession(client, directory, mode);
+    await send(client, id, 'ask deploy');
+    await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+    const { expectShows, type, ended } = terminal;
+    await expectShows(/accept\?.*\[y\] once/);
+    type('y');
+    await expectShows(/allowed \(allow_once\): deploy\n>/);
+    type('my li');
+    await expectShows('> my li');
+    await untilReady(client, id);
+    await send(client, id, 'ask again');
+    await expectShows(/accept\?.*\[y\] once/);
+    type('n');
+    await expectShows(/rejected \(reject_once\): again\n> my li$/);
+    type(CTRL_C);
+    await expectEventually(() => terminal.glass.text()).not.toContain('my li');
+    type(CTRL_D);
+    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+  });
+
+  test('attach asks nothing that was answered before.', async () => {
+    const { client, directory } = server();
+    const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
+    await send(client, id, 'ask first; ask second');
+    const pending = async () => client.call(endpoints.listSessionApprovals, inSession);
+    const inSession = { params: { session_id: id }, query: { status: 'pending' as const } };
+    await expectEventually(async () => (await pending()).length).toBe(1);
+    const [first] = await pending();
+    const params = { session_id: id, approval_id: first?.id ?? '' };
+    await client.call(endpoints.decideApproval, { params, body: { decision: 'accept' } });
+    await expectEventually(async () => (await pending())[0]?.title).toBe('second');
+    await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+    await terminal.expectShows(/tool: second[^]*accept\?/);
+    expect(terminal.glass.written).not.toContain('tool: first');
+    terminal.type('n');
+    await terminal.expectShows(/rejected \(reject_once\): second/);
+    terminal.type(CTRL_D);
+    expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+  });
+
+  test('attach leaves the terminal as it was when a signal ends it, and is refused without one.', async () => {
+    const { client, directory } = server();
+    const { id } = await openSession(client, directory);
+    await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+    await terminal.expectShows(/^>$/m);
+    terminal.signal('SIGTERM');
+    expect(await terminal.ended).toEqual({ code: 143, terminal: 'as it was' });
+    const without = await cadreOn(server())(['sessions', 'attach', id]);
+    expect([without.code, without.stderr]).toEqual([
+      2,
+      expect.stringMatching(/^cadre: attach needs a terminal: use cadre sessions send/),
+    ]);
+  });
+
+  test('Ctrl-C at the question for a secret ends the command.', async () => {
+    const { directory } = server();
+    await using terminal = inTerminal(directory, ['providers', 'login', 'claude']);
+    await terminal.expectShows('API key:');
+    terminal.type('secret');
+    terminal.type(CTRL_C);
+    const { code, terminal: modes } = await terminal.ended;
+    expect(code).not.toBe(0);
+    expect(modes).toBe('as it was');
+    expect(terminal.glass.written).not.toContain('secret');
+  });
+});
+
+describe.skipIf(!hasPty)('a question of an agent', () => {
+  const question = {
+    header: null,
+    free: false,
+    multiple: false,
+    required: true,
+    type: 'text' as const,
+  };
+  const questions = [
+    {
+      ...question,
+      id: 'colour',
+      question: 'Which colour?',
+      options: [
+        { label: 'red', description: 'as blood' },
+        { label: 'blue', description: null },
+      ],
+    },
+    { ...question, id: 'name', question: 'Which name?', options: [], free: true },
+  ];
+
+  test('is answered on the terminal: by number, and by a text; Ctrl-D declines.', async () => {
+    const provider = playedProvider({ capabilities: { approvals: true } });
+    await withRuntime(
+      async ({ directory }) => {
+        for (const answers of [true, false]) {
+          await using terminal = inTerminal(directory, ['run', 'ask me']);
+          const { expectShows, type, ended } = terminal;
+          const turn = await provider.nextTurn();
+          const answer = turn.ask({ kind: 'question', title: 'a choice', questions });
+          await expectShows(/Which colour\?\n {2}1 {2}red: as blood\n {2}2 {2}blue\na number/);
+          if (answers) {
+            type('7\r');
+            await expectShows('Give a number from 1 to 2.');
+            type('2\r');
+            await expectShows(/Which name\?\na text/);
+            type('Zoë\r');
+            expect(await answer).toMatchObject({ answers: { colour: ['blue'], name: ['Zoë'] } });
+          } else {
+            type(CTRL_D);
+            expect(await answer).toMatchObject({ decision: 'decline' });
+          }
+          turn.end(completed);
+          expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+        }
+      },
+      { providers: [provider] },
+    );
+  });
+});
+
+describe.skipIf(!hasPty)('a choice of providers', () => {
+  test('is asked for on the terminal where several are ready, and what makes it last is said.', () =>
+    withRuntime(
+      async ({ client, directory }) => {
+        await using terminal = inTerminal(directory, ['sessions', 'create']);
+        const { expectShows, type, ended } = terminal;
+        await expectShows(/1 {2}claude .*\n {2}2 {2}codex .*\nWhich one\?/);
+        type('2\r');
+        expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+        expect(terminal.glass.text()).toContain('write under [defaults] in');
+        expect(terminal.glass.text()).toContain(': provider = "codex"');
+        const [session] = await client.call(endpoints.listSessions, {});
+        expect(session?.provider).toBe('codex');
+      },
+      {
+        config: {
+          providers: {
+            acp: { enabled: false },
+            claude: { enabled: true, command: '/bin/true' },
+            codex: { enabled: true, command: '/bin/true' },
+          },
+        },
+      },
+    ));
+});

@@ -1,0 +1,54 @@
+import { describe, expect, test } from 'vitest';
+import {
+  type Editor,
+  emptyEditor,
+  end,
+  home,
+  inserted,
+  left,
+  right,
+  shownLines,
+  shownPart,
+  vertically,
+  withoutBefore,
+  withoutUnder,
+  withoutWord,
+} from '../../../src/frontends/tui/forms/editor.ts';
+
+const written = (text: string) => inserted(emptyEditor, text);
+
+/** The text with a mark at the cursor. */
+const marked = ({ text, cursor }: Editor) => `${text.slice(0, cursor)}|${text.slice(cursor)}`;
+
+describe('the editor', () => {
+  test('takes a paste whole: its lines stay, and nothing in it is a command.', () => {
+    const pasted = inserted(written('a'), 'one\r\ntwo\rthree\u001b[31m\tred\u0007');
+    expect(marked(pasted)).toBe('aone\ntwo\nthree    red|');
+  });
+
+  test('moves and deletes by characters as people count them.', () => {
+    const family = written('a👨‍👩‍👧漢é');
+    expect(marked(left(left(family)))).toBe('a👨‍👩‍👧|漢é');
+    expect(marked(withoutBefore(left(left(family))))).toBe('a|漢é');
+    expect(marked(withoutUnder(left(left(family))))).toBe('a👨‍👩‍👧|é');
+    expect(marked(right(home(family)))).toBe('a|👨‍👩‍👧漢é');
+    expect(marked(withoutWord(written('two words ')))).toBe('two |');
+  });
+
+  test('knows lines: their beginning, their end, and the one above at about the same column.', () => {
+    const lines = written('first\nlast one');
+    expect(marked(home(lines))).toBe('first\n|last one');
+    const up = vertically(lines, -1, 40);
+    expect(up && marked(up)).toBe('first|\nlast one');
+    expect(up && vertically(up, -1, 40)).toBeNull();
+    expect(marked(end(home(lines)))).toBe('first\nlast one|');
+  });
+
+  test('shows lines no wider than there is room for, wide characters counted.', () => {
+    const { lines, row } = shownLines(written('漢字漢字 and'), 6);
+    expect(lines.map(({ text }) => text)).toEqual(['漢字', '漢字 ', 'and']);
+    expect(row).toBe(2);
+    expect(shownPart(written('/home/ada/shop'), 6).text).toBe('/shop');
+    expect(shownPart(written('ab'), 6).text).toBe('ab');
+  });
+});

@@ -1,0 +1,57 @@
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import { withDemo } from '../../support/demo-server.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
+import { noticeLines } from '../../../src/frontends/tui/notice.tsx';
+import { withScreen } from '../../support/tui/stage.tsx';
+import { commit, git, makeRepository, write } from '../../support/worktrees/work.ts';
+
+test('A refusal takes as many lines as it needs, and of one that no screen has room for the beginning is shown.', () => {
+  const lines = (notice: string) => noticeLines({ notice }, { columns: 40, beside: 8 });
+  expect(lines('')).toEqual([]);
+  expect(lines('the session is busy: wait for it')).toEqual([
+    'the session is busy: wait for',
+    'it',
+  ]);
+  expect(lines('word '.repeat(100).trim())).toHaveLength(6);
+  expect(lines('word '.repeat(100).trim()).at(-1)).toMatch(/^word .*…$/);
+});
+
+test('The worktree of a session is merged with keys, once it was shown what that does.', () =>
+  withDemo(async ({ client, directory }) => {
+    const repo = makeRepository(path.join(directory, 'repo'));
+    git(repo, 'config', 'user.name', 'Ada');
+    git(repo, 'config', 'user.email', 'ada@example.org');
+    const body = {
+      provider: 'acp' as const,
+      cwd: repo,
+      title: 'the job',
+      worktree: { worktree_name: 'tree' },
+    };
+    await client.call(endpoints.createSession, { body });
+    const [tree] = await client.call(endpoints.listWorktrees, { query: {} });
+    write(tree?.path ?? '', { 'new.txt': 'mine\n' });
+    const mine = commit(tree?.path ?? '', 'mine');
+    await withScreen(client, { page: 'top' }, async ({ expectShows, press }) => {
+      await expectShows('the job');
+      await press('M');
+      await expectShows('cadre/tree into main: main moves forward');
+      await expectShows('A new.txt +1 -0');
+      await press('s');
+      await expectShows('main gets one commit of all');
+      await press('b');
+      await expectShows('nothing to do');
+      await press('y');
+      expect(git(repo, 'rev-parse', 'main')).not.toBe(mine);
+      write(repo, { 'a.txt': 'not committed\n' });
+      await press('m');
+      await expectShows(/refused: [^│]*commit\s+or\s+stash\s+them\s+first/);
+      git(repo, 'checkout', 'a.txt');
+      await press('m');
+      await expectShows('y do it');
+      await press('y');
+      await expectShows('merged into main; the worktree stays');
+      await expectEventually(() => git(repo, 'rev-parse', 'main')).toBe(mine);
+    });
+  }));

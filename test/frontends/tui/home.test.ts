@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { selfCommand } from '../../../src/core/lib/self.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
+import { untilNothingCarries } from '../../support/server.ts';
+import { tempDirectory } from '../../support/temp.ts';
+import { hasPty, inTerminal, programInTerminal } from '../../support/tui/pty.ts';
+
+describe.skipIf(!hasPty)('cadre alone, on a terminal', () => {
+  test('offers to start a server, which goes on with its log in the data directory.', async () => {
+    await using place = tempDirectory('server');
+    // As for a new user, the data directory does not exist.
+    const directory = path.join(place.path, '.local', 'share', 'cadre');
+    const { file, args } = selfCommand();
+    const registration = path.join(directory, 'server.json');
+    try {
+      const env = { CADRE_SERVER_BIND_ADDRESS: '127.0.0.1:0' };
+      await using terminal = programInTerminal(place.path, [file, ...args], env);
+      await terminal.expectShows('no server is running on');
+      await terminal.expectShows(`its log: ${directory}`);
+      terminal.type('d');
+      await terminal.expectShows('n opens one');
+      terminal.type('q');
+      expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+      const { pid } = JSON.parse(readFileSync(registration, 'utf8')) as { pid: number };
+      expect(readFileSync(path.join(directory, 'serve.log'), 'utf8')).toContain('listens on');
+      process.kill(pid, 'SIGTERM');
+      await expectEventually(() => runs(pid)).toBe(false);
+    } finally {
+      await untilNothingCarries(place.path);
+    }
+  });
+
+  test('leaves with q where no server is wanted.', async () => {
+    await using place = tempDirectory('server');
+    await using terminal = inTerminal(place.path, []);
+    await terminal.expectShows('no server is running on');
+    terminal.type('q');
+    expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+  });
+});
+
+function runs(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,161 @@
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { selfCommand } from '../../../src/core/lib/self.ts';
+import { atLength } from '../../support/at-length.ts';
+import { completed } from '../../support/scripted-provider.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
+import { sharedRuntime } from '../../support/runtime.ts';
+import { playedProvider } from '../../support/sessions/played-provider.ts';
+import { openSession } from '../../support/turns.ts';
+import { makeRepository, write } from '../../support/worktrees/work.ts';
+import { hasPty, inTerminal, programInTerminal } from '../../support/tui/pty.ts';
+
+const CTRL_Z = '\u001a';
+
+/** Of the shell, for root or for others, with nothing behind it. */
+const prompt = /[#$]$/;
+
+const question = {
+  header: null,
+  options: [],
+  free: false,
+  multiple: false,
+  required: true,
+  type: 'text' as const,
+};
+const option = (label: string, description: string | null = null) => ({ label, description });
+const questions = [
+  {
+    ...question,
+    id: 'colour',
+    header: 'The paint',
+    question: 'Which colour?',
+    options: [option('red', 'as blood'), option('blue')],
+  },
+  {
+    ...question,
+    id: 'sizes',
+    question: 'Which sizes?',
+    multiple: true,
+    options: [option('small'), option('large')],
+  },
+  { ...question, id: 'name', question: 'Which name?', free: true },
+];
+
+// Without Python there is no terminal to test in; on Debian: apt-get install python3.
+describe.skipIf(!hasPty)('the screen in a terminal', () => {
+  const provider = playedProvider({ capabilities: { approvals: true } });
+  const withRuntime = sharedRuntime({ providers: [provider] });
+
+  test('Ctrl-Z gives the terminal back to the shell, and fg comes back to the same screen.', () =>
+    withRuntime(async ({ client, directory }) => {
+      await openSession(client, directory, { title: 'the job' });
+      const { file, args } = selfCommand();
+      const words = [file, ...args, '--data-dir', directory, 'top'].map((word) => `'${word}'`);
+      const shell = programInTerminal(directory, ['/bin/sh', '-i']);
+      await using _shell = shell;
+      const { glass, expectShows, type, ended } = shell;
+      await expectShows(prompt);
+      type(`${words.join(' ')}\n`);
+      await expectShows('▌○  the job');
+      expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
+      await expectShows(/live$/m);
+      await expectShows(/nothing was said yet[^]*my prompts/);
+      const before = glass.text();
+      type(CTRL_Z);
+      await expectShows(/Stopped[^]*[#$]$/);
+      expect(glass).toMatchObject({ isAlternate: false, hasCursor: true, wraps: true });
+      // The terminal shows again what is typed, and takes it by lines.
+      type('stty -a\n');
+      await expectShows(/ icanon[^]* echo /);
+      type('fg\n');
+      await expectShows('▌○  the job');
+      expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
+      // A frame comes in pieces.
+      await expectEventually(() => glass.text()).toBe(before);
+      type('?');
+      await expectShows('to another row');
+      type('q');
+      await expectShows('▌○  the job');
+      type('q');
+      await expectShows(prompt);
+      type('exit\n');
+      expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    }));
+
+  test('An editor that is opened for a review has the terminal and all its keys, and the screen comes back whole.', () =>
+    withRuntime(async ({ client, directory }) => {
+      const repo = makeRepository(path.join(directory, 'reviewed'));
+      const { id } = await openSession(client, repo, { title: 'reviewed' });
+      write(repo, { 'new.txt': 'one\ntwo\n' });
+      const editor = path.join(directory, 'editor.sh');
+      // It takes as many lines as were typed, one by one, and writes a comment with the last one.
+      const lines = atLength(6, 30, 30);
+      const script = `i=0; while [ $i -lt ${lines} ]; do i=$((i+1)); echo "line $i?"; read -r said; done; sed -i "s/^+one$/+one\\n# $said/" "$1"`;
+      writeFileSync(editor, script);
+      const env = { EDITOR: `sh ${editor}` };
+      await using terminal = inTerminal(directory, ['--select', id], env, {
+        rows: 24,
+        columns: 80,
+      });
+      const { expectShows, glass, type, ended } = terminal;
+      await expectShows('▌○  reviewed');
+      type('D');
+      await expectShows('1/1 new.txt');
+      type('e');
+      for (let i = 1; i <= lines; i++) {
+        await expectShows(`line ${i}?`);
+        type(`qq said ${i}\n`);
+      }
+      await expectShows(`┃ qq said ${lines}`);
+      expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
+      type('jjj');
+      await expectShows(/▌.*\+one|▌.*qq said/);
+      type('\u0003');
+      expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
+    }));
+
+  test('the questions of an agent are answered one by one: by number, by several, by a text.', () =>
+    withRuntime(async ({ client, directory }) => {
+      await openSession(client, directory, { title: 'asks' });
+      await using terminal = inTerminal(directory, ['top'], {}, { rows: 24, columns: 80 });
+      const { expectShows, type, ended } = terminal;
+      await expectShows('▌○  asks');
+      type('isay\r');
+      const turn = await provider.nextTurn();
+      const answer = turn.ask({ kind: 'question', title: 'a choice', questions });
+      await expectShows(/question: a choice: waits[^]*\na accept {2}d decline/);
+      type('a');
+      await expectShows(/The paint\n[^]*Which colour\?[^]*▌○ 1 red {2}as blood\n ○ 2 blue/);
+      await expectShows('1/3  enter next');
+      type('2\r');
+      await expectShows(/Which sizes\?[^]*2\/3 {2}enter next {2}space choose/);
+      type('1j \r');
+      await expectShows(/Which name\?[^]*your answer/);
+      type('\r');
+      await expectShows('this question needs an answer');
+      type('Zoë q\r');
+      expect(await answer).toMatchObject({
+        answers: { colour: ['blue'], sizes: ['small', 'large'], name: ['Zoë q'] },
+      });
+      turn.end(completed);
+      await expectShows('you accepted "a choice"');
+      type('isay again\r');
+      const second = await provider.nextTurn();
+      const declined = second.ask({ kind: 'question', title: 'another', questions });
+      await expectShows(/question: another: waits[^]*\na accept {2}d decline/);
+      type('a');
+      await expectShows('Which colour?');
+      type('d');
+      await expectShows('decline it? Enter, or why:');
+      type('not now\r');
+      expect(await declined).toMatchObject({ decision: 'decline', reason: 'not now' });
+      second.end(completed);
+      await expectShows('you declined "another"');
+      type('k');
+      await expectShows('i say  enter open');
+      type('\u0003');
+      expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
+    }));
+});

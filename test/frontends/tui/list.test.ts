@@ -1,0 +1,275 @@
+import { describe, expect, test } from 'vitest';
+import { Board } from '../../../src/frontends/tui/list/board.ts';
+import { layout, shares } from '../../../src/frontends/tui/list/layout.ts';
+import { containsText, rowTextOf } from '../../../src/frontends/tui/list/row-text.ts';
+import { countsOf, sectionsOf, type Wish } from '../../../src/frontends/tui/list/sections.ts';
+import { standingOf, thingsOf } from '../../../src/frontends/tui/list/things.ts';
+import type { Overview } from '../../../src/frontends/tui/overview.ts';
+import { Source } from '../../../src/frontends/tui/source.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { approval, NOW, overviewOf, process, session } from '../../support/tui/things.ts';
+
+const wish: Wish = { lens: 'all', order: 'stable', filter: '', folded: new Set(['done']) };
+
+/** The ids in each section. */
+function ids(overview: Overview, more: Partial<Wish> = {}): Record<string, string[]> {
+  const sections = sectionsOf(thingsOf(overview), { ...wish, ...more }, NOW);
+  return Object.fromEntries(
+    sections.map(({ name, things, isFolded }) => [
+      name,
+      isFolded ? [] : things.map(({ id }) => id),
+    ]),
+  );
+}
+
+const busy = overviewOf({
+  sessions: [
+    session('idle', 50),
+    session('done', 40, { status: 'closed' }),
+    session('runs', 30, { status: 'running' }),
+    session('news', 20, { news_seq: 7, seen_seq: 3 }),
+    session('broken', 10, { status: 'failed' }),
+    session('asks', 60, { status: 'waiting_for_approval' }),
+    session('sleeps', 5, { snoozed_until: NOW + 1000, news_seq: 9 }),
+  ],
+  approvals: [approval('old', 'asks', 9), approval('new', 'asks', 1)],
+  processes: [process('p', 2), process('q', 300, { status: 'completed', ended_at: NOW - 9e6 })],
+  teams: ['shop'],
+});
+
+describe('the list', () => {
+  test('has what waits, sessions, processes and teams in sections that stay.', () => {
+    expect(ids(busy)).toEqual({
+      'waits for you': ['old', 'new'],
+      sessions: ['broken', 'news', 'runs', 'idle', 'asks'],
+      snoozed: ['sleeps'],
+      processes: ['p'],
+      teams: ['team_shop'],
+      done: [],
+    });
+  });
+
+  test('has two orders: as created, and by attention with the longest wait first.', () => {
+    expect(ids(busy, { order: 'attention' }).sessions).toEqual([
+      'asks',
+      'broken',
+      'news',
+      'runs',
+      'idle',
+    ]);
+    const waiting = [3, 9, 5].map((minutes) => session(`s${minutes}`, minutes, { news_seq: 1 }));
+    const overview = overviewOf({ sessions: waiting });
+    expect(ids(overview).sessions).toEqual(['s3', 's5', 's9']);
+    expect(ids(overview, { order: 'attention' }).sessions).toEqual(['s9', 's5', 's3']);
+  });
+
+  test('has what was pinned first, in both orders.', () => {
+    const overview = overviewOf({
+      sessions: [session('old', 9, { pinned: true }), session('new', 1, { status: 'failed' })],
+    });
+    for (const order of ['stable', 'attention'] as const)
+      expect(ids(overview, { order }).sessions).toEqual(['old', 'new']);
+  });
+
+  test('is narrowed by lenses, each with its count.', () => {
+    expect(Object.values(ids(busy, { lens: 'needs me' })).flat()).toEqual([
+      'old',
+      'new',
+      'broken',
+      'news',
+      'asks',
+    ]);
+    expect(Object.values(ids(busy, { lens: 'running' })).flat()).toEqual(['runs', 'asks', 'p']);
+    expect(Object.values(ids(busy, { lens: 'idle' })).flat()).toEqual(['news', 'idle', 'sleeps']);
+    expect(Object.values(ids(busy, { lens: 'done' })).flat()).toEqual(['done', 'q']);
+    // A session that waits is counted by what it waits for.
+    expect(countsOf(thingsOf(busy), NOW)).toEqual({
+      'needs me': 4,
+      running: 3,
+      idle: 3,
+      done: 2,
+      all: 12,
+    });
+  });
+
+  test('wakes a session when its time has come, and at once when it waits for an answer.', () => {
+    const [thing] = thingsOf(overviewOf({ sessions: [session('s', 1, { snoozed_until: NOW })] }));
+    if (!thing) throw new Error('no thing');
+    expect(standingOf(thing, NOW - 1)).toBe('snoozed');
+    expect(standingOf(thing, NOW)).toBe('idle');
+    const asks = session('s', 1, { snoozed_until: NOW, status: 'waiting_for_approval' });
+    const [asking] = thingsOf(overviewOf({ sessions: [asks] }));
+    expect(asking && standingOf(asking, NOW - 1)).toBe('waiting');
+  });
+
+  test('finds a title, an id, a directory and the last words, also in what is folded.', () => {
+    const overview = overviewOf({
+      sessions: [
+        session('sess_abc', 1, { last_words: 'All tests pass' }),
+        session('sess_def', 2, { status: 'closed', cwd: '/srv/shop' }),
+      ],
+    });
+    const found = (filter: string) => Object.values(ids(overview, { filter })).flat();
+    expect(found('ABC')).toEqual(['sess_abc']);
+    expect(found('tests PASS')).toEqual(['sess_abc']);
+    expect(found('title of sess_d')).toEqual(['sess_def']);
+    expect(found('/srv')).toEqual(['sess_def']);
+    expect(found('nowhere')).toEqual([]);
+  });
+
+  test('says of a session its state, place, agent, age and last words.', () => {
+    const words = session('s', 61, { title: null, cwd: '/home/ada/src/shop', last_words: 'done' });
+    const [thing] = thingsOf(overviewOf({ sessions: [{ ...words, id: 'sess_0123456789' }] }));
+    if (!thing) throw new Error('no thing');
+    expect(rowTextOf(thing, NOW)).toEqual({
+      symbol: '○',
+      tone: 'faint',
+      node: '',
+      isAway: false,
+      title: '23456789',
+      isBold: false,
+      isPinned: false,
+      isMuted: false,
+      place: 'src/shop',
+      agent: 'acp',
+      age: '1h',
+      words: 'done',
+    });
+    const message = 'no more today';
+    const limit = { message, since: NOW, resets_at: NOW, waits_because: null, turn_id: null };
+    for (const [resumes_at, words_of] of [
+      [NOW + 7_199_000, 'usage limit for 1h 59m · done'],
+      [NOW - 1, 'usage limit for 1m · done'],
+      [null, 'usage limit: waits for you · done'],
+    ] as const) {
+      const [waiting] = thingsOf(
+        overviewOf({ sessions: [{ ...words, usage_limit: { ...limit, resumes_at } }] }),
+      );
+      expect(waiting && rowTextOf(waiting, NOW).words).toBe(words_of);
+    }
+    const now = busy.sessions.get('idle');
+    if (!now) throw new Error('no session');
+    const worktree = { id: 'wt', repo_root: '/home/ada/shop', branch: 'cadre/fix' };
+    const text = rowTextOf({ kind: 'session', id: 'idle', now, worktree }, NOW);
+    expect(text.place).toBe('shop/cadre/fix');
+    expect(containsText({ kind: 'session', id: 'idle', now, worktree }, 'cadre/fix')).toBe(true);
+  });
+});
+
+describe('the room of the list', () => {
+  const many = overviewOf({
+    sessions: Array.from({ length: 41 }, (_, i) => session(`s${i}`, i)),
+    processes: [process('p1', 1), process('p2', 2)],
+    teams: ['shop'],
+  });
+  const shown = (height: number, chosen?: string, rowHeight = 1) =>
+    layout(sectionsOf(thingsOf(many), wish, NOW), chosen, height, rowHeight).map((line) =>
+      'heading' in line ? `${line.heading.name} ${line.from}-${line.to}` : line.thing.id,
+    );
+
+  test('is shared: no section pushes another off the screen.', () => {
+    expect(shown(12)).toEqual([
+      'sessions 0-6',
+      's0',
+      's1',
+      's2',
+      's3',
+      's4',
+      's5',
+      'processes 0-2',
+      'p1',
+      'p2',
+      'teams 0-1',
+      'team_shop',
+    ]);
+    expect(shown(12, 's30')).toContain('s30');
+    expect(shown(12, 's30')).toContain('p2');
+    expect(shown(20, undefined, 2).filter((one) => one.startsWith('p'))).toHaveLength(3);
+  });
+
+  test('is what is around the chosen row where not even the headings fit.', () => {
+    expect(shown(4, 'p2')).toEqual(['processes 0-2', 'p1', 'p2', 'teams 0-1']);
+  });
+
+  test('goes to those who need more once the others have enough.', () => {
+    expect(shares([41, 2, 1], 9)).toEqual([6, 2, 1]);
+    expect(shares([1, 1], 9)).toEqual([1, 1]);
+    expect(shares([9, 9], 5)).toEqual([3, 2]);
+    expect(shares([0, 4], 2)).toEqual([0, 2]);
+  });
+});
+
+describe('the place in the list', () => {
+  function boardOf(overview: Overview, wanted?: string) {
+    const source = new Source(overview);
+    const clock = new ManualClock(NOW);
+    const board = new Board(source, clock, wanted);
+    board.start();
+    return { board, source, clock, chosen: () => board.view.get().chosen?.id };
+  }
+
+  test('begins at what needs a person, or at the id that was asked for.', () => {
+    expect(boardOf(busy).chosen()).toBe('old');
+    expect(boardOf(busy, 'runs').chosen()).toBe('runs');
+    const calm = boardOf(overviewOf({ sessions: [session('a', 1), session('b', 2)] }));
+    expect(calm.chosen()).toBe('a');
+  });
+
+  test('stays at its id while rows come, go and change their order.', () => {
+    const { board, source, chosen } = boardOf(busy);
+    board.select('idle');
+    source.set(
+      overviewOf({ sessions: [session('newer', 1), session('idle', 50), session('z', 70)] }),
+    );
+    expect(chosen()).toBe('idle');
+    board.wish({ order: 'attention' });
+    expect(chosen()).toBe('idle');
+    source.set(overviewOf({ sessions: [session('newer', 1), session('z', 70)] }));
+    expect(chosen()).toBe('z');
+  });
+
+  test('goes to the next that needs a person across all, and says where there is none.', () => {
+    const { board, chosen } = boardOf(busy);
+    const visited = Array.from({ length: 5 }, () => {
+      board.nextThatNeedsMe();
+      return chosen();
+    });
+    expect(visited).toEqual(['new', 'broken', 'news', 'old', 'new']);
+    board.wish({ lens: 'done' });
+    expect(board.nextThatNeedsMe()).toBe(true);
+    expect(board.view.get().lens).toBe('all');
+    expect(boardOf(overviewOf({ sessions: [session('a', 1)] })).board.nextThatNeedsMe()).toBe(
+      false,
+    );
+  });
+
+  test('is on the heading of a section that was folded, and unfolds it again.', () => {
+    const { board, chosen } = boardOf(busy);
+    board.select('idle');
+    board.fold('sessions', true);
+    expect(chosen()).toBe('section sessions');
+    board.step(1);
+    expect(chosen()).toBe('section snoozed');
+    board.fold('snoozed', false);
+    expect(chosen()).toBe('sleeps');
+    board.fold('sessions', false);
+    expect(chosen()).toBe('broken');
+  });
+
+  test('shows what is selected from elsewhere, whatever is filtered or folded.', () => {
+    const { board, chosen } = boardOf(busy);
+    board.wish({ filter: 'news' });
+    board.select('done');
+    expect(chosen()).toBe('done');
+    expect(board.view.get()).toMatchObject({ filter: '', lens: 'all' });
+    board.selectOnceThere('later');
+    expect(chosen()).toBe('done');
+  });
+
+  test('moves ages on without an event.', () => {
+    const { board, clock } = boardOf(busy);
+    const before = board.view.get().now;
+    clock.advance(60_000);
+    expect(board.view.get().now - before).toBeGreaterThanOrEqual(60_000);
+  });
+});

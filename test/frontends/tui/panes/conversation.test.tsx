@@ -1,0 +1,130 @@
+import { describe, expect, test } from 'vitest';
+import { sharedDemo } from '../../../support/demo-server.ts';
+import { systemClock } from '../../../../src/core/lib/clock.ts';
+import { ConversationModel } from '../../../../src/frontends/tui/panes/conversation-model.ts';
+import { ConversationPane } from '../../../../src/frontends/tui/panes/conversation-pane.tsx';
+import { keys } from '../../../support/tui/stage.tsx';
+import { withPane } from '../../../support/tui/pane-stage.tsx';
+import { openSession, runTurn, send } from '../../../support/turns.ts';
+
+const server = sharedDemo();
+
+async function opened(more: object = {}) {
+  const { client, directory } = server();
+  const { id } = await openSession(client, directory, more);
+  const model = new ConversationModel({ client, clock: systemClock, sessionId: id });
+  return { client, id, model };
+}
+
+describe('the conversation of a session', () => {
+  test('shows what was said and what is said, Markdown rendered and tools in a line each.', async () => {
+    const { client, id, model } = await opened();
+    await runTurn(client, id, 'say # Plan; tool npm test => all pass');
+    await withPane(model, ConversationPane, async ({ expectShows, lines, press }) => {
+      await expectShows('✓ npm test');
+      expect(lines().map((line) => line.trimEnd())).toEqual([
+        '> say # Plan; tool npm test => all pass',
+        '',
+        'Plan',
+        '',
+        '✓ npm test',
+        ...Array.from({ length: 6 }, () => ''),
+        't unfolds tools  o my prompts',
+      ]);
+      await runTurn(client, id, 'say and **more**');
+      await expectShows(/^and more *$/m);
+      await press('t');
+      await expectShows('│ all pass');
+      await press('t');
+      expect(lines().join('\n')).not.toContain('│ all pass');
+    });
+  });
+
+  test('shows a message while it grows, whoever comes late.', async () => {
+    const { client, id, model } = await opened();
+    await send(client, id, 'repeat 3 1 tick; wait 60000');
+    await withPane(model, ConversationPane, async ({ expectShows }) => {
+      await expectShows('tickticktick');
+      const late = new ConversationModel({ client, clock: systemClock, sessionId: id });
+      await withPane(late, ConversationPane, (other) => other.expectShows('tickticktick'));
+    });
+  });
+
+  test('shows inline what was asked, and how it was answered.', async () => {
+    const { client, id, model } = await opened({ permission_mode: 'require_approval' });
+    await send(client, id, 'ask rm -rf build');
+    await withPane(model, ConversationPane, async ({ expectShows }) => {
+      await expectShows(/^\? \w+: rm -rf build: waits for an answer/m);
+    });
+  });
+
+  test('scrolls back through older turns, which it reads when they are wanted, and follows again.', async () => {
+    const { client, id, model } = await opened();
+    for (let turn = 1; turn <= 12; turn++) await runTurn(client, id, `say number ${turn}`);
+    await withPane(model, ConversationPane, async ({ expectShows, press, lines }) => {
+      await expectShows(/^number 12/m);
+      await press('k');
+      await expectShows('more below');
+      await press('/', 'number 1', keys.enter);
+      await expectShows(/"number 1": \d+ of \d+ in the last 10 turns, older not loaded/);
+      await press(keys.escape);
+      await expectShows('more below');
+      await press('g');
+      await expectShows(/^> say number 1\b/m);
+      await press('/', 'number 1', keys.enter);
+      await expectShows(/"number 1": \d of 8 in all turns/);
+      await press(keys.escape);
+      await expectShows('more below');
+      await press('G');
+      await expectShows(/^number 12/m);
+      expect(lines().join('\n')).not.toContain('more below');
+    });
+  });
+
+  test('searches with n and N, and goes to a prompt from the outline.', async () => {
+    const { client, id, model } = await opened();
+    for (const name of ['one', 'two', 'three', 'four', 'five', 'six'])
+      await runTurn(client, id, `say ${name} needle`);
+    await withPane(model, ConversationPane, async ({ expectShows, press, hold, lines }) => {
+      await expectShows(/^six needle/m);
+      await press('/');
+      await expectShows(/^\/$/m);
+      expect(hold()).toBe('all');
+      await press('NEEDLE', keys.enter);
+      await expectShows('"NEEDLE": 12 of 12 in all turns');
+      expect(hold()).toBe('escape');
+      await press('n', 'n', 'n', 'n', 'n', 'n', 'n');
+      await expectShows('"NEEDLE": 5 of 12');
+      await expectShows(/^> say three needle/m);
+      await press('N');
+      await expectShows('"NEEDLE": 6 of 12');
+      await press(keys.escape);
+      await expectShows('o my prompts');
+      expect(hold()).toBe(null);
+      await press('o');
+      await expectShows(/^> say \w+ needle/m);
+      expect(lines().filter((line) => line.includes('say'))).toHaveLength(6);
+      expect(hold()).toBe('all');
+      await press('g', 'j', keys.enter);
+      await expectShows(/^two needle/m);
+      expect(lines()[0]).toMatch(/^> say two needle/);
+      await press(']');
+      expect(lines()[0]).toMatch(/^> say three needle/);
+      await press('[', '[');
+      expect(lines()[0]).toMatch(/^> say one needle/);
+    });
+  });
+
+  test('offers the last answer, what is visible and the id to be copied.', async () => {
+    const { client, id, model } = await opened();
+    await runTurn(client, id, 'say the `answer`');
+    await withPane(model, ConversationPane, async ({ expectShows }) => {
+      await expectShows(/^the `answer`/m);
+      expect(model.copyable()).toEqual([
+        { name: 'the last answer', text: 'the `answer`' },
+        { name: 'what is visible', text: '> say the `answer`\n\nthe `answer`' },
+        { name: 'the id of the session', text: id },
+      ]);
+    });
+  });
+});

@@ -1,0 +1,99 @@
+import { describe, expect, test } from 'vitest';
+import { sharedDemo } from '../../../support/demo-server.ts';
+import { endpoints } from '../../../../src/api/index.ts';
+import { systemClock } from '../../../../src/core/lib/clock.ts';
+import { LogModel } from '../../../../src/frontends/tui/panes/log-model.ts';
+import { LogPane } from '../../../../src/frontends/tui/panes/log-pane.tsx';
+import { withPane } from '../../../support/tui/pane-stage.tsx';
+import { keys } from '../../../support/tui/stage.tsx';
+
+const server = sharedDemo();
+
+async function running(command: string) {
+  const { client, directory } = server();
+  const { process } = await client.call(endpoints.createProcess, {
+    body: { command, cwd: directory },
+  });
+  const id = process.process_id;
+  return { client, id, model: new LogModel({ client, clock: systemClock, processId: id }) };
+}
+
+async function ended(command: string) {
+  const started = await running(command);
+  await started.client.call(endpoints.waitForProcess, { params: { process_id: started.id } });
+  return started;
+}
+
+describe('the output of a process', () => {
+  test('is shown as it comes, a line that grows in its place, to its end.', async () => {
+    const { model } = await running(
+      'printf "first\\n10%%"; until [ -e go ]; do sleep 0.05; done; printf "\\r100%%\\nlast\\n"',
+    );
+    await withPane(model, LogPane, async ({ expectShows, lines }) => {
+      await expectShows(/^10%/m);
+      const { client, directory } = server();
+      await client.call(endpoints.createProcess, { body: { command: 'touch go', cwd: directory } });
+      await expectShows('stdout and stderr, ended');
+      expect(
+        lines()
+          .slice(0, 3)
+          .map((line) => line.trimEnd()),
+      ).toEqual(['first', '100%', 'last']);
+    });
+  });
+
+  test('says which output lines come from where both have printed, and shows one alone.', async () => {
+    const { model } = await ended('echo out; echo err >&2');
+    await withPane(model, LogPane, async ({ expectShows, lines, press }) => {
+      await expectShows('ended');
+      const shown = () => lines().flatMap((line) => line.trimEnd() || []);
+      expect(shown().slice(0, 4)).toEqual(['── stdout ──', 'out', '── stderr ──', 'err']);
+      await press('o');
+      await expectShows(/^stdout, ended/m);
+      expect(shown()).toEqual(['out', 'stdout, ended  o switches']);
+      await press('o');
+      await expectShows(/^stderr, ended/m);
+      expect(shown()[0]).toBe('err');
+    });
+  });
+
+  test('is read back page by page to its beginning, and the search says how far it looked.', async () => {
+    const { model } = await ended('seq -f "line %.0f of a long output that fills pages" 1 6000');
+    await withPane(model, LogPane, async ({ expectShows, press, lines }) => {
+      await expectShows('line 6000 of');
+      await press('/', 'line 42 of', keys.enter);
+      await expectShows(/"line 42 of": not found in the end, \d+ KiB before/);
+      await press(keys.escape);
+      await expectShows('o switches');
+      for (let page = 0; page < 8; page++) {
+        await press('g');
+        await model.older();
+      }
+      await press('g');
+      await expectShows(/^line 1 of/m);
+      await press('/', 'line 42 of', keys.enter);
+      await expectShows('"line 42 of": 1 of 1 in all output');
+      await press(keys.escape);
+      await expectShows('o switches');
+      await press('g');
+      await expectShows(/^line 1 of/m);
+      const text = model.copyable().find(({ name }) => name === 'all lines that are loaded')?.text;
+      expect(text?.split('\n')).toEqual(
+        Array.from({ length: 6000 }, (_, at) => `line ${at + 1} of a long output that fills pages`),
+      );
+      await press('G');
+      await expectShows('line 6000 of');
+      expect(lines()).toHaveLength(12);
+    });
+  });
+
+  test('is followed in steps where it comes in masses, and its end is shown.', async () => {
+    const { model } = await running('seq 1 3000000; echo the end');
+    await withPane(model, LogPane, async ({ expectShows, frames }) => {
+      await expectShows(/^the end/m);
+      await expectShows('ended');
+      // Not one for each of the 3,000,000 lines: there are 20 a second at most, for as long as the machine takes to print.
+      expect(frames()).toBeLessThan(30_000);
+    });
+  });
+});

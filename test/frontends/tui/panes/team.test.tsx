@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import { sharedDemo } from '../../../support/demo-server.ts';
+import { endpoints } from '../../../../src/api/index.ts';
+import { systemClock } from '../../../../src/core/lib/clock.ts';
+import { TeamModel } from '../../../../src/frontends/tui/panes/team-model.ts';
+import { TeamPane } from '../../../../src/frontends/tui/panes/team-pane.tsx';
+import { withPane } from '../../../support/tui/pane-stage.tsx';
+import { keys } from '../../../support/tui/stage.tsx';
+import { openSession } from '../../../support/turns.ts';
+
+const server = sharedDemo();
+
+test('A team is shown with what its members do, its messages, and where they are; older ones when they are wanted.', async () => {
+  const { client, directory } = server();
+  const [lead, other] = [
+    await openSession(client, directory, { title: 'the lead' }),
+    await openSession(client, directory),
+  ];
+  const { team } = await client.call(endpoints.createTeam, {
+    body: { name: 'the team', lead_agent_id: lead.id },
+  });
+  const params = { team_id: team.id };
+  await client.call(endpoints.addMember, { params, body: { agent_id: other.id, title: 'tester' } });
+  const say = (text: string) =>
+    client.call(endpoints.sendMessage, {
+      params,
+      body: {
+        sender_agent_id: lead.id,
+        recipient_agent_id: other.id,
+        input: { type: 'text', text },
+      },
+    });
+  for (let i = 1; i <= 60; i++) await say(`say ${i}`);
+  const model = new TeamModel({ client, clock: systemClock, teamId: team.id });
+  await withPane(model, TeamPane, async ({ expectShows, press, lines }) => {
+    await expectShows(/^say 60/m);
+    expect(lines()[0]?.trimEnd()).toBe('the team');
+    expect(lines()[1]).toMatch(/^(idle|working) +\S+ \(lead\)/);
+    expect(lines()[2]).toMatch(/^(idle|working) +tester/);
+    await expectShows(/→ tester {2}\d\d:\d\d {2}1 consumed/);
+    await say('wait 60000');
+    await expectShows(/^working +tester/m);
+    await expectShows(/^wait 60000/m);
+    await press('/', 'say 7', keys.enter);
+    await expectShows('"say 7": not found in the last 51 messages');
+    await press(keys.escape);
+    await expectShows(/^in the last 51 messages/m);
+    await press('g');
+    await expectShows(/^say 1\b/m);
+    await press('G');
+    await expectShows(/^wait 60000/m);
+    expect(model.copyable()[0]).toEqual({ name: 'the last message', text: 'wait 60000' });
+  });
+});

@@ -1,0 +1,84 @@
+import { test } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import type { Client } from '../../../src/client/client.ts';
+import { withDemo } from '../../support/demo-server.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
+import { keys, withScreen } from '../../support/tui/stage.tsx';
+import { openSession, send } from '../../support/turns.ts';
+
+const start = { page: 'top' } as const;
+
+/** A session that works, with entries that wait for it. */
+async function busyWith(client: Client, directory: string, texts: readonly string[]) {
+  const { id } = await openSession(client, directory, { title: 'the job' });
+  await send(client, id, 'silent');
+  const entries: string[] = [];
+  for (const text of texts) {
+    const body = { input: { type: 'text' as const, text } };
+    const added = await client.call(endpoints.addToQueue, { params: { session_id: id }, body });
+    entries.push(added.id);
+  }
+  const said = async () => {
+    const queue = await client.call(endpoints.getSessionQueue, { params: { session_id: id } });
+    return queue.entries.map(({ input: [first] }) => (first as { text: string }).text);
+  };
+  const drop = (entry_id: string) =>
+    client.call(endpoints.dropQueueEntry, { params: { entry_id } });
+  return { entries, said, drop };
+}
+
+test('The queue of a session is moved, paused, changed and dropped with keys.', () =>
+  withDemo(async ({ client, directory }) => {
+    const { said } = await busyWith(client, directory, ['one', 'two', 'three']);
+    await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
+      await expectShows(/◐ +the job/);
+      await press('w');
+      await expectShows('3 in the queue');
+      await press('J');
+      await expectEventually(said).toEqual(['two', 'one', 'three']);
+      await expectShows(/two\n.*▌.*one/);
+      await press('J');
+      await expectEventually(said).toEqual(['two', 'three', 'one']);
+      await expectShows(/three\n.*▌.*one/);
+      await press('p');
+      await expectShows(/▌.*paused +one/);
+      await press('p');
+      await expectHides('paused');
+      await press('e', ' more', keys.enter);
+      await expectEventually(said).toEqual(['two', 'three', 'one more']);
+      await expectShows(/▌.*one more/);
+      await press('x');
+      await expectShows('take "one more" out of the queue?  y yes  n no');
+      await press('y');
+      await expectEventually(said).toEqual(['two', 'three']);
+      await expectShows('2 in the queue');
+    });
+  }));
+
+test('What is asked is about the entry that was chosen, however the queue has changed meanwhile.', () =>
+  withDemo(async ({ client, directory }) => {
+    const { entries, said, drop } = await busyWith(client, directory, [
+      'one',
+      'two',
+      'three',
+      'four',
+    ]);
+    await withScreen(client, start, async ({ expectShows, press }) => {
+      await expectShows(/◐ +the job/);
+      await press('w');
+      await expectShows('4 in the queue');
+      await press('j');
+      await expectShows(/▌.*two/);
+      await press('x');
+      await drop(entries[0] ?? '');
+      await expectShows('3 in the queue');
+      await press('y');
+      await expectEventually(said).toEqual(['three', 'four']);
+      await expectShows(/▌.*four/);
+      await press('e');
+      await drop(entries[2] ?? '');
+      await expectShows('1 in the queue');
+      await press('!', keys.enter);
+      await expectEventually(said).toEqual(['four!']);
+    });
+  }));

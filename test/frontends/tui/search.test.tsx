@@ -1,0 +1,27 @@
+import { test } from 'vitest';
+import { withDemo } from '../../support/demo-server.ts';
+import { keys, withScreen } from '../../support/tui/stage.tsx';
+import { openSession, runTurn } from '../../support/turns.ts';
+
+test('What was said is found as one types, and opened at its place in the conversation.', () =>
+  withDemo(async ({ client, directory }) => {
+    const { id } = await openSession(client, directory, { title: 'the zebra' });
+    for (const n of [1, 2, 3]) await runTurn(client, id, `say ${`line of ${n}\n`.repeat(30)}`);
+    await openSession(client, directory, { title: 'another' });
+    await withScreen(client, { page: 'top' }, async ({ expectShows, expectHides, press }) => {
+      await expectShows(/another/);
+      await press('f');
+      await expectShows('search:');
+      await press('line of 1');
+      await expectShows(/▌.* answer the zebra/);
+      await press(keys.down);
+      await expectShows(/▌.* prompt the zebra/);
+      await press(keys.enter);
+      await expectShows(/the zebra/);
+      await expectShows(/> say line of 1/);
+      await press('f', 'nobody said this');
+      await expectShows('nothing was found');
+      await press(keys.escape);
+      await expectHides('search:');
+    });
+  }));

@@ -1,0 +1,117 @@
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { sharedDemo, withDemo } from '../../support/demo-server.ts';
+import { atLength } from '../../support/at-length.ts';
+import type { TestRuntime } from '../../support/runtime.ts';
+import { tempDirectory } from '../../support/temp.ts';
+import { openSession, runTurn, send } from '../../support/turns.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
+import { hasPty, inTerminal } from '../../support/tui/pty.ts';
+
+// Without Python there is no terminal to test in; on Debian: apt-get install python3.
+describe.skipIf(!hasPty)('on a terminal', () => {
+  const server = sharedDemo();
+  const withServer = <T>(test: (given: TestRuntime) => Promise<T>) => test(server());
+
+  test('events tail is a screen, which goes with q and leaves the terminal as it was.', () =>
+    withServer(async ({ client, directory }) => {
+      const { id } = await openSession(client, directory);
+      await using terminal = inTerminal(directory, ['events', 'tail']);
+      const { glass, expectShows, type, resize, ended } = terminal;
+      await expectShows(/session\.created/);
+      await runTurn(client, id, 'say \u001b[31mred\u001b]0;title\u0007');
+      await expectShows(/message\.completed +red/);
+      expect(glass.written).not.toContain('\u001b]0;');
+      expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
+      expect(glass.lines()).toHaveLength(20);
+      expect(glass.lines()[19]).toMatch(/q quit$/);
+      resize(10, 60);
+      await expectEventually(() => glass.lines()[9]).toMatch(/q quit$/);
+      expect(glass.lines()).toHaveLength(10);
+      await expectShows(/message\.comp/);
+      for (const line of glass.lines()) expect(line.length).toBeLessThanOrEqual(60);
+      type('q');
+      expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+      expect(glass).toMatchObject({ isAlternate: false, hasCursor: true, wraps: true });
+      expect(glass.unknown).toEqual([]);
+      expect(glass.text()).toBe('');
+    }));
+
+  test('events tail begins where it is told to, and goes on where a cursor file says.', () =>
+    withServer(async ({ client, directory }) => {
+      await openSession(client, directory, { title: 'the first' });
+      const seen = async (text: string, ...args: string[]) => {
+        await using terminal = inTerminal(directory, ['events', 'tail', ...args]);
+        await terminal.expectShows('live');
+        await terminal.expectShows(text);
+        terminal.type('q');
+        expect((await terminal.ended).code).toBe(0);
+        return terminal.glass.before;
+      };
+      const file = path.join(directory, 'cursor');
+      const first = await seen('the first', '--after-seq', '0', '--cursor-file', file);
+      expect(first).toContain('runtime.started');
+      await openSession(client, directory, { title: 'the second' });
+      const second = await seen('the second', '--cursor-file', file);
+      expect(second).not.toContain('the first');
+    }));
+
+  test('top shows what goes on, and the events of a session; TERM ends it with 143, as it was.', () =>
+    withDemo(async ({ client, directory }) => {
+      const { id } = await openSession(client, directory, { title: 'the job' });
+      await using terminal = inTerminal(directory, ['top'], { CI: 'true', NO_COLOR: '1' });
+      const { expectShows, type, signal, glass, ended } = terminal;
+      await expectShows('the job');
+      type('e');
+      await expectShows(`session ${id.slice(-8)}`);
+      await expectShows('session.created');
+      type('q');
+      await expectShows('SESSIONS 1');
+      signal('SIGTERM');
+      expect(await ended).toEqual({ code: 143, terminal: 'as it was' });
+      expect(glass.isAlternate).toBe(false);
+    }));
+
+  test('follows two sessions that say much at once, and still listens: Ctrl-C ends it with 130, as it was.', () =>
+    withServer(async ({ client, directory }) => {
+      await using terminal = inTerminal(directory, ['events', 'tail']);
+      const { glass, expectShows, type, ended } = terminal;
+      await expectShows('live');
+      const script = Array.from(
+        { length: atLength(100, 200, 200) },
+        (_, i) => `tool work ${i} => done`,
+      ).join('; ');
+      const sessions = await Promise.all(
+        Array.from({ length: atLength(2, 5, 5) }, () => openSession(client, directory)),
+      );
+      await Promise.all(sessions.map(({ id }) => send(client, id, script)));
+      type(' ');
+      await expectShows(/paused, \d+ new/);
+      type(' ');
+      await expectShows(/turn\.completed/);
+      type('\u0003');
+      expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
+      expect(glass.isAlternate).toBe(false);
+    }));
+
+  test('is as without one where there is no server, where no one follows, and for programs.', async () => {
+    await withServer(async ({ directory }) => {
+      for (const args of [
+        ['events', 'tail', '--no-follow'],
+        ['--json', 'top'],
+      ]) {
+        await using terminal = inTerminal(directory, args);
+        const { glass, ended } = terminal;
+        expect((await ended).code).toBe(0);
+        expect(glass.written).not.toContain('\u001b');
+      }
+    });
+    await using place = tempDirectory();
+    await using terminal = inTerminal(place.path, ['--url', 'http://127.0.0.1:9', 'top'], {
+      CADRE_TOKEN: 'a token of nobody',
+    });
+    const { glass, ended } = terminal;
+    expect((await ended).code).toBe(6);
+    expect(glass.written).toMatch(/^cadre: no server answers at [^\u001b]*$/);
+  });
+});

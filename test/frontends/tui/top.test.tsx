@@ -1,0 +1,346 @@
+import { mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { withDemo } from '../../support/demo-server.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
+import { endpoints } from '../../../src/api/index.ts';
+import type { Client } from '../../../src/client/client.ts';
+import { openSession, runTurn, send } from '../../support/turns.ts';
+import { keys, withScreen } from '../../support/tui/stage.tsx';
+
+const start = { page: 'top' } as const;
+const asking = { permission_mode: 'require_approval' };
+
+const run = (client: Client, command: string) =>
+  client.call(endpoints.createProcess, { body: { command } });
+
+describe('the place to work', () => {
+  test('shows what each session is at, and keeps what was closed in a section that is folded.', () =>
+    withDemo(async ({ client, directory }) => {
+      await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
+        await expectShows('no session is open: n opens one');
+        const { id } = await openSession(client, directory, { title: 'the job' });
+        await expectShows(/○ +the job/);
+        await send(client, id, 'say so far; tool npm test => ok; silent');
+        await expectShows(/◐ +the job/);
+        await expectShows('· npm test: ok');
+        await press('x');
+        await expectShows('stop "the job"?  y interrupt its turn  x close it');
+        await press('n');
+        await press('x', 'y');
+        await expectShows(/[●○] +the job/);
+        await press('x', 'x');
+        await expectShows('▸ DONE 1');
+        await press('v');
+        await expectShows(/status +ok/);
+        await expectShows(/memory +\d+ MiB/);
+        await press(keys.escape);
+        await expectHides('memory');
+        await press(keys.right);
+        await expectShows(/· +the job/);
+      });
+    }));
+
+  test('knows what a session is at that worked before anybody looked.', () =>
+    withDemo(async ({ client, directory }) => {
+      const { id } = await openSession(client, directory, { title: 'old job' });
+      await runTurn(client, id, 'say hello');
+      await send(client, id, 'tool look around => found; silent');
+      await withScreen(client, start, async ({ expectShows }) => {
+        await expectShows(/◐ +old job/);
+        await expectShows('look around');
+      });
+    }));
+
+  test('says something to a session, keeps what was begun, and shows the answer as it grows.', () =>
+    withDemo(async ({ client, directory }) => {
+      await openSession(client, directory, { title: 'one' });
+      await openSession(client, directory, { title: 'two' });
+      await withScreen(client, start, async ({ expectShows, expectHides, press, paste, lines }) => {
+        await expectShows('▌○  two');
+        await press('i');
+        await expectShows('to two');
+        await press('say 漢字 and');
+        await press(keys.escape);
+        await expectHides('enter sends');
+        await press('j', 'i');
+        await expectShows('to one');
+        expect(lines().join('\n')).not.toContain('漢字');
+        await press(keys.escape);
+        await expectHides('enter sends');
+        await press('k', 'i');
+        await expectShows('say 漢字 and');
+        await paste(' more\nsay the second line');
+        await expectShows('say the second line');
+        await press(keys.enter);
+        await expectHides('enter sends');
+        await expectShows('> say 漢字 and more');
+        await expectShows(/^.*│ 漢字 and more/m);
+        // What is said is shown before the turn has ended.
+        await expectEventually(() =>
+          client.call(endpoints.listSessions, { query: {} }),
+        ).toMatchObject([{ title: 'two', status: 'ready' }, {}]);
+      });
+    }));
+
+  test('opens a new session: enter goes on, and only the button or ^S creates it.', () =>
+    withDemo(async ({ client, directory }) => {
+      await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
+        await expectShows('n opens one');
+        await press('n');
+        await expectShows('new session');
+        await expectShows(/provider +acp/);
+        await press('say first', ...Array<string>(3).fill(keys.enter));
+        await expectShows('▌permission');
+        await press(keys.left);
+        await expectShows('permission full_access');
+        await press(keys.enter, keys.enter, '\u0015', directory);
+        await press(keys.enter, keys.enter);
+        await expectShows('new session');
+        expect(await client.call(endpoints.listSessions, { query: {} })).toEqual([]);
+        await press(keys.enter);
+        await expectHides('new session');
+        await expectShows(/▌. +say first/);
+        const [opened] = await client.call(endpoints.listSessions, { query: {} });
+        expect(opened).toMatchObject({ permission_mode: 'full_access' });
+        await press('n');
+        // The last choices are there again; only the prompt is new.
+        await expectShows(new RegExp(`cwd +${directory.slice(0, 20)}`));
+        await press('say again', '\u0013');
+        await expectShows(/▌. +say again/);
+      });
+    }));
+
+  test('shows all that is to be approved before it accepts it.', () =>
+    withDemo(async ({ client, directory }) => {
+      const { id } = await openSession(client, directory, { title: 'asks', ...asking });
+      await send(client, id, `ask ${Array.from({ length: 60 }, (_, i) => `part${i}`).join(' ')}`);
+      await withScreen(
+        client,
+        start,
+        async ({ expectShows, expectHides, press }) => {
+          await expectShows('WAITS FOR YOU 1');
+          await press('a');
+          await expectShows(/space on: \d+ lines below/);
+          await press(keys.enter);
+          await expectShows(/not yet: \d+ lines are below/);
+          await press('y');
+          expect(await client.call(endpoints.listApprovals, {})).toHaveLength(1);
+          await press(keys.end);
+          await expectShows('part59');
+          await press(keys.enter);
+          await expectShows('you accepted "part0');
+          await expectHides('WAITS');
+        },
+        { rows: 14, columns: 60 },
+      );
+    }));
+
+  test('completes the slash commands of an agent in what is said to it, and shows its notices and title.', () =>
+    withDemo(async ({ client, directory }) => {
+      const { id } = await openSession(client, directory);
+      await runTurn(client, id, 'commands planning | testing; notice mind the gap; title My work');
+      await withScreen(client, start, async ({ expectShows, press }) => {
+        await expectShows('My work');
+        await expectShows('! notice: mind the gap');
+        await press('i', '/');
+        await expectShows('tab: /planning anything  /testing anything');
+        await press('t', keys.tab);
+        await expectShows('> /testing');
+        await press('me', keys.enter);
+        await expectShows(/> \/testing me/);
+      });
+    }));
+
+  test('restarts a process that has ended, and ends one that runs.', () =>
+    withDemo(async ({ client }) => {
+      await run(client, 'sleep 60');
+      await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
+        await expectShows('▌◐  sleep 60');
+        await press('i');
+        await expectShows('sleep 60 is no session');
+        await press('x');
+        await expectShows('end "sleep 60"?  y yes');
+        await press('x');
+        await expectShows('killed, SIGTERM');
+        await press('r');
+        await expectShows(/▌◐ +sleep 60/);
+        await press('r');
+        await expectShows('restart "sleep 60"?');
+        await press('y');
+        await expectHides('restart "');
+        await expectShows('▌◐');
+      });
+    }));
+
+  test('pins a session, snoozes it for a time, and wakes it.', () =>
+    withDemo(async ({ client, directory }) => {
+      const { id } = await openSession(client, directory, { title: 'old' });
+      await openSession(client, directory, { title: 'young' });
+      await withScreen(client, start, async ({ expectShows, expectHides, press, lines }) => {
+        await expectShows('▌○  young');
+        await press('j', 'p');
+        await expectShows('▌○★ old');
+        expect(lines().findIndex((line) => line.includes('old'))).toBeLessThan(
+          lines().findIndex((line) => line.includes('young')),
+        );
+        await press('z');
+        await expectShows('snooze for');
+        await press('soon', keys.enter);
+        await expectShows('"soon" is no time');
+        await press('z', '2h', keys.enter);
+        await expectShows('▸ SNOOZED 1');
+        await expectHides('★ old');
+        const params = { session_id: id };
+        const { snoozed_until } = await client.call(endpoints.getSession, { params });
+        expect(snoozed_until).toBeGreaterThan(Date.now() + 3_600_000);
+        await press(keys.end, keys.enter, 'z');
+        await expectHides('SNOOZED');
+        await expectShows('★ old');
+      });
+    }));
+
+  test('marks as seen what was shown, while the terminal has the focus, and rings otherwise.', () =>
+    withDemo(async ({ client, directory }) => {
+      const { id } = await openSession(client, directory, { title: 'the job' });
+      const seen = async () => {
+        const { seen_seq, news_seq } = await client.call(endpoints.getSession, {
+          params: { session_id: id },
+        });
+        return seen_seq >= news_seq;
+      };
+      await withScreen(client, start, async ({ expectShows, hasFocus, written }) => {
+        await expectShows('▌○  the job');
+        hasFocus.set(false);
+        await runTurn(client, id, 'say done');
+        await expectShows('▌●  the job');
+        await expectEventually(written).toContain('\u0007\u001B]9;cadre: the job\u0007');
+        expect(written().match(/\]9;/g)).toHaveLength(1);
+        expect(await seen()).toBe(false);
+        hasFocus.set(true);
+        await expectShows('▌○  the job');
+        expect(await seen()).toBe(true);
+      });
+    }));
+
+  test('renames a session, and mutes it: the list says so, and no bell rings for it.', () =>
+    withDemo(async ({ client, directory }) => {
+      const { id } = await openSession(client, directory, { title: 'old name' });
+      const session = () => client.call(endpoints.getSession, { params: { session_id: id } });
+      await withScreen(client, start, async ({ expectShows, press, hasFocus, written }) => {
+        await expectShows('▌○  old name');
+        await press('R');
+        await expectShows('title (enter: rename): old name');
+        // What is typed fast arrives at once.
+        await press('\u0015new namx\u007fe\r');
+        await expectShows('▌○  new name');
+        expect(await session()).toMatchObject({ title: 'new name' });
+        await press('m');
+        await expectShows(/▌○m new name[^]* muted/);
+        expect(await session()).toMatchObject({ muted: true });
+        hasFocus.set(false);
+        await runTurn(client, id, 'say done');
+        await expectShows('▌●m new name');
+        expect(written()).toBe('');
+        await press('m');
+        await expectShows('▌●  new name');
+        await runTurn(client, id, 'say more');
+        await expectEventually(written).toContain(']9;cadre: new name');
+      });
+    }));
+
+  test('offers the directories of recent sessions for a new one.', () =>
+    withDemo(async ({ client, directory }) => {
+      const [one, two] = ['one', 'two'].map((name) => path.join(directory, name));
+      for (const cwd of [one, two]) {
+        mkdirSync(String(cwd));
+        await openSession(client, String(cwd), { title: 'there' });
+      }
+      await withScreen(client, start, async ({ expectShows, press, lines }) => {
+        await expectShows('SESSIONS 2');
+        await press('n', '\u0012');
+        await expectShows(/cwd +\/home\/ada\/project/);
+        for (let step = 0; step < 5; step++) await press(keys.tab);
+        await expectShows('^R recent');
+        const cwd = () => lines().find((line) => line.includes('▌cwd')) ?? '';
+        await press('\u0012');
+        await expectShows(/▌cwd .*\/two/);
+        await press('\u0012');
+        await expectShows(/▌cwd .*\/one/);
+        await press('\u0012');
+        await expectShows(/▌cwd .*\/two/);
+        expect(cwd()).toContain(directory);
+        await press('\u0013');
+        await expectShows('SESSIONS 3');
+        const [made] = await client.call(endpoints.listSessions, { query: { limit: 1 } });
+        expect(made?.cwd).toBe(two);
+      });
+    }));
+
+  test('filters as one types, and keeps its place after the events of a row.', () =>
+    withDemo(async ({ client, directory }) => {
+      for (const title of ['first', 'second', 'third'])
+        await openSession(client, directory, { title });
+      await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
+        await expectShows('SESSIONS 3');
+        await press('/', 'sec');
+        await expectHides('third');
+        await press(keys.enter);
+        await expectShows('▌○  second');
+        await press(keys.escape);
+        await expectShows('third');
+        await expectShows('▌○  second');
+        await press('e');
+        await expectShows('session.created');
+        await press('q');
+        await expectShows('▌○  second');
+        await press(keys.tab);
+        await expectShows('nothing needs you');
+        await press('y', '1');
+        await expectShows('copied');
+      });
+    }));
+
+  test('takes a notice away with the next key: it stands where the keys for the row are shown.', () =>
+    withDemo(async ({ client, directory }) => {
+      await openSession(client, directory, { title: 'first' });
+      await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
+        await expectShows('i say  enter open');
+        await press(keys.tab);
+        await expectShows('nothing needs you');
+        await press('s');
+        await expectHides('nothing needs you');
+        await expectShows('i say  enter open');
+      });
+    }));
+
+  test('begins at the id that it was given.', () =>
+    withDemo(async ({ client, directory }) => {
+      const { id } = await openSession(client, directory, { title: 'first' });
+      await openSession(client, directory, { title: 'second' });
+      const selecting = { page: 'top', select: id.slice(-6) } as const;
+      await withScreen(client, selecting, async ({ expectShows }) => {
+        await expectShows('▌○  first');
+      });
+    }));
+
+  test('has help that is complete at 40x12, and says where there is no room.', () =>
+    withDemo(async ({ client }) => {
+      await withScreen(
+        client,
+        start,
+        async ({ expectShows, press, resize }) => {
+          await expectShows('n opens one');
+          await press('?');
+          await expectShows(/down: \d+ more/);
+          await press(keys.end);
+          await expectShows('the prompts as a list');
+          await press(keys.home);
+          await expectShows('to another row');
+          resize({ rows: 11, columns: 40 });
+          await expectShows('cadre needs 40x12 or more; this is 40x11');
+        },
+        { rows: 12, columns: 40 },
+      );
+    }));
+});

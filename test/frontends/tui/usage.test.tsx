@@ -1,0 +1,34 @@
+import { test } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import { withDemo } from '../../support/demo-server.ts';
+import { withScreen } from '../../support/tui/stage.tsx';
+import { openSession, runTurn } from '../../support/turns.ts';
+
+test('The sheet u shows budgets and what turns have used, by day, session, provider or team; a budget is accepted with keys.', () =>
+  withDemo(async ({ client, directory }) => {
+    const { id } = await openSession(client, directory, { title: 'the job' });
+    const body = { session_id: id, tokens: 1000 };
+    await client.call(endpoints.setBudget, { body });
+    await runTurn(client, id, 'usage 1234 2000; say Hello.');
+    await withScreen(client, { page: 'top' }, async ({ expectShows, press }) => {
+      await expectShows(/◆ +go on although the budget/);
+      await press('u');
+      await expectShows(`budget of session ${id.slice(-8)}: 1,234 of 1,000 tokens  reached`);
+      await expectShows(
+        /day +turns +tokens +cost\n\d{4}-\d\d-\d\d +1 +1,234 +-\ntotal +1 +1,234 +-/,
+      );
+      await press('s');
+      await expectShows(new RegExp(`${id.slice(-8)} +the job +1 +1,234`));
+      await press('p');
+      await expectShows(/acp .* 1 +1,234/);
+      await press('t');
+      await expectShows(/no team +1 +1,234/);
+      await press('q');
+      await press('a');
+      await expectShows('2,234 tokens');
+      // Nothing is accepted before all of it was read.
+      await expectShows('enter accept once');
+      await press('y');
+      await expectShows('1:needs me 0');
+    });
+  }));

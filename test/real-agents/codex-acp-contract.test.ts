@@ -1,0 +1,35 @@
+import { stringify } from 'smol-toml';
+import { describeProvider } from '../support/providers/describe-provider.ts';
+import { type AgentPlace, imageInUrl, openAgentWorld } from './agent-world.ts';
+import { codexEnvironment } from './codex-env.ts';
+import { codexFixture } from './codex-fixture.ts';
+import { agentStart } from './install.ts';
+
+/** A real codex-acp, whose Codex has a model that does what its prompts say (script.ts). */
+describeProvider('codex-acp', {
+  ...codexFixture('codex'),
+  loggedOut: {
+    leftOut:
+      'its words for a refused key are its own: test/agents/health.test.ts has an agent of acp',
+  },
+  provider: 'acp',
+  open: (directory) =>
+    openAgentWorld(directory, {
+      configure: configuration,
+      model: 'gpt-5.5',
+      imageOf: ({ image_url: image }) => imageInUrl(typeof image === 'string' ? image : ''),
+    }),
+  unasked: 'fails',
+  // The only way to decline that it offers is to have it stop.
+  declinedEnd: 'turn.interrupted',
+  think: { leftOut: 'it puts an empty line before what its model thinks' },
+});
+
+function configuration({ asks, modelUrl, home }: AgentPlace): string {
+  const { command, args } = agentStart('codex-acp');
+  const env = {
+    ...codexEnvironment({ modelUrl, asks }, home),
+    INITIAL_AGENT_MODE: asks ? 'workspace-write' : 'agent-full-access',
+  };
+  return stringify({ providers: { acp: { agents: { 'codex-acp': { command, args, env } } } } });
+}

@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest';
+import type { Question } from '../../../../src/api/approvals.ts';
+import { assertAnswers } from '../../../../src/server/conversations/approvals/answers.ts';
+import { anApproval } from '../../../support/records.ts';
+
+const q = (id: string, more: Partial<Question> = {}): Question => ({
+  id,
+  question: `${id}?`,
+  header: null,
+  options: [],
+  free: true,
+  multiple: false,
+  required: true,
+  type: 'text',
+  ...more,
+});
+const labels = (...all: string[]) => all.map((label) => ({ label, description: null }));
+
+const questions = [
+  q('colour', { header: 'Look', options: labels('red', 'blue'), free: false }),
+  q('sizes', { header: 'Look', multiple: true }),
+  q('count', { header: 'How many', type: 'integer', required: false }),
+];
+const good = { colour: ['red'], sizes: ['s', 'm'] };
+const accept = (
+  answers: Record<string, string[]> | null,
+  kind: 'question' | 'command' = 'question',
+) => assertAnswers(anApproval({ kind, questions }), answers);
+
+describe('the answers to a question', () => {
+  test.for([
+    ['by their ids', good],
+    ['by their texts', { 'colour?': ['red'], 'sizes?': ['s'] }],
+    ['with what is not required, by its heading', { ...good, 'How many': ['3'] }],
+  ] as const)('are taken %s', ([, answers]) => {
+    expect(() => accept(answers as unknown as Record<string, string[]>)).not.toThrow();
+  });
+
+  test.for([
+    ['no answers', null, '"colour" (colour?)'],
+    [
+      'an empty object',
+      {},
+      'an answer is missing; the questions: "colour" (colour?), "sizes" (sizes?)',
+    ],
+    ['one that is missing', { colour: ['red'] }, 'an answer is missing; the questions: "sizes"'],
+    ['a name of none', { ...good, taste: ['sweet'] }, 'there is no question "taste"'],
+    ['a name of an object', { ...good, constructor: ['x'] }, 'there is no question "constructor"'],
+    ['a heading of two', { ...good, Look: ['red'] }, 'there is no question "Look"'],
+    ['an empty list', { ...good, sizes: [] }, '"sizes" is answered by at least one text'],
+    ['an empty list for what is not required', { ...good, count: [] }, '"count" is answered by'],
+    [
+      'two where one is taken',
+      { ...good, colour: ['red', 'blue'] },
+      '"colour" takes one answer, not 2',
+    ],
+    ['what is no option', { ...good, colour: ['green'] }, 'it has: red, blue'],
+    ['no number', { ...good, count: ['many'] }, '"count" is answered by a number'],
+    ['a number that is not whole', { ...good, count: ['1.5'] }, '"count" is answered by a number'],
+    ['one question under two names', { ...good, 'colour?': ['red'] }, '"colour" is answered twice'],
+  ] as const)('are refused where there is %s', ([, answers, message]) => {
+    expect(() => accept(answers as unknown as Record<string, string[]>)).toThrow(message);
+  });
+
+  test('have any names where the agent does not say its questions in parts', () => {
+    const plain = anApproval({ kind: 'question' });
+    assertAnswers(plain, { anything: ['goes'] });
+    expect(() => assertAnswers(plain, {})).toThrow('with its answers');
+    expect(() => assertAnswers(plain, { anything: [] })).toThrow('at least one text');
+  });
+
+  test('are refused for what is no question', () => {
+    accept(null, 'command');
+    accept({}, 'command');
+    expect(() => accept({ colour: ['red'] }, 'command')).toThrow('asks no question');
+  });
+});

@@ -1,0 +1,460 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { ApprovalRule, Ruling } from '../../../../../src/api/approval-rules.ts';
+import { catalogue } from '../../../../../src/agents/acp/catalogue.ts';
+import { storeOldRules } from '../../../../support/old-rules.ts';
+import type { AgentRequest } from '../../../../../src/agents/provider.ts';
+import { diffDetail, hunksDetail } from '../../../../../src/agents/details.ts';
+import { completed } from '../../../../support/scripted-provider.ts';
+import { onStage, sharedStage, type Stage } from '../../../../support/sessions/stage.ts';
+import { tempDirectory } from '../../../../support/temp.ts';
+
+const RULES = '/v1/approval-rules';
+
+async function add(stage: Stage, body: object): Promise<ApprovalRule> {
+  const { status, body: added } = await stage.post<ApprovalRule>(RULES, body);
+  expect(status).toBe(200);
+  return added;
+}
+
+function running(
+  command: string,
+  cwd: string,
+  ...more: AgentRequest['details']
+): Partial<AgentRequest> {
+  return { kind: 'command', title: command, details: [{ type: 'command', command, cwd }, ...more] };
+}
+
+function writing(file: string, ...more: AgentRequest['details']): Partial<AgentRequest> {
+  return { kind: 'file_change', title: file, details: [diffDetail(file, 'a\n', 'b\n'), ...more] };
+}
+
+/** A turn whose agent can ask. */
+async function playing(stage: Stage) {
+  const session = await stage.open({ cwd: stage.directory });
+  return { session, turn: await stage.play(session) };
+}
+
+/** Whether a request is put to a person. */
+async function isAsked(
+  stage: Stage,
+  { session, turn }: Awaited<ReturnType<typeof playing>>,
+  request: Partial<AgentRequest>,
+) {
+  const withdrawal = new AbortController();
+  const answer = turn.ask(request, withdrawal.signal);
+  const first = await Promise.race([answer, pending(stage, session.id)]);
+  withdrawal.abort();
+  await answer;
+  return first === 'asked';
+}
+
+async function pending(stage: Stage, sessionId: string): Promise<'asked' | null> {
+  const asked = (await stage.approvals(`?session_id=${sessionId}`)).length > 0;
+  return asked ? 'asked' : pending(stage, sessionId);
+}
+
+describe('a request that a rule allows', () => {
+  it('is accepted at once for once, and its approval and event name the rule.', () =>
+    onStage(async (stage) => {
+      const rule = await add(stage, { effect: 'allow', command: 'git status' });
+      const play = await playing(stage);
+      const answer = await play.turn.ask(running('git status', stage.directory));
+      expect(answer).toEqual({ decision: 'accept', scope: 'once', answers: null });
+      const [approval] = await stage.approvals('?status=accepted');
+      expect(approval).toMatchObject({
+        decided_by: rule.id,
+        scope: 'once',
+        held: false,
+        reason: 'by a rule: allow command git status',
+      });
+      const events = await stage.events(play.session.id);
+      expect(events.map(({ kind }) => kind)).not.toContain('approval.requested');
+      const told = events.find(({ kind }) => kind === 'approval.resolved');
+      expect(told?.payload).toMatchObject({ approval: { id: approval?.id, decided_by: rule.id } });
+      expect((await stage.session(play.session.id)).status).toBe('running');
+    }));
+
+  it('may change files that all fit its path.', () =>
+    onStage(async (stage) => {
+      await add(stage, { effect: 'allow', path: 'docs/**' });
+      const play = await playing(stage);
+      const at = (file: string) => path.join(stage.directory, file);
+      expect(await isAsked(stage, play, writing(at('docs/a/b.md')))).toBe(false);
+      expect(await isAsked(stage, play, writing(at('docs/.hidden')))).toBe(true);
+      expect(await isAsked(stage, play, writing(at('src/a.ts')))).toBe(true);
+      const both = {
+        ...writing(at('docs/a.md')),
+        details: [diffDetail(at('docs/a.md'), 'a', 'b'), diffDetail(at('src/a'), 'a', 'b')],
+      };
+      expect(await isAsked(stage, play, both)).toBe(true);
+    }));
+
+  it('may use a tool that its agent names.', () =>
+    onStage(async (stage) => {
+      await add(stage, { effect: 'allow', tool: 'WebFetch' });
+      const play = await playing(stage);
+      expect(await isAsked(stage, play, { kind: 'tool', tool: 'WebFetch', details: [] })).toBe(
+        false,
+      );
+      expect(await isAsked(stage, play, { kind: 'tool', tool: 'WebSearch', details: [] })).toBe(
+        true,
+      );
+      expect(await isAsked(stage, play, { kind: 'tool', details: [] })).toBe(true);
+      expect(await isAsked(stage, play, { ...running('id', '/'), tool: 'WebFetch' })).toBe(true);
+    }));
+});
+
+describe('a person is asked, although a rule allows the command or the file, if', () => {
+  const rules = [
+    { effect: 'allow', command: 'npm test' },
+    { effect: 'allow', command: 'rm *' },
+    { effect: 'allow', path: 'src/**' },
+  ];
+  const given = sharedStage();
+  beforeAll(async () => {
+    const stage = given();
+    for (const rule of rules) await add(stage, rule);
+    await add(stage, { effect: 'allow', command: 'make', directory: stage.directory });
+    fs.mkdirSync(path.join(stage.directory, 'src'));
+    fs.mkdirSync(path.join(stage.directory, '.git'));
+    fs.symlinkSync('../.git', path.join(stage.directory, 'src/hidden'));
+    fs.symlinkSync('/tmp', path.join(stage.directory, 'src/out'));
+    fs.symlinkSync('/tmp/not/there', path.join(stage.directory, 'src/nowhere'));
+  });
+
+  it.each<[string, (directory: string) => Partial<AgentRequest>]>([
+    ['the command is more than one', (cwd) => running('npm test; id', cwd)],
+    [
+      'the request says more',
+      (cwd) => running('npm test', cwd, { type: 'input', name: 'sandbox', value: 'off' }),
+    ],
+    [
+      'a part is not shown',
+      (cwd) => running('npm test', cwd, { type: 'omitted', name: 'x', bytes: 1 }),
+    ],
+    [
+      'the agent does not offer to accept once',
+      (cwd) => ({ ...running('npm test', cwd), scopes: ['session'] }),
+    ],
+    ['it is a question', (cwd) => ({ ...running('npm test', cwd), kind: 'question' })],
+    ['the agent names no command', () => ({ kind: 'command', title: 'npm test', details: [] })],
+    ['the command runs in another directory', (cwd) => running('npm test', path.join(cwd, 'src'))],
+    [
+      'a model names the directory in the input of a tool',
+      (cwd) => running('make', path.join(cwd, 'src')),
+    ],
+    [
+      'a field with a usual name has an unusual value',
+      (cwd) => running('npm test', cwd, { type: 'input', name: 'timeout', value: { env: 'x' } }),
+    ],
+    [
+      'the tool is another one',
+      (cwd) => running('npm test', cwd, { type: 'input', name: 'tool', value: 'remote' }),
+    ],
+    [
+      'a tool of another kind takes the command',
+      (cwd) => ({ ...running('npm test', cwd), kind: 'tool' }),
+    ],
+    [
+      'a tool of another kind shows a diff',
+      (cwd) => ({ ...writing(path.join(cwd, 'src/a')), kind: 'command' }),
+    ],
+    ['a file of the command is behind a link', (cwd) => running('rm src/out/x', cwd)],
+    ['a file of the command is git’s, by a link', (cwd) => running('rm src/hidden/config', cwd)],
+    ['the file is elsewhere', (cwd) => writing(`${cwd}/src/../../x`)],
+    ['the name of the file is relative', () => writing('src/a')],
+    ['the name begins with a home directory', () => writing('~/src/a')],
+    ['the name ends with a blank', (cwd) => writing(`${cwd}/src/a `)],
+    ['the file is git’s', (cwd) => writing(`${cwd}/src/.git/config`)],
+    ['the file is git’s on other file systems', (cwd) => writing(`${cwd}/src/.GI\u200dT/config`)],
+    ['the file is an agent’s', (cwd) => writing(`${cwd}/src/.claude/settings.json`)],
+    [
+      'the file is moved elsewhere',
+      (cwd) => ({
+        kind: 'file_change',
+        details: [{ type: 'diff', path: `${cwd}/src/a`, diff: `--- ${cwd}/src/a\n+++ /etc/x\n` }],
+      }),
+    ],
+    [
+      'the file is moved to a name with a tab',
+      (cwd) => ({
+        kind: 'file_change',
+        details: [hunksDetail(`${cwd}/src/a`, '@@ -1 +1 @@\n', `${cwd}/src/b\t/../../../x`)],
+      }),
+    ],
+    ...['\r', '\u2028'].map((character): [string, (directory: string) => Partial<AgentRequest>] => [
+      `the file is moved to a name with ${JSON.stringify(character)}`,
+      (cwd) => ({
+        kind: 'file_change',
+        details: [
+          hunksDetail(`${cwd}/src/a`, '@@ -1 +1 @@\n', `${cwd}/src/b${character}/../../../x`),
+        ],
+      }),
+    ]),
+    [
+      'the agent asks for a whole directory, too',
+      (cwd) => writing(`${cwd}/src/a`, { type: 'input', name: 'grantRoot', value: '/' }),
+    ],
+    ['a symbolic link leads elsewhere', (cwd) => writing(`${cwd}/src/out/x`)],
+    ['a symbolic link leads to nothing', (cwd) => writing(`${cwd}/src/nowhere`)],
+  ])('%s.', async (_title, request) => {
+    const stage = given();
+    const play = await playing(stage);
+    expect(await isAsked(stage, play, request(stage.directory))).toBe(true);
+    play.turn.end(completed);
+  });
+});
+
+describe('of several rules', () => {
+  it('deny wins over ask, and ask over allow.', () =>
+    onStage(async (stage) => {
+      const play = await playing(stage);
+      const asks = (command: string) => isAsked(stage, play, running(command, stage.directory));
+      await add(stage, { effect: 'allow', command: 'rm *' });
+      expect(await asks('rm a')).toBe(false);
+      const asking = await add(stage, { effect: 'ask', command: 'rm **' });
+      expect(await asks('rm a')).toBe(true);
+      const denying = await add(stage, { effect: 'deny', command: 'rm a', reason: 'a is needed' });
+      expect(await play.turn.ask(running('rm a', stage.directory))).toEqual({
+        decision: 'decline',
+        reason: 'a is needed',
+      });
+      const [declined] = await stage.approvals('?status=declined');
+      expect(declined?.decided_by).toBe(denying.id);
+      for (const { id } of [asking, denying])
+        expect((await stage.del(`${RULES}/${id}`)).status).toBe(200);
+      expect(await asks('rm a')).toBe(false);
+    }));
+
+  it('one for a directory is good there and below, by the directory of the command.', () =>
+    onStage(async (stage) => {
+      const inner = path.join(stage.directory, 'inner');
+      fs.mkdirSync(path.join(inner, 'deep'), { recursive: true });
+      fs.mkdirSync(`${inner}-not`);
+      await add(stage, { effect: 'allow', command: 'make', directory: inner });
+      const play = await playing(stage);
+      const asks = (cwd: string, tool = 'cadre_process_run') =>
+        isAsked(stage, play, { ...running('make', cwd), tool });
+      expect(await asks(inner)).toBe(false);
+      expect(await asks(path.join(inner, 'deep'))).toBe(false);
+      expect(await asks(`${inner}-not`)).toBe(true);
+      // The model names the directory.
+      expect(await isAsked(stage, play, running('make', inner))).toBe(true);
+      expect(await asks(stage.directory)).toBe(true);
+    }));
+});
+
+it('A rule to deny in a directory looks at the one that a model names, and at that of the session.', () =>
+  onStage(async (stage) => {
+    const inner = path.join(stage.directory, 'inner');
+    fs.mkdirSync(inner);
+    await add(stage, { effect: 'deny', command: 'make', directory: inner });
+    const play = await playing(stage);
+    expect((await play.turn.ask(running('make', inner))).decision).toBe('decline');
+    expect(await isAsked(stage, play, running('make', path.dirname(stage.directory)))).toBe(true);
+  }));
+
+describe('Rules of an earlier version that could not be added now', () => {
+  it('ask where they were added to allow, still deny, and say what to do.', async () => {
+    await using own = tempDirectory('rules');
+    const directory = path.join(own.path, 'data');
+    await storeOldRules(directory, [
+      { id: 'rule_a', effect: 'allow', command: 'git push **' },
+      { id: 'rule_b', effect: 'allow', command: 'ls; rm' },
+      { id: 'rule_c', effect: 'deny', command: 'curl "**' },
+      { id: 'rule_d', effect: 'allow', command: 'cat **' },
+      { id: 'rule_e', effect: 'allow', command: 'cat  **' },
+    ]);
+    await onStage(
+      async (stage) => {
+        const { body: rules } = await stage.get<ApprovalRule[]>(RULES);
+        expect(rules.map(({ id, effect, refused }) => [id, effect, refused])).toEqual([
+          ['rule_e', 'allow', null],
+          ['rule_d', 'allow', null],
+          ['rule_c', 'deny', expect.stringContaining('quotes are not read')],
+          [
+            'rule_b',
+            'ask',
+            expect.stringContaining('it was added to allow, and asks now: more than'),
+          ],
+          ['rule_a', 'ask', expect.stringContaining('may reach any address')],
+        ]);
+        const play = await playing(stage);
+        const asks = (command: string) => isAsked(stage, play, running(command, stage.directory));
+        expect(await asks('git push origin')).toBe(true);
+        expect(await asks('cat a')).toBe(false);
+        const test = (await stage.post<Ruling>(`${RULES}/test`, { command: 'git push x' })).body;
+        expect(test).toMatchObject({ effect: 'ask', rule: { id: 'rule_a' } });
+        expect(test.why).toContain('asks now: git push may reach any address');
+        // Two rules of the same conditions end together.
+        expect((await stage.del(`${RULES}/rule_d`)).status).toBe(200);
+        expect(await asks('cat a')).toBe(true);
+        // A rule that is confirmed now allows again, under its id.
+        expect((await stage.get<ApprovalRule[]>(RULES)).body).toHaveLength(3);
+      },
+      { directory },
+    );
+  });
+
+  it('stay what they are where a rule that is not of the list is confirmed.', () =>
+    onStage(async (stage) => {
+      const body = { effect: 'allow', command: 'something-new **' };
+      const refused = await stage.post(RULES, body);
+      expect([refused.status, refused.body.error]).toEqual([
+        400,
+        expect.stringMatching(/^body\.command: something-new is not on the list .* i_know$/),
+      ]);
+      expect(await add(stage, { ...body, i_know: true })).toMatchObject({
+        effect: 'allow',
+        i_know: true,
+      });
+      const play = await playing(stage);
+      expect(await isAsked(stage, play, running('something-new a', stage.directory))).toBe(false);
+      expect(await isAsked(stage, play, running('something-new .env', stage.directory))).toBe(true);
+    }));
+});
+
+describe('A rule that is added twice', () => {
+  it('is one rule, which ends when it is removed.', () =>
+    onStage(async (stage) => {
+      const body = { effect: 'allow', command: 'ls docs', directory: stage.directory };
+      const first = await add(stage, body);
+      const others = await Promise.all([
+        add(stage, { ...body, command: '  ls   docs ' }),
+        add(stage, { ...body, directory: `${stage.directory}/.` }),
+        add(stage, { ...body, reason: 'a new one' }),
+      ]);
+      expect(others.map(({ id }) => id)).toEqual([first.id, first.id, first.id]);
+      expect((await stage.get<ApprovalRule[]>(RULES)).body).toEqual([
+        { ...first, reason: 'a new one' },
+      ]);
+      const different = await Promise.all([
+        add(stage, { effect: 'allow', command: 'ls docs' }),
+        add(stage, { ...body, effect: 'ask' }),
+        add(stage, { ...body, provider: 'acp' }),
+        add(stage, { effect: 'deny', path: './a/**' }),
+      ]);
+      expect(new Set([first, ...different].map(({ id }) => id)).size).toBe(5);
+      expect((await add(stage, { effect: 'deny', path: 'a/**' })).id).toBe(different[3]?.id);
+      for (const { id } of [first, ...different])
+        expect((await stage.del(`${RULES}/${id}`)).status).toBe(200);
+      const test = await stage.post<Ruling>(`${RULES}/test`, {
+        command: 'ls docs',
+        cwd: stage.directory,
+      });
+      expect(test.body.effect).toBe('ask');
+    }));
+});
+
+it('A rule to allow by path names each file that configures an agent of the catalogue.', () =>
+  onStage(async (stage) => {
+    await add(stage, { effect: 'allow', path: '**' });
+    await add(stage, { effect: 'allow', path: '**/.*' });
+    await add(stage, { effect: 'allow', command: 'tee *' });
+    const test = async (body: object) =>
+      (await stage.post<Ruling>(`${RULES}/test`, { ...body, cwd: stage.directory })).body.effect;
+    expect(await test({ path: 'a/b.ts' })).toBe('allow');
+    expect(catalogue.filter(({ files }) => files.length === 0)).toEqual([]);
+    const general = [
+      '.git',
+      '.cadre',
+      '.vscode',
+      '.bashrc',
+      '.gitmodules',
+      'lefthook.yml',
+      'mise.toml',
+    ];
+    for (const name of [...general, ...catalogue.flatMap(({ files }) => files)]) {
+      expect([name, await test({ path: name })]).toEqual([name, 'ask']);
+      expect([name, await test({ path: `a/${name.toUpperCase()}/b` })]).toEqual([name, 'ask']);
+      expect([name, await test({ command: `tee a/${name}` })]).toEqual([name, 'ask']);
+    }
+  }));
+
+describe('the rules', () => {
+  const none = sharedStage();
+
+  it('outlive the server.', async () => {
+    await using own = tempDirectory('rules');
+    const directory = path.join(own.path, 'data');
+    const rule = await onStage((stage) => add(stage, { effect: 'allow', command: 'git status' }), {
+      directory,
+    });
+    await onStage(
+      async (stage) => {
+        expect((await stage.get<ApprovalRule[]>(RULES)).body).toEqual([rule]);
+        const play = await playing(stage);
+        expect(await isAsked(stage, play, running('git status', stage.directory))).toBe(false);
+      },
+      { directory },
+    );
+  });
+
+  it.each([
+    [{ effect: 'allow' }, 'needs a command, a path, a tool or a directory'],
+    [{ effect: 'allow', directory: '/' }, 'to allow, a rule needs a command, a path or a tool'],
+    [{ effect: 'allow', command: 'sh *' }, 'runs what its arguments say'],
+    [{ effect: 'allow', command: 'a', path: 'b' }, 'make two of it'],
+    [{ effect: 'deny', directory: 'relative' }, 'is no absolute path'],
+    [{ effect: 'deny', directory: '/no/such/directory' }, 'does not exist'],
+    [{ effect: 'permit', command: 'a' }, 'effect'],
+    [{ effect: 'deny', command: 'a\nb' }, 'control characters'],
+    [{ effect: 'deny', command: 'ls; rm' }, 'more than one simple command'],
+    [{ effect: 'deny', path: '~/x' }, 'give the absolute path'],
+    [{ effect: 'deny', path: '/a//b' }, 'the path is /a/b'],
+    [{ effect: 'ask', path: 'docs/' }, 'write docs/** for all files'],
+    [{ effect: 'allow', path: '.' }, 'is a directory'],
+    [{ effect: 'allow', path: 'a/*/../b' }, 'behind a *'],
+    [{ effect: 'allow', path: '"a/**"' }, 'quotes are not read'],
+  ])('refuse %o.', async (body, why) => {
+    const { status, body: refusal } = await none().post(RULES, body);
+    expect([status, refusal.code, refusal.error]).toEqual([
+      400,
+      'invalid',
+      expect.stringContaining(why),
+    ]);
+    expect((await none().get(RULES)).body).toEqual([]);
+  });
+
+  it('say what they would decide, and why.', () =>
+    onStage(async (stage) => {
+      const rule = await add(stage, { effect: 'allow', command: 'git log **' });
+      const test = async (body: object) => (await stage.post<Ruling>(`${RULES}/test`, body)).body;
+      expect(await test({ command: 'git log main' })).toEqual({
+        effect: 'allow',
+        rule,
+        why: 'allow command git log **',
+      });
+      expect(await test({ command: 'git log > x' })).toEqual({
+        effect: 'ask',
+        rule: null,
+        why: 'it is more than one simple command, or cannot be read with certainty: ">"',
+      });
+      expect(await test({ command: 'git log --output=x' })).toMatchObject({
+        effect: 'ask',
+        why: '"--output=x" is an option, which * does not stand for (allow command git log **)',
+      });
+      expect(await test({ command: 'git log ../x' })).toMatchObject({
+        why: '"../x" leads out of the directory, which * does not stand for (allow command git log **)',
+      });
+      expect(await test({ command: 'git push' })).toMatchObject({
+        why: '"push" is not "log" (allow command git log **)',
+      });
+      expect(await test({ command: 'ls' })).toMatchObject({ why: 'no rule fits' });
+      expect(await test({ path: '.git/config' })).toMatchObject({
+        why: expect.stringContaining('is hidden, or is of git or an agent') as unknown,
+      });
+      expect(await test({ path: 'x' })).toMatchObject({ effect: 'ask', why: 'no rule fits' });
+    }));
+
+  it('are refused to agents.', () =>
+    onStage(async (stage) => {
+      const { session } = await playing(stage);
+      const headers = { authorization: `Bearer ${stage.tokenOf(session)}` };
+      const { status } = await stage.post(RULES, { effect: 'allow', command: 'id' }, headers);
+      expect(status).toBeGreaterThanOrEqual(401);
+      expect((await stage.get(RULES)).body).toEqual([]);
+    }));
+});

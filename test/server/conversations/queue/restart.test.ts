@@ -1,0 +1,72 @@
+import { expect, it } from 'vitest';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { HOUR, queueOf } from '../../../support/queue/queue.ts';
+import { acrossCrash } from '../../../support/sessions/stage.ts';
+import { completed } from '../../../support/teams/team.ts';
+
+const START = 1_750_000_000_000;
+
+it('After a SIGKILL each entry begins once: what waited at once, what was due meanwhile late, and a schedule skips.', () =>
+  acrossCrash(
+    async (stage) => {
+      const [busy, idle] = [await stage.open(), await stage.open()];
+      await stage.play(busy, 'cut off');
+      await queueOf(stage).add(busy, 'waited');
+      await queueOf(stage).add(busy, 'late', { at: START + HOUR });
+      const every = { every: '@hourly', time_zone: 'UTC' };
+      const { body: schedule } = await queueOf(stage).add(idle, 'hourly', every);
+      return { busy, schedule };
+    },
+    async (stage, { busy, schedule }) => {
+      for (const text of ['waited', 'late']) {
+        const turn = await stage.provider.nextTurn();
+        expect([turn.agent.session.id, turn.text]).toEqual([busy.id, text]);
+        turn.end(completed);
+      }
+      await stage.times('queue.removed', 2);
+      const skipped = await stage.until(({ kind }) => kind === 'queue.skipped');
+      expect(skipped.payload).toMatchObject({
+        why: 'missed',
+        count: 5,
+        entry: { id: schedule.id },
+      });
+      const left = await queueOf(stage).list();
+      expect(left).toMatchObject([{ id: schedule.id, status: 'scheduled', skipped: 5, runs: 0 }]);
+    },
+    { after: { clock: new ManualClock(START + 5 * HOUR) } },
+  ));
+
+it('A turn of an entry that was accepted and not started is started by the next server; one that had started is not.', () =>
+  acrossCrash(
+    async (stage) => {
+      const [seen, unseen] = [await stage.open(), await stage.open()];
+      const { body: first } = await queueOf(stage).add(seen, 'seen');
+      await stage.provider.nextTurn();
+      const { body: second } = await queueOf(stage).add(unseen, 'unseen');
+      await stage.until(
+        ({ kind, session_id }) => kind === 'turn.accepted' && session_id === unseen.id,
+      );
+      return { first, second, unseen };
+    },
+    async (stage, { first, second, unseen }) => {
+      const turn = await stage.provider.nextTurn();
+      expect([turn.agent.session.id, turn.text]).toEqual([unseen.id, 'unseen']);
+      turn.end(completed);
+      await stage.times('queue.removed', 2);
+      const ends = stage.seen.filter(({ kind }) => kind === 'queue.finished');
+      expect(
+        ends.map(({ payload }) => [(payload.entry as { id: string }).id, payload.status]),
+      ).toEqual([
+        [first.id, 'failed'],
+        [second.id, 'completed'],
+      ]);
+    },
+    // The agent of the second one does not come to life before the server dies.
+    {
+      before: {
+        played: {
+          opening: ({ title }) => (title === 'unseen' ? new Promise(() => {}) : Promise.resolve()),
+        },
+      },
+    },
+  ));

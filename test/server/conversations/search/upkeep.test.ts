@@ -1,0 +1,153 @@
+import fs from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { sqlWasm } from '../../../../src/core/lib/self.ts';
+import { yieldToEventLoop } from '../../../../src/core/lib/slices.ts';
+import { IndexFile } from '../../../../src/server/conversations/search/index-file.ts';
+import { Indexer } from '../../../../src/server/conversations/search/indexer.ts';
+import { Rows } from '../../../../src/server/conversations/search/rows.ts';
+import { SideFile } from '../../../../src/core/store/side-file.ts';
+import { expectEventually } from '../../../support/expect-eventually.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { aTurn } from '../../../support/records.ts';
+import { type TestSearch, withSearch } from '../../../support/search.ts';
+import { FullDisk } from '../../../support/sessions/faults.ts';
+
+/** Stores so many prompts of a session at once. */
+function fill({ db, store }: TestSearch, session_id: string, count: number): Promise<void> {
+  return db.transact((tx) => {
+    for (let i = 1; i <= count; i++) {
+      const input = [{ type: 'text' as const, text: `filled ${i}` }];
+      const turn_id = `${session_id}_${i}`;
+      store.turns.insert(tx, aTurn({ session_id, turn_id, input, accepted_at: 2000 + i }));
+    }
+  });
+}
+
+/** A search on a clock that stands still until `test` moves it. */
+function onStill(work: (given: TestSearch, clock: ManualClock) => Promise<void>): Promise<void> {
+  const clock = new ManualClock();
+  return withSearch((given) => work(given, clock), { clock });
+}
+
+/** Damages what a search reads of the index first, and nothing that is read when it is opened. */
+async function damage({ directory, service }: TestSearch): Promise<void> {
+  await service.stop();
+  const file = await SideFile.open({ directory, name: 'search.cadre', wasm: sqlWasm });
+  const [row] = file.all<[number]>("SELECT rootpage FROM sqlite_schema WHERE name LIKE '%segdir'");
+  const [size] = file.all<[number]>('PRAGMA page_size');
+  file.close();
+  const fd = fs.openSync(`${directory}/search.cadre`, 'r+');
+  fs.writeSync(
+    fd,
+    Buffer.alloc(size?.[0] ?? 0, 0xff),
+    0,
+    undefined,
+    ((row?.[0] ?? 0) - 1) * (size?.[0] ?? 0),
+  );
+  fs.closeSync(fd);
+}
+
+describe('an index', () => {
+  test('that is deleted while it is built is not begun again by what was under way.', () =>
+    onStill(async (given, clock) => {
+      const { service, open, page, directory } = given;
+      await open('sess_a');
+      await fill(given, 'sess_a', 3000);
+      await page({ q: 'filled' });
+      clock.advance(0);
+      expect(service.status().state).toBe('building');
+      expect(await service.drop()).toMatchObject({ state: 'off' });
+      service.changed();
+      for (let i = 0; i < 50; i++) await yieldToEventLoop();
+      clock.advance(10_000);
+      for (let i = 0; i < 50; i++) await yieldToEventLoop();
+      await service.stop();
+      expect(fs.readdirSync(directory).filter((name) => name.startsWith('search'))).toEqual([]);
+    }));
+
+  test('is kept up to date without another search.', () =>
+    onStill(async ({ service, open, say, find }, clock) => {
+      await open('sess_a');
+      await say('sess_a', 'one');
+      await find('one');
+      await say('sess_a', 'two');
+      service.changed();
+      expect(service.status().documents).toBe(1);
+      await expectEventually(() => {
+        clock.advance(2000);
+        return service.status().documents;
+      }).toBe(2);
+    }));
+
+  test('is made anew where only a search shows its damage.', () =>
+    withSearch(async (given) => {
+      await given.open('sess_a');
+      await fill(given, 'sess_a', 300);
+      await given.built();
+      await damage(given);
+      await given.restart();
+      expect(await given.find('filled', { limit: 100 })).toHaveLength(100);
+    }));
+
+  test('is made anew where its damage shows in the background, without a search.', () =>
+    onStill(async (given, clock) => {
+      const { open, say, find, built, restart } = given;
+      await built();
+      await open('sess_a');
+      await say('sess_a', 'one');
+      await find('one');
+      await damage(given);
+      await restart();
+      await say('sess_a', 'two');
+      given.service.resume();
+      clock.advance(0);
+      await expectEventually(() => {
+        clock.advance(2000);
+        return given.service.status();
+      }).toMatchObject({ state: 'ready', documents: 2 });
+    }));
+
+  test('answers with what it has while the disk is full, outlives a restart on it, and goes on after it.', () =>
+    withSearch(async ({ open, say, find, restart, built, service, directory }) => {
+      using disk = new FullDisk(/\/search\.cadre(-wal)?$/);
+      await open('sess_a');
+      await say('sess_a', 'one of them');
+      await built();
+      const { ino } = fs.statSync(`${directory}/search.cadre`);
+      disk.full = true;
+      await say('sess_a', 'another one');
+      expect(await find('one')).toEqual(['[one] of them']);
+      expect(service.status()).toMatchObject({
+        state: 'waiting',
+        detail: 'the disk is full: free some space',
+      });
+      await restart();
+      expect(await find('one')).toEqual(['[one] of them']);
+      disk.full = false;
+      expect(await find('one')).toEqual(['another [one]', '[one] of them']);
+      expect(fs.statSync(`${directory}/search.cadre`).ino).toBe(ino);
+    }));
+
+  test('loses the tables of which all sessions were trimmed.', () =>
+    withSearch(async (given) => {
+      const { db, store, directory, open, change } = given;
+      const session = await open('sess_a');
+      await open('sess_b');
+      await fill(given, 'sess_a', 100);
+      await fill(given, 'sess_b', 100);
+      const options = { directory, wasm: sqlWasm, bootId: 'boot', epoch: db.epoch };
+      const index = await IndexFile.open({ ...options, shardTexts: 16 });
+      const rows = new Rows({ db, store });
+      const read = async () => {
+        const indexer = new Indexer({ rows, index, clock: new ManualClock() });
+        await indexer.begin();
+        while (await indexer.step());
+        return index.shardsSince(0).length;
+      };
+      const before = await read();
+      await change({ ...session, trimmed: true });
+      const after = await read();
+      index.close();
+      expect([before, after]).toEqual([13, 8]);
+    }));
+});

@@ -1,0 +1,276 @@
+import fs from 'node:fs';
+import http from 'node:http';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { takesKey } from '../../../../scripts/openapi/answers.ts';
+import type { Endpoint } from '../../../../src/api/endpoint.ts';
+import { endpoints } from '../../../../src/api/index.ts';
+import type { Session } from '../../../../src/api/sessions.ts';
+import { systemIds } from '../../../../src/core/lib/ids.ts';
+import { scaled } from '../../../support/patience.ts';
+import { completed } from '../../../support/scripted-provider.ts';
+import { startServer, untilNothingCarries } from '../../../support/server.ts';
+import { describeKeyed } from '../../../support/sessions/describe-keyed.ts';
+import {
+  aRequestTo,
+  keyedRoutes,
+  replayed,
+  withKey,
+} from '../../../support/sessions/keyed-requests.ts';
+import { endOf, kinds, onStage, sharedStage } from '../../../support/sessions/stage.ts';
+import { tempDirectory } from '../../../support/temp.ts';
+
+const HOUR = 3_600_000;
+
+// All routes are those of test/campaigns/idempotency.
+describeKeyed([
+  '/v1/sessions',
+  '/v1/sessions/{session_id}/turns',
+  '/v1/sessions/{session_id}/approvals/{approval_id}',
+  '/v1/queue/{entry_id}/pause',
+  '/v1/processes',
+  '/v1/worktrees',
+  '/v1/teams/{team_id}/messages',
+]);
+
+describe('a POST with an Idempotency-Key', () => {
+  const on = sharedStage();
+  let keys = 0;
+  const newKey = () => withKey(`key-${++keys}`);
+  const stored = () => on().events();
+
+  it('is known for every POST route', () => {
+    const all: Endpoint[] = Object.values(endpoints);
+    const posts = all
+      .filter((one) => takesKey(one) && one.answers === 'json')
+      .map((one) => one.path);
+    expect(posts.toSorted()).toEqual(keyedRoutes.toSorted());
+  });
+
+  it('may have an empty body, which counts as {}', async () => {
+    const { id } = await on().open();
+    const key = newKey();
+    const first = await on().post(`/v1/sessions/${id}/close`, undefined, key);
+    const again = await on().post(`/v1/sessions/${id}/close`, {}, key);
+    expect([again.body, replayed(again)]).toEqual([first.body, 'true']);
+  });
+
+  it.each(['/v1/sessions', '/v1/sessions/{session_id}/turns'])(
+    'to %s is run once of 50 at a time',
+    async (route) => {
+      const request = await aRequestTo(route, on());
+      const key = newKey();
+      const before = (await stored()).length;
+      const replies = await Promise.all(
+        Array.from({ length: 50 }, () => on().post(request.path, request.body, key)),
+      );
+      expect(new Set(replies.map(({ body }) => JSON.stringify(body))).size).toBe(1);
+      expect(replies.map(({ status }) => status)).toEqual(Array(50).fill(200));
+      expect(replies.filter((reply) => replayed(reply) === null)).toHaveLength(1);
+      if (route.endsWith('/turns')) await on().provider.nextTurn();
+      const news = kinds((await stored()).slice(before));
+      const first = route.endsWith('/turns') ? 'turn.accepted' : 'session.created';
+      expect(news.filter((kind) => kind === first)).toHaveLength(1);
+    },
+  );
+
+  it('that is refused with 409 is run once of 50 at a time, too', async () => {
+    const session = await on().open();
+    await on().close(session.id);
+    const key = newKey();
+    const body = { input: { type: 'text', text: 'me too' } };
+    const replies = await Promise.all(
+      Array.from({ length: 50 }, () => on().post(`/v1/sessions/${session.id}/turns`, body, key)),
+    );
+    expect(replies.map(({ status }) => status)).toEqual(Array(50).fill(409));
+    expect(replies.filter((reply) => replayed(reply) === null)).toHaveLength(1);
+  });
+
+  it('keeps a 409: it stays one when what was in the way is gone', async () => {
+    const session = await on().open();
+    const url = `/v1/sessions/${session.id}/turns`;
+    const body = { input: { type: 'text', text: 'go' }, expected_turn_id: 'turn_of_another_time' };
+    const key = newKey();
+    const first = await on().post(url, body, key);
+    expect([first.status, first.body.code]).toEqual([409, 'turn_conflict']);
+    const again = await on().post(url, body, key);
+    expect([again.status, again.body, replayed(again)]).toEqual([409, first.body, 'true']);
+  });
+
+  it('does not keep turn_in_progress: nothing was done, and it may be sent again', async () => {
+    const session = await on().open();
+    const turn = await on().play(session);
+    const { active_turn_id: turnId } = await on().session(session.id);
+    const url = `/v1/sessions/${session.id}/turns`;
+    const body = { input: { type: 'text', text: 'me too' } };
+    const key = newKey();
+    for (let time = 0; time < 2; time++) {
+      const refused = await on().post(url, body, key);
+      expect([refused.status, refused.body.code]).toEqual([409, 'turn_in_progress']);
+      expect(replayed(refused)).toBeNull();
+    }
+    turn.end(completed);
+    await on().until(endOf(turnId ?? ''));
+    const sent = await on().post(url, body, key);
+    expect([sent.status, replayed(sent)]).toEqual([200, null]);
+    const again = await on().post(url, body, key);
+    expect([again.status, again.body, replayed(again)]).toEqual([200, sent.body, 'true']);
+    (await on().provider.nextTurn()).end(completed);
+  });
+
+  it('is the same request whatever the order of the keys in its body', async () => {
+    const key = newKey();
+    const one = '{"provider":"acp","title":"x","metadata":{"a":[1,{"b":2,"c":3}],"d":null}}';
+    const other = '{"metadata":{"d":null,"a":[1,{"c":3,"b":2}]},"title":"x","provider":"acp"}';
+    const list = '{"metadata":{"d":null,"a":[{"c":3,"b":2},1]},"title":"x","provider":"acp"}';
+    const [first, again, another] = [
+      await on().post('/v1/sessions', JSON.parse(one), key),
+      await on().post('/v1/sessions', JSON.parse(other), key),
+      await on().post('/v1/sessions', JSON.parse(list), key),
+    ];
+    expect([again.status, again.body, replayed(again)]).toEqual([200, first.body, 'true']);
+    expect([another.status, another.body.code]).toEqual([409, 'idempotency_conflict']);
+  });
+
+  it('does not keep a 400', async () => {
+    const cwd = path.join(on().directory, 'not-yet');
+    const key = newKey();
+    const body = { provider: 'acp', cwd };
+    expect((await on().post('/v1/sessions', body, key)).status).toBe(400);
+    fs.mkdirSync(cwd);
+    const now = await on().post('/v1/sessions', body, key);
+    expect([now.status, replayed(now)]).toEqual([200, null]);
+  });
+
+  it.each([
+    ['empty', ''],
+    ['with a space', 'two words'],
+    ['of 256 characters', 'x'.repeat(256)],
+    ['not ASCII', 'schl\u00fcssel'],
+  ])('that is %s is 400', async (_how, key) => {
+    const reply = await on().post('/v1/sessions', { provider: 'acp' }, withKey(key));
+    expect([reply.status, reply.body.code]).toEqual([400, 'invalid']);
+    expect(reply.body.error).toContain('Idempotency-Key');
+  });
+
+  it('that is given twice is 400', async () => {
+    const { url, token } = on().given;
+    const status = await new Promise<number | undefined>((resolve, reject) => {
+      const request = http.request(`${url}/v1/sessions`, {
+        method: 'POST',
+        headers: [
+          ['Host', new URL(url).host],
+          ['Authorization', `Bearer ${token}`],
+          ['Content-Type', 'application/json'],
+          ['Idempotency-Key', 'a'],
+          ['Idempotency-Key', 'b'],
+        ].flat(),
+      });
+      request.once('error', reject);
+      request.once('response', (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      });
+      request.end(JSON.stringify({ provider: 'acp' }));
+    });
+    expect(status).toBe(400);
+  });
+
+  it('of 255 characters is taken', async () => {
+    const reply = await on().post('/v1/sessions', { provider: 'acp' }, withKey('~'.repeat(255)));
+    expect(reply.status).toBe(200);
+  });
+
+  it('means nothing on a GET', async () => {
+    const { id } = await on().open();
+    const { url, token } = on().given;
+    for (const expected of ['ready', 'closed']) {
+      const response = await fetch(`${url}/v1/sessions/${id}`, {
+        headers: { authorization: `Bearer ${token}`, ...withKey('get') },
+      });
+      expect(((await response.json()) as Session).status).toBe(expected);
+      expect(response.headers.get('idempotency-replayed')).toBeNull();
+      await on().close(id);
+    }
+  });
+});
+
+describe('an answer that was kept', () => {
+  it('does not include a 404: the thing may be there later', () => {
+    let fixed: string | undefined;
+    const ids = {
+      next(prefix: Parameters<typeof systemIds.next>[0]) {
+        return prefix === 'sess' && fixed ? fixed : systemIds.next(prefix);
+      },
+    };
+    return onStage(
+      async (stage) => {
+        fixed = 'sess_soon';
+        const close = () => stage.post('/v1/sessions/sess_soon/close', {}, withKey('early'));
+        expect((await close()).status).toBe(404);
+        await stage.open();
+        const now = await close();
+        expect([now.status, replayed(now)]).toEqual([200, null]);
+      },
+      { ids },
+    );
+  });
+
+  it('is forgotten after 24 h, and not before', () =>
+    onStage(async (stage) => {
+      const create = () => stage.post<Session>('/v1/sessions', { provider: 'acp' }, withKey('day'));
+      const first = await create();
+      stage.clock.advance(24 * HOUR - 1);
+      const late = await create();
+      expect([late.body.id, replayed(late)]).toEqual([first.body.id, 'true']);
+      stage.clock.advance(2);
+      const next = await create();
+      expect(next.body.id).not.toBe(first.body.id);
+      expect(replayed(next)).toBeNull();
+      expect((await create()).body.id).toBe(next.body.id);
+    }));
+
+  it('lets its key be used for something else after 24 h', () =>
+    onStage(async (stage) => {
+      await stage.post('/v1/sessions', { provider: 'acp' }, withKey('day'));
+      stage.clock.advance(24 * HOUR + 1);
+      const { status } = await stage.post(
+        '/v1/sessions',
+        { provider: 'acp', title: 'else' },
+        withKey('day'),
+      );
+      expect(status).toBe(200);
+    }));
+
+  it('is still given after the server was killed', { timeout: scaled(30_000) }, async () => {
+    await using directory = tempDirectory('killed');
+    const create = async (server: Awaited<ReturnType<typeof startServer>>) => {
+      const response = await fetch(`${server.url}/v1/sessions`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${server.token}`,
+          'content-type': 'application/json',
+          ...withKey('once'),
+        },
+        body: JSON.stringify({ provider: 'acp', cwd: directory.path }),
+      });
+      return {
+        text: await response.text(),
+        status: response.status,
+        replayed: response.headers.get('idempotency-replayed'),
+      };
+    };
+    const before = await startServer(directory.path);
+    const first = await create(before);
+    await before.end('SIGKILL');
+    const after = await startServer(directory.path);
+    try {
+      expect(await create(after)).toEqual({ ...first, replayed: 'true' });
+      const sessions = await after.client.call(endpoints.listSessions, {});
+      expect(sessions).toHaveLength(1);
+    } finally {
+      await after.end('SIGKILL');
+      await untilNothingCarries(directory.path);
+    }
+  });
+});

@@ -1,0 +1,124 @@
+import { describe, expect, it } from 'vitest';
+import { completed } from '../../../support/scripted-provider.ts';
+import { CountingIds, inOneGroup } from '../../../support/sessions/one-group.ts';
+import type { PlayedAgent, PlayedTurn } from '../../../support/sessions/played-provider.ts';
+import { endOf, kinds, onStage, type Stage } from '../../../support/sessions/stage.ts';
+
+/** A session whose agent has completed a turn and waits for the next. */
+async function idle(stage: Stage) {
+  const session = await stage.open();
+  const turn = await stage.play(session, 'before');
+  const { active_turn_id: turnId } = await stage.session(session.id);
+  turn.end(completed);
+  await stage.until(endOf(turnId ?? ''));
+  return { session, agent: turn.agent };
+}
+
+/** Ends a turn, and gives the kinds of its events. */
+async function ends(stage: Stage, turn: PlayedTurn, turnId: string): Promise<string[]> {
+  turn.end(completed);
+  await stage.until(endOf(turnId));
+  const events = await stage.events(turn.session.id);
+  return kinds(events.filter((event) => event.turn_id === turnId));
+}
+
+const wholeTurn = ['turn.accepted', 'turn.started', 'turn.completed'];
+
+describe('an agent that has hung up and is not gone yet', () => {
+  it('is given no turn: the turn waits for its end, and another agent has it', () => {
+    const end = Promise.withResolvers<void>();
+    return onStage(
+      async (stage) => {
+        const { session, agent } = await idle(stage);
+        agent.hangUp();
+        const { body: sent } = await stage.send(session, 'go');
+        await agent.toldToEnd;
+        expect((await stage.turn(session.id, sent.turn_id)).status).toBe('accepted');
+        expect(stage.provider.agents).toEqual([agent]);
+        end.resolve();
+        const turn = await stage.provider.nextTurn();
+        expect(turn.agent).toBe(stage.provider.agents[1]);
+        expect(turn.agent.session.provider_session_ref).toBe(`ref-${session.id}`);
+        expect(agent.calls).toEqual(['prompt', 'end']);
+        expect(await ends(stage, turn, sent.turn_id)).toEqual(wholeTurn);
+      },
+      { played: { ending: () => end.promise } },
+    );
+  });
+
+  it('keeps its room until its end', () => {
+    const end = Promise.withResolvers<void>();
+    return onStage(
+      async (stage) => {
+        const { session, agent } = await idle(stage);
+        agent.hangUp();
+        await stage.send(session, 'go');
+        await agent.toldToEnd;
+        end.resolve();
+        await stage.provider.nextTurn();
+        expect(stage.provider.live).toEqual({ now: 1, most: 1 });
+      },
+      { config: { providers: { max_live: 1 } }, played: { ending: () => end.promise } },
+    );
+  });
+
+  it('is not given a turn either that was begun for it before', () => {
+    const ids = new CountingIds();
+    return onStage(
+      async (stage) => {
+        const { session, agent } = await idle(stage);
+        const { sent } = await inOneGroup(stage, async () => {
+          const isBegun = ids.more(2);
+          const reply = stage.send(session, 'go');
+          await isBegun;
+          agent.hangUp();
+          return { sent: reply };
+        });
+        const turn = await stage.provider.nextTurn();
+        expect([turn.agent === agent, agent.calls]).toEqual([false, ['prompt', 'end']]);
+        expect(await ends(stage, turn, (await sent).body.turn_id)).toEqual(wholeTurn);
+      },
+      { ids },
+    );
+  });
+});
+
+describe('an agent that hangs up after its start and before it sees the turn', () => {
+  /** Has each of the first agents hang up as soon as a turn has it. */
+  function hangingUp(count: number, agents: () => readonly PlayedAgent[]) {
+    return () => {
+      if (agents().length <= count) agents().at(-1)?.hangUp();
+      return null;
+    };
+  }
+
+  it('loses the turn to another, which begins the session', () => {
+    let agents: readonly PlayedAgent[] = [];
+    return onStage(
+      async (stage) => {
+        ({ agents } = stage.provider);
+        const session = await stage.open();
+        const { body: sent } = await stage.send(session, 'go');
+        const turn = await stage.provider.nextTurn();
+        expect(agents.map(({ calls }) => calls)).toEqual([['end'], ['prompt']]);
+        expect(turn.agent.session.provider_session_ref).toBeNull();
+        expect(await ends(stage, turn, sent.turn_id)).toEqual(wholeTurn);
+      },
+      { played: { objection: hangingUp(1, () => agents) } },
+    );
+  });
+
+  it('and after another did so keeps the turn, so that no turn starts agents for ever', () => {
+    let agents: readonly PlayedAgent[] = [];
+    return onStage(
+      async (stage) => {
+        ({ agents } = stage.provider);
+        await stage.send(await stage.open(), 'go');
+        const turn = await stage.provider.nextTurn();
+        expect(agents.map(({ calls }) => calls)).toEqual([['end'], ['prompt']]);
+        expect(turn.agent).toBe(agents[1]);
+      },
+      { played: { objection: hangingUp(9, () => agents) } },
+    );
+  });
+});

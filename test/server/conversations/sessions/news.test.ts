@@ -1,0 +1,215 @@
+import { describe, expect, it } from 'vitest';
+import type { RuntimeEventRecord } from '../../../../src/api/events.ts';
+import { isIn } from '../../../../src/api/events.ts';
+import type { Session } from '../../../../src/api/sessions.ts';
+import { sessionAfterRequest, sessionAfterTurn } from '../../../../src/client/session-after.ts';
+import { completed } from '../../../support/scripted-provider.ts';
+import { endOf, onStage, sharedStage, type Stage } from '../../../support/sessions/stage.ts';
+
+/** Plays a turn whose agent says a text; resolves once it has ended. */
+async function speak(stage: Stage, session: Session, prompt: string, said: string) {
+  const turn = await stage.play(session, prompt);
+  const { active_turn_id } = await stage.session(session.id);
+  void turn.sink.update({ type: 'message', text: said });
+  turn.end(completed);
+  return stage.until(endOf(active_turn_id ?? ''));
+}
+
+function patch(stage: Stage, { id }: Session, body: object) {
+  return stage.patch<Session & { code?: string }>(`/v1/sessions/${id}`, body);
+}
+
+describe('a session tells itself apart', () => {
+  const shared = sharedStage();
+
+  it('by the first line of its first prompt, unless it was given a title', async () => {
+    const stage = shared();
+    const [plain, named] = [await stage.open(), await stage.open({ title: 'mine' })];
+    const prompt = `\n  fix the tests ${'of all rooms '.repeat(10)}\nand then the docs`;
+    for (const session of [plain, named]) await speak(stage, session, prompt, 'ok');
+    await speak(stage, plain, 'something else', 'ok');
+    const { title } = await stage.session(plain.id);
+    expect(title).toMatch(/^fix the tests of all rooms .*…$/);
+    expect(title).toHaveLength(80);
+    expect((await stage.session(named.id)).title).toBe('mine');
+  });
+
+  it('by the last words of its agent, as one line of at most 200 characters', async () => {
+    const stage = shared();
+    const session = await stage.open();
+    expect(session.last_words).toBeNull();
+    await speak(stage, session, 'go', 'I look at it.\n\n\tAll\u0007 of it is done.  ');
+    expect((await stage.session(session.id)).last_words).toBe('I look at it. All of it is done.');
+    await speak(stage, session, 'go', '💥'.repeat(5000));
+    const { last_words } = await stage.session(session.id);
+    expect(last_words).toBe(`${'💥'.repeat(99)}…`);
+    const silent = await stage.play(session, 'say nothing');
+    const { active_turn_id } = await stage.session(session.id);
+    silent.end(completed);
+    await stage.until(endOf(active_turn_id ?? ''));
+    expect((await stage.session(session.id)).last_words).toBe(last_words);
+  });
+
+  it('by when something last happened in it', () =>
+    onStage(async (other) => {
+      const session = await other.open();
+      expect(session.last_activity_at).toBe(session.created_at);
+      const steps: (() => Promise<unknown>)[] = [];
+      const turn = { now: undefined as Awaited<ReturnType<Stage['play']>> | undefined };
+      steps.push(async () => (turn.now = await other.play(session)));
+      steps.push(async () => {
+        void turn.now?.ask();
+        await other.asked(session.id);
+      });
+      steps.push(async () => {
+        turn.now?.end(completed);
+        await other.times('turn.completed', 1);
+      });
+      for (const step of steps) {
+        other.clock.advance(1000);
+        await step();
+        expect((await other.session(session.id)).last_activity_at).toBe(other.clock.now());
+      }
+      other.clock.advance(1000);
+      await patch(other, session, { pinned: true });
+      expect((await other.session(session.id)).last_activity_at).toBe(other.clock.now() - 1000);
+    }));
+});
+
+describe('what is new in a session', () => {
+  it('is the end of a turn, a request for an approval and a failure, but not what leads to them', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      const news = async () => (await stage.session(session.id)).news_seq;
+      const turn = await stage.play(session);
+      expect(await news()).toBe(0);
+      const answer = turn.ask();
+      const approval = await stage.asked(session.id);
+      const asked = await stage.until(({ kind }) => kind === 'approval.requested');
+      expect(await news()).toBe(asked.seq);
+      await stage.decide(approval, 'accept');
+      await answer;
+      void turn.sink.update({ type: 'message', text: 'done' });
+      expect(await news()).toBe(asked.seq);
+      turn.end(completed);
+      const ended = await stage.until(({ kind }) => kind === 'turn.completed');
+      expect(await news()).toBe(ended.seq);
+    }));
+
+  it('is its own failure, which its event has too', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      const { ProviderError } = await import('../../../../src/agents/provider.ts');
+      stage.provider.refuseOpen(new ProviderError('resume_failed', 'gone'));
+      await stage.send(session, 'go');
+      const failed = await stage.until(({ kind }) => kind === 'session.failed');
+      expect(failed.payload).toMatchObject({ session: { news_seq: failed.seq } });
+      expect((await stage.session(session.id)).news_seq).toBe(failed.seq);
+    }));
+
+  it('follows from the events alone, as does all else that a turn changes in its session', () =>
+    onStage(async (stage) => {
+      let followed: Session = await stage.open();
+      const { id } = followed;
+      const turn = await stage.play(followed, 'first prompt');
+      const asked = turn.ask();
+      await stage.decide(await stage.asked(id), 'accept');
+      await asked;
+      void turn.sink.update({ type: 'message', text: 'said' });
+      turn.end(completed);
+      const { seq } = await stage.until(({ kind }) => kind === 'turn.completed');
+      for (const event of (await stage.events(id)) as RuntimeEventRecord[]) {
+        if (isIn('turn', event)) followed = sessionAfterTurn(followed, event);
+        if (isIn('approval', event) && event.kind === 'approval.requested')
+          followed = sessionAfterRequest(followed, event);
+      }
+      const stored = await stage.session(id);
+      expect(stored.news_seq).toBe(seq);
+      const { provider_session_ref, provider_defaults, usage } = stored;
+      expect({ ...followed, provider_session_ref, provider_defaults, usage }).toEqual(stored);
+    }));
+});
+
+describe('PATCH of a session', () => {
+  const shared = sharedStage();
+
+  it('changes what is in its body, tells of it once, and answers the session', async () => {
+    const stage = shared();
+    const session = await stage.open({ title: 'old' });
+    stage.clock.advance(5);
+    const change = { title: 'new', pinned: true, snoozed_until: 123, muted: true };
+    const { status, body } = await patch(stage, session, change);
+    expect([status, body]).toEqual([200, { ...session, ...change, updated_at: stage.clock.now() }]);
+    expect(await stage.session(session.id)).toEqual(body);
+    expect((await patch(stage, session, change)).body).toEqual(body);
+    expect((await patch(stage, session, {})).body).toEqual(body);
+    const told = (await stage.events(session.id)).filter(({ kind }) => kind === 'session.updated');
+    const { metadata: _metadata, ...inEvents } = body;
+    expect(told.map(({ payload }) => payload)).toEqual([{ session: inEvents }]);
+    const before = { title: null, pinned: false, snoozed_until: null, muted: false };
+    const undone = await patch(stage, session, before);
+    expect(undone.body).toMatchObject(before);
+  });
+
+  it('changes a closed session too', async () => {
+    const stage = shared();
+    const session = await stage.open();
+    await stage.close(session.id);
+    const { body } = await patch(stage, session, { title: 'kept' });
+    expect(body).toMatchObject({ status: 'closed', title: 'kept' });
+  });
+
+  it('only raises what was seen, and never above what there is to see', async () => {
+    const stage = shared();
+    const session = await stage.open();
+    const { seq } = await speak(stage, session, 'go', 'done');
+    expect((await patch(stage, session, { seen_seq: seq })).body.seen_seq).toBe(seq);
+    expect((await patch(stage, session, { seen_seq: 1 })).body.seen_seq).toBe(seq);
+    const beyond = await patch(stage, session, { seen_seq: seq + 1000 });
+    expect([beyond.status, beyond.body.code]).toEqual([400, 'invalid']);
+    expect((await stage.session(session.id)).seen_seq).toBe(seq);
+  });
+
+  it('refuses fields that are not a person’s to change, and sessions that there are not', async () => {
+    const stage = shared();
+    const session = await stage.open();
+    for (const body of [{ status: 'closed' }, { news_seq: 1 }, { pinned: null }, { seen_seq: -1 }])
+      expect((await patch(stage, session, body)).status).toBe(400);
+    expect((await stage.patch('/v1/sessions/sess_0', { pinned: true })).status).toBe(404);
+  });
+
+  it('is refused to a token that may only read, and to the agent of the session', async () => {
+    const stage = shared();
+    const session = await stage.open();
+    const { body: token } = await stage.post<{ secret: string }>('/v1/tokens', {
+      name: 'viewer',
+      scope: 'read',
+    });
+    for (const secret of [token.secret, stage.tokenOf(session)]) {
+      const response = await fetch(new URL(`/v1/sessions/${session.id}`, stage.given.url), {
+        method: 'PATCH',
+        headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ pinned: true }),
+      });
+      expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([
+        403,
+        'forbidden_scope',
+      ]);
+    }
+    expect((await stage.session(session.id)).pinned).toBe(false);
+  });
+});
+
+describe('the row of a session', () => {
+  it('is not written while its agent speaks', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      const turn = await stage.play(session);
+      const before = await stage.session(session.id);
+      for (let i = 0; i < 50; i++) void turn.sink.update({ type: 'message', text: `word ${i} ` });
+      await stage.until(({ kind }) => kind === 'message.delta');
+      expect(await stage.session(session.id)).toEqual(before);
+      turn.end(completed);
+      await stage.times('turn.completed', 1);
+    }));
+});

@@ -1,0 +1,114 @@
+import { expect, it } from 'vitest';
+import type { Session } from '../../../../src/api/sessions.ts';
+import type { Agent, AgentKind, AgentUpdate } from '../../../../src/agents/provider.ts';
+import { AgentPool } from '../../../../src/server/conversations/sessions/agent-pool.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+
+const IDLE_MS = 900_000;
+
+/**
+ * A pool with played agents. The name of a session is its family, its kind of agent and a number: `a/lasting/1`. The
+ * session of a lasting agent cannot be resumed.
+ */
+function poolOf(max: number) {
+  const clock = new ManualClock();
+  const told: string[] = [];
+  const pool = new AgentPool({
+    clock,
+    maxLive: () => max,
+    idleTimeoutMs: () => IDLE_MS,
+    familyOf: (id) => id.split('/')[0] ?? '',
+    onExit: () => undefined,
+    kindOf: ({ agent }) =>
+      ({
+        open: () => {
+          const gone = Promise.withResolvers<string>();
+          return Promise.resolve({
+            canResume: agent !== 'lasting',
+            gone: gone.promise,
+            isLost: () => false,
+            end: () => Promise.resolve(gone.resolve('was ended')),
+          } as Partial<Agent> as Agent);
+        },
+      }) as Partial<AgentKind> as AgentKind,
+  });
+  const lease = async (id: string) => {
+    const session = { id, provider: 'acp', agent: id.split('/')[1] } as Session;
+    const sink = {
+      update: (update: AgentUpdate) => {
+        if (update.type === 'notice') told.push(`${id} ${update.code}`);
+      },
+    } as never;
+    const { signal } = new AbortController();
+    return pool.lease(
+      session,
+      () => sink,
+      signal,
+      (why) => told.push(`${id} waits: ${why}`),
+    );
+  };
+  const start = async (...ids: string[]) => {
+    for (const id of ids) pool.release(await lease(id));
+  };
+  const isLive = (id: string) => pool.find(id) !== undefined;
+  return { pool, clock, told, lease, start, isLive };
+}
+
+it('Agents that cannot be ended when idle take at most half of the places, so that a turn of any other agent starts.', async () => {
+  const { pool, told, lease, start, isLive, clock } = poolOf(4);
+  await start('a/lasting/1', 'b/lasting/1');
+  const third = lease('c/lasting/1');
+  await start('c/plain/1', 'd/plain/1', 'e/plain/1');
+  expect(isLive('c/lasting/1')).toBe(false);
+  expect(pool.waiting).toMatchObject([{ session_id: 'c/lasting/1', waited_ms: 0 }]);
+  clock.advance(5000);
+  expect(told).toEqual([
+    'c/lasting/1 waits: 2 agents live whose sessions cannot be resumed, at most 2 of 4 (providers.max_live): 0 busy; 2 idle that cannot be resumed: a/lasting/1, b/lasting/1',
+  ]);
+  expect(pool.waiting[0]?.reason).toContain('a/lasting/1');
+  // The place of one that has been idle for so long is lent to the turn that waits.
+  clock.advance(IDLE_MS);
+  await third;
+  expect([isLive('a/lasting/1'), isLive('b/lasting/1')]).toEqual([false, true]);
+  expect(told).toContain('a/lasting/1 agent_ended');
+  expect(pool.waiting).toEqual([]);
+  await pool.endAll();
+});
+
+it('An idle agent that cannot be resumed lives on for as long as no turn waits for its place.', async () => {
+  const { pool, start, clock, isLive, told } = poolOf(4);
+  await start('a/lasting/1');
+  clock.advance(10 * IDLE_MS);
+  await start('b/plain/1', 'c/plain/1', 'd/plain/1', 'e/plain/1');
+  expect([isLive('a/lasting/1'), isLive('b/plain/1')]).toEqual([true, false]);
+  expect(told).toEqual([]);
+  await pool.endAll();
+});
+
+it('A session and all that its agents have spawned take at most three quarters of the places; others pass them in the queue.', async () => {
+  const { pool, lease, clock, told } = poolOf(4);
+  const first = await lease('a/plain/1');
+  await Promise.all([lease('a/plain/2'), lease('a/plain/3')]);
+  const waits = [lease('a/plain/4'), lease('a/plain/5')];
+  await lease('b/plain/1');
+  clock.advance(5000);
+  expect(told[0]).toContain(
+    'a/plain/4 waits: session a and the sessions spawned from it have 3 agents, at most 3 of 4',
+  );
+  expect(pool.waiting.map(({ session_id }) => session_id)).toEqual(['a/plain/4', 'a/plain/5']);
+  pool.release(first);
+  await waits[0];
+  expect(pool.count()).toBe(4);
+  void waits[1]?.catch(() => undefined);
+  await pool.endAll();
+});
+
+it('One place alone is lent to every kind of agent, one after the other.', async () => {
+  const { pool, start, lease, clock, isLive } = poolOf(1);
+  await start('a/lasting/1');
+  const next = lease('b/plain/1');
+  clock.advance(IDLE_MS);
+  await next;
+  expect([isLive('a/lasting/1'), isLive('b/plain/1')]).toEqual([false, true]);
+  await pool.endAll();
+});

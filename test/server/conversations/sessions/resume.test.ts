@@ -1,0 +1,168 @@
+import { describe, expect, it } from 'vitest';
+import type { Session } from '../../../../src/api/sessions.ts';
+import { ProviderError } from '../../../../src/agents/provider.ts';
+import { completed } from '../../../support/scripted-provider.ts';
+import {
+  endOf,
+  kinds,
+  onStage,
+  type Refusal,
+  type Stage,
+} from '../../../support/sessions/stage.ts';
+
+const lost = () => new ProviderError('resume_failed', 'the agent has forgotten it');
+
+function resume(stage: Stage, id: string) {
+  return stage.post<Session & Refusal>(`/v1/sessions/${id}/resume`);
+}
+
+/** A session that has failed: its agent had seen a turn, went, and the next one did not have it. */
+async function failed(stage: Stage): Promise<Session> {
+  const session = await stage.open();
+  const turn = await stage.play(session);
+  const first = (await stage.session(session.id)).active_turn_id ?? '';
+  turn.end(completed);
+  await stage.until(endOf(first));
+  turn.agent.die('crashed');
+  stage.provider.refuseOpen(lost());
+  const { body } = await stage.send(session, 'again');
+  await stage.until(endOf(body.turn_id));
+  return stage.session(session.id);
+}
+
+describe('resuming a session', () => {
+  it('that is ready gives it as it is', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      const before = await stage.events();
+      const { status, body } = await resume(stage, session.id);
+      expect([status, body]).toEqual([200, session]);
+      expect(await stage.events()).toEqual(before);
+    }));
+
+  it('that is busy gives it as it is', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      await stage.play(session);
+      const { status, body } = await resume(stage, session.id);
+      expect([status, body]).toEqual([200, await stage.session(session.id)]);
+      expect(body.status).toBe('running');
+    }));
+
+  it('that is closed is 409 session_closed', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      await stage.close(session.id);
+      const { status, body } = await resume(stage, session.id);
+      expect([status, body.code]).toEqual([409, 'session_closed']);
+    }));
+
+  it('that nobody knows is 404', () =>
+    onStage(async (stage) => {
+      expect((await resume(stage, 'sess_nobody')).status).toBe(404);
+    }));
+
+  it('that has failed makes it ready, if its provider still has it', () => {
+    const asked: unknown[] = [];
+    return onStage(
+      async (stage) => {
+        const session = await failed(stage);
+        expect(session).toMatchObject({ status: 'failed', failure: { code: 'resume_failed' } });
+        const { status, body } = await resume(stage, session.id);
+        expect(status).toBe(200);
+        expect(body).toEqual({ ...session, status: 'ready', failure: null });
+        const last = (await stage.events(session.id)).at(-1);
+        expect(last?.kind).toBe('session.resumed');
+        expect(last?.payload.session).toMatchObject({ status: 'ready', failure: null });
+        expect(asked).toEqual([{ ref: `ref-${session.id}`, cwd: session.cwd, isEmpty: true }]);
+        const next = await stage.play(session, 'and now');
+        expect(next.agent.session.provider_session_ref).toBe(`ref-${session.id}`);
+      },
+      {
+        played: {
+          async has(it) {
+            asked.push(it);
+            return true;
+          },
+        },
+      },
+    );
+  });
+
+  it('that has failed is 409 session_failed, if its provider has it no more', () =>
+    onStage(
+      async (stage) => {
+        const session = await failed(stage);
+        const { status, body } = await resume(stage, session.id);
+        expect([status, body.code]).toEqual([409, 'session_failed']);
+        expect(await stage.session(session.id)).toEqual(session);
+      },
+      { played: { has: async () => false } },
+    ));
+
+  it('that has failed is 409 session_failed, if its provider can resume none', () =>
+    onStage(
+      async (stage) => {
+        const session = await failed(stage);
+        const { status, body } = await resume(stage, session.id);
+        expect([status, body.code]).toEqual([409, 'session_failed']);
+        expect(await stage.session(session.id)).toEqual(session);
+      },
+      { played: { capabilities: { resume: false } } },
+    ));
+
+  it('is 400 provider_unavailable where the provider cannot be asked', () =>
+    onStage(
+      async (stage) => {
+        const session = await failed(stage);
+        const { status, body } = await resume(stage, session.id);
+        expect([status, body.code]).toEqual([400, 'provider_unavailable']);
+        expect(body.error).toContain('not logged in');
+        expect(await stage.session(session.id)).toEqual(session);
+      },
+      {
+        played: {
+          has: () =>
+            Promise.reject(new ProviderError('provider_unavailable', 'the agent is not logged in')),
+        },
+      },
+    ));
+});
+
+describe('a session whose provider does not have it any more', () => {
+  it('fails with its turn, in that order, and takes no other', () =>
+    onStage(async (stage) => {
+      const session = await failed(stage);
+      expect(session).toMatchObject({
+        status: 'failed',
+        active_turn_id: null,
+        failure: { code: 'resume_failed', message: 'the agent has forgotten it' },
+      });
+      expect(await stage.turn(session.id, session.last_turn_id ?? '')).toMatchObject({
+        status: 'failed',
+        error: { code: 'resume_failed' },
+        started_at: null,
+      });
+      expect(kinds(await stage.events(session.id)).slice(-3)).toEqual([
+        'turn.accepted',
+        'turn.failed',
+        'session.failed',
+      ]);
+      const { status, body } = await stage.send(session, 'hello?');
+      expect([status, body.code]).toEqual([409, 'session_failed']);
+    }));
+
+  it('lives on where its agent could only not be started', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      stage.provider.refuseOpen(new ProviderError('provider_unavailable', 'not just now'));
+      const { body } = await stage.send(session, 'go');
+      await stage.until(endOf(body.turn_id));
+      expect((await stage.turn(session.id, body.turn_id)).error).toEqual({
+        code: 'provider_unavailable',
+        message: 'not just now',
+      });
+      expect((await stage.session(session.id)).status).toBe('ready');
+      expect((await stage.play(session, 'again')).text).toBe('again');
+    }));
+});

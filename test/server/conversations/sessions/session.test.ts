@@ -1,0 +1,195 @@
+import { describe, expect, test } from 'vitest';
+import type { Session } from '../../../../src/api/sessions.ts';
+import {
+  assertAcceptsTurn,
+  beginTurn,
+  endTurn,
+  failSession,
+  sessionInEvents,
+} from '../../../../src/server/conversations/sessions/session.ts';
+import {
+  finishTurn,
+  hasEnded,
+  startTurn,
+  turnInEvents,
+} from '../../../../src/server/conversations/sessions/turn.ts';
+import { aSession, aTurn, aUsage } from '../../../support/records.ts';
+
+describe('whether a session takes a turn', () => {
+  const failure = { code: 'resume_failed', message: 'it is gone' };
+  const cases: [
+    what: string,
+    session: Partial<Session>,
+    expected: string | null | undefined,
+    code: string | null,
+  ][] = [
+    ['a new one does', {}, undefined, null],
+    ['one whose turn has ended does', { last_turn_id: 'turn_1' }, undefined, null],
+    ['a guard that names the most recent turn lets it', { last_turn_id: 'turn_1' }, 'turn_1', null],
+    ['a guard of null says nothing', { last_turn_id: 'turn_1' }, null, null],
+    [
+      'a busy one does not',
+      { status: 'running', active_turn_id: 'turn_1', last_turn_id: 'turn_1' },
+      undefined,
+      'turn_in_progress',
+    ],
+    [
+      'a waiting one does not',
+      { status: 'waiting_for_approval', active_turn_id: 'turn_1', last_turn_id: 'turn_1' },
+      'turn_1',
+      'turn_in_progress',
+    ],
+    ['a closed one does not', { status: 'closed' }, undefined, 'session_closed'],
+    ['a failed one does not', { status: 'failed', failure }, undefined, 'session_failed'],
+    [
+      'another turn in the guard: it does not',
+      { last_turn_id: 'turn_2' },
+      'turn_1',
+      'turn_conflict',
+    ],
+    ['a guard before the first turn: it does not', {}, 'turn_1', 'turn_conflict'],
+    ['an empty guard is a guard', {}, '', 'turn_conflict'],
+    [
+      'the guard is looked at before busy',
+      { status: 'running', active_turn_id: 'turn_2', last_turn_id: 'turn_2' },
+      'turn_1',
+      'turn_conflict',
+    ],
+    [
+      'the guard is looked at before closed',
+      { status: 'closed', last_turn_id: 'turn_2' },
+      'turn_1',
+      'turn_conflict',
+    ],
+    [
+      'the guard is looked at before failed',
+      { status: 'failed', failure, last_turn_id: 'turn_2' },
+      'turn_1',
+      'turn_conflict',
+    ],
+  ];
+
+  test.for(cases)('%s.', ([, session, expected, code]) => {
+    const check = () => assertAcceptsTurn(aSession(session), expected);
+    if (code === null) expect(check).not.toThrow();
+    else expect(check).toThrow(expect.objectContaining({ name: 'AppError', code }));
+  });
+
+  test('the refusal names the session, the turn in the way and what to do.', () => {
+    const busy = aSession({ active_turn_id: 'turn_7', last_turn_id: 'turn_7' });
+    expect(() => assertAcceptsTurn(busy, undefined)).toThrow(
+      'turn turn_7 of sess_1 is still running: wait for it',
+    );
+    expect(() => assertAcceptsTurn(busy, 'turn_6')).toThrow(
+      /turn_6.*turn_7.*read it, then send again/,
+    );
+    const failed = aSession({ status: 'failed', failure });
+    expect(() => assertAcceptsTurn(failed, undefined)).toThrow(
+      /sess_1.*it is gone.*open a new one/,
+    );
+  });
+});
+
+describe('a session', () => {
+  test('runs from the acceptance of a turn to its end.', () => {
+    const turn = aTurn();
+    const running = beginTurn(aSession(), turn, 5);
+    expect(running).toEqual(
+      aSession({
+        status: 'running',
+        active_turn_id: 'turn_1',
+        last_turn_id: 'turn_1',
+        title: 'hello',
+        title_source: 'prompt',
+        last_activity_at: 5,
+        updated_at: 5,
+      }),
+    );
+    const ended = { ...turn, text: 'all\n done' };
+    expect(endTurn(running, ended, 9)).toEqual(
+      aSession({
+        last_turn_id: 'turn_1',
+        title: 'hello',
+        title_source: 'prompt',
+        last_words: 'all done',
+        last_activity_at: 9,
+        updated_at: 9,
+      }),
+    );
+  });
+
+  test('does not change with the end of a turn that is not its active one.', () => {
+    const busy = aSession({ status: 'running', active_turn_id: 'turn_2', last_turn_id: 'turn_2' });
+    expect(endTurn(busy, aTurn(), 9)).toBe(busy);
+  });
+
+  test('that is closed or failed stays so when its turn ends.', () => {
+    for (const status of ['closed', 'failed'] as const) {
+      const session = aSession({ status, active_turn_id: 'turn_1' });
+      expect(endTurn(session, aTurn(), 9)).toMatchObject({ status, active_turn_id: null });
+    }
+  });
+
+  test('whose provider no longer has it is failed, with the reason and without an active turn.', () => {
+    const failure = { code: 'resume_failed', message: 'gone' };
+    const session = aSession({ status: 'running', active_turn_id: 'turn_1' });
+    expect(failSession(session, failure, 9)).toEqual(
+      aSession({ status: 'failed', failure, updated_at: 9 }),
+    );
+  });
+
+  test('sums what its turns have used, and has the context of the newest turn that told of one.', () => {
+    const after = (session: Session, usage: ReturnType<typeof aUsage> | null) =>
+      endTurn({ ...session, active_turn_id: 'turn_1' }, aTurn({ usage }), 1);
+    let session = after(
+      aSession(),
+      aUsage({ input_tokens: 10, cost_usd: 0.25, context_tokens: 50, context_window: 100 }),
+    );
+    expect(session.usage).toEqual(
+      aUsage({ input_tokens: 10, cost_usd: 0.25, context_tokens: 50, context_window: 100 }),
+    );
+    session = after(session, aUsage({ input_tokens: 5, output_tokens: 1, context_tokens: 60 }));
+    expect(session.usage).toEqual(
+      aUsage({
+        input_tokens: 15,
+        output_tokens: 1,
+        cost_usd: 0.25,
+        context_tokens: 60,
+        context_window: 100,
+      }),
+    );
+    session = after(session, null);
+    expect(session.usage).toMatchObject({ input_tokens: 15, context_tokens: 60 });
+    session = after(session, aUsage({ context_tokens: 0 }));
+    expect(session.usage).toMatchObject({ input_tokens: 15, output_tokens: 1, context_tokens: 0 });
+  });
+
+  test('is in events without its metadata, which never changes and may be large.', () => {
+    const { metadata: _, ...rest } = aSession();
+    expect(sessionInEvents(aSession())).toEqual(rest);
+  });
+});
+
+describe('a turn', () => {
+  test('has ended when it is completed, interrupted or failed, and only then.', () => {
+    const ended = (
+      ['accepted', 'running', 'waiting_for_approval', 'completed', 'interrupted', 'failed'] as const
+    ).filter((status) => hasEnded(aTurn({ status })));
+    expect(ended).toEqual(['completed', 'interrupted', 'failed']);
+  });
+
+  test('starts and ends at a time, and keeps what it left behind.', () => {
+    const running = startTurn(aTurn(), 5);
+    expect(running).toEqual(aTurn({ status: 'running', started_at: 5 }));
+    const error = { code: 'provider_error', message: 'no' };
+    const usage = aUsage({ input_tokens: 1 });
+    expect(finishTurn(running, { status: 'failed', error }, { text: 'so far', usage }, 9)).toEqual(
+      aTurn({ status: 'failed', started_at: 5, ended_at: 9, error, text: 'so far', usage }),
+    );
+  });
+
+  test('is in events without its input and its text.', () => {
+    const { input: _, text: _text, ...rest } = aTurn({ text: 'x' });
+    expect(turnInEvents(aTurn({ text: 'x' }))).toEqual(rest);
+  });
+});

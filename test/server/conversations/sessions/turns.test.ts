@@ -1,0 +1,310 @@
+import { describe, expect, it } from 'vitest';
+import { ProviderError, type TurnSettings } from '../../../../src/agents/provider.ts';
+import { completed } from '../../../support/scripted-provider.ts';
+import {
+  acrossCrash,
+  endOf,
+  kinds,
+  onShared,
+  onStage,
+  sharedStage,
+  type Stage,
+} from '../../../support/sessions/stage.ts';
+
+const say = (text: string, more: object = {}) => ({ input: [{ type: 'text', text }], ...more });
+
+/** Runs a turn to its end; answers its id and what its agent was given. */
+async function run(stage: Stage, session: { id: string }, body: object = say('go')) {
+  const { status, body: sent } = await stage.send(session, body);
+  if (status !== 200) throw new Error(JSON.stringify(sent));
+  const turn = await stage.provider.nextTurn();
+  turn.end(completed);
+  await stage.until(endOf(sent.turn_id));
+  return { turnId: sent.turn_id, turn };
+}
+
+const on = sharedStage();
+const withStage = onShared(on);
+
+describe('expected_turn_id', () => {
+  const refusal = async (session: { id: string }, expected: string) => {
+    const stage = on();
+    const before = await stage.events(session.id);
+    const { status, body } = await stage.send(
+      session,
+      say('guarded', { expected_turn_id: expected }),
+    );
+    expect(await stage.events(session.id)).toEqual(before);
+    return [status, body.code];
+  };
+
+  it('that is the most recent turn lets the next one in', async () => {
+    const session = await on().open();
+    const { turnId } = await run(on(), session);
+    const next = await run(on(), session, say('guarded', { expected_turn_id: turnId }));
+    expect((await on().session(session.id)).last_turn_id).toBe(next.turnId);
+  });
+
+  it('that is not the most recent turn is 409 turn_conflict', async () => {
+    const session = await on().open();
+    const first = await run(on(), session);
+    await run(on(), session);
+    expect(await refusal(session, first.turnId)).toEqual([409, 'turn_conflict']);
+    expect(await refusal(session, 'turn_nobody')).toEqual([409, 'turn_conflict']);
+  });
+
+  it('is turn_conflict where there is no turn yet', async () => {
+    expect(await refusal(await on().open(), 'turn_any')).toEqual([409, 'turn_conflict']);
+  });
+
+  it('is looked at before busy, closed and failed', async () => {
+    const stage = on();
+    const busy = await stage.open();
+    const turn = await stage.play(busy);
+    const { active_turn_id: active } = await stage.session(busy.id);
+    expect(await refusal(busy, 'turn_other')).toEqual([409, 'turn_conflict']);
+    expect(await refusal(busy, active ?? '')).toEqual([409, 'turn_in_progress']);
+    turn.end(completed);
+    await stage.until(endOf(active ?? ''));
+
+    await stage.close(busy.id);
+    expect(await refusal(busy, 'turn_other')).toEqual([409, 'turn_conflict']);
+    expect(await refusal(busy, active ?? '')).toEqual([409, 'session_closed']);
+
+    const failing = await stage.open();
+    stage.provider.refuseOpen(new ProviderError('resume_failed', 'gone'));
+    const { body } = await stage.send(failing, 'go');
+    await stage.until(endOf(body.turn_id));
+    expect(await refusal(failing, 'turn_other')).toEqual([409, 'turn_conflict']);
+    expect(await refusal(failing, body.turn_id)).toEqual([409, 'session_failed']);
+  });
+
+  it('that is null guards nothing', async () => {
+    const { turn } = await run(on(), await on().open(), say('go', { expected_turn_id: null }));
+    expect(turn.text).toBe('go');
+  });
+
+  it('names a turn also while it is active', async () => {
+    const stage = on();
+    const session = await stage.open();
+    const turn = await stage.play(session);
+    const { active_turn_id: active } = await stage.session(session.id);
+    expect(await refusal(session, active ?? '')).toEqual([409, 'turn_in_progress']);
+    turn.end(completed);
+    await stage.until(endOf(active ?? ''));
+  });
+});
+
+describe('[sessions] turn_timeout_ms', () => {
+  const limited = { config: { sessions: { turn_timeout_ms: 60_000 } } };
+
+  it('interrupts a turn that runs longer, and the session lives on', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      const turn = await stage.play(session);
+      const { active_turn_id: turnId } = await stage.session(session.id);
+      stage.clock.advance(59_999);
+      expect(turn.agent.calls).toEqual(['prompt']);
+      stage.clock.advance(1);
+      await turn.cancelled;
+      turn.end({ status: 'interrupted', error: null });
+      await stage.until(endOf(turnId ?? ''));
+      expect(kinds(await stage.events(session.id))).toEqual([
+        'session.created',
+        'turn.accepted',
+        'turn.started',
+        'turn.interrupt_requested',
+        'turn.interrupted',
+      ]);
+      expect((await stage.turn(session.id, turnId ?? '')).error).toEqual({
+        code: 'turn_timeout',
+        message: expect.stringContaining('sessions.turn_timeout_ms (60000 ms)') as string,
+      });
+      expect((await stage.session(session.id)).status).toBe('ready');
+      await run(stage, session);
+    }, limited));
+
+  it('says so also where the server dies before the agent has ended the turn', () =>
+    acrossCrash(
+      async (stage) => {
+        const session = await stage.open();
+        const turn = await stage.play(session);
+        const { active_turn_id: turnId } = await stage.session(session.id);
+        stage.clock.advance(60_000);
+        await turn.cancelled;
+        return { sessionId: session.id, turnId: turnId ?? '' };
+      },
+      async (stage, { sessionId, turnId }) =>
+        expect(await stage.turn(sessionId, turnId)).toMatchObject({
+          status: 'interrupted',
+          error: { code: 'turn_timeout' },
+        }),
+      { before: limited },
+    ));
+
+  it('kills the agent of a turn that does not end then', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      const turn = await stage.play(session);
+      const { active_turn_id: turnId } = await stage.session(session.id);
+      stage.clock.advance(60_000);
+      await turn.cancelled;
+      stage.clock.advance(10_000);
+      expect((await stage.until(endOf(turnId ?? ''))).kind).toBe('turn.interrupted');
+      expect((await stage.turn(session.id, turnId ?? '')).error?.code).toBe('turn_timeout');
+      expect(await turn.agent.toldToEnd).toBe(0);
+    }, limited));
+
+  it('interrupts one that waits for an approval, which is cancelled', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      const turn = await stage.play(session);
+      const answer = turn.ask();
+      const { id } = await stage.asked(session.id);
+      stage.clock.advance(60_000);
+      expect(await answer).toEqual({ decision: 'cancelled' });
+      expect((await stage.approvals('?status=cancelled')).map((one) => one.id)).toEqual([id]);
+    }, limited));
+
+  it('is not counted for a turn that has ended', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      await run(stage, session);
+      const turn = await stage.play(session);
+      stage.clock.advance(59_999);
+      await stage.open();
+      expect(turn.agent.calls).toEqual(['prompt', 'prompt']);
+    }, limited));
+
+  it('is none by default: a turn may last for days', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      const turn = await stage.play(session);
+      stage.clock.advance(10 * 24 * 3_600_000);
+      await stage.open();
+      expect(turn.agent.calls).toEqual(['prompt']);
+    }));
+});
+
+describe('permission_mode, model and thinking_effort', () => {
+  it('of a turn reach its agent, and the next turn has those of the session again', () =>
+    withStage(async (stage) => {
+      const session = await stage.open({
+        permission_mode: 'require_approval',
+        model: 'small',
+        thinking_effort: 'low',
+      });
+      const own = { permission_mode: 'read_only', model: 'large', thinking_effort: 'high' };
+      const seen: TurnSettings[] = [];
+      for (const more of [{}, own, {}, { model: 'large' }])
+        seen.push((await run(stage, session, say('go', more))).turn.settings);
+      const usual = {
+        permissionMode: 'require_approval',
+        agentMode: null,
+        model: 'small',
+        thinkingEffort: 'low',
+      };
+      expect(seen).toEqual([
+        usual,
+        { permissionMode: 'read_only', agentMode: null, model: 'large', thinkingEffort: 'high' },
+        usual,
+        { ...usual, model: 'large' },
+      ]);
+      expect(await stage.session(session.id)).toMatchObject({
+        permission_mode: 'require_approval',
+        model: 'small',
+        thinking_effort: 'low',
+      });
+    }));
+
+  it('are in the record of the turn that had them, else null', () =>
+    withStage(async (stage) => {
+      const session = await stage.open({ model: 'small' });
+      const own = { permission_mode: 'read_only', model: 'large', thinking_effort: 'high' };
+      const { turnId } = await run(stage, session, say('go', own));
+      expect(await stage.turn(session.id, turnId)).toMatchObject(own);
+      const { turnId: usual } = await run(stage, session);
+      expect(await stage.turn(session.id, usual)).toMatchObject({
+        permission_mode: null,
+        model: null,
+        thinking_effort: null,
+      });
+    }));
+
+  const played = {
+    objection: ({ permissionMode }: TurnSettings) =>
+      permissionMode === 'no_such_mode'
+        ? new ProviderError('invalid_permission_mode', 'no mode "no_such_mode": use read_only')
+        : null,
+  };
+
+  it('that a running agent is known to refuse are 400, and nothing is stored', () =>
+    onStage(
+      async (stage) => {
+        const session = await stage.open();
+        await run(stage, session);
+        const before = await stage.events();
+        const body = say('go', { permission_mode: 'no_such_mode' });
+        const reply = await stage.send(session, body);
+        expect([reply.status, reply.body.code]).toEqual([400, 'invalid']);
+        expect(reply.body.error).toContain('use read_only');
+        expect(await stage.events()).toEqual(before);
+        await run(stage, session);
+      },
+      { played },
+    ));
+
+  it('that turn out to be refused fail the turn, and the session lives on', () =>
+    onStage(
+      async (stage) => {
+        const session = await stage.open();
+        const { status, body } = await stage.send(
+          session,
+          say('go', { permission_mode: 'no_such_mode' }),
+        );
+        expect(status).toBe(200);
+        await stage.until(endOf(body.turn_id));
+        expect(await stage.turn(session.id, body.turn_id)).toMatchObject({
+          status: 'failed',
+          error: { code: 'invalid_permission_mode' },
+          started_at: null,
+        });
+        expect((await stage.session(session.id)).status).toBe('ready');
+        await run(stage, session);
+      },
+      { played },
+    ));
+});
+
+describe('a turn', () => {
+  it('sent to a busy session is 409 turn_in_progress, and nothing is stored', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      await stage.play(session);
+      const before = await stage.events();
+      const { status, body } = await stage.send(session, 'me too');
+      expect([status, body.code]).toEqual([409, 'turn_in_progress']);
+      expect(await stage.events()).toEqual(before);
+    }));
+
+  it('may be one item instead of an array of one', () =>
+    withStage(async (stage) => {
+      const session = await stage.open();
+      const { turn } = await run(stage, session, { input: { type: 'text', text: 'alone' } });
+      expect(turn.text).toBe('alone');
+    }));
+
+  it.each([
+    ['no input', {}],
+    ['an empty input', { input: [] }],
+    ['an unknown type', { input: [{ type: 'audio', data: 'x' }] }],
+    ['an unknown field', say('go', { steer: true })],
+    ['an empty model', say('go', { model: '' })],
+  ])('with %s is 400', (_what, body) =>
+    withStage(async (stage) => {
+      const session = await stage.open();
+      const reply = await stage.send(session, body);
+      expect([reply.status, reply.body.code]).toEqual([400, 'invalid']);
+    }),
+  );
+});

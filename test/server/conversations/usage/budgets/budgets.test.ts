@@ -1,0 +1,384 @@
+import { describe, expect, it } from 'vitest';
+import type { Session } from '../../../../../src/api/sessions.ts';
+import { budgetsOf, used } from '../../../../support/budgets.ts';
+import { ManualClock } from '../../../../support/manual-clock.ts';
+import { HOUR, queueOf } from '../../../../support/queue/queue.ts';
+import { acrossCrash, onStage, type Stage } from '../../../../support/sessions/stage.ts';
+import { completed, makeTeam } from '../../../../support/teams/team.ts';
+
+/** 2025-06-15 15:06:40 UTC. */
+const START = 1_750_000_000_000;
+
+/** Plays a turn of a session that uses so many tokens, and waits for its end. */
+async function spend(stage: Stage, session: Session, tokens: number | null, cost?: number) {
+  const turn = await stage.play(session);
+  turn.end(used(tokens, cost));
+  await ended(stage, session);
+}
+
+/** Resolves once as many turns of a session have ended as have begun. */
+async function ended(stage: Stage, session: Session) {
+  const of = (kind: RegExp) =>
+    stage.seen.filter((one) => one.session_id === session.id && kind.test(one.kind)).length;
+  await stage.until(() => of(/^turn\.(completed|failed|interrupted)$/) === of(/^turn\.accepted$/));
+}
+
+const kindsOf = (stage: Stage, kind: RegExp) =>
+  stage.seen.filter((one) => kind.test(one.kind)).map((one) => one.kind);
+
+describe('a budget that is used up', () => {
+  it('holds the queue over a SIGKILL, and no turn begins before its approval is accepted; then the queue goes on.', () =>
+    acrossCrash(
+      async (stage) => {
+        const session = await stage.open({ title: 'shop' });
+        const { body: budget } = await budgetsOf(stage).set({
+          session_id: session.id,
+          tokens: 100,
+        });
+        const turn = await stage.play(session);
+        const { body: next } = await queueOf(stage).add(session, 'next');
+        turn.end(used(130));
+        await stage.until(({ kind }) => kind === 'budget.reached');
+        expect(await stage.session(session.id)).toMatchObject({ status: 'ready' });
+        return { session, budget, next };
+      },
+      async (stage, { session, budget, next }) => {
+        const [approval, ...others] = await stage.approvals();
+        expect(others).toEqual([]);
+        expect(approval).toMatchObject({
+          kind: 'budget',
+          session_id: session.id,
+          status: 'pending',
+          title: 'go on although the budget of session "shop" is used up?',
+        });
+        const { holds, entries } = await queueOf(stage).of(session);
+        expect(holds).toMatchObject([
+          {
+            code: 'budget',
+            message: 'the budget of session "shop" is used up (130 of 100 tokens)',
+            until: null,
+          },
+        ]);
+        expect(entries).toMatchObject([{ id: next.id, status: 'waiting' }]);
+        if (!approval) throw new Error('no approval');
+        expect(stage.provider.agents).toEqual([]);
+        const { status } = await stage.decide(approval, 'accept');
+        expect(status).toBe(200);
+        const turn = await stage.provider.nextTurn();
+        expect(turn.text).toBe('next');
+        expect(await budgetsOf(stage).get(budget)).toMatchObject({
+          status: 'open',
+          limit: { tokens: 100 },
+          allowed: { tokens: 230 },
+          spent: { tokens: 130, turns: 1 },
+          approval_id: null,
+        });
+        turn.end(used(99));
+        await ended(stage, session);
+        expect(await budgetsOf(stage).get(budget)).toMatchObject({
+          status: 'open',
+          spent: { tokens: 229, turns: 2 },
+        });
+      },
+    ));
+
+  it('refuses a turn that is sent, and says what to do.', () =>
+    onStage(async (stage) => {
+      const session = await stage.open({ title: 'shop' });
+      await budgetsOf(stage).set({ session_id: session.id, turns: 1 });
+      await spend(stage, session, 5);
+      const { status, body } = await stage.send(session, 'more');
+      expect(status).toBe(409);
+      expect(body).toMatchObject({
+        code: 'budget_reached',
+        error:
+          'the budget of session "shop" is used up (1 of 1 turn): accept its approval, set it anew, or queue the turn',
+      });
+    }));
+
+  it('lets a running turn of another session go on, unless it is hard: then that is interrupted.', () =>
+    onStage(async (stage) => {
+      const [one, other] = [await stage.open(), await stage.open()];
+      for (const hard of [false, true]) {
+        await budgetsOf(stage).set({ tokens: hard ? 20 : 10, hard });
+        const long = await stage.play(other);
+        const short = await stage.play(one);
+        short.end(used(10));
+        await stage.times('budget.reached', hard ? 2 : 1);
+        if (hard) await long.cancelled;
+        long.end(hard ? { status: 'interrupted', error: null } : completed);
+        await ended(stage, other);
+        const turns = (await stage.get<{ status: string }[]>(`/v1/sessions/${other.id}/turns`))
+          .body;
+        expect(turns[0]).toMatchObject(
+          hard
+            ? { status: 'interrupted', error: { code: 'budget_reached' } }
+            : { status: 'completed', error: null },
+        );
+      }
+    }));
+
+  it('is noticed within the turn that uses it up, if it is hard: that turn is interrupted, and the next one is held.', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      await budgetsOf(stage).set({ session_id: session.id, tokens: 100, hard: true });
+      const turn = await stage.play(session);
+      await queueOf(stage).add(session, 'next');
+      await turn.sink.update({ type: 'usage', usage: { total_tokens: 60 } });
+      await turn.sink.update({ type: 'usage', usage: { total_tokens: 101 } });
+      await turn.cancelled;
+      turn.end({ status: 'interrupted', error: null });
+      await stage.until(({ kind }) => kind === 'approval.requested');
+      const { last_turn_id } = await stage.session(session.id);
+      const { error } = await stage.turn(session.id, last_turn_id ?? '');
+      expect(error?.message).toContain('is used up, and is hard (101 of 100 tokens)');
+      expect(kindsOf(stage, /^budget\.reached$/)).toHaveLength(1);
+      expect((await queueOf(stage).of(session)).holds).toMatchObject([{ code: 'budget' }]);
+      expect((await stage.approvals()).map(({ kind }) => kind)).toEqual(['budget']);
+    }));
+
+  it('asks once, however many sessions of a team use it up at the same time, and counts each turn.', () =>
+    onStage(async (stage) => {
+      const { team, agents } = await makeTeam(stage, 4);
+      const { body: budget } = await budgetsOf(stage).set({ team_id: team.id, tokens: 100 });
+      const turns = [];
+      for (const agent of agents) turns.push(await stage.play(agent));
+      for (const agent of agents) await queueOf(stage).add(agent, 'next');
+      for (const turn of turns) turn.end(used(60));
+      for (const agent of agents) await ended(stage, agent);
+      expect(await budgetsOf(stage).get(budget)).toMatchObject({
+        status: 'reached',
+        spent: { tokens: 240, turns: 4 },
+      });
+      expect(await stage.approvals()).toHaveLength(1);
+      expect(kindsOf(stage, /^turn\.accepted$/)).toHaveLength(4 + (await heldBack(stage, agents)));
+    }));
+
+  it('stays so when its approval is declined, and asks again when it is set anew too low; a higher one lets the queue go on.', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      const of = { session_id: session.id };
+      await budgetsOf(stage).set({ ...of, tokens: 100 });
+      await spend(stage, session, 150);
+      await queueOf(stage).add(session, 'next');
+      const asked = await stage.asked(session.id);
+      expect((await stage.decide(asked, 'decline')).body).toMatchObject({ status: 'declined' });
+      expect(await budgetsOf(stage).list()).toMatchObject([{ status: 'declined' }]);
+      expect((await queueOf(stage).of(session)).holds).toHaveLength(1);
+      const { body: low } = await budgetsOf(stage).set({ ...of, tokens: 150 });
+      expect(low).toMatchObject({ status: 'reached', allowed: { tokens: 150 } });
+      const again = await stage.asked(session.id, 2);
+      const { body: high } = await budgetsOf(stage).set({ ...of, tokens: 151 });
+      expect(high).toMatchObject({ id: low.id, status: 'open' });
+      expect((await stage.provider.nextTurn()).text).toBe('next');
+      expect(
+        (await stage.approvals('?status=cancelled')).filter(({ id }) => id === again.id),
+      ).toMatchObject([{ id: again.id, reason: 'the budget was set anew' }]);
+      expect((await stage.decide(again, 'accept')).status).toBe(409);
+    }));
+
+  it('lets go when it is removed, and takes its approval back.', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      const { body: budget } = await budgetsOf(stage).set({ session_id: session.id, turns: 1 });
+      await spend(stage, session, 1);
+      await queueOf(stage).add(session, 'next');
+      expect((await budgetsOf(stage).remove(budget)).status).toBe(200);
+      expect((await stage.provider.nextTurn()).text).toBe('next');
+      expect(await stage.approvals('?status=cancelled')).toMatchObject([
+        { reason: 'the budget was removed' },
+      ]);
+      expect(await budgetsOf(stage).list()).toEqual([]);
+    }));
+});
+
+/** How many turns of the sessions began after the first of each: those whose first ended before the budget was used up. */
+async function heldBack(stage: Stage, agents: readonly Session[]) {
+  let begun = 0;
+  for (const agent of agents)
+    begun += (await queueOf(stage).of(agent)).entries.filter(
+      ({ status }) => status !== 'waiting',
+    ).length;
+  return begun;
+}
+
+describe('a budget a day', () => {
+  it('begins anew at midnight of its own time zone, also if the server was down then, and takes its approval back.', () =>
+    acrossCrash(
+      async (stage) => {
+        const session = await stage.open();
+        const { body: budget } = await budgetsOf(stage).set({
+          tokens: 10,
+          time_zone: 'America/New_York',
+        });
+        // Midnight of New York is at 4:00 UTC in summer.
+        expect(budget).toMatchObject({
+          per: 'day',
+          day_begins_at: Date.UTC(2025, 5, 15, 4),
+          day_ends_at: Date.UTC(2025, 5, 16, 4),
+        });
+        await spend(stage, session, 10);
+        await queueOf(stage).add(session, 'tomorrow');
+        expect((await queueOf(stage).of(session)).holds).toMatchObject([
+          { code: 'budget', until: budget.day_ends_at },
+        ]);
+        return { budget };
+      },
+      async (stage, { budget }) => {
+        expect((await stage.provider.nextTurn()).text).toBe('tomorrow');
+        expect(await budgetsOf(stage).get(budget)).toMatchObject({
+          status: 'open',
+          spent: { tokens: 0, turns: 0 },
+          day_begins_at: Date.UTC(2025, 5, 16, 4),
+        });
+        expect(await stage.approvals('?status=cancelled')).toMatchObject([
+          { reason: 'the next day of the budget has begun' },
+        ]);
+      },
+      {
+        before: { clock: new ManualClock(START) },
+        after: { clock: new ManualClock(START + 14 * HOUR) },
+      },
+    ));
+
+  it('lets go at midnight while the server runs, and what an acceptance allowed is over then.', () =>
+    onStage(
+      async (stage) => {
+        const session = await stage.open();
+        const { body: budget } = await budgetsOf(stage).set({ turns: 1, time_zone: 'UTC' });
+        await spend(stage, session, 1);
+        await stage.decide(await stage.asked(session.id), 'accept');
+        expect(await budgetsOf(stage).get(budget)).toMatchObject({ allowed: { turns: 2 } });
+        await spend(stage, session, 1);
+        await queueOf(stage).add(session, 'tomorrow');
+        for (let hours = 0; hours < 9; hours++) stage.clock.advance(HOUR);
+        expect((await stage.provider.nextTurn()).text).toBe('tomorrow');
+        expect(await budgetsOf(stage).get(budget)).toMatchObject({
+          status: 'open',
+          allowed: { turns: 1 },
+          spent: { turns: 0 },
+        });
+      },
+      { clock: new ManualClock(START) },
+    ));
+});
+
+describe('what a budget counts', () => {
+  it('counts all turns of its session, also those from before it was set.', () =>
+    onStage(async (stage) => {
+      const [session, other] = [await stage.open(), await stage.open()];
+      await spend(stage, session, 40, 0.5);
+      await spend(stage, other, 7);
+      const { body } = await budgetsOf(stage).set({ session_id: session.id, cost_usd: 0.4 });
+      expect(body).toMatchObject({ status: 'reached', spent: { tokens: 40, turns: 1 } });
+      expect(body.spent.cost_usd).toBeCloseTo(0.5);
+      expect(await stage.approvals()).toHaveLength(1);
+    }));
+
+  it('tells once that an agent reports no cost, which it does not count as none.', () =>
+    onStage(async (stage) => {
+      const session = await stage.open({ title: 'shop' });
+      const { body: budget } = await budgetsOf(stage).set({ session_id: session.id, cost_usd: 1 });
+      for (const tokens of [5, 6]) await spend(stage, session, tokens);
+      const notices = stage.seen.filter(({ kind }) => kind === 'session.notice');
+      expect(notices.map(({ payload }) => payload)).toEqual([
+        {
+          code: 'budget_uncounted',
+          message:
+            'its agent reported no cost: the budget of session "shop" does not count what it does not know',
+        },
+      ]);
+      expect((await budgetsOf(stage).get(budget)).spent).toMatchObject({
+        cost_usd: 0,
+        turns: 2,
+        turns_without_cost: 2,
+      });
+    }));
+
+  it('counts what an agent says after the end of a turn once, and is used up by it.', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      const { body: budget } = await budgetsOf(stage).set({ session_id: session.id, tokens: 100 });
+      const turn = await stage.play(session);
+      turn.end(used(60));
+      await ended(stage, session);
+      await turn.sink.update({ type: 'usage', usage: { total_tokens: 90 } });
+      await turn.sink.update({ type: 'usage', usage: { total_tokens: 120 } });
+      await stage.until(({ kind }) => kind === 'budget.reached');
+      expect((await budgetsOf(stage).get(budget)).spent).toMatchObject({ tokens: 120, turns: 1 });
+      const { total } = await budgetsOf(stage).usage();
+      expect(total).toMatchObject({ total_tokens: 120, turns: 1 });
+    }));
+
+  it('counts what a turn had used when the server was killed, once, from what was stored of it.', () =>
+    acrossCrash(
+      async (stage) => {
+        const session = await stage.open();
+        const { body: budget } = await budgetsOf(stage).set({
+          session_id: session.id,
+          tokens: 100,
+        });
+        const turn = await stage.play(session);
+        await turn.sink.update({ type: 'usage', usage: { total_tokens: 50 } });
+        await turn.sink.update({ type: 'usage', usage: { total_tokens: 110 } });
+        await stage.times('usage.updated', 2);
+        return { session, budget };
+      },
+      async (stage, { session, budget }) => {
+        expect(await budgetsOf(stage).get(budget)).toMatchObject({
+          status: 'reached',
+          spent: { tokens: 110, turns: 1 },
+        });
+        expect(await stage.approvals()).toMatchObject([{ kind: 'budget', session_id: session.id }]);
+        expect((await stage.session(session.id)).usage).toMatchObject({ total_tokens: 110 });
+        expect((await budgetsOf(stage).usage('?by=session')).rows).toMatchObject([
+          { key: session.id, turns: 1, total_tokens: 110 },
+        ]);
+      },
+    ));
+
+  it('does not count a turn that got no agent.', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      const { body: budget } = await budgetsOf(stage).set({ session_id: session.id, turns: 1 });
+      stage.provider.refuseOpen(new Error('not installed'));
+      await stage.send(session, 'in vain');
+      await stage.until(({ kind }) => kind === 'turn.failed');
+      expect((await budgetsOf(stage).get(budget)).spent.turns).toBe(0);
+    }));
+});
+
+describe('sessions that close, and teams that change', () => {
+  it('removes the budget of a session that is closed, and its approval.', () =>
+    onStage(async (stage) => {
+      const session = await stage.open();
+      await budgetsOf(stage).set({ session_id: session.id, turns: 1 });
+      await spend(stage, session, 1);
+      await stage.close(session.id);
+      expect(await budgetsOf(stage).list()).toEqual([]);
+      expect(await stage.approvals()).toEqual([]);
+      const { status, body } = await budgetsOf(stage).set({ session_id: session.id, turns: 1 });
+      expect([status, body.code]).toEqual([409, 'session_closed']);
+    }));
+
+  it('frees a session that leaves a team, whose turns stay counted for the team, and all when the team is deleted.', () =>
+    onStage(async (stage) => {
+      const { team, agents, path } = await makeTeam(stage, 3);
+      const [lead, second, third] = agents;
+      const { body: budget } = await budgetsOf(stage).set({ team_id: team.id, turns: 1 });
+      await spend(stage, lead, 10);
+      for (const agent of [second, third]) if (agent) await queueOf(stage).add(agent, 'next');
+      await stage.del(`${path}/members/${second?.id}`);
+      const free = await stage.provider.nextTurn();
+      expect(free.agent.session.id).toBe(second?.id);
+      free.end(used(5));
+      if (second) await ended(stage, second);
+      expect((await budgetsOf(stage).get(budget)).spent).toMatchObject({ tokens: 10, turns: 1 });
+      await stage.del(path);
+      expect((await stage.provider.nextTurn()).agent.session.id).toBe(third?.id);
+      expect(await budgetsOf(stage).list()).toEqual([]);
+      expect(await stage.approvals('?status=cancelled')).toMatchObject([
+        { reason: 'its team was deleted' },
+      ]);
+    }));
+});

@@ -1,0 +1,116 @@
+import { expect, it } from 'vitest';
+import type { QueueEntry } from '../../../../../src/api/queue.ts';
+import type { Session } from '../../../../../src/api/sessions.ts';
+import { waitText } from '../../../../../src/frontends/cli/limit-text.ts';
+import { placeText } from '../../../../../src/frontends/cli/queue-text.ts';
+import { limited } from '../../../../../src/agents/provider.ts';
+import { budgetsOf, used } from '../../../../support/budgets.ts';
+import { DAY, HOUR, queueOf } from '../../../../support/queue/queue.ts';
+import { acrossCrash, type Stage } from '../../../../support/sessions/stage.ts';
+import { completed } from '../../../../support/teams/team.ts';
+
+/** A turn meets a usage limit of an hour, and with it the session has used up its budget of one turn. */
+async function meetBoth(stage: Stage) {
+  const session = await stage.open({ title: 'shop' });
+  await budgetsOf(stage).set({ session_id: session.id, turns: 1 });
+  const turn = await stage.play(session, 'work');
+  const resetsAt = stage.clock.now() + HOUR;
+  turn.end(limited('the agent', 'no more', { resetsAt, isOfAccount: true }));
+  await stage.until(({ kind }) => kind === 'session.limited');
+  await queueOf(stage).add(session, 'later');
+  return session;
+}
+
+async function holdsOf(stage: Stage, session: Session): Promise<string[]> {
+  return (await queueOf(stage).of(session)).holds.map(({ code }) => code);
+}
+
+async function accept(stage: Stage): Promise<void> {
+  const [approval] = await stage.approvals('?status=pending');
+  if (!approval) throw new Error('no approval');
+  expect((await stage.decide(approval, 'accept')).status).toBe(200);
+}
+
+/** What was cut off goes on once, and it uses up what was accepted. */
+async function goesOn(stage: Stage, session: Session): Promise<void> {
+  const again = await stage.provider.nextTurn();
+  expect([again.agent.session.id, again.text]).toEqual([session.id, 'work']);
+  again.end(completed);
+  await stage.until(({ kind }) => kind === 'turn.completed');
+  expect(await holdsOf(stage, session)).toEqual(['budget']);
+  stage.clock.advance(DAY);
+  const accepted = (await stage.events(session.id)).filter(({ kind }) => kind === 'turn.accepted');
+  expect(accepted).toHaveLength(2);
+}
+
+it('A session that a limit and a budget hold goes on once both are over: the budget was accepted, the server was killed, the limit resets.', () =>
+  acrossCrash(
+    async (stage) => {
+      const session = await meetBoth(stage);
+      expect(await holdsOf(stage, session)).toEqual(['usage_limit', 'budget']);
+      await accept(stage);
+      expect(await holdsOf(stage, session)).toEqual(['usage_limit']);
+      return session;
+    },
+    async (stage, session) => {
+      stage.clock.advance(HOUR);
+      await goesOn(stage, session);
+    },
+  ));
+
+it('A session that a limit and a budget hold goes on once both are over: the limit has reset, the server was killed, the budget is accepted.', () =>
+  acrossCrash(
+    async (stage) => {
+      const session = await meetBoth(stage);
+      const { status, body } = await stage.send(session, 'now');
+      expect([status, body.code]).toEqual([409, 'budget_reached']);
+      stage.clock.advance(HOUR);
+      await stage.until(({ kind }) => kind === 'session.limit_ended');
+      expect(await holdsOf(stage, session)).toEqual(['budget']);
+      return session;
+    },
+    async (stage, session) => {
+      expect((await queueOf(stage).resumeAll(session)).body.holds).toMatchObject([
+        { code: 'budget' },
+      ]);
+      await accept(stage);
+      await goesOn(stage, session);
+    },
+  ));
+
+it('A hard budget ends a turn that has waited for an approval over a restart, and takes that approval back.', () =>
+  acrossCrash(
+    async (stage) => {
+      const [asks, spends] = [await stage.open(), await stage.open()];
+      await budgetsOf(stage).set({ turns: 1, hard: true });
+      void (await stage.play(asks)).ask();
+      await stage.asked(asks.id);
+      return { asks, spends };
+    },
+    async (stage, { asks, spends }) => {
+      (await stage.play(spends)).end(used(1));
+      await stage.until(({ kind }) => kind === 'turn.interrupted');
+      const { last_turn_id } = await stage.session(asks.id);
+      expect(await stage.turn(asks.id, last_turn_id ?? '')).toMatchObject({
+        status: 'interrupted',
+        error: { code: 'budget_reached' },
+      });
+      expect(await stage.approvals()).toMatchObject([{ kind: 'budget', session_id: spends.id }]);
+      const [budget] = await budgetsOf(stage).list();
+      expect(budget).toMatchObject({ status: 'reached', spent: { turns: 2 } });
+    },
+  ));
+
+it('What holds a session is told in full: a limit that resets lets nothing go on while a budget is used up.', () => {
+  const holds = ['no more', 'the budget is used up'].map((message) => ({ message }));
+  const entry = { id: 'que_1', status: 'waiting', position: 1, session_holds: holds };
+  expect(placeText(entry as unknown as QueueEntry, 0)).toBe(
+    'que_1 waits for the session, at place 1: no more; the budget is used up\n',
+  );
+  const limit = { message: 'no more', since: 0, resets_at: HOUR, resumes_at: HOUR, turn_id: null };
+  const wait = { ...limit, waits_because: null };
+  expect(waitText(wait, 0)).toMatch(/^it goes on by itself at .*, in 1h$/);
+  expect(waitText(wait, 0, ['the budget is used up'])).toMatch(
+    /^it goes on at .*, in 1h, if nothing else holds it then: the budget is used up$/,
+  );
+});

@@ -1,0 +1,513 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import type { Hook } from '../../../src/api/hooks.ts';
+import { configSchema } from '../../../src/core/config/schema.ts';
+import { pauseAfter } from '../../../src/server/hooks/retry.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
+import { Receiver, type Received, signatureOf } from '../../support/hooks/receiver.ts';
+import { scaled } from '../../support/patience.ts';
+import { openRuntime, type TestRuntime, withRuntime } from '../../support/runtime.ts';
+import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
+import { tempDirectory } from '../../support/temp.ts';
+import { openSession } from '../../support/turns.ts';
+
+const secret = 'a secret of a test, long enough';
+const place = tempDirectory('hooks');
+const secretFile = path.join(place.path, 'secret');
+
+beforeAll(() => {
+  fs.writeFileSync(secretFile, secret, { mode: 0o600 });
+  return () => place[Symbol.asyncDispose]();
+});
+
+const provider = () => scriptedProvider((turn) => turn.end(completed));
+const kinds = ['session.updated'];
+/** A time limit, in ms, within which a receiver that answers has done so. */
+const limit = scaled(500);
+
+function posting(receiver: Receiver, more: object = {}) {
+  return {
+    name: 'post',
+    kinds,
+    url: receiver.url,
+    secret_file: secretFile,
+    timeout_ms: scaled(5000),
+    ...more,
+  };
+}
+
+/** Asks until it is so; seldom enough that the requests are not most of the work. */
+function eventually<T>(ask: () => Promise<T>) {
+  return expectEventually(ask, 10_000, 25);
+}
+
+/** Runs `test` with a receiver and a server that has these hooks. */
+async function withHooks(
+  hooksOf: (receiver: Receiver) => object[],
+  work: (given: TestRuntime, receiver: Receiver, session: string) => Promise<void>,
+): Promise<void> {
+  await using receiver = await new Receiver().open();
+  const config = { hooks: hooksOf(receiver) };
+  await withRuntime(
+    async (given) => {
+      await eventually(async () => (await hooksIn(given)).length).toBeGreaterThan(0);
+      const { id } = await openSession(given.client, given.directory);
+      await work(given, receiver, id);
+    },
+    { config, providers: [provider()] },
+  );
+}
+
+function rename({ client }: TestRuntime, session_id: string, title: string) {
+  return client.call(endpoints.updateSession, { params: { session_id }, body: { title } });
+}
+
+const hooksIn = ({ client }: TestRuntime): Promise<Hook[]> => client.call(endpoints.listHooks, {});
+
+async function hookIn(given: TestRuntime, name = 'post'): Promise<Hook> {
+  const found = (await hooksIn(given)).find((one) => one.name === name);
+  if (!found) throw new Error(`no hook ${name}`);
+  return found;
+}
+
+const titles = (got: readonly Received[]) =>
+  got.map(
+    ({ body }) =>
+      (JSON.parse(body) as { payload: { session: { title: string } } }).payload.session.title,
+  );
+
+async function eventsOf({ client }: TestRuntime, kind: string) {
+  return client.call(endpoints.replayEvents, { query: { kind: [kind] } });
+}
+
+describe('a POST', () => {
+  test('has the event as the log has it, signed, and nothing of ours to log in with.', () =>
+    withHooks(
+      (receiver) => [posting(receiver)],
+      async (given, receiver, session) => {
+        await rename(given, session, 'one');
+        await receiver.until(1);
+        const [got] = receiver.got as [Received];
+        const [event] = await eventsOf(given, 'session.updated');
+        expect(JSON.parse(got.body)).toEqual(event);
+        expect(got.headers).toMatchObject({
+          'webhook-id': event?.id,
+          'webhook-signature': signatureOf(got, secret),
+          'cadre-hook': 'post',
+          'cadre-event-kind': 'session.updated',
+          'cadre-event-seq': String(event?.seq),
+        });
+        expect(JSON.stringify(got.headers)).not.toContain(given.token);
+        await eventually(async () => hookIn(given)).toMatchObject({
+          state: 'idle',
+          waiting: 0,
+          delivered: 1,
+          target: new URL(receiver.url).origin,
+        });
+      },
+    ));
+
+  test.for([
+    ['503', 503, []],
+    ['a redirect to another place, which gets nothing', 307, ['Location: http://127.0.0.1:1/']],
+  ] as const)(
+    'that is answered with %s is sent again, and what follows waits for it.',
+    ([, status, headers]) =>
+      withHooks(
+        (receiver) => [posting(receiver)],
+        async (given, receiver, session) => {
+          receiver.answer = (_got, reply) =>
+            reply.send(receiver.got.length === 1 ? status : 200, '', headers);
+          await rename(given, session, 'one');
+          await rename(given, session, 'two');
+          await receiver.until(1);
+          await eventually(async () => hookIn(given)).toMatchObject({
+            state: 'failing',
+            waiting: 2,
+            failure: {
+              attempts: 1,
+              error: expect.stringContaining(`answered ${status}`) as string,
+            },
+          });
+          await receiver.until(3);
+          expect(titles(receiver.got)).toEqual(['one', 'one', 'two']);
+          const ids = receiver.got.map(({ headers: { 'webhook-id': id } }) => id);
+          expect(ids[0]).toBe(ids[1]);
+          await eventually(async () => hookIn(given)).toMatchObject({
+            state: 'idle',
+            failure: null,
+          });
+        },
+      ),
+  );
+
+  test('that is not answered in time, or answered without end, does not hold up more than its time.', () =>
+    withHooks(
+      (receiver) => [posting(receiver, { timeout_ms: limit })],
+      async (given, receiver, session) => {
+        receiver.answer = ({ event }, reply) => {
+          const nth = receiver.got.length;
+          if (nth === 1) return;
+          if (nth === 2) {
+            reply.socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n');
+            const flood = () =>
+              void reply.socket.write('x'.repeat(65_536), (error) => error ?? flood());
+            return flood();
+          }
+          if (event) reply.send(204);
+        };
+        await rename(given, session, 'one');
+        await receiver.until(1);
+        await eventually(async () => hookIn(given)).toMatchObject({
+          failure: { error: `no answer within ${limit} ms` },
+        });
+        await receiver.until(2);
+        await rename(given, session, 'two');
+        await receiver.until(3);
+        // The status of the endless answer says that it was taken.
+        expect(titles(receiver.got)).toEqual(['one', 'one', 'two']);
+      },
+    ));
+
+  test('is not sent to the server itself, nor with a secret that others may read.', async () => {
+    await using own = tempDirectory('hooks');
+    const open = path.join(own.path, 'open');
+    fs.writeFileSync(open, secret, { mode: 0o644 });
+    await withHooks(
+      (receiver) => [posting(receiver, { secret_file: open })],
+      async (given, receiver, session) => {
+        await rename(given, session, 'one');
+        await eventually(async () => hookIn(given)).toMatchObject({
+          failure: { error: expect.stringContaining('may be read by others') as string },
+        });
+        expect(receiver.got).toEqual([]);
+        const back = { name: 'back', kinds, url: `${given.url}/v1/hooks`, secret_file: secretFile };
+        reload(given, { hooks: [back] });
+        await eventually(async () => (await hooksIn(given)).map(({ name }) => name)).toEqual([
+          'back',
+        ]);
+        await rename(given, session, 'two');
+        await eventually(async () => hookIn(given, 'back')).toMatchObject({
+          failure: { error: expect.stringContaining('is this server itself') as string },
+        });
+      },
+    );
+  });
+});
+
+function reload({ runtime }: TestRuntime, config: object): void {
+  runtime.reload(() =>
+    configSchema.parse({ server: { bind_address: '127.0.0.1:0', drain_ms: 200 }, ...config }),
+  );
+}
+
+describe('a command', () => {
+  test('reads the event from stdin; its arguments and its environment have no word of it.', async () => {
+    await using own = tempDirectory('hooks');
+    const out = path.join(own.path, 'out');
+    const command = `{ cat; tr '\\0' '\\n' < /proc/$$/environ; tr '\\0' '\\n' < /proc/$$/cmdline; } > '${out}.new'; mv '${out}.new' '${out}'`;
+    await withHooks(
+      () => [{ name: 'command', kinds, command }],
+      async (given, _receiver, session) => {
+        const title = '$(touch /tmp/never) `id` "; rm -rf x';
+        await rename(given, session, title);
+        await expectEventually(() => fs.existsSync(out)).toBe(true);
+        const [line = '', ...rest] = fs.readFileSync(out, 'utf8').split('\n');
+        const [event] = await eventsOf(given, 'session.updated');
+        expect(JSON.parse(line)).toEqual(event);
+        expect(rest).toEqual(
+          expect.arrayContaining([
+            'CADRE_HOOK=command',
+            `CADRE_EVENT_ID=${event?.id}`,
+            `CADRE_EVENT_SEQ=${event?.seq}`,
+            'CADRE_EVENT_KIND=session.updated',
+            'CADRE_HOOK_ATTEMPT=1',
+          ]),
+        );
+        expect(rest.join('\n')).not.toContain('touch /tmp/never');
+        expect(rest.join('\n')).not.toContain(given.token);
+      },
+    );
+  });
+
+  test('that fails is run again with the same event, and its last words are told.', async () => {
+    await using own = tempDirectory('hooks');
+    const out = path.join(own.path, 'out');
+    const command = `echo "$CADRE_HOOK_ATTEMPT $CADRE_EVENT_SEQ" >> '${out}'; [ "$CADRE_HOOK_ATTEMPT" = 2 ] || { echo 'no \u001b[31mway' >&2; exit 3; }`;
+    await withHooks(
+      () => [{ name: 'command', kinds, command }],
+      async (given, _receiver, session) => {
+        await rename(given, session, 'one');
+        await eventually(async () => hookIn(given, 'command')).toMatchObject({
+          failure: { error: expect.stringMatching(/^exit code 3: no /) as string },
+        });
+        await eventually(async () => hookIn(given, 'command')).toMatchObject({
+          delivered: 1,
+        });
+        const [event] = await eventsOf(given, 'session.updated');
+        expect(fs.readFileSync(out, 'utf8')).toBe(`1 ${event?.seq}\n2 ${event?.seq}\n`);
+      },
+    );
+  });
+
+  test.for([
+    ['runs too long', 'sleep 600', 'ran for longer than 300 ms'],
+    ['prints without end', 'yes', 'printed more than'],
+  ] as const)('that %s is ended.', ([, command, error]) =>
+    withHooks(
+      () => [{ name: 'command', kinds, command, timeout_ms: command === 'yes' ? 60_000 : 300 }],
+      async (given, _receiver, session) => {
+        await rename(given, session, 'one');
+        await eventually(async () => hookIn(given, 'command')).toMatchObject({
+          failure: { error: expect.stringContaining(error) as string },
+        });
+      },
+    ),
+  );
+});
+
+describe('a person', () => {
+  test('lets a hook skip the event that it fails at, or all; that is an event.', () =>
+    withHooks(
+      (receiver) => [posting(receiver)],
+      async (given, receiver, session) => {
+        receiver.answer = ({ body }, reply) => reply.send(body.includes('bad') ? 500 : 200);
+        await rename(given, session, 'bad');
+        await rename(given, session, 'good');
+        await receiver.until(1);
+        const params = { hook_name: 'post' };
+        const skip = (body: object) => given.client.call(endpoints.skipHook, { params, body });
+        await expect(skip({ event_seq: 1 })).rejects.toMatchObject({ code: 'conflict' });
+        const [event] = await eventsOf(given, 'session.updated');
+        await skip({ event_seq: event?.seq });
+        await receiver.until(2);
+        expect(titles(receiver.got)).toEqual(['bad', 'good']);
+        await eventually(async () => hookIn(given)).toMatchObject({ state: 'idle' });
+        await expect(skip({})).rejects.toMatchObject({ code: 'conflict' });
+        await rename(given, session, 'bad');
+        await rename(given, session, 'bad too');
+        await receiver.until(3);
+        await skip({ all: true });
+        await eventually(async () => hookIn(given)).toMatchObject({
+          state: 'idle',
+          waiting: 0,
+        });
+        const told = await eventsOf(given, 'hook.skipped');
+        expect(told.map(({ payload }) => payload)).toMatchObject([
+          { hook: 'post', up_to_seq: event?.seq, by: 'api' },
+          { hook: 'post', by: 'api' },
+        ]);
+      },
+    ));
+
+  test('tests a hook with an example, which is marked and moves nothing.', () =>
+    withHooks(
+      (receiver) => [posting(receiver)],
+      async (given, receiver) => {
+        const params = { hook_name: 'post' };
+        const before = await hookIn(given);
+        expect(await given.client.call(endpoints.testHook, { params })).toMatchObject({ ok: true });
+        expect(receiver.got[0]?.event).toMatchObject({
+          kind: 'session.updated',
+          seq: 0,
+          test: true,
+        });
+        receiver.answer = (_got, reply) => reply.send(410);
+        expect(await given.client.call(endpoints.testHook, { params })).toMatchObject({
+          ok: false,
+          error: expect.stringContaining('410') as string,
+        });
+        const { cursor, delivered, failure } = await hookIn(given);
+        expect({ cursor, delivered, failure }).toEqual({
+          cursor: before.cursor,
+          delivered: 0,
+          failure: null,
+        });
+        await expect(
+          given.client.call(endpoints.testHook, { params: { hook_name: 'none' } }),
+        ).rejects.toMatchObject({ code: 'not_found' });
+      },
+    ));
+
+  test('reloads the hooks: one that is off waits, and goes on where it was.', () =>
+    withHooks(
+      (receiver) => [posting(receiver)],
+      async (given, receiver, session) => {
+        await rename(given, session, 'one');
+        await receiver.until(1);
+        reload(given, { hooks: [posting(receiver, { enabled: false })] });
+        await eventually(async () => hookIn(given)).toMatchObject({ state: 'off' });
+        await rename(given, session, 'two');
+        reload(given, { hooks: [] });
+        await eventually(async () => hooksIn(given)).toEqual([]);
+        await rename(given, session, 'three');
+        reload(given, { hooks: [posting(receiver)] });
+        await receiver.until(3);
+        expect(titles(receiver.got)).toEqual(['one', 'two', 'three']);
+      },
+    ));
+});
+
+describe('a hook', () => {
+  test('is told of its session alone.', async () => {
+    await using receiver = await new Receiver().open();
+    await using own = tempDirectory('hooks');
+    const given = await openRuntime(own.path, { providers: [provider()] });
+    try {
+      const mine = await openSession(given.client, own.path);
+      const other = await openSession(given.client, own.path);
+      reload(given, { hooks: [posting(receiver, { session: mine.id })] });
+      await eventually(async () => (await hooksIn(given)).length).toBe(1);
+      await rename(given, other.id, 'other');
+      await rename(given, mine.id, 'mine');
+      await receiver.until(1);
+      expect(titles(receiver.got)).toEqual(['mine']);
+      expect((await hookIn(given)).scope).toEqual({ type: 'session', id: mine.id });
+    } finally {
+      given.client.close();
+      await given.runtime.stop();
+    }
+  });
+
+  test('that is new is told of nothing from before, and after a restart of all that it missed.', async () => {
+    await using receiver = await new Receiver().open();
+    await using own = tempDirectory('hooks');
+    const open = (hooks: object[]) =>
+      openRuntime(own.path, { providers: [provider()], config: { hooks } });
+    const first = await open([]);
+    const { id } = await openSession(first.client, own.path);
+    await rename(first, id, 'before');
+    first.client.close();
+    await first.runtime.stop();
+    const second = await open([posting(receiver)]);
+    await eventually(async () => (await hooksIn(second)).length).toBe(1);
+    receiver.answer = (_got, reply) => reply.send(500);
+    await rename(second, id, 'one');
+    await rename(second, id, 'two');
+    await receiver.until(1);
+    second.client.close();
+    await second.runtime.stop();
+    receiver.answer = (_got, reply) => reply.send(200);
+    const third = await open([posting(receiver)]);
+    await receiver.until(3);
+    expect(titles(receiver.got)).toEqual(['one', 'one', 'two']);
+    third.client.close();
+    await third.runtime.stop();
+  });
+
+  test('that causes the events that it is told of is slowed down, and its list says so.', () =>
+    withHooks(
+      (receiver) => [posting(receiver)],
+      async (given, receiver, session) => {
+        let isLooping = true;
+        receiver.answer = (_got, reply) => {
+          if (!isLooping) return reply.send(200);
+          // The event is stored before the answer, as if the receiver had waited for it.
+          void rename(given, session, `title ${receiver.got.length}`).then(() => reply.send(200));
+        };
+        await rename(given, session, 'first');
+        await eventually(async () => (await hookIn(given)).slowed_since).not.toBe(null);
+        const before = receiver.got.length;
+        expect(before).toBeGreaterThanOrEqual(58);
+        isLooping = false;
+        await eventually(async () => (await hookIn(given)).state).toBe('idle');
+        expect(receiver.got.length - before).toBeLessThan(10);
+      },
+    ));
+
+  test('that fails for five minutes is told by an event and in health, and so is its recovery.', async () => {
+    await using receiver = await new Receiver().open();
+    await using own = tempDirectory('hooks');
+    const clock = new ManualClock();
+    const config = { hooks: [posting(receiver)] };
+    const given = await openRuntime(own.path, { clock, config, providers: [provider()] });
+    try {
+      await eventually(async () => (await hooksIn(given)).length).toBe(1);
+      const { id } = await openSession(given.client, own.path);
+      receiver.answer = (_got, reply) => reply.send(500);
+      await rename(given, id, 'one');
+      for (let attempt = 1; attempt <= 10; attempt++) {
+        await eventually(async () => (await hookIn(given)).failure?.attempts).toBe(attempt);
+        if (attempt === 9) expect(await eventsOf(given, 'hook.failing')).toEqual([]);
+        if (attempt < 10) clock.advance(pauseAfter(attempt));
+      }
+      expect(await eventsOf(given, 'hook.failing')).toMatchObject([
+        {
+          payload: { hook: 'post', attempts: 10, error: expect.stringContaining('500') as string },
+        },
+      ]);
+      expect(await given.client.call(endpoints.getHealth, {})).toMatchObject({
+        status: 'degraded',
+        checks: {
+          hooks: {
+            detail: expect.stringContaining('hook "post": has failed for 8 minutes') as string,
+          },
+        },
+      });
+      receiver.answer = (_got, reply) => reply.send(200);
+      clock.advance(pauseAfter(10));
+      await eventually(async () => (await hookIn(given)).state).toBe('idle');
+      expect(await eventsOf(given, 'hook.recovered')).toMatchObject([
+        { payload: { hook: 'post' } },
+      ]);
+      expect((await given.client.call(endpoints.getHealth, {})).checks.hooks).toEqual({
+        status: 'ok',
+      });
+    } finally {
+      given.client.close();
+      await given.runtime.stop(AbortSignal.abort());
+    }
+  });
+
+  test('whose events retention has taken says so, and goes on.', async () => {
+    await using receiver = await new Receiver().open();
+    await using own = tempDirectory('hooks');
+    const clock = new ManualClock();
+    const retention = { max_age_days: 1 };
+    const config = { hooks: [posting(receiver)], retention };
+    const given = await openRuntime(own.path, { clock, config, providers: [provider()] });
+    try {
+      const { id } = await openSession(given.client, own.path);
+      await rename(given, id, 'one');
+      await receiver.until(1);
+      reload(given, { hooks: [posting(receiver, { enabled: false })], retention });
+      await eventually(async () => (await hookIn(given)).state).toBe('off');
+      await rename(given, id, 'lost');
+      clock.advance(3 * 24 * 3_600_000);
+      await eventually(async () => {
+        clock.advance(10_000);
+        return (await eventsOf(given, 'session.updated')).length;
+      }).toBe(0);
+      reload(given, { hooks: [posting(receiver)], retention });
+      await eventually(async () => (await hookIn(given)).gap?.times).toBe(1);
+      await rename(given, id, 'two');
+      await receiver.until(2);
+      expect(titles(receiver.got)).toEqual(['one', 'two']);
+      expect(await eventsOf(given, 'hook.gap')).toMatchObject([{ payload: { hook: 'post' } }]);
+    } finally {
+      given.client.close();
+      await given.runtime.stop(AbortSignal.abort());
+    }
+  });
+
+  test('that cannot work says so in health and in its list; others work.', () =>
+    withHooks(
+      (receiver) => [
+        posting(receiver),
+        { name: 'broken', kinds: ['turn.complete'], command: 'true' },
+      ],
+      async (given, receiver, session) => {
+        await rename(given, session, 'one');
+        await receiver.until(1);
+        const health = await given.client.call(endpoints.getHealth, {});
+        expect(health).toMatchObject({
+          status: 'degraded',
+          checks: { hooks: { detail: expect.stringContaining('"turn.complete"') as string } },
+        });
+        expect(await hookIn(given, 'broken')).toMatchObject({ state: 'broken' });
+      },
+    ));
+});

@@ -1,0 +1,31 @@
+import { createHash } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { openDatabase } from '../../support/database.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { killed, onStage } from '../../support/sessions/stage.ts';
+import { replayed, withKey } from '../../support/sessions/keyed-requests.ts';
+
+/** The digest of a request in builds that took the fields of a body in the order of the request. */
+const earlierDigest = (...parts: unknown[]) =>
+  createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
+
+it('An Idempotency-Key that an earlier build stored replays its answer after the upgrade, and for its own request only.', async () => {
+  const body = { provider: 'acp', permission_mode: 'read_only', cwd: '/' };
+  await using dead = await killed(async (stage) => {
+    const { body: session } = await stage.post<{ id: string }>('/v1/sessions', body, withKey('k'));
+    return session.id;
+  });
+  const db = await openDatabase(dead.directory);
+  const change = db.prepare('UPDATE idempotency SET fingerprint = ?');
+  await db.transact((tx) => change.run(tx, earlierDigest('POST', '/v1/sessions', body)));
+  await db.close();
+  await onStage(
+    async (stage) => {
+      const again = await stage.post<{ id: string }>('/v1/sessions', body, withKey('k'));
+      expect([again.status, again.body.id, replayed(again)]).toEqual([200, dead.left, 'true']);
+      const other = { ...body, cwd: '/tmp' };
+      expect((await stage.post('/v1/sessions', other, withKey('k'))).status).toBe(409);
+    },
+    { directory: dead.directory, clock: new ManualClock(dead.at) },
+  );
+});

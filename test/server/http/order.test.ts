@@ -1,0 +1,308 @@
+import { describe, expect, test } from 'vitest';
+import { withRuntime } from '../../support/runtime.ts';
+import {
+  type Asked,
+  expectRefusal,
+  send,
+  sendBytes,
+  unauthorized,
+} from '../../support/http/request.ts';
+import { sharedGate } from '../../support/http/shared-gate.ts';
+
+const on = sharedGate();
+
+/** What can be wrong with a request, in the order in which it is looked at. */
+const faults: {
+  name: string;
+  status: number;
+  body: object;
+  put: (asked: Asked & { headers: Record<string, string> }) => void;
+}[] = [
+  {
+    name: 'Host',
+    status: 403,
+    body: {
+      error:
+        'this server does not answer for the host "evil.example": add it to server.allowed_hosts',
+      code: 'forbidden_host',
+    },
+    put: (asked) => (asked.headers.host = 'evil.example'),
+  },
+  {
+    name: 'Origin',
+    status: 403,
+    body: {
+      error:
+        'requests from the origin "https://evil.example" are refused: add it to server.allowed_origins',
+      code: 'forbidden_origin',
+    },
+    put: (asked) => (asked.headers.origin = 'https://evil.example'),
+  },
+  {
+    name: 'token',
+    status: 401,
+    body: unauthorized,
+    put: (asked) => (asked.headers.authorization = 'Bearer not-the-token-at-all'),
+  },
+  {
+    name: 'route',
+    status: 404,
+    body: {
+      error: expect.stringMatching(/^no route (POST|PUT) \/v1\/nope; see \/openapi\.yaml$/),
+      code: 'not_found',
+    },
+    put: (asked) => (asked.path = '/v1/nope'),
+  },
+  {
+    name: 'method',
+    status: 405,
+    body: {
+      error: 'PUT is not a method of /v1/sessions; it has POST, GET, HEAD',
+      code: 'method_not_allowed',
+    },
+    put: (asked) => (asked.method = 'PUT'),
+  },
+  {
+    name: 'content type',
+    status: 415,
+    body: {
+      error: 'the body has to be JSON, with Content-Type: application/json',
+      code: 'unsupported_media_type',
+    },
+    put: (asked) => (asked.headers['content-type'] = 'text/plain'),
+  },
+  {
+    name: 'size',
+    status: 413,
+    body: { error: 'the body is larger than this route accepts', code: 'payload_too_large' },
+    put: (asked) => (asked.body = '['.repeat(256 * 1024 + 1)),
+  },
+  {
+    name: 'body',
+    status: 400,
+    body: { error: expect.stringMatching(/^the body is not valid JSON: /), code: 'invalid' },
+    put: (asked) => (asked.body ??= '{"provider":'),
+  },
+];
+
+function requestWith(token: string, wrong: typeof faults): Asked {
+  const asked = {
+    method: 'POST',
+    path: '/v1/sessions',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+  };
+  for (const { put } of wrong) put(asked);
+  return asked;
+}
+
+describe('the order of checks', () => {
+  test.for(faults.map((fault, at) => ({ ...fault, at })))(
+    'refuses a wrong $name with $status, although all that is looked at later is wrong, too.',
+    ({ at, status, body }) =>
+      on(async ({ url, token }) => {
+        const reply = await send(url, requestWith(token, faults.slice(at)));
+        expect(reply.json()).toEqual(body);
+        expect(reply.status).toBe(status);
+        expectRefusal(reply);
+      }),
+  );
+
+  test.for(faults)(
+    'refuses a wrong $name, where all else is right.',
+    ({ status, body, put, name }) =>
+      on(async ({ url, token }) => {
+        const asked = requestWith(
+          token,
+          faults.filter((fault) => fault.name === name),
+        );
+        expect(put).toBeDefined();
+        const reply = await send(url, asked);
+        expect(reply.json()).toEqual(body);
+        expect(reply.status).toBe(status);
+      }),
+  );
+
+  test('refuses an unknown route before its body is read: not as JSON, not for its size.', () =>
+    on(async ({ url, token }) => {
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+      for (const body of ['{', 'x'.repeat(300_000)]) {
+        const reply = await send(url, { method: 'POST', path: '/v1/nope', headers, body });
+        expect(reply.status).toBe(404);
+      }
+    }));
+});
+
+describe('Host', () => {
+  test('has to be there: without one, a request is refused like one for a foreign host.', () =>
+    on(async ({ url, token }) => {
+      const headers = { authorization: `Bearer ${token}` };
+      const reply = await send(url, { path: '/v1/sessions', headers, noHost: true });
+      expect(reply.status).toBe(403);
+      expect(reply.json()).toMatchObject({ code: 'forbidden_host' });
+    }));
+
+  test('is looked at on public routes, too.', () =>
+    on(async ({ url }) => {
+      for (const path of ['/health', '/openapi.yaml']) {
+        const reply = await send(url, { path, headers: { host: 'evil.example' } });
+        expect(reply.status).toBe(403);
+        expect(reply.json()).toMatchObject({ code: 'forbidden_host' });
+      }
+    }));
+
+  test('may be any loopback name, a configured one or that of public_base_url, with any port and in any case.', () =>
+    withRuntime(
+      async ({ url }) => {
+        const good = [
+          'localhost',
+          'LOCALHOST:1',
+          '127.0.0.1:99',
+          '[::1]:80',
+          'box.lan',
+          'pub.example:443',
+        ];
+        for (const host of good) {
+          const { status } = await send(url, { path: '/health', headers: { host } });
+          expect([host, status]).toEqual([host, 200]);
+        }
+        const bad = [
+          'evil.example',
+          'localhost.evil.example',
+          '127.0.0.1.nip.io',
+          'a@localhost',
+          '127.0.0.2',
+          '0.0.0.0',
+          'localhost:x',
+        ];
+        for (const host of bad) {
+          const { status } = await send(url, { path: '/health', headers: { host } });
+          expect([host, status]).toEqual([host, 403]);
+        }
+      },
+      {
+        config: {
+          server: { bind_address: '127.0.0.1:0', allowed_hosts: ['box.lan'] },
+          public_base_url: 'https://pub.example/cadre',
+        },
+      },
+    ));
+
+  test('is compared without regard to how the configuration writes it.', () =>
+    withRuntime(
+      async ({ url }) => {
+        const reply = await send(url, { path: '/health', headers: { host: 'mybox.lan' } });
+        expect(reply.status).toBe(200);
+      },
+      { config: { server: { bind_address: '127.0.0.1:0', allowed_hosts: ['MyBox.LAN'] } } },
+    ));
+});
+
+describe('Origin', () => {
+  test('is refused even with the right token, unless it is allowed; none is fine.', () =>
+    withRuntime(
+      async ({ url, token }) => {
+        const ask = (origin: string) =>
+          send(url, {
+            path: '/v1/sessions',
+            headers: { authorization: `Bearer ${token}`, origin },
+          });
+        expect((await ask('https://good.example')).status).toBe(200);
+        for (const origin of ['http://good.example', 'https://good.example.evil', 'null', url]) {
+          const reply = await ask(origin);
+          expect([origin, reply.status]).toEqual([origin, 403]);
+          expect(reply.json()).toMatchObject({ code: 'forbidden_origin' });
+        }
+      },
+      {
+        config: {
+          server: { bind_address: '127.0.0.1:0', allowed_origins: ['https://good.example'] },
+        },
+      },
+    ));
+
+  test('no answer has a CORS header, not even to a preflight.', () =>
+    on(async ({ url, token }) => {
+      const headers = { authorization: `Bearer ${token}` };
+      for (const method of ['GET', 'OPTIONS']) {
+        const reply = await send(url, { method, path: '/v1/sessions', headers });
+        const cors = Object.keys(reply.headers).filter((name) => name.startsWith('access-control'));
+        expect(cors).toEqual([]);
+      }
+    }));
+});
+
+describe('the token', () => {
+  test('has to be a bearer token, whole and as it is; the scheme is read in any case.', () =>
+    on(async ({ url, token }) => {
+      const status = async (authorization: string) =>
+        (await send(url, { path: '/v1/version', headers: { authorization } })).status;
+      expect(await status(`Bearer ${token}`)).toBe(200);
+      expect(await status(`bearer ${token}`)).toBe(200);
+      const basic = Buffer.from(`x:${token}`).toString('base64');
+      const wrong = ['', 'Bearer', 'Bearer ', token, `Basic ${basic}`, `Bearer ${token}x`];
+      wrong.push(`Bearer ${token.slice(0, -1)}`, `Bearer ${token.toUpperCase()}`, `Token ${token}`);
+      for (const authorization of wrong) {
+        expect([authorization, await status(authorization)]).toEqual([authorization, 401]);
+      }
+    }));
+
+  test('is not taken from a query string or a cookie.', () =>
+    on(async ({ url, token }) => {
+      const path = `/v1/version?token=${token}&access_token=${token}`;
+      const reply = await send(url, { path, headers: { cookie: `token=${token}` } });
+      expect(reply.status).toBe(401);
+      expect(reply.json()).toEqual(unauthorized);
+    }));
+
+  test('is not needed on public routes, and a wrong one does no harm there.', () =>
+    on(async ({ url }) => {
+      for (const path of ['/health', '/openapi.yaml']) {
+        for (const headers of [{}, { authorization: 'Bearer wrong' }]) {
+          expect((await send(url, { path, headers })).status).toBe(200);
+        }
+      }
+    }));
+});
+
+describe('a text in a query', () => {
+  const widest = '\u{1d873}';
+  test.for([
+    {
+      name: 'of the greatest length',
+      at: '/v1/sessions/sess_nope/files?path=',
+      times: 4096,
+      status: 404,
+    },
+    {
+      name: 'that is too long',
+      at: '/v1/sessions/sess_nope/files?path=',
+      times: 4097,
+      status: 400,
+    },
+    { name: 'with too long a word', at: '/v1/search?q=', times: 1000, status: 400 },
+  ])('$name reaches its route, whatever its characters.', ({ at, times, status }) =>
+    on(async ({ url, token }) => {
+      const path = `${at}${encodeURIComponent(widest.repeat(times))}`;
+      const reply = await send(url, { path, headers: { authorization: `Bearer ${token}` } });
+      expect(reply.status).toBe(status);
+    }),
+  );
+});
+
+describe('what is no request', () => {
+  test.for([
+    { name: 'bytes that are not HTTP', status: 400, bytes: 'GARBAGE\r\n\r\n' },
+    {
+      name: 'headers without end',
+      status: 431,
+      bytes: `GET /health HTTP/1.1\r\nHost: localhost\r\nX-Long: ${'x'.repeat(70_000)}\r\n\r\n`,
+    },
+  ])('$name: is refused with the body every refusal has.', ({ status, bytes }) =>
+    on(async ({ url }) => {
+      const answer = await sendBytes(url, bytes);
+      expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+      const body = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n'))) as object;
+      expect(Object.keys(body).toSorted()).toEqual(['code', 'error']);
+    }),
+  );
+});

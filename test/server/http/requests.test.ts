@@ -1,0 +1,137 @@
+import net from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { openRuntime, sharedRuntime } from '../../support/runtime.ts';
+import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
+import { tempDirectory } from '../../support/temp.ts';
+import { openSession, send as sendTurn } from '../../support/turns.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
+import { apiOf, expectRefusal, send } from '../../support/http/request.ts';
+import { openStream } from '../../support/http/stream.ts';
+
+const on = sharedRuntime({ providers: [scriptedProvider()] });
+
+describe('a number in a body', () => {
+  test.for(['12345678901234567890', '9007199254740993', '1e400', '0.12345678901234567890123'])(
+    '%s, which would be stored as another, is refused by name.',
+    (number) =>
+      on(async (given) => {
+        const api = apiOf(given);
+        for (const [path, body] of [
+          ['/v1/sessions', `{"provider":"acp","metadata":{"id":${number}}}`],
+          ['/v1/mcp/invoke', `{"tool_name":"x","caller_agent_id":"y","args":{"id":[${number}]}}`],
+        ] as const) {
+          const reply = await api('POST', path, { body });
+          expect(reply.status).toBe(400);
+          expect(reply.json()).toEqual({
+            error: `the body contains numbers that cannot be stored exactly (${number}): send them as strings`,
+            code: 'invalid',
+          });
+        }
+      }),
+  );
+
+  test('that is kept comes back as it was sent, and digits in a text are no number.', () =>
+    on(async (given) => {
+      const metadata = '{"a":9007199254740991,"b":0.1,"c":"12345678901234567890","d":1e100}';
+      const reply = await apiOf(given)('POST', '/v1/sessions', {
+        body: `{"provider":"acp","metadata":${metadata}}`,
+      });
+      expect(reply.status).toBe(200);
+      expect(reply.text).toContain(metadata.replace('1e100', '1e+100'));
+    }));
+});
+
+describe('a compressed body', () => {
+  test.for(['gzip', 'br', 'deflate', 'GZIP'])('of %s is 415.', (encoding) =>
+    on(async ({ url, token }) => {
+      const reply = await send(url, {
+        method: 'POST',
+        path: '/v1/sessions',
+        headers: {
+          authorization: `Bearer ${token}`,
+          'content-type': 'application/json',
+          'content-encoding': encoding,
+        },
+        body: gzipSync('{"provider":"acp"}').toString('latin1'),
+      });
+      expect(reply.status).toBe(415);
+      expect(reply.json()).toMatchObject({ code: 'unsupported_media_type' });
+      expectRefusal(reply);
+    }),
+  );
+
+  test('that is none ("identity") is taken.', () =>
+    on(async (given) => {
+      const headers = { 'content-encoding': 'identity' };
+      const body = { provider: 'acp' };
+      expect((await apiOf(given)('POST', '/v1/sessions', { body, headers })).status).toBe(200);
+    }));
+});
+
+describe('a public route', () => {
+  test('tells nothing of how much happens here: it has no X-Seq and no X-Epoch.', () =>
+    on(async ({ url }) => {
+      for (const path of ['/health', '/openapi.yaml', '/nope'])
+        for (const method of ['GET', 'HEAD']) {
+          const { headers } = await send(url, { method, path });
+          expect([headers['x-seq'], headers['x-epoch']]).toEqual([undefined, undefined]);
+        }
+    }));
+
+  test('takes any query, as of monitors that keep caches away.', () =>
+    on(async ({ url }) => {
+      for (const path of ['/health?t=1', '/health?_=123&_=456', '/openapi.yaml?v=2'])
+        expect((await send(url, { path })).status).toBe(200);
+    }));
+});
+
+test('A provider that the interface does not name is 404, one that this server does not have is not.', () =>
+  on(async (given) => {
+    const api = apiOf(given);
+    const unknown = await api('GET', '/v1/providers/foo/models');
+    expect(unknown.status).toBe(404);
+    expect(unknown.json()).toEqual({
+      error: 'no provider "foo": there are codex, claude, acp',
+      code: 'not_found',
+    });
+    expect((await api('GET', '/v1/providers/codex/models')).status).not.toBe(404);
+    expect((await api('GET', '/v1/providers/acp/models')).status).toBe(200);
+  }));
+
+test('A connection that is idle when the server begins to stop has its next request answered.', async () => {
+  await using directory = tempDirectory();
+  const provider = scriptedProvider();
+  const config = { server: { bind_address: '127.0.0.1:0', drain_ms: 60_000 } };
+  const given = await openRuntime(directory.path, { providers: [provider], config });
+  const { url, token, client } = given;
+  const { id } = await openSession(client, directory.path);
+  await sendTurn(client, id, 'go');
+  const turn = await provider.nextTurn();
+  const { hostname: host, port } = new URL(url);
+  const request = (line: string) =>
+    `${line} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nContent-Length: 0\r\n\r\n`;
+  const kept = await Promise.all(
+    [0, 1].map(async () => {
+      const socket = net.connect({ host, port: Number(port) });
+      const said = { text: '' };
+      socket.on('data', (part) => (said.text += String(part)));
+      socket.write(request('GET /v1/version'));
+      await expectEventually(() => said.text).toContain('"epoch"');
+      said.text = '';
+      return { socket, said };
+    }),
+  );
+  const stream = await openStream(given);
+  const stopping = given.runtime.stop();
+  await stream.until(() => stream.events().some(({ kind }) => kind === 'runtime.stopping'));
+  const [reader, changer] = kept;
+  reader?.socket.write(request(`GET /v1/sessions/${id}`));
+  changer?.socket.write(request('POST /v1/sessions'));
+  await expectEventually(() => reader?.said.text).toMatch(/^HTTP\/1\.1 200 /);
+  await expectEventually(() => changer?.said.text).toMatch(/^HTTP\/1\.1 503 /);
+  await expect(openStream(given)).rejects.toThrow(/ECONNREFUSED/);
+  turn.end(completed);
+  await stopping;
+  client.close();
+});

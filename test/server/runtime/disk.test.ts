@@ -1,0 +1,139 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import { streamEvents } from '../../../src/client/stream.ts';
+import { systemClock } from '../../../src/core/lib/clock.ts';
+import { selfCommand } from '../../../src/core/lib/self.ts';
+import { withRuntime } from '../../support/runtime.ts';
+import { withServer } from '../../support/server.ts';
+import { shared } from '../../support/shared.ts';
+import { canMount, onSmallDisk, refused, whole } from '../../support/small-disk.ts';
+import { tempDirectory } from '../../support/temp.ts';
+import { openSession, runTurn, send } from '../../support/turns.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
+import { scaled } from '../../support/patience.ts';
+
+const canLimit = spawnSync('prlimit', ['--version']).status === 0;
+const canBeOthers =
+  process.getuid?.() === 0 && spawnSync('setpriv', ['--reuid=65534', 'true']).status === 0;
+
+const NOBODY = 65_534;
+
+// A kill on it: test/campaigns/disk.test.ts.
+describe.skipIf(!canMount)('a disk that is really full', () => {
+  it('refuses new work as storage_full, goes on being read, and recovers by itself', () =>
+    onSmallDisk(async ({ client, fill, free }, directory) => {
+      const { id } = await openSession(client, directory);
+      await runTurn(client, id, 'say before');
+      fill();
+      // What fits into pages that are there already is still taken.
+      const refusal = await refused(() =>
+        openSession(client, directory, { metadata: 'x'.repeat(9000) }),
+      );
+      expect(refusal).toMatchObject({ code: 'storage_full' });
+      expect((refusal as Error).message).toMatch(/full.*free/);
+      const sessions = await client.call(endpoints.listSessions, {});
+      expect(sessions.map((session) => session.id)).toContain(id);
+      const stored = await whole(client);
+      const streamed: number[] = [];
+      for await (const { seq } of streamEvents({ client, clock: systemClock })) {
+        streamed.push(seq);
+        if (seq === stored.at(-1)?.seq) break;
+      }
+      expect(streamed).toEqual(stored.map(({ seq }) => seq));
+      free();
+      expect((await runTurn(client, id, 'say after')).turn).toMatchObject({
+        status: 'completed',
+        text: 'after',
+      });
+    }));
+
+  it('is left some room: below retention.min_free_bytes new work is refused, and what runs goes on', () =>
+    onSmallDisk(
+      async ({ client, fill, free }, directory) => {
+        const { id } = await openSession(client, directory);
+        const { turn_id } = await send(client, id, 'repeat 100 10 tick');
+        // What is left has room for the write-ahead log, which may take 4 MiB before it is written back.
+        fill(7 * 1024 * 1024);
+        const refusal = await refused(() => openSession(client, directory));
+        expect(refusal).toMatchObject({ code: 'storage_full' });
+        expect((refusal as Error).message).toContain('min_free_bytes');
+        const params = { session_id: id, turn_id };
+        const status = async () => (await client.call(endpoints.getTurn, { params })).status;
+        await expectEventually(status).toBe('completed');
+        free();
+        const opens = async () => openSession(client, directory).then(Boolean, () => false);
+        await expectEventually(opens).toBe(true);
+      },
+      { size: '24m', minFree: 8 * 1024 * 1024 },
+    ));
+});
+
+describe.skipIf(!canLimit)('a server that may open no more files', () => {
+  it('fails the turn that needs an agent, says why, answers on, and recovers by itself', () =>
+    withServer(async ({ client, pid, directory }) => {
+      const { id } = await openSession(client, directory);
+      const open = fs.readdirSync(`/proc/${pid}/fd`).length;
+      const limit = (soft: number) =>
+        execFileSync('prlimit', ['--pid', String(pid), `--nofile=${soft}:`]);
+      const [, before = '1024'] =
+        /open files\s+(\d+)/.exec(fs.readFileSync(`/proc/${pid}/limits`, 'utf8')) ?? [];
+      limit(open + 1);
+      const { turn_id } = await send(client, id, 'say hello');
+      const params = { session_id: id, turn_id };
+      await expectEventually(
+        async () => (await client.call(endpoints.getTurn, { params })).status,
+      ).toBe('failed');
+      const { error } = await client.call(endpoints.getTurn, { params });
+      expect(error?.code).toBe('provider_unavailable');
+      expect((await client.call(endpoints.getSession, { params })).status).toBe('ready');
+      limit(Number(before));
+      expect((await runTurn(client, id, 'say hello')).turn.status).toBe('completed');
+    }));
+});
+
+describe.skipIf(!canBeOthers)('a data directory that the user may not write', () => {
+  /** One that a server has left, which each test copies. */
+  const left = shared<string>('directory', async (use) => {
+    await using place = tempDirectory('left');
+    await withRuntime(async () => undefined, { directory: place.path });
+    await use(place.path);
+  });
+
+  it.each([
+    ['of somebody else', (data: string) => fs.chownSync(data, 0, 0)],
+    [
+      'whose database is read-only',
+      (data: string) => fs.chmodSync(path.join(data, 'events.cadre'), 0o400),
+    ],
+    ['that cannot be made', (data: string) => fs.rmSync(data, { recursive: true })],
+  ])('%s ends the start with what to do, and changes nothing', async (_what, forbid) => {
+    await using place = tempDirectory('readonly');
+    const data = path.join(place.path, 'data');
+    fs.cpSync(left(), data, { recursive: true });
+    for (const name of ['', ...fs.readdirSync(data, { recursive: true })])
+      fs.chownSync(path.join(data, String(name)), NOBODY, NOBODY);
+    // Where tests have their directories, nobody else may look.
+    fs.chmodSync(path.dirname(place.path), 0o711);
+    fs.chmodSync(place.path, 0o755);
+    forbid(data);
+    const content = () => fs.existsSync(data) && fs.readFileSync(path.join(data, 'events.cadre'));
+    const before = content();
+    const { file, args } = selfCommand();
+    const serve = [file, ...args, '--data-dir', data, 'serve', '--demo', '--port', '0'];
+    const ended = spawnSync(
+      'setpriv',
+      [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', ...serve],
+      {
+        env: { PATH: process.env.PATH ?? '', HOME: '/nonexistent' },
+        encoding: 'utf8',
+        timeout: scaled(10_000),
+      },
+    );
+    expect(ended.stderr).toMatch(/^cadre: [^\n]*(make it|user)[^\n]*\n$/);
+    expect(ended.status).toBeGreaterThan(0);
+    expect(content()).toEqual(before);
+  });
+});

@@ -1,0 +1,100 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import { configSchema } from '../../../src/core/config/schema.ts';
+import { send } from '../../support/http/request.ts';
+import { ranTo } from '../../support/processes/work.ts';
+import { openRuntime, type TestRuntime, withRuntime } from '../../support/runtime.ts';
+import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
+import { systemError, testDisk } from '../../support/store.ts';
+import { tempDirectory } from '../../support/temp.ts';
+import { openSession, runTurn } from '../../support/turns.ts';
+
+function scripted() {
+  return { providers: [scriptedProvider((turn) => turn.end(completed))] };
+}
+
+async function stop({ client, runtime }: TestRuntime): Promise<void> {
+  client.close();
+  await runtime.stop();
+}
+
+/** The children of this process: the keeper of each server that runs in it, and what those have started. */
+function children(): string[] {
+  const threads = fs.readdirSync('/proc/self/task');
+  return threads.flatMap((thread) =>
+    fs.readFileSync(`/proc/self/task/${thread}/children`, 'utf8').split(' ').filter(Boolean),
+  );
+}
+
+/** Fails unless a server can be started in a directory, with what it had stored. */
+async function expectStarts(directory: string): Promise<void> {
+  await withRuntime(
+    async ({ client }) => {
+      const { id } = await openSession(client, directory);
+      expect((await runTurn(client, id, 'hello')).turn).toMatchObject({ status: 'completed' });
+    },
+    { ...scripted(), directory },
+  );
+}
+
+test('a start that fails when everything is built leaves nothing behind: no lock, no keeper, no registration.', () =>
+  withRuntime(async (first) => {
+    await using own = tempDirectory('second');
+    const directory = path.join(own.path, 'data');
+    const bind_address = new URL(first.url).host;
+    // The keeper of the first starts before its first process.
+    await ranTo(first, 'true');
+    const before = children();
+    expect(before).not.toEqual([]);
+    const second = openRuntime(directory, { ...scripted(), config: { server: { bind_address } } });
+    await expect(second).rejects.toMatchObject({ code: 'conflict' });
+    expect(fs.existsSync(path.join(directory, 'server.json'))).toBe(false);
+    expect(children()).toEqual(before);
+    await expectStarts(directory);
+  }, scripted()));
+
+test('a start that fails in recovery leaves the directory to the next one.', async () => {
+  await using own = tempDirectory('recovery');
+  const directory = path.join(own.path, 'data');
+  await stop(await openRuntime(directory, scripted()));
+  const before = children();
+  const disk = testDisk();
+  disk.onWrite = () => {
+    throw systemError('ENOSPC');
+  };
+  const second = openRuntime(directory, { ...scripted(), fs: disk.fs });
+  await expect(second).rejects.toMatchObject({ code: 'storage_full' });
+  expect(children()).toEqual(before);
+  await expectStarts(directory);
+});
+
+test('a second stop is the first one, and a reload meanwhile changes nothing.', async () => {
+  await using own = tempDirectory('stop');
+  const directory = path.join(own.path, 'data');
+  const given = await openRuntime(directory, scripted());
+  given.client.close();
+  const stopping = given.runtime.stop();
+  expect(given.runtime.stop()).toBe(stopping);
+  given.runtime.reload(() => configSchema.parse({ log: { level: 'silent' } }));
+  await stopping;
+  const messages = given.logLines().map(({ msg }) => msg);
+  expect(messages.slice(-2)).toEqual(['stopping', 'stopped']);
+  expect(fs.existsSync(path.join(directory, 'server.json'))).toBe(false);
+});
+
+test('the server is registered where it listens, and its first events are those of the start.', () =>
+  withRuntime(async ({ url, token, directory, client }) => {
+    const registered = JSON.parse(
+      fs.readFileSync(path.join(directory, 'server.json'), 'utf8'),
+    ) as object;
+    expect(registered).toMatchObject({ url, pid: process.pid });
+    const reply = await send(url, {
+      path: '/v1/version',
+      headers: { authorization: `Bearer ${token}` },
+    });
+    expect(reply.status).toBe(200);
+    const events = await client.call(endpoints.replayEvents, { query: {} });
+    expect(events.map(({ kind }) => kind)).toEqual(['runtime.started', 'runtime.recovered']);
+  }, scripted()));

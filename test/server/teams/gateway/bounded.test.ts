@@ -1,0 +1,76 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  ANSWER_BYTES,
+  bounded,
+  fitted,
+  type LeftOut,
+} from '../../../../src/server/teams/gateway/bounded.ts';
+import { firstBytes, lastBytesAsJson, lastBytes, jsonBytes } from '../../../../src/core/lib/cut.ts';
+import { anyText } from '../../../support/any-text.ts';
+
+const items = (count: number, text = 'x'.repeat(200)) =>
+  Array.from({ length: count }, (_, n) => ({ n, text }));
+
+describe('an answer of a tool', () => {
+  it('that fits is given as it is', () => {
+    const given = bounded({ team: { id: 't' } }, { members: { items: items(3) } });
+    expect(given).toEqual({ team: { id: 't' }, members: items(3), left_out: null });
+  });
+
+  it('is never more than its bytes, whatever is in it', () => {
+    fc.assert(
+      fc.property(
+        fc.anything({ maxDepth: 4, withNullPrototype: false }),
+        fc.array(anyText({ maxLength: 3000 }), { maxLength: 40 }),
+        fc.integer({ min: 2048, max: 20_000 }),
+        (fixed, texts, bytes) => {
+          const given = bounded({ fixed }, { texts: { items: texts } }, bytes);
+          expect(jsonBytes(given)).toBeLessThanOrEqual(bytes);
+        },
+      ),
+    );
+  });
+
+  it('shows the first of a list that fit, and says how many do not and how to see them', () => {
+    const given = bounded(
+      {},
+      { members: { items: items(500), next: (shown) => ({ cursor: String(shown) }) } },
+    );
+    const { length } = given.members as unknown[];
+    expect(length).toBeGreaterThan(20);
+    expect(given.members).toEqual(items(500).slice(0, length));
+    expect(given.left_out).toEqual([
+      { what: 'members', count: 500 - length, next: { cursor: String(length) } },
+    ]);
+  });
+
+  it('leaves room for a second list', () => {
+    const given = bounded(
+      {},
+      { members: { items: items(500), share: 0.6 }, messages: { items: items(500) } },
+    );
+    expect((given.messages as unknown[]).length).toBeGreaterThan(10);
+    expect((given.left_out as LeftOut[]).map(({ what }) => what)).toEqual(['members', 'messages']);
+  });
+
+  it('cuts long texts in whole characters, with a mark that says how much is missing', () => {
+    const { text } = fitted({ text: '€'.repeat(20_000) }, ANSWER_BYTES) as { text: string };
+    const [, kept = '', left] = /^(€+)… \[(\d+) more bytes left out\]$/.exec(text) ?? [];
+    expect(Buffer.byteLength(kept) + Number(left)).toBe(60_000);
+  });
+});
+
+it('Cutting a text keeps whole characters, at its beginning and at its end.', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme' }), fc.nat({ max: 60 }), (text, bytes) => {
+      for (const cut of [firstBytes(text, bytes), lastBytes(text, bytes)])
+        expect(Buffer.byteLength(cut)).toBeLessThanOrEqual(bytes);
+      expect(text.startsWith(firstBytes(text, bytes))).toBe(true);
+      expect(text.endsWith(lastBytes(text, bytes))).toBe(true);
+      const json = lastBytesAsJson(text, bytes + 2);
+      expect(text.endsWith(json)).toBe(true);
+      expect(jsonBytes(json)).toBeLessThanOrEqual(bytes + 2);
+    }),
+  );
+});

@@ -1,0 +1,37 @@
+import { expect, it } from 'vitest';
+import { endpoints } from '../../../../src/api/index.ts';
+import { startServer, untilNothingCarries } from '../../../support/server.ts';
+import { tempDirectory } from '../../../support/temp.ts';
+import { until } from '../../../support/providers/calls.ts';
+
+it('an invocation that a restart cut off says so when it is made again, and does not run twice', async () => {
+  await using own = tempDirectory('gateway');
+  const first = await startServer(own.path);
+  const session = await first.client.call(endpoints.createSession, {
+    body: { provider: 'acp', cwd: own.path },
+  });
+  const query = { session_id: session.id };
+  const body = {
+    tool_name: 'cadre_process_run',
+    caller_agent_id: session.id,
+    invocation_id: 'the one',
+    args: { command: 'sleep 60', wait_ms: 50_000 },
+  };
+  const answer = first.client.call(endpoints.invokeTool, { body }).catch(() => 'cut off');
+  await until('it runs', async () => {
+    const [process] = await first.client.call(endpoints.listProcesses, { query });
+    return process?.status === 'running';
+  });
+  await first.end('SIGKILL');
+  expect(await answer).toBe('cut off');
+
+  const second = await startServer(own.path);
+  try {
+    const again = await second.client.call(endpoints.invokeTool, { body });
+    expect(again).toMatchObject({ ok: false, error: { code: 'internal' } });
+    expect(await second.client.call(endpoints.listProcesses, { query })).toHaveLength(1);
+  } finally {
+    await second.end('SIGKILL');
+    await untilNothingCarries(own.path);
+  }
+});

@@ -1,0 +1,103 @@
+import { expect, test } from 'vitest';
+import { endpoints } from '../../../../src/api/index.ts';
+import { HttpClient } from '../../../../src/client/client.ts';
+import { expectEventually } from '../../../support/expect-eventually.ts';
+import { initialized, type RawAgent, withRawAgent } from '../../../support/providers/raw-agent.ts';
+import { withRawClaude } from '../../../support/providers/raw-claude.ts';
+import { withRawCodex } from '../../../support/providers/raw-codex.ts';
+import { ofKind } from '../../../support/turns.ts';
+
+interface Sidecar {
+  name: string;
+  env: { name: string; value: string }[];
+}
+
+const sidecarsOf = (agent: RawAgent | undefined) =>
+  (agent?.last('session/new')?.params?.mcpServers ?? []) as Sidecar[];
+
+/** Asks for the list of the tools, as the sidecar does that an agent has started. */
+async function listTools(agent: RawAgent): Promise<void> {
+  const env = sidecarsOf(agent)[0]?.env ?? [];
+  const { CADRE_GATEWAY_URL: url = '', CADRE_GATEWAY_TOKEN: token = '' } = Object.fromEntries(
+    env.map(({ name, value }) => [name, value]),
+  );
+  const client = new HttpClient({ url, token });
+  await client.call(endpoints.getCapabilities, {});
+  client.close();
+}
+
+const soon = { toolsWithinMs: 0 };
+
+test.for(['acp', 'claude', 'codex'] as const)(
+  'An agent that never asks for the tools is told of once, after its first completed turn, and in its team (%s)',
+  (provider) => {
+    const play = { acp: withRawAgent, claude: withRawClaude, codex: withRawCodex }[provider];
+    return (play as typeof withRawAgent)(
+      {},
+      async ({ client, open }) => {
+        const session = await open();
+        const notices = () =>
+          ofKind(session.watch.events, 'session.notice').map(({ payload }) => payload.code);
+        const body = { name: 'birds', lead_agent_id: session.id };
+        const { team } = await client.call(endpoints.createTeam, { body });
+        const params = { team_id: team.id };
+        const takesTools = async () =>
+          (await client.call(endpoints.getTeamView, { params, query: {} })).members[0]?.takes_tools;
+        expect(await takesTools()).toBeNull();
+        expect((await session.run('hello')).status).toBe('completed');
+        await expectEventually(notices).toEqual(['tools_not_taken']);
+        expect(await takesTools()).toBe(false);
+        expect((await session.run('again')).status).toBe('completed');
+        expect(notices()).toEqual(['tools_not_taken']);
+      },
+      soon,
+    );
+  },
+);
+
+test('An agent whose sidecar asks for the tools, in its first turn or later, has them', () =>
+  withRawAgent(
+    {
+      turns: {
+        list: async (agent) => {
+          await listTools(agent);
+          return { stopReason: 'end_turn' };
+        },
+      },
+    },
+    async ({ client, open }) => {
+      const [early, late] = [await open(), await open()];
+      await early.run('list');
+      await early.run('hello');
+      await late.run('hello');
+      const notices = () => ofKind(late.watch.events, 'session.notice').length;
+      await expectEventually(notices).toBe(1);
+      expect(ofKind(early.watch.events, 'session.notice')).toEqual([]);
+      await late.run('list');
+      const body = { name: 'birds', lead_agent_id: early.id, member_agent_ids: [late.id] };
+      const { team } = await client.call(endpoints.createTeam, { body });
+      const params = { team_id: team.id };
+      const { members } = await client.call(endpoints.getTeamView, {
+        params,
+        query: {},
+      });
+      expect(members.map(({ takes_tools }) => takes_tools)).toEqual([true, true]);
+    },
+    soon,
+  ));
+
+test('An agent that says that it uses no tools is given no sidecar, and nobody is told', () =>
+  withRawAgent(
+    {
+      methods: {
+        initialize: () => initialized({ agentCapabilities: { _meta: { 'cadre/no-tools': true } } }),
+      },
+    },
+    async ({ open, agents }) => {
+      const session = await open();
+      for (const text of ['hello', 'again']) await session.run(text);
+      expect(sidecarsOf(agents[0])).toEqual([]);
+      expect(ofKind(session.watch.events, 'session.notice')).toEqual([]);
+    },
+    soon,
+  ));

@@ -1,0 +1,243 @@
+import * as fc from 'fast-check';
+import { expect, it } from 'vitest';
+import type { Delivery, Message } from '../../../src/api/team-messages.ts';
+import type { TeamWithMembers } from '../../../src/api/teams.ts';
+import { ProviderError } from '../../../src/agents/provider.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import type { PlayedTurn } from '../../support/sessions/played-provider.ts';
+import { killed, onStage, type Refusal, type Stage } from '../../support/sessions/stage.ts';
+import {
+  castOf,
+  completed,
+  failed,
+  interrupted,
+  makeTeam,
+  toldIn,
+} from '../../support/teams/team.ts';
+import { scaled } from '../../support/patience.ts';
+import { atLength } from '../../support/at-length.ts';
+
+const MEMBERS = 3;
+const who = fc.integer({ min: 0, max: MEMBERS - 1 });
+const act = <T extends object>(weight: number, name: string, more: T = {} as T) => ({
+  weight,
+  arbitrary: fc.record({ act: fc.constant(name), who, which: fc.nat(), ...more }),
+});
+const step = fc.oneof(
+  act(6, 'send', {
+    to: who,
+    priority: fc.constantFrom('high', 'normal', 'low'),
+    policy: fc.constantFrom(
+      'non_interrupting',
+      'non_interrupting',
+      'start_new_turn_only',
+      'interrupt_after_tool_boundary',
+      'immediate_interrupt',
+    ),
+  }),
+  act(1, 'broadcast'),
+  act(6, 'end', { outcome: fc.constantFrom(completed, completed, failed, interrupted) }),
+  act(2, 'speak'),
+  act(1, 'interrupt'),
+  act(1, 'refuse'),
+  act(1, 'wait'),
+  act(1, 'retry'),
+  act(1, 'cancel'),
+  act(1, 'close'),
+  act(1, 'die'),
+);
+type Step = {
+  act: string;
+  who: number;
+  which: number;
+  to?: number;
+  priority?: string;
+  policy?: string;
+  outcome?: typeof completed;
+};
+
+/** What agents were told over all lives of the server, and what was tried again. */
+class Book {
+  readonly turns: PlayedTurn[] = [];
+  readonly retried = new Set<string>();
+  open: PlayedTurn[] = [];
+  /** The server is dead: what is left of it in this process tells nobody. */
+  isDead = false;
+
+  readonly note = (turn: PlayedTurn) => {
+    if (this.isDead) return;
+    this.turns.push(turn);
+    this.open.push(turn);
+  };
+
+  /** The turn that an agent is at. */
+  take(sessionId: string): PlayedTurn | undefined {
+    const turn = this.open.findLast(({ session }) => session.id === sessionId);
+    this.open = this.open.filter((one) => one !== turn);
+    return turn;
+  }
+}
+
+type Made = { team: TeamWithMembers; agents: Awaited<ReturnType<typeof makeTeam>>['agents'] };
+
+async function take(stage: Stage, { team, agents }: Made, book: Book, one: Step): Promise<void> {
+  const cast = castOf(stage, team, agents);
+  const id = agents[one.who]?.id ?? '';
+  const deliveries = async () =>
+    (await stage.get<Delivery[]>(`${cast.path}/deliveries?limit=500`)).body;
+  switch (one.act) {
+    case 'send':
+      await cast.say('x', {
+        sender_agent_id: id,
+        recipient_agent_id: agents[one.to ?? 0]?.id,
+        priority: one.priority,
+        policy: one.policy,
+      });
+      return;
+    case 'broadcast':
+      await cast.broadcast('x', { sender_agent_id: id });
+      return;
+    case 'end':
+      book.take(id)?.end(one.outcome ?? completed);
+      return;
+    case 'speak':
+      await stage.send({ id }, 'go on');
+      return;
+    case 'interrupt':
+      await stage.interrupt(id, (await stage.session(id)).active_turn_id ?? 'turn_none');
+      return;
+    case 'refuse':
+      stage.provider.refuseOpen(new ProviderError('provider_unavailable', 'not just now'));
+      return;
+    case 'wait':
+      stage.clock.advance(1000);
+      return;
+    case 'retry': {
+      const all = await deliveries();
+      const chosen = all[one.which % all.length];
+      if (chosen && (await cast.retry(chosen)).status === 200) book.retried.add(chosen.id);
+      return;
+    }
+    case 'cancel': {
+      const all = await deliveries();
+      const chosen = all[one.which % all.length];
+      if (chosen) await cast.cancel({ id: chosen.message_id });
+      return;
+    }
+    case 'close':
+      // Rarely: a team of closed sessions says nothing.
+      if (one.which % 4 === 0) await stage.close(id);
+      return;
+  }
+}
+
+/** Lets everything come to its end: each agent ends its turns, and each session is spoken to. */
+async function settle(stage: Stage, { team, agents }: Made, book: Book): Promise<void> {
+  const cast = castOf(stage, team, agents);
+  for (let round = 0; round < 200; round++) {
+    for (const turn of book.open.splice(0)) turn.end(completed);
+    const { members } = await cast.view('?message_limit=0');
+    const atWork = members.filter(({ state }) => state === 'working');
+    const waited = members.filter(({ pending_deliveries: left }) => left > 0);
+    if (atWork.length === 0 && waited.length === 0) return;
+    for (const { agent_id, state } of waited)
+      if (state === 'idle') await stage.send({ id: agent_id }, 'go on');
+    stage.clock.advance(1000);
+  }
+  throw new Error('some messages wait for ever');
+}
+
+const ranks = ['high', 'normal', 'low'];
+
+async function judge(stage: Stage, { team }: Made, book: Book): Promise<void> {
+  const path = `/v1/teams/${team.team.id}`;
+  const list = async <T>(what: string) =>
+    (await stage.get<T[] & Refusal>(`${path}/${what}?limit=500`)).body.toReversed();
+  const messages = await list<Message>('messages');
+  const arrival = new Map(messages.map(({ id }, i) => [id, i]));
+  const rank = new Map(messages.map(({ id, priority }) => [id, ranks.indexOf(priority)]));
+  const told = book.turns.map(({ session, text }) => ({ id: session.id, ids: toldIn(text) }));
+
+  for (const delivery of await list<Delivery>('deliveries')) {
+    const { message_id, recipient_agent_id: id, status, consumed_at } = delivery;
+    const times = told.filter((turn) => turn.id === id && turn.ids.includes(message_id)).length;
+    expect(['injected', 'failed', 'cancelled']).toContain(status);
+    if (book.retried.has(delivery.id)) continue;
+    expect(times).toBeLessThanOrEqual(1);
+    if (consumed_at !== null) expect(times).toBe(1);
+    if (status !== 'injected') expect(times).toBe(0);
+    else expect(delivery.error === null).toBe(consumed_at !== null);
+  }
+
+  const retried = new Set(
+    (await list<Delivery>('deliveries'))
+      .filter(({ id }) => book.retried.has(id))
+      .map(({ message_id }) => message_id),
+  );
+  const firsts = (ids: string[]) => ids.filter((id) => !retried.has(id));
+  const place = (id: string) => [rank.get(id) ?? 0, arrival.get(id) ?? 0] as const;
+  for (const { ids } of told) {
+    const ordered = firsts(ids).toSorted((a, b) => {
+      const [[rankA, atA], [rankB, atB]] = [place(a), place(b)];
+      return rankA - rankB || atA - atB;
+    });
+    expect(firsts(ids)).toEqual(ordered);
+  }
+  // Of one priority, nobody is told the later before the earlier, turn by turn.
+  for (const agent of new Set(told.map(({ id }) => id)))
+    for (const priority of [0, 1, 2]) {
+      const all = told.filter(({ id }) => id === agent).flatMap(({ ids }) => firsts(ids));
+      const places = all.filter((id) => rank.get(id) === priority).map((id) => arrival.get(id));
+      expect(places).toEqual(places.toSorted((a = 0, b = 0) => a - b));
+    }
+}
+
+it(
+  'Whatever is sent, interrupted, closed and killed: each message comes to one end, no agent is told one twice, and all in order.',
+  { timeout: scaled(120_000) },
+  () =>
+    fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
+        const book = new Book();
+        const options = { played: { onTurn: book.note } };
+        await using lives = new AsyncDisposableStack();
+        const parts = inLives(steps);
+        let made: Made | undefined;
+        let left: { directory: string; at: number } | undefined;
+        for (const [i, part] of parts.entries()) {
+          const live = async (stage: Stage) => {
+            if (!made) {
+              const { team, members, agents } = await makeTeam(stage, MEMBERS);
+              made = { team: { team, members }, agents };
+            }
+            for (const one of part) await take(stage, made, book, one);
+            book.isDead = i < parts.length - 1;
+          };
+          const here = left
+            ? { ...options, directory: left.directory, clock: new ManualClock(left.at) }
+            : options;
+          if (i < parts.length - 1) {
+            left = lives.use(await killed(live, here));
+            book.open = [];
+            book.isDead = false;
+          } else
+            await onStage(async (stage) => {
+              await live(stage);
+              await settle(stage, made as Made, book);
+              await judge(stage, made as Made, book);
+            }, here);
+        }
+      }),
+      { numRuns: atLength(5, 25), interruptAfterTimeLimit: 90_000 },
+    ),
+);
+
+/** The steps between the deaths of the server. */
+function inLives(steps: readonly Step[]): Step[][] {
+  const lives: Step[][] = [[]];
+  for (const one of steps) {
+    if (one.act === 'die' && lives.length < 4) lives.push([]);
+    else lives.at(-1)?.push(one);
+  }
+  return lives;
+}

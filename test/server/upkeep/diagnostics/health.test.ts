@@ -1,0 +1,253 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../../../src/api/index.ts';
+import type { Client } from '../../../../src/client/client.ts';
+import { configSchema } from '../../../../src/core/config/schema.ts';
+import { cadreOn } from '../../../support/cli/cadre.ts';
+import { expectEventually } from '../../../support/expect-eventually.ts';
+import { apiOf, send } from '../../../support/http/request.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { openRuntime, type TestRuntime, withRuntime } from '../../../support/runtime.ts';
+import { completed, scriptedProvider } from '../../../support/scripted-provider.ts';
+import { withServer } from '../../../support/server.ts';
+import { DATABASE_FILE, testDisk, WAL_FILE } from '../../../support/store.ts';
+import { tempDirectory } from '../../../support/temp.ts';
+import { openSession, runTurn } from '../../../support/turns.ts';
+
+const NO_DISK_HAS = 999_999_999_999_999;
+
+function scripted() {
+  return { providers: [scriptedProvider((turn) => turn.end(completed))] };
+}
+
+async function healthOf(given: Pick<TestRuntime, 'url' | 'token'>) {
+  const reply = await apiOf(given)('GET', '/v1/health');
+  expect(reply.status).toBe(200);
+  return reply.json() as { status: string; checks: Record<string, object> };
+}
+
+async function storeOf(given: TestRuntime): Promise<object> {
+  return (await healthOf(given)).checks.store ?? {};
+}
+
+function degraded(words: RegExp) {
+  return { status: 'degraded', detail: expect.stringMatching(words) as unknown };
+}
+
+function reload({ runtime }: TestRuntime, retention: object): void {
+  runtime.reload(() => configSchema.parse({ retention }));
+}
+
+test('health is ok, without a word, where nothing is wrong.', () =>
+  withRuntime(async (given) => {
+    await openSession(given.client, given.directory);
+    expect(await healthOf(given)).toMatchObject({
+      status: 'ok',
+      checks: { store: { status: 'ok' }, providers: { status: 'ok' } },
+    });
+    for (const check of Object.values((await healthOf(given)).checks))
+      expect(check).not.toHaveProperty('detail');
+  }, scripted()));
+
+describe('where there is no room for new work', () => {
+  test('on the disk, health says in which words a session is refused, until there is room.', () =>
+    withRuntime(async (given) => {
+      reload(given, { min_free_bytes: NO_DISK_HAS });
+      const refusal = await openSession(given.client, given.directory).catch(
+        (error: unknown) => error,
+      );
+      expect(refusal).toMatchObject({ code: 'storage_full' });
+      const { message } = refusal as Error;
+      expect(await healthOf(given)).toMatchObject({
+        status: 'degraded',
+        checks: { store: { status: 'degraded', detail: message }, providers: { status: 'ok' } },
+      });
+      const open = await send(given.url, { path: '/health' });
+      expect([open.status, open.json()]).toEqual([200, { status: 'degraded' }]);
+      reload(given, { min_free_bytes: 0 });
+      expect(await healthOf(given)).toMatchObject({ status: 'ok' });
+      await openSession(given.client, given.directory);
+    }, scripted()));
+
+  test('in the budget, health says so once retention has found nothing that may go.', () => {
+    const clock = new ManualClock();
+    return withRuntime(
+      async (given) => {
+        await openSession(given.client, given.directory);
+        reload(given, { max_bytes: 1 });
+        expect(await storeOf(given)).toEqual({ status: 'ok' });
+        clock.advance(10_000);
+        await expectEventually(() => storeOf(given)).toEqual(
+          degraded(/^the data takes more than retention\.max_bytes \(1\).*close sessions/),
+        );
+        reload(given, { max_bytes: 0 });
+        expect(await storeOf(given)).toEqual({ status: 'ok' });
+      },
+      { ...scripted(), clock },
+    );
+  });
+
+  test('cadre status says why the server is degraded, and cadre doctor that it is.', () =>
+    withServer(
+      async (server) => {
+        const cadre = cadreOn(server);
+        const { stdout } = await cadre(['status']);
+        expect(stdout).toMatch(/^status +degraded$/m);
+        expect(stdout).toMatch(/^store +less than retention\.min_free_bytes/m);
+        expect((await cadre(['doctor'])).stdout).toMatch(
+          /is degraded \(store: less than retention\.min_free_bytes .*\): see cadre status/,
+        );
+      },
+      { env: { CADRE_RETENTION_MIN_FREE_BYTES: String(NO_DISK_HAS) } },
+    ));
+});
+
+describe('on a slow disk', () => {
+  /** A runtime on a disk whose syncs take as long as `disk.syncMs` says, by a clock of the test. */
+  function onDisk(
+    run: (given: TestRuntime, disk: { syncMs: number; clock: ManualClock }) => Promise<void>,
+  ) {
+    const clock = new ManualClock();
+    const slow = { syncMs: 3, clock };
+    const disk = testDisk();
+    disk.onSync = (_file, done) =>
+      void setImmediate(() => {
+        clock.advance(slow.syncMs);
+        done(null);
+      });
+    return withRuntime((given) => run(given, slow), { ...scripted(), clock, fs: disk.fs });
+  }
+
+  /** Each is stored by a sync of its own. */
+  async function openSessions({ client, directory }: TestRuntime, count: number): Promise<void> {
+    for (let i = 0; i < count; i++) await openSession(client, directory);
+  }
+
+  test('health tells how long a sync takes, until they are fast again.', () =>
+    onDisk(async (given, disk) => {
+      await openSessions(given, 10);
+      expect(await storeOf(given)).toEqual({ status: 'ok' });
+      disk.syncMs = 1500;
+      await openSessions(given, 20);
+      expect(await storeOf(given)).toEqual(degraded(/^the disk needs 1\.5 s for a sync/));
+      disk.syncMs = 3;
+      await openSessions(given, 40);
+      expect(await storeOf(given)).toEqual({ status: 'ok' });
+    }));
+
+  test('a single slow sync among fast ones does not degrade health.', () =>
+    onDisk(async (given, disk) => {
+      await openSessions(given, 5);
+      disk.syncMs = 4000;
+      await openSessions(given, 1);
+      expect(await storeOf(given)).toEqual({ status: 'ok' });
+    }));
+
+  test('slow syncs are forgotten after a minute.', () =>
+    onDisk(async (given, disk) => {
+      disk.syncMs = 1500;
+      await openSessions(given, 20);
+      expect(await storeOf(given)).toEqual(degraded(/1\.5 s for a sync/));
+      disk.syncMs = 3;
+      disk.clock.advance(60_001);
+      expect(await storeOf(given)).toEqual({ status: 'ok' });
+    }));
+
+  test('health tells of a sync that does not end, as long as it does not.', () => {
+    const clock = new ManualClock();
+    const disk = testDisk();
+    return withRuntime(
+      async (given) => {
+        await openSession(given.client, given.directory);
+        using held = disk.holdSyncs(WAL_FILE);
+        const opening = openSession(given.client, given.directory);
+        const end = await held.next();
+        clock.advance(5000);
+        expect(await storeOf(given)).toEqual({ status: 'ok' });
+        clock.advance(1000);
+        expect(await storeOf(given)).toEqual(
+          degraded(/^a sync of the disk has been in flight for 6\.0 s/),
+        );
+        end(null);
+        await opening;
+        expect(await storeOf(given)).toEqual({ status: 'ok' });
+      },
+      { ...scripted(), clock, fs: disk.fs },
+    );
+  });
+});
+
+describe('a damaged row', () => {
+  /** Changes a text wherever it is in the database of a server that has stopped. */
+  function damage(directory: string, from: string, to: string): void {
+    const file = path.join(directory, DATABASE_FILE);
+    const bytes = fs.readFileSync(file);
+    expect(bytes.indexOf(from)).toBeGreaterThan(0);
+    for (let at = bytes.indexOf(from); at >= 0; at = bytes.indexOf(from, at))
+      Buffer.from(to).copy(bytes, at);
+    fs.writeFileSync(file, bytes);
+  }
+
+  async function expectDamaged(reading: Promise<unknown>): Promise<void> {
+    await expect(reading).rejects.toMatchObject({ code: 'storage_damaged' });
+  }
+
+  test('is told of by health once it was read, with its table, and as long as the server runs.', async () => {
+    await using own = tempDirectory('damaged');
+    const directory = path.join(own.path, 'data');
+    const before = await openRuntime(directory, scripted());
+    const { id } = await openSession(before.client, directory, { metadata: 'hello' });
+    await openSession(before.client, directory);
+    before.client.close();
+    await before.runtime.stop();
+    damage(directory, '"hello"', '"jello"');
+
+    await withRuntime(
+      async (given) => {
+        const { client } = given;
+        expect(await storeOf(given)).toEqual({ status: 'ok' });
+        await expectDamaged(client.call(endpoints.getSession, { params: { session_id: id } }));
+        expect(await storeOf(given)).toEqual(
+          degraded(/^damage was read since the start: row 1 of table sessions; restore a copy/),
+        );
+        await expectDamaged(client.call(endpoints.replayEvents, { query: {} }));
+        expect(await storeOf(given)).toEqual(
+          degraded(/: row 1 of table sessions, row \d+ of table events; restore/),
+        );
+        // What is whole is served as ever, and health does not forget.
+        await openSession(client, directory);
+        expect(await healthOf(given)).toMatchObject({ status: 'degraded' });
+      },
+      { ...scripted(), directory },
+    );
+  });
+});
+
+describe('a provider', () => {
+  const failing = { enabled: true, command: 'false', transport: 'stdio', request_timeout_ms: 5000 };
+  const lastTurn = async (client: Client, directory: string) => {
+    const { id } = await openSession(client, directory);
+    return (await runTurn(client, id, 'hello')).turn;
+  };
+
+  test('whose last start failed degrades health, in the words of GET /v1/providers.', () =>
+    withRuntime(
+      async (given) => {
+        expect((await healthOf(given)).checks.providers).toEqual({ status: 'ok' });
+        expect(await lastTurn(given.client, given.directory)).toMatchObject({ status: 'failed' });
+        const providers = await given.client.call(endpoints.listProviders, {});
+        const detail = providers.find(({ id }) => id === 'acp')?.detail;
+        expect(detail).toMatch(/^the last start failed: /);
+        expect(await healthOf(given)).toMatchObject({
+          status: 'degraded',
+          checks: { store: { status: 'ok' }, providers: { detail: `acp: ${detail}` } },
+        });
+      },
+      {
+        config: {
+          providers: { acp: failing, claude: { enabled: false }, codex: { enabled: false } },
+        },
+      },
+    ));
+});

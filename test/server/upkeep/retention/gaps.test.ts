@@ -1,0 +1,197 @@
+import { describe, expect, test } from 'vitest';
+import type { RuntimeEventRecord } from '../../../../src/api/events.ts';
+import { type Stream, openStream } from '../../../support/http/stream.ts';
+import type { Stage } from '../../../support/sessions/stage.ts';
+import { expectEventually } from '../../../support/expect-eventually.ts';
+import { type Archive, seqsOf } from '../../../support/retention/archive.ts';
+import { onArchive, retain } from '../../../support/retention/stage.ts';
+import { shared } from '../../../support/shared.ts';
+
+/** Everything that is left of a scope. */
+async function replayed({ get }: Stage, scope = '/v1'): Promise<RuntimeEventRecord[]> {
+  return (await get<RuntimeEventRecord[]>(`${scope}/events?limit=10000`)).body;
+}
+
+/** Opens a stream and reads until it has given a seq; what it gave can be read after that. */
+async function readUntil(
+  { given }: Stage,
+  path: string,
+  seq: number,
+  headers: Record<string, string> = {},
+): Promise<Stream> {
+  const stream = await openStream(given, { path, headers });
+  await stream.untilSeq(seq);
+  stream.close();
+  return stream;
+}
+
+/** Two sessions of which retention takes the closed one. */
+async function twoSessions(archive: Archive) {
+  const gone = seqsOf(await archive.fill('gone', { bulk: 400 }));
+  const left = seqsOf(await archive.fill('left', { end: 'ready', bulk: 10 }));
+  return { gone, left, used: archive.budget.usedBytes };
+}
+
+/** Lets that session go, and no more; answers what a reader is told of it. */
+async function letGo(stage: Stage, { gone, used }: { gone: number[]; used: number }, kept = 2 / 3) {
+  retain(stage, { max_bytes: Math.round(used * kept) });
+  const trimmed_seq = gone.at(-1) ?? 0;
+  const told = await stage.until(
+    ({ kind, payload }) => kind === 'storage.trimmed' && payload.trimmed_seq === trimmed_seq,
+  );
+  return { trimmed_seq, last: told.seq };
+}
+
+type Gone = Awaited<ReturnType<typeof twoSessions>> & Awaited<ReturnType<typeof letGo>>;
+
+/** A stage on which that session has gone, for tests that only read. */
+const trimmed = shared<{ stage: Stage; gone: Gone }>('trimmed stage', (use) =>
+  onArchive(twoSessions, async (stage, written) =>
+    use({ stage, gone: { ...written, ...(await letGo(stage, written)) } }),
+  ),
+);
+
+/** Runs a test that only reads there. */
+async function afterwards(test: (stage: Stage, gone: Gone) => Promise<void>): Promise<void> {
+  const { stage, gone } = trimmed();
+  await test(stage, gone);
+}
+
+describe('a stream that starts below what was trimmed', () => {
+  test('gets one gap frame without an id, then all that is left, each once.', () =>
+    afterwards(async (stage, written) => {
+      const { trimmed_seq, last } = written;
+      const stream = await readUntil(stage, '/v1/events/stream', last);
+      const gap = { requested: 0, trimmed_seq, latest_seq: last };
+      const frames = stream.text().split('\n\n');
+      expect(frames[0]).toBe(`retry: 1000\nevent: stream.gap\ndata: ${JSON.stringify(gap)}`);
+      expect(stream.gaps()).toEqual([{ ...gap, after: 0 }]);
+      expect(stream.events()).toEqual(await replayed(stage));
+      expect(stream.seqs()).toEqual(expect.arrayContaining(written.left));
+    }));
+
+  test('is told of the place it asked for, by after_seq as by Last-Event-ID.', () =>
+    afterwards(async (stage, written) => {
+      const { trimmed_seq, last } = written;
+      const below = trimmed_seq - 1;
+      const streams = [
+        await readUntil(stage, `/v1/events/stream?after_seq=${below}`, last),
+        await readUntil(stage, '/v1/events/stream', last, { 'last-event-id': String(below) }),
+      ];
+      const left = (await replayed(stage)).filter(({ seq }) => seq > below);
+      for (const stream of streams) {
+        expect(stream.gaps()).toMatchObject([{ requested: below, trimmed_seq }]);
+        expect(stream.events()).toEqual(left);
+      }
+    }));
+
+  test('is told in the session that lost something, and not in one that lost nothing.', () =>
+    afterwards(async (stage, written) => {
+      const { trimmed_seq } = written;
+      const own = await openStream(stage.given, { path: '/v1/sessions/gone/events/stream' });
+      await own.until(({ gaps }) => gaps().length > 0);
+      own.close();
+      expect(own.gaps()).toMatchObject([{ requested: 0, trimmed_seq, after: 0 }]);
+      const path = '/v1/sessions/left/events/stream';
+      const whole = await readUntil(stage, path, written.left.at(-1) ?? 0);
+      expect(whole.gaps()).toEqual([]);
+      expect(whole.seqs()).toEqual(written.left);
+    }));
+
+  test('is told with a filter too.', () =>
+    afterwards(async (stage, written) => {
+      const { trimmed_seq, last } = written;
+      const stream = await readUntil(stage, '/v1/events/stream?kind=storage.*', last);
+      expect(stream.gaps()).toMatchObject([{ requested: 0, trimmed_seq, after: 0 }]);
+      expect(new Set(stream.events().map(({ kind }) => kind))).toEqual(
+        new Set(['storage.trimmed']),
+      );
+    }));
+
+  test('goes on with what is new.', () =>
+    onArchive(twoSessions, async (stage, written) => {
+      const { last } = await letGo(stage, written);
+      const stream = await openStream(stage.given, {});
+      await stream.untilSeq(last);
+      const { id } = await stage.open();
+      await stream.until(({ events }) => events().at(-1)?.session_id === id);
+      stream.close();
+      expect(stream.gaps()).toHaveLength(1);
+    }));
+});
+
+describe('a stream that lost nothing', () => {
+  test('gets no gap frame: from the trimmed seq on, from later, or with what is new.', () =>
+    onArchive(twoSessions, async (stage, written) => {
+      const { trimmed_seq, last } = await letGo(stage, written);
+      for (const after of [trimmed_seq, trimmed_seq + 1, last - 1]) {
+        const stream = await readUntil(stage, `/v1/events/stream?after_seq=${after}`, last);
+        expect(stream.gaps()).toEqual([]);
+        expect(stream.seqs()[0]).toBeGreaterThan(after);
+      }
+      const path = '/v1/events/stream?after_seq=latest';
+      const stream = await openStream(stage.given, { path });
+      await stage.open();
+      await stream.until(({ events }) => events().length > 0);
+      stream.close();
+      expect(stream.gaps()).toEqual([]);
+    }));
+
+  test('because it was there when it happened, gets none.', () =>
+    onArchive(twoSessions, async (stage, written) => {
+      const stream = await openStream(stage.given, {});
+      await stream.untilSeq(written.left.at(-1) ?? 0);
+      const { last } = await letGo(stage, written);
+      await stream.untilSeq(last);
+      stream.close();
+      expect(stream.gaps()).toEqual([]);
+      expect(stream.seqs()).toEqual(expect.arrayContaining([...written.gone, ...written.left]));
+    }));
+});
+
+describe('a slow reader', () => {
+  test('that retention overtakes is told in the middle, after what it had, and gets all that is left.', () =>
+    onArchive(
+      (archive) => archive.fill('gone', { bulk: 9000 }),
+      async (stage, written) => {
+        const slow = await openStream(stage.given, { paused: true });
+        await stage.play(await stage.open());
+        retain(stage, { max_bytes: 1 });
+        // Only the turn is left: the pass is over.
+        const open = async () => (await stage.post('/v1/sessions', { provider: 'acp' })).status;
+        await expectEventually(open).toBe(500);
+        slow.resume();
+        const left = await replayed(stage);
+        await slow.untilSeq(left.at(-1)?.seq ?? 0);
+        slow.close();
+        const [gap, ...more] = slow.gaps();
+        expect(more).toEqual([]);
+        expect(gap).toMatchObject({ requested: gap?.after });
+        expect(gap?.after).toBeGreaterThan(0);
+        expect(gap?.after).toBeLessThan(written.at(-1)?.seq ?? 0);
+        const { headers } = await stage.get('/v1/events');
+        expect(headers.get('x-trimmed-seq')).toBe(String(gap?.trimmed_seq));
+        const had = seqsOf(written).filter((seq) => seq <= (gap?.after ?? 0));
+        expect(slow.seqs()).toEqual([...had, ...seqsOf(left)]);
+      },
+    ));
+});
+
+describe('a replay', () => {
+  test('from below what was trimmed has X-Trimmed-Seq, in the scopes that lost something.', () =>
+    afterwards(async (stage, written) => {
+      const { trimmed_seq } = written;
+      const header = async (path: string) => (await stage.get(path)).headers.get('x-trimmed-seq');
+      const told = String(trimmed_seq);
+      expect(await header('/v1/events')).toBe(told);
+      expect(await header('/v1/events?limit=1')).toBe(told);
+      expect(await header('/v1/events?kind=turn.*')).toBe(told);
+      expect(await header(`/v1/events?after_seq=${trimmed_seq - 1}`)).toBe(told);
+      expect(await header('/v1/sessions/gone/events')).toBe(told);
+      expect(await header(`/v1/events?after_seq=${trimmed_seq}`)).toBe(null);
+      expect(await header(`/v1/sessions/gone/events?after_seq=${trimmed_seq}`)).toBe(null);
+      expect(await header('/v1/sessions/left/events')).toBe(null);
+      expect(await replayed(stage, '/v1/sessions/gone')).toEqual([]);
+      expect(seqsOf(await replayed(stage, '/v1/sessions/left'))).toEqual(written.left);
+    }));
+});

@@ -1,0 +1,135 @@
+import { describe, expect, test } from 'vitest';
+import type { Item, Session, Turn } from '../../../../src/api/sessions.ts';
+import { endOf, onStage, type Stage } from '../../../support/sessions/stage.ts';
+import { completed } from '../../../support/scripted-provider.ts';
+import { expectEventually } from '../../../support/expect-eventually.ts';
+import { withArchive } from '../../../support/retention/archive.ts';
+import { limit, passTime, retain } from '../../../support/retention/stage.ts';
+
+interface Talk {
+  session: Session;
+  turns: Turn[];
+  items: Item[];
+}
+
+/** A session with two turns in which something was said and done, as its records are then. */
+async function talk(stage: Stage): Promise<Talk> {
+  const { id } = await stage.open();
+  for (const text of ['first', 'second']) {
+    const { sink, end } = await stage.play({ id }, `${text} question`);
+    const { active_turn_id: turnId } = await stage.session(id);
+    await sink.update({ type: 'message', text: `${text} answer` });
+    await sink.update({ type: 'tool', ref: 't', change: { title: 'look', status: 'completed' } });
+    await sink.update({ type: 'usage', usage: { input_tokens: 3 } });
+    end(completed);
+    await stage.until(endOf(turnId ?? ''));
+  }
+  return read(stage, id);
+}
+
+async function read({ get, session }: Stage, id: string): Promise<Talk> {
+  const turns = (await get<Turn[]>(`/v1/sessions/${id}/turns`)).body;
+  const items = await Promise.all(
+    turns.map(async ({ turn_id }) => {
+      return (await get<Item[]>(`/v1/sessions/${id}/turns/${turn_id}/items`)).body;
+    }),
+  );
+  return { session: await session(id), turns, items: items.flat() };
+}
+
+/** Lets everything go that may; resolves when a session has nothing more to give. */
+async function letGo(stage: Stage, id: string): Promise<void> {
+  retain(stage, { max_bytes: 1 });
+  await expectEventually(async () => (await stage.session(id)).trimmed).toBe(true);
+}
+
+describe('of a closed session that went', () => {
+  test('the records stay, marked as trimmed and without what was said.', () =>
+    onStage(async (stage) => {
+      const { session, turns, items } = await talk(stage);
+      expect(turns.map(({ text }) => text)).toEqual(['second answer', 'first answer']);
+      expect(items).toHaveLength(4);
+      const closed = (await stage.close(session.id, 'done')).body;
+      await letGo(stage, session.id);
+      const now = await read(stage, session.id);
+      expect(now.session).toEqual({ ...closed, last_words: null, trimmed: true });
+      expect(now.turns).toEqual(
+        turns.map((turn) => ({ ...turn, input: [], text: null, trimmed: true })),
+      );
+      expect(now.items).toEqual([]);
+      expect(await stage.events(session.id)).toEqual([]);
+    }));
+
+  test('each turn and its approvals can still be read; an item of it is 404.', () =>
+    onStage(async (stage) => {
+      const { id } = await stage.open();
+      const { ask, end } = await stage.play({ id });
+      void ask();
+      const approval = await stage.asked(id);
+      const decided = (await stage.decide(approval, 'decline')).body;
+      end(completed);
+      await stage.until(endOf(approval.turn_id));
+      const { items } = await talk(stage);
+      const other = items[0] as Item;
+      for (const closing of [id, other.session_id]) await stage.close(closing);
+      await letGo(stage, id);
+      await letGo(stage, other.session_id);
+      expect(await stage.turn(id, approval.turn_id)).toMatchObject({ trimmed: true, input: [] });
+      expect((await stage.get(`/v1/sessions/${id}/approvals`)).body).toEqual([decided]);
+      const { session_id, turn_id, item_id } = other;
+      const path = `/v1/sessions/${session_id}/turns/${turn_id}/items/${item_id}`;
+      expect((await stage.get(path)).status).toBe(404);
+    }));
+
+  test('lists still show it, and closing it again gives it as it is.', () =>
+    onStage(async (stage) => {
+      const { session } = await talk(stage);
+      await stage.close(session.id);
+      await letGo(stage, session.id);
+      const trimmed = await stage.session(session.id);
+      const listed = (await stage.get<Session[]>('/v1/sessions?status=closed')).body;
+      expect(listed).toEqual([trimmed]);
+      expect((await stage.close(session.id)).body).toEqual(trimmed);
+    }));
+});
+
+describe('of an open session', () => {
+  test('events may go, but nothing of its records, turns and items.', () =>
+    onStage(async (stage) => {
+      const before = await talk(stage);
+      const { session } = await talk(stage);
+      await stage.close(session.id);
+      await letGo(stage, session.id);
+      await expectEventually(async () =>
+        (await stage.events(before.session.id)).filter(({ kind }) => kind !== 'message.delta'),
+      ).toEqual([]);
+      expect(await read(stage, before.session.id)).toEqual(before);
+    }));
+
+  test('what its turns said goes once it is closed.', () =>
+    onStage(async (stage) => {
+      const { session } = await talk(stage);
+      limit(stage, { max_bytes: 1 });
+      await stage.close(session.id);
+      passTime(stage);
+      await expectEventually(async () => (await stage.session(session.id)).trimmed).toBe(true);
+      expect((await read(stage, session.id)).items).toEqual([]);
+    }));
+});
+
+describe('what an agent said outside a turn', () => {
+  // Items are looked for by their turns, and these have none.
+  test('goes with its closed session.', () =>
+    withArchive(async (archive) => {
+      const { db, store, settings } = archive;
+      await archive.fill('closed');
+      await db.transact((tx) => {
+        const [said] = store.itemsOf(tx, 'closed-turn1');
+        if (said) store.items.insert(tx, { ...said, item_id: 'aside', turn_id: null });
+      });
+      settings.max_bytes = 1;
+      await archive.retain();
+      expect(archive.session('closed').trimmed).toBe(true);
+      expect(db.peek((rx) => store.items.get(rx, 'aside'))).toBe(undefined);
+    }));
+});

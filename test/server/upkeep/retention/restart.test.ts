@@ -1,0 +1,44 @@
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { onStage } from '../../../support/sessions/stage.ts';
+import { tempDirectory } from '../../../support/temp.ts';
+import { expectEventually } from '../../../support/expect-eventually.ts';
+import { openArchive, ofSession } from '../../../support/retention/archive.ts';
+import { retain, writeArchive } from '../../../support/retention/stage.ts';
+
+test('a server that stops in the middle of a pass ends in order, and the next one finishes it.', async () => {
+  await using own = tempDirectory('restart');
+  const directory = path.join(own.path, 'data');
+  const { now } = await writeArchive(directory, async (archive) => {
+    for (let i = 0; i < 5; i++) await archive.fill(`closed${i}`, { turns: 60, bulk: 40 });
+    await archive.fill('open', { end: 'ready' });
+  });
+  const options = { directory, clock: new ManualClock(now) };
+  const ids = Array.from({ length: 5 }, (_, i) => `closed${i}`);
+
+  // It is stopped as soon as it has told of the first step.
+  await onStage(async (stage) => {
+    retain(stage, { max_bytes: 1 });
+    await stage.until(({ kind }) => kind === 'storage.trimmed');
+    void stage.given.runtime.stop(AbortSignal.abort());
+  }, options);
+  {
+    await using archive = await openArchive(directory);
+    expect(archive.session('closed4').trimmed).toBe(false);
+    expect(archive.left(ofSession('closed4')).length).toBeGreaterThan(0);
+    const check = archive.db.prepare('PRAGMA integrity_check');
+    expect(archive.db.peek((rx) => check.get(rx))).toEqual(['ok']);
+  }
+
+  await onStage(
+    async (stage) => {
+      retain(stage, { max_bytes: 1 });
+      for (const id of ids)
+        await expectEventually(async () => (await stage.session(id)).trimmed).toBe(true);
+      expect((await stage.session('open')).trimmed).toBe(false);
+      for (const id of ids) expect(await stage.events(id)).toEqual([]);
+    },
+    { directory, clock: new ManualClock(now) },
+  );
+});

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { AppError } from '../../../../src/api/errors.ts';
+import { errorReply } from '../../../../src/server/http/errors.ts';
+import { Git } from '../../../../src/server/work/git/git.ts';
+
+test('A git command that prints more than can be read as a whole fails, and says the limit', async () => {
+  const { signal } = new AbortController();
+  const git = new Git({ marker: '', signal, maxOutputBytes: 10 });
+  await expect(git.text({ directory: '/' }, ['--version'])).rejects.toThrow(
+    'git --version printed more than 10 bytes, which is the limit',
+  );
+});
+
+test('A git command that the stop of the server ends is answered with 503, and any other failure is a bug', async () => {
+  const stop = new AbortController();
+  const git = new Git({ marker: '', signal: stop.signal });
+  const cancelled = AbortSignal.abort();
+  const failure = (run: Git) =>
+    run.text({ directory: '/' }, ['--version']).catch((error: unknown) => error);
+  expect(errorReply(await failure(git.within(cancelled)))).toMatchObject({
+    status: 500,
+    isBug: true,
+  });
+  stop.abort(new AppError('shutting_down', 'the server is stopping'));
+  for (const run of [git, git.within(cancelled)])
+    expect(errorReply(await failure(run))).toMatchObject({ status: 503, isBug: false });
+});

@@ -1,0 +1,470 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { BodyInputOf } from '../../../../src/api/endpoint.ts';
+import { endpoints } from '../../../../src/api/index.ts';
+import type { FailpointName } from '../../../../src/core/lib/failpoint.ts';
+import type { Worktree } from '../../../../src/api/worktrees.ts';
+import {
+  claim,
+  commit,
+  create,
+  get,
+  git,
+  makeRepository,
+  onStage as onOwnStage,
+  read,
+  type Server,
+  sharedStages,
+  type Stage,
+  write,
+} from '../../../support/worktrees/work.ts';
+import { openSession, send } from '../../../support/turns.ts';
+
+const onStage = sharedStages();
+
+type MergeWish = BodyInputOf<typeof endpoints.mergeWorktree>;
+type RebaseWish = BodyInputOf<typeof endpoints.rebaseWorktree>;
+
+function merge({ client }: Server, { id }: Worktree, wish: MergeWish = {}) {
+  const params = { worktree_id: id };
+  return client.call(endpoints.mergeWorktree, { params, body: { dry_run: false, ...wish } });
+}
+
+function rebase({ client }: Server, { id }: Worktree, wish: RebaseWish = {}) {
+  const params = { worktree_id: id };
+  return client.call(endpoints.rebaseWorktree, { params, body: { dry_run: false, ...wish } });
+}
+
+/** A worktree with a commit of its own, in a repository whose person git knows. */
+async function working(stage: Stage): Promise<Worktree> {
+  const person = '[user]\n\tname = Ada\n\temail = ada@example.org\n';
+  fs.appendFileSync(path.join(stage.repo, '.git/config'), person);
+  const tree = await create(stage);
+  write(tree.path, { 'new.txt': 'new\n', 'a.txt': 'changed\n' });
+  commit(tree.path, 'mine');
+  return tree;
+}
+
+/** All that a person sees of a repository: its branches, what is checked out, the files and what is staged. */
+function stateOf(repo: string, tree: Worktree): string {
+  const each = [repo, tree.path].map((place) => [
+    // The commit and the branch that are checked out, and each entry of the index that differs from that commit.
+    git(place, 'status', '--porcelain=v2', '--branch', '--no-renames', '--ignored'),
+    fs
+      .readdirSync(place, { recursive: true, encoding: 'utf8' })
+      .filter((name) => !name.startsWith('.git') && fs.statSync(path.join(place, name)).isFile())
+      .toSorted()
+      .map((name) => `${name}: ${read(place, name)}`),
+  ]);
+  return JSON.stringify([git(repo, 'for-each-ref', 'refs/heads'), each], null, 1);
+}
+
+describe('a merge of a worktree', () => {
+  test('moves the branch forward where it can, and the files of its clean checkout follow.', () =>
+    onStage(async (stage) => {
+      const tree = await working(stage);
+      const before = stateOf(stage.repo, tree);
+      const plan = await merge(stage, tree, { dry_run: true });
+      expect(plan).toMatchObject({
+        outcome: 'planned',
+        how: 'fast_forward',
+        target: 'main',
+        checkout: stage.repo,
+        commits: [{ subject: 'mine', author: 'a' }],
+        files: [
+          { path: 'a.txt', change: 'modified', lines_added: 1, lines_deleted: 1 },
+          { path: 'new.txt', change: 'added', lines_added: 1, lines_deleted: 0 },
+        ],
+        obstacles: [],
+        conflicts: [],
+      });
+      expect(stateOf(stage.repo, tree)).toBe(before);
+      const done = await merge(stage, tree, { expected_tree: plan.result_tree });
+      expect(done).toMatchObject({ outcome: 'done', result_commit: plan.source_commit });
+      expect(git(stage.repo, 'rev-parse', 'main')).toBe(plan.source_commit);
+      expect(git(stage.repo, 'status', '--porcelain')).toBe('');
+      expect(read(stage.repo, 'new.txt')).toBe('new\n');
+      expect(git(stage.repo, 'log', '-g', '--format=%gs', '-1', 'main')).toBe(
+        'merge cadre/tree: fast forward',
+      );
+      expect(await merge(stage, tree)).toMatchObject({ outcome: 'nothing_to_do', how: 'none' });
+    }));
+
+  test('makes a commit of both where both have gone on, in the name of the person whom git knows.', () =>
+    onStage(async (stage) => {
+      const tree = await working(stage);
+      write(stage.repo, { 'theirs.txt': 'theirs\n' });
+      const theirs = commit(stage.repo, 'theirs');
+      const { result_commit, how, source_commit } = await merge(stage, tree);
+      expect(how).toBe('merge_commit');
+      expect(git(stage.repo, 'rev-parse', 'main')).toBe(result_commit);
+      expect(git(stage.repo, 'log', '-1', '--format=%an %ce%n%s%n%P')).toBe(
+        `Ada ada@example.org\nMerge branch 'cadre/tree' into main\n${theirs} ${source_commit}`,
+      );
+      expect(git(stage.repo, 'status', '--porcelain')).toBe('');
+      expect(git(stage.repo, 'fsck', '--no-dangling')).toBe('');
+      expect([read(stage.repo, 'theirs.txt'), read(stage.repo, 'a.txt')]).toEqual([
+        'theirs\n',
+        'changed\n',
+      ]);
+    }));
+
+  test('makes one commit of all with squash, and moves a branch that is nowhere checked out.', () =>
+    onStage(async (stage) => {
+      const tree = await working(stage);
+      write(tree.path, { 'sub/b.txt': 'more\n' });
+      commit(tree.path, 'and more');
+      git(stage.repo, 'branch', 'release');
+      const { result_commit } = await merge(stage, tree, { into: 'release', squash: true });
+      expect(git(stage.repo, 'rev-parse', 'release')).toBe(result_commit);
+      expect(git(stage.repo, 'log', '--format=%B', 'main..release')).toBe(
+        'Squash tree\n\n* mine\n* and more',
+      );
+      expect(git(stage.repo, 'diff', 'release', 'cadre/tree')).toBe('');
+      expect(git(stage.repo, 'status', '--porcelain')).toBe('');
+    }));
+
+  test('with a conflict names the files and changes nothing.', () =>
+    onStage(async (stage) => {
+      const tree = await working(stage);
+      write(stage.repo, { 'a.txt': 'other\n' });
+      commit(stage.repo, 'theirs');
+      const before = stateOf(stage.repo, tree);
+      const plan = await merge(stage, tree, { dry_run: true });
+      expect(plan).toMatchObject({
+        how: 'none',
+        result_tree: null,
+        conflicts: [{ path: 'a.txt', kind: 'contents' }],
+      });
+      await expect(merge(stage, tree)).rejects.toMatchObject({
+        code: 'conflict',
+        message: expect.stringContaining('conflicts in a.txt: nothing was changed'),
+      });
+      expect(stateOf(stage.repo, tree)).toBe(before);
+    }));
+
+  test('commits what is not committed only if it is told to, and then all or nothing.', () =>
+    onStage(async (stage) => {
+      const tree = await working(stage);
+      write(tree.path, { 'sub/b.txt': 'not yet\n', 'untracked.txt': 'u\n' });
+      const before = stateOf(stage.repo, tree);
+      await expect(merge(stage, tree)).rejects.toMatchObject({ code: 'conflict' });
+      expect(stateOf(stage.repo, tree)).toBe(before);
+      const plan = await merge(stage, tree, { dry_run: true, commit_message: 'the rest' });
+      expect(plan.uncommitted).toEqual(['sub/b.txt', 'untracked.txt']);
+      expect(stateOf(stage.repo, tree)).toBe(before);
+      await merge(stage, tree, { commit_message: 'the rest', expected_tree: plan.result_tree });
+      expect(git(tree.path, 'status', '--porcelain')).toBe('');
+      expect(git(stage.repo, 'status', '--porcelain')).toBe('');
+      expect(git(stage.repo, 'log', '--format=%s', '-2')).toBe('the rest\nmine');
+      expect(read(stage.repo, 'untracked.txt')).toBe('u\n');
+    }));
+
+  test('never runs hooks, drivers or signatures that the repository brings, and says so.', () =>
+    onStage(async (stage) => {
+      const lines = (first: string, last: string) => `${first}\n${'line\n'.repeat(20)}${last}\n`;
+      write(stage.repo, { 'long.txt': lines('a', 'b'), '.gitattributes': '* merge=own\n' });
+      commit(stage.repo, 'a long file');
+      const tree = await working(stage);
+      write(tree.path, { 'long.txt': lines('a', 'mine') });
+      commit(tree.path, 'its end');
+      const mark = path.join(stage.directory, 'ran');
+      for (const name of ['pre-merge-commit', 'post-merge', 'reference-transaction'])
+        fs.writeFileSync(
+          path.join(stage.repo, '.git/hooks', name),
+          `#!/bin/sh\necho ${name} >> ${mark}\n`,
+          { mode: 0o755 },
+        );
+      git(stage.repo, 'config', 'merge.own.driver', `echo driver >> ${mark}; false`);
+      git(stage.repo, 'config', 'commit.gpgSign', 'true');
+      git(stage.repo, 'config', 'gpg.program', `${mark}-program`);
+      write(stage.repo, { 'long.txt': lines('theirs', 'b') });
+      git(stage.repo, 'add', '.');
+      git(stage.repo, '-c', 'core.hooksPath=', '-c', 'commit.gpgSign=false', 'commit', '-qm', 'x');
+      fs.rmSync(mark, { force: true });
+      const plan = await merge(stage, tree, { dry_run: true });
+      expect(plan.notes).toEqual([
+        'hooks of the repository do not run: pre-merge-commit, post-merge, reference-transaction',
+        expect.stringContaining('not signed'),
+        expect.stringContaining('merge drivers'),
+      ]);
+      await merge(stage, tree);
+      expect(read(stage.repo, 'long.txt')).toBe(lines('theirs', 'mine'));
+      expect(fs.existsSync(mark)).toBe(false);
+    }));
+});
+
+test('A merge shows and makes what is in the commits, whatever refs and grafts stand in for them.', () =>
+  onStage(async (stage) => {
+    const tree = await working(stage);
+    const own = git(tree.path, 'rev-parse', 'HEAD');
+    write(stage.repo, { 'theirs.txt': 'theirs\n' });
+    const theirs = commit(stage.repo, 'theirs');
+    git(stage.repo, 'replace', own, git(stage.repo, 'rev-parse', 'HEAD~1'));
+    fs.writeFileSync(path.join(stage.repo, '.git/info/grafts'), `${own} ${theirs}\n`);
+    expect(await merge(stage, tree)).toMatchObject({
+      how: 'merge_commit',
+      commits: [{ subject: 'mine' }],
+      files: [{ path: 'a.txt' }, { path: 'new.txt' }],
+    });
+    expect(read(stage.repo, 'theirs.txt')).toBe('theirs\n');
+  }));
+
+describe('a merge is refused, and nothing changes,', () => {
+  const cases: Record<string, { make: (stage: Stage, tree: Worktree) => unknown; says: RegExp }> = {
+    'where the checkout of the target has changes': {
+      make: ({ repo }) => write(repo, { 'sub/b.txt': 'edited\n' }),
+      says: /has changes that are not committed \(sub\/b\.txt\): commit or stash them/,
+    },
+    'where a file that git does not track is in the way': {
+      make: ({ repo }) => write(repo, { 'new.txt': 'precious\n' }),
+      says: /in the way .*\(new\.txt\)/,
+    },
+    'where an ignored file is in the way': {
+      make({ repo }) {
+        fs.appendFileSync(path.join(repo, '.git/info/exclude'), 'new.txt\n');
+        write(repo, { 'new.txt': 'precious\n' });
+      },
+      says: /in the way/,
+    },
+    'where a git command holds the index of the target': {
+      make: ({ repo }) => write(repo, { '.git/index.lock': '' }),
+      says: /another git command works in/,
+    },
+    'where the worktree has a detached HEAD': {
+      make: (_stage, tree) => git(tree.path, 'checkout', '-q', '--detach'),
+      says: /it has a detached HEAD checked out instead of cadre\/tree/,
+    },
+    'where a merge is under way in the target': {
+      make: ({ repo }) => write(repo, { '.git/MERGE_HEAD': `${git(repo, 'rev-parse', 'HEAD')}\n` }),
+      says: /a merge is under way/,
+    },
+    'where the repository has filters that nobody has allowed': {
+      make: ({ repo }) => git(repo, 'config', 'filter.f.smudge', 'touch /tmp/never'),
+      says: /has filters that nobody has allowed/,
+    },
+    'where git does not know who commits': {
+      make({ repo }) {
+        git(repo, 'config', 'user.name', '');
+        write(repo, { 'theirs.txt': 'x\n' });
+        commit(repo, 'theirs');
+      },
+      says: /does not know who commits/,
+    },
+    'where a turn runs at the target': {
+      make: ({ client, session }) => send(client, session, 'never ends'),
+      says: /a turn of session sess_\w+ is running there: wait for it/,
+    },
+    'where the target is no branch': {
+      make: ({ repo }, tree) => {
+        git(repo, 'checkout', '-q', '-b', 'other');
+        git(repo, 'branch', '-D', tree.base_ref);
+      },
+      says: /which is no branch of the repository/,
+    },
+  };
+  test.for(Object.entries(cases))('%s.', ([, { make, says }]) =>
+    onStage(async (stage) => {
+      const tree = await working(stage);
+      await make(stage, tree);
+      const before = stateOf(stage.repo, tree);
+      await expect(merge(stage, tree)).rejects.toMatchObject({
+        message: expect.stringMatching(says),
+      });
+      expect(stateOf(stage.repo, tree)).toBe(before);
+    }),
+  );
+
+  test('where the result is not what was shown.', () =>
+    onStage(async (stage) => {
+      const tree = await working(stage);
+      const { result_tree } = await merge(stage, tree, { dry_run: true });
+      write(tree.path, { 'more.txt': 'm\n' });
+      commit(tree.path, 'more');
+      const before = stateOf(stage.repo, tree);
+      await expect(merge(stage, tree, { expected_tree: result_tree })).rejects.toMatchObject({
+        message: expect.stringContaining('look again'),
+      });
+      expect(stateOf(stage.repo, tree)).toBe(before);
+    }));
+});
+
+test('A merge that another git command overtakes at the last moment changes nothing.', () => {
+  let overtake = () => {};
+  const failpoint = (name: FailpointName) => {
+    if (name === 'worktree.moving') overtake();
+  };
+  return onOwnStage(
+    async (stage) => {
+      const tree = await working(stage);
+      git(stage.repo, 'branch', 'release');
+      const theirs = git(stage.repo, 'commit-tree', 'HEAD^{tree}', '-p', 'HEAD', '-m', 'theirs');
+      write(tree.path, { 'open.txt': 'not committed\n' });
+      overtake = () => void git(stage.repo, 'update-ref', 'refs/heads/release', theirs);
+      const wish = { into: 'release', commit_message: 'the rest' };
+      await expect(merge(stage, tree, wish)).rejects.toMatchObject({
+        code: 'conflict',
+        message: expect.stringContaining('nothing was changed'),
+      });
+      expect(git(stage.repo, 'rev-parse', 'release')).toBe(theirs);
+      expect(git(tree.path, 'log', '-1', '--format=%s')).toBe('mine');
+      expect(git(tree.path, 'status', '--porcelain')).toBe('?? open.txt');
+      overtake = () => {};
+      expect(await merge(stage, tree, wish)).toMatchObject({ outcome: 'done' });
+      expect(git(tree.path, 'status', '--porcelain')).toBe('');
+    },
+    { failpoint },
+  );
+});
+
+describe('a merge whose files cannot be written', () => {
+  /** Merges on a stage where something happens once the branches have moved. */
+  function onMoved(
+    happens: (stage: Stage) => void,
+    work: (stage: Stage, tree: Worktree) => Promise<void>,
+  ): Promise<void> {
+    let moved = () => {};
+    const failpoint = (name: FailpointName) => {
+      if (name === 'worktree.moved') moved();
+    };
+    return onOwnStage(
+      async (stage) => {
+        const tree = await working(stage);
+        moved = () => {
+          moved = () => {};
+          happens(stage);
+        };
+        await work(stage, tree);
+      },
+      { failpoint },
+    );
+  }
+
+  test('goes back, branch and files, and works once they can be.', () =>
+    onMoved(
+      // Git puts no file in the place of a directory with files that it does not know.
+      ({ repo }) => write(repo, { 'new.txt/precious': 'precious\n' }),
+      async (stage, tree) => {
+        const before = git(stage.repo, 'rev-parse', 'main');
+        await expect(merge(stage, tree)).rejects.toMatchObject({
+          code: 'conflict',
+          message: expect.stringMatching(/^nothing was changed: .*new\.txt/),
+        });
+        expect(git(stage.repo, 'rev-parse', 'main')).toBe(before);
+        expect(git(stage.repo, 'status', '--porcelain')).toBe('?? new.txt/');
+        expect([read(stage.repo, 'a.txt'), read(stage.repo, 'new.txt/precious')]).toEqual([
+          'one\n',
+          'precious\n',
+        ]);
+        fs.rmSync(path.join(stage.repo, 'new.txt'), { recursive: true });
+        expect(await merge(stage, tree)).toMatchObject({ outcome: 'done' });
+        expect(git(stage.repo, 'status', '--porcelain')).toBe('');
+      },
+    ));
+
+  test('and that cannot go back says so, and is finished by the next one.', () =>
+    onMoved(
+      ({ repo }) => {
+        fs.renameSync(path.join(repo, '.git/index'), path.join(repo, '.git/index.away'));
+        fs.mkdirSync(path.join(repo, '.git/index'));
+      },
+      async (stage, tree) => {
+        const { repo } = stage;
+        await expect(merge(stage, tree)).rejects.toMatchObject({
+          code: 'conflict',
+          message: expect.stringContaining('until the next merge or rebase of the worktree'),
+        });
+        fs.rmdirSync(path.join(repo, '.git/index'));
+        fs.renameSync(path.join(repo, '.git/index.away'), path.join(repo, '.git/index'));
+        expect(() => git(repo, 'add', 'a.txt')).toThrow(/index.lock/);
+        expect(await merge(stage, tree)).toMatchObject({ outcome: 'nothing_to_do' });
+        expect(git(repo, 'status', '--porcelain')).toBe('');
+        expect(read(repo, 'a.txt')).toBe('changed\n');
+      },
+    ));
+});
+
+test('A submodule moves with a merge, its files do not, and that is said.', () =>
+  onStage(async (stage) => {
+    const { repo } = stage;
+    const one = commit(makeRepository(path.join(stage.directory, 'module')), 'one');
+    const two = commit(path.join(stage.directory, 'module'), 'two');
+    const add = ['-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add'];
+    git(repo, ...add, path.join(stage.directory, 'module'), 'module');
+    git(path.join(repo, 'module'), 'checkout', '-q', one);
+    commit(repo, 'with a submodule');
+    const tree = await working(stage);
+    git(tree.path, 'update-index', '--cacheinfo', `160000,${two},module`);
+    git(tree.path, 'commit', '-qm', 'the submodule moves');
+    const done = await merge(stage, tree);
+    expect(done).toMatchObject({ outcome: 'done' });
+    expect(done.notes).toEqual([expect.stringMatching(/git submodule update \(module\)/)]);
+    expect(git(repo, 'rev-parse', 'main:module')).toBe(two);
+    expect(git(path.join(repo, 'module'), 'rev-parse', 'HEAD')).toBe(one);
+    expect(read(repo, 'module/a.txt')).toBe('one\n');
+    expect(git(repo, 'status', '--porcelain')).toBe('M module'.padStart(9));
+    git(repo, 'submodule', '--quiet', 'update');
+    expect(git(repo, 'status', '--porcelain')).toBe('');
+  }));
+
+describe('a rebase of a worktree', () => {
+  test('writes its commits again on top, with their authors, and moves where it begins.', () =>
+    onStage(async (stage) => {
+      const tree = await working(stage);
+      write(tree.path, { 'more.txt': 'm\n' });
+      commit(tree.path, 'more');
+      write(stage.repo, { 'theirs.txt': 'theirs\n' });
+      const onto = commit(stage.repo, 'theirs');
+      const done = await rebase(stage, tree);
+      expect(done).toMatchObject({ outcome: 'done', how: 'replay', target: 'main' });
+      expect(git(tree.path, 'status', '--porcelain')).toBe('');
+      expect(git(tree.path, 'log', '--format=%an %cn %s', `${onto}..HEAD`)).toBe(
+        'a Ada more\na Ada mine',
+      );
+      expect(git(tree.path, 'merge-base', 'HEAD', 'main')).toBe(onto);
+      expect(read(tree.path, 'theirs.txt')).toBe('theirs\n');
+      expect(git(stage.repo, 'fsck', '--no-dangling')).toBe('');
+      expect((await get(stage, tree)).base_commit).toBe(onto);
+      expect(git(stage.repo, 'rev-parse', 'cadre/tree@{1}')).toBe(done.source_commit);
+      expect(await rebase(stage, tree)).toMatchObject({ outcome: 'nothing_to_do' });
+    }));
+
+  test('with a conflict names the commit and the file, and changes nothing.', () =>
+    onStage(async (stage) => {
+      const tree = await working(stage);
+      write(stage.repo, { 'a.txt': 'other\n' });
+      commit(stage.repo, 'theirs');
+      const before = stateOf(stage.repo, tree);
+      const plan = await rebase(stage, tree, { dry_run: true });
+      expect(plan).toMatchObject({
+        conflicts: [{ path: 'a.txt' }],
+        conflict_in: expect.stringMatching(/^[0-9a-f]{8} mine$/),
+      });
+      await expect(rebase(stage, tree)).rejects.toMatchObject({ code: 'conflict' });
+      expect(stateOf(stage.repo, tree)).toBe(before);
+    }));
+
+  test('commits what is not committed on the way, if it is told to.', () =>
+    onStage(async (stage) => {
+      const tree = await working(stage);
+      write(stage.repo, { 'theirs.txt': 'theirs\n' });
+      commit(stage.repo, 'theirs');
+      write(tree.path, { 'sub/b.txt': 'not yet\n', 'untracked.txt': 'u\n' });
+      await expect(rebase(stage, tree)).rejects.toMatchObject({ code: 'conflict' });
+      await rebase(stage, tree, { commit_message: 'the rest' });
+      expect(git(tree.path, 'status', '--porcelain')).toBe('');
+      expect(git(tree.path, 'log', '--format=%s', '-3')).toBe('the rest\nmine\ntheirs');
+      expect(read(tree.path, 'untracked.txt')).toBe('u\n');
+      expect(read(tree.path, 'theirs.txt')).toBe('theirs\n');
+    }));
+});
+
+test('Who else claims a worktree is told before it is rebased.', () =>
+  onStage(async (stage) => {
+    const tree = await working(stage);
+    const { id } = await openSession(stage.client, stage.repo);
+    await claim(stage, tree, id);
+    const { notes } = await merge(stage, tree, { dry_run: true });
+    expect(notes).toContain(`session ${id} claims it, too`);
+  }));

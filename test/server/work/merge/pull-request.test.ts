@@ -1,0 +1,198 @@
+import fs from 'node:fs';
+import net, { type AddressInfo } from 'node:net';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { BodyInputOf } from '../../../../src/api/endpoint.ts';
+import { endpoints } from '../../../../src/api/index.ts';
+import type { Worktree } from '../../../../src/api/worktrees.ts';
+import { nameOf, withoutPassword } from '../../../../src/server/work/merge/github.ts';
+import { tempDirectory } from '../../../support/temp.ts';
+import {
+  commit,
+  create,
+  git,
+  kindsOf,
+  sharedStages,
+  type Stage,
+  write,
+} from '../../../support/worktrees/work.ts';
+
+const onStage = sharedStages();
+const searchPath = process.env.PATH;
+let programs: ReturnType<typeof tempDirectory>;
+
+/** What `gh` was called with, one argument a line. */
+const calls = () => path.join(programs.path, 'calls');
+
+beforeAll(() => {
+  programs = tempDirectory('gh');
+  const gh = `#!/bin/sh
+printf '%s\\n' "$@" >> ${programs.path}/calls
+case "$*" in *--title\\ refused*) echo 'a pull request already exists' >&2; exit 1;; esac
+echo 'Creating pull request' >&2
+echo https://github.com/ada/project/pull/7
+`;
+  fs.writeFileSync(path.join(programs.path, 'gh'), gh, { mode: 0o755 });
+  process.env.PATH = `${programs.path}:${searchPath ?? ''}`;
+});
+
+afterAll(async () => {
+  process.env.PATH = searchPath;
+  await programs[Symbol.asyncDispose]();
+});
+
+async function working(stage: Stage): Promise<{ tree: Worktree; remote: string }> {
+  fs.rmSync(calls(), { force: true });
+  const remote = path.join(stage.directory, 'remote.git');
+  git(stage.directory, 'init', '-q', '--bare', remote);
+  git(stage.repo, 'remote', 'add', 'origin', remote);
+  git(stage.repo, 'push', '-q', 'origin', 'main');
+  const tree = await create(stage);
+  write(tree.path, { 'new.txt': 'new\n' });
+  commit(tree.path, 'mine');
+  return { tree, remote };
+}
+
+function open(
+  { client }: Stage,
+  { id }: Worktree,
+  wish: BodyInputOf<typeof endpoints.openPullRequest>,
+) {
+  return client.call(endpoints.openPullRequest, {
+    params: { worktree_id: id },
+    body: { dry_run: false, ...wish },
+  });
+}
+
+describe('a pull request of a worktree', () => {
+  test('is shown first, pushes the branch only if that is asked for, and is opened with gh.', () =>
+    onStage(async (stage) => {
+      const { tree, remote } = await working(stage);
+      const plan = await open(stage, tree, { dry_run: true, push: true });
+      expect(plan).toMatchObject({
+        outcome: 'planned',
+        target: 'main',
+        remote_url: remote,
+        pushed: false,
+        title: 'mine',
+        body: '* mine',
+        commits: [{ subject: 'mine' }],
+        obstacles: [],
+        url: null,
+      });
+      await expect(open(stage, tree, {})).rejects.toMatchObject({
+        message: expect.stringContaining('push it, or ask for that'),
+      });
+      expect(git(remote, 'branch', '--format=%(refname:short)')).toBe('main');
+      expect(fs.existsSync(calls())).toBe(false);
+      const { source_commit: expected_commit } = plan;
+      const done = await open(stage, tree, { push: true, draft: true, expected_commit });
+      expect(done).toMatchObject({
+        outcome: 'done',
+        pushed: true,
+        url: 'https://github.com/ada/project/pull/7',
+      });
+      expect(git(remote, 'rev-parse', 'cadre/tree')).toBe(expected_commit);
+      const said = fs.readFileSync(calls(), 'utf8').split('\n').slice(0, -1);
+      expect([...said.slice(0, 2), ...said.slice(4)].join(' ')).toBe(
+        'pr create --head cadre/tree --base main --title mine --body * mine --draft',
+      );
+      expect(await kindsOf(stage)).toContain('worktree.pull_request_opened');
+    }));
+
+  test('runs no hook and no program that the repository names when it pushes.', () =>
+    onStage(async (stage) => {
+      const { tree, remote } = await working(stage);
+      const mark = path.join(stage.directory, 'ran');
+      const hook = path.join(stage.repo, '.git/hooks/pre-push');
+      fs.writeFileSync(hook, `#!/bin/sh\ntouch ${mark}\n`, { mode: 0o755 });
+      // Whoever can set the address of the remote can also put a repository there.
+      for (const name of ['pre-receive', 'update', 'post-receive'])
+        fs.copyFileSync(hook, path.join(remote, 'hooks', name));
+      git(remote, 'config', 'core.alternateRefsCommand', `touch ${mark}; true`);
+      fs.writeFileSync(
+        path.join(remote, 'objects/info/alternates'),
+        `${stage.repo}/.git/objects\n`,
+      );
+      git(stage.repo, 'config', 'core.sshCommand', `touch ${mark}; false`);
+      git(stage.repo, 'config', 'credential.helper', `!touch ${mark}`);
+      git(stage.repo, 'config', 'remote.origin.receivepack', `touch ${mark}; git-receive-pack`);
+      const plan = await open(stage, tree, { dry_run: true, push: true });
+      expect(plan.notes).toEqual([expect.stringContaining('pre-push')]);
+      await open(stage, tree, { push: true });
+      git(stage.repo, 'remote', 'set-url', 'origin', `ext::touch ${mark}`);
+      await expect(open(stage, tree, { push: true })).rejects.toMatchObject({
+        message: expect.stringContaining("transport 'ext' not allowed"),
+      });
+      expect(fs.existsSync(mark)).toBe(false);
+    }));
+
+  test('connects to the remote only once its address was shown: a plan connects to nothing.', () =>
+    onStage(async (stage) => {
+      const { tree } = await working(stage);
+      let connections = 0;
+      await using server = net.createServer((socket) => {
+        connections++;
+        socket.destroy();
+      });
+      await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+      const { port } = server.address() as AddressInfo;
+      const address = `http://127.0.0.1:${port}/x.git`;
+      git(stage.repo, 'remote', 'set-url', 'origin', address);
+      const plan = await open(stage, tree, { dry_run: true, push: true });
+      expect(plan).toMatchObject({ remote_url: address, pushed: false });
+      const other = { push: true, expected_url: 'http://127.0.0.1/other.git' };
+      await expect(open(stage, tree, other)).rejects.toMatchObject({ code: 'conflict' });
+      expect(connections).toBe(0);
+      const shown = { push: true, expected_url: address };
+      await expect(open(stage, tree, shown)).rejects.toMatchObject({ code: 'conflict' });
+      expect(connections).toBeGreaterThan(0);
+    }));
+
+  test('says what gh says where it opens none, and what the remote says where it takes no push.', () =>
+    onStage(async (stage) => {
+      const { tree, remote } = await working(stage);
+      await expect(open(stage, tree, { push: true, title: 'refused' })).rejects.toMatchObject({
+        message: 'gh opened no pull request: a pull request already exists',
+      });
+      git(tree.path, 'commit', '-q', '--amend', '-m', 'another');
+      await expect(open(stage, tree, { push: true })).rejects.toMatchObject({
+        message: expect.stringMatching(/remote\.git: .*rejected/),
+      });
+      expect(git(remote, 'log', '-1', '--format=%s', 'cadre/tree')).toBe('mine');
+    }));
+
+  test('is refused with changes that are not committed, without gh, and without a remote.', () =>
+    onStage(async (stage) => {
+      const { tree } = await working(stage);
+      write(tree.path, { 'new.txt': 'changed\n' });
+      process.env.PATH = (searchPath ?? '')
+        .split(':')
+        .filter((one) => !fs.existsSync(path.join(one, 'gh')))
+        .join(':');
+      const plan = await open(stage, tree, { dry_run: true, push: true }).finally(() => {
+        process.env.PATH = `${programs.path}:${searchPath ?? ''}`;
+      });
+      expect(plan.obstacles).toEqual([
+        expect.stringContaining('not committed'),
+        expect.stringContaining('gh auth login'),
+      ]);
+      await expect(open(stage, tree, { remote: 'other' })).rejects.toMatchObject({
+        code: 'invalid',
+      });
+    }));
+});
+
+test.for([
+  ['https://github.com/ada/project.git', 'github.com/ada/project'],
+  ['https://ada:secret@git.example.org:8443/ada/project', 'git.example.org/ada/project'],
+  ['git@github.com:ada/project.git', 'github.com/ada/project'],
+  ['ssh://git@github.com/ada/project.git', 'github.com/ada/project'],
+  ['/srv/git/deep/project.git', '/srv/git/deep/project.git'],
+] as const)('%s is %s to gh.', ([address, name]) => {
+  expect(nameOf(address)).toBe(name);
+});
+
+test('A password in the address of a remote is never shown.', () => {
+  expect(withoutPassword('https://ada:secret@example.org/a/b')).toBe('https://example.org/a/b');
+});

@@ -1,0 +1,316 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { identify, isAlive } from '../../../../src/core/children/identity.ts';
+import { carriersOf } from '../../../../src/core/children/procfs.ts';
+import { endpoints } from '../../../../src/api/index.ts';
+import {
+  openRuntime,
+  sharedRuntime,
+  type TestRuntimeOptions,
+  withRuntime,
+} from '../../../support/runtime.ts';
+import { scriptedProvider } from '../../../support/scripted-provider.ts';
+import { tempDirectory } from '../../../support/temp.ts';
+import { openSession } from '../../../support/turns.ts';
+import { expectEventually } from '../../../support/expect-eventually.ts';
+import { seeded } from '../../../campaigns/crash/random.ts';
+import {
+  ended,
+  endingsIn,
+  eventsOf,
+  Gate,
+  get,
+  kill,
+  kindsOf,
+  printed,
+  ranTo,
+  run,
+  stdout,
+} from '../../../support/processes/work.ts';
+import { scaled } from '../../../support/patience.ts';
+
+const on = sharedRuntime();
+
+const grace = (kill_grace_ms: number): TestRuntimeOptions => ({
+  config: { processes: { kill_grace_ms } },
+});
+
+/** What still runs of a process, wherever it went. */
+function left(processId: string): number[] {
+  return carriersOf(`CADRE_PROCESS_ID=${processId}`).filter((pid) => {
+    const found = identify(pid);
+    return found !== undefined && isAlive(found);
+  });
+}
+
+describe('a kill', () => {
+  test('is answered once it is stored, ends the process, and says why.', () =>
+    on(async (given) => {
+      const started = await run(given, 'echo here; exec sleep 300');
+      await printed(given, started, 'here');
+      const asked = await kill(given, started, 'changed my mind');
+      expect(asked).toMatchObject({ process_id: started.process_id, stdout_bytes: 5 });
+      expect(await ended(given, started)).toMatchObject({
+        status: 'killed',
+        kill_reason: 'changed my mind',
+        exit_code: null,
+        signal: 'SIGTERM',
+        stdout_bytes: 5,
+      });
+      expect(kindsOf(await eventsOf(given, started))).toEqual([
+        'process.queued',
+        'process.started',
+        'process.kill_requested',
+        'process.killed',
+      ]);
+    }));
+
+  test('of one that has ended gives it back unchanged, without an event.', () =>
+    on(async (given) => {
+      const over = await ranTo(given, 'exit 2');
+      const before = await eventsOf(given, over);
+      expect(await kill(given, over, 'too late')).toEqual(over);
+      expect(await eventsOf(given, over)).toEqual(before);
+    }));
+
+  test('lets a process end in its own way, and with its own exit code, within the grace.', () =>
+    on(async (given) => {
+      const started = await run(
+        given,
+        `trap 'echo cleaned up; exit 7' TERM; echo here; while :; do sleep 0.05; done`,
+      );
+      await printed(given, started, 'here');
+      await kill(given, started);
+      expect(await ended(given, started)).toMatchObject({ status: 'killed', exit_code: 7 });
+      expect(await stdout(given, started)).toBe('here\ncleaned up\n');
+    }));
+
+  test('is a KILL after the grace for whoever ignores TERM.', () =>
+    withRuntime(async (given) => {
+      const started = await run(given, `trap '' TERM; echo here; while :; do sleep 0.05; done`);
+      await printed(given, started, 'here');
+      const before = performance.now();
+      await kill(given, started);
+      expect(await ended(given, started)).toMatchObject({ status: 'killed', signal: 'SIGKILL' });
+      expect(performance.now() - before).toBeGreaterThan(290);
+    }, grace(300)));
+
+  test('gives the grace to the whole group, also where its leader goes first.', () =>
+    on(async (given) => {
+      const child = `trap 'sleep 0.2; echo child cleaned up; exit' TERM; echo here; while :; do sleep 0.05; done`;
+      const started = await run(
+        given,
+        `sh -c '${child.replaceAll("'", String.raw`'\''`)}' & wait; :`,
+      );
+      await printed(given, started, 'here');
+      await kill(given, started);
+      await ended(given, started);
+      expect(await stdout(given, started)).toBe('here\nchild cleaned up\n');
+    }));
+
+  test('ends a tree of 50: those that ignore TERM, left the group or the session, and hold the pipe.', () =>
+    withRuntime(async (given) => {
+      const tree = `
+        i=0
+        while [ $i -lt 10 ]; do i=$((i+1))
+          sleep 300 &
+          (trap '' TERM; sleep 300) &
+          setsid sleep 300 &
+          (setsid sh -c 'sleep 300 & sleep 300') &
+        done
+        echo planted
+        wait`;
+      const started = await run(given, tree);
+      await printed(given, started, 'planted');
+      await expectEventually(() => left(started.process_id).length).toBeGreaterThanOrEqual(50);
+      await kill(given, started);
+      expect(await ended(given, started)).toMatchObject({ status: 'killed' });
+      await expectEventually(() => left(started.process_id), 1000).toEqual([]);
+    }, grace(100)));
+
+  test('twice is one: the second does not change the reason.', () =>
+    withRuntime(async (given) => {
+      const started = await run(given, `trap '' TERM; echo here; while :; do sleep 0.05; done`);
+      await printed(given, started, 'here');
+      await kill(given, started, 'first');
+      await kill(given, started, 'second');
+      expect(await ended(given, started)).toMatchObject({ kill_reason: 'first' });
+      expect(endingsIn(await eventsOf(given, started))).toHaveLength(1);
+    }, grace(200)));
+
+  test.for([{ reason: 'x'.repeat(1001) }, { reason: 5 }, { why: 'x' }])(
+    'is refused where its body is wrong, and kills nothing: %j',
+    (body) =>
+      on(async (given) => {
+        using gate = new Gate(given.directory);
+        const { process_id } = await run(given, gate.wait);
+        const params = { process_id };
+        const asked = given.client.call(endpoints.killProcess, { params, body: body as object });
+        await expect(asked).rejects.toMatchObject({ code: 'invalid' });
+        gate.open();
+        expect((await ended(given, { process_id })).status).toBe('completed');
+      }),
+  );
+});
+
+describe('a process whose time is up', () => {
+  test('is timed out, with what it printed before.', () =>
+    on(async (given) => {
+      const command = 'echo before; sleep 300; echo after';
+      const over = await ranTo(given, command, { timeout_ms: scaled(1000) });
+      expect(over).toMatchObject({ status: 'timed_out', kill_reason: null, failure: null });
+      expect(await stdout(given, over)).toBe('before\n');
+      expect(kindsOf(await eventsOf(given, over))).toEqual([
+        'process.queued',
+        'process.started',
+        'process.timed_out',
+      ]);
+    }));
+
+  test('is one by the configured default where the request names none.', () =>
+    withRuntime(
+      async (given) => {
+        const over = await ranTo(given, 'sleep 300');
+        expect(over).toMatchObject({ status: 'timed_out', timeout_ms: 100 });
+      },
+      { config: { processes: { default_timeout_ms: 100 } } },
+    ));
+
+  test('has none with timeout_ms 0.', () =>
+    withRuntime(
+      async (given) => {
+        using gate = new Gate(given.directory);
+        const free = await run(given, gate.wait, { timeout_ms: 0 });
+        for (let i = 0; i < 3; i++)
+          expect((await ranTo(given, 'sleep 300')).status).toBe('timed_out');
+        expect(await get(given, free)).toMatchObject({ status: 'running', timeout_ms: 0 });
+        gate.open();
+        expect((await ended(given, free)).status).toBe('completed');
+      },
+      { config: { processes: { default_timeout_ms: 50 } } },
+    ));
+
+  test('is timed out also when somebody kills it during the grace.', () =>
+    withRuntime(
+      async (given) => {
+        const command = `trap 'echo term' TERM; while :; do sleep 0.02; done`;
+        // Before its time is up it has to have come to its trap.
+        const started = await run(given, command, { timeout_ms: scaled(1000) });
+        await printed(given, started, 'term');
+        await kill(given, started, 'too late');
+        expect(await ended(given, started)).toMatchObject({
+          status: 'timed_out',
+          kill_reason: null,
+        });
+      },
+      grace(scaled(400)),
+    ));
+});
+
+const races = Number(process.env.RACES || 20);
+const seed = Number(process.env.SEED || Date.now() % 2 ** 31);
+
+test(
+  'However a kill, a time limit and an exit race, there is one ending, and the record is what it says.',
+  { timeout: scaled(60_000 + races * 200) },
+  () =>
+    withRuntime(async (given) => {
+      const random = seeded(seed);
+      const results: Record<string, number> = {};
+      const race = async () => {
+        const [timeout_ms, pause] = [random.between(1, 25), random.between(0, 25)];
+        const command = `sleep 0.0${random.between(0, 20).toString().padStart(2, '0')}`;
+        const started = await run(given, command, { timeout_ms });
+        const before = performance.now();
+        while (performance.now() - before < pause) await get(given, started);
+        await kill(given, started, 'race');
+        const over = await ended(given, started);
+        const events = await eventsOf(given, started);
+        const endings = endingsIn(events);
+        expect(
+          endings.map(({ kind }) => kind),
+          `SEED=${seed}`,
+        ).toEqual([`process.${over.status}`]);
+        expect(events.at(-1)).toEqual(endings[0]);
+        expect(['completed', 'killed', 'timed_out']).toContain(over.status);
+        if (over.status === 'completed') expect(over).toMatchObject({ exit_code: 0, signal: null });
+        results[over.status] = (results[over.status] ?? 0) + 1;
+      };
+      for (let done = 0; done < races; done += 5)
+        await Promise.all(Array.from({ length: 5 }, race));
+      process.stdout.write(`races: ${JSON.stringify(results)}, SEED=${seed}\n`);
+    }),
+);
+
+describe('the close of a session', () => {
+  test('kills its processes, running and queued, and nobody else’s.', () =>
+    withRuntime(
+      async (given) => {
+        using gate = new Gate(given.directory);
+        const { id: session_id } = await openSession(given.client, given.directory);
+        const other = await run(given, gate.wait);
+        const running = await run(given, 'echo here; exec sleep 300', { session_id });
+        const queued = await run(given, 'true', { session_id });
+        await printed(given, running, 'here');
+        const params = { session_id };
+        await given.client.call(endpoints.closeSession, { params, body: {} });
+        for (const one of [running, queued])
+          expect(await ended(given, one)).toMatchObject({
+            status: 'killed',
+            kill_reason: 'session_closed',
+          });
+        const events = await given.client.call(endpoints.replaySessionEvents, { params });
+        const tail = kindsOf(events).slice(-3);
+        expect(tail).toEqual(['session.closed', 'process.killed', 'process.killed']);
+        gate.open();
+        expect((await ended(given, other)).status).toBe('completed');
+      },
+      { config: { processes: { max_concurrent: 2 } }, providers: [scriptedProvider()] },
+    ));
+});
+
+describe('a stop in order', () => {
+  test('kills every process, running and queued, says why, and leaves nothing of them.', async () => {
+    await using place = tempDirectory('stop');
+    const config = { processes: { max_concurrent: 1, kill_grace_ms: 100 } };
+    const first = await openRuntime(place.path, { config });
+    const running = await run(
+      first,
+      `trap '' TERM; setsid sleep 300 & echo here; while :; do sleep 0.05; done`,
+    );
+    const queued = await run(first, 'true');
+    await printed(first, running, 'here');
+    first.client.close();
+    await first.runtime.stop();
+    expect(left(running.process_id)).toEqual([]);
+
+    const second = await openRuntime(place.path);
+    for (const one of [running, queued]) {
+      expect(await get(second, one)).toMatchObject({
+        status: 'killed',
+        kill_reason: 'runtime_stopping',
+      });
+      expect(endingsIn(await eventsOf(second, one))).toHaveLength(1);
+    }
+    const recovery = await second.client.call(endpoints.getRecovery, {});
+    expect(recovery).toMatchObject({ previous_stop: 'clean', processes_failed: [] });
+    second.client.close();
+    await second.runtime.stop();
+  });
+
+  test('keeps what was printed, also what came with the TERM.', async () => {
+    await using place = tempDirectory('stop');
+    const first = await openRuntime(place.path);
+    const started = await run(
+      first,
+      `trap 'echo goodbye; exit' TERM; echo here; while :; do sleep 0.05; done`,
+    );
+    await printed(first, started, 'here');
+    first.client.close();
+    await first.runtime.stop();
+    expect(
+      fs.readFileSync(path.join(place.path, 'logs', `${started.process_id}.stdout`), 'utf8'),
+    ).toBe('here\ngoodbye\n');
+  });
+});

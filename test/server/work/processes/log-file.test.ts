@@ -1,0 +1,146 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  LogFile,
+  measureLog,
+  readLog,
+  readLogEnd,
+} from '../../../../src/server/work/processes/log-file.ts';
+import { atLength } from '../../../support/at-length.ts';
+import { tempDirectory } from '../../../support/temp.ts';
+
+/** What was printed: every byte says where it stood, so that one in a wrong place shows. */
+function printed(from: number, length: number): Buffer {
+  const bytes = Buffer.allocUnsafe(length);
+  for (let i = 0; i < length; i++) bytes[i] = ((from + i) * 167 + ((from + i) >> 8)) % 251;
+  return bytes;
+}
+
+/** What a log has to keep of `total` bytes: the first half of the cap, and the last. */
+function kept(total: number, cap: number): { head: number; tail: number } {
+  if (total <= cap) return { head: total, tail: total };
+  const head = Math.floor(cap / 2);
+  return { head, tail: total - (cap - head) };
+}
+
+/** What a read has to give: it begins at the first kept byte from `from` on and ends where something was dropped. */
+function expected(total: number, cap: number, from: number, limit: number) {
+  const { head, tail } = kept(total, cap);
+  const start = Math.min(from < head ? from : Math.max(from, tail), total);
+  const end = Math.min(start + limit, start < head ? head : total);
+  return { from: start, bytes: printed(start, Math.max(0, end - start)) };
+}
+
+async function withLog<T>(
+  chunks: readonly number[],
+  cap: number,
+  work: (file: string, total: number) => Promise<T>,
+): Promise<T> {
+  await using place = tempDirectory('log');
+  const file = path.join(place.path, 'log');
+  const log = new LogFile(file, cap);
+  let total = 0;
+  for (const length of chunks) {
+    await log.append(printed(total, length));
+    total += length;
+  }
+  expect(log.total).toBe(total);
+  await log.close();
+  return await work(file, total);
+}
+
+const cap = fc.integer({ min: 1, max: 70 });
+const chunks = fc.array(fc.integer({ min: 0, max: 100 }), { maxLength: 12 });
+const position = fc.integer({ min: 0, max: 900 });
+
+describe('a log', () => {
+  test('gives what a simple model gives, however it was printed, whatever its cap, whatever is read.', () =>
+    fc.assert(
+      fc.asyncProperty(chunks, cap, position, position, (lengths, bytes, from, limit) =>
+        withLog(lengths, bytes, async (file, total) => {
+          expect(await measureLog(file)).toEqual({ total, truncated: total > bytes });
+          expect(await readLog(file, from, limit)).toEqual(expected(total, bytes, from, limit));
+          const size = fs.existsSync(file) ? fs.statSync(file).size : 0;
+          expect(size).toBe(Math.min(total, bytes));
+        }),
+      ),
+      { numRuns: atLength(75, 300, 300) },
+    ));
+
+  test('gives at its end what is kept of the last bytes.', () =>
+    fc.assert(
+      fc.asyncProperty(chunks, cap, position, (lengths, bytes, limit) =>
+        withLog(lengths, bytes, async (file, total) => {
+          const { tail } = kept(total, bytes);
+          const from = total > bytes ? Math.max(tail, total - limit) : Math.max(0, total - limit);
+          expect(await readLogEnd(file, limit)).toEqual({
+            from,
+            bytes: printed(from, total - from),
+          });
+        }),
+      ),
+      { numRuns: atLength(75, 300, 300) },
+    ));
+
+  test('is read piece by piece without a byte missing that is kept, and without one twice.', () =>
+    fc.assert(
+      fc.asyncProperty(chunks, cap, fc.integer({ min: 1, max: 50 }), (lengths, bytes, limit) =>
+        withLog(lengths, bytes, async (file, total) => {
+          const seen: number[] = [];
+          for (let next = 0; ;) {
+            const range = await readLog(file, next, limit);
+            if (range.bytes.length === 0) break;
+            for (let i = 0; i < range.bytes.length; i++) seen.push(range.from + i);
+            next = range.from + range.bytes.length;
+          }
+          const { head, tail } = kept(total, bytes);
+          const all = Array.from({ length: total }, (_, i) => i);
+          expect(seen).toEqual(all.filter((i) => i < head || i >= tail));
+        }),
+      ),
+      { numRuns: atLength(50, 200, 200) },
+    ));
+
+  test('that nobody has written is empty.', async () => {
+    await using place = tempDirectory('log');
+    const file = path.join(place.path, 'none');
+    expect(await measureLog(file)).toEqual({ total: 0, truncated: false });
+    expect(await readLog(file, 5, 10)).toEqual({ from: 0, bytes: Buffer.alloc(0) });
+    expect(await readLogEnd(file, 10)).toEqual({ from: 0, bytes: Buffer.alloc(0) });
+  });
+
+  test('is for its owner alone.', () =>
+    withLog([100], 10, async (file) => {
+      const directory = path.dirname(file);
+      for (const name of fs.readdirSync(directory))
+        expect(fs.statSync(path.join(directory, name)).mode & 0o777).toBe(0o600);
+    }));
+});
+
+describe('a log that is read while it is written', () => {
+  test.for([
+    ['less than its cap', 10_000_000],
+    ['much more than its cap', 10_000],
+    ['a little more than its cap', 1_900_000],
+  ] as const)('gives no byte in the place of another: %s', async ([, bytes]) => {
+    await using place = tempDirectory('log');
+    const file = path.join(place.path, 'log');
+    const log = new LogFile(file, bytes);
+    let over = false;
+    const write = async () => {
+      for (let i = 0; i < 400; i++) await log.append(printed(log.total, (i * 997) % 9973));
+      over = true;
+    };
+    const read = async (turn: number) => {
+      for (let at = turn; !over; at += 7919) {
+        const from = turn % 2 === 0 ? Math.max(0, log.total - (at % 12_000)) : at % 2_000_000;
+        const range = await readLog(file, from, 1 + (at % 9000));
+        expect(range.bytes.equals(printed(range.from, range.bytes.length))).toBe(true);
+      }
+    };
+    await Promise.all([write(), ...[1, 2, 3, 4].map(read)]);
+    await log.close();
+  });
+});

@@ -1,0 +1,233 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { expectEventually } from '../../../support/expect-eventually.ts';
+import { apiOf } from '../../../support/http/request.ts';
+import { openStream, type Stream, type StreamOptions } from '../../../support/http/stream.ts';
+import {
+  openRuntime,
+  sharedRuntime,
+  type TestRuntime,
+  withRuntime,
+} from '../../../support/runtime.ts';
+import { tempDirectory } from '../../../support/temp.ts';
+import { ended, Gate, kill, printed, ranTo, run } from '../../../support/processes/work.ts';
+
+const on = sharedRuntime();
+
+interface Frame {
+  id: number;
+  offset: number;
+  text: string;
+}
+
+/** The pieces of output in what came, and whether it was said to be all. */
+function read(stream: Stream): { frames: Frame[]; text: string; isOver: boolean } {
+  const frames = [...stream.text().matchAll(/^id: (\d+)\nevent: log\ndata: (.*)\n\n/gm)].map(
+    ([, id, data]) => ({ id: Number(id), ...(JSON.parse(data ?? '') as Omit<Frame, 'id'>) }),
+  );
+  const isOver = stream.text().endsWith('event: end\ndata: {}\n\n');
+  return { frames, text: frames.map(({ text }) => text).join(''), isOver };
+}
+
+function follow(
+  given: TestRuntime,
+  { process_id }: { process_id: string },
+  query = '',
+  more: StreamOptions = {},
+): Promise<Stream> {
+  return openStream(given, { ...more, path: `/v1/processes/${process_id}/logs/stream${query}` });
+}
+
+/** All a stream gives, to its end. */
+async function whole(...asked: Parameters<typeof follow>) {
+  const stream = await follow(...asked);
+  expect(await stream.ended).toBe('ended');
+  return read(stream);
+}
+
+describe('a stream of what a process prints', () => {
+  test('has each piece as it comes, with the place after it as its id, and says where the end is.', () =>
+    on(async (given) => {
+      using gate = new Gate(given.directory);
+      const started = await run(
+        given,
+        `echo one; ${gate.wait}; printf 'two 漢'; ${gate.wait}; echo no >&2`,
+      );
+      const stream = await follow(given, started);
+      await stream.until((one) => read(one).text === 'one\n');
+      gate.open();
+      await stream.until((one) => read(one).text === 'one\ntwo 漢');
+      expect(read(stream).isOver).toBe(false);
+      gate.open();
+      expect(await stream.ended).toBe('ended');
+      expect(read(stream)).toMatchObject({
+        frames: [
+          { id: 4, offset: 0, text: 'one\n' },
+          { id: 11, offset: 4, text: 'two 漢' },
+        ],
+        isOver: true,
+      });
+      expect(await whole(given, started, '?stream=stderr')).toMatchObject({
+        frames: [{ id: 3, offset: 0, text: 'no\n' }],
+        isOver: true,
+      });
+    }));
+
+  test('waits for a process that has not begun yet, and ends with one that never does.', () =>
+    withRuntime(
+      async (given) => {
+        using gate = new Gate(given.directory);
+        const first = await run(given, gate.wait);
+        const second = await run(given, 'echo late');
+        const third = await run(given, 'echo never');
+        const streams = await Promise.all([second, third].map((one) => follow(given, one)));
+        await kill(given, third);
+        gate.open();
+        await ended(given, first);
+        for (const stream of streams) await stream.ended;
+        expect(streams.map((one) => read(one))).toMatchObject([
+          { text: 'late\n', isOver: true },
+          { frames: [], isOver: true },
+        ]);
+      },
+      { config: { processes: { max_concurrent: 1 } } },
+    ));
+
+  test('goes on where it was left, by Last-Event-ID or from_byte, which wins.', () =>
+    on(async (given) => {
+      using gate = new Gate(given.directory);
+      const steps = Array.from({ length: 6 }, (_, i) => `printf 'part ${i} 🙂'; ${gate.wait}`);
+      const started = await run(given, steps.join('; '));
+      const stream = await follow(given, started);
+      for (let i = 0; i < 6; i++) {
+        await stream.until((one) => read(one).text.includes(`part ${i}`));
+        gate.open();
+      }
+      await stream.ended;
+      const { frames, text } = read(stream);
+      expect(frames).toHaveLength(6);
+      for (const { id } of [{ id: 0 }, ...frames]) {
+        const rest = Buffer.from(text).subarray(id).toString();
+        for (const [query, headers] of [
+          ['', { 'last-event-id': String(id) }],
+          [`?from_byte=${id}`, {}],
+          [`?from_byte=${id}`, { 'last-event-id': '3' }],
+        ] as const)
+          expect(await whole(given, started, query, { headers })).toMatchObject({
+            text: rest,
+            isOver: true,
+          });
+      }
+      expect(await whole(given, started, '?from_byte=1000000')).toMatchObject({ frames: [] });
+    }));
+
+  test.for(['-1', 'x', '1.5', '9007199254740992'])(
+    'is refused where the Last-Event-ID is no place: %s',
+    (id) =>
+      on(async (given) => {
+        const { process_id } = await ranTo(given, 'true');
+        const reply = await apiOf(given)('GET', `/v1/processes/${process_id}/logs/stream`, {
+          headers: { 'last-event-id': id },
+        });
+        expect(reply.status).toBe(400);
+      }),
+  );
+
+  test('has no half character, however the bytes of one come.', () =>
+    on(async (given) => {
+      using gate = new Gate(given.directory);
+      const bytes = [...Buffer.from('a漢🙂')].map((byte) => `\\${byte.toString(8)}`);
+      const steps = bytes.map((byte) => `printf '${byte}' >&2; ${gate.wait}`);
+      const started = await run(given, steps.join('; '));
+      const stream = await follow(given, started, '?stream=stderr');
+      gate.open(bytes.length);
+      await stream.ended;
+      expect(read(stream).text).toBe('a漢🙂');
+      for (const { id, offset, text } of read(stream).frames)
+        expect(Buffer.byteLength(text)).toBe(id - offset);
+    }));
+
+  test('leaves out what was dropped, and goes on with a whole character in its own place.', () =>
+    withRuntime(
+      async (given) => {
+        const file = path.join(given.directory, 'print');
+        const printedText = '漢🙂é\n'.repeat(3000);
+        fs.writeFileSync(file, printedText);
+        const over = await ranTo(given, `cat '${file}'`);
+        const { frames, text, isOver } = await whole(given, over);
+        expect(isOver).toBe(true);
+        expect(text).not.toContain('\uFFFD');
+        expect(Buffer.byteLength(text)).toBeGreaterThan(2000 - 8);
+        const bytes = Buffer.from(printedText);
+        for (const { id, offset, text: part } of frames)
+          expect(bytes.subarray(offset, id).toString()).toBe(part);
+        expect(frames.at(-1)?.id).toBe(bytes.length);
+        expect(frames[0]?.offset).toBe(0);
+      },
+      { config: { processes: { max_output_bytes_per_process: 2000 } } },
+    ));
+
+  test('that is not read keeps neither the process nor other readers back, and has everything later.', () =>
+    on(async (given) => {
+      using gate = new Gate(given.directory);
+      const started = await run(given, `${gate.wait}; seq 1 1200000`);
+      const slow = await follow(given, started, '', { paused: true });
+      const fast = await follow(given, started);
+      gate.open();
+      const over = await ended(given, started);
+      expect(over).toMatchObject({ status: 'completed', stdout_truncated: false });
+      expect(over.stdout_bytes).toBeGreaterThan(8_000_000);
+      await fast.ended;
+      slow.resume();
+      await slow.ended;
+      for (const stream of [slow, fast]) {
+        const { text, isOver } = read(stream);
+        expect(isOver).toBe(true);
+        expect(text.length).toBe(over.stdout_bytes);
+        expect(text.startsWith('1\n2\n') && text.endsWith('\n1200000\n')).toBe(true);
+      }
+    }));
+
+  test('is one of the streams that may be open, and lets go of its place.', () =>
+    withRuntime(
+      async (given) => {
+        using gate = new Gate(given.directory);
+        const started = await run(given, `echo here; ${gate.wait}`);
+        await printed(given, started, 'here');
+        const stream = await follow(given, started);
+        await expect(follow(given, started)).rejects.toThrow('429');
+        stream.close();
+        await expectEventually(() =>
+          follow(given, started).then(
+            (one) => one.close(),
+            () => 'refused',
+          ),
+        ).toBeUndefined();
+      },
+      { config: { server: { bind_address: '127.0.0.1:0', drain_ms: 200, max_streams: 1 } } },
+    ));
+
+  test('is ended when the server stops, and goes on after the next start where it was.', async () => {
+    await using place = tempDirectory('stop');
+    const first = await openRuntime(place.path);
+    const started = await run(
+      first,
+      `trap 'echo goodbye; exit' TERM; echo here; while :; do sleep 0.05; done`,
+    );
+    const stream = await follow(first, started);
+    await stream.until((one) => read(one).text === 'here\n');
+    first.client.close();
+    await first.runtime.stop();
+    expect(await stream.ended).toBe('ended');
+    const before = read(stream);
+
+    const second = await openRuntime(place.path);
+    const headers = { 'last-event-id': String(before.frames.at(-1)?.id) };
+    const after = await whole(second, started, '', { headers });
+    expect(after.isOver).toBe(true);
+    expect(before.text + after.text).toBe('here\ngoodbye\n');
+    second.client.close();
+    await second.runtime.stop();
+  });
+});

@@ -1,0 +1,263 @@
+import { once } from 'node:events';
+import net from 'node:net';
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../../../src/api/index.ts';
+import { apiOf } from '../../../support/http/request.ts';
+import { openStream } from '../../../support/http/stream.ts';
+import { openRuntime, withRuntime } from '../../../support/runtime.ts';
+import { shared } from '../../../support/shared.ts';
+import {
+  completed,
+  scriptedProvider,
+  type ScriptedTurn,
+} from '../../../support/scripted-provider.ts';
+import { startServer, type TestServer, untilNothingCarries } from '../../../support/server.ts';
+import { tempDirectory } from '../../../support/temp.ts';
+import { openSession, send } from '../../../support/turns.ts';
+import {
+  ended,
+  endingsIn,
+  eventsOf,
+  Gate,
+  get,
+  kill,
+  kindsOf,
+  logs,
+  printed,
+  ranTo,
+  run,
+} from '../../../support/processes/work.ts';
+
+/** Runs `before` on a server that is then killed, and `after` on the next one. */
+async function acrossKill<T>(
+  before: (server: TestServer) => Promise<T>,
+  after: (server: TestServer, left: T) => Promise<void>,
+  env: Record<string, string> = {},
+): Promise<void> {
+  await using place = tempDirectory('restart');
+  let server = await startServer(place.path, { env });
+  try {
+    const left = await before(server);
+    await server.end('SIGKILL');
+    server = await startServer(place.path, { env });
+    await after(server, left);
+  } finally {
+    await server.end('SIGKILL');
+    await untilNothingCarries(place.path);
+  }
+}
+
+describe('after a SIGKILL of the server', () => {
+  const afterKill = shared<{ server: TestServer } & Awaited<ReturnType<typeof leave>>>(
+    'server that was killed',
+    (use) =>
+      acrossKill(leave, (server, left) => use({ server, ...left }), {
+        CADRE_PROCESSES_MAX_OUTPUT_BYTES_PER_PROCESS: '2000',
+      }),
+  );
+
+  test('what ran or waited has failed with runtime_restarted, once; what had ended is as it was.', () =>
+    acrossKill(
+      async (server) => {
+        const over = await ranTo(server, 'echo over; exit 3');
+        const running = await run(server, 'echo one; echo two >&2; exec sleep 300');
+        const queued = await run(server, 'echo never');
+        await printed(server, running, 'one');
+        await printed(server, running, 'two');
+        return { over, running, queued };
+      },
+      async (server, { over, running, queued }) => {
+        const failed = {
+          status: 'failed',
+          exit_code: null,
+          signal: null,
+          failure: { code: 'runtime_restarted', message: expect.any(String) },
+          ended_at: expect.any(Number),
+        };
+        expect(await get(server, running)).toMatchObject({
+          ...failed,
+          pid: expect.any(Number),
+          stdout_bytes: 4,
+          stderr_bytes: 4,
+        });
+        expect(await get(server, queued)).toMatchObject({
+          ...failed,
+          pid: null,
+          started_at: null,
+          stdout_bytes: 0,
+        });
+        expect(await get(server, over)).toEqual(over);
+        expect(await logs(server, running)).toMatchObject({
+          stdout: { content: 'one\n', truncated: false },
+          stderr: { content: 'two\n' },
+        });
+        for (const [one, kinds] of [
+          [over, ['process.queued', 'process.started', 'process.failed']],
+          [running, ['process.queued', 'process.started', 'process.failed']],
+          [queued, ['process.queued', 'process.failed']],
+        ] as const)
+          expect(kindsOf(await eventsOf(server, one))).toEqual(kinds);
+        const recovery = await server.client.call(endpoints.getRecovery, {});
+        expect(recovery).toMatchObject({
+          previous_stop: 'unclean',
+          processes_failed: [running.process_id, queued.process_id],
+        });
+
+        const stream = await openStream(server, {
+          path: `/v1/processes/${running.process_id}/logs/stream`,
+        });
+        expect(await stream.ended).toBe('ended');
+        expect(stream.text()).toContain('"text":"one\\n"');
+        expect(stream.text()).toMatch(/event: end\ndata: \{\}\n\n$/);
+        expect(await kill(server, running)).toMatchObject(failed);
+        expect((await ended(server, queued)).status).toBe('failed');
+        expect((await ranTo(server, 'true')).status).toBe('completed');
+      },
+      { CADRE_PROCESSES_MAX_CONCURRENT: '1' },
+    ));
+
+  test('a log that had lost its middle is read as before.', async () => {
+    const { server, log } = afterKill();
+    const { over, running, tails } = log;
+    expect([await logs(server, over), await logs(server, running)]).toEqual(tails);
+    const { stdout_bytes, stdout_truncated } = await get(server, running);
+    expect({ stdout_bytes, stdout_truncated }).toEqual({
+      stdout_bytes: 23_893 + 11,
+      stdout_truncated: true,
+    });
+  });
+
+  test('its owner is told the end of what a process printed that died with it.', async () => {
+    const { server, owner } = afterKill();
+    const params = { session_id: owner };
+    const [turn] = await server.client.call(endpoints.listTurns, { params });
+    expect(turn?.source).toBe('process_exit');
+    expect(JSON.stringify(turn?.input)).toContain(
+      String.raw`<process_output stream=\"stdout\" untrusted=\"true\">\nlast words\n</process_output>`,
+    );
+  });
+
+  test('a repeated request with its Idempotency-Key is the process that is there, not another.', async () => {
+    const { server, answer } = afterKill();
+    const again = await askWithKey(server);
+    expect(again.headers['idempotency-replayed']).toBe('true');
+    expect(again.json()).toEqual(answer);
+    const all = await server.client.call(endpoints.listProcesses, {});
+    expect(all.filter(({ command }) => command === keyed.command)).toHaveLength(1);
+  });
+});
+
+const keyed = { command: 'exec sleep 301' };
+
+function askWithKey(server: TestServer) {
+  const headers = { 'idempotency-key': 'the-key' };
+  return apiOf(server)('POST', '/v1/processes', { body: keyed, headers });
+}
+
+/** Leaves a log without its middle, one whose owner is to be told of its end, and a process that was asked for by a key. */
+async function leave(server: TestServer) {
+  const over = await ranTo(server, 'seq 1 5000');
+  const running = await run(server, 'seq 1 5000; echo up to here; exec sleep 300');
+  await printed(server, running, 'up to here');
+  const tails = [await logs(server, over), await logs(server, running)];
+
+  const { id: owner } = await openSession(server.client, server.directory);
+  const more = { session_id: owner, on_exit: 'notify' as const };
+  const started = await run(server, 'echo last words; exec sleep 300', more);
+  await printed(server, started, 'last words');
+
+  const answer = (await askWithKey(server)).json();
+  return { log: { over, running, tails }, owner, answer };
+}
+
+describe('a request with an Idempotency-Key', () => {
+  const headers = { 'idempotency-key': 'k' };
+
+  test('runs its command once, however often and however close together it comes.', () =>
+    withRuntime(async (given) => {
+      const api = apiOf(given);
+      const ask = (command: string) => api('POST', '/v1/processes', { body: { command }, headers });
+      const replies = await Promise.all(Array.from({ length: 10 }, () => ask('echo once')));
+      const [first] = replies;
+      for (const reply of replies) expect(reply.json()).toEqual(first?.json());
+      const replayed = replies.filter((one) => one.headers['idempotency-replayed'] === 'true');
+      expect(replayed).toHaveLength(9);
+      const all = await given.client.call(endpoints.listProcesses, {});
+      expect(all).toHaveLength(1);
+      const other = await ask('echo other');
+      expect([other.status, other.json()]).toMatchObject([409, { code: 'idempotency_conflict' }]);
+      expect(await given.client.call(endpoints.listProcesses, {})).toHaveLength(1);
+      for (const { process_id } of all) await ended(given, { process_id });
+    }));
+
+  test('that was refused because the queue is full is no answer to keep: it is taken later.', () =>
+    withRuntime(
+      async (given) => {
+        using gate = new Gate(given.directory);
+        const first = await run(given, gate.wait);
+        const ask = () =>
+          apiOf(given)('POST', '/v1/processes', { body: { command: 'true' }, headers });
+        expect((await ask()).status).toBe(429);
+        gate.open();
+        await ended(given, first);
+        expect((await ask()).status).toBe(200);
+      },
+      { config: { processes: { max_concurrent: 1, max_queued: 0 } } },
+    ));
+
+  test('kills once; the answer is the first one, though the process has ended since.', () =>
+    withRuntime(async (given) => {
+      const started = await run(given, 'echo here; exec sleep 300');
+      await printed(given, started, 'here');
+      const path = `/v1/processes/${started.process_id}/kill`;
+      const first = await apiOf(given)('POST', path, { body: { reason: 'x' }, headers });
+      await ended(given, started);
+      const second = await apiOf(given)('POST', path, { body: { reason: 'x' }, headers });
+      expect(second.json()).toEqual(first.json());
+      expect(endingsIn(await eventsOf(given, started))).toHaveLength(1);
+    }));
+});
+
+describe('while the server stops', () => {
+  test('nothing new is run, not even what was asked for before and came to its end later.', async () => {
+    await using place = tempDirectory('stop');
+    const provider = scriptedProvider();
+    const first = await openRuntime(place.path, {
+      providers: [provider],
+      config: { server: { bind_address: '127.0.0.1:0', drain_ms: 10_000 } },
+    });
+    // A turn that goes on keeps the server from being done at once.
+    const { id } = await openSession(first.client, place.path);
+    await send(first.client, id, 'work');
+    const turn: ScriptedTurn = await provider.nextTurn();
+    const body = JSON.stringify({ command: 'exec sleep 300' });
+    const { hostname, port } = new URL(first.url);
+    const socket = net.connect({ host: hostname, port: Number(port) });
+    await once(socket, 'connect');
+    socket.write(
+      `POST /v1/processes HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${first.token}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n{`,
+    );
+    const stream = await openStream(first);
+    const stopping = first.runtime.stop();
+    await stream.until((one) => one.events().some(({ kind }) => kind === 'runtime.stopping'));
+    const late = run(first, 'true').catch((error: unknown) => error);
+    expect(await late).toMatchObject({ code: expect.stringMatching(/shutting_down|unreachable/) });
+    socket.write(body.slice(1));
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    turn.end(completed);
+    await stopping;
+    first.client.close();
+
+    const second = await openRuntime(place.path, { providers: [scriptedProvider()] });
+    const all = await second.client.call(endpoints.listProcesses, {});
+    expect(all).toHaveLength(answer.toString().startsWith('HTTP/1.1 200') ? 1 : 0);
+    for (const one of all)
+      expect(one).toMatchObject({
+        status: 'failed',
+        failure: { code: 'runtime_restarted' },
+        started_at: null,
+      });
+    second.client.close();
+    await second.runtime.stop();
+  });
+});

@@ -1,0 +1,82 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { splitWords } from '../../../../src/server/work/processes/words.ts';
+import { anyText } from '../../../support/any-text.ts';
+
+function refusal(command: string): string {
+  try {
+    splitWords(command);
+  } catch (error) {
+    expect(error).toMatchObject({ name: 'AppError', code: 'invalid' });
+    return (error as Error).message;
+  }
+  throw new Error(`it was taken: ${command}`);
+}
+
+describe('a command without a shell', () => {
+  test.for<[command: string, words: string[]]>([
+    ['true', ['true']],
+    ['  ls   -l\t/tmp ', ['ls', '-l', '/tmp']],
+    [`echo 'two words' "and two"`, ['echo', 'two words', 'and two']],
+    [`echo a'b'"c"d`, ['echo', 'abcd']],
+    [`echo '' ""`, ['echo', '', '']],
+    [String.raw`echo a\ b \"`, ['echo', 'a b', '"']],
+    [String.raw`echo "\"\\\$" '\n'`, ['echo', String.raw`"\$`, String.raw`\n`]],
+    [String.raw`echo "\n"`, ['echo', String.raw`\n`]],
+    [`grep 'a|b;c>d' "*.ts"`, ['grep', 'a|b;c>d', '*.ts']],
+    ['make -j4 CC=gcc é=漢', ['make', '-j4', 'CC=gcc', 'é=漢']],
+  ])('is split into words, which quotes and backslashes keep together: %s', ([command, words]) => {
+    expect(splitWords(command)).toEqual(words);
+  });
+
+  test.for('|&;<>()$`*?[]{}~#!\n'.split(''))(
+    'is refused where it needs a shell: %j',
+    (operator) => {
+      const message = refusal(`echo a ${operator} b`);
+      expect(message).toContain(`"${operator}" needs a shell, and processes.allow_shell is off`);
+      const quote = operator === '"' ? "'" : '"';
+      expect(splitWords(`echo ${quote}a ${operator} b${quote}`)).toEqual([
+        'echo',
+        `a ${operator} b`,
+      ]);
+      expect(splitWords(`echo \\${operator}`)).toEqual(['echo', operator]);
+    },
+  );
+
+  test('is refused where a quote is not closed, and says where it was opened.', () => {
+    expect(refusal(`echo 'a`)).toBe("command: the ' at position 6 is not closed");
+    expect(refusal(`echo "a\\"`)).toBe('command: the " at position 6 is not closed');
+  });
+
+  test.for(['', '   ', `''`, `"" x`])(
+    'is refused where there is no program in it: %j',
+    (command) => {
+      expect(refusal(command)).toBe('command: there is no program in it');
+    },
+  );
+
+  test('gives back any words that were quoted.', () => {
+    const word = anyText({ maxLength: 20 });
+    fc.assert(
+      fc.property(fc.string({ minLength: 1 }), fc.array(word), (program, rest) => {
+        const words = [program, ...rest];
+        const single = words.map((one) => `'${one.replaceAll("'", String.raw`'\''`)}'`);
+        const double = words.map((one) => `"${one.replaceAll(/["\\$`]/g, String.raw`\$&`)}"`);
+        expect(splitWords(single.join(' '))).toEqual(words);
+        expect(splitWords(double.join(' '))).toEqual(words);
+      }),
+    );
+  });
+
+  test('either has a program, or is refused in words, whatever it is.', () => {
+    fc.assert(
+      fc.property(fc.string(), (command) => {
+        try {
+          expect(splitWords(command)[0]).not.toBe('');
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'invalid' });
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,426 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../../../src/api/index.ts';
+import { openSession } from '../../../support/turns.ts';
+import { Gate, kill, run } from '../../../support/processes/work.ts';
+import {
+  branches,
+  claim,
+  cleanUp,
+  close,
+  commit,
+  create,
+  events,
+  get,
+  git,
+  kindsOf,
+  known,
+  letGo,
+  onStage,
+  read,
+  release,
+  sharedStages,
+  write,
+} from '../../../support/worktrees/work.ts';
+
+const onShared = sharedStages();
+
+describe('claims', () => {
+  test('are one a session: again in the same role gives it back, in the other is a conflict.', () =>
+    onStage(async (stage) => {
+      const tree = await create(stage);
+      const { id } = await openSession(stage.client, stage.repo);
+      const first = await claim(stage, tree, id);
+      expect(first).toMatchObject({ worktree_id: tree.id, session_id: id, claim_role: 'consumer' });
+      expect(await claim(stage, tree, id, 'consumer')).toEqual(first);
+      await expect(claim(stage, tree, id, 'owner')).rejects.toMatchObject({
+        code: 'claim_conflict',
+      });
+      const third = await openSession(stage.client, stage.repo);
+      expect((await claim(stage, tree, third.id, 'owner')).claim_role).toBe('owner');
+      expect(await kindsOf(stage)).toEqual([
+        'worktree.created',
+        ...Array.from({ length: 3 }, () => 'worktree.claimed'),
+      ]);
+    }));
+
+  test('by unknown, closed or of unknown, cleaned are refused.', () =>
+    onShared(async (stage) => {
+      const tree = await create(stage);
+      const { id } = await openSession(stage.client, stage.repo);
+      await expect(claim(stage, tree, 'sess_x')).rejects.toMatchObject({ code: 'not_found' });
+      await expect(claim(stage, { id: 'wt_x' }, id)).rejects.toMatchObject({ code: 'not_found' });
+      await expect(release(stage, tree, id)).rejects.toMatchObject({ code: 'not_found' });
+      await letGo(stage, tree);
+      await expect(claim(stage, tree, id)).rejects.toMatchObject({ code: 'conflict' });
+      await expect(release(stage, tree, stage.session)).rejects.toMatchObject({
+        code: 'not_found',
+      });
+      await close(stage, id);
+      await expect(claim(stage, tree, id)).rejects.toMatchObject({ code: 'session_closed' });
+    }));
+
+  test('of a worktree whose path is gone are refused, and that is told.', () =>
+    onShared(async (stage) => {
+      const tree = await create(stage);
+      fs.rmSync(tree.path, { recursive: true });
+      const { id } = await openSession(stage.client, stage.repo);
+      await expect(claim(stage, tree, id)).rejects.toMatchObject({ code: 'conflict' });
+      expect((await get(stage, tree)).status).toBe('missing');
+    }));
+
+  test("are what a session's worktree_id follows: the newest that it holds.", () =>
+    onShared(async (stage) => {
+      const one = await create(stage, { worktree_name: 'one' });
+      const two = await create(stage, { worktree_name: 'two' });
+      const params = { session_id: stage.session };
+      const worktreeOf = async (): Promise<string | null> => {
+        const { worktree_id } = await stage.client.call(endpoints.getSession, { params });
+        return worktree_id;
+      };
+      expect(await worktreeOf()).toBe(two.id);
+      await release(stage, two, stage.session);
+      expect(await worktreeOf()).toBe(one.id);
+      await release(stage, one, stage.session);
+      expect(await worktreeOf()).toBeNull();
+    }));
+});
+
+describe('the last release', () => {
+  test('removes path and branch of a worktree without work, and archives nothing.', () =>
+    onStage(async (stage) => {
+      const tree = await create(stage);
+      const { id } = await openSession(stage.client, stage.repo);
+      await claim(stage, tree, id);
+      const first = await release(stage, tree, id);
+      expect(first).toMatchObject({
+        claim: { session_id: id, released_at: expect.any(Number) },
+        active_claims: 1,
+        cleanup: null,
+        worktree: { status: 'active' },
+      });
+      const last = await release(stage, tree, stage.session);
+      expect(last).toMatchObject({
+        active_claims: 0,
+        worktree: { status: 'cleaned' },
+        cleanup: {
+          status: 'cleaned',
+          deleted_path: true,
+          deleted_branch: true,
+          archive_ref: null,
+          active_claims: 0,
+          diagnostics: [],
+        },
+      });
+      expect(fs.existsSync(tree.path)).toBe(false);
+      expect(branches(stage.repo)).toEqual(['main']);
+      expect(known(stage.repo)).toEqual([]);
+      expect(git(stage.repo, 'for-each-ref', 'refs/cadre')).toBe('');
+      expect((await kindsOf(stage)).slice(3)).toEqual([
+        'worktree.released',
+        'worktree.released',
+        'worktree.cleaned',
+      ]);
+    }));
+
+  test('removes one whose commits were merged, without an archive.', () =>
+    onShared(async (stage) => {
+      const tree = await create(stage);
+      write(tree.path, { 'c.txt': 'c\n' });
+      commit(tree.path, 'mine');
+      git(stage.repo, 'merge', '--quiet', 'cadre/tree');
+      expect(await letGo(stage, tree)).toMatchObject({ status: 'cleaned', archive_ref: null });
+      expect(read(stage.repo, 'c.txt')).toBe('c\n');
+    }));
+
+  test('without cleanup_if_last_claim leaves it retained.', () =>
+    onStage(async (stage) => {
+      const tree = await create(stage);
+      const last = await release(stage, tree, stage.session, false);
+      expect(last).toMatchObject({ cleanup: null, worktree: { status: 'retained' } });
+      expect(fs.existsSync(tree.path)).toBe(true);
+      expect((await kindsOf(stage)).slice(2)).toEqual(['worktree.released', 'worktree.retained']);
+      expect(await cleanUp(stage, tree, 'enough')).toMatchObject({ status: 'cleaned' });
+      const cleaned = (await events(stage)).at(-1);
+      expect(cleaned?.payload).toMatchObject({ reason: 'enough', worktree: { status: 'cleaned' } });
+    }));
+
+  test('leaves it where its policy is to retain.', () =>
+    onStage(async (stage) => {
+      const tree = await create(stage, { deletion_policy: 'retain_on_last_claim' });
+      expect(await letGo(stage, tree)).toMatchObject({
+        status: 'retained_by_policy',
+        deleted_path: false,
+        worktree: { status: 'retained' },
+      });
+      expect((await cleanUp(stage, tree)).status).toBe('retained_by_policy');
+      expect((await kindsOf(stage)).slice(2)).toEqual(['worktree.released', 'worktree.retained']);
+    }));
+
+  test('removes one without work where its policy is to delete if clean.', () =>
+    onShared(async (stage) => {
+      const clean = await create(stage, { deletion_policy: 'delete_if_clean' });
+      expect((await letGo(stage, clean)).status).toBe('cleaned');
+    }));
+
+  const works: [string, (place: string) => void][] = [
+    ['an untracked file', (place) => write(place, { new: 'x' })],
+    ['a changed file', (place) => write(place, { 'a.txt': 'x' })],
+    ['a commit', (place) => void commit(place, 'empty')],
+    ['a file that was removed', (place) => fs.rmSync(path.join(place, 'a.txt'))],
+  ];
+  test.for(works)('leaves one that has %s where its policy is to delete if clean.', ([, work]) =>
+    onShared(async (stage) => {
+      const tree = await create(stage, { deletion_policy: 'delete_if_clean' });
+      work(tree.path);
+      expect(await letGo(stage, tree)).toMatchObject({
+        status: 'retained_by_policy',
+        archive_ref: null,
+      });
+      expect(fs.existsSync(tree.path)).toBe(true);
+    }),
+  );
+
+  test('takes the policy from the configuration where none was asked for.', () =>
+    onStage(
+      async (stage) => {
+        const tree = await create(stage);
+        expect(tree.deletion_policy).toBe('retain_on_last_claim');
+      },
+      { config: { worktrees: { deletion_policy_default: 'retain_on_last_claim' } } },
+    ));
+});
+
+describe('a cleanup', () => {
+  test('is skipped while somebody claims it, and says who.', () =>
+    onShared(async (stage) => {
+      const tree = await create(stage);
+      expect(await cleanUp(stage, tree)).toMatchObject({
+        status: 'skipped_active_claims',
+        active_claims: 1,
+        diagnostics: [`session ${stage.session} claims it`],
+      });
+      await expect(cleanUp(stage, { id: 'wt_x' })).rejects.toMatchObject({ code: 'not_found' });
+    }));
+
+  test('is skipped while a session that is not closed works in it, or below.', () =>
+    onShared(async (stage) => {
+      const tree = await create(stage);
+      const { id } = await openSession(stage.client, path.join(tree.path, 'sub'));
+      expect(await letGo(stage, tree)).toMatchObject({
+        status: 'skipped_active_claims',
+        active_claims: 0,
+        diagnostics: [`session ${id} works in it`],
+      });
+      await close(stage, id);
+      expect((await cleanUp(stage, tree)).status).toBe('cleaned');
+    }));
+
+  test('is skipped while a process works in it; one beside it is no hindrance.', () =>
+    onShared(async (stage) => {
+      const tree = await create(stage);
+      using gate = new Gate(stage.directory);
+      const beside = await create(stage, { worktree_name: 'tree2' });
+      const other = await run(stage, gate.wait, { cwd: beside.path });
+      const inside = await run(stage, gate.wait, { cwd: tree.path });
+      expect(await letGo(stage, tree)).toMatchObject({
+        status: 'skipped_active_claims',
+        diagnostics: [`process ${inside.process_id} works in it`],
+      });
+      await kill(stage, inside);
+      await stage.client.call(endpoints.waitForProcess, {
+        params: { process_id: inside.process_id },
+        query: {},
+      });
+      expect((await cleanUp(stage, tree)).status).toBe('cleaned');
+      await kill(stage, other);
+    }));
+
+  test('of a cleaned worktree changes nothing.', () =>
+    onStage(async (stage) => {
+      const tree = await create(stage);
+      await letGo(stage, tree);
+      const before = (await events(stage)).length;
+      expect(await cleanUp(stage, tree)).toMatchObject({
+        status: 'cleaned',
+        deleted_path: false,
+        deleted_branch: false,
+      });
+      expect(await events(stage)).toHaveLength(before);
+    }));
+
+  test('of a missing one archives what its branch has, and removes that.', () =>
+    onShared(async (stage) => {
+      const tree = await create(stage);
+      const tip = commit(tree.path, 'mine');
+      fs.rmSync(tree.path, { recursive: true });
+      await release(stage, tree, stage.session, false);
+      const cleaned = await cleanUp(stage, tree);
+      expect(cleaned).toMatchObject({
+        status: 'cleaned',
+        deleted_path: false,
+        deleted_branch: true,
+      });
+      expect(git(stage.repo, 'merge-base', tip, cleaned.archive_ref ?? '')).toBe(tip);
+      expect(known(stage.repo)).toEqual([]);
+    }));
+
+  test('fails, with the reason and the path as it was, where the worktree is locked.', () =>
+    onStage(async (stage) => {
+      const tree = await create(stage);
+      git(stage.repo, 'worktree', 'lock', '--reason', 'on a stick', tree.path);
+      expect(await letGo(stage, tree)).toMatchObject({
+        status: 'failed',
+        diagnostics: [expect.stringContaining('locked (on a stick)')],
+        worktree: { status: 'retained' },
+      });
+      expect((await kindsOf(stage)).at(-1)).toBe('worktree.cleanup_failed');
+      git(stage.repo, 'worktree', 'unlock', tree.path);
+      expect((await cleanUp(stage, tree)).status).toBe('cleaned');
+    }));
+
+  test('fails where the repository is gone, and keeps the files.', () =>
+    onShared(async (stage) => {
+      const tree = await create(stage);
+      fs.renameSync(stage.repo, `${stage.repo}.away`);
+      expect(await letGo(stage, tree)).toMatchObject({
+        status: 'failed',
+        diagnostics: [expect.stringContaining('is gone')],
+      });
+      expect(read(tree.path, 'a.txt')).toBe('one\n');
+    }));
+
+  test('fails where another repository lies inside, or has taken its place.', () =>
+    onShared(async (stage) => {
+      const tree = await create(stage);
+      const inner = path.join(tree.path, 'vendor/inner');
+      fs.mkdirSync(inner, { recursive: true });
+      git(inner, 'init', '--quiet');
+      write(inner, { x: 'x' });
+      commit(inner, 'mine');
+      expect(await letGo(stage, tree)).toMatchObject({
+        status: 'failed',
+        diagnostics: [expect.stringContaining('vendor/inner')],
+      });
+      fs.rmSync(path.join(tree.path, 'vendor'), { recursive: true });
+      fs.rmSync(path.join(tree.path, '.git'));
+      git(tree.path, 'init', '--quiet');
+      expect(await cleanUp(stage, tree)).toMatchObject({
+        status: 'failed',
+        diagnostics: [expect.stringContaining('another repository')],
+      });
+      expect(read(tree.path, 'a.txt')).toBe('one\n');
+    }));
+
+  test('fails where a submodule has what no remote has, and goes on where it has not.', () =>
+    onShared(async (stage) => {
+      const library = path.join(stage.directory, 'library');
+      git(stage.directory, 'clone', '--quiet', stage.repo, library);
+      const allow = ['-c', 'protocol.file.allow=always'];
+      git(stage.repo, ...allow, 'submodule', '--quiet', 'add', library, 'lib');
+      commit(stage.repo, 'with a submodule');
+      const tree = await create(stage);
+      git(tree.path, ...allow, 'submodule', '--quiet', 'update', '--init');
+      write(path.join(tree.path, 'lib'), { mine: 'mine' });
+      expect(await letGo(stage, tree)).toMatchObject({
+        status: 'failed',
+        diagnostics: [expect.stringContaining('(lib)')],
+      });
+      fs.rmSync(path.join(tree.path, 'lib/mine'));
+      expect(await cleanUp(stage, tree)).toMatchObject({ status: 'cleaned', diagnostics: [] });
+    }));
+
+  test('leaves a branch that somebody has checked out elsewhere.', () =>
+    onShared(async (stage) => {
+      const tree = await create(stage);
+      git(tree.path, 'checkout', '--quiet', '--detach');
+      git(stage.repo, 'checkout', '--quiet', 'cadre/tree');
+      expect(await letGo(stage, tree)).toMatchObject({
+        status: 'cleaned',
+        deleted_branch: false,
+        diagnostics: [expect.stringContaining('checked out in')],
+      });
+      expect(branches(stage.repo)).toContain('cadre/tree');
+    }));
+
+  test('is not held up by a lock that a dead git has left, nor by files that may not be removed.', () =>
+    onShared(async (stage) => {
+      const tree = await create(stage);
+      const admin = git(tree.path, 'rev-parse', '--absolute-git-dir');
+      write(tree.path, { 'closed/x': 'x', new: 'new' });
+      fs.chmodSync(path.join(tree.path, 'closed'), 0o500);
+      fs.writeFileSync(path.join(admin, 'index.lock'), '');
+      const cleaned = await letGo(stage, tree);
+      expect(cleaned).toMatchObject({ status: 'cleaned', diagnostics: [] });
+      expect(git(stage.repo, 'show', `${cleaned.archive_ref}:closed/x`)).toBe('x');
+    }));
+});
+
+describe('the close of a session', () => {
+  test('releases its claims in its own transaction, and cleans nothing.', () =>
+    onStage(async (stage) => {
+      const one = await create(stage, { worktree_name: 'one' });
+      const two = await create(stage, { worktree_name: 'two' });
+      const { id } = await openSession(stage.client, stage.repo);
+      await claim(stage, two, id);
+      const before = (await events(stage)).at(-1)?.seq ?? 0;
+      const closed = await close(stage, stage.session);
+      expect(closed.worktree_id).toBeNull();
+      const told = (await events(stage)).filter(({ seq }) => seq > before);
+      expect(told.map(({ kind, worktree_id }) => [kind, worktree_id])).toEqual([
+        ['worktree.released', one.id],
+        ['worktree.retained', one.id],
+        ['worktree.released', two.id],
+        ['session.closed', null],
+      ]);
+      expect(told.map(({ seq }) => seq - before)).toEqual([1, 2, 3, 4]);
+      expect(await get(stage, one)).toMatchObject({ status: 'retained' });
+      expect(await get(stage, two)).toMatchObject({ status: 'active' });
+      expect(fs.existsSync(one.path)).toBe(true);
+    }));
+});
+
+describe('gc', () => {
+  test('tells what nobody claims and what it takes, and removes it where that is wanted.', () =>
+    onStage(async (stage) => {
+      const claimed = await create(stage, { worktree_name: 'claimed' });
+      const { id: session } = await openSession(stage.client, stage.repo);
+      const mine = { ...stage, session };
+      const loose = await create(mine, { worktree_name: 'loose' });
+      const kept = await create(mine, {
+        worktree_name: 'kept',
+        deletion_policy: 'retain_on_last_claim',
+      });
+      write(loose.path, { big: Buffer.alloc(5000) });
+      await close(stage, session);
+      const collect = (body: { dry_run?: boolean }) =>
+        stage.client.call(endpoints.collectWorktrees, { body });
+      const told = await collect({});
+      expect(told.worktrees.map(({ id }) => id)).toEqual([loose.id, kept.id]);
+      expect(told.worktrees[0]).toMatchObject({
+        status: 'retained',
+        reason: 'nobody claims it: it would go, its work archived',
+      });
+      expect(told.worktrees[0]?.bytes).toBeGreaterThan(5000);
+      expect(fs.existsSync(loose.path)).toBe(true);
+      const done = await collect({ dry_run: false });
+      expect(done.worktrees.map(({ status }) => status)).toEqual(['cleaned', 'retained']);
+      expect([loose, kept, claimed].map(({ path: place }) => fs.existsSync(place))).toEqual([
+        false,
+        true,
+        true,
+      ]);
+      const { archive_ref } = await get(stage, loose);
+      expect(git(stage.repo, 'cat-file', '-s', `${archive_ref}:big`)).toBe('5000');
+      const counts = await stage.client.call(endpoints.getWorktreeDiagnostics, {});
+      expect(counts).toEqual({
+        active: 1,
+        retained: 1,
+        cleaned: 1,
+        missing: 0,
+        active_claims: 1,
+        under_way: 0,
+      });
+    }));
+});

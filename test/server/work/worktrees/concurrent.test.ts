@@ -1,0 +1,86 @@
+import { describe, expect, test } from 'vitest';
+import { openSession } from '../../../support/turns.ts';
+import {
+  cleanUp,
+  commit,
+  create,
+  git,
+  onStage,
+  read,
+  release,
+  restore,
+  write,
+} from '../../../support/worktrees/work.ts';
+import { scaled } from '../../../support/patience.ts';
+
+describe('worktrees at once', { timeout: scaled(180_000) }, () => {
+  test('two that stand at one commit, let go at the same moment, both keep it and both come back.', () =>
+    onStage(async (stage) => {
+      const one = await create(stage, { worktree_name: 'one' });
+      write(one.path, { 'c.txt': 'c\n' });
+      const tip = commit(one.path, 'mine');
+      const { id } = await openSession(stage.client, stage.repo);
+      const two = await create(
+        { ...stage, session: id },
+        { worktree_name: 'two', base_ref: 'cadre/one' },
+      );
+      await Promise.all([release(stage, one, stage.session), release(stage, two, id)]);
+      git(stage.repo, 'reflog', 'expire', '--expire=now', '--all');
+      git(stage.repo, 'gc', '--quiet', '--prune=now');
+      for (const tree of [one, two]) {
+        const back = await restore(stage, tree);
+        expect(git(back.path, 'rev-parse', 'HEAD')).toBe(tip);
+        expect(read(back.path, 'c.txt')).toBe('c\n');
+      }
+    }));
+
+  test('one that is cleaned up while a restore gives it another name is cleaned up under that name.', () =>
+    onStage(async (stage) => {
+      const one = await create(stage, { worktree_name: 'one' });
+      write(one.path, { 'c.txt': 'c\n' });
+      await release(stage, one, stage.session);
+      const [back, cleanup] = await Promise.all([
+        restore(stage, one, 'other'),
+        cleanUp(stage, one),
+      ]);
+      expect(back.worktree_name).toBe('other');
+      expect(cleanup.worktree.worktree_name).toBe('other');
+      expect(cleanup.status).toBe('cleaned');
+    }));
+
+  test('two that stand at one commit, let go one after the other, both come back.', () =>
+    onStage(async (stage) => {
+      const one = await create(stage, { worktree_name: 'one' });
+      const tip = commit(one.path, 'mine');
+      const two = await create(stage, { worktree_name: 'two', base_ref: 'cadre/one' });
+      await release(stage, one, stage.session);
+      await release(stage, two, stage.session);
+      for (const tree of [one, two])
+        expect(git((await restore(stage, tree)).path, 'rev-parse', 'HEAD')).toBe(tip);
+    }));
+
+  test('one whose commit only a worktree beside it has goes where its policy is to delete if clean.', () =>
+    onStage(async (stage) => {
+      const one = await create(stage, { worktree_name: 'one' });
+      const tip = commit(one.path, 'mine');
+      const wish = { worktree_name: 'two', base_ref: 'cadre/one' };
+      const two = await create(stage, { ...wish, deletion_policy: 'delete_if_clean' });
+      const { cleanup } = await release(stage, two, stage.session);
+      expect(cleanup?.status).toBe('cleaned');
+      expect(git((await restore(stage, two)).path, 'rev-parse', 'HEAD')).toBe(tip);
+    }));
+
+  test('two of that policy at one commit, let go at the same moment: the commit is kept.', () =>
+    onStage(async (stage) => {
+      const deletion_policy = 'delete_if_clean';
+      const one = await create(stage, { worktree_name: 'one', deletion_policy });
+      const tip = commit(one.path, 'mine');
+      const wish = { worktree_name: 'two', base_ref: 'cadre/one', deletion_policy };
+      const two = await create(stage, wish as never);
+      const ends = await Promise.all([one, two].map((tree) => release(stage, tree, stage.session)));
+      expect(ends.map(({ cleanup }) => cleanup?.status)).toContain('retained_by_policy');
+      git(stage.repo, 'reflog', 'expire', '--expire=now', '--all');
+      git(stage.repo, 'gc', '--quiet', '--prune=now');
+      expect(git(stage.repo, 'cat-file', '-t', tip)).toBe('commit');
+    }));
+});

@@ -1,0 +1,424 @@
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { openSession } from '../../../support/turns.ts';
+import {
+  branches,
+  cleanUp,
+  close,
+  commit,
+  create,
+  get,
+  git,
+  headOf,
+  kindsOf,
+  letGo,
+  onStage,
+  read,
+  release,
+  restore,
+  sharedStages,
+  type Stage,
+  trustAll,
+  write,
+} from '../../../support/worktrees/work.ts';
+
+const onShared = sharedStages();
+
+/** What git says of the files, and every byte of them. */
+function stateOf(directory: string): Record<string, string> {
+  const files = git(directory, 'ls-files', '--cached', '--others', '--exclude-standard', '-z');
+  const contents = [...new Set(files.split('\0').filter(Boolean))].map((name) => {
+    const stat = fs.lstatSync(path.join(directory, name), { throwIfNoEntry: false });
+    const content = stat?.isSymbolicLink()
+      ? `-> ${fs.readlinkSync(path.join(directory, name))}`
+      : stat?.isFile()
+        ? `${(stat.mode & 0o111) !== 0 ? 'x' : '-'} ${read(directory, name)}`
+        : 'none';
+    return [name, content] as const;
+  });
+  return {
+    ...Object.fromEntries(contents),
+    ' status': git(directory, 'status', '--porcelain=v2', '--untracked-files=all'),
+    ' head': headOf(directory),
+  };
+}
+
+/** Does some work in a worktree; it is cleaned up, restored, and is as it was. */
+async function expectBack(stage: Stage, work: (place: string) => void): Promise<string> {
+  const tree = await create(stage);
+  work(tree.path);
+  const before = stateOf(tree.path);
+  const cleaned = await letGo(stage, tree);
+  expect(cleaned).toMatchObject({ status: 'cleaned', deleted_path: true, deleted_branch: true });
+  expect(cleaned.archive_ref).toBe(`refs/cadre/archive/${tree.id}`);
+  expect([fs.existsSync(tree.path), branches(stage.repo)]).toEqual([false, ['main']]);
+  const back = await restore(stage, tree);
+  expect(back).toMatchObject({ id: tree.id, path: tree.path, status: 'retained' });
+  expect(stateOf(tree.path)).toEqual(before);
+  return tree.path;
+}
+
+/** Work of which nothing may be lost, as people and agents leave it. */
+const works: Record<string, (place: string) => void> = {
+  'commits on the branch': (place) => {
+    write(place, { 'c.txt': 'c\n' });
+    commit(place, 'one');
+    write(place, { 'd.txt': 'd\n' });
+    commit(place, 'two');
+  },
+  'a changed, a removed, a moved and an untracked file': (place) => {
+    write(place, { 'a.txt': 'changed\n', 'new/deep/c.txt': 'c\n' });
+    fs.renameSync(path.join(place, 'sub/b.txt'), path.join(place, 'b.txt'));
+  },
+  'what is staged, and something else beneath it': (place) => {
+    write(place, { 'a.txt': 'staged\n', 'c.txt': 'staged too\n' });
+    git(place, 'add', '--all');
+    git(place, 'rm', '--quiet', '--cached', 'sub/b.txt');
+    write(place, { 'a.txt': 'not staged\n' });
+    fs.rmSync(path.join(place, 'c.txt'));
+  },
+  'modes and links': (place) => {
+    fs.chmodSync(path.join(place, 'a.txt'), 0o755);
+    fs.symlinkSync('a.txt', path.join(place, 'link'));
+    fs.symlinkSync('/nowhere at all', path.join(place, 'broken'));
+    fs.symlinkSync('sub', path.join(place, 'to-directory'));
+    write(place, { tool: '#!/bin/sh\n' });
+    fs.chmodSync(path.join(place, 'tool'), 0o755);
+  },
+  'a directory where a file was, and a link where a directory was': (place) => {
+    fs.rmSync(path.join(place, 'a.txt'));
+    write(place, { 'a.txt/inside': 'x' });
+    fs.renameSync(path.join(place, 'sub'), path.join(place, 'moved'));
+    fs.symlinkSync('moved', path.join(place, 'sub'));
+  },
+  'names of odd characters': (place) => {
+    const names = ['with space', 'new\nline', '"quoted"', 'back\\slash', '-dash', 'ünï', ':(top)x'];
+    write(place, Object.fromEntries(names.map((name) => [name, name])));
+    write(place, { ' lead': 'x', 'tab\there': 'y', 'star*': 'z', '#hash': 'h', '!bang': 'b' });
+  },
+  'no file at all': (place) => {
+    for (const name of ['a.txt', 'sub']) fs.rmSync(path.join(place, name), { recursive: true });
+  },
+  'empty and binary files': (place) => {
+    write(place, {
+      empty: '',
+      binary: Buffer.from(Array.from({ length: 999 }, (_, n) => n % 256)),
+    });
+  },
+  'a merge with conflicts': (place) => {
+    write(place, { 'a.txt': 'ours\n', 'c.txt': 'ours\n' });
+    commit(place, 'ours');
+    git(place, 'checkout', '--quiet', '-b', 'theirs', 'HEAD~1');
+    write(place, { 'a.txt': 'theirs\n', 'c.txt': 'theirs\n' });
+    fs.rmSync(path.join(place, 'sub/b.txt'));
+    commit(place, 'theirs');
+    git(place, 'checkout', '--quiet', 'cadre/tree');
+    write(place, { 'sub/b.txt': 'changed\n' });
+    commit(place, 'changed');
+    expect(() => git(place, 'merge', 'theirs')).toThrow('failed');
+    git(place, 'branch', '--quiet', '-D', 'theirs');
+    write(place, { 'a.txt': 'half resolved\n' });
+  },
+};
+
+/** Those that do not touch the same files are done in one worktree. */
+const together = [
+  ['commits on the branch', 'names of odd characters', 'modes and links'],
+  ['a changed, a removed, a moved and an untracked file', 'empty and binary files'],
+  ['what is staged, and something else beneath it'],
+  ['a directory where a file was, and a link where a directory was'],
+  ['no file at all'],
+  ['a merge with conflicts'],
+];
+
+describe('what a worktree holds comes back', () => {
+  test.for(together.map((names) => ({ names, title: names.join('; ') })))(
+    '$title, as it was.',
+    ({ names }) =>
+      onShared(async (stage) => {
+        await expectBack(stage, (place) => {
+          for (const name of names) works[name]?.(place);
+        });
+      }),
+  );
+
+  test('of every kind of work above.', () => {
+    expect(together.flat().toSorted()).toEqual(Object.keys(works).toSorted());
+  });
+
+  test('with a name that is not UTF-8.', () =>
+    onShared(async (stage) => {
+      const odd = (place: string) =>
+        Buffer.concat([Buffer.from(`${place}/`), Buffer.from([0x66, 0xff, 0xfe])]);
+      const tree = await create(stage);
+      fs.writeFileSync(odd(tree.path), 'odd');
+      await letGo(stage, tree);
+      await restore(stage, tree);
+      expect(fs.readFileSync(odd(tree.path), 'utf8')).toBe('odd');
+    }));
+
+  test('on a detached HEAD, with the commits that no branch has.', () =>
+    onShared(async (stage) => {
+      await expectBack(stage, (place) => {
+        git(place, 'checkout', '--quiet', '--detach');
+        write(place, { 'c.txt': 'c\n' });
+        commit(place, 'detached');
+      });
+    }));
+
+  test('to the byte, whatever line endings and filters do.', () =>
+    onShared(async (stage) => {
+      write(stage.repo, {
+        '.gitattributes': '*.txt text=auto eol=crlf\n*.up -text filter=upper\n*.id ident\n',
+        'kept.up': 'KEPT\n',
+      });
+      git(stage.repo, 'config', 'filter.upper.clean', 'tr a-z A-Z');
+      git(stage.repo, 'config', 'filter.upper.smudge', 'tr A-Z a-z');
+      git(stage.repo, 'config', 'core.autocrlf', 'true');
+      commit(stage.repo, 'with attributes');
+      const bytes = {
+        'mixed.txt': 'a\r\nb\nc\r\n',
+        'lone.txt': 'a\rb\r\n',
+        'a.txt': 'lf only\n',
+        'new.up': 'MiXeD\n',
+        'x.id': '$Id$ $Id: mine $\n',
+      };
+      await trustAll(stage, stage.repo);
+      const tree = await create(stage);
+      expect(read(tree.path, 'kept.up')).toBe('kept\n');
+      write(tree.path, bytes);
+      await letGo(stage, tree);
+      await restore(stage, tree);
+      for (const [name, content] of Object.entries(bytes))
+        expect([name, read(tree.path, name)]).toEqual([name, content]);
+      expect(read(tree.path, 'kept.up')).toBe('kept\n');
+    }));
+
+  test('where a filter that has to work does not.', () =>
+    onShared(async (stage) => {
+      const tree = await create(stage);
+      write(tree.path, { '.git-attributes': '', '.gitattributes': '*.big filter=gone\n' });
+      git(stage.repo, 'config', 'filter.gone.clean', 'exit 1');
+      git(stage.repo, 'config', 'filter.gone.required', 'true');
+      write(tree.path, { 'x.big': 'big\n' });
+      expect((await letGo(stage, tree)).status).toBe('cleaned');
+      await restore(stage, tree);
+      expect(read(tree.path, 'x.big')).toBe('big\n');
+    }));
+
+  test('also of files that git was told not to look at.', () =>
+    onShared(async (stage) => {
+      const tree = await create(stage);
+      git(tree.path, 'update-index', '--assume-unchanged', 'a.txt');
+      git(tree.path, 'update-index', '--skip-worktree', 'sub/b.txt');
+      write(tree.path, { 'a.txt': 'mine\n', 'sub/b.txt': 'mine too\n' });
+      await letGo(stage, tree);
+      await restore(stage, tree);
+      expect([read(tree.path, 'a.txt'), read(tree.path, 'sub/b.txt')]).toEqual([
+        'mine\n',
+        'mine too\n',
+      ]);
+    }));
+
+  test('also of a change that leaves size and time of a file as they were.', () =>
+    onShared(async (stage) => {
+      const tree = await create(stage);
+      const file = path.join(tree.path, 'a.txt');
+      const { atime, mtime } = fs.statSync(file);
+      fs.writeFileSync(file, 'two\n');
+      fs.utimesSync(file, atime, mtime);
+      await letGo(stage, tree);
+      await restore(stage, tree);
+      expect(read(tree.path, 'a.txt')).toBe('two\n');
+    }));
+
+  test('of files too big for one batch.', () =>
+    onShared(async (stage) => {
+      const big = Buffer.alloc(33 * 1024 * 1024, 'big');
+      const tree = await create(stage);
+      write(tree.path, { big, small: 'small' });
+      fs.chmodSync(path.join(tree.path, 'big'), 0o755);
+      await letGo(stage, tree);
+      await restore(stage, tree);
+      expect(fs.readFileSync(path.join(tree.path, 'big')).equals(big)).toBe(true);
+      expect(fs.statSync(path.join(tree.path, 'big')).mode & 0o777).toBe(0o755);
+      expect(read(tree.path, 'small')).toBe('small');
+    }));
+});
+
+describe('the archive', () => {
+  const isIn = (repo: string, sha: string, ref: string | null) =>
+    git(repo, 'rev-list', '--objects', ref ?? '').includes(sha);
+
+  test('has commits that were amended, reset or left on the way.', () =>
+    onShared(async (stage) => {
+      const tree = await create(stage);
+      write(tree.path, { 'c.txt': 'first try\n' });
+      const amended = commit(tree.path, 'mine');
+      write(tree.path, { 'c.txt': 'second try\n' });
+      git(tree.path, 'commit', '--quiet', '--all', '--amend', '--message', 'mine');
+      write(tree.path, { 'd.txt': 'd\n' });
+      const reset = commit(tree.path, 'to be reset');
+      git(tree.path, 'reset', '--quiet', '--hard', 'HEAD~2');
+      const { archive_ref } = await letGo(stage, tree);
+      for (const sha of [amended, reset]) expect(isIn(stage.repo, sha, archive_ref)).toBe(true);
+    }));
+
+  test('has what a rebase under way has put aside, and restores where it stood.', () =>
+    onShared(async (stage) => {
+      const tree = await create(stage);
+      write(tree.path, { 'a.txt': 'mine\n' });
+      const mine = commit(tree.path, 'mine');
+      write(tree.path, { 'c.txt': 'later\n' });
+      const later = commit(tree.path, 'later');
+      write(stage.repo, { 'a.txt': 'theirs\n' });
+      const main = commit(stage.repo, 'theirs');
+      expect(() => git(tree.path, 'rebase', 'main')).toThrow('failed');
+      const { archive_ref } = await letGo(stage, tree);
+      for (const sha of [mine, later]) expect(isIn(stage.repo, sha, archive_ref)).toBe(true);
+      await restore(stage, tree);
+      expect(git(tree.path, 'rev-parse', 'HEAD')).toBe(main);
+      expect(git(stage.repo, 'rev-parse', 'cadre/tree')).toBe(later);
+      expect(read(tree.path, 'a.txt')).toContain('<<<<<<<');
+      expect(git(tree.path, 'ls-files', '-u').split('\n')).toHaveLength(3);
+    }));
+
+  test('survives a garbage collection, and a clone that asks for it.', () =>
+    onShared(async (stage) => {
+      const tree = await create(stage);
+      write(tree.path, { 'c.txt': 'staged\n' });
+      git(tree.path, 'add', 'c.txt');
+      write(tree.path, { 'c.txt': 'not staged\n' });
+      await letGo(stage, tree);
+      git(stage.repo, 'reflog', 'expire', '--expire=now', '--all');
+      git(stage.repo, 'gc', '--quiet', '--prune=now');
+      await restore(stage, tree);
+      expect(read(tree.path, 'c.txt')).toBe('not staged\n');
+      expect(git(tree.path, 'show', ':c.txt')).toBe('staged');
+    }));
+
+  test('leaves out what git ignores, and the cleanup names it.', () =>
+    onShared(async (stage) => {
+      write(stage.repo, { '.gitignore': 'build/\n*.log\n' });
+      commit(stage.repo, 'ignoring');
+      const tree = await create(stage);
+      const exclude = path.join(stage.repo, '.git/info/exclude');
+      fs.writeFileSync(exclude, 'private\n');
+      write(tree.path, { 'build/x/y': 'y', 'z.log': 'z', private: 'p', new: 'n' });
+      const { diagnostics, archive_ref } = await letGo(stage, tree);
+      expect(diagnostics).toEqual(['ignored files are not archived: build/, private, z.log']);
+      expect(git(stage.repo, 'ls-tree', '--name-only', archive_ref ?? '')).not.toContain('build');
+      expect(git(stage.repo, 'show', `${archive_ref}:new`)).toBe('n');
+    }));
+
+  test('of an earlier cleanup is kept by the later one.', () =>
+    onShared(async (stage) => {
+      const tree = await create(stage);
+      write(tree.path, { first: 'first' });
+      await letGo(stage, tree);
+      await restore(stage, tree);
+      fs.rmSync(path.join(tree.path, 'first'));
+      write(tree.path, { second: 'second' });
+      const { archive_ref } = await cleanUp(stage, tree);
+      const blob = (text: string) =>
+        execFileSync('git', ['hash-object', '--stdin'], { input: text, encoding: 'utf8' }).trim();
+      for (const text of ['first', 'second'])
+        expect(isIn(stage.repo, blob(text), archive_ref)).toBe(true);
+    }));
+
+  test('is made where the worktree has lost its link, and where git has forgotten it.', () =>
+    onShared(async (stage) => {
+      const one = await create(stage, { worktree_name: 'one' });
+      const two = await create(stage, { worktree_name: 'two' });
+      for (const { path: place } of [one, two]) {
+        write(place, { 'mine.txt': 'mine\n' });
+        fs.rmSync(path.join(place, '.git'));
+      }
+      git(stage.repo, 'worktree', 'prune', '--expire', 'now');
+      for (const tree of [one, two]) {
+        const { status, archive_ref } = await letGo(stage, tree);
+        expect(status).toBe('cleaned');
+        expect(git(stage.repo, 'show', `${archive_ref}:mine.txt`)).toBe('mine');
+        expect(git(stage.repo, 'show', `${archive_ref}:a.txt`)).toBe('one');
+      }
+    }));
+});
+
+describe('a restore', () => {
+  test('under another name has path and branch of that name; claims it again as any other.', () =>
+    onStage(async (stage) => {
+      const first = await create(stage);
+      write(first.path, { mine: 'mine' });
+      await letGo(stage, first);
+      const second = await create(stage);
+      await expect(restore(stage, first)).rejects.toMatchObject({ code: 'conflict' });
+      const back = await restore(stage, first, 'tree-2');
+      expect(back).toMatchObject({
+        id: first.id,
+        worktree_name: 'tree-2',
+        branch: 'cadre/tree-2',
+        status: 'retained',
+      });
+      expect(read(back.path, 'mine')).toBe('mine');
+      expect(git(back.path, 'symbolic-ref', 'HEAD')).toBe('refs/heads/cadre/tree-2');
+      expect((await get(stage, second)).status).toBe('active');
+      const again = await create(stage, { worktree_name: 'tree-2' });
+      expect(again).toMatchObject({ id: first.id, created: false, status: 'active' });
+      expect(await kindsOf(stage)).toContain('worktree.restored');
+    }));
+
+  test("of two that take each other's names at once waits for nobody for ever.", () =>
+    onShared(async (stage) => {
+      const one = await create(stage, { worktree_name: 'one' });
+      const two = await create(stage, { worktree_name: 'two' });
+      for (const tree of [one, two]) {
+        write(tree.path, { mine: tree.worktree_name });
+        await letGo(stage, tree);
+      }
+      const back = await Promise.all([restore(stage, one, 'two'), restore(stage, two, 'one')]);
+      expect(back.map(({ path: place }) => read(place, 'mine'))).toEqual(['one', 'two']);
+    }));
+
+  test('of a missing one brings back what its branch and its index have.', () =>
+    onShared(async (stage) => {
+      const tree = await create(stage);
+      write(tree.path, { 'c.txt': 'c\n' });
+      const tip = commit(tree.path, 'mine');
+      write(tree.path, { 'd.txt': 'd\n' });
+      git(tree.path, 'add', '--all');
+      fs.rmSync(tree.path, { recursive: true });
+      const back = await restore(stage, tree);
+      expect(back.status).toBe('retained');
+      expect(git(tree.path, 'rev-parse', 'HEAD')).toBe(tip);
+      expect(git(tree.path, 'status', '--porcelain')).toBe('A  d.txt');
+    }));
+
+  test('of what is there, or of what held nothing, is a conflict.', () =>
+    onShared(async (stage) => {
+      const tree = await create(stage);
+      await expect(restore(stage, tree)).rejects.toMatchObject({ code: 'conflict' });
+      await release(stage, tree, stage.session);
+      await expect(restore(stage, tree)).rejects.toMatchObject({
+        code: 'conflict',
+        message: expect.stringContaining('has no archive to restore it from'),
+      });
+      await expect(restore(stage, { id: 'wt_x' })).rejects.toMatchObject({ code: 'not_found' });
+    }));
+
+  test('that fails leaves no half of it, and can be tried again.', () =>
+    onShared(async (stage) => {
+      const tree = await create(stage);
+      write(tree.path, { mine: 'mine' });
+      await letGo(stage, tree);
+      write(path.dirname(tree.path), { tree: 'in the way' });
+      await expect(restore(stage, tree)).rejects.toMatchObject({ code: 'conflict' });
+      expect(branches(stage.repo)).toEqual(['main']);
+      fs.rmSync(tree.path);
+      expect((await restore(stage, tree)).status).toBe('retained');
+      const { id } = await openSession(stage.client, stage.repo);
+      await close(stage, id);
+      expect(read(tree.path, 'mine')).toBe('mine');
+    }));
+});

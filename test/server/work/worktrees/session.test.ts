@@ -1,0 +1,178 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { BodyInputOf } from '../../../../src/api/endpoint.ts';
+import { endpoints } from '../../../../src/api/index.ts';
+import type { createSession } from '../../../../src/api/sessions.ts';
+import { scaled } from '../../../support/patience.ts';
+import { startServer, untilNothingCarries, withServer } from '../../../support/server.ts';
+import { tempDirectory } from '../../../support/temp.ts';
+import { runTurn } from '../../../support/turns.ts';
+import {
+  branches,
+  commit,
+  git,
+  makeRepository,
+  onStage,
+  type Server,
+  sharedStages,
+  write,
+} from '../../../support/worktrees/work.ts';
+
+const onShared = sharedStages();
+type Wish = Partial<BodyInputOf<typeof createSession>>;
+
+function open({ client }: Server, body: Wish) {
+  return client.call(endpoints.createSession, { body: { provider: 'acp', ...body } });
+}
+
+describe('a session that is opened with a worktree', () => {
+  test('works in one that is made for it, which it owns.', () =>
+    onShared(async (stage) => {
+      const session = await open(stage, { cwd: stage.repo, worktree: true });
+      const worktree = await stage.client.call(endpoints.getWorktree, {
+        params: { worktree_id: session.worktree_id ?? '' },
+      });
+      expect(worktree).toMatchObject({
+        worktree_name: `session-${session.id.slice(-8)}`,
+        repo_root: stage.repo,
+        status: 'active',
+        source_session_id: session.id,
+        claims: [{ session_id: session.id, claim_role: 'owner', released_at: null }],
+      });
+      expect(session.cwd).toBe(fs.realpathSync(worktree.path));
+      const { session_id, ...read } = { session_id: session.id, ...session };
+      expect(await stage.client.call(endpoints.getSession, { params: { session_id } })).toEqual(
+        read,
+      );
+    }));
+
+  test('is not opened in one that git does not know any more, nor is such a one claimed.', () =>
+    onShared(async (stage) => {
+      const body = { cwd: stage.repo, worktree: { worktree_name: 'lost' } };
+      const first = await open(stage, body);
+      const link = path.join(stage.repo, '.git', 'worktrees', 'lost');
+      const kept = `${link}-kept`;
+      fs.renameSync(link, kept);
+      const refused = {
+        code: 'conflict',
+        message: expect.stringMatching(/git does not know .*lost any more/) as string,
+      };
+      await expect(open(stage, body)).rejects.toMatchObject(refused);
+      const other = await open(stage, { cwd: stage.repo });
+      const request = { source_session_id: other.id, worktree_name: 'lost' };
+      await expect(
+        stage.client.call(endpoints.createWorktree, { body: request }),
+      ).rejects.toMatchObject(refused);
+      const params = { worktree_id: first.worktree_id ?? '' };
+      const claim = { session_id: other.id };
+      await expect(
+        stage.client.call(endpoints.claimWorktree, { params, body: claim }),
+      ).rejects.toMatchObject(refused);
+      fs.renameSync(kept, link);
+      expect((await open(stage, body)).worktree_id).toBe(first.worktree_id);
+    }));
+
+  test('works in the same subdirectory of it, from the base and on the branch that were asked for.', () =>
+    onShared(async (stage) => {
+      write(stage.repo, { 'sub/b.txt': 'later\n' });
+      commit(stage.repo, 'second');
+      const { cwd } = await open(stage, {
+        cwd: path.join(stage.repo, 'sub'),
+        worktree: { worktree_name: 'old', base_ref: 'HEAD~1', branch_prefix: 'mine' },
+      });
+      expect(path.basename(cwd)).toBe('sub');
+      expect(fs.readFileSync(path.join(cwd, 'b.txt'), 'utf8')).toBe('two\n');
+      expect(git(cwd, 'symbolic-ref', '--short', 'HEAD')).toBe('mine/old');
+    }));
+
+  test('shares the one of that name, and works at its root where its own directory is of another repository.', () =>
+    onShared(async (stage) => {
+      const first = await open(stage, { cwd: stage.repo, worktree: { worktree_name: 'shared' } });
+      const second = await open(stage, {
+        cwd: stage.directory,
+        worktree: { worktree_name: 'shared', repo_root: 'repo' },
+      });
+      expect(second).toMatchObject({ cwd: first.cwd, worktree_id: first.worktree_id });
+      const { claims } = await stage.client.call(endpoints.getWorktree, {
+        params: { worktree_id: first.worktree_id ?? '' },
+      });
+      expect(claims.map(({ claim_role }) => claim_role)).toEqual(['owner', 'consumer']);
+    }));
+
+  test('has its agent there, and any process that the agent starts.', () =>
+    withServer(async ({ client, directory }) => {
+      const repo = makeRepository(path.join(directory, 'repo'));
+      const session = await open({ client }, { cwd: path.join(repo, 'sub'), worktree: true });
+      expect(session.cwd).not.toContain(repo);
+      const said = async (text: string) => (await runTurn(client, session.id, text)).turn.text;
+      expect(await said('cwd')).toBe(session.cwd);
+      expect(fs.readlinkSync(`/proc/${await said('pid')}/cwd`)).toBe(session.cwd);
+    }));
+});
+
+describe('nothing is left of a session with a worktree', () => {
+  test.for<[why: string, wish: Wish, code: string, prepare?: (repo: string) => void]>([
+    ['whose directory is in no repository', { cwd: '/', worktree: true }, 'invalid'],
+    ['whose base does not exist', { worktree: { base_ref: 'nope' } }, 'invalid'],
+    [
+      'whose directory is not committed',
+      { cwd: 'build', worktree: true },
+      'conflict',
+      (repo) => fs.mkdirSync(path.join(repo, 'build')),
+    ],
+    [
+      'whose directory leads out of the worktree',
+      { cwd: 'link', worktree: { base_ref: 'linked' } },
+      'conflict',
+      (repo) => {
+        fs.symlinkSync('/tmp', path.join(repo, 'link'));
+        commit(repo, 'a link');
+        git(repo, 'tag', 'linked');
+        fs.unlinkSync(path.join(repo, 'link'));
+        fs.mkdirSync(path.join(repo, 'link'));
+      },
+    ],
+  ])('%s.', ([, { cwd, ...wish }, code, prepare]) =>
+    onStage(async (stage) => {
+      prepare?.(stage.repo);
+      const before = branches(stage.repo);
+      const body = { ...wish, cwd: path.resolve(stage.repo, cwd ?? '.') };
+      await expect(open(stage, body)).rejects.toMatchObject({ code });
+      expect(branches(stage.repo)).toEqual(before);
+      const sessions = await stage.client.call(endpoints.listSessions, { query: {} });
+      expect(sessions.map(({ id }) => id)).toEqual([stage.session]);
+      const worktrees = await stage.client.call(endpoints.listWorktrees, { query: {} });
+      expect(worktrees.filter(({ status }) => status !== 'cleaned')).toEqual([]);
+    }),
+  );
+});
+
+test.each(['worktree.added', 'worktree.made'])(
+  'A server that is killed at %s leaves nothing of the session, once it has started again.',
+  { timeout: scaled(60_000) },
+  async (point) => {
+    await using place = tempDirectory('opening');
+    const data = path.join(place.path, 'data');
+    const repo = makeRepository(path.join(place.path, 'repo'));
+    let server = await startServer(data, { env: { CADRE_FAILPOINTS: `${point}=kill` } });
+    try {
+      await expect(open(server, { cwd: repo, worktree: true })).rejects.toMatchObject({
+        code: 'unreachable',
+      });
+      await server.end('SIGKILL');
+      server = await startServer(data);
+      const { client } = server;
+      const left = async () =>
+        (await client.call(endpoints.listWorktrees, {})).filter(
+          ({ status }) => status !== 'cleaned',
+        );
+      await expect.poll(left, { timeout: scaled(15_000) }).toEqual([]);
+      expect(branches(repo)).toEqual(['main']);
+      expect(await client.call(endpoints.listSessions, {})).toEqual([]);
+    } finally {
+      await server.end('SIGKILL');
+      await untilNothingCarries(data);
+    }
+  },
+);
