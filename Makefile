@@ -42,6 +42,7 @@ demo: build ## Demonstrate recovery: run a turn, SIGKILL the server in another, 
 .PHONY: check
 check: deps ## Check types, lint rules (with the import map), format, unused code, sizes, and that no merge is half done
 	! git grep --line-number --extended-regexp '^(<{7}|>{7}) '
+	node scripts/openapi/write-types.mjs
 	tsc --noEmit
 	oxlint --type-aware
 	oxfmt --check
@@ -234,4 +235,4 @@ format: deps ## Format the sources
 
 .PHONY: clean
 clean: ## Remove everything that was built
-	rm -rf dist out .cache
+	rm -rf dist generated out .cache

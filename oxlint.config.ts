@@ -63,6 +63,7 @@ export default defineConfig({
   categories: { correctness: 'error', suspicious: 'error', perf: 'error' },
   ignorePatterns: [
     'dist',
+    'generated',
     'out',
     'completions',
     '/docs',

@@ -77,7 +77,9 @@ async function main(out, unlessBuilt) {
   const started = performance.now();
   refuseMissingAssets();
   const digest = sourcesDigest(root, commit);
-  if (unlessBuilt && isBuilt(root, out, digest)) return;
+  const hasTypes = fs.existsSync(join(root, 'generated/interface.ts'));
+  if (unlessBuilt && hasTypes && isBuilt(root, out, digest)) return;
+  await import('./openapi/write-types.mjs');
   // The temporary directory is inside the output directory, so that a rename never crosses a file system.
   fs.mkdirSync(out, { recursive: true });
   const fresh = fs.mkdtempSync(join(out, BUILDING));

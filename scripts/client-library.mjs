@@ -40,8 +40,10 @@ function declarations(out, version) {
       stdio: ['ignore', 'inherit', 'inherit'],
     });
     const index = fs.readFileSync(join(root, face, 'index.ts'), 'utf8');
-    const modules = [...index.matchAll(/ from '\.\/(.+)\.ts';/g)].map(([, name]) => name);
-    const texts = modules.map((name) => ownText(join(work, face, `${name}.d.ts`)));
+    const modules = [...index.matchAll(/ from '(#generated|\.)\/(.+)\.ts';/g)].map(([, at, name]) =>
+      join(at === '.' ? face : 'generated', name),
+    );
+    const texts = modules.map((name) => ownText(join(work, `${name}.d.ts`)));
     return `// cadre/client ${version}\n${texts.join('')}`;
   } finally {
     fs.rmSync(work, { recursive: true, force: true });

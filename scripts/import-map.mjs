@@ -393,6 +393,10 @@ export const rooms = {
 // rest of the name. A package without a line here is refused.
 export const doors = {
   zod: { in: ['*'], because: 'every folder describes values by schemas' },
+  '#generated': {
+    in: ['client/public'],
+    because: 'the types of the client library are made from the tables of api, for nobody else',
+  },
   'sql.js': {
     in: ['core/store'],
     because: 'only store knows which SQLite it uses and when data is on disk',

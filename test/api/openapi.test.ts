@@ -3,8 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
 import type { Endpoint } from '../../src/api/endpoint.ts';
-import { openApi as description, openApiYaml } from '../../scripts/openapi/document.ts';
-import { interfaceTypes, kindsModule } from '../../scripts/openapi/interface.ts';
+import { openApiYaml } from '../../scripts/openapi/document.ts';
 import { AppError, type ErrorCode } from '../../src/api/errors.ts';
 import { errorReply } from '../../src/server/http/errors.ts';
 import { version } from '../../src/core/lib/self.ts';
@@ -68,13 +67,6 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
 describe('openapi.yaml', () => {
   test('is what the endpoint table says: run make openapi after changing it.', () => {
     expect(file).toBe(openApiYaml(version));
-  });
-
-  test('is what the types of the client library say, too: run make openapi.', async () => {
-    const written = (name: string) =>
-      readFileSync(new URL(`../../src/client/public/${name}`, import.meta.url), 'utf8');
-    expect(written('interface.ts')).toBe(await interfaceTypes(description(version)));
-    expect(written('event-kinds.ts')).toBe(await kindsModule());
   });
 
   test('is what the server serves, to anybody, as YAML.', () =>

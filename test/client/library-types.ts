@@ -3,7 +3,7 @@ import type { BodyInputOf, QueryInputOf, ResponseOf } from '../../src/api/endpoi
 import type { EventKind, EventOf } from '../../src/api/events.ts';
 import type { endpoints } from '../../src/api/index.ts';
 import type * as face from '../../src/client/public/face.ts';
-import type { Routes } from '../../src/client/public/interface.ts';
+import type { Routes } from '#generated/interface.ts';
 
 type Endpoints = typeof endpoints;
 

@@ -1,4 +1,4 @@
-import type { ErrorBody } from './interface.ts';
+import type { ErrorBody } from '#generated/interface.ts';
 
 /** The codes of a server's refusals and failures; `unreachable`: no cadre server answered. */
 export type ErrorCode = ErrorBody['code'] | 'unreachable';

@@ -2,10 +2,10 @@ import { systemClock } from '../../core/lib/clock.ts';
 import { parseFrames } from '../parse-frames.ts';
 import { resume } from '../resume.ts';
 import { CadreError } from './error.ts';
-import { eventKinds } from './event-kinds.ts';
+import { eventKinds } from '#generated/event-kinds.ts';
 import type { EventMatching, EventStream, ServerAddress, StreamOptions } from './face.ts';
 import { send } from './http.ts';
-import type { DescribedEvent, KindPattern, StreamGap } from './interface.ts';
+import type { DescribedEvent, KindPattern, StreamGap } from '#generated/interface.ts';
 
 /** Where a stream stands. */
 interface Position {

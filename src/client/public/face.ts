@@ -1,5 +1,11 @@
 import type { CadreError } from './error.ts';
-import type { DescribedEvent, KindPattern, RawRoutes, Routes, StreamGap } from './interface.ts';
+import type {
+  DescribedEvent,
+  KindPattern,
+  RawRoutes,
+  Routes,
+  StreamGap,
+} from '#generated/interface.ts';
 
 /** Where a server is, and what lets a client in. */
 export interface ServerAddress {

@@ -2,5 +2,5 @@
 export * from './create-client.ts';
 export * from './error.ts';
 export type * from './face.ts';
-export type * from './interface.ts';
+export type * from '#generated/interface.ts';
 export * from './local-server.ts';
