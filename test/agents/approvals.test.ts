@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { approvalRequest as acpRequest, readPermission } from '../../src/agents/acp/permission.ts';
-import { withMessage } from '../../src/agents/acp/reported-call.ts';
+import { type ReportedCall, withMessage } from '../../src/agents/acp/reported-call.ts';
 import { cutTitle } from '../../src/core/lib/cut-title.ts';
 import {
   approvalRequest as claudeRequest,
@@ -190,6 +190,80 @@ describe('An approval of an agent whose request says less than its tool call', (
       [],
     );
     expect(messages).toEqual([{ content: saying('{"command":"echo 1"}') }]);
+  });
+
+  test('shows arguments that were streamed in closed JSON once, as they were at the end', () => {
+    const pieces = Array.from({ length: 40 }, (_, at) =>
+      JSON.stringify({ command: long.slice(0, at * 9) }),
+    );
+    const messages = pieces.reduce<readonly ReportedCall[]>(
+      (all, one) => withMessage(all, { content: saying(one) }),
+      [],
+    );
+    expect(messages).toEqual([{ content: saying(JSON.stringify({ command: long })) }]);
+  });
+
+  test('shows the first and the newest of too many messages, how many it leaves out, and needs a word', () => {
+    const messages = Array.from({ length: 40 }, (_, at) => ({
+      rawInput: { command: `say ${at};` },
+    }))
+      .concat({ rawInput: { command: long } })
+      .reduce<readonly ReportedCall[]>((all, one) => withMessage(all, one), []);
+    const toolCall = {
+      toolCallId: 't',
+      kind: 'execute',
+      title: 'Bash',
+      rawInput: { command: 'x' },
+    };
+    const asked = acpRequest(readPermission({ toolCall, options }), undefined, '/w', messages);
+    const shown = JSON.stringify(asked.details);
+    expect(shown).toContain('say 0;');
+    expect(shown).toContain('LONGEVIL');
+    expect(asked.details).toContainEqual({ type: 'input', name: 'messages not shown', value: 25 });
+    expect(asked.lacksArguments).toBe(true);
+  });
+
+  test('is not the same as one whose earlier message said something else', () => {
+    const lasting = [...options, { optionId: 'p', kind: 'allow_always' }];
+    const toolCall = { toolCallId: 't', kind: 'execute', rawInput: { command: 'echo aaa…' } };
+    const ask = (command: string) => {
+      const before = { title: 'Bash', rawInput: { command } };
+      const permission = readPermission({ toolCall, options: lasting });
+      return acpRequest(permission, before, '/w', withMessage([], before));
+    };
+    const [good, evil] = [ask('echo aaaa && echo done'), ask(long)];
+    expect(good.scopes).toEqual(['once', 'session']);
+    expect(good.subject).toEqual(ask('echo aaaa && echo done').subject);
+    expect(good.subject).not.toEqual(evil.subject);
+  });
+
+  test.each<[string, object, object]>([
+    [
+      'a title in one word',
+      { title: './deploy.sh' },
+      { title: 'Shell', rawInput: { description: 'x' } },
+    ],
+    [
+      'a title that may be a name, where nothing else is said',
+      { title: 'reboot' },
+      { title: 'Shell' },
+    ],
+    [
+      'a command with a line break',
+      { rawInput: { command: 'echo\nreboot' } },
+      { rawInput: { command: 'echo reboot' } },
+    ],
+  ])('shows what only differs a little: %s', (_name, before, later) => {
+    const toolCall = { toolCallId: 't', kind: 'execute', ...later };
+    const messages = withMessage([], before as ReportedCall);
+    const { details } = acpRequest(
+      readPermission({ toolCall, options }),
+      undefined,
+      '/w',
+      messages,
+    );
+    const said = JSON.stringify(Object.values(before)[0]).replaceAll(/^\{.*:|\}$/g, '');
+    expect(JSON.stringify(details)).toContain(said);
   });
 
   test('says that the arguments are missing where no message has any', () => {

@@ -5,7 +5,7 @@ import { MessageBudget } from '../budget.ts';
 import { type AgentAnswer, type AgentRequest, inputDetails, type ToolChange } from '../provider.ts';
 import { argumentsIn, detailsOf } from './details.ts';
 import { arrayOf } from '../lenient.ts';
-import { isContinued, mergeCalls, type ReportedCall } from './reported-call.ts';
+import { isContinued, mergeCalls, NOT_KEPT, type ReportedCall } from './reported-call.ts';
 import { readToolCall } from './tool-call.ts';
 
 /** So many options of a request are read. */
@@ -48,7 +48,8 @@ export function readPermission(params: unknown): PermissionRequest {
 /**
  * The request, with the fields of earlier messages about the call: some agents send its input or content only once, and
  * some send a shorter one with the request. The details show what each of the messages says. `request` and `subject`
- * hold the same call, so that an acceptance is bound to what was shown.
+ * hold the same call, and `subject` also what only earlier messages say, so that an acceptance is bound to all that was
+ * shown.
  */
 export function approvalRequest(
   { call: asked, options, raw }: PermissionRequest,
@@ -65,14 +66,21 @@ export function approvalRequest(
   const about = othersIn(raw, requestFields, name);
   const others = { ...othersIn(asked, callFields), ...about };
   const shownDetails = [...detailsOf(call, name, { cwd, budget }), ...inputDetails(others)];
-  const added = earlier.flatMap((one) => saidBefore(withoutTerminals(one), { cwd, budget }));
-  const states = isWhole(kind, call) || [call, ...earlier].some(hasArguments);
-  const wholeSubject = isWhole(kind, call) ? { ...subjectOf(kind, call, options), ...about } : null;
+  const isAllKept = earlier.every((one) => one[NOT_KEPT] === undefined);
+  const states = isAllKept && (isWhole(kind, call) || [call, ...earlier].some(hasArguments));
+  // Beside arguments the name of a tool says nothing more of what the call would do.
+  const isSaid = (title: string) => (states ? TOOL_NAME.test(title) : title === name);
+  const given = { cwd, budget, isSaid };
+  const before = earlier.flatMap((one) => saidBefore(withoutTerminals(one), given));
+  const added = notShownBy(shownDetails, before);
+  const wholeSubject = isWhole(kind, call)
+    ? { ...subjectOf(kind, call, options), ...about, ...(added.length > 0 && { before: added }) }
+    : null;
   return {
     kind: approvalKinds[kind] ?? 'tool',
     title: approvalTitle(name, detailOf(shownCall)),
     request: { ...raw, toolCall: shown },
-    details: [...joined(shownDetails, added), ...chosenOf(options)],
+    details: [...shownDetails, ...added, ...chosenOf(options)],
     ...offersOf(options, wholeSubject !== null),
     ...(states ? {} : { lacksArguments: true }),
     subject: wholeSubject,
@@ -82,32 +90,35 @@ export function approvalRequest(
 /** What an earlier message about a call says of what it would do. */
 function saidBefore(
   call: ReportedCall,
-  given: { cwd: string; budget: MessageBudget },
+  given: { cwd: string; budget: MessageBudget; isSaid: (title: string) => boolean },
 ): AgentRequest['details'] {
   const title = z.string().catch('').parse(call.title);
   const details = detailsOf({ ...call, locations: null }, '', given).filter(
     (one) => one.type !== 'input' || one.name !== 'title',
   );
-  // The name of a tool says nothing of what this call would do.
-  const titles = /\s/.test(title.trim()) ? inputDetails({ title }) : [];
+  const titles = given.isSaid(title.trim()) ? [] : inputDetails({ title });
   return [...details, ...titles, ...inputDetails(othersIn(call, callFields))];
 }
 
-/** Details with those of earlier messages that they do not show already. */
-function joined(
+const TOOL_NAME = /^\w+([-_.:]{1,2}\w+)*$/;
+
+/** Returns the details of earlier messages that the details of the request do not show already. */
+function notShownBy(
   details: AgentRequest['details'],
   earlier: AgentRequest['details'],
 ): AgentRequest['details'] {
-  const all = [...details];
+  const added: ApprovalDetail[] = [];
   for (const one of earlier) {
-    const isKnown = all.some((other) => isShownBy(one, other));
-    if (!isKnown) all.push(one);
+    const isKnown = [...details, ...added].some((other) => isShownBy(one, other));
+    if (!isKnown) added.push(one);
   }
-  return all;
+  return added;
 }
 
 function isShownBy(one: ApprovalDetail, other: ApprovalDetail): boolean {
   if (isContinued(one, other)) return true;
+  // In a command a line break is more than a blank.
+  if (one.type === 'command' && other.type === 'command') return false;
   const said = textIn(one);
   if (said === null) return false;
   const [line, shown] = [oneLine(said), oneLine(textIn(other) ?? '')];
