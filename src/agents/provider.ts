@@ -338,6 +338,8 @@ export interface NamedAgentKind extends AgentKind {
   lastAuth(): AuthStatus;
   /** The modes of its own that it last offered. */
   lastModes(): readonly string[];
+  /** The names for modes of cadre, from the catalogue and the configuration, that it did not offer last. */
+  missingModes(): readonly (readonly [mode: string, name: string])[];
   /** Starts an agent, opens a session in a directory and ends the agent. Throws {@link ProviderError} if that fails. */
   try(cwd: string, signal: AbortSignal): Promise<void>;
   readonly login: AgentLogin;

@@ -99,6 +99,15 @@ export class AcpAgentKind implements NamedAgentKind {
     return this.lastSeen.modes;
   }
 
+  missingModes(): readonly (readonly [mode: string, name: string])[] {
+    const offered = this.lastModes();
+    // Of an agent that offers its modes only after a first prompt, nothing is known here.
+    if (offered.length === 0) return [];
+    return Object.entries(this.agent.modes).flatMap(([mode, name]) =>
+      name === undefined || offered.includes(name) ? [] : [[mode, name] as const],
+    );
+  }
+
   async authStatus(): Promise<AuthStatus> {
     return this.lastAuth();
   }

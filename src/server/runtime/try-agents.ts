@@ -20,6 +20,9 @@ export interface TriedAgent {
   version: string | null;
   /** What is wrong, with what to do; null where it opened a session. */
   problem: string | null;
+  /** The modes that it offered in its session, and those that it is said to have and did not offer. */
+  modes: readonly string[];
+  missing_modes: readonly (readonly [mode: string, name: string])[];
 }
 
 /**
@@ -72,7 +75,15 @@ async function tryKind(
 ): Promise<TriedAgent> {
   const { name, displayName: display_name, isConfigured: configured } = kind;
   const problem = kind.problem() ?? (await failureOf(kind.try(cwd, signal), signal));
-  return { name, display_name, configured, version: kind.stats().version, problem };
+  return {
+    name,
+    display_name,
+    configured,
+    version: kind.stats().version,
+    problem,
+    modes: kind.lastModes(),
+    missing_modes: kind.missingModes(),
+  };
 }
 
 async function failureOf(work: Promise<void>, signal: AbortSignal): Promise<string | null> {

@@ -38,12 +38,13 @@ describe('cadre doctor --agents', () => {
     const bin = path.join(home.path, 'bin');
     const tmp = path.join(home.path, 'tmp');
     for (const directory of [bin, tmp]) fs.mkdirSync(directory);
-    const PATH = pathWith(bin, 'gemini', 'opencode');
+    const PATH = pathWith(bin, 'gemini', 'opencode', 'demo-agent');
     putProgram(bin, 'qwen', 'echo "I need a key" >&2; exit 3');
     const config = path.join(home.path, 'config.toml');
     fs.writeFileSync(
       config,
-      '[providers.acp.agents.opencode]\n[providers.acp.agents.mine]\ncommand = "no-such"\n',
+      '[providers.acp.agents.opencode]\n[providers.acp.agents.mine]\ncommand = "no-such"\n' +
+        '[providers.acp.agents.own]\ncommand = "demo-agent"\nmodes = { read_only = "read_only" }\n',
     );
     const env = { PATH, TMPDIR: tmp, CADRE_CONFIG: config };
     const ended = await runCadre(home.path, ['doctor', '--agents', '--json'], { env });
@@ -52,11 +53,21 @@ describe('cadre doctor --agents', () => {
     expect(Object.keys(found)).toEqual(
       expect.arrayContaining([...names, 'agent opencode', 'agent gemini', 'agent mine']),
     );
-    expect(found['agent opencode']).toEqual([
+    expect(found['agent own']).toEqual([
       'ok',
       expect.stringMatching(/^cadre-demo \S+ opens a session$/),
     ]);
-    expect(found['agent gemini']?.[0]).toBe('ok');
+    // The demo agent, which stands for these, has other modes than those that the catalogue knows.
+    expect(found['agent opencode']).toEqual([
+      'warn',
+      expect.stringMatching(
+        /opens a session, but does not have the modes "plan" \(read_only\); it has: default, .*providers\.acp\.agents\.opencode$/,
+      ),
+    ]);
+    expect(found['agent gemini']).toEqual([
+      'warn',
+      expect.stringContaining('"plan" (read_only), "autoEdit" (accept_edits), "yolo"'),
+    ]);
     expect(found['agent mine']).toEqual([
       'fail',
       expect.stringContaining('set providers.acp.agents.mine.command'),

@@ -1,7 +1,7 @@
 import type { TriedAgent } from '../../../server/runtime/try-agents.ts';
 import { type CheckInput, fail, type Finding, ok, warn } from './check.ts';
 
-/** Starts each agent that speaks ACP, and says which of them open a session. */
+/** Starts each agent that speaks ACP, and says which of them open a session and have the modes that they are said to have. */
 export async function agentFindings({ found, config, world }: CheckInput): Promise<Finding[]> {
   const none = { check: 'agents' };
   if (!found.config)
@@ -14,7 +14,13 @@ export async function agentFindings({ found, config, world }: CheckInput): Promi
 }
 
 /** An agent that nobody has configured is only installed: what it lacks is no failure. */
-function verdictOn({ version, problem, configured }: TriedAgent) {
-  if (problem === null) return ok(`${version ?? 'it'} opens a session`);
-  return configured ? fail(problem) : warn(problem);
+function verdictOn({ name, version, problem, configured, modes, missing_modes }: TriedAgent) {
+  if (problem !== null) return configured ? fail(problem) : warn(problem);
+  const opens = `${version ?? 'it'} opens a session`;
+  if (missing_modes.length === 0) return ok(opens);
+  const missing = missing_modes.map(([mode, mode_name]) => `"${mode_name}" (${mode})`).join(', ');
+  return warn(
+    `${opens}, but does not have the modes ${missing}; it has: ${modes.join(', ')}: ` +
+      `name others in modes of providers.acp.agents.${name}`,
+  );
 }
