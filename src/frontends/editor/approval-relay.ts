@@ -9,7 +9,13 @@ import {
 import type { Approval } from '../../api/approvals.ts';
 import { endpoints } from '../../api/index.ts';
 import { AppError } from '../../api/errors.ts';
-import { type AskedCall, type Decision, decisionOf, permissionRequest } from './permission.ts';
+import {
+  type AskedCall,
+  confirmationOf,
+  type Decision,
+  decisionOf,
+  permissionRequest,
+} from './permission.ts';
 import {
   permissionOptionsOf,
   decisionOfChoice,
@@ -118,11 +124,19 @@ export class ApprovalRelay {
 
   async #askPermission(approval: Approval, signal: AbortSignal): Promise<Decision> {
     const { editor, sessionId } = this.#given;
-    const params = { sessionId, ...this.#shown(approval) };
     const { requestPermission } = methods.client.session;
-    return decisionOf(
-      await editor.request(requestPermission, params, { cancellationSignal: signal }),
-    );
+    const ask = async (request: Omit<RequestPermissionRequest, 'sessionId'>) =>
+      decisionOf(
+        await editor.request(
+          requestPermission,
+          { sessionId, ...request },
+          { cancellationSignal: signal },
+        ),
+      );
+    const shown = this.#shown(approval);
+    const decision = await ask(shown);
+    const isMeant = decision.decision === 'decline' || !approval.arguments_missing;
+    return isMeant ? decision : ask(confirmationOf(shown));
   }
 
   #shown(approval: Approval): ReturnType<typeof permissionRequest> {

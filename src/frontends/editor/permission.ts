@@ -6,6 +6,7 @@ import type {
 } from '@agentclientprotocol/sdk/unstable';
 import type { Approval, ApprovalDetail, decideApproval } from '../../api/approvals.ts';
 import type { BodyInputOf } from '../../api/endpoint.ts';
+import { ARGUMENTS_MISSING } from '../../core/lib/arguments-missing.ts';
 import { diffContent, type ShownTool, textContent, toolFields } from './tool-call.ts';
 
 /** A decision on an approval. */
@@ -31,9 +32,27 @@ export function permissionRequest(
     toolCall: {
       ...toolFields(call?.item_id ?? approval.id, tool, 'pending'),
       title: approval.title,
-      content: approval.details.flatMap(contentOf),
+      content: [
+        ...(approval.arguments_missing ? textContent(ARGUMENTS_MISSING) : []),
+        ...approval.details.flatMap(contentOf),
+      ],
     },
     options: optionsOf(approval),
+  };
+}
+
+/** What an editor is asked again before it accepts a request that its agent does not describe: it takes no typed word. */
+export function confirmationOf(
+  request: Omit<RequestPermissionRequest, 'sessionId'>,
+): Omit<RequestPermissionRequest, 'sessionId'> {
+  const accept = {
+    optionId: ONCE,
+    name: 'Accept it although nobody knows what it would do',
+    kind: 'allow_once',
+  } as const;
+  return {
+    toolCall: { ...request.toolCall, content: textContent(ARGUMENTS_MISSING) },
+    options: [reject, accept],
   };
 }
 

@@ -35,6 +35,11 @@ const edited = (from: string) =>
 const role: Role = {
   turns: {
     one: (agent) => askAll(agent, 'ls harmless'),
+    undescribed: async (agent) => {
+      const { optionId } = await agent.ask({ toolCallId: 'u1', title: 'Shell', kind: 'execute' });
+      agent.say(`${optionId}`);
+      return endTurn;
+    },
     two: (agent) => askAll(agent, 'ls harmless', 'rm -rf /precious'),
     long: (agent) => askAll(agent, long),
     diff: async (agent) => {
@@ -154,6 +159,22 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
       expect(await approvals(stage, 'accepted')).toHaveLength(1);
     }),
   );
+
+  test('what the agent does not describe is accepted by a typed word alone.', () =>
+    asking('undescribed', async ({ expectShows, type, ended, glass }, stage) => {
+      await expectShows(prompt);
+      expect(glass.text()).toContain('does not say what this would do');
+      type('y');
+      await expectShows(/type yes to accept it:/);
+      expect(await approvals(stage, 'accepted')).toEqual([]);
+      // Another key than the next of the word changes nothing.
+      type('yy');
+      await expectShows(/type yes to accept it: y/);
+      expect(await approvals(stage, 'accepted')).toEqual([]);
+      type('es');
+      expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+      expect(await approvals(stage, 'accepted')).toEqual(['Shell']);
+    }));
 
   test('approvals are asked for at the terminal also where the prompt is piped in.', () =>
     withRawAgent(role, async (stage) => {

@@ -160,6 +160,24 @@ describe('the page of a link', () => {
     }),
   );
 
+  test('accepts what its agent does not describe only with a word, and declines it without.', () =>
+    onShared(async (stage) => {
+      const request = { title: 'do it', lacksArguments: true };
+      const [one, other] = [await asked(stage, request), await asked(stage, request)];
+      const at = await pathOfLink(stage, one.approval);
+      expect((await browse(stage, at)).text).toContain('does not say what this would do');
+      for (const word of ['accept', 'accept&confirm=', 'accept&confirm=no'])
+        expect((await press(stage, at, word)).status).toBe(409);
+      expect(await statusOf(stage, one.approval)).toMatchObject({
+        status: 'pending',
+        arguments_missing: true,
+      });
+      expect((await press(stage, at, 'accept&confirm=yes')).status).toBe(200);
+      expect((await statusOf(stage, one.approval)).status).toBe('accepted');
+      const declined = await press(stage, await pathOfLink(stage, other.approval), 'decline');
+      expect(declined.status).toBe(200);
+    }));
+
   test('answers once of many presses at the same time.', () =>
     onShared(async (stage) => {
       const { approval } = await asked(stage);

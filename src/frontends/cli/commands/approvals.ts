@@ -1,6 +1,7 @@
 import { type Approval, approvalStatus } from '../../../api/approvals.ts';
 import { endpoints } from '../../../api/index.ts';
 import type { Client } from '../../../client/client.ts';
+import { ARGUMENTS_MISSING } from '../../../core/lib/arguments-missing.ts';
 import { filledFields } from '../../../core/lib/filled-fields.ts';
 import { approvalSheet } from '../../terminal/approval-sheet.ts';
 import {
@@ -117,7 +118,9 @@ function approvalOperand(onFound: (approval: Approval, world: World) => void = (
 }
 
 /** Says what nobody can have read before, because it is in no detail of the approval. */
-function warnOfOmitted({ details: parts }: Approval, { stderr }: World): void {
+function warnOfOmitted(approval: Approval, { stderr }: World): void {
+  const { details: parts, arguments_missing: isUnsaid } = approval;
+  if (isUnsaid) stderr.write(`cadre: ${ARGUMENTS_MISSING}\n`);
   for (const part of parts)
     if (part.type === 'omitted')
       stderr.write(`cadre: not shown, because it is too large: ${plain(part.name)}\n`);
