@@ -258,6 +258,8 @@ export interface AgentTools {
   readonly others: readonly McpServer[];
   /** How an agent starts the server by itself. `env` holds a secret, so the agent is given it by stdin and by no argument. */
   readonly sidecar: { command: string; args: string[]; env: Record<string, string> };
+  /** Says that a new process of the agent is offered them: it has to ask for them itself. */
+  renew(): void;
   /** Takes the offer of the tools back from an agent that says that it uses none. */
   decline(): void;
   /** The same server without a process of its own: its messages go to `send`. */

@@ -9,7 +9,8 @@ import { TOOL_SERVER } from './own-tools.ts';
  */
 export function mcpServersOf(tools: AgentTools, takes: AgentAbilities['mcp']): object[] {
   const { sidecar, others } = tools;
-  if (!takes.tools) tools.decline();
+  if (takes.tools) tools.renew();
+  else tools.decline();
   const { env, ...start } = sidecar;
   const own = { name: TOOL_SERVER, ...start, env: pairsOf(env) };
   return [...(takes.tools ? [own] : []), ...others.map((server) => entryOf(server, takes))];

@@ -38,6 +38,7 @@ export function agentTools(dependencies: {
           [MCP_SESSION_VARIABLE]: sessionId,
         },
       },
+      renew: () => dependencies.offers.renewed(sessionId),
       decline: () => dependencies.offers.forget(sessionId),
       connect: (send) => connectDirectly(dependencies, sessionId, send),
     };

@@ -36,6 +36,12 @@ export class ToolOffers {
       this.#offers.set(sessionId, { state: 'offered', limit: null });
   }
 
+  /** Another process of the agent is given the tools: that an earlier one took them says nothing of it. */
+  renewed(sessionId: string): void {
+    if (this.#offers.get(sessionId)?.state === 'taken')
+      this.#offers.set(sessionId, { state: 'offered', limit: null });
+  }
+
   /** The agent has asked for the list of the tools, or has called one. */
   taken(sessionId: string): void {
     this.#offers.get(sessionId)?.limit?.[Symbol.dispose]();

@@ -86,6 +86,32 @@ test('An agent whose sidecar asks for the tools, in its first turn or later, has
     soon,
   ));
 
+test('An agent that took the tools is told of if its next process does not ask for them', () =>
+  withRawAgent(
+    {
+      turns: {
+        list: async (agent) => {
+          await listTools(agent);
+          return { stopReason: 'end_turn' };
+        },
+      },
+    },
+    async ({ open, agents }) => {
+      const session = await open();
+      const notices = () =>
+        ofKind(session.watch.events, 'session.notice').map(({ payload }) => payload.code);
+      await session.run('list');
+      agents[0]?.exit(9);
+      await expectEventually(() => agents[0]?.gone).toBe(true);
+      expect((await session.run('hello')).status).toBe('completed');
+      await expectEventually(notices).toContain('tools_not_taken');
+      await session.run('list');
+      await session.run('hello');
+      expect(notices().filter((code) => code === 'tools_not_taken')).toHaveLength(1);
+    },
+    soon,
+  ));
+
 test('An agent that says that it uses no tools is given no sidecar, and nobody is told', () =>
   withRawAgent(
     {
