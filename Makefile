@@ -127,7 +127,7 @@ hooks: N = 10000
 hooks: deps ## Deliver N events to hooks while the receiver is down or slow and the server is killed KILLS times (N=10000, KILLS=20, SEED=...)
 	HOOK_EVENTS=$(N) HOOK_KILLS=$(or $(KILLS),20) SEED=$(SEED) TEST_LIMIT_MS=3600000 $(CAMPAIGN) test/campaigns/hooks
 
-LENGTHS = test/core/access/attacker test/server/http/sessions test/core/lib/linear test/core/lib/exact-numbers test/server/work/processes/queue test/server/upkeep/retention/cut test/server/conversations/sessions/pool test/server/teams/property test/core/store/lock
+LENGTHS = test/core/access/attacker test/server/http/sessions test/core/lib/linear test/core/lib/exact-numbers test/server/work/processes/queue test/server/upkeep/retention/cut test/server/conversations/sessions/pool test/core/store/lock test/server/teams/property test/frontends/tui/panes/cost
 
 .PHONY: lengths
 lengths: deps ## Attacks, races and property tests of the suite with all their runs

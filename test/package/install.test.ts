@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { scaled } from '../support/patience.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 test('What is installed is removed again, and nothing else.', () => {
@@ -78,7 +79,7 @@ test('A prefix where no directory can be made is refused.', () => {
   using place = tempDirectory();
   const script = path.join(treeIn(place.path), 'scripts/install.mjs');
   const args = [script, 'install', '/proc/prefix'];
-  const run = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 20_000 });
+  const run = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: scaled(20_000) });
   expect([run.status, run.stderr]).toEqual([
     1,
     expect.stringMatching(/^install: E[A-Z]+: .*\/proc/),

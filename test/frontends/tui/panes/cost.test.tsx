@@ -8,12 +8,31 @@ import { paletteFor } from '../../../../src/frontends/terminal/palette.ts';
 import { BATCH_MS } from '../../../../src/frontends/tui/follow.ts';
 import { ConversationModel } from '../../../../src/frontends/tui/panes/conversation-model.ts';
 import { ConversationPane } from '../../../../src/frontends/tui/panes/conversation-pane.tsx';
-import { atLength } from '../../../support/at-length.ts';
+import { atLength, isAtLength } from '../../../support/at-length.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { openSession, runTurn } from '../../../support/turns.ts';
 
-test('Thousands of deltas cost the terminal at most 20 kB, and a pane in which nothing happens costs nothing.', () =>
-  withDemo(async ({ client, directory }) => {
+test('Thousands of deltas are shown to their end.', () =>
+  flooded(async (terminal) => expect(terminal.written).toContain('tickticktick')));
+
+// How many frames there are, and whether one is late, depends on the load of the machine.
+test.runIf(isAtLength)(
+  'Thousands of deltas cost the terminal at most 20 kB, and a pane in which nothing happens costs nothing.',
+  () =>
+    flooded(async (terminal) => {
+      // The last frame may be up to a frame's time away.
+      await systemClock.sleep(500);
+      const { length } = terminal.written;
+      expect(length).toBeLessThan(20_000);
+      // Longer than every timer of a pane.
+      await systemClock.sleep(2000);
+      expect(terminal.written.slice(length)).toBe('');
+    }),
+);
+
+/** Shows a flood of deltas in a pane, to its end, and calls `check` before the pane is closed. */
+function flooded(check: (terminal: Terminal) => Promise<void>): Promise<void> {
+  return withDemo(async ({ client, directory }) => {
     const { id } = await openSession(client, directory);
     const terminal = new Terminal();
     const model = new ConversationModel({ client, clock: systemClock, sessionId: id });
@@ -45,18 +64,13 @@ test('Thousands of deltas cost the terminal at most 20 kB, and a pane in which n
       const last = events.at(-1)?.seq ?? 0;
       await expectEventually(() => model.seq.get()).toBeGreaterThanOrEqual(last);
       await expectEventually(() => terminal.written).toContain('tickticktick');
-      // The last frame may be up to a frame's time away.
-      await systemClock.sleep(500);
-      const { length } = terminal.written;
-      expect(length).toBeLessThan(20_000);
-      // Longer than every timer of a pane.
-      await systemClock.sleep(2000);
-      expect(terminal.written.slice(length)).toBe('');
+      await check(terminal);
     } finally {
       model.stop();
       app.unmount();
     }
-  }));
+  });
+}
 
 function keyboard(): NodeJS.ReadStream {
   const keys = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => undefined });
