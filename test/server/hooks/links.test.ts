@@ -160,6 +160,21 @@ describe('the page of a link', () => {
     }),
   );
 
+  test('cannot accept what it does not show as a whole, and declines it.', () =>
+    onShared(async (stage) => {
+      const details = [
+        { type: 'command', command: `echo ${'x'.repeat(70_000)}; rm -rf /`, cwd: null },
+      ];
+      const { approval } = await asked(stage, { title: 'a long command', details });
+      const at = await pathOfLink(stage, approval);
+      const { text } = await browse(stage, at);
+      expect(text.match(/<button /g)).toHaveLength(1);
+      expect(text).toContain('cannot be accepted here');
+      expect((await press(stage, at, 'accept')).status).toBe(409);
+      expect((await statusOf(stage, approval)).status).toBe('pending');
+      expect((await press(stage, at, 'decline')).status).toBe(200);
+    }));
+
   test('accepts what its agent does not describe only with a word, and declines it without.', () =>
     onShared(async (stage) => {
       const request = { title: 'do it', lacksArguments: true };

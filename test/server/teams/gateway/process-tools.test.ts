@@ -1,3 +1,5 @@
+import fs from 'node:fs';
+import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Process } from '../../../../src/api/processes.ts';
 import type { Session } from '../../../../src/api/sessions.ts';
@@ -134,6 +136,32 @@ describe('a command that a tool runs is outside of the sandbox of its agent: it'
         code: 'unauthorized',
         message: expect.stringContaining('not this one') as string,
       });
+    }));
+
+  it('does not run where its directory is another one than was shown, by a link or a new directory', () =>
+    onStage(async (stage) => {
+      const session = await stage.open({ permission_mode: null, cwd: stage.directory });
+      await stage.play(session);
+      const place = path.join(stage.directory, 'place');
+      const swaps = [
+        () => fs.mkdirSync(place),
+        () => fs.symlinkSync(stage.directory, place),
+        () => undefined,
+      ];
+      for (const [at, swap] of swaps.entries()) {
+        fs.mkdirSync(place, { recursive: true });
+        const answer = calling(stage, session, { ...running, cwd: 'place' });
+        const approval = await stage.asked(session.id, at + 1);
+        fs.renameSync(place, `${place}-${at}`);
+        swap();
+        await stage.decide(approval, 'accept');
+        expect((await answer).error).toMatchObject({
+          code: 'unauthorized',
+          message: expect.stringContaining('was replaced after it was shown') as string,
+        });
+        await none(stage, session);
+        fs.rmSync(place, { recursive: true, force: true });
+      }
     }));
 
   it('is allowed after a restart for the very same arguments, and for no others', () =>
