@@ -230,7 +230,15 @@ export class Choices {
   /** The value that settings wish for; null where they wish for what the session began with. */
   #wish(which: ChoiceName, settings: TurnSettings): string | null {
     if (which !== 'agentMode') return settings[which];
-    return modeFor(settings, this.#modes, this.#ids(which));
+    return this.#modeNamed(modeFor(settings, this.#modes, this.#ids(which)));
+  }
+
+  /** The id of the mode that an agent names so: its ids may be addresses, and its names what people see. */
+  #modeNamed(wish: string | null): string | null {
+    const { offered } = this.choice('agentMode');
+    if (wish === null || offered.some(({ id }) => id === wish)) return wish;
+    const named = offered.filter(({ name }) => name.toLowerCase() === wish.toLowerCase());
+    return named.length === 1 ? (named[0]?.id ?? wish) : wish;
   }
 
   #mayKnow(which: ChoiceName, value: string): boolean {
@@ -258,9 +266,10 @@ export class Choices {
   }
 
   #offered(which: ChoiceName): string {
-    const ids = this.#ids(which);
-    return ids.length > 0
-      ? `it has: ${ids.join(', ')}`
+    const { offered } = this.choice(which);
+    const words = offered.map(({ id, name }) => (id.includes('://') ? `"${name}" (${id})` : id));
+    return words.length > 0
+      ? `it has: ${words.join(', ')}`
       : 'it offers none to choose from (some agents offer theirs only after a first prompt: send one without it)';
   }
 

@@ -109,6 +109,32 @@ describe('a session that begins in a mode that does not ask', () => {
     }));
 });
 
+test('A mode whose id is an address is chosen by its name as well, and a refusal shows both', () => {
+  const id = (name: string) => `https://agentclientprotocol.com/protocol/session-modes#${name}`;
+  const role: Role = {
+    methods: {
+      'session/new': (_params, { pid }) => ({
+        sessionId: `raw-${pid}`,
+        modes: {
+          currentModeId: id('agent'),
+          availableModes: ['Agent', 'Plan'].map((name) => ({ id: id(name.toLowerCase()), name })),
+        },
+      }),
+    },
+  };
+  return on(role, async ({ open, agents }) => {
+    const session = await open();
+    for (const agent_mode of ['plan', id('agent'), 'Plan'])
+      expect((await session.run('go', { agent_mode })).status).toBe('completed');
+    expect(wanted(agents[0])).toBe(
+      `${id('plan')} prompt ${id('agent')} prompt ${id('plan')} prompt`,
+    );
+    await expect(session.send('go', { agent_mode: 'Planning' })).rejects.toThrow(
+      `it has: "Agent" (${id('agent')}), "Plan" (${id('plan')})`,
+    );
+  });
+});
+
 describe('an agent that never asks', () => {
   const onSilent = sharedRawAgent(knownAs({ asks: false }));
 
