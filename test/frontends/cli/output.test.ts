@@ -2,10 +2,36 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { whole } from '../../../src/frontends/cli/layout.ts';
 import { ago, details, plain, shortId, table } from '../../../src/frontends/cli/output.ts';
+import { jsonFor } from '../../../src/frontends/cli/world.ts';
 import { paletteFor } from '../../../src/frontends/terminal/palette.ts';
 import { loadWidths } from '../../../src/frontends/cli/widths.ts';
 import { widthOf } from '../../../src/frontends/terminal/width.ts';
 import { anyText } from '../../support/any-text.ts';
+
+describe('JSON for a terminal', () => {
+  const at = (isTTY: boolean) =>
+    ({ stdout: { isTTY } }) as unknown as Parameters<typeof jsonFor>[0];
+
+  test('has no character that the terminal would obey or hide, and is the same value.', () => {
+    fc.assert(
+      fc.property(fc.dictionary(anyText(), fc.array(anyText())), (value) => {
+        const text = jsonFor(at(true), value, 2);
+        expect(JSON.parse(text)).toEqual(value);
+        expect(text.replaceAll('\n', '')).not.toMatch(
+          /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u,
+        );
+      }),
+    );
+    const evil = '\u009b31m \u202e \u200b \u2028 \u{e0041} \u007f';
+    expect(jsonFor(at(true), evil)).toBe(
+      String.raw`"\u009b31m \u202e \u200b \u2028 \udb40\udc41 \u007f"`,
+    );
+  });
+
+  test('is as JSON writes it where no terminal shows it.', () => {
+    expect(jsonFor(at(false), '\u202e')).toBe('"\u202e"');
+  });
+});
 
 describe('plain', () => {
   test.for([

@@ -114,7 +114,7 @@ function PermissionSheet(props: PermissionProps): ReactNode {
   );
 }
 
-const CONFIRM = `the agent does not say what this would do: type ${CONFIRMATION} to accept it:`;
+const CONFIRM = `type ${CONFIRMATION}: the agent does not say what this would do:`;
 const prompts = {
   reason: 'reason:',
   'why not': 'decline it? Enter, or why:',
