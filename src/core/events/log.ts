@@ -77,6 +77,7 @@ export class EventLog {
   readonly #deleteSettled: Statement;
   readonly #itemDeltas: Statement<EntryRow>;
   readonly #trimmed: Statement<[number]>;
+  readonly #before: Statement<[seq: number, begin: string]>[];
   readonly #lastUsage: Statement<EntryRow>;
 
   constructor({ db, clock, ids }: { db: Database; clock: Clock; ids: Ids }) {
@@ -101,6 +102,11 @@ export class EventLog {
       'SELECT seq, kind, record, sum FROM deltas WHERE item_id = ? ORDER BY seq',
     );
     this.#trimmed = db.prepare('SELECT seq FROM trimmed WHERE scope = ?');
+    this.#before = ['events', 'deltas'].map((table) =>
+      db.prepare(
+        `SELECT seq, substr(record, 1, 32) FROM ${table} WHERE seq <= ? ORDER BY seq DESC LIMIT 1`,
+      ),
+    );
     // Neither part looks further back than the begin of the newest turn of the session.
     this.#lastUsage = db.prepare(
       `SELECT seq, kind, record, sum FROM events INDEXED BY events_session
@@ -140,8 +146,8 @@ export class EventLog {
 
   /**
    * Passes the entries of a scope within the bounds to `take`, oldest first, as they are stored: nothing is decoded or
-   * parsed. The first one may exceed `maxBytes`. Throws `storage_damaged` for one that is not what was written or not of
-   * this scope, and for a page that ends before the newest entry of the scope.
+   * parsed. The first one may exceed `maxBytes`. Throws `storage_damaged` for one that is not what was written, not of this
+   * scope or out of order, and for a page that a damaged key would begin late or end before the newest entry of the scope.
    */
   page(scope: Scope, bounds: PageBounds, take: TakeEntry): LogPage {
     const { after, limit } = bounds;
@@ -149,6 +155,7 @@ export class EventLog {
     const upTo = isWindow ? Math.min(bounds.upTo, after + KINDS_WINDOW) : bounds.upTo;
     const { query, newest, values } = this.#pageQuery(scope);
     const keyOfScope = keyIn(scope);
+    if (scope.name === 'runtime' && after > 0) this.#verifyBegin(after);
     let count = 0;
     let last = after;
     let bytes = 0;
@@ -166,6 +173,7 @@ export class EventLog {
         this.#verify(seq, kind, text, sum);
         if (!text.includes(keyOfScope))
           this.#fail(seq, kind, 'was found under a key of another row');
+        if (seq <= last) this.#fail(seq, kind, 'was found out of order');
         take(seq, kind, text);
         last = seq;
         count++;
@@ -211,6 +219,21 @@ export class EventLog {
         this.#deleteSettled.run(tx, n);
       }
       return due.length === COMPACT_ITEMS;
+    });
+  }
+
+  /**
+   * Throws `storage_damaged` if a damaged key has led the search for `after` past entries: the entry before the place that
+   * was found then has another seq in its record, or one that is beyond `after`.
+   */
+  #verifyBegin(after: number): void {
+    this.#db.peek((rx) => {
+      for (const query of this.#before) {
+        const [seq, begin] = query.get(rx, after) ?? [0, ''];
+        const [, own = seq] = /^\{"seq":(\d+),/.exec(begin) ?? [];
+        if (seq > after || Number(own) !== seq)
+          this.#fail(Number(own), null, 'is under a damaged key, which hides entries behind it');
+      }
     });
   }
 

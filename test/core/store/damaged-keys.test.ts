@@ -31,11 +31,11 @@ function keyOf(bytes: Buffer, seq: number): number {
   return key;
 }
 
-/** The events of a scope, read in pages; or the code of the error that says why they are not all there. */
-function readAll({ log, db }: TestStore, scope: Scope, limit: number): number[] | string {
+/** The events of a scope behind a cursor, read in pages; or the code of the error that says why they are not all there. */
+function readAll({ log, db }: TestStore, scope: Scope, limit: number, from = 0): number[] | string {
   const seqs: number[] = [];
   try {
-    for (let after = 0, isFull = true; isFull;) {
+    for (let after = from, isFull = true; isFull;) {
       const page = pageOf(log, scope, { after, upTo: db.durableSeq, limit, maxBytes: 1e9 });
       seqs.push(...page.entries.map(({ seq }) => seq));
       ({ isFull, end: after } = page);
@@ -62,5 +62,37 @@ describe('A page of events whose key is damaged', () => {
       for (const limit of [7, 1000]) expect(readAll(store, scope, limit)).toBe('storage_damaged');
     }
     expect(store.db.damage.found).not.toEqual([]);
+  });
+
+  test('ends with storage_damaged, not after a hole, where a key became smaller and leads the search for a cursor astray.', async () => {
+    await using directory = tempDirectory();
+    const bytes = await storedBytes(directory.path);
+    const found = new Set<number | string>();
+    for (let seq = 256; seq <= 261; seq++) {
+      const damaged = Buffer.from(bytes);
+      damaged[keyOf(bytes, seq)]! ^= 2;
+      fs.writeFileSync(path.join(directory.path, DATABASE_FILE), damaged);
+      await using store = await openStore(directory.path);
+      for (let after = 240; after < 261; after++) {
+        const seqs = readAll(store, { name: 'runtime' }, 1000, after);
+        found.add(typeof seqs === 'string' ? seqs : seqs.length - (261 - after));
+      }
+    }
+    // A search that does not meet the damaged key finds all that is behind the cursor.
+    expect(found).toEqual(new Set([0, 'storage_damaged']));
+  });
+
+  test('ends with storage_damaged, not never, where a page of the file names a row twice.', async () => {
+    await using directory = tempDirectory();
+    const bytes = await storedBytes(directory.path);
+    const size = bytes.readUInt16BE(16);
+    const page = Math.floor(keyOf(bytes, 261) / size) * size;
+    // The list of the rows of a page begins behind its header of 8 bytes: two bytes for each.
+    const lastRow = page + 8 + 2 * (bytes.readUInt16BE(page + 3) - 1);
+    bytes.copy(bytes, lastRow, lastRow - 6, lastRow - 4);
+    fs.writeFileSync(path.join(directory.path, DATABASE_FILE), bytes);
+    await using store = await openStore(directory.path);
+    for (const limit of [1, 2, 7, 1000])
+      expect(readAll(store, { name: 'runtime' }, limit)).toBe('storage_damaged');
   });
 });
