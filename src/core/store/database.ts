@@ -12,7 +12,7 @@ import { lossText } from './lost-store.ts';
 import { type DatabaseOptions, type Opened, openMigrated } from './open.ts';
 import { RawStatement, type SqliteError, type SqlValue } from './raw-statement.ts';
 import { Statement } from './statement.ts';
-import { asStorageError, isDamage, mayHaveRolledBack } from './storage-error.ts';
+import { asStorageError, isDamage, isFull, mayHaveRolledBack } from './storage-error.ts';
 import { SYNC_BOUNDS, SyncTimes } from './sync-times.ts';
 import { type Member, Reader, type Sequence, Writer } from './transaction.ts';
 import { WalSync } from './wal-sync.ts';
@@ -41,6 +41,8 @@ export class Database {
   };
   readonly syncTimes: SyncTimes;
   readonly damage = new Damage();
+  /** Whether the newest write failed because the disk was full. */
+  lacksRoom = false;
 
   #group: Group | undefined;
   /** Groups that are committed and not yet synced, oldest first. */
@@ -302,8 +304,9 @@ export class Database {
     this.stats.groupSize.record(Math.max(1, group.members.length));
     this.#options.failpoint('commit.after');
     this.#unsynced.push(group);
-    const wroteNothing =
-      (this.#wal?.writes ?? 0) === group.writesBefore && this.#unsynced.length === 1;
+    const hasWritten = (this.#wal?.writes ?? 0) !== group.writesBefore;
+    if (hasWritten) this.lacksRoom = false;
+    const wroteNothing = !hasWritten && this.#unsynced.length === 1;
     const isUnsynced = this.#options.durability === 'normal';
     if (wroteNothing || isUnsynced) this.#settle(this.#unsynced.splice(0));
     // Groups may follow one another without a pause: the log must not grow for ever.
@@ -314,6 +317,7 @@ export class Database {
   /** Ends a failed group: every member rejects, the sequence is set back, and the next group starts clean. */
   #fail(group: Group, error: unknown): void {
     this.#group = undefined;
+    this.lacksRoom ||= isFull(error);
     this.sequence.last = group.firstSeq;
     try {
       this.#control.rollback.run();

@@ -43,9 +43,12 @@ export const dataDirectory: Check = ({ directory }) => {
 export const diskSpace: Check = ({ directory, config }) => {
   const { bavail, bsize } = fs.statfsSync(nearest(directory));
   const free = Math.floor((bavail * bsize) / MIB);
-  const needed = Math.ceil(config.retention.min_free_bytes / MIB);
+  // Without room for a write, nothing works, whatever the configuration says.
+  const needed = Math.max(1, Math.ceil(config.retention.min_free_bytes / MIB));
   return free < needed
-    ? fail(`${free} MiB are free of the ${needed} of retention.min_free_bytes: make some room`)
+    ? fail(
+        `${free} MiB are free of the ${needed} that retention.min_free_bytes or a write needs: make some room`,
+      )
     : ok(`${free} MiB are free`);
 };
 

@@ -27,7 +27,7 @@ export function readHealth(
     Sources,
     'clock' | 'startedAt' | 'budget' | 'providers' | 'agents' | 'fleet' | 'hooks'
   > & {
-    db: Pick<Database, 'syncTimes' | 'damage'>;
+    db: Pick<Database, 'syncTimes' | 'damage' | 'lacksRoom'>;
   },
 ): Health {
   const store = checkOf(storeProblems(sources));
@@ -63,10 +63,12 @@ function storeProblems({
   db,
   budget,
 }: {
-  db: Pick<Database, 'syncTimes' | 'damage'>;
+  db: Pick<Database, 'syncTimes' | 'damage' | 'lacksRoom'>;
   budget: Pick<StorageBudget, 'shortage'>;
 }): (string | null)[] {
-  return [budget.shortage(), slowness(db.syncTimes), damageOf(db.damage)];
+  const full = 'the newest write found no room on the disk: free some space';
+  const shortage = budget.shortage() ?? (db.lacksRoom ? full : null);
+  return [shortage, slowness(db.syncTimes), damageOf(db.damage)];
 }
 
 /** Says why responses are slow; null if syncs are fast enough. */

@@ -10,6 +10,7 @@ import { apiOf, send } from '../../../support/http/request.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { openRuntime, type TestRuntime, withRuntime } from '../../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../../support/scripted-provider.ts';
+import { FullDisk } from '../../../support/sessions/faults.ts';
 import { withServer } from '../../../support/server.ts';
 import { DATABASE_FILE, testDisk, WAL_FILE } from '../../../support/store.ts';
 import { tempDirectory } from '../../../support/temp.ts';
@@ -68,6 +69,19 @@ describe('where there is no room for new work', () => {
       reload(given, { min_free_bytes: 0 });
       expect(await healthOf(given)).toMatchObject({ status: 'ok' });
       await openSession(given.client, given.directory);
+    }, scripted()));
+
+  test('for a write on the disk, health says so until one has found room, also without retention.min_free_bytes.', () =>
+    withRuntime(async (given) => {
+      reload(given, { min_free_bytes: 0 });
+      using disk = new FullDisk();
+      disk.full = true;
+      const opened = openSession(given.client, given.directory);
+      await expect(opened).rejects.toMatchObject({ code: 'storage_full' });
+      expect(await storeOf(given)).toEqual(degraded(/found no room on the disk: free some space/));
+      disk.full = false;
+      await openSession(given.client, given.directory);
+      expect(await storeOf(given)).toEqual({ status: 'ok' });
     }, scripted()));
 
   test('in the budget, health says so once retention has found nothing that may go.', () => {
