@@ -1,3 +1,4 @@
+import { AppError } from '../../../api/errors.ts';
 import { GitPluginError, simpleGit } from 'simple-git';
 import { killCarriers } from '../../../core/children/identity.ts';
 import type { Keeper } from '../../../core/children/keeper.ts';
@@ -83,6 +84,12 @@ export class GitFailure extends Error {
     super(message, options);
     this.exitCode = exitCode;
   }
+}
+
+/** Reports whether the stop of the server has ended the command. The request is refused for that, not for what git said. */
+export function isOfStop(error: unknown): boolean {
+  const { cause } = error as { cause?: unknown };
+  return error instanceof GitFailure && cause instanceof AppError && cause.code === 'shutting_down';
 }
 
 /** Takes a piece of the output of a command; false: no more is wanted. */

@@ -5,7 +5,7 @@ import type { Supervisor } from '../../../core/children/supervisor.ts';
 import { AppError } from '../../../api/errors.ts';
 import type { Keep } from '../../../core/store/kept-answers.ts';
 import { openBench, ownSettings } from '../git/bench.ts';
-import { GitFailure, type GitLocation } from '../git/git.ts';
+import { GitFailure, type GitLocation, isOfStop } from '../git/git.ts';
 import { commitOf, refsOf, type Repository } from '../git/repository.ts';
 import { assertThere } from '../worktrees/worktree.ts';
 import { subjectOf } from './commits.ts';
@@ -175,7 +175,7 @@ export class PullRequests {
     try {
       return await this.#given.workshop.git.text(bench, args);
     } catch (error) {
-      if (!(error instanceof GitFailure)) throw error;
+      if (!(error instanceof GitFailure) || isOfStop(error)) throw error;
       const rejected = /^!\t\S+\t(.*)$/m.exec(error.output)?.[1];
       const why = (rejected ?? error.message).replaceAll(address, withoutPassword(address));
       throw new AppError('conflict', `${withoutPassword(address)}: ${why}`);

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { AppError } from '../../../../src/api/errors.ts';
 import { errorReply } from '../../../../src/server/http/errors.ts';
+import { mergeCommits } from '../../../../src/server/work/merge/merging.ts';
 import { Git } from '../../../../src/server/work/git/git.ts';
 
 test('A git command that prints more than can be read as a whole fails, and says the limit', async () => {
@@ -24,4 +25,14 @@ test('A git command that the stop of the server ends is answered with 503, and a
   stop.abort(new AppError('shutting_down', 'the server is stopping'));
   for (const run of [git, git.within(cancelled)])
     expect(errorReply(await failure(run))).toMatchObject({ status: 503, isBug: false });
+});
+
+test('A merge that the stop of the server ends is refused for the stop, so that its key does not keep a conflict', async () => {
+  const reason = new AppError('shutting_down', 'the server is stopping');
+  const git = new Git({ marker: '', signal: AbortSignal.abort(reason) });
+  const commits = { ours: 'a', theirs: 'b' };
+  const failure = await mergeCommits(git, { directory: '/' }, commits).catch(
+    (error: unknown) => error,
+  );
+  expect(errorReply(failure)).toMatchObject({ status: 503, isBug: false });
 });
