@@ -127,6 +127,12 @@ export class Database {
     return this.#wal?.written ?? 0;
   }
 
+  /** Ends the server if its log was deleted. Returns the error of what cannot be done any more; null if it is there. */
+  lossOf(cause: unknown): AppError | null {
+    if (this.#closed || !this.#walSync.endIfDeleted()) return null;
+    return new AppError('storage_damaged', 'the data directory was deleted', { cause });
+  }
+
   get #wal(): HostFile | undefined {
     return this.#host.file(`${DATABASE_FILE}-wal`);
   }

@@ -37,13 +37,18 @@ export class WalSync {
     fs.fdatasync(wal.fd, (error) => {
       this.#isRunning = false;
       if (error) return onLost(`the disk refused to sync the log: ${error.message}`, error);
-      if (fs.fstatSync(wal.fd).nlink === 0) {
-        return onLost(
-          `${wal.path} was deleted by another program: open ${DATABASE_FILE} read-only`,
-        );
-      }
+      if (this.endIfDeleted()) return;
       took.record(Math.max(1, Math.round(end() * 1000)));
       done();
     });
+  }
+
+  /** Reports whether the log was deleted: what is written to it would be lost. Calls `onLost` if so. */
+  endIfDeleted(): boolean {
+    const { host, fs, onLost } = this.#given;
+    const wal = host.file(`${DATABASE_FILE}-wal`);
+    if (!wal || fs.fstatSync(wal.fd).nlink > 0) return false;
+    onLost(`${wal.path} was deleted by another program: open ${DATABASE_FILE} read-only`);
+    return true;
   }
 }

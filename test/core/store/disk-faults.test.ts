@@ -1,6 +1,8 @@
 import nodeFs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { systemClock } from '../../../src/core/lib/clock.ts';
+import { StorageBudget } from '../../../src/server/upkeep/retention/budget.ts';
 import {
   DATABASE_FILE,
   integrity,
@@ -454,6 +456,19 @@ describe('a log that another program deleted', () => {
     const write = store.db.transact((tx) => store.write(tx, 'b'));
     expect(await isAcknowledged(write)).toBe(false);
     expect(store.fatal).toMatchObject([{ code: 'storage_damaged' }]);
+    expect(store.fatal[0]?.message).toMatch(/was deleted by another program/);
+  });
+
+  test('ends the promise also where new work is refused before it is written.', async () => {
+    await using directory = tempDirectory();
+    await using store = await openStore(directory.path);
+    await store.db.transact((tx) => store.write(tx, 'a'));
+    const settings = { max_bytes: 0, max_age_days: null, min_free_bytes: 0 };
+    const place = { directory: directory.path, logs: directory.path };
+    const given = { ...place, db: store.db, clock: systemClock, settings: () => settings };
+    const budget = new StorageBudget(given);
+    nodeFs.rmSync(directory.path, { recursive: true });
+    expect(() => budget.assertRoom()).toThrow('the data directory was deleted');
     expect(store.fatal[0]?.message).toMatch(/was deleted by another program/);
   });
 });

@@ -88,10 +88,20 @@ export class StorageBudget {
   get diskFreeBytes(): number {
     const now = this.#given.clock.monotonic();
     if (now - this.#disk.readAt >= DISK_CACHE_MS) {
-      const { bavail, bsize } = fs.statfsSync(this.#given.directory);
-      this.#disk = { free: bavail * bsize, readAt: now };
+      this.#disk = { free: this.#readFreeBytes(), readAt: now };
     }
     return this.#disk.free;
+  }
+
+  /** Without its directory a server could store nothing, and no write would tell it so: each is refused before. */
+  #readFreeBytes(): number {
+    const { db, directory } = this.#given;
+    try {
+      const { bavail, bsize } = fs.statfsSync(directory);
+      return bavail * bsize;
+    } catch (error) {
+      throw db.lossOf(error) ?? error;
+    }
   }
 
   #count(statement: Statement<[number]>): number {
