@@ -17,3 +17,16 @@ export function replaceFile(file: string, text: string, { flush = false } = {}):
     throw error;
   }
 }
+
+/** Removes the drafts beside a file that are older than the file: processes that were killed have left them. */
+export function removeLeftDrafts(file: string): void {
+  const directory = path.dirname(file);
+  const begin = `.${path.basename(file)}.`;
+  const { mtimeMs } = fs.statSync(file);
+  for (const name of fs.readdirSync(directory)) {
+    if (!name.startsWith(begin) || !/^[\da-f-]{36}\.part$/.test(name.slice(begin.length))) continue;
+    const draft = path.join(directory, name);
+    const found = fs.lstatSync(draft, { throwIfNoEntry: false });
+    if (found?.isFile() && found.mtimeMs < mtimeMs) fs.rmSync(draft, { force: true });
+  }
+}

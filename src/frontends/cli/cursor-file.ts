@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { openAgain } from '../../core/children/open-again.ts';
 import { AppError } from '../../api/errors.ts';
 import { readSmallFile } from '../../core/lib/foreign-file.ts';
-import { replaceFile } from '../../core/lib/replace-file.ts';
+import { removeLeftDrafts, replaceFile } from '../../core/lib/replace-file.ts';
 
 const content = z.object({
   epoch: z.string(),
@@ -82,7 +82,10 @@ export function writeCursor(file: string, cursor: object): void {
 
 const MAX_BYTES = 64 * 1024;
 
-/** The cursor in a file; null where there is no file. Throws `usage` for a file that is no cursor of this form. */
+/**
+ * The cursor in a file, whose left drafts are removed; null where there is no file. Throws `usage` for a file that is no
+ * cursor of this form.
+ */
 export function readCursor<T>(file: string, content: z.ZodType<T>): T | null {
   let text: string;
   try {
@@ -91,10 +94,18 @@ export function readCursor<T>(file: string, content: z.ZodType<T>): T | null {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw new AppError('usage', `cannot read ${file}: ${(error as Error).message}`);
   }
+  const cursor = cursorIn(text, content);
+  if (cursor === null)
+    throw new AppError('usage', `${file} is no cursor file: name another, or remove it`);
+  removeLeftDrafts(file);
+  return cursor;
+}
+
+function cursorIn<T>(text: string, content: z.ZodType<T>): T | null {
   try {
     return content.parse(JSON.parse(text));
   } catch {
-    throw new AppError('usage', `${file} is no cursor file: name another, or remove it`);
+    return null;
   }
 }
 

@@ -34,4 +34,19 @@ describe('a cursor file in a directory that others write to', () => {
     expect(() => cursor.save()).toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
     expect(fs.readdirSync(place.path)).toEqual(['cursor']);
   });
+
+  test('loses the drafts that killed processes left, and nothing else that lies beside it', async () => {
+    await using place = tempDirectory('cursor');
+    const file = path.join(place.path, 'cursor');
+    const draft = (last: string) => `.cursor.00000000-0000-4000-8000-00000000000${last}.part`;
+    const names = [draft('1'), draft('2'), '.cursor.part', '.other.part'];
+    for (const name of names) fs.writeFileSync(path.join(place.path, name), '');
+    for (const name of [draft('1'), '.cursor.part', '.other.part'])
+      fs.utimesSync(path.join(place.path, name), 1, 1);
+    new CursorFile(file, null).start('epoch');
+    fs.utimesSync(file, 2, 2);
+    expect(new CursorFile(file, null).start('epoch')).toBeNull();
+    const left = fs.readdirSync(place.path).toSorted();
+    expect(left).toEqual([...names.slice(1), 'cursor'].toSorted());
+  });
 });
