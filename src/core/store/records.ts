@@ -4,7 +4,8 @@ import type { SqlValue } from './raw-statement.ts';
 import type { Statement } from './statement.ts';
 import type { Reader, Writer } from './transaction.ts';
 
-type Row = [n: number, id: string, record: string, sum: number];
+/** Damage may have made anything of the texts of a row. */
+type Row = [n: number, id: SqlValue, record: SqlValue, sum: number];
 
 /** A page of records, newest first, with the cursor of the next page (null at the end). */
 export interface RecordPage<T> {
@@ -113,7 +114,7 @@ export class RecordTable<T extends object> {
       typeof value === 'string' ? value : JSON.stringify(value),
     );
     query.scan(rx, [...values, before, limit + 1], (row) => {
-      bytes += Buffer.byteLength(row[2]);
+      bytes += typeof row[2] === 'string' ? Buffer.byteLength(row[2]) : 0;
       more = records.length === limit || (bytes > PAGE_BYTES && records.length > 0);
       if (more) return false;
       records.push(this.#parse(row));
@@ -133,7 +134,10 @@ export class RecordTable<T extends object> {
   }
 
   #parse([n, id, text, sum]: Row): T {
-    this.#db.damage.verify(text, sum, { table: this.#table, row: n }, checksum(id));
+    const { damage } = this.#db;
+    if (typeof id !== 'string' || typeof text !== 'string')
+      throw damage.finding(this.#table, n, 'is not what was written');
+    damage.verify(text, sum, { table: this.#table, row: n }, checksum(id));
     return JSON.parse(text) as T;
   }
 }

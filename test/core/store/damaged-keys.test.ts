@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { AppError } from '../../../src/api/errors.ts';
 import type { Scope } from '../../../src/core/events/event.ts';
 import { pageOf } from '../../support/entries.ts';
-import { DATABASE_FILE, openStore, type TestStore, told } from '../../support/store.ts';
+import { DATABASE_FILE, note, openStore, type TestStore, told } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 const EVENTS = 61;
@@ -95,4 +95,33 @@ describe('A page of events whose key is damaged', () => {
     for (const limit of [1, 2, 7, 1000])
       expect(readAll(store, { name: 'runtime' }, limit)).toBe('storage_damaged');
   });
+});
+
+test('A row of records whose key or header is damaged is read as it was written or is storage_damaged, never a bug.', async () => {
+  await using directory = tempDirectory();
+  {
+    await using store = await openStore(directory.path);
+    await store.db.transact((tx) => {
+      for (let i = 1; i <= 61; i++) store.notes.insert(tx, note(`sess_${i}`, { text: 'x' }));
+    });
+  }
+  const bytes = fs.readFileSync(path.join(directory.path, DATABASE_FILE));
+  const record = bytes.indexOf('{"id":"sess_60"');
+  const found = new Set<unknown>();
+  for (let at = record - 20; at < record; at++) {
+    const damaged = Buffer.from(bytes);
+    damaged[at]! |= 0x80;
+    fs.writeFileSync(path.join(directory.path, DATABASE_FILE), damaged);
+    await using store = await openStore(directory.path);
+    for (const read of [
+      () => store.db.peek((rx) => store.notes.page(rx, {}, 100)),
+      () => store.db.peek((rx) => store.notes.where(rx, 'TRUE')),
+    ])
+      try {
+        read();
+      } catch (error) {
+        found.add(error instanceof AppError ? error.code : error);
+      }
+  }
+  expect([...found]).toEqual(['storage_damaged']);
 });
