@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { Frankness } from '../../src/agents/acp/frankness.ts';
 import {
   approvalRequest as acpRequest,
@@ -425,3 +425,23 @@ test.each(requests)(
     expect(JSON.stringify(request?.details)).not.toContain('[omitted');
   },
 );
+
+test('An approval writes each text of earlier messages about a call in one line at most once, up to a limit, and shows all of them.', () => {
+  const earlier = Array.from({ length: 16 }, (_, message) => ({
+    rawInput: Object.fromEntries(
+      Array.from({ length: 100 }, (_field, at) => [
+        `field ${at}`,
+        `${message} ${at} ${'word '.repeat(800)}`,
+      ]),
+    ),
+  }));
+  const lines = vi.spyOn(String.prototype, 'replaceAll');
+  const { details } = acpRequest(readAcp(acpAsks({ rawInput: { a: 1 } })), {}, '/w', earlier);
+  const written = lines.mock.calls.length;
+  lines.mockRestore();
+  expect(written).toBeLessThan(2000);
+  const values = new Set(details.map((one) => one.type === 'input' && one.value));
+  expect(
+    earlier.flatMap(({ rawInput }) => Object.values(rawInput)).filter((one) => !values.has(one)),
+  ).toEqual([]);
+});

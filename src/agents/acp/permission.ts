@@ -102,26 +102,51 @@ function saidBefore(
 
 const TOOL_NAME = /^\w+([-_.:]{1,2}\w+)*$/;
 
-/** Returns the details of earlier messages that the details of the request do not show already. */
+/** The most work to find what details repeat: code units that are compared, and that are written in one line. */
+const MAX_COMPARED = 64 * 1024 * 1024;
+const MAX_IN_ONE_LINE = 2 * 1024 * 1024;
+/** What each comparison counts beside what it reads. */
+const COMPARISON = 128;
+
+/** A detail with its text in one line, and how many code units of it a comparison reads at most. */
+interface Comparable {
+  detail: ApprovalDetail;
+  line: string | null;
+  size: number;
+}
+
+/** Returns the details of earlier messages that `details` do not show already. Beyond the limit, repetitions are returned, too. */
 function notShownBy(
   details: AgentRequest['details'],
   earlier: AgentRequest['details'],
 ): AgentRequest['details'] {
-  const added: ApprovalDetail[] = [];
-  for (const one of earlier) {
-    const isKnown = [...details, ...added].some((other) => isShownBy(one, other));
-    if (!isKnown) added.push(one);
+  let room = MAX_COMPARED;
+  let lineRoom = MAX_IN_ONE_LINE;
+  const comparable = (detail: ApprovalDetail): Comparable => {
+    const said = textIn(detail);
+    const size = said?.length ?? (room > 0 ? JSON.stringify(detail).length : 0);
+    if (said === null) room -= size;
+    const isInOneLine = said !== null && size <= lineRoom;
+    if (isInOneLine) lineRoom -= size;
+    return { detail, line: isInOneLine ? oneLine(said) : null, size };
+  };
+  const all = details.map(comparable);
+  for (const one of earlier.map(comparable)) {
+    const isKnown = all.some((other) => {
+      if (room > 0) room -= COMPARISON + Math.min(one.size, other.size);
+      return room > 0 && isShownBy(one, other);
+    });
+    if (!isKnown) all.push(one);
   }
-  return added;
+  return all.slice(details.length).map(({ detail }) => detail);
 }
 
-function isShownBy(one: ApprovalDetail, other: ApprovalDetail): boolean {
-  if (isContinued(one, other)) return true;
+function isShownBy({ detail, line }: Comparable, other: Comparable): boolean {
+  if (isContinued(detail, other.detail)) return true;
   // In a command a line break is more than a blank.
-  if (one.type === 'command' && other.type === 'command') return false;
-  const said = textIn(one);
-  if (said === null) return false;
-  const [line, shown] = [oneLine(said), oneLine(textIn(other) ?? '')];
+  if (detail.type === 'command' && other.detail.type === 'command') return false;
+  if (line === null) return false;
+  const shown = other.line ?? '';
   // A title is often the command behind one word.
   return shown.startsWith(line) || (shown !== '' && line.endsWith(shown) && isOneWord(line, shown));
 }
