@@ -49,12 +49,15 @@ function fits(pattern: readonly string[], command: Command): boolean {
   const isOpen = pattern.at(-1) === '**';
   const [program, ...others] = isOpen ? pattern.slice(0, -1) : pattern;
   if (program === undefined) return true;
+  const programs = programsIn(command).filter(({ names }) =>
+    names.some((name) => gapsIn(program, name) !== null),
+  );
+  if (programs.length === 0) return false;
   /** Whether the words from a place on fit those of the pattern behind its program. */
   const restFits = (at: number) =>
     (isOpen ? command.length - at >= others.length : command.length - at === others.length) &&
     others.every((wanted, offset) => gapsIn(wanted, command[at + offset] ?? '') !== null);
   const fitting = Array.from({ length: command.length + 1 }, (_, at) => restFits(at));
-  const stops = subcommandsOf(command);
   let next = command.length + 1;
   /** The first place from each one on where the rest fits. */
   const nextFitting = fitting.map(() => 0);
@@ -62,17 +65,38 @@ function fits(pattern: readonly string[], command: Command): boolean {
     if (fitting[at] === true) next = at;
     nextFitting[at] = next;
   }
-  return programsOf(command).some((at) => {
-    const names = [command[at] ?? '', ...(at > 0 ? valuesIn(command[at] ?? '') : [])].flatMap(
-      namesOf,
-    );
-    if (!names.some((name) => gapsIn(program, name) !== null)) return false;
+  return programs.some(
+    ({ from, last }) => fitting[from] === true || (nextFitting[from] ?? Infinity) <= (last ?? -1),
+  );
+}
+
+/** A word that may be the program of a command. */
+interface ProgramWord {
+  names: readonly string[];
+  /** The place of the word behind it, and the last place where its subcommand may be; null where it has none. */
+  from: number;
+  last: number | null;
+}
+
+/** The programs of each command, which every rule compares. */
+const known = new WeakMap<Command, readonly ProgramWord[]>();
+
+function programsIn(command: Command): readonly ProgramWord[] {
+  const found = known.get(command) ?? readPrograms(command);
+  known.set(command, found);
+  return found;
+}
+
+function readPrograms(command: Command): ProgramWord[] {
+  const stops = subcommandsOf(command);
+  return programsOf(command).map((at) => {
+    const word = command[at] ?? '';
+    const names = [...new Set([word, ...(at > 0 ? valuesIn(word) : [])].flatMap(namesOf))];
     const from = at + 1;
-    if (fitting[from] === true) return true;
-    if (!names.some(hasSubcommands)) return false;
+    if (!names.some(hasSubcommands)) return { names, from, last: null };
     const to = stops[from] ?? command.length;
-    const last = names.some((name) => isGroup(name, command[to] ?? '')) ? to + 1 : to;
-    return (nextFitting[from] ?? Infinity) <= last;
+    const isBehindGroup = names.some((name) => isGroup(name, command[to] ?? ''));
+    return { names, from, last: isBehindGroup ? to + 1 : to };
   });
 }
 

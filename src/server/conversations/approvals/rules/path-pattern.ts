@@ -13,17 +13,28 @@ export function fitsPath(
   file: string,
   strictness: Strictness,
 ): boolean {
-  if (file.length > MAX_PATH) return false;
+  return fitsAnyPath(pattern, directory, [file], strictness);
+}
+
+/** Whether one of many files fits, as {@link fitsPath} has it: the pattern is read once. */
+export function fitsAnyPath(
+  pattern: string,
+  directory: string,
+  files: readonly string[],
+  strictness: Strictness,
+): boolean {
   const absolute = pattern.startsWith('/')
     ? pattern
     : path.posix.join('/', directory.replaceAll('*', STAR), pattern);
   const isStrict = strictness === 'strict';
-  return fitsNames(absolute.split('/'), file.split('/'), {
+  const runs = runsOf(absolute.split('/'));
+  const rules: NameRules = {
     fits: (wanted, name) =>
       (!isStrict || wanted.startsWith('.') || !wanted.includes('*') || !isHidden(name)) &&
       gapsIn(wanted, name.replaceAll('*', STAR)) !== null,
     mayPass: (name) => name !== '' && !(isStrict && isHidden(name)),
-  });
+  };
+  return files.some((file) => file.length <= MAX_PATH && fitsNames(runs, file.split('/'), rules));
 }
 
 /** No file has a longer name. Characters. */
@@ -45,8 +56,11 @@ interface NameRules {
 }
 
 /** Whether the names fit those of a pattern: each run of names between two `**` is found at its earliest place. */
-function fitsNames(pattern: readonly string[], names: readonly string[], rules: NameRules) {
-  const runs = runsOf(pattern);
+function fitsNames(
+  runs: readonly (readonly string[])[],
+  names: readonly string[],
+  rules: NameRules,
+): boolean {
   const last = runs.length - 1;
   let at = 0;
   for (const [index, run] of runs.entries()) {

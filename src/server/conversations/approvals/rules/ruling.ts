@@ -2,7 +2,7 @@ import type { ApprovalRule, Ruling } from '../../../../api/approval-rules.ts';
 import { fitsAny } from './command-forms.ts';
 import { type Misfit, misfitOf, readPattern } from './command-pattern.ts';
 import { reachesOwnName, reachesUnwritten } from './own-names.ts';
-import { fitsPath, isInside } from './path-pattern.ts';
+import { fitsAnyPath, fitsPath, isInside } from './path-pattern.ts';
 import type { Wish, WishedCommand } from './wish.ts';
 
 /**
@@ -80,7 +80,12 @@ function touches(rule: ApprovalRule, wish: Wish): boolean {
     return false;
   return (
     path === null ||
-    wish.files.some(({ names }) => names.some((name) => fitsPath(path, wish.cwd, name, 'any')))
+    fitsAnyPath(
+      path,
+      wish.cwd,
+      wish.files.flatMap(({ names }) => names),
+      'any',
+    )
   );
 }
 

@@ -52,9 +52,13 @@ export function wishOf(
     ];
   });
   const diffs = details.flatMap((one) => (one.type === 'diff' ? [one] : []));
-  const files = diffs.flatMap((one) => filesOf(one).map((file) => fileIn(file, cwd)));
+  const named = diffs.flatMap(filesOf);
+  const looked = withinLimit(named);
+  const files = looked.map((file) => fileIn(file, cwd));
   const rest =
-    details.map((one) => moreIn(one, request, diffs)).find((why) => why !== null) ?? null;
+    looked.length < named.length
+      ? 'it names more files than rules can judge'
+      : (details.map((one) => moreIn(one, request, diffs)).find((why) => why !== null) ?? null);
   return { provider, tool, kind, cwd, commands, files, rest };
 }
 
@@ -89,7 +93,7 @@ export function fileIn(file: string, cwd: string): Wish['files'][number] {
   const isExact = file.startsWith('/') && !/[\p{Cc}\p{Zl}\p{Zp}]|\s$/u.test(file);
   const isCertain =
     isExact && real !== null && (absolute === real || !file.split('/').includes('..'));
-  return { names: [absolute, ...(real === null ? [] : [real])], isCertain };
+  return { names: [...new Set([absolute, real ?? absolute])], isCertain };
 }
 
 /** The names in the header of a diff, which may be two if a file is moved, and the name that the agent gave. */
@@ -97,6 +101,19 @@ function filesOf({ path: file, diff }: Extract<ApprovalDetail, { type: 'diff' }>
   const header = diff.split(/(?:^|\n)@@/, 1)[0] ?? '';
   const named = [...header.matchAll(/^(?:---|\+\+\+) ([^\n]+)/gm)].map(([, name = '']) => name);
   return [...new Set([file, ...named])].filter((name) => name !== '/dev/null');
+}
+
+/** The most names of files and directories that are looked up for one request. */
+const MAX_LOOKED_UP = 20_000;
+
+/** The first files of a request, as many as are looked up. */
+function withinLimit(files: readonly string[]): readonly string[] {
+  let room = MAX_LOOKED_UP;
+  const end = files.findIndex((file) => {
+    room -= file.length > MAX_PATH ? 1 : file.split('/').length;
+    return room < 0;
+  });
+  return end < 0 ? files : files.slice(0, end);
 }
 
 /** Fields that change nothing about what a command does, by the type of their value. */

@@ -348,6 +348,22 @@ describe('A rule that is added twice', () => {
     }));
 });
 
+it('A request that names more files than are looked up is put to a person.', () =>
+  onStage(async (stage) => {
+    await add(stage, { effect: 'allow', path: '**' });
+    const play = await playing(stage);
+    const file = path.join(stage.directory, 'a');
+    const header = (count: number) => `--- ${file}\n${`+++ ${file}\n`.repeat(count)}`;
+    const change = (count: number) => ({
+      ...writing(file),
+      details: [hunksDetail(file, `${header(count)}@@ -1 +1 @@\n-a\n+b\n`)],
+    });
+    const many = Array.from({ length: 20_000 }, (_, at) => `+++ ${file}${at}\n`).join('');
+    const asked = hunksDetail(file, `--- ${file}\n${many}@@ -1 +1 @@\n-a\n+b\n`);
+    expect(await isAsked(stage, play, change(2))).toBe(false);
+    expect(await isAsked(stage, play, { ...writing(file), details: [asked] })).toBe(true);
+  }));
+
 it('A rule to allow by path names each file that configures an agent of the catalogue.', () =>
   onStage(async (stage) => {
     await add(stage, { effect: 'allow', path: '**' });
