@@ -7,7 +7,8 @@ import type {
 import type { Approval, ApprovalDetail, decideApproval } from '../../api/approvals.ts';
 import type { BodyInputOf } from '../../api/endpoint.ts';
 import { ARGUMENTS_MISSING } from '../../core/lib/arguments-missing.ts';
-import { diffContent, type ShownTool, textContent, toolFields } from './tool-call.ts';
+import { revealed } from '../../core/lib/plain.ts';
+import { diffContent, MAX_BYTES, type ShownTool, textContent, toolFields } from './tool-call.ts';
 
 /** A decision on an approval. */
 export type Decision = BodyInputOf<typeof decideApproval>;
@@ -28,16 +29,25 @@ export function permissionRequest(
     title: approval.title,
     kind: kinds[approval.kind],
   };
+  const { details, questions, request } = approval;
+  // Without details the request is all that is known of it.
+  const isBare = details.length === 0 && !questions?.length;
+  const shown: readonly ApprovalDetail[] = isBare
+    ? [{ type: 'input', name: 'request', value: request }]
+    : details;
+  const parts = shown.map(partsOf);
+  const isWhole = parts.every((part) => part.isWhole);
   return {
     toolCall: {
       ...toolFields(call?.item_id ?? approval.id, tool, 'pending'),
-      title: approval.title,
+      title: revealed(approval.title),
       content: [
         ...(approval.arguments_missing ? textContent(ARGUMENTS_MISSING) : []),
-        ...approval.details.flatMap(contentOf),
+        ...parts.flatMap(({ content }) => content),
       ],
     },
-    options: optionsOf(approval),
+    // Nobody accepts in an editor what it does not show.
+    options: isWhole ? optionsOf(approval) : [reject],
   };
 }
 
@@ -83,7 +93,7 @@ function optionsOf({ scopes, session_allows }: Approval): PermissionOption[] {
   if (scopes.includes('session'))
     offered.push({
       optionId: SESSION,
-      name: `Allow for the session: ${session_allows ?? 'the same'}`,
+      name: `Allow for the session: ${revealed(session_allows ?? 'the same')}`,
       kind: 'allow_always',
     });
   return [...offered, reject];
@@ -95,24 +105,60 @@ export const reject: PermissionOption = {
   kind: 'reject_once',
 };
 
-function contentOf(detail: ApprovalDetail): ToolCallContent[] {
+/** What an editor shows of a detail, and whether that is all of it. */
+interface Parts {
+  content: ToolCallContent[];
+  isWhole: boolean;
+}
+
+function partsOf(detail: ApprovalDetail): Parts {
   switch (detail.type) {
     case 'command': {
       const where = detail.cwd === null ? '' : `\n\nin ${detail.cwd}`;
-      return textContent(`${fenced(detail.command, 'sh')}${where}`);
+      return textParts(`${fenced(revealed(detail.command), 'sh')}${revealed(where)}`);
     }
     case 'diff':
-      return diffContent(detail.path, detail.diff);
+      return diffParts(detail);
     case 'omitted':
-      return textContent(
-        `NOT SHOWN: ${detail.name} (${detail.bytes} bytes). cadre approvals show has the whole request.`,
-      );
+      return notShown(detail.name, detail.bytes);
     case 'input': {
-      const { value } = detail;
+      const { name, value } = detail;
       const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2);
-      return textContent(`${detail.name}:\n${fenced(text, '')}`);
+      return textParts(`${revealed(name)}:\n${fenced(revealed(text), '')}`);
     }
   }
+}
+
+function diffParts({ path, diff }: Extract<ApprovalDetail, { type: 'diff' }>): Parts {
+  const [header = ''] = diff.split(/^@@/m, 1);
+  const changes = diffContent(path, diff);
+  // An editor shows one path of a change, which may have another one, too.
+  const isPlain = header
+    .split('\n')
+    .every((line) => line === '' || HEADERS.some((mark) => isOneOf(line, mark, path)));
+  const rest = isPlain ? textParts('') : textParts(fenced(revealed(diff), 'diff'));
+  return { content: [...changes, ...rest.content], isWhole: rest.isWhole };
+}
+
+const HEADERS = ['--- ', '+++ '];
+
+/** Whether a line of a header names the path, or no file. */
+function isOneOf(line: string, mark: string, path: string): boolean {
+  return line === mark + path || line === `${mark}/dev/null`;
+}
+
+function textParts(text: string): Parts {
+  const bytes = Buffer.byteLength(text);
+  if (bytes > MAX_BYTES) return notShown(text.slice(0, NAME_LENGTH), bytes);
+  return { content: textContent(text), isWhole: true };
+}
+
+/** The beginning of a text that is named where it is too large to be shown. Code units. */
+const NAME_LENGTH = 200;
+
+function notShown(name: string, bytes: number): Parts {
+  const why = `NOT SHOWN: ${revealed(name)} (${bytes} bytes). It cannot be accepted here: see cadre approvals show.`;
+  return { content: textContent(why), isWhole: false };
 }
 
 /** A text as a block of code that none of its own lines ends. */

@@ -4,7 +4,7 @@ import { lastBytes } from '../../core/lib/cut.ts';
 import { changesIn } from './changes.ts';
 
 /** How much of the output of a tool is told, in bytes. */
-const MAX_BYTES = 1024 * 1024;
+export const MAX_BYTES = 1024 * 1024;
 
 /** A tool call, as items and events show it. */
 export interface ShownTool extends Pick<
