@@ -1,5 +1,5 @@
 import type { Approval, ApprovalScope } from '../../../api/approvals.ts';
-import { CONFIRMATION } from '../../../core/lib/arguments-missing.ts';
+import { CONFIRMATION, needsConfirmation } from '../../../core/lib/arguments-missing.ts';
 import { approvalSheet } from '../../terminal/approval-sheet.ts';
 import { widthOf } from '../../terminal/width.ts';
 import type { Answer, AskingMore } from './ask-approval.ts';
@@ -26,7 +26,7 @@ export async function askPermission(
     const early = await showAll(question, ['', heading, ...sheet]);
     const chosen = early ?? (await choose(question, approval.scopes));
     const isAccepted = chosen === 'y' || chosen === 's';
-    const needsWord = isAccepted && approval.arguments_missing === true;
+    const needsWord = isAccepted && needsConfirmation(approval);
     const key = needsWord ? await confirm(question, chosen) : chosen;
     if (key === 'y') return { decision: 'accept' };
     if (key === 's') return { decision: 'accept', scope: 'session' };

@@ -1,7 +1,7 @@
 import { Box } from 'ink';
 import { type ReactNode, useContext, useEffect, useEffectEvent, useState } from 'react';
 import type { Approval, ApprovalScope } from '../../../api/approvals.ts';
-import { CONFIRMATION } from '../../../core/lib/arguments-missing.ts';
+import { CONFIRMATION, needsConfirmation } from '../../../core/lib/arguments-missing.ts';
 import { approvalSheet } from '../../terminal/approval-sheet.ts';
 import type { Acts, Decision } from '../acts.ts';
 import { Bar } from '../bar.tsx';
@@ -70,7 +70,7 @@ function PermissionSheet(props: PermissionProps): ReactNode {
   const accept = (scope: 'once' | 'session') => () => {
     const why = obstacle(approval, scope, left);
     if (why !== null) notices.tell(why);
-    else if (approval.arguments_missing) setAsks(scope);
+    else if (needsConfirmation(approval)) setAsks(scope);
     else decide({ decision: 'accept', scope, reason });
   };
   useKeys(
@@ -114,7 +114,7 @@ function PermissionSheet(props: PermissionProps): ReactNode {
   );
 }
 
-const CONFIRM = `type ${CONFIRMATION}: the agent does not say what this would do:`;
+const CONFIRM = `type ${CONFIRMATION}: not all that this would do is shown:`;
 const prompts = {
   reason: 'reason:',
   'why not': 'decline it? Enter, or why:',
