@@ -1,4 +1,5 @@
 import nodeFs from 'node:fs';
+import nodePath from 'node:path';
 import { expect, test } from 'vitest';
 import { DATABASE_FILE, integrity, openStore } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
@@ -33,4 +34,17 @@ test('A second store on a directory that is open is refused, and the first works
   expect(refusal).toMatch(/locked/);
   expect(await first.db.transact((tx) => first.write(tx, 'b').seq)).toBe(2);
   expect(integrity(first.db)).toBe('ok');
+});
+
+test('A store opens in a directory that is reached over a symbolic link.', async () => {
+  await using directory = tempDirectory();
+  const link = nodePath.join(directory.path, 'link');
+  nodeFs.mkdirSync(nodePath.join(directory.path, 'data'));
+  nodeFs.symlinkSync('data', link);
+  {
+    await using store = await openStore(link);
+    await store.db.transact((tx) => store.write(tx, 'a'));
+  }
+  await using again = await openStore(nodePath.join(directory.path, 'data'));
+  expect(again.db.durableSeq).toBe(1);
 });

@@ -40,7 +40,8 @@ export async function loadHostedSqlite(options: {
   directory: string;
   fs?: FileSystem;
 }): Promise<HostedSqlite> {
-  const { wasm, directory, fs = nodeFs } = options;
+  const { wasm, fs = nodeFs } = options;
+  const directory = realDirectory(options.directory);
   loading ??= instantiate(wasm());
   const { sqlite, memory, files } = await loading;
   const root = files.addRoot({ directory, fs });
@@ -53,6 +54,11 @@ export async function loadHostedSqlite(options: {
     takeError: () => files.takeError(),
     syncError: () => files.syncErrorOf(directory),
   };
+}
+
+/** A directory without symbolic links: SQLite looks at each name in a path, and reads no link. */
+function realDirectory(directory: string): string {
+  return nodeFs.existsSync(directory) ? nodeFs.realpathSync(directory) : directory;
 }
 
 interface Instance {
