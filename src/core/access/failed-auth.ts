@@ -13,6 +13,9 @@ const MAX_SOURCES = 1000;
 const MAX_WAITING = 100;
 const LINES_A_SECOND = 5;
 
+/** The addresses of this machine, which count as one source: whoever has one of them has all of them. */
+const LOOPBACK = /(?:127\.\d+\.\d+\.\d+|(?<![\w:])::1)$/;
+
 /** The key of all sources beyond `MAX_SOURCES`. */
 const OTHERS = 'others';
 
@@ -81,8 +84,9 @@ export class FailedAuthentications implements Disposable {
   #isPastLimit(source: string): boolean {
     const now = this.#clock.monotonic();
     this.#forgetUntil(now - MINUTE_MS);
-    const isKnown = this.#sources.has(source) || this.#sources.size < MAX_SOURCES;
-    const counted = isKnown ? source : OTHERS;
+    const machine = source.replace(LOOPBACK, 'loopback');
+    const isKnown = this.#sources.has(machine) || this.#sources.size < MAX_SOURCES;
+    const counted = isKnown ? machine : OTHERS;
     const times = [...(this.#sources.get(counted) ?? []), now].slice(-PROMPT_FAILURES - 1);
     this.#sources.delete(counted);
     this.#sources.set(counted, times);

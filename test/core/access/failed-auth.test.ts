@@ -87,6 +87,16 @@ describe('the answer to a failed authentication', () => {
     expect(await outcome('b')).toBe('at once');
   });
 
+  test('is slowed for all addresses of this machine together.', async () => {
+    const { outcome } = noting();
+    for (let at = 1; at <= 19; at++) await outcome(`127.0.${at}.1`);
+    await outcome('::1');
+    expect(await outcome('127.9.9.9')).toBe('waits');
+    expect(await outcome('::1')).toBe('waits');
+    expect(await outcome('2001:db8::1')).toBe('at once');
+    expect(await outcome('link 127.0.0.1')).toBe('at once');
+  });
+
   test('comes at once again when there were fewer than 20 in the last minute.', async () => {
     const { clock, outcome } = noting();
     await times(10, () => outcome('a'));
