@@ -99,6 +99,19 @@ describe('an external caller, with a token of the scope tools and no session', (
     expect(error.message).toContain('read_only');
   });
 
+  it('keeps the mode of its token where it calls as a session that may do more', async () => {
+    const { id } = await given().open({ permission_mode: 'full_access', cwd: cwd() });
+    for (const mode of ['read_only', 'default'] as const) {
+      const { error } = await call(await make(mode), 'run', { command: 'true' }, id);
+      expect(error).toMatchObject({
+        code: 'unauthorized',
+        message: expect.stringContaining(mode) as string,
+      });
+    }
+    const { ok } = await call(await make(), 'run', { command: 'true', wait_ms: 30_000 }, id);
+    expect(ok).toBe(true);
+  });
+
   it('has a mode only with the scope tools', async () => {
     const body = { name: 'x', scope: 'read' as const, permission_mode: 'default' as const };
     await expect(given().given.client.call(endpoints.createToken, { body })).rejects.toMatchObject({

@@ -138,29 +138,52 @@ describe('a command that a tool runs is outside of the sandbox of its agent: it'
       });
     }));
 
-  it('does not run where its directory is another one than was shown, by a link or a new directory', () =>
+  it('does not run where its directory was replaced after it was shown', () =>
     onStage(async (stage) => {
       const session = await stage.open({ permission_mode: null, cwd: stage.directory });
       await stage.play(session);
-      const place = path.join(stage.directory, 'place');
-      const swaps = [
-        () => fs.mkdirSync(place),
-        () => fs.symlinkSync(stage.directory, place),
-        () => undefined,
+      const [shown, other, link] = ['shown', 'other', 'link'].map((name) =>
+        path.join(stage.directory, name),
+      ) as [string, string, string];
+      const changes = [
+        () => {
+          fs.rmSync(link);
+          fs.symlinkSync(other, link);
+        },
+        () => fs.rmdirSync(shown),
+        () => {
+          fs.renameSync(shown, `${shown} away`);
+          fs.symlinkSync(other, shown);
+        },
+        () => {
+          fs.renameSync(shown, `${shown} away`);
+          fs.mkdirSync(shown);
+        },
       ];
-      for (const [at, swap] of swaps.entries()) {
-        fs.mkdirSync(place, { recursive: true });
-        const answer = calling(stage, session, { ...running, cwd: 'place' });
-        const approval = await stage.asked(session.id, at + 1);
-        fs.renameSync(place, `${place}-${at}`);
-        swap();
-        await stage.decide(approval, 'accept');
-        expect((await answer).error).toMatchObject({
-          code: 'unauthorized',
-          message: expect.stringContaining('was replaced after it was shown') as string,
+      for (const [nth, change] of changes.entries()) {
+        for (const one of [shown, link, `${shown} away`])
+          fs.rmSync(one, { recursive: true, force: true });
+        fs.mkdirSync(shown);
+        fs.mkdirSync(other, { recursive: true });
+        fs.symlinkSync(shown, link);
+        const answered = calling(stage, session, {
+          command: 'pwd -P',
+          wait_ms: 30_000,
+          cwd: 'link',
         });
-        await none(stage, session);
-        fs.rmSync(place, { recursive: true, force: true });
+        const approval = await stage.asked(session.id, nth + 1);
+        expect(approval.details[0]).toMatchObject({ cwd: shown });
+        change();
+        await stage.decide(approval, 'accept');
+        const { ok, result, error } = await answered;
+        // The link may lead elsewhere by now: the command runs in what was shown.
+        if (nth === 0) expect(result.stdout_tail).toBe(`${shown}\n`);
+        else
+          expect([nth, ok, error.message]).toEqual([
+            nth,
+            false,
+            expect.stringContaining('was replaced'),
+          ]);
       }
     }));
 
