@@ -1,5 +1,6 @@
 import type { CommandPattern } from './command-pattern.ts';
 import { gapsIn } from './glob.ts';
+import { isRunningOption } from './known-safe.ts';
 import { hasSubcommands, isGroup, isWrapper, namesOf } from './programs.ts';
 import { wordsOf } from './shell-words.ts';
 
@@ -105,12 +106,15 @@ function programsOf(command: Command): number[] {
   const all = command.map((_, at) => at);
   if (isWrapper(command)) return all;
   const [program = ''] = command;
-  if (!namesOf(program).some((name) => name === 'find' || name === 'fd')) return [0];
-  return all.filter(
-    (at) =>
-      at === 0 ||
-      /^(?:-exec|-execdir|-ok|-okdir|-x|-X|--exec|--exec-batch)$/.test(command[at - 1] ?? ''),
-  );
+  const names = namesOf(program);
+  const runs = (word = '') =>
+    names.some((name) => isRunningOption(name, word) || (name === 'git' && word === '-x'));
+  let isBehindWrapper = false;
+  return all.filter((at) => {
+    const isRun = at > 0 && runs(command[at - 1]);
+    isBehindWrapper ||= isRun && isWrapper(command.slice(at, at + 2));
+    return at === 0 || isBehindWrapper || isRun || runs(command[at]);
+  });
 }
 
 /**

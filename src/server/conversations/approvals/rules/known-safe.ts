@@ -61,13 +61,18 @@ export function takesAddresses(words: readonly string[]): boolean {
 
 /** The option of a pattern that runs what follows it; undefined if there is none. */
 export function runningOption(name: string, words: readonly string[]): string | undefined {
-  const running = RUNNING_OPTIONS[name] ?? [];
-  return words.find((word) => {
-    const [option = ''] = word.split('=');
-    return running.some(
-      (one) => one === option || (/^--../.test(option) && one.startsWith(option)),
-    );
-  });
+  return words.find((word) => isRunningOption(name, word));
+}
+
+/** Whether a word is an option of a program that runs what follows it, or what stands in the same word behind it. */
+export function isRunningOption(name: string, word: string): boolean {
+  const [option = ''] = word.split('=');
+  return (RUNNING_OPTIONS[name] ?? []).some(
+    (one) =>
+      one === option ||
+      (/^--../.test(option) && one.startsWith(option)) ||
+      (/^-\w$/.test(one) && word.startsWith(one)),
+  );
 }
 
 /** Whether a `*` of a pattern may stand for another machine than a remote that the pattern names. */

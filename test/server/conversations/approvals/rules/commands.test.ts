@@ -158,6 +158,9 @@ describe('A rule to allow whose * stands behind a program', () => {
       'npm it **',
       'curl **',
       'rg --pre *',
+      'git grep -O* x',
+      'git grep -Oless *',
+      'fd -x*',
     ];
     expect(never.filter((one) => 'words' in readPattern(one, 'strict', true))).toEqual([]);
   });
@@ -341,6 +344,14 @@ describe('a rule to deny', () => {
     ['git push **', 'find . -exec git push x'],
     ['git push **', "find . -exec sh -c 'git push' x"],
     ['git push **', "git submodule foreach 'git push'"],
+    ['git push **', "git rebase --exec 'git push' main"],
+    ['git push **', "git rebase -x 'git push' main"],
+    ['git push **', "git fetch --upload-pack='git push' x"],
+    ['git push **', 'find . -exec env git push'],
+    ['git push **', 'fd --exec=git push'],
+    ['rm **', 'fd -xrm'],
+    ['rm **', 'rg --pre rm x'],
+    ['rm **', 'sort --compress-prog=rm x'],
     ['git push **', 'npm exec -- git push'],
     ['pip install **', 'pip3 install x'],
     ['pip install **', 'python3.12 -m pip install x'],
