@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest';
+import type { Finished, PullRequest } from '../../../src/api/worktree-finish.ts';
+import { jsonFor, type World } from '../../../src/frontends/cli/world.ts';
+import {
+  finishLines,
+  type FinishStyle,
+  pullRequestLines,
+} from '../../../src/frontends/terminal/finish.ts';
+import { colorless } from '../../../src/frontends/terminal/palette.ts';
+
+const HIDDEN = 'x\u001b]0;p\u0007\u202e\u009b\u200b\u00ad\u2028\r.txt';
+
+test('JSON on a terminal escapes all that the terminal would hide or obey, and is the same JSON.', () => {
+  const value = { [HIDDEN]: [HIDDEN, '\u{e0041}', 'é\u{1f600}'] };
+  const on = (isTTY: boolean) => jsonFor({ stdout: { isTTY } as World['stdout'] }, value, 2);
+  expect(on(true)).toMatch(/^[\n\u0020-\u007eé\u{1f600}]*$/u);
+  expect(JSON.parse(on(true))).toEqual(value);
+  expect(on(false)).toContain('\u202e');
+});
+
+test('What a merge or a pull request asks about shows hidden characters by their code points.', () => {
+  const style: FinishStyle = { palette: colorless, hintFor: () => null };
+  const shown = {
+    worktree: { branch: HIDDEN, path: '/w' },
+    target: HIDDEN,
+    outcome: 'planned',
+    how: 'merge_commit',
+    checkout: HIDDEN,
+    committer: HIDDEN,
+    commits: [{ commit: '0123456789', subject: HIDDEN }],
+    commit_count: 1,
+    files: [{ path: HIDDEN, change: 'added', lines_added: 1, lines_deleted: 0 }],
+    file_count: 1,
+    uncommitted: [HIDDEN],
+    uncommitted_count: 1,
+    notes: [HIDDEN],
+    obstacles: [HIDDEN],
+    conflicts: [{ path: HIDDEN, kind: 'content' }],
+    conflict_in: HIDDEN,
+    branch: HIDDEN,
+    remote: HIDDEN,
+    remote_url: HIDDEN,
+    pushed: false,
+    title: HIDDEN,
+    body: HIDDEN,
+  };
+  for (const lines of [
+    finishLines(shown as unknown as Finished, style),
+    pullRequestLines(shown as unknown as PullRequest, style),
+  ]) {
+    expect(lines.join('')).not.toMatch(/[\p{Cc}\u202e\u200b\u00ad\u2028]/u);
+    const parts = lines.filter((line) => line.includes('x<'));
+    expect(parts.length).toBeGreaterThan(5);
+    for (const line of parts) expect(line).toContain('x<U+001B>]0;p<U+0007><U+202E>');
+  }
+});
