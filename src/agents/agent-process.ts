@@ -3,7 +3,7 @@ import { plain } from '../core/lib/plain.ts';
 import type { Child, ChildExit, Supervisor } from '../core/children/supervisor.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import { Refusal } from './json-connection.ts';
-import type { Heard } from './json-lines.ts';
+import type { ReadProgress } from './json-lines.ts';
 import { ProviderError } from './provider.ts';
 
 /** The last characters of an agent's stderr that are kept, to explain its end. */
@@ -49,7 +49,7 @@ export function tailOf(stderr: Readable): () => string {
 }
 
 /** Tells whether an agent was lost: it has exited, or its output has ended. That is known before {@link agentEndOf} resolves. */
-export function lossOf(child: Child, heard: Heard): () => boolean {
+export function lossOf(child: Child, heard: ReadProgress): () => boolean {
   let isLost = false;
   const lose = () => void (isLost = true);
   void heard.ended.then(lose);
@@ -127,7 +127,7 @@ export async function answered<T>(
  */
 export async function agentEndOf(
   child: Child,
-  { heard, stderr, clock }: { heard: Heard; stderr: () => string; clock: Clock },
+  { heard, stderr, clock }: { heard: ReadProgress; stderr: () => string; clock: Clock },
 ): Promise<string> {
   const exited = exitText(child.exited);
   const wrong = await Promise.race([heard.ended, exited.then(() => untilHeard(heard, clock))]);
@@ -141,7 +141,7 @@ export async function agentEndOf(
  * The error in the output of an agent that has exited, or null. All that the agent had written is read first. Another
  * process may hold the output open for ever, so the reading also ends when nothing has come for a second.
  */
-async function untilHeard(heard: Heard, clock: Clock): Promise<string | null> {
+async function untilHeard(heard: ReadProgress, clock: Clock): Promise<string | null> {
   const over = new AbortController();
   const silent = async (): Promise<null> => {
     for (let before = -1; before !== heard.progress();) {

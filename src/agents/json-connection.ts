@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import type { BoundedLine, Excess } from './bounded-line.ts';
-import { hearLines, type Heard, parsed } from './json-lines.ts';
+import { readJsonLines, type ReadProgress, parsed } from './json-lines.ts';
 
 /** What an agent answers to a request that it refuses. */
 export class Refusal extends Error {
@@ -13,7 +13,7 @@ type TakeJson = (json: unknown, line: string) => Promise<void> | undefined;
 /** JSON values both ways, one a line, and the requests that wait for the agent's answer. */
 export class JsonConnection<Id> {
   /** How far the agent's output was read. */
-  readonly heard: Heard;
+  readonly heard: ReadProgress;
   readonly #stdin: Writable;
   readonly #pending = new Map<Id, PromiseWithResolvers<unknown>>();
 
@@ -24,7 +24,7 @@ export class JsonConnection<Id> {
     maxLineBytes?: number,
   ) {
     this.#stdin = streams.stdin;
-    this.heard = hearJson(streams.stdout, take, maxLineBytes);
+    this.heard = readJson(streams.stdout, take, maxLineBytes);
   }
 
   /** Writes a message; one for an agent that is gone is dropped. */
@@ -62,14 +62,14 @@ export class JsonConnection<Id> {
 }
 
 /** Has `take` handle the output of an agent, one JSON value a line. Blank lines are passed over. */
-export function hearJson(stdout: Readable, take: TakeJson, maxLineBytes?: number): Heard {
+export function readJson(stdout: Readable, take: TakeJson, maxLineBytes?: number): ReadProgress {
   const takeLine = ({ text, excess }: BoundedLine) => {
     if (text.trim() === '') return undefined;
     const json = parsed(text);
     if (excess) noteExcess(json, excess);
     return take(json, text);
   };
-  return hearLines(stdout, takeLine, maxLineBytes);
+  return readJsonLines(stdout, takeLine, maxLineBytes);
 }
 
 /** The messages that were larger than what is read, and their parts that adapters pass on alone. */

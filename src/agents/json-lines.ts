@@ -12,12 +12,12 @@ const MAX_LINES_IN_A_ROW = 16;
 const LONG_LINE_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 /** The connection ends after so many lines in a row that are no message. */
-const MAX_STRAY_LINES = 1000;
+const MAX_OTHER_LINES = 1000;
 /** So many of them are kept, to explain a failure. */
-const MAX_STRAYS_KEPT = 5;
+const MAX_OTHER_BYTES = 5;
 
 /** How far the output of an agent has been read. */
-export interface Heard {
+export interface ReadProgress {
   /** Resolves when the output has ended and all of it was handled: with the error that ended it, or null. */
   readonly ended: Promise<string | null>;
   /** A number that grows while output comes or is being handled. */
@@ -28,11 +28,11 @@ export interface Heard {
  * Has `take` handle the lines of an agent's output, one after the other. What `take` throws ends the reading. Other
  * tasks run after a few lines, and after each that is long.
  */
-export function hearLines(
+export function readJsonLines(
   stdout: Readable,
   take: (line: BoundedLine) => Promise<void> | undefined,
   maxBytes = MAX_LINE_BYTES,
-): Heard {
+): ReadProgress {
   let count = 0;
   let inARow = 0;
   let isBusy = false;
@@ -64,7 +64,7 @@ export function hearLines(
 }
 
 /** Counts lines that are no message. A few are passed over, such as the greeting of a shell's profile. */
-export class StrayLines {
+export class NonProtocolOutput {
   /** The last such line; empty where there was none. */
   last = '';
   /** The last few such lines since they were forgotten. */
@@ -85,9 +85,9 @@ export class StrayLines {
   note(line: string): void {
     this.last = line.slice(0, 200);
     const readable = plain(this.last).trim();
-    if (readable !== '') this.#recent = [...this.#recent, readable].slice(-MAX_STRAYS_KEPT);
-    if (++this.#inARow < MAX_STRAY_LINES) return;
-    throw new Error(`it wrote ${MAX_STRAY_LINES} lines in a row that are no JSON: ${this.last}`);
+    if (readable !== '') this.#recent = [...this.#recent, readable].slice(-MAX_OTHER_BYTES);
+    if (++this.#inARow < MAX_OTHER_LINES) return;
+    throw new Error(`it wrote ${MAX_OTHER_LINES} lines in a row that are no JSON: ${this.last}`);
   }
 
   /** To be called for each message. */

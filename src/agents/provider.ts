@@ -197,7 +197,7 @@ export interface TurnSettings {
 }
 
 /** Settings that wish for nothing. */
-export function noWishes(): TurnSettings {
+export function defaultSettings(): TurnSettings {
   return { permissionMode: null, agentMode: null, model: null, thinkingEffort: null };
 }
 

@@ -95,7 +95,7 @@ export const ruling = z
     why: z.string().describe('Why it is so, for people.'),
   })
   .meta({ id: 'Ruling', description: 'What the rules decide about a request.' });
-export type Ruling = z.output<typeof ruling>;
+export type RuleDecision = z.output<typeof ruling>;
 
 export const listApprovalRules = endpoint({
   method: 'GET',

@@ -86,7 +86,7 @@ const moved = {
 const finished = z
   .looseObject(moved)
   .meta({ id: 'WorktreeFinish', description: 'What a merge or a rebase does, or has done.' });
-export type Finished = z.output<typeof finished>;
+export type MergeResult = z.output<typeof finished>;
 
 /** Two of them fit into a body, also where every character is escaped. */
 const commitMessage = z.string().min(1).max(16_384);

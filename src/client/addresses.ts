@@ -2,13 +2,13 @@ import { endpoints } from '../api/index.ts';
 import { AppError } from '../api/errors.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import { type Address, within } from './address.ts';
-import { FollowingAddresses } from './follow-addresses.ts';
+import { JoinedEventStream } from './follow-addresses.ts';
 import { ownerOf } from './owner.ts';
 import type { LastKnown } from './last-known.ts';
 import type {
   Caller,
   FollowAll,
-  Following,
+  ServersEventStream,
   ServerSnapshot,
   ServerEntry,
   Servers,
@@ -62,9 +62,9 @@ export class Addresses implements Servers {
     return this.#lastKnown.write(name, listed);
   }
 
-  follow(options: FollowAll, signal: AbortSignal): Following {
+  follow(options: FollowAll, signal: AbortSignal): ServersEventStream {
     const addresses = this.#addresses.filter(({ name }) => (options.node ?? name) === name);
-    return new FollowingAddresses(addresses, this.#clock, options, signal);
+    return new JoinedEventStream(addresses, this.#clock, options, signal);
   }
 
   close(): void {

@@ -7,7 +7,7 @@ import { byTime } from './by-time.ts';
 import type { Client } from './client.ts';
 import { Funnel } from './funnel.ts';
 import { seqBefore } from './seq-before.ts';
-import type { FollowAll, Following, FromServer, Notice } from './servers.ts';
+import type { FollowAll, ServersEventStream, FromServer, Notice } from './servers.ts';
 import { storedEvents } from './stored.ts';
 import { streamEvents } from './stream.ts';
 import { describeGap } from './telling.ts';
@@ -22,7 +22,7 @@ interface Position {
 }
 
 /** The events of several servers, each read from its own log. */
-export class FollowingAddresses implements Following {
+export class JoinedEventStream implements ServersEventStream {
   readonly #addresses: readonly Address<Client>[];
   readonly #clock: Clock;
   readonly #options: FollowAll;

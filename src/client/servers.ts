@@ -59,7 +59,7 @@ export type Notice =
   | { state: 'gap'; text: string };
 
 /** Events of all servers: those of one server in its order, each once. Ends when its signal aborts. */
-export interface Following extends AsyncIterable<FromServer> {
+export interface ServersEventStream extends AsyncIterable<FromServer> {
   /** Where a later reader goes on, after what was yielded so far. Opaque; one line of text. */
   cursor(): string;
 }
@@ -82,7 +82,7 @@ export interface Servers {
   /** Keeps what a server has listed, for `known`. Absent where that is kept without it. */
   remember?(name: string, listed: Partial<Omit<ServerSnapshot, 'at'>>): Promise<void>;
   /** Throws `conflict` from its iteration for the cursor of another log. */
-  follow(options: FollowAll, signal: AbortSignal): Following;
+  follow(options: FollowAll, signal: AbortSignal): ServersEventStream;
   /** Closes all connections. */
   close(): void;
 }

@@ -16,11 +16,11 @@ import { oneLine } from '../core/lib/plain.ts';
 export { oneLine };
 
 /** A summary of an event, as one line of plain text; empty where its kind says everything, or is of a newer version. */
-export function telling(event: RuntimeEventRecord): string {
-  return isDescribed(event) ? oneLine(tellingPart(event)) : '';
+export function summarizeEvent(event: RuntimeEventRecord): string {
+  return isDescribed(event) ? oneLine(summaryPart(event)) : '';
 }
 
-function tellingPart(event: DescribedEvent): string {
+function summaryPart(event: DescribedEvent): string {
   const { kind, payload } = event;
   if ('tool' in payload) {
     const status = kind.endsWith(payload.status) ? '' : `${payload.status} `;
@@ -28,35 +28,35 @@ function tellingPart(event: DescribedEvent): string {
     return `${status}${payload.tool.title}${output}`;
   }
   if ('text' in payload) return payload.text ?? '';
-  if ('approval' in payload) return tellingOfApproval(payload.approval);
-  if ('entries' in payload && payload.entries) return tellingOfPlan(payload.entries);
-  if ('usage' in payload) return tellingOfUsage(payload.usage);
+  if ('approval' in payload) return summaryOfApproval(payload.approval);
+  if ('entries' in payload && payload.entries) return summaryOfPlan(payload.entries);
+  if ('usage' in payload) return summaryOfUsage(payload.usage);
   if ('session' in payload) {
     const { failure, title, cwd } = payload.session;
     return failure?.message ?? title ?? cwd;
   }
   if ('delivery' in payload) return payload.delivery.error?.message ?? '';
-  if (isIn('queue', event)) return tellingOfQueue(event);
-  if (isIn('hook', event)) return tellingOfHook(event);
-  if (isIn('budget', event)) return tellingOfBudget(event);
-  if (isIn('review', event)) return tellingOfReview(event);
+  if (isIn('queue', event)) return summaryOfQueue(event);
+  if (isIn('hook', event)) return summaryOfHook(event);
+  if (isIn('budget', event)) return summaryOfBudget(event);
+  if (isIn('review', event)) return summaryOfReview(event);
   if ('worktree' in payload) return payload.worktree.worktree_name;
   if ('team' in payload) return payload.team.name;
-  return tellingOfInputOrEnd(event);
+  return summaryOfInputOrEnd(event);
 }
 
-function tellingOfInputOrEnd(event: DescribedEvent): string {
+function summaryOfInputOrEnd(event: DescribedEvent): string {
   const { kind, payload } = event;
   if (kind === 'session.notice') return payload.message;
-  if (kind === 'turn.accepted') return tellingOfInput(payload.turn.input ?? []);
+  if (kind === 'turn.accepted') return summaryOfInput(payload.turn.input ?? []);
   if ('turn' in payload) return payload.turn.error?.message ?? '';
-  if (kind === 'team.message_created') return tellingOfInput([payload.message.input ?? []].flat());
+  if (kind === 'team.message_created') return summaryOfInput([payload.message.input ?? []].flat());
   if (kind === 'process.queued') return payload.process.command;
   if (!('process' in payload) || payload.process.exit_code === null) return '';
   return `exit code ${payload.process.exit_code}`;
 }
 
-function tellingOfApproval({
+function summaryOfApproval({
   title,
   status,
   decided_by,
@@ -68,19 +68,19 @@ function tellingOfApproval({
 }
 
 /** What a budget is for, and what is spent of it. */
-function tellingOfBudget({ payload: { budget } }: EventOf<KindIn<'budget'>>): string {
+function summaryOfBudget({ payload: { budget } }: EventOf<KindIn<'budget'>>): string {
   const { session_id, team_id, time_zone } = budget;
   const whose = (session_id ?? team_id)?.slice(-8) ?? 'all sessions';
   return `${whose}${time_zone === null ? '' : ' today'}: ${spentText(budget)}`;
 }
 
 /** An entry of a queue by its name, else by what it says or its id, and what has become of it. */
-function tellingOfQueue({ kind, payload }: EventOf<KindIn<'queue'>>): string {
+function summaryOfQueue({ kind, payload }: EventOf<KindIn<'queue'>>): string {
   if (kind === 'queue.moved') return '';
   if (!('entry' in payload)) return payload.hold.message;
   const { id, name, hold } = payload.entry;
   const isSaid = kind === 'queue.added' || kind === 'queue.edited';
-  const said = isSaid ? tellingOfInput(payload.entry.input ?? []) : '';
+  const said = isSaid ? summaryOfInput(payload.entry.input ?? []) : '';
   const label = name ?? (said === '' ? id.slice(-8) : said);
   if (kind === 'queue.skipped')
     return `${label}: ${payload.count} ${payload.count === 1 ? 'run' : 'runs'}, ${payload.why}`;
@@ -90,7 +90,7 @@ function tellingOfQueue({ kind, payload }: EventOf<KindIn<'queue'>>): string {
 }
 
 /** A hook, and what became of the events that are for it. */
-function tellingOfHook({ kind, payload }: EventOf<KindIn<'hook'>>): string {
+function summaryOfHook({ kind, payload }: EventOf<KindIn<'hook'>>): string {
   if (kind === 'hook.failing') return `${payload.hook}: ${payload.error}`;
   if (kind === 'hook.recovered') return payload.hook;
   const end = kind === 'hook.gap' ? payload.trimmed_seq : payload.up_to_seq;
@@ -99,7 +99,7 @@ function tellingOfHook({ kind, payload }: EventOf<KindIn<'hook'>>): string {
 }
 
 /** A comment on a diff by its place and text, or how many were sent or dropped. */
-function tellingOfReview({ payload }: EventOf<KindIn<'review'>>): string {
+function summaryOfReview({ payload }: EventOf<KindIn<'review'>>): string {
   if (!('comment' in payload)) {
     const count = payload.comment_ids?.length;
     return count === undefined ? '' : `${count} ${count === 1 ? 'comment' : 'comments'}`;
@@ -109,19 +109,19 @@ function tellingOfReview({ payload }: EventOf<KindIn<'review'>>): string {
 }
 
 /** How many entries of a plan are done, and the entry in progress. */
-function tellingOfPlan(entries: Payload<'plan.updated'>['entries']): string {
+function summaryOfPlan(entries: Payload<'plan.updated'>['entries']): string {
   const done = entries.filter(({ status }) => status === 'completed').length;
   const now = entries.find(({ status }) => status === 'in_progress');
   return `${done}/${entries.length}${now ? `: ${now.content}` : ''}`;
 }
 
 /** The input of a turn or a message. */
-function tellingOfInput(input: readonly StoredInputItem[]): string {
+function summaryOfInput(input: readonly StoredInputItem[]): string {
   return input.map((item) => (item.type === 'text' ? item.text : '[image]')).join(' ');
 }
 
 /** How much of the context window is used. */
-function tellingOfUsage({ context_tokens, context_window }: Usage): string {
+function summaryOfUsage({ context_tokens, context_window }: Usage): string {
   if (context_tokens === null) return '';
   return `${context_tokens}${context_window === null ? '' : ` of ${context_window}`} tokens`;
 }

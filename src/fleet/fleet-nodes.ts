@@ -2,11 +2,11 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { Bucket } from './bucket.ts';
 import { nodesInStream } from './engine-status.ts';
 import type { Names } from './names.ts';
-import { livingNodes, type NodeSign } from './sign-of-life.ts';
+import { livingNodes, type NodeHeartbeat } from './sign-of-life.ts';
 
 /** A node of a fleet: what it says of itself, or of one that gives no sign of life, nothing but its name. */
 export type FleetNode = { node: string; state: 'alive' | 'unreachable' } & {
-  [Field in Exclude<keyof NodeSign, 'node'>]: NodeSign[Field] | null;
+  [Field in Exclude<keyof NodeHeartbeat, 'node'>]: NodeHeartbeat[Field] | null;
 };
 
 /** Every node that is alive, or has events in the fleet, by name. */

@@ -6,7 +6,7 @@ import type { EventScope } from '../client/event-scope.ts';
 import { replay } from '../client/replay.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import type { Names } from './names.ts';
-import { News } from './news.ts';
+import { LogWakeup } from './news.ts';
 
 /** The most events of a page. */
 const PAGE = 500;
@@ -38,7 +38,7 @@ export async function* followNode(
 ): AsyncGenerator<RuntimeEventRecord | { latestSeq: number }, void> {
   const { client, connection, names, node, clock } = given;
   const subject = names.newsOf(names.eventsOf(node));
-  using news = new News({ connection, clock, subject });
+  using news = new LogWakeup({ connection, clock, subject });
   const { headers } = await client.ask(endpoints.getVersion, {}, signal);
   const latestSeq = Number(headers['x-seq'] ?? 0);
   yield { latestSeq };

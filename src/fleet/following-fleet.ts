@@ -1,6 +1,12 @@
 import { matches } from '../api/events.ts';
 import { Funnel } from '../client/funnel.ts';
-import type { FollowAll, Following, FromServer, Notice, ServerEntry } from '../client/servers.ts';
+import type {
+  FollowAll,
+  ServersEventStream,
+  FromServer,
+  Notice,
+  ServerEntry,
+} from '../client/servers.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import { FleetCursor } from './cursor.ts';
 import { readEvent } from './read-message.ts';
@@ -10,7 +16,7 @@ import type { ReaderParts } from './reader.ts';
 /** How often it is looked which nodes are alive, in ms. */
 const LOOK_MS = 2000;
 
-export interface FollowingParts {
+export interface FleetEventStreamParts {
   stream: ReaderParts['stream'];
   fill: ReaderParts['fill'];
   clock: Clock;
@@ -24,14 +30,14 @@ export interface FollowedNode extends ServerEntry {
 }
 
 /** The events of a fleet as its stream has them, also those of nodes that do not answer. */
-export class FollowingFleet implements Following {
-  readonly #parts: FollowingParts;
+export class FleetEventStream implements ServersEventStream {
+  readonly #parts: FleetEventStreamParts;
   readonly #options: FollowAll;
   readonly #signal: AbortSignal;
   readonly #cursor: FleetCursor;
 
   /** Throws `usage` for a cursor that is none of a fleet. */
-  constructor(parts: FollowingParts, options: FollowAll, signal: AbortSignal) {
+  constructor(parts: FleetEventStreamParts, options: FollowAll, signal: AbortSignal) {
     this.#parts = parts;
     this.#options = options;
     this.#signal = signal;

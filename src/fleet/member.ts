@@ -6,7 +6,7 @@ import { type Access, connectTo } from './connection.ts';
 import { ALIVE_TTL_MS, type Names, namesOf } from './names.ts';
 import { NatsMirrorStream } from './nats-mirror-stream.ts';
 import { type Ask, serveRequests } from './requests.ts';
-import { type Identity, type NodeSign, SignOfLife } from './sign-of-life.ts';
+import { type Identity, type NodeHeartbeat, Heartbeat } from './sign-of-life.ts';
 
 /** What a member of a fleet is joined with. */
 export interface MemberOptions {
@@ -129,7 +129,7 @@ export class Member {
     const over = new AbortController();
     const signal = AbortSignal.any([this.#ending.signal, over.signal]);
     void connection.closed().then(() => over.abort());
-    const sign = this.#signOfLife(connection);
+    const sign = this.#heartbeat(connection);
     let work: Work | null = null;
     try {
       while (!signal.aborted) {
@@ -146,7 +146,7 @@ export class Member {
   }
 
   /** Null: the engine did not answer. */
-  async #renew(sign: SignOfLife, joining: NatsConnection | null): Promise<boolean | null> {
+  async #renew(sign: Heartbeat, joining: NatsConnection | null): Promise<boolean | null> {
     const { name } = this.#given.access;
     try {
       const isReserved = joining !== null && (await this.#isReserved(joining));
@@ -171,7 +171,7 @@ export class Member {
     return head !== null && ![self.epoch, ...forks, ''].includes(head.epoch);
   }
 
-  #begin(connection: NatsConnection, sign: SignOfLife): Work {
+  #begin(connection: NatsConnection, sign: Heartbeat): Work {
     const { access, ask, tasks, logger } = this.#given;
     const stopping = new AbortController();
     const { signal } = stopping;
@@ -193,16 +193,16 @@ export class Member {
     this.#trouble = detail === null ? null : { detail, since };
   }
 
-  #signOfLife(connection: NatsConnection): SignOfLife {
+  #heartbeat(connection: NatsConnection): Heartbeat {
     const { access, labels, self, load, clock, tasks } = this.#given;
-    const sign = (): NodeSign => {
+    const sign = (): NodeHeartbeat => {
       const { detail } = this.status;
       const mirror = tasks.length === 0 ? 'off' : detail === null ? 'on' : 'failing';
       const about = { mirror, detail: detail?.slice(0, MAX_DETAIL) ?? null } as const;
       return { node: access.name, ...self, labels: [...labels], ...load(), ...about };
     };
     const bucket = new Bucket(connection, this.#names, this.#names.nodes);
-    return new SignOfLife({ bucket, names: this.#names, clock, sign });
+    return new Heartbeat({ bucket, names: this.#names, clock, sign });
   }
 
   #fail(error: unknown): void {

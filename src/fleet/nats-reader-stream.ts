@@ -7,7 +7,7 @@ import {
 import type { Clock } from '../core/lib/clock.ts';
 import { EngineRefusal, explaining } from './engine-error.ts';
 import { eventHeaders, type Names } from './names.ts';
-import { News } from './news.ts';
+import { LogWakeup } from './news.ts';
 import { readMessage } from './read-message.ts';
 import type { Arrived, From, ReaderStream } from './reader.ts';
 import { type StreamInfo, streamInfo } from './stream-info.ts';
@@ -71,7 +71,7 @@ export class NatsReaderStream implements ReaderStream {
   ): AsyncGenerator<Arrived, void> {
     const floor = 'after' in from ? from.after : 0;
     const doubt = new AbortController();
-    using news = new News({
+    using news = new LogWakeup({
       connection: this.#nc,
       clock: this.#clock,
       subject: this.#names.newsOf(this.#filter),

@@ -1,7 +1,7 @@
 import type { NatsConnection, QueuedIterator, Status, Subscription } from '@nats-io/transport-node';
 import type { Clock } from '../core/lib/clock.ts';
 
-interface NewsParts {
+interface LogWakeupParts {
   connection: NatsConnection;
   clock: Clock;
   /** Where the engine tells of the events that are meant. */
@@ -16,7 +16,7 @@ interface NewsParts {
 }
 
 /** Listens to the engine, which tells of each event that it has stored. */
-export class News implements Disposable {
+export class LogWakeup implements Disposable {
   /** The newest message that was told of, by its number in the stream; 0: none yet. */
   newest = 0;
   readonly #clock: Clock;
@@ -25,7 +25,13 @@ export class News implements Disposable {
   #hasCome = false;
   #wake: () => void = () => undefined;
 
-  constructor({ connection, clock, subject, floor = 0, onDoubt = () => undefined }: NewsParts) {
+  constructor({
+    connection,
+    clock,
+    subject,
+    floor = 0,
+    onDoubt = () => undefined,
+  }: LogWakeupParts) {
     this.#clock = clock;
     this.#subscription = connection.subscribe(subject, {
       callback: (error, message) => {

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto';
 import { AppError } from '../api/errors.ts';
 import { type Bucket, Changed } from './bucket.ts';
-import type { NodeSign } from './sign-of-life.ts';
+import type { NodeHeartbeat } from './sign-of-life.ts';
 
 /**
  * The better of two random nodes among those that have all the labels and room; null where there is none. Everybody
  * sees the same numbers, up to two seconds old, so nobody takes the best one: all would take the same.
  */
 export function chosenNode(
-  nodes: readonly NodeSign[],
+  nodes: readonly NodeHeartbeat[],
   labels: readonly string[],
   random: () => number,
-): NodeSign | null {
+): NodeHeartbeat | null {
   const fit = nodes.filter(
     (node) => labels.every((one) => node.labels.includes(one)) && node.live < node.max_live,
   );
@@ -24,12 +24,12 @@ function anyOf<T>(all: readonly T[], random: () => number): T | null {
   return all[Math.min(all.length - 1, Math.floor(random() * all.length))] ?? null;
 }
 
-function loadOf({ live, max_live }: NodeSign): number {
+function loadOf({ live, max_live }: NodeHeartbeat): number {
   return live / max_live;
 }
 
 /** Why no node was chosen, for whoever wanted one. */
-export function noRoom(nodes: readonly NodeSign[], labels: readonly string[]): AppError {
+export function noRoom(nodes: readonly NodeHeartbeat[], labels: readonly string[]): AppError {
   const wanted = labels.length === 0 ? '' : ` with the label ${labels.join(' and ')}`;
   const fit = nodes.filter((node) => labels.every((one) => node.labels.includes(one)));
   if (nodes.length === 0) return new AppError('unreachable', 'no node of the fleet is alive');

@@ -1,7 +1,7 @@
 import { ownerOf } from '../client/owner.ts';
 import type {
   FollowAll,
-  Following,
+  ServersEventStream,
   ServerSnapshot,
   ServerEntry,
   Servers,
@@ -10,7 +10,7 @@ import { AppError } from '../api/errors.ts';
 import { type FleetNode, fleetNodes } from './fleet-nodes.ts';
 import { fill } from './fill.ts';
 import { joined } from './joined.ts';
-import { type FollowedNode, FollowingFleet } from './following-fleet.ts';
+import { type FollowedNode, FleetEventStream } from './following-fleet.ts';
 import { NatsReaderStream } from './nats-reader-stream.ts';
 import { NodeClient, type Visit } from './node-client.ts';
 import { NodeView, viewKinds } from './node-view.ts';
@@ -90,7 +90,7 @@ export class FleetServers implements Servers {
   }
 
   /** The events of all nodes, or of one, as the fleet's stream has them: also of nodes that do not answer. */
-  follow(options: FollowAll, signal: AbortSignal): Following {
+  follow(options: FollowAll, signal: AbortSignal): ServersEventStream {
     const { connection, names, clock } = this.#visit;
     const filter = options.node === undefined ? names.allEvents : names.eventsOf(options.node);
     const parts = {
@@ -100,7 +100,7 @@ export class FleetServers implements Servers {
       clock,
       list: () => this.list(),
     };
-    return new FollowingFleet(parts, options, signal);
+    return new FleetEventStream(parts, options, signal);
   }
 
   close(): void {

@@ -3,7 +3,7 @@ import { type Bucket, Changed } from './bucket.ts';
 import { ALIVE_TTL_MS, isName, type Names } from './names.ts';
 
 /** What a node says of itself, every two seconds. */
-export interface NodeSign {
+export interface NodeHeartbeat {
   node: string;
   /** The start of the server: another one for each. */
   instance: string;
@@ -25,7 +25,7 @@ export interface NodeSign {
 const mirrorStates = ['on', 'off', 'failing'] as const;
 
 /** What of a sign tells whose it is. */
-export type Identity = Pick<NodeSign, 'instance' | 'epoch' | 'machine'>;
+export type Identity = Pick<NodeHeartbeat, 'instance' | 'epoch' | 'machine'>;
 
 /**
  * Whether a server may take a name. `held`: whether it has already had it since it started. The living sign of another
@@ -39,7 +39,7 @@ export function mayTake(own: Identity, found: Identity | null, held: boolean): b
 }
 
 /** The sign in the text of a key; null for a text that is none. */
-export function readSign(text: string | null): NodeSign | null {
+export function readHeartbeat(text: string | null): NodeHeartbeat | null {
   if (text === null) return null;
   try {
     const { node, instance, epoch, machine, version, labels, live, max_live, ...more } = JSON.parse(
@@ -68,10 +68,10 @@ function countOf(value: unknown): number {
 }
 
 /** The living nodes, by name. */
-export async function livingNodes(bucket: Bucket): Promise<NodeSign[]> {
+export async function livingNodes(bucket: Bucket): Promise<NodeHeartbeat[]> {
   const found = await bucket.all('alive.*');
   const signs = [...found].flatMap(([key, text]) => {
-    const sign = readSign(text);
+    const sign = readHeartbeat(text);
     // The engine guards the key alone: a sign that names another node speaks for nobody.
     return sign && isName(sign.node) && key === `alive.${sign.node}` ? sign : [];
   });
@@ -79,16 +79,16 @@ export async function livingNodes(bucket: Bucket): Promise<NodeSign[]> {
 }
 
 /** Keeps the sign of one node in the bucket. */
-export class SignOfLife {
+export class Heartbeat {
   readonly #bucket: Bucket;
   readonly #key: string;
   readonly #clock: Clock;
-  readonly #sign: () => NodeSign;
+  readonly #sign: () => NodeHeartbeat;
   #revision = 0;
   #held = false;
   #until = 0;
 
-  constructor(given: { bucket: Bucket; names: Names; clock: Clock; sign: () => NodeSign }) {
+  constructor(given: { bucket: Bucket; names: Names; clock: Clock; sign: () => NodeHeartbeat }) {
     this.#bucket = given.bucket;
     this.#key = given.names.alive(given.sign().node);
     this.#clock = given.clock;
@@ -132,14 +132,14 @@ export class SignOfLife {
     await this.#bucket.remove(this.#key, this.#revision);
   }
 
-  #put(own: NodeSign): Promise<number> {
+  #put(own: NodeHeartbeat): Promise<number> {
     return this.#bucket.put(this.#key, JSON.stringify(own), this.#revision, TTL);
   }
 
   /** Reads what is there, to replace it. Returns whether it may be replaced. */
-  async #look(own: NodeSign): Promise<boolean> {
+  async #look(own: NodeHeartbeat): Promise<boolean> {
     const { value, revision } = await this.#bucket.get(this.#key);
-    const isFree = mayTake(own, readSign(value), this.#held);
+    const isFree = mayTake(own, readHeartbeat(value), this.#held);
     if (isFree) this.#revision = revision;
     else this.#until = 0;
     return isFree;

@@ -2,7 +2,11 @@ import { PassThrough, Writable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import type { Child } from '../../src/core/children/supervisor.ts';
 import { agentEndOf, lossOf, tailOf } from '../../src/agents/agent-process.ts';
-import { type Heard, hearLines, StrayLines } from '../../src/agents/json-lines.ts';
+import {
+  type ReadProgress,
+  readJsonLines,
+  NonProtocolOutput,
+} from '../../src/agents/json-lines.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 /** A child whose end the test decides. */
@@ -38,7 +42,7 @@ describe('why an agent ended', () => {
     const given = child();
     const ended = Promise.withResolvers<string | null>();
     let count = 0;
-    const heard: Heard = { ended: ended.promise, progress: () => count };
+    const heard: ReadProgress = { ended: ended.promise, progress: () => count };
     const how = agentEndOf(given, { heard, stderr, clock });
     given.exit(0);
     for (let seconds = 0; seconds < 30; seconds++) {
@@ -108,7 +112,7 @@ describe('the lines of an agent', () => {
   test('make progress as long as one is handled, and the first that cannot be is what was wrong', async () => {
     const output = new PassThrough();
     const handled = Promise.withResolvers<void>();
-    const heard = hearLines(output, (line) => {
+    const heard = readJsonLines(output, (line) => {
       if (line.text === 'bad') throw new Error('it is bad');
       return handled.promise;
     });
@@ -121,14 +125,14 @@ describe('the lines of an agent', () => {
   });
 
   test('may be no messages now and then, but not a thousand in a row', () => {
-    const strays = new StrayLines();
+    const nonProtocol = new NonProtocolOutput();
     for (let line = 1; line < 5000; line++) {
-      strays.note(`hello ${line}`);
-      if (line % 999 === 0) strays.reset();
+      nonProtocol.note(`hello ${line}`);
+      if (line % 999 === 0) nonProtocol.reset();
     }
-    strays.reset();
+    nonProtocol.reset();
     const storm = () => {
-      for (let line = 1; line <= 1000; line++) strays.note(`line ${line}`);
+      for (let line = 1; line <= 1000; line++) nonProtocol.note(`line ${line}`);
     };
     expect(storm).toThrow('1000 lines in a row that are no JSON: line 1000');
   });

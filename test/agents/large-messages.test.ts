@@ -1,11 +1,11 @@
 import { describe, expect, test, vi } from 'vitest';
-import { Frankness } from '../../src/agents/acp/frankness.ts';
+import { PermissionPromptMonitor } from '../../src/agents/acp/frankness.ts';
 import {
   approvalRequest as acpRequest,
   readPermission as readAcp,
 } from '../../src/agents/acp/permission.ts';
 import { elicitationRequest, readElicitation } from '../../src/agents/acp/elicitation.ts';
-import { Reports } from '../../src/agents/acp/reports.ts';
+import { UpdateForwarder } from '../../src/agents/acp/reports.ts';
 import { UsageMeter } from '../../src/agents/acp/usage.ts';
 import { DERIVED_LIMITS } from '../../src/agents/budget.ts';
 import {
@@ -15,7 +15,7 @@ import {
 import { Reader as ClaudeReader } from '../../src/agents/claude/updates.ts';
 import { Reader as CodexReader } from '../../src/agents/codex/items.ts';
 import { readRequest } from '../../src/agents/codex/requests.ts';
-import { type AgentRequest, type AgentUpdate, noWishes } from '../../src/agents/provider.ts';
+import { type AgentRequest, type AgentUpdate, defaultSettings } from '../../src/agents/provider.ts';
 
 /** How much larger than its limit each field is. */
 const TIMES = 100;
@@ -52,7 +52,7 @@ function counted(value: object): { value: object; reads: () => number } {
 const adapters: Record<string, (message: never) => AgentUpdate[]> = {
   acp(update: object) {
     const made: AgentUpdate[] = [];
-    const reports = new Reports({
+    const reports = new UpdateForwarder({
       sink: {
         update: (one) => void made.push(one),
         ask: () => Promise.reject(new Error('nobody asks')),
@@ -63,12 +63,12 @@ const adapters: Record<string, (message: never) => AgentUpdate[]> = {
         isCostOfProcess: () => false,
         before: null,
       }),
-      frankness: new Frankness(() => null),
+      frankness: new PermissionPromptMonitor(() => null),
       onUnknown: () => undefined,
       onWork: () => undefined,
     });
     reports.beginTurn();
-    void reports.take(update, null, noWishes());
+    void reports.take(update, null, defaultSettings());
     return made;
   },
   codex({ method, params }: { method: string; params: Record<string, unknown> }) {

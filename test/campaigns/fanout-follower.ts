@@ -14,7 +14,7 @@ interface Kept {
 }
 
 /** A reader of the runtime's stream that is cheap enough to be one of hundreds: it parses no record. */
-export class Follower {
+export class Subscriber {
   /** The newest seq it has. */
   last = 0;
   events = 0;
@@ -27,7 +27,7 @@ export class Follower {
   readonly #kept: Kept[] | null;
   readonly #response: http.IncomingMessage;
   readonly #looks = new Set<() => void>();
-  readonly #onTaken: (follower: Follower) => void;
+  readonly #onTaken: (follower: Subscriber) => void;
   #rest: Buffer = Buffer.alloc(0);
 
   private constructor(
@@ -45,7 +45,7 @@ export class Follower {
   static async open(
     { url, token }: { url: string; token: string },
     options: FollowerOptions = {},
-  ): Promise<Follower> {
+  ): Promise<Subscriber> {
     const request = http.get(new URL(options.path ?? '/v1/events/stream', url), {
       agent: false,
       headers: { authorization: `Bearer ${token}` },
@@ -53,7 +53,7 @@ export class Follower {
     const [response] = (await once(request, 'response')) as [http.IncomingMessage];
     if (response.statusCode !== 200)
       throw new Error(`the stream was refused with ${response.statusCode}`);
-    return new Follower(response, options);
+    return new Subscriber(response, options);
   }
 
   pause(): void {
@@ -121,7 +121,7 @@ export interface FollowerOptions {
   /** Keeps what `settled` needs. */
   keeps?: boolean;
   /** Called each time it has taken something. */
-  onTaken?: (follower: Follower) => void;
+  onTaken?: (follower: Subscriber) => void;
 }
 
 /** The log as its replay has it, settled. */

@@ -3,7 +3,7 @@ import { endpoints } from '../../src/api/index.ts';
 import { type TestServer, withServer } from '../support/server.ts';
 import { openSession, send } from '../support/turns.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
-import { Follower, settledReplay } from './fanout-follower.ts';
+import { Subscriber, settledReplay } from './fanout-follower.ts';
 import { scaled } from '../support/patience.ts';
 
 const followers = Number(process.env.FANOUT_FOLLOWERS || 20);
@@ -31,10 +31,10 @@ test(
   () =>
     withServer(async (server) => {
       const lag = new Lag();
-      const stalled = await Follower.open(server, { keeps: true });
+      const stalled = await Subscriber.open(server, { keeps: true });
       stalled.pause();
       for (let i = 1; i < followers; i++) {
-        lag.followers.push(await Follower.open(server, { onTaken: (one) => lag.taken(one) }));
+        lag.followers.push(await Subscriber.open(server, { onTaken: (one) => lag.taken(one) }));
       }
       const turn = `repeat ${seconds * 20} 50 ${'one of many words '.repeat(20)}`;
       for (let i = 0; i < SPEAKERS; i++) {
@@ -67,11 +67,11 @@ test(
   () =>
     withServer(async (server) => {
       const open = (count: number) =>
-        Promise.all(Array.from({ length: count }, () => Follower.open(server, { keeps: true })));
+        Promise.all(Array.from({ length: count }, () => Subscriber.open(server, { keeps: true })));
       const stalled = await open(stalledReaders);
       for (const one of stalled) one.pause();
       const readers = await open(3);
-      const [first] = readers as [Follower];
+      const [first] = readers as [Subscriber];
       const { id } = await openSession(server.client, server.directory);
       const level = Math.max(...(await grow(server, id, first, warmUp)));
       const later = await grow(server, id, first, megabytes);
@@ -98,13 +98,13 @@ test(
 
 /** How far the last of some followers is behind the first. */
 class Lag {
-  readonly followers: Follower[] = [];
+  readonly followers: Subscriber[] = [];
   worst = 0;
   #newest = 0;
   #isLooking = false;
 
   /** Looks once everything that has come to this process was taken: its own slowness is not the server's. */
-  taken({ last }: Follower): void {
+  taken({ last }: Subscriber): void {
     this.#newest = Math.max(this.#newest, last);
     if (this.#isLooking) return;
     this.#isLooking = true;
@@ -119,7 +119,7 @@ class Lag {
 async function grow(
   server: TestServer,
   sessionId: string,
-  reader: Follower,
+  reader: Subscriber,
   more: number,
 ): Promise<number[]> {
   const memory: number[] = [];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type EventKind, eventKinds, kinds } from '../../src/api/events.ts';
-import { telling } from '../../src/client/telling.ts';
+import { summarizeEvent } from '../../src/client/telling.ts';
 import type { UntypedEvent } from '../support/untyped-events.ts';
 
 function eventOf(kind: string, payload: object): UntypedEvent {
@@ -45,7 +45,7 @@ describe('the line that tells of an event', () => {
     ['team.message_cancelled', ''],
     ['delivery.failed', 'its recipient was closed'],
   ])('%s: "%s".', ([kind, line]) => {
-    expect(telling(eventOf(kind, kinds[kind].example))).toBe(line);
+    expect(summarizeEvent(eventOf(kind, kinds[kind].example))).toBe(line);
   });
 
   test.for(eventKinds)('%s has one, also where its payload lost what was large.', (kind) => {
@@ -53,10 +53,10 @@ describe('the line that tells of an event', () => {
     const lost: readonly string[] = large;
     const rest = Object.entries(example).filter(([name]) => !lost.includes(name));
     const payload = { ...Object.fromEntries(rest), truncated: true, total_bytes: 300_000 };
-    expect(telling(eventOf(kind, payload))).toBeTypeOf('string');
+    expect(summarizeEvent(eventOf(kind, payload))).toBeTypeOf('string');
   });
 
   test('is empty for a kind that a newer server has added.', () => {
-    expect(telling(eventOf('turn.paused', { text: 'paused' }))).toBe('');
+    expect(summarizeEvent(eventOf('turn.paused', { text: 'paused' }))).toBe('');
   });
 });

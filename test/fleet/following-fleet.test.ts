@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { kinds as described } from '../../src/api/events.ts';
 import type { FollowAll, FromServer } from '../../src/client/servers.ts';
-import { type FollowedNode, FollowingFleet } from '../../src/fleet/following-fleet.ts';
+import { type FollowedNode, FleetEventStream } from '../../src/fleet/following-fleet.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { append, hurriedClock, startMirror } from '../support/fleet/mirroring.ts';
 import { ScriptedStream } from '../support/fleet/scripted-stream.ts';
@@ -15,7 +15,7 @@ function following(stream: ScriptedStream, options: FollowAll, entries: Followed
     clock: hurriedClock(),
     list: async () => entries,
   };
-  const events = new FollowingFleet(parts, options, stopping.signal);
+  const events = new FleetEventStream(parts, options, stopping.signal);
   const got: FromServer[] = [];
   const done = (async () => {
     for await (const one of events) got.push(one);

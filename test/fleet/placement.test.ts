@@ -3,13 +3,13 @@ import { describe, expect, test } from 'vitest';
 import { Bucket } from '../../src/fleet/bucket.ts';
 import { namesOf } from '../../src/fleet/names.ts';
 import { chosenNode, noRoom, Places } from '../../src/fleet/placement.ts';
-import type { NodeSign } from '../../src/fleet/sign-of-life.ts';
+import type { NodeHeartbeat } from '../../src/fleet/sign-of-life.ts';
 import { ScriptedEngine } from '../support/fleet/scripted-engine.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const names = namesOf('f');
 
-function node(name: string, live: number, labels: string[] = []): NodeSign {
+function node(name: string, live: number, labels: string[] = []): NodeHeartbeat {
   return {
     node: name,
     instance: 'i',

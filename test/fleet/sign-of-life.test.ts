@@ -1,12 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import { Bucket } from '../../src/fleet/bucket.ts';
 import { namesOf } from '../../src/fleet/names.ts';
-import { mayTake, type NodeSign, readSign, SignOfLife } from '../../src/fleet/sign-of-life.ts';
+import {
+  mayTake,
+  type NodeHeartbeat,
+  readHeartbeat,
+  Heartbeat,
+} from '../../src/fleet/sign-of-life.ts';
 import { ScriptedEngine } from '../support/fleet/scripted-engine.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const names = namesOf('f');
-const sign: NodeSign = {
+const sign: NodeHeartbeat = {
   node: 'n1',
   instance: 'i1',
   epoch: 'e1',
@@ -23,9 +28,9 @@ function stage() {
   const clock = new ManualClock();
   const engine = new ScriptedEngine(clock);
   const bucket = new Bucket(engine.connection(), names, names.nodes);
-  const signOf = (more: Partial<NodeSign> = {}) =>
-    new SignOfLife({ bucket, names, clock, sign: () => ({ ...sign, ...more }) });
-  const living = () => readSign(engine.read(names.key(names.nodes, 'alive.n1')) ?? null);
+  const signOf = (more: Partial<NodeHeartbeat> = {}) =>
+    new Heartbeat({ bucket, names, clock, sign: () => ({ ...sign, ...more }) });
+  const living = () => readHeartbeat(engine.read(names.key(names.nodes, 'alive.n1')) ?? null);
   return { clock, engine, signOf, living };
 }
 
@@ -100,10 +105,10 @@ describe('a sign of life', () => {
   });
 
   test('with words that make no sense counts as none.', () => {
-    expect([null, '', '{}', '[]', 'null', '{"node":1}'].map(readSign)).toEqual(
+    expect([null, '', '{}', '[]', 'null', '{"node":1}'].map(readHeartbeat)).toEqual(
       Array.from({ length: 6 }, () => null),
     );
-    expect(readSign(JSON.stringify({ ...sign, labels: ['a', 1], live: 'x' }))).toMatchObject({
+    expect(readHeartbeat(JSON.stringify({ ...sign, labels: ['a', 1], live: 'x' }))).toMatchObject({
       labels: ['a'],
       live: 0,
     });

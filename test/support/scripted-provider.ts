@@ -2,7 +2,7 @@ import type { Session, StoredInputItem } from '../../src/api/sessions.ts';
 import {
   type Agent,
   type AgentSink,
-  noWishes,
+  defaultSettings,
   type Provider,
   type TurnOutcome,
 } from '../../src/agents/provider.ts';
@@ -90,7 +90,7 @@ function scriptedAgent(
     ref: session.provider_session_ref ?? `ref-${session.id}`,
     pid: null,
     canResume: true,
-    defaults: noWishes(),
+    defaults: defaultSettings(),
     gone: gone.promise,
     objection: () => null,
     isLost: () => isLost,

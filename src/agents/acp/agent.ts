@@ -7,7 +7,7 @@ import {
   type AgentTools,
   failed,
   limited,
-  noWishes,
+  defaultSettings,
   ProviderError,
   type TurnOutcome,
   type TurnSettings,
@@ -17,18 +17,18 @@ import { Choices } from './choices.ts';
 import { agentError } from './connection.ts';
 import { contentOf } from './prompt-content.ts';
 import { Elicitations } from './elicitations.ts';
-import { Frankness, type Notice } from './frankness.ts';
+import { PermissionPromptMonitor, type Notice } from './frankness.ts';
 import { noteChoices } from './last-seen.ts';
-import { LateChoices } from './late-choices.ts';
+import { DeferredOptions } from './late-choices.ts';
 import { limitIn } from './limits.ts';
 import { type ChoiceName, nothingOffered, type Offer, readChoiceUpdate } from './options.ts';
 import { outcomeOf } from './outcome.ts';
 import { mcpServersOf } from './mcp-servers.ts';
-import { isOwnTool } from './own-tools.ts';
+import { isCadreTool } from './own-tools.ts';
 import { allowOnce, approvalRequest, outcomeFor, readPermission } from './permission.ts';
 import { AcpProcess, type StartOptions } from './process.ts';
 import { openedIn, reopen } from './reopen.ts';
-import { Reports } from './reports.ts';
+import { UpdateForwarder } from './reports.ts';
 import { otherSession, refIn } from './subagents.ts';
 import { declineTooLarge } from './too-large.ts';
 import { UsageMeter } from './usage.ts';
@@ -79,12 +79,12 @@ export class AcpAgent implements Agent {
   readonly #options: AgentOptions;
   #state: State = { is: 'idle' };
   #choices = new Choices(nothingOffered, null, {}, () => undefined);
-  readonly #frankness: Frankness;
-  readonly #reports: Reports;
-  readonly #late: LateChoices;
+  readonly #promptMonitor: PermissionPromptMonitor;
+  readonly #reports: UpdateForwarder;
+  readonly #deferred: DeferredOptions;
   readonly #meter: UsageMeter;
   /** What the newest turn was prompted with. */
-  #settings: TurnSettings = noWishes();
+  #settings: TurnSettings = defaultSettings();
 
   constructor(child: Child, options: AgentOptions) {
     this.#options = options;
@@ -101,15 +101,15 @@ export class AcpAgent implements Agent {
       callOf: (ref) => this.#reports.calls.of(ref),
       onPage: options.onPage,
     });
-    this.#frankness = new Frankness(() => this.asks);
-    this.#reports = new Reports({
+    this.#promptMonitor = new PermissionPromptMonitor(() => this.asks);
+    this.#reports = new UpdateForwarder({
       sink: options.sink,
       meter: this.#meter,
-      frankness: this.#frankness,
+      frankness: this.#promptMonitor,
       onUnknown: options.onUnknown,
-      onWork: () => this.#late.working(),
+      onWork: () => this.#deferred.working(),
     });
-    this.#late = new LateChoices({
+    this.#deferred = new DeferredOptions({
       clock: options.clock,
       lastSeen: options.lastSeen,
       choices: () => this.#choices,
@@ -178,7 +178,7 @@ export class AcpAgent implements Agent {
 
   #opened(choices: Choices): void {
     this.#choices = choices;
-    this.#late.expectNews();
+    this.#deferred.expectNews();
   }
 
   /** What the agent has said of its choices before its answer holds where the answer leaves it out. */
@@ -190,15 +190,15 @@ export class AcpAgent implements Agent {
   }
 
   objection(settings: TurnSettings): ProviderError | null {
-    return this.#late.mayCome(settings) ? null : this.#choices.objection(settings);
+    return this.#deferred.mayCome(settings) ? null : this.#choices.objection(settings);
   }
 
   awaits(settings: TurnSettings): boolean {
-    return this.#late.mayCome(settings);
+    return this.#deferred.mayCome(settings);
   }
 
   untilOffered(settings: TurnSettings, signal: AbortSignal): Promise<void> {
-    return this.#late.untilOffered(settings, signal);
+    return this.#deferred.untilOffered(settings, signal);
   }
 
   async prompt(input: readonly StoredInputItem[], settings: TurnSettings): Promise<TurnOutcome> {
@@ -209,7 +209,7 @@ export class AcpAgent implements Agent {
     };
     this.#state = preparing;
     this.#meter.beginTurn();
-    this.process.forgetStrays();
+    this.process.forgetNonProtocolOutput();
     this.#settings = settings;
     try {
       const waiting = new Set<ChoiceName>();
@@ -219,12 +219,12 @@ export class AcpAgent implements Agent {
         settings,
         (method, asked) => this.#setChoice(preparing, method, asked),
         async (which) => {
-          if (await this.#late.isForLater(which, settings, signal)) waiting.add(which);
+          if (await this.#deferred.isDeferred(which, settings, signal)) waiting.add(which);
           return !waiting.has(which) && !signal.aborted;
         },
       );
       for (const message of left) await this.#tell({ code: 'choice_kept', message });
-      await this.#tell(this.#frankness.beforeTurn(settings, this.#choices));
+      await this.#tell(this.#promptMonitor.beforeTurn(settings, this.#choices));
       const prompt = await Promise.all(
         input.map((item) => contentOf(item, this.process.can.image)),
       );
@@ -251,7 +251,7 @@ export class AcpAgent implements Agent {
     const running: Running = { is: 'running', isCancelled: false, refused: null, limit: null };
     this.#state = running;
     this.#reports.beginTurn();
-    this.#late.begin({
+    this.#deferred.begin({
       settings: this.#settings,
       waiting,
       ask: (method, params) => this.process.ask(method, { sessionId: this.ref, ...params }),
@@ -267,7 +267,7 @@ export class AcpAgent implements Agent {
       );
       const usage = this.#meter.turn(answer);
       if (usage) await this.#options.sink.update({ type: 'usage', usage });
-      const missing = running.isCancelled ? null : this.#late.answered();
+      const missing = running.isCancelled ? null : this.#deferred.answered();
       return (
         running.refused ?? (missing && failed(missing.code, missing.message)) ?? outcomeOf(answer)
       );
@@ -280,12 +280,12 @@ export class AcpAgent implements Agent {
       const said = agentError(error);
       const limit = said && limitIn(error, this.#reports.rateLimit);
       if (limit) return limited('the agent', said.message, limit);
-      const why = said && this.process.withStrays(`the agent failed: ${said.message}`);
+      const why = said && this.process.withNonProtocolOutput(`the agent failed: ${said.message}`);
       if (why !== null) return failed('provider_error', why);
       return failed('provider_exited', await this.process.describeLoss());
     } finally {
       running.limit?.[Symbol.dispose]();
-      this.#late.end();
+      this.#deferred.end();
       this.#reports.endTurn();
     }
   }
@@ -306,7 +306,7 @@ export class AcpAgent implements Agent {
       return await this.process.ask(method, { sessionId: this.ref, ...params });
     } finally {
       preparing.isDeaf = false;
-      this.#late.expectNews();
+      this.#deferred.expectNews();
     }
   }
 
@@ -342,7 +342,7 @@ export class AcpAgent implements Agent {
     const choice = other === null ? readChoiceUpdate(raw) : null;
     if (choice) {
       this.#choices.hear(choice, !this.#isDeaf);
-      void this.#late.offered();
+      void this.#deferred.offered();
     }
     if (this.#isDeaf) return this.#reports.takeOfSession(raw, other);
     return this.#reports.take(raw, other, this.#settings);
@@ -352,7 +352,7 @@ export class AcpAgent implements Agent {
   async #permission(params: unknown, withdrawn: AbortSignal): Promise<unknown> {
     if (this.#isDeaf) return { outcome: 'cancelled' };
     const { sink, cwd, agent } = this.#options;
-    this.#frankness.noteAsked();
+    this.#promptMonitor.noteAsked();
     const permission = readPermission(params);
     const { tool, options } = permission;
     const { calls } = this.#reports;
@@ -363,7 +363,7 @@ export class AcpAgent implements Agent {
       await sink.update({ type: 'tool', ref, change });
     }
     const known = ref === null ? undefined : calls.of(ref);
-    if (isOwnTool(permission, known, agent.quirks)) {
+    if (isCadreTool(permission, known, agent.quirks)) {
       const allowed = allowOnce(options);
       if (allowed) return allowed;
     }

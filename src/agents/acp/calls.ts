@@ -32,7 +32,7 @@ interface Open {
 const MAX_LARGE = 8;
 
 /** What an agent has reported of its tool calls. A call may go on after its turn. */
-export class Calls {
+export class ToolCallTracker {
   readonly #open = new Map<string, Open>();
   /** The calls that have ended since the last turn began. */
   readonly #ended = new Set<string>();

@@ -1,4 +1,4 @@
-import { noWishes, ProviderError, type TurnSettings } from '../provider.ts';
+import { defaultSettings, ProviderError, type TurnSettings } from '../provider.ts';
 import type { AgentModes } from './catalogue-entry.ts';
 import { modeFor } from './modes.ts';
 import {
@@ -77,7 +77,7 @@ export class Choices {
   }
 
   get defaults(): TurnSettings {
-    return { ...noWishes(), ...this.#began, permissionMode: this.#began.agentMode };
+    return { ...defaultSettings(), ...this.#began, permissionMode: this.#began.agentMode };
   }
 
   /** The mode in which the agent is said to ask, if it offers modes and not that one: it may be of another version. */
@@ -134,7 +134,7 @@ export class Choices {
    * Whether a turn may begin before a choice is set that the agent has not offered yet: with another model or effort, or
    * with fewer rights than it wants. A stricter mode has to be set first.
    */
-  mayBeLate(which: ChoiceName, settings: TurnSettings): boolean {
+  mayBeDeferred(which: ChoiceName, settings: TurnSettings): boolean {
     if (which !== 'agentMode' || this.#wantsAskingMode(which, settings)) return true;
     const loosest: readonly (string | undefined)[] = [
       'full_access',

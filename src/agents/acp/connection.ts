@@ -1,7 +1,7 @@
 import { type AnyMessage, client, RequestError } from '@agentclientprotocol/sdk';
 import type { Child } from '../../core/children/supervisor.ts';
-import { afterAnswer, hearJson, lineOf } from '../json-connection.ts';
-import { type Heard, StrayLines } from '../json-lines.ts';
+import { afterAnswer, readJson, lineOf } from '../json-connection.ts';
+import { type ReadProgress, NonProtocolOutput } from '../json-lines.ts';
 import { readMessage, reasonIn } from './message.ts';
 
 export interface AcpHandlers {
@@ -26,8 +26,8 @@ export interface AcpConnection {
   notify(method: string, params: object): void;
   close(): void;
   /** How far the agent's output was read. */
-  readonly heard: Heard;
-  readonly strays: StrayLines;
+  readonly heard: ReadProgress;
+  readonly nonProtocol: NonProtocolOutput;
 }
 
 /** The methods that an agent may use besides `session/update`; the SDK itself handles the last. */
@@ -53,7 +53,7 @@ const INVALID_REQUEST = { code: -32_600, message: 'Invalid request' };
  * so that an error in them is known when the agent is gone.
  */
 export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
-  const strays = new StrayLines();
+  const nonProtocol = new NonProtocolOutput();
   const send = (one: object) => {
     const sent = Promise.withResolvers<void>();
     child.stdin.write(lineOf(one), (error) => (error ? sent.reject(error) : sent.resolve()));
@@ -70,10 +70,10 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
     const data = readMessage(json, line);
     if (!data) {
       refuse(json === undefined ? PARSE_ERROR : INVALID_REQUEST);
-      strays.note(line);
+      nonProtocol.note(line);
       return undefined;
     }
-    strays.reset();
+    nonProtocol.reset();
     const { method } = data;
     if (method === 'session/update' && !('id' in data)) return handlers.onUpdate(data.params);
     if (typeof method === 'string' && AUTH_STATUS_METHODS.has(method) && !('id' in data)) {
@@ -85,7 +85,7 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
     messages.enqueue(data as unknown as AnyMessage);
     return method === undefined ? afterAnswer() : undefined;
   };
-  const heard = hearJson(child.stdout, take);
+  const heard = readJson(child.stdout, take);
   const connection = client({ name: 'cadre' })
     .onRequest('session/request_permission', asItIs, async ({ params, signal }) => ({
       outcome: (await handlers.onPermission(params, signal)) as { outcome: 'cancelled' },
@@ -112,7 +112,7 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
     },
     close: () => connection.close(),
     heard,
-    strays,
+    nonProtocol,
   };
 }
 

@@ -13,7 +13,7 @@ export interface Notice {
 const GRAVE = new Set<unknown>(['execute', 'edit', 'delete', 'move']);
 
 /** Notices, once for each process, that an agent does not ask although a turn wants to be asked, or chose no mode. */
-export class Frankness {
+export class PermissionPromptMonitor {
   /** Whether the agent asks; null: not known. */
   readonly #asks: () => boolean | null;
   #hasAsked = false;

@@ -3,7 +3,7 @@ import { DERIVED_LIMITS } from '../budget.ts';
 import type { KeptFile } from '../provider.ts';
 
 /** Keeps the data of an image, a sound or a file; null where it is too large to be kept. */
-type Keep = (bytes: Buffer) => Promise<KeptFile | null>;
+type SaveResponse = (bytes: Buffer) => Promise<KeptFile | null>;
 
 /** Of an update with more images and files than these none is kept. */
 const MAX_KEPT = 32;
@@ -14,7 +14,7 @@ const withContent = z.object({ content: z.unknown() });
  * An update whose blocks hold no data: it is kept elsewhere, and the block says where. The update itself, at once, where
  * it has no such block.
  */
-export function withMediaKept(update: unknown, keep: Keep): unknown {
+export function withMediaKept(update: unknown, keep: SaveResponse): unknown {
   const { content = null } = withContent.safeParse(update).data ?? {};
   if (!Array.isArray(content))
     return dataOf(content) === null ? update : replaced(update as object, content, keep);
@@ -23,7 +23,7 @@ export function withMediaKept(update: unknown, keep: Keep): unknown {
   return count === 0 || count > MAX_KEPT ? update : replaced(update as object, content, keep);
 }
 
-async function replaced(update: object, content: unknown, keep: Keep): Promise<unknown> {
+async function replaced(update: object, content: unknown, keep: SaveResponse): Promise<unknown> {
   if (!Array.isArray(content)) return { ...update, content: await withoutData(content, keep) };
   const parts = await Promise.all(
     content.map(async (part: unknown) => {
@@ -53,7 +53,7 @@ function dataOf(block: unknown): string | null {
   return data?.endsWith(']') ? null : data;
 }
 
-async function withoutData(block: unknown, keep: Keep): Promise<unknown> {
+async function withoutData(block: unknown, keep: SaveResponse): Promise<unknown> {
   const data = dataOf(block);
   const kept = data === null ? null : await keep(Buffer.from(data, 'base64'));
   if (!kept) return block;

@@ -18,7 +18,7 @@ interface Dependencies {
 }
 
 /** What a turn that has begun does about a choice that is offered late. */
-interface Late {
+interface Deferral {
   settings: TurnSettings;
   /** The choices that are set once they are offered. */
   waiting: Set<ChoiceName>;
@@ -35,11 +35,11 @@ interface Late {
  * set while the turn runs, and if the agent begins to work before that, the turn fails, because it would not be the one
  * that was asked for.
  */
-export class LateChoices {
+export class DeferredOptions {
   readonly #given: Dependencies;
   #news = Promise.withResolvers<void>();
   #until = 0;
-  #late: Late | null = null;
+  #deferred: Deferral | null = null;
   /** Whether the agent offered nothing at all when the newest prompt was sent. */
   #hadNothing = false;
 
@@ -60,7 +60,7 @@ export class LateChoices {
   /** Waits for the choices of the settings that may still be offered. */
   async untilOffered(settings: TurnSettings, signal: AbortSignal): Promise<void> {
     for (const which of choiceNames) {
-      if (this.#next(settings).includes(which)) await this.isForLater(which, settings, signal);
+      if (this.#next(settings).includes(which)) await this.isDeferred(which, settings, signal);
     }
   }
 
@@ -75,14 +75,14 @@ export class LateChoices {
    * Waits for a choice that may still be offered, until the time is over, the agent is gone or `signal` aborts. Returns
    * whether it is to be set while the turn runs.
    */
-  async isForLater(
+  async isDeferred(
     which: ChoiceName,
     settings: TurnSettings,
     signal: AbortSignal,
   ): Promise<boolean> {
     if (!this.#isAwaited(which, settings)) return false;
     const { choices, lastSeen } = this.#given;
-    const isKnownLate = lastSeen.offeredLate.has(which) && choices().mayBeLate(which, settings);
+    const isKnownLate = lastSeen.offeredLate.has(which) && choices().mayBeDeferred(which, settings);
     if (isKnownLate) return true;
     if (!(await this.#untilOne(which, settings, signal))) return false;
     if (choices().isOptional(which, settings)) return true;
@@ -110,28 +110,28 @@ export class LateChoices {
   }
 
   /** The prompt of a turn is about to be sent. */
-  begin(late: Late): void {
+  begin(late: Deferral): void {
     const choices = this.#given.choices();
     this.#hadNothing = choiceNames.every((which) => !choices.choice(which).canBeSet);
-    this.#late = late.waiting.size > 0 ? late : null;
+    this.#deferred = late.waiting.size > 0 ? late : null;
   }
 
   /** The agent has answered the prompt. Returns why the turn is not the one that was asked for, or null. */
   answered(): ProviderError | null {
     const objection = this.#objection();
-    this.#late = null;
+    this.#deferred = null;
     return objection;
   }
 
   /** The turn is over, however it has ended. */
   end(): void {
-    this.#late = null;
+    this.#deferred = null;
   }
 
   /** The agent has named what it offers. */
   async offered(): Promise<void> {
     this.#wake();
-    const late = this.#late;
+    const late = this.#deferred;
     const choices = this.#given.choices();
     for (const which of this.#hadNothing ? choiceNames : [])
       if (choices.choice(which).canBeSet) this.#given.lastSeen.offeredLate.add(which);
@@ -140,7 +140,7 @@ export class LateChoices {
       late.waiting.delete(which);
       try {
         const value = await setChoice(choices, which, late.settings, late.ask);
-        if (value !== null) await late.tell(lateNotice(which, value));
+        if (value !== null) await late.tell(deferredNotice(which, value));
       } catch (error) {
         if (!(error instanceof ProviderError)) throw error;
         late.refuse(error);
@@ -150,19 +150,19 @@ export class LateChoices {
 
   /** The agent has begun to work on the prompt: what it has not offered by now was not set in time. */
   working(): void {
-    const late = this.#late;
+    const late = this.#deferred;
     if (!late) return;
     const objection = this.#objection();
     if (objection) {
-      this.#late = null;
+      this.#deferred = null;
       late.refuse(objection);
     }
   }
 
   #objection(): ProviderError | null {
-    if (!this.#late) return null;
+    if (!this.#deferred) return null;
     const choices = this.#given.choices();
-    const { settings, waiting } = this.#late;
+    const { settings, waiting } = this.#deferred;
     const missing = [...waiting].filter((which) => !choices.choice(which).canBeSet);
     for (const which of missing) this.#given.lastSeen.notOffered.add(which);
     const isNeeded = missing.some((which) => !choices.isOptional(which, settings));
@@ -180,7 +180,7 @@ export class LateChoices {
   }
 }
 
-function lateNotice(which: ChoiceName, value: string): Notice {
+function deferredNotice(which: ChoiceName, value: string): Notice {
   const what = { model: 'model', thinkingEffort: 'thinking_effort', agentMode: 'mode' }[which];
   return {
     code: 'choice_late',

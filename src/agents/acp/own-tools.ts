@@ -22,7 +22,7 @@ const TITLE_IS_TOOL = 'title_is_tool';
  * the id of the call, a title that the call had from its start. The input of the call has to be one of that tool: a
  * request that shows another command, path or change is one for something else, whatever it calls itself.
  */
-export function isOwnTool(
+export function isCadreTool(
   { call: asked, raw }: PermissionRequest,
   known: ReportedCall | undefined,
   quirks: readonly Quirk[],

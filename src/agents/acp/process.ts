@@ -128,12 +128,12 @@ export class AcpProcess {
       ...handlers,
       onAuthStatus: (params) => options.lastSeen.auth.updated(params),
     });
-    const { heard, strays } = this.#connection;
+    const { heard, nonProtocol } = this.#connection;
     const stderr = tailOf(child.stderr);
     this.isLost = lossOf(child, heard);
     this.gone = agentEndOf(child, {
       heard,
-      stderr: () => [stderr(), strays.text].filter(Boolean).join(' | '),
+      stderr: () => [stderr(), nonProtocol.text].filter(Boolean).join(' | '),
       clock: options.clock,
     });
   }
@@ -185,7 +185,9 @@ export class AcpProcess {
     try {
       return await answered(answer, { ms, clock, gone: this.gone });
     } catch (error) {
-      const why = this.withStrays(agentError(error)?.message ?? (error as Error).message);
+      const why = this.withNonProtocolOutput(
+        agentError(error)?.message ?? (error as Error).message,
+      );
       throw new ProviderError(
         'provider_unavailable',
         `acp: the agent failed at ${method}: ${why}`,
@@ -202,14 +204,14 @@ export class AcpProcess {
   }
 
   /** What went wrong, with what the agent has written since that is no message: some complain there alone. */
-  withStrays(what: string): string {
-    const { text } = this.#connection.strays;
+  withNonProtocolOutput(what: string): string {
+    const { text } = this.#connection.nonProtocol;
     return text === '' || what.includes(text) ? what : `${what}; it wrote: ${text}`;
   }
 
   /** Leaves out of later errors what the agent has written so far. */
-  forgetStrays(): void {
-    this.#connection.strays.forget();
+  forgetNonProtocolOutput(): void {
+    this.#connection.nonProtocol.forget();
   }
 
   get canResume(): boolean {

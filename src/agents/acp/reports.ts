@@ -2,8 +2,8 @@ import type { RateLimit } from '../claude-limits.ts';
 import { Omissions } from '../omissions.ts';
 import { type AgentSink, report, type TurnSettings } from '../provider.ts';
 import { MessageBudget } from '../budget.ts';
-import { Calls } from './calls.ts';
-import type { Frankness } from './frankness.ts';
+import { ToolCallTracker } from './calls.ts';
+import type { PermissionPromptMonitor } from './frankness.ts';
 import { withMediaKept } from './kept-media.ts';
 import { limitAfterUpdate } from './limits.ts';
 import type { ReportedCall } from './reported-call.ts';
@@ -14,16 +14,16 @@ import type { UsageMeter } from './usage.ts';
 interface Dependencies {
   sink: AgentSink;
   meter: UsageMeter;
-  frankness: Frankness;
+  frankness: PermissionPromptMonitor;
   onUnknown: () => void;
   /** Called when the agent begins to work: it says, thinks or does something. */
   onWork: () => void;
 }
 
 /** Hands on what an agent reports. `other` is the session of a subagent; null: it is of the agent itself. */
-export class Reports {
+export class UpdateForwarder {
   /** What the agent has reported of its tool calls. */
-  readonly calls = new Calls();
+  readonly calls = new ToolCallTracker();
   readonly #given: Dependencies;
   readonly #subagents = new Subagents();
   readonly #omissions = new Omissions();

@@ -11,7 +11,7 @@ import {
   type Agent,
   type AgentSink,
   lostTurn,
-  noWishes,
+  defaultSettings,
   ProviderError,
   report,
   type TurnOutcome,
@@ -83,7 +83,7 @@ interface Current {
 /** One session, in one process at a time: a mode that claude has to be started for needs another process. */
 class ClaudeAgent implements Agent {
   readonly ref: string;
-  readonly defaults: TurnSettings = noWishes();
+  readonly defaults: TurnSettings = defaultSettings();
   readonly canResume = true;
   readonly gone: Promise<string>;
   readonly #gone = Promise.withResolvers<string>();

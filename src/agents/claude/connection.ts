@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { z } from 'zod';
 import { excessOf, JsonConnection, noteExcess } from '../json-connection.ts';
-import { type Heard, StrayLines } from '../json-lines.ts';
+import { type ReadProgress, NonProtocolOutput } from '../json-lines.ts';
 
 export interface Handlers {
   /** Takes a message of the stream, in its order; a promise holds back the messages after it. */
@@ -34,7 +34,7 @@ const withdrawal = z.looseObject({ request_id: z.string() });
 
 /** Claude's control protocol: requests and answers both ways, among the messages of the stream. */
 export class Connection {
-  readonly strays = new StrayLines();
+  readonly nonProtocol = new NonProtocolOutput();
   readonly #json: JsonConnection<string>;
   readonly #handlers: Handlers;
   #requests = 0;
@@ -45,7 +45,7 @@ export class Connection {
   }
 
   /** How far the agent's output was read. */
-  get heard(): Heard {
+  get heard(): ReadProgress {
     return this.#json.heard;
   }
 
@@ -74,8 +74,8 @@ export class Connection {
 
   #take(json: unknown, line: string): Promise<void> | undefined {
     const { data } = message.safeParse(json);
-    if (data) this.strays.reset();
-    else this.strays.note(line);
+    if (data) this.nonProtocol.reset();
+    else this.nonProtocol.note(line);
     switch (data?.type) {
       case undefined:
         this.#handlers.onUnknown();

@@ -34,9 +34,9 @@ export class ClaudeProcess {
     this.pid = child.pid;
     this.#stderr = tailOf(child.stderr);
     this.connection = new Connection(child, handlers);
-    const { heard, strays } = this.connection;
+    const { heard, nonProtocol } = this.connection;
     this.isLost = lossOf(child, heard);
-    this.gone = agentEndOf(child, { heard, stderr: () => this.stderr || strays.last, clock });
+    this.gone = agentEndOf(child, { heard, stderr: () => this.stderr || nonProtocol.last, clock });
   }
 
   /** Throws {@link ProviderError} where it cannot be started. */

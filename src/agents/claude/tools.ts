@@ -30,7 +30,7 @@ export function approvalKindOf(tool: string): AgentRequest['kind'] {
   );
 }
 
-const telling = z.looseObject({
+const summarizeEvent = z.looseObject({
   command: z.string().optional().catch(undefined),
   file_path: z.string().optional().catch(undefined),
   notebook_path: z.string().optional().catch(undefined),
@@ -46,7 +46,7 @@ const telling = z.looseObject({
 
 /** The title of a call for people: a command as it is, else the tool and what it is used on. */
 export function toolTitleOf(tool: string, input: unknown): string {
-  const said = telling.safeParse(input).data ?? {};
+  const said = summarizeEvent.safeParse(input).data ?? {};
   if (tool === 'Bash' && said.command) return cutTitle(said.command);
   if (said.questions?.length)
     return cutTitle(said.questions.map(({ question }) => question).join(' '));

@@ -7,7 +7,7 @@ import {
   type AgentSink,
   earlierDefaults,
   lostTurn,
-  noWishes,
+  defaultSettings,
   ProviderError,
   report,
   type TurnOutcome,
@@ -57,7 +57,7 @@ export async function openCodex(
 class CodexAgent implements Agent, Route {
   /** Empty until the thread is open. */
   ref = '';
-  defaults: TurnSettings = noWishes();
+  defaults: TurnSettings = defaultSettings();
   readonly canResume = true;
   readonly gone: Promise<string>;
   readonly free: Promise<void>;

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { z } from 'zod';
 import { excessOf, JsonConnection, noteExcess } from '../json-connection.ts';
-import { type Heard, MAX_LINE_BYTES, MAX_SHARED_LINE_BYTES } from '../json-lines.ts';
+import { type ReadProgress, MAX_LINE_BYTES, MAX_SHARED_LINE_BYTES } from '../json-lines.ts';
 
 export type Params = Record<string, unknown>;
 export type RequestId = string | number;
@@ -40,7 +40,7 @@ export class Connection {
   }
 
   /** How far the server's output was read. */
-  get heard(): Heard {
+  get heard(): ReadProgress {
     return this.#json.heard;
   }
 

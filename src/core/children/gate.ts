@@ -20,7 +20,7 @@ export interface ChildExit {
 }
 
 /** What is started behind the gate. */
-export interface GatedCommand {
+export interface BarrierCommand {
   command: string;
   args: readonly string[];
   cwd: string;
@@ -31,14 +31,14 @@ export interface GatedCommand {
 }
 
 /** A process that leads a group of its own and waits behind the gate. */
-export interface Gated {
+export interface BarrierProcess {
   readonly process: ChildProcess;
   readonly leader: Identity;
   readonly exit: PromiseWithResolvers<ChildExit>;
 }
 
 /** Starts the shell that waits at the gate. Returns the error if the system starts no process. */
-export function startGated(given: GatedCommand): Gated | Promise<Error> {
+export function startAtBarrier(given: BarrierCommand): BarrierProcess | Promise<Error> {
   const exit = Promise.withResolvers<ChildExit>();
   exit.promise.catch(() => undefined);
   let process: ChildProcess;
@@ -66,7 +66,7 @@ export function startGated(given: GatedCommand): Gated | Promise<Error> {
 }
 
 /** Lets the command run. Whoever reads its output must begin in the same turn of the event loop. */
-export function openGate({ process }: Gated): void {
+export function openBarrier({ process }: BarrierProcess): void {
   const gate = process.stdio[3] as Writable;
   for (const output of [process.stdout, process.stderr]) output?.off('readable', keepForLater);
   // A child that ends early is reported by its exit, so a failed write to its pipes must not end the server.
@@ -84,7 +84,7 @@ function keepForLater(): void {}
  * Returns the words of the shell at the gate. A command of the shell is run by that shell itself, which saves it the
  * start of a second one; any other takes its place.
  */
-function wordsOf({ command, args }: GatedCommand): string[] {
+function wordsOf({ command, args }: BarrierCommand): string[] {
   const [flag, text = ''] = args;
   const own = `${WAIT}; ${text}`;
   if (command === SHELL && flag === '-c' && args.length === 2 && fitsArgument(own))

@@ -3,7 +3,13 @@ import type { Clock } from '../lib/clock.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Writer } from '../store/transaction.ts';
-import { type ChildExit, type Gated, type GatedCommand, openGate, startGated } from './gate.ts';
+import {
+  type ChildExit,
+  type BarrierProcess,
+  type BarrierCommand,
+  openBarrier,
+  startAtBarrier,
+} from './gate.ts';
 import { groupRuns, isAlive, membersOf, signal } from './identity.ts';
 import type { Keeper } from './keeper.ts';
 import type { Ledger } from './ledger.ts';
@@ -36,7 +42,7 @@ export interface Child {
 }
 
 /** A command for the supervisor, which adds the marker and the variables of its directory to its environment. */
-export interface ChildCommand extends GatedCommand {
+export interface ChildCommand extends BarrierCommand {
   /** A description for the ledger and the log. */
   what: string;
 }
@@ -53,7 +59,7 @@ export interface Waiting {
 }
 
 /** A started group. */
-interface Group extends Gated {
+interface Group extends BarrierProcess {
   /** The result of `end` with a grace period, once it was called. */
   ending: Promise<readonly number[]> | undefined;
 }
@@ -97,7 +103,7 @@ export class Supervisor {
     command: ChildCommand,
     onRegister?: (tx: Writer, pid: number) => void,
   ): Promise<Child> {
-    const started = this.#startGated(command);
+    const started = this.#startAtBarrier(command);
     if (started instanceof Promise)
       throw new Error(`cannot start ${command.what}`, { cause: await started });
     const waiting = this.#waitingOf(started, command.what);
@@ -118,7 +124,7 @@ export class Supervisor {
    * started no process, and `start` says why.
    */
   wait(command: ChildCommand): Waiting | undefined {
-    const started = this.#startGated(command);
+    const started = this.#startAtBarrier(command);
     return started instanceof Promise ? undefined : this.#waitingOf(started, command.what);
   }
 
@@ -127,18 +133,18 @@ export class Supervisor {
     return this.#given.variablesAt(directory);
   }
 
-  #startGated(command: ChildCommand): Gated | Promise<Error> {
+  #startAtBarrier(command: ChildCommand): BarrierProcess | Promise<Error> {
     const { keeper, marker, failpoint, variablesAt } = this.#given;
     keeper.ensure();
     const env = { ...command.env, ...variablesAt(command.cwd), [MARKER_VARIABLE]: marker };
-    const started = startGated({ ...command, env });
+    const started = startAtBarrier({ ...command, env });
     failpoint('child.gated');
     // In the same turn of the event loop, so that the keeper learns of the child before anything else can happen.
     if (!(started instanceof Promise)) keeper.add(started.leader);
     return started;
   }
 
-  #waitingOf(gated: Gated, what: string): Waiting {
+  #waitingOf(gated: BarrierProcess, what: string): Waiting {
     const { keeper, ledger, failpoint, log } = this.#given;
     const { leader } = gated;
     return {
@@ -148,7 +154,7 @@ export class Supervisor {
         failpoint('child.registered');
         const group: Group = { ...gated, ending: undefined };
         const child = this.#childOf(group);
-        openGate(gated);
+        openBarrier(gated);
         this.#live.add(child);
         log.debug({ pid: child.pid, what }, 'started');
         void this.#release(group, child, what);

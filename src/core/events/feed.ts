@@ -31,8 +31,8 @@ export class Feed {
   readonly #db: Database;
   readonly #log: EventLog;
   readonly #ring: Ring;
-  readonly #waiting = new Map<string, Set<Follower>>();
-  readonly #followers = new Set<Follower>();
+  readonly #waiting = new Map<string, Set<Subscriber>>();
+  readonly #subscribers = new Set<Subscriber>();
   readonly #pages = new PageQueue();
   readonly #page = new BytePage();
 
@@ -70,11 +70,11 @@ export class Feed {
   stats(): { followers: number; waiting: number; max_lag: number } {
     let waiting = 0;
     let cursor = this.latestSeq;
-    for (const follower of this.#followers) {
+    for (const follower of this.#subscribers) {
       if (follower.wake) waiting++;
       else cursor = Math.min(cursor, follower.cursor);
     }
-    return { followers: this.#followers.size, waiting, max_lag: this.latestSeq - cursor };
+    return { followers: this.#subscribers.size, waiting, max_lag: this.latestSeq - cursor };
   }
 
   /**
@@ -90,10 +90,10 @@ export class Feed {
     ending?: AbortSignal,
     gather?: () => Promise<void>,
   ): AsyncGenerator<FeedPage, void> {
-    const follower: Follower = { cursor: after, reportedTrim: after, wake: undefined };
+    const follower: Subscriber = { cursor: after, reportedTrim: after, wake: undefined };
     const isCovered = () => this.#ring.covers(follower.cursor);
     const wakeUp = () => follower.wake?.(null);
-    this.#followers.add(follower);
+    this.#subscribers.add(follower);
     signal.addEventListener('abort', wakeUp);
     ending?.addEventListener('abort', wakeUp);
     try {
@@ -121,11 +121,11 @@ export class Feed {
     } finally {
       signal.removeEventListener('abort', wakeUp);
       ending?.removeEventListener('abort', wakeUp);
-      this.#followers.delete(follower);
+      this.#subscribers.delete(follower);
     }
   }
 
-  #readPage(scope: Scope, follower: Follower): Frames {
+  #readPage(scope: Scope, follower: Subscriber): Frames {
     const upTo = this.latestSeq;
     const bounds = { after: follower.cursor, upTo, limit: PAGE_EVENTS, maxBytes: PAGE_BYTES };
     this.#page.clear();
@@ -141,7 +141,7 @@ export class Feed {
   /**
    * Returns the highest deleted seq after the follower's cursor, if it was not reported to the follower yet; else null.
    */
-  #newlyTrimmed(scope: Scope, follower: Follower): number | null {
+  #newlyTrimmed(scope: Scope, follower: Subscriber): number | null {
     const trimmed = this.#log.trimmedSeq(scope);
     if (trimmed <= follower.cursor || trimmed <= follower.reportedTrim) return null;
     follower.reportedTrim = trimmed;
@@ -149,7 +149,7 @@ export class Feed {
   }
 
   /** Waits for a new event. Must be called in the tick that found the ring empty, so that no event is missed. */
-  async #wait(scope: Scope, follower: Follower): Promise<void> {
+  async #wait(scope: Scope, follower: Subscriber): Promise<void> {
     const key = scopeKey(scope);
     const peers = this.#waiting.get(key) ?? new Set();
     this.#waiting.set(key, peers.add(follower));
@@ -183,7 +183,7 @@ export class Feed {
 
 type Frames = Pick<FeedPage, 'frames' | 'last'>;
 
-interface Follower {
+interface Subscriber {
   /** Everything of its scope up to here has been read. */
   cursor: number;
   /** The highest deleted seq that was reported to it. */
@@ -229,7 +229,7 @@ class Ring {
   }
 
   /** Returns the frames of the next page of a scope after the follower's cursor, and moves the cursor past every scanned event. */
-  page(scope: Scope, follower: Follower): Frames {
+  page(scope: Scope, follower: Subscriber): Frames {
     const column = scopeColumn(scope);
     const page: Buffer[] = [];
     let last = follower.cursor;

@@ -2,7 +2,7 @@ import { AppError } from '../../api/errors.ts';
 import { checksum } from './checksum.ts';
 
 /** The damage found since the database was opened: reading it throws, and health reports it. */
-export class Damage {
+export class CorruptionLog {
   /** The first finding of each table or area. */
   readonly #found = new Map<string, string>();
 

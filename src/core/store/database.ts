@@ -4,7 +4,7 @@ import { Distribution } from '../lib/distribution.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { DATABASE_FILE } from './connection.ts';
 import { Control } from './control.ts';
-import { Damage } from './damage.ts';
+import { CorruptionLog } from './damage.ts';
 import type { FileSystem, HostFile } from './host/file-system.ts';
 import type { HostedSqlite } from './host/sqlite.ts';
 import { Group, undo } from './group.ts';
@@ -12,7 +12,7 @@ import { lossText } from './lost-store.ts';
 import { type DatabaseOptions, type Opened, openMigrated } from './open.ts';
 import { RawStatement, type SqliteError, type SqlValue } from './raw-statement.ts';
 import { Statement } from './statement.ts';
-import { asStorageError, isDamage, isFull, mayHaveRolledBack } from './storage-error.ts';
+import { asStorageError, isCorruption, isFull, mayHaveRolledBack } from './storage-error.ts';
 import { SYNC_BOUNDS, SyncTimes } from './sync-times.ts';
 import { type Member, Reader, type Sequence, Writer } from './transaction.ts';
 import { WalSync } from './wal-sync.ts';
@@ -40,7 +40,7 @@ export class Database {
     syncMicroseconds: new Distribution(SYNC_BOUNDS),
   };
   readonly syncTimes: SyncTimes;
-  readonly damage = new Damage();
+  readonly damage = new CorruptionLog();
   /** Whether the newest write failed because the disk was full. */
   lacksRoom = false;
 
@@ -151,7 +151,7 @@ export class Database {
     if (this.#closed) throw new AppError('shutting_down', 'the store is closed');
     const statement = new RawStatement<Row>(this.#host, this.#handle, sql, (error) => {
       if (mayHaveRolledBack(error) && this.#group) this.#poison = error;
-      if (isDamage(error)) this.damage.note('SQLite', error.message);
+      if (isCorruption(error)) this.damage.note('SQLite', error.message);
     });
     this.#statements.push(statement as unknown as RawStatement);
     return statement;

@@ -5,7 +5,7 @@ import type { Statement } from './statement.ts';
 import type { Reader, Writer } from './transaction.ts';
 import { AppError } from '../../api/errors.ts';
 
-const KEPT_MS = 24 * 60 * 60 * 1000;
+const IDEMPOTENCY_MS = 24 * 60 * 60 * 1000;
 
 /** A request with an Idempotency-Key. Equal requests have equal fingerprints. */
 export interface KeyedRequest {
@@ -19,16 +19,16 @@ export interface KeyedRequest {
  * Stores the answer of a keyed request in the transaction that has its effect; does nothing for a request without a
  * key.
  */
-export type Keep = (tx: Writer, answer: unknown) => void;
+export type SaveResponse = (tx: Writer, answer: unknown) => void;
 
 /** The answer to the first request, which a repeated one receives. */
-export interface KeptAnswer {
+export interface StoredResponse {
   status: number;
   text: string;
 }
 
 /** Answers stored under an Idempotency-Key. Effect and answer are one transaction, so neither is stored alone. */
-export class KeptAnswers {
+export class IdempotencyStore {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #get: Statement<
@@ -61,10 +61,10 @@ export class KeptAnswers {
   async once<T>(
     request: KeyedRequest,
     status: number,
-    work: (keep: Keep) => Promise<T>,
-    refusalOf: (error: unknown) => KeptAnswer | null,
-    cutOff?: KeptAnswer,
-  ): Promise<{ kept: KeptAnswer } | { value: T }> {
+    work: (keep: SaveResponse) => Promise<T>,
+    refusalOf: (error: unknown) => StoredResponse | null,
+    cutOff?: StoredResponse,
+  ): Promise<{ kept: StoredResponse } | { value: T }> {
     while (this.#underWay.has(request.key)) await this.#underWay.get(request.key);
     const done = Promise.withResolvers<void>();
     this.#underWay.set(request.key, done.promise);
@@ -73,7 +73,7 @@ export class KeptAnswers {
       if (kept) return { kept };
       if (cutOff) await this.#keep(request, cutOff);
       let isKept = false;
-      const value = await this.#orKeepRefusal(request, refusalOf, () =>
+      const value = await this.#orStoreRefusal(request, refusalOf, () =>
         work((tx, answer) => {
           isKept = true;
           this.#store(tx, request, { status, text: JSON.stringify(answer) });
@@ -87,9 +87,9 @@ export class KeptAnswers {
     }
   }
 
-  async #orKeepRefusal<T>(
+  async #orStoreRefusal<T>(
     request: KeyedRequest,
-    refusalOf: (error: unknown) => KeptAnswer | null,
+    refusalOf: (error: unknown) => StoredResponse | null,
     work: () => Promise<T>,
   ): Promise<T> {
     try {
@@ -101,18 +101,20 @@ export class KeptAnswers {
     }
   }
 
-  async #keep(request: KeyedRequest, answer: KeptAnswer): Promise<void> {
+  async #keep(request: KeyedRequest, answer: StoredResponse): Promise<void> {
     await this.#db.transact((tx) => this.#store(tx, request, answer));
   }
 
   /** Removes up to 100 answers that are older than a day; returns whether there may be more. */
   trim(): Promise<boolean> {
-    return this.#db.transact((tx) => this.#trim.run(tx, this.#clock.now() - KEPT_MS) === 100);
+    return this.#db.transact(
+      (tx) => this.#trim.run(tx, this.#clock.now() - IDEMPOTENCY_MS) === 100,
+    );
   }
 
-  #find(rx: Reader, { key, fingerprint, earlier }: KeyedRequest): KeptAnswer | null {
+  #find(rx: Reader, { key, fingerprint, earlier }: KeyedRequest): StoredResponse | null {
     const row = this.#get.get(rx, key);
-    if (!row || row[3] < this.#clock.now() - KEPT_MS) return null;
+    if (!row || row[3] < this.#clock.now() - IDEMPOTENCY_MS) return null;
     if (row[0] === fingerprint || row[0] === earlier?.()) return { status: row[1], text: row[2] };
     throw new AppError(
       'idempotency_conflict',
@@ -120,7 +122,7 @@ export class KeptAnswers {
     );
   }
 
-  #store(tx: Writer, { key, fingerprint }: KeyedRequest, { status, text }: KeptAnswer): void {
+  #store(tx: Writer, { key, fingerprint }: KeyedRequest, { status, text }: StoredResponse): void {
     this.#put.run(tx, key, fingerprint, status, text, this.#clock.now());
   }
 }
@@ -157,4 +159,4 @@ function canonicalJson(value: unknown): string {
 }
 
 /** The `keep` of requests without a key. */
-export const keepNothing: Keep = () => undefined;
+export const saveNothing: SaveResponse = () => undefined;

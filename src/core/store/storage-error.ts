@@ -16,7 +16,7 @@ export function mayHaveRolledBack({ code }: SqliteError): boolean {
 }
 
 /** Whether the error means wrong stored data, instead of data that is out of reach for the moment. */
-export function isDamage({ code, message }: SqliteError): boolean {
+export function isCorruption({ code, message }: SqliteError): boolean {
   // SQLite parses stored JSON for the generated columns.
   return (
     [SQLITE_CORRUPT, SQLITE_NOTADB].includes(code & 0xff) || message.startsWith('malformed JSON')
@@ -49,7 +49,7 @@ export function asStorageError(error: unknown): unknown {
       { cause: error },
     );
   }
-  if (isDamage(error) || (error.code & 0xff) === SQLITE_IOERR) {
+  if (isCorruption(error) || (error.code & 0xff) === SQLITE_IOERR) {
     return new AppError(
       'storage_damaged',
       `the store cannot be read or written (${error.message}): nothing was changed; ` +

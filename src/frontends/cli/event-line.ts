@@ -1,5 +1,5 @@
 import type { RuntimeEventRecord } from '../../api/events.ts';
-import { telling } from '../../client/telling.ts';
+import { summarizeEvent } from '../../client/telling.ts';
 import { AppError } from '../../api/errors.ts';
 import { parseDuration } from '../../core/lib/duration.ts';
 import { shorten } from '../../core/lib/shorten.ts';
@@ -22,7 +22,7 @@ export function descriptorOf(output: NodeJS.WritableStream): number | null {
 /** One event as a line of text. */
 export function eventLine(event: RuntimeEventRecord): string {
   const { seq, kind, session_id, process_id, team_id, created_at } = event;
-  const said = telling(event);
+  const said = summarizeEvent(event);
   const cut = shorten(said, LINE_CHARACTERS);
   const time = new Date(created_at).toISOString().slice(11, 23);
   const whose = session_id ?? process_id ?? team_id;

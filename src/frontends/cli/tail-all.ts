@@ -19,7 +19,7 @@ export async function tailAll(
   if (only !== undefined) await servers.named(only);
   const names = only === undefined ? (await servers.list()).map(({ name }) => name) : [only];
   const width = Math.max(0, ...names.map((name) => name.length));
-  const news = new News(names, (text) => world.stderr.write(`cadre: ${text}\n`));
+  const news = new LogWakeup(names, (text) => world.stderr.write(`cadre: ${text}\n`));
   const events = servers.follow(
     { from, kinds, node: only, reconnectMs, isStoredOnly: !follow },
     signal,
@@ -57,7 +57,7 @@ function beginning({ afterSeq, since }: TailOptions, now: number): Beginning {
 }
 
 /** Tells people what becomes of the way to each server. */
-class News {
+class LogWakeup {
   readonly #away = new Map<string, string>();
   readonly #names: readonly string[];
   readonly #say: (text: string) => void;

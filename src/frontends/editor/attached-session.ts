@@ -11,7 +11,7 @@ import type { InputItem, Session } from '../../api/sessions.ts';
 import { AppError } from '../../api/errors.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import { ApprovalRelay } from './approval-relay.ts';
-import type { Choosing } from './choosing.ts';
+import type { EditorSettings } from './choosing.ts';
 import { remarksOf } from './history.ts';
 import type { AskedCall } from './permission.ts';
 import { PATIENCE_MS, Prompting } from './prompting.ts';
@@ -25,7 +25,7 @@ interface Dependencies {
   editor: AgentContext;
   capabilities: ClientCapabilities;
   session: Session;
-  choosing: Choosing;
+  choosing: EditorSettings;
   /** The events after this seq are told. */
   after: number;
   /** The turns that the editor was told of already. */
@@ -35,7 +35,7 @@ interface Dependencies {
 /** A session as an editor has it: what happens in it is told in order, whoever caused it. */
 export class AttachedSession {
   readonly id: string;
-  readonly choosing: Choosing;
+  readonly choosing: EditorSettings;
   readonly #given: Dependencies;
   readonly #reader = new EventReader();
   readonly #ends = new TurnEnds();

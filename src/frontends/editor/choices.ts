@@ -9,7 +9,7 @@ import type { Session } from '../../api/sessions.ts';
 import { AppError } from '../../api/errors.ts';
 
 /** What the editor has chosen for the turns that it sends; null: as the session was opened. */
-export interface Wishes {
+export interface ChosenSettings {
   permission_mode: string | null;
   agent_mode: string | null;
   model: string | null;
@@ -23,7 +23,7 @@ export interface Offered {
   agentModes: readonly string[];
 }
 
-type Settings = Pick<Session, keyof Wishes | 'provider_defaults'>;
+type Settings = Pick<Session, keyof ChosenSettings | 'provider_defaults'>;
 
 /** The options by which an editor chooses, and the setting that each is. */
 const settingOf = {
@@ -31,7 +31,7 @@ const settingOf = {
   agent_mode: 'agent_mode',
   model: 'model',
   effort: 'thinking_effort',
-} as const satisfies Record<string, keyof Wishes>;
+} as const satisfies Record<string, keyof ChosenSettings>;
 
 type OptionId = keyof typeof settingOf;
 
@@ -55,7 +55,7 @@ const modes: readonly SessionMode[] = [
 ];
 
 /** The permission modes of a session, and the one of the next turn. */
-export function modesOf(session: Settings, wishes: Wishes): SessionModeState {
+export function modesOf(session: Settings, wishes: ChosenSettings): SessionModeState {
   const own = session.permission_mode;
   const isKnown = own === null || modes.some(({ id }) => id === own);
   return {
@@ -67,7 +67,7 @@ export function modesOf(session: Settings, wishes: Wishes): SessionModeState {
 /** The choices of a session, with their values for the next turn. */
 export function optionsOf(
   session: Settings,
-  wishes: Wishes,
+  wishes: ChosenSettings,
   { models, agentModes }: Offered,
 ): SessionConfigOption[] {
   const { currentModeId, availableModes } = modesOf(session, wishes);
@@ -105,8 +105,8 @@ export function optionsOf(
 export function chosen(
   option: string,
   value: unknown,
-  given: { session: Settings; wishes: Wishes; offered: Offered },
-): Wishes {
+  given: { session: Settings; wishes: ChosenSettings; offered: Offered },
+): ChosenSettings {
   const { session, wishes, offered } = given;
   const { models } = offered;
   const options = optionsOf(session, wishes, offered);
@@ -151,16 +151,16 @@ function select(
 }
 
 /** The settings whose values the agent names. */
-type FreeSetting = Exclude<keyof Wishes, 'permission_mode'>;
+type FreeSetting = Exclude<keyof ChosenSettings, 'permission_mode'>;
 
-function currentOf(setting: FreeSetting, session: Settings, wishes: Wishes): string {
+function currentOf(setting: FreeSetting, session: Settings, wishes: ChosenSettings): string {
   return wishes[setting] ?? session[setting] ?? DEFAULT;
 }
 
 function valuesOf(
   setting: FreeSetting,
   session: Settings,
-  wishes: Wishes,
+  wishes: ChosenSettings,
   known: readonly Named[],
 ): SessionConfigSelectOption[] {
   const offered = known.map(([value, name]) => ({ value, name }));
@@ -176,7 +176,7 @@ function valuesOf(
 }
 
 /** The levels of the model of the next turn; where nobody says which that is, of all models. */
-function levelsOf(session: Settings, wishes: Wishes, models: readonly Model[]): string[] {
+function levelsOf(session: Settings, wishes: ChosenSettings, models: readonly Model[]): string[] {
   const id = wishes.model ?? session.model ?? session.provider_defaults?.model ?? DEFAULT;
   const model = models.find((one) => one.id === id);
   const levels = model ? model.reasoning_levels : models.flatMap((one) => one.reasoning_levels);

@@ -1,12 +1,12 @@
 import type { SessionConfigOption, SessionModeState } from '@agentclientprotocol/sdk/unstable';
 import type { Session } from '../../api/sessions.ts';
-import { chosen, modesOf, type Offered, optionsOf, type Wishes } from './choices.ts';
+import { chosen, modesOf, type Offered, optionsOf, type ChosenSettings } from './choices.ts';
 
 /** What an editor has chosen for its turns in a session. Others who use the session do not get it. */
-export class Choosing {
+export class EditorSettings {
   readonly #session: Session;
   readonly #offered: Offered;
-  #wishes: Wishes = {
+  #wishes: ChosenSettings = {
     permission_mode: null,
     agent_mode: null,
     model: null,
@@ -18,7 +18,7 @@ export class Choosing {
     this.#offered = offered;
   }
 
-  get wishes(): Wishes {
+  get wishes(): ChosenSettings {
     return this.#wishes;
   }
 

@@ -8,7 +8,7 @@ import { AppError } from '../../api/errors.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import { AttachedSession } from './attached-session.ts';
 import type { Offered } from './choices.ts';
-import { Choosing } from './choosing.ts';
+import { EditorSettings } from './choosing.ts';
 import { endedTurns, historyOf } from './history.ts';
 import type { ServerLink } from './server-link.ts';
 
@@ -107,7 +107,7 @@ export class OpenSessions {
     from: { after: number; told: ReadonlySet<string> },
   ): Promise<AttachedSession> {
     const { link, clock, editor, capabilities } = this.#given;
-    const choosing = new Choosing(session, await this.#offered(session));
+    const choosing = new EditorSettings(session, await this.#offered(session));
     const attached = new AttachedSession({
       link,
       clock,

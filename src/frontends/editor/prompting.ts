@@ -3,7 +3,7 @@ import type { TurnInEvents } from '../../api/event-kinds/sessions.ts';
 import { endpoints } from '../../api/index.ts';
 import type { InputItem, Usage } from '../../api/sessions.ts';
 import { AppError } from '../../api/errors.ts';
-import type { Wishes } from './choices.ts';
+import type { ChosenSettings } from './choices.ts';
 import type { ServerLink } from './server-link.ts';
 import type { TurnEnds } from './turn-ends.ts';
 
@@ -21,7 +21,7 @@ interface Dependencies {
   sessionId: string;
   ends: TurnEnds;
   /** What the editor has chosen for its turns. */
-  wishes: () => Wishes;
+  wishes: () => ChosenSettings;
 }
 
 /**

@@ -5,7 +5,7 @@ import { diffLines } from './diff.ts';
 import type { Palette } from './palette.ts';
 import { wrapped } from './width.ts';
 
-export type SheetApproval = Pick<
+export type ApprovalToShow = Pick<
   Approval,
   'kind' | 'title' | 'request' | 'questions' | 'details' | 'session_allows' | 'arguments_missing'
 >;
@@ -19,7 +19,7 @@ interface Shape {
  * All that an approval would allow, as lines that are no wider than `columns`. Nothing is cut: long lines are wrapped,
  * and characters that a terminal would obey or hide are shown as their code points.
  */
-export function approvalSheet(approval: SheetApproval, shape: Shape): string[] {
+export function approvalText(approval: ApprovalToShow, shape: Shape): string[] {
   const { kind, title, details, questions, request, session_allows: allows } = approval;
   const parts = [
     ...(questions ?? []).map((question) => questionLines(question, shape)),

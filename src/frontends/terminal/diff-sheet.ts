@@ -7,7 +7,7 @@ import type { Palette, Style } from './palette.ts';
 import { between, truncated, widthOf, wrapped } from './width.ts';
 
 /** A row of the sheet: a heading, a line of the diff, or a line of a comment below it. */
-export interface SheetRow {
+export interface ReviewLine {
   /** The same for the same thing, also after comments have come and gone. */
   key: string;
   kind: 'file' | 'hunk' | 'line' | 'note' | 'comment';
@@ -25,9 +25,9 @@ export interface SheetRow {
 }
 
 /** A diff with its comments, as the sheet shows it. */
-export interface Sheet {
+export interface ReviewLines {
   files: readonly DiffFile[];
-  rows: readonly SheetRow[];
+  rows: readonly ReviewLine[];
   /** How many comments are stale. */
   stale: number;
   /** The width of a line number. */
@@ -35,11 +35,11 @@ export interface Sheet {
 }
 
 /** The rows of a diff with its comments, which stand below the last of their lines; stale ones below the name of their file. */
-export function sheetOf(
+export function reviewLinesOf(
   diff: Pick<SessionDiff, 'files' | 'is_cut' | 'left_out_count'>,
   comments: readonly ReviewComment[],
   columns: number,
-): Sheet {
+): ReviewLines {
   const files = readPatches(diff.files);
   const judged = comments.map((comment) => {
     const place = placeOf(comment, files);
@@ -50,8 +50,8 @@ export function sheetOf(
     };
   });
   const byHunk = Map.groupBy(judged, ({ place }) => place?.hunk);
-  const rows: SheetRow[] = [];
-  const add = (row: Partial<SheetRow> & Pick<SheetRow, 'key' | 'kind' | 'text'>) =>
+  const rows: ReviewLine[] = [];
+  const add = (row: Partial<ReviewLine> & Pick<ReviewLine, 'key' | 'kind' | 'text'>) =>
     rows.push({ ...blank, ...row });
   const write = (comment: ReviewComment, file: number, head: string, isStale: boolean) => {
     const said = wrapped(revealed(comment.text).replaceAll('\t', '  '), Math.max(10, columns - 8));
@@ -154,7 +154,7 @@ export interface RowLook {
 }
 
 /** A row as one line of at most `columns` columns: what a terminal would obey in it is shown as code points. */
-export function rowText({ files, digits }: Sheet, row: SheetRow, look: RowLook): string {
+export function rowText({ files, digits }: ReviewLines, row: ReviewLine, look: RowLook): string {
   const { columns, left, palette, isCursor, isSelected } = look;
   const edge = isCursor ? palette.accent('▌') : isSelected ? palette.accent('│') : ' ';
   const line = files[row.file]?.hunks[row.hunk]?.lines[row.at];
@@ -192,13 +192,13 @@ function withoutTabs(text: string): string {
   return line;
 }
 
-function styles(palette: Palette): Record<SheetRow['kind'], Style> {
+function styles(palette: Palette): Record<ReviewLine['kind'], Style> {
   const { strong, accent, faint, warn } = palette;
   return { file: strong, hunk: accent, note: faint, comment: warn, line: same };
 }
 
 /** The name of the file of a row, as one line. */
-export function fileName({ files }: Sheet, row: SheetRow | undefined): string {
+export function fileName({ files }: ReviewLines, row: ReviewLine | undefined): string {
   return oneLine(files[row?.file ?? -1]?.path ?? '');
 }
 

@@ -1,4 +1,4 @@
-import type { Finished, PullRequest } from '../../api/worktree-finish.ts';
+import type { MergeResult, PullRequest } from '../../api/worktree-finish.ts';
 import { revealed } from '../../core/lib/plain.ts';
 import type { Palette } from './palette.ts';
 
@@ -8,13 +8,13 @@ const SHOWN = 20;
 const SHORT = 8;
 
 /** How a plan is shown. */
-export interface FinishStyle {
+export interface MergeResultStyle {
   palette: Palette;
   /** What helps after a refusal; null: nothing that is known. */
   hintFor: (refusal: string) => string | null;
 }
 
-const HOW: Record<Finished['how'], string> = {
+const HOW: Record<MergeResult['how'], string> = {
   fast_forward: 'moves forward',
   merge_commit: 'gets a commit that merges both',
   squash: 'gets one commit of all',
@@ -23,7 +23,7 @@ const HOW: Record<Finished['how'], string> = {
 };
 
 /** What a merge or a rebase would do, line by line. */
-export function finishLines(plan: Finished, style: FinishStyle): string[] {
+export function mergeResultLines(plan: MergeResult, style: MergeResultStyle): string[] {
   const { worktree, target, outcome, how, obstacles, conflicts } = plan;
   const { palette } = style;
   const branch = exact(worktree.branch);
@@ -58,7 +58,7 @@ export function finishLines(plan: Finished, style: FinishStyle): string[] {
 }
 
 /** What a pull request would be, line by line. */
-export function pullRequestLines(plan: PullRequest, style: FinishStyle): string[] {
+export function pullRequestLines(plan: PullRequest, style: MergeResultStyle): string[] {
   const { palette } = style;
   const { branch, target, remote, remote_url, pushed } = plan;
   const where = `${exact(remote)} (${exact(remote_url)})`;
@@ -77,11 +77,11 @@ export function pullRequestLines(plan: PullRequest, style: FinishStyle): string[
 }
 
 type Shown = Pick<
-  Finished,
+  MergeResult,
   'commits' | 'commit_count' | 'files' | 'file_count' | 'uncommitted' | 'uncommitted_count'
 >;
 
-function commitLines({ commits, commit_count }: Shown, { palette }: FinishStyle): string[] {
+function commitLines({ commits, commit_count }: Shown, { palette }: MergeResultStyle): string[] {
   const lines = commits
     .slice(0, SHOWN)
     .map((one) => `  ${palette.accent(one.commit.slice(0, SHORT))} ${exact(one.subject)}`);
@@ -90,7 +90,7 @@ function commitLines({ commits, commit_count }: Shown, { palette }: FinishStyle)
 
 function fileLines(
   { files, file_count, uncommitted, uncommitted_count }: Shown,
-  { palette }: FinishStyle,
+  { palette }: MergeResultStyle,
 ): string[] {
   const lines = files.slice(0, SHOWN).map(({ path, change, lines_added, lines_deleted }) => {
     const size =
@@ -112,7 +112,10 @@ function withMore(title: string, lines: readonly string[], count: number): strin
   return [title, ...lines, ...(count > lines.length ? [`  and ${count - lines.length} more`] : [])];
 }
 
-function refusalLines(obstacles: readonly string[], { palette, hintFor }: FinishStyle): string[] {
+function refusalLines(
+  obstacles: readonly string[],
+  { palette, hintFor }: MergeResultStyle,
+): string[] {
   return obstacles.map((one) => {
     const hint = hintFor(one);
     return palette.bad(`refused: ${exact(one)}${hint === null ? '' : `, ${hint}`}`);

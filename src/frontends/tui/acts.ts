@@ -4,7 +4,7 @@ import type { BodyInputOf } from '../../api/endpoint.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Process } from '../../api/processes.ts';
 import type { SessionQueue } from '../../api/queue.ts';
-import type { Finished } from '../../api/worktree-finish.ts';
+import type { MergeResult } from '../../api/worktree-finish.ts';
 import type { AgentCommand } from '../../api/commands.ts';
 import type { Review, ReviewComment } from '../../api/reviews.ts';
 import type { Session } from '../../api/sessions.ts';
@@ -23,7 +23,7 @@ import { ownTimeZone } from '../../core/lib/cron.ts';
 import { reviewFile } from '../terminal/review-file.ts';
 
 /** How the work of a worktree is to be finished. */
-export type FinishWish = 'merge' | 'squash' | 'rebase';
+export type MergeAction = 'merge' | 'squash' | 'rebase';
 
 export type Decision = BodyInputOf<typeof endpoints.decideApproval>;
 
@@ -168,9 +168,9 @@ export class Acts {
   /** What a merge or a rebase of a worktree would do, or does. */
   finish(
     worktree_id: string,
-    how: FinishWish,
+    how: MergeAction,
     tree: { expected_tree: string | null } | null,
-  ): Promise<Finished> {
+  ): Promise<MergeResult> {
     const params = { worktree_id };
     const body = tree === null ? { dry_run: true } : { dry_run: false, ...tree };
     if (how === 'rebase') return this.#client.call(endpoints.rebaseWorktree, { params, body });

@@ -7,14 +7,14 @@ import type { Edit } from '../../client/review.ts';
 import { serversOf } from '../../client/routed.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import { Acts } from './acts.ts';
-import { ServerDesk } from './desk.ts';
-import { DeskOfAll } from './desk-of-all.ts';
+import { ServerOverview } from './desk.ts';
+import { JoinedOverview } from './desk-of-all.ts';
 import { firstChoices } from './forms/new-session.tsx';
 import { emptyKeyboard, Listeners, useKeyboard } from './keyboard.ts';
-import { Board } from './list/board.ts';
+import { ListState } from './list/board.ts';
 import { clientOf, type ScreenContext } from './screen/place.ts';
 import { Screen } from './screen/screen.tsx';
-import { Source } from './source.ts';
+import { Observable } from './source.ts';
 import { Tail } from './tail.ts';
 import { TailPage } from './tail-page.tsx';
 import type { Terminal } from './terminal.ts';
@@ -49,15 +49,15 @@ export function App(props: AppProps): ReactNode {
     start.page === 'tail' ? new Tail({ client, clock, ...start }) : null,
   );
   const [place] = useState(() => placeFor(props, lentTo(props, suspendTerminal)));
-  const { desk, board } = place;
+  const { overviewStore, listState } = place;
   useEffect(() => {
-    board.start();
-    desk.start();
+    listState.start();
+    overviewStore.start();
     return () => {
-      desk.stop();
-      board.stop();
+      overviewStore.stop();
+      listState.stop();
     };
-  }, [desk, board]);
+  }, [overviewStore, listState]);
   useEffect(() => {
     tail?.start();
     return () => tail?.stop();
@@ -80,7 +80,7 @@ export function App(props: AppProps): ReactNode {
           {...size}
           place={place}
           onEvents={(scope, id) => {
-            const node = desk.overview.get().nodes.get(id ?? '')?.name;
+            const node = overviewStore.overview.get().nodes.get(id ?? '')?.name;
             setTail(new Tail({ client: clientOf(place, { id }), clock, scope, node }));
           }}
           onLeave={() => exit()}
@@ -124,19 +124,21 @@ function placeFor(
 ): ScreenContext {
   const watches = start.page === 'tail' ? 'approvals' : 'everything';
   const servers = serversOf(client);
-  const desk = servers ? new DeskOfAll(servers, clock) : new ServerDesk({ client, clock, watches });
+  const overviewStore = servers
+    ? new JoinedOverview(servers, clock)
+    : new ServerOverview({ client, clock, watches });
   const wanted = start.page === 'top' ? start.select : undefined;
   const acts = new Acts(client, defaults, edit);
   const place: ScreenContext = {
     client,
     clock,
-    desk,
+    overviewStore,
     terminal,
-    board: new Board(desk.overview, clock, wanted),
+    listState: new ListState(overviewStore.overview, clock, wanted),
     acts,
     actsOn: (name) => (servers ? acts.on(clientOf(place, { name })) : acts),
     drafts: new Map(),
-    choices: new Source(firstChoices(terminal.directory)),
+    choices: new Observable(firstChoices(terminal.directory)),
   };
   return place;
 }

@@ -4,13 +4,13 @@ import type { Diagnostics } from '../../api/runtime.ts';
 import type { Notice, Servers } from '../../client/servers.ts';
 import { AppError } from '../../api/errors.ts';
 import type { Clock } from '../../core/lib/clock.ts';
-import { type Desk, SERVER_MS } from './desk.ts';
+import { type OverviewStore, SERVER_MS } from './desk.ts';
 import { BATCH_MS, type Connection } from './follow.ts';
 import type { NodeState } from './node-state.ts';
 import { emptyOverview, joined, type Overview, type Resolved } from './overview.ts';
 import { overviewKinds, withEvent } from './overview-events.ts';
 import { overviewOf, readOverview, readWork, withWorkOf } from './read-overview.ts';
-import { Source } from './source.ts';
+import { Observable } from './source.ts';
 
 /** What is known of one server. */
 interface Part {
@@ -22,11 +22,11 @@ interface Part {
 }
 
 /** Keeps the overview of several servers: of each from its listing and the events after it. */
-export class DeskOfAll implements Desk {
-  readonly overview = new Source<Overview>(emptyOverview);
-  readonly connection = new Source<Connection>({ state: 'reading' });
-  readonly server = new Source<Diagnostics | null>(null);
-  readonly nodes = new Source<readonly NodeState[]>([]);
+export class JoinedOverview implements OverviewStore {
+  readonly overview = new Observable<Overview>(emptyOverview);
+  readonly connection = new Observable<Connection>({ state: 'reading' });
+  readonly server = new Observable<Diagnostics | null>(null);
+  readonly nodes = new Observable<readonly NodeState[]>([]);
   readonly #servers: Servers;
   readonly #clock: Clock;
   readonly #stopped = new AbortController();

@@ -7,41 +7,41 @@ import type { NodeState } from './node-state.ts';
 import { emptyOverview, type Overview } from './overview.ts';
 import { overviewKinds, withEvent } from './overview-events.ts';
 import { oldestFirst, readOverview, readWork, withWorkOf } from './read-overview.ts';
-import { Source } from './source.ts';
+import { Observable } from './source.ts';
 
 /** The server's diagnostics are polled at this interval, because no event reports them. */
 export const SERVER_MS = 10_000;
 
-interface DeskDependencies {
+interface OverviewStoreDependencies {
   client: Client;
   clock: Clock;
   watches: 'everything' | 'approvals';
 }
 
 /** What the screen knows of one server, or of several. */
-export interface Desk {
-  readonly overview: Source<Overview>;
-  readonly connection: Source<Connection>;
+export interface OverviewStore {
+  readonly overview: Observable<Overview>;
+  readonly connection: Observable<Connection>;
   /** As of the last poll; null before the first, and where there are several servers. */
-  readonly server: Source<Diagnostics | null>;
+  readonly server: Observable<Diagnostics | null>;
   /** Each of several servers; empty where there is one. */
-  readonly nodes: Source<readonly NodeState[]>;
+  readonly nodes: Observable<readonly NodeState[]>;
   start(): void;
   stop(): void;
 }
 
 /** Keeps the overview of one server from one listing and the events after it. */
-export class ServerDesk implements Desk {
-  readonly overview = new Source<Overview>(emptyOverview);
-  readonly connection = new Source<Connection>({ state: 'reading' });
-  readonly server = new Source<Diagnostics | null>(null);
-  readonly nodes = new Source<readonly NodeState[]>([]);
-  readonly #given: DeskDependencies;
+export class ServerOverview implements OverviewStore {
+  readonly overview = new Observable<Overview>(emptyOverview);
+  readonly connection = new Observable<Connection>({ state: 'reading' });
+  readonly server = new Observable<Diagnostics | null>(null);
+  readonly nodes = new Observable<readonly NodeState[]>([]);
+  readonly #given: OverviewStoreDependencies;
   readonly #stopped = new AbortController();
   #looks: Disposable | undefined;
 
   /** The page of events watches approvals only. */
-  constructor(given: DeskDependencies) {
+  constructor(given: OverviewStoreDependencies) {
     this.#given = given;
   }
 

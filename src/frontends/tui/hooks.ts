@@ -2,12 +2,12 @@ import { useEffect, useEffectEvent, useRef, useState, useSyncExternalStore } fro
 import { oneLine } from '../../client/telling.ts';
 import { AppError } from '../../api/errors.ts';
 import type { Clock } from '../../core/lib/clock.ts';
-import type { Desk } from './desk.ts';
+import type { OverviewStore } from './desk.ts';
 import type { Resolved } from './overview.ts';
-import type { Source } from './source.ts';
+import type { Observable } from './source.ts';
 
 /** The current value of a source. */
-export function useSource<T>(source: Source<T>): T {
+export function useSource<T>(source: Observable<T>): T {
   return useSyncExternalStore(source.subscribe, source.get);
 }
 
@@ -23,16 +23,19 @@ export function useNow(clock: Clock, isActive = true): number {
 }
 
 /** Calls `tell` for every approval that is resolved, by this client or another. */
-export function useResolved(desk: Desk, tell: (resolved: Resolved) => void): void {
+export function useResolved(
+  overviewStore: OverviewStore,
+  tell: (resolved: Resolved) => void,
+): void {
   const onResolved = useEffectEvent(tell);
   useEffect(() => {
-    let last = desk.overview.get().resolved;
-    return desk.overview.subscribe(() => {
-      const { resolved } = desk.overview.get();
+    let last = overviewStore.overview.get().resolved;
+    return overviewStore.overview.subscribe(() => {
+      const { resolved } = overviewStore.overview.get();
       if (resolved && resolved !== last) onResolved(resolved);
       last = resolved;
     });
-  }, [desk]);
+  }, [overviewStore]);
 }
 
 /** A notice is shown for this time, and a long one for so much longer as reading each of its characters takes. */

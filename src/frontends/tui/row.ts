@@ -1,5 +1,5 @@
 import { isDelta, isDescribed, type RuntimeEventRecord, settlingKinds } from '../../api/events.ts';
-import { oneLine, telling } from '../../client/telling.ts';
+import { oneLine, summarizeEvent } from '../../client/telling.ts';
 
 /** A line of the list: one event, or all events of one message, one tool call or one output of a process. */
 export interface Row {
@@ -41,7 +41,7 @@ export function rowOf(event: RuntimeEventRecord): Row {
     session_id,
     process_id,
     team_id,
-    text: (piece === null ? telling(event) : oneLine(piece)).slice(0, MAX_TEXT),
+    text: (piece === null ? summarizeEvent(event) : oneLine(piece)).slice(0, MAX_TEXT),
     pieces: piece === null ? [] : [{ seq, text: piece }],
   };
 }

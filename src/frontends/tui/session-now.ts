@@ -6,7 +6,7 @@ import {
   sessionAfterApproval,
   sessionAfterTurn,
 } from '../../client/session-after.ts';
-import { oneLine, telling } from '../../client/telling.ts';
+import { oneLine, summarizeEvent } from '../../client/telling.ts';
 import { shorten } from '../../core/lib/shorten.ts';
 import { changed, type Overview, type SessionNow } from './overview.ts';
 
@@ -52,7 +52,7 @@ export function withWork(overview: Overview, event: EventOf<KindIn<'message' | '
   if (!known) return overview;
   // Of a tool that begins, only what it is.
   const begun = event.kind === 'tool.started' ? event.payload.tool.title : undefined;
-  const doing = begun === undefined ? telling(event) : oneLine(begun);
+  const doing = begun === undefined ? summarizeEvent(event) : oneLine(begun);
   return withNow(overview, { ...known, doing: shorten(doing, MAX_DOING) });
 }
 

@@ -1,5 +1,5 @@
 /** A value with subscribers. Components read it with `useSyncExternalStore`. */
-export class Source<T> {
+export class Observable<T> {
   #value: T;
   readonly #listeners = new Set<() => void>();
 

@@ -13,7 +13,7 @@ import { Link } from './link.tsx';
 import { noticeLines } from './notice.tsx';
 import { describeScope } from './scope.ts';
 import type { ScreenContext } from './screen/place.ts';
-import { ApprovalSheet } from './sheets/approval.tsx';
+import { ApprovalDialog } from './sheets/approval.tsx';
 import type { View } from './state.ts';
 import type { Tail } from './tail.ts';
 import { type Layer, rightOf, TailFoot } from './tail-foot.tsx';
@@ -36,11 +36,11 @@ const list: Layer = { name: 'list' };
 /** The events of a scope, with the approvals that wait. */
 export function TailPage(props: TailPageProps): ReactNode {
   const { tail, place, rows, columns, onLeave } = props;
-  const { desk, acts, clock, client } = place;
+  const { overviewStore, acts, clock, client } = place;
   const view = useSource(tail.view);
   const scope = useSource(tail.scope);
   const connection = useSource(tail.connection);
-  const { approvals } = useSource(desk.overview);
+  const { approvals } = useSource(overviewStore.overview);
   const notices = useNotice(clock);
   const { notice, tell, attempt } = notices;
   const [layer, setLayer] = useState<Layer>(list);
@@ -51,7 +51,7 @@ export function TailPage(props: TailPageProps): ReactNode {
   const said = noticeLines({ notice, connection }, { columns, beside: rightOf(layer.name).length });
   const height = Math.max(1, rows - (approval ? 2 : 1) - Math.max(1, said.length));
 
-  useResolved(desk, (resolved) => {
+  useResolved(overviewStore, (resolved) => {
     tell(describeResolved(resolved, acts.isMine(resolved.id)));
     setLayer((at) => (at.name === 'sheet' && at.asked.approval.id === resolved.id ? list : at));
   });
@@ -66,7 +66,7 @@ export function TailPage(props: TailPageProps): ReactNode {
       {layer.name === 'help' ? (
         <Help keys={tailKeys} rows={height} columns={columns} onLeave={back} />
       ) : layer.name === 'sheet' ? (
-        <ApprovalSheet
+        <ApprovalDialog
           key={layer.asked.approval.id}
           asked={layer.asked}
           acts={acts}

@@ -4,7 +4,7 @@ import type { EventScope } from '../../client/event-scope.ts';
 import { replay, replayBefore } from '../../client/replay.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import { type Connection, follow } from './follow.ts';
-import { Source } from './source.ts';
+import { Observable } from './source.ts';
 import { emptyView, following, type View, withNewer, withOlder } from './state.ts';
 
 /** This many events are read at the start, and each time the user scrolls up to older ones. */
@@ -24,9 +24,9 @@ export interface TailOptions {
 
 /** Reads one scope of the log at a time into a view. */
 export class Tail {
-  readonly view = new Source<View>(emptyView);
-  readonly connection = new Source<Connection>({ state: 'reading' });
-  readonly scope: Source<EventScope>;
+  readonly view = new Observable<View>(emptyView);
+  readonly connection = new Observable<Connection>({ state: 'reading' });
+  readonly scope: Observable<EventScope>;
   readonly node: string | undefined;
   readonly #options: TailOptions;
   #reading: AbortController | undefined;
@@ -35,7 +35,7 @@ export class Tail {
   constructor(options: TailOptions) {
     this.#options = options;
     this.node = options.node;
-    this.scope = new Source(options.scope);
+    this.scope = new Observable(options.scope);
   }
 
   /** Begins with the scope and the position of the options. */

@@ -1,11 +1,11 @@
 import type { Clock } from '../../core/lib/clock.ts';
 import { toClipboard } from '../terminal/clipboard.ts';
-import { Source } from './source.ts';
+import { Observable } from './source.ts';
 
 /** The terminal that the screen is on, beyond what ink draws. */
 export interface Terminal {
   /** Whether it has the focus; true where it never said so. */
-  hasFocus: Source<boolean>;
+  hasFocus: Observable<boolean>;
   /** The directory in which the program was started. */
   directory: string;
   /** Writes what is no part of a frame and moves no cursor. */
@@ -44,7 +44,7 @@ export function takeTerminal({
   env,
   clock,
 }: TerminalOptions): Terminal & Disposable {
-  const hasFocus = new Source(true);
+  const hasFocus = new Observable(true);
   const look = (data: unknown) => {
     for (const [, said] of String(data).matchAll(FOCUS)) hasFocus.set(said === 'I');
   };

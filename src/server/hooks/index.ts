@@ -1,3 +1,3 @@
 export { definitionsOf } from './definition.ts';
 export { ApprovalLinks } from './links.ts';
-export { HookService, type SkipWish } from './service.ts';
+export { HookService, type SkipRequest } from './service.ts';

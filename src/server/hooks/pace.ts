@@ -8,7 +8,7 @@ const REFILL_MS = 1000;
  * delivered as fast as the hook takes it; what that causes is part of a later round. Rounds begin 60 times in a row,
  * and then once a second. So a loop is slow, and a hook that is merely behind is not.
  */
-export class Pace {
+export class Throttle {
   #left = BURST;
   #at: number;
   #slowedAt: number | null = null;

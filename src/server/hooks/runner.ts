@@ -8,8 +8,8 @@ import type { Database } from '../../core/store/database.ts';
 import type { Writer } from '../../core/store/transaction.ts';
 import type { HookDefinition } from './definition.ts';
 import type { Outcome } from './outcome.ts';
-import { Pace } from './pace.ts';
-import { pauseAfter, TOLD_AFTER_MS } from './retry.ts';
+import { Throttle } from './pace.ts';
+import { pauseAfter, FAILURE_NOTICE_AFTER_MS } from './retry.ts';
 import type { HookState, HookStore } from './store.ts';
 
 /** How much of the log is read at once. */
@@ -43,7 +43,7 @@ export class HookRunner {
   readonly definition: HookDefinition;
   readonly #given: RunnerDependencies;
   readonly #stopping = new AbortController();
-  readonly #pace: Pace;
+  readonly #throttle: Throttle;
   readonly #slowedOffset: number;
   #state: HookState;
   /** Everything up to here was looked at; the row may be behind, where no event was for the hook. */
@@ -60,7 +60,7 @@ export class HookRunner {
     this.definition = definition;
     this.#state = state;
     this.#cursor = state.cursor;
-    this.#pace = new Pace(given.clock.monotonic());
+    this.#throttle = new Throttle(given.clock.monotonic());
     this.#slowedOffset = given.clock.now() - given.clock.monotonic();
     this.#done = this.#runUntilStopped();
   }
@@ -103,7 +103,7 @@ export class HookRunner {
     | 'slowed_since'
   > {
     const { delivered, delivered_at, failure, gap } = this.#state;
-    const { slowedAt } = this.#pace;
+    const { slowedAt } = this.#throttle;
     const waiting = this.#waiting();
     const { told: _told, ...shown } = failure ?? { told: false };
     return {
@@ -122,9 +122,9 @@ export class HookRunner {
   /** What a person has to know of it; null: nothing. `now`: Unix ms. */
   problem(now: number): string | null {
     const { failure } = this.#state;
-    if (failure && now - failure.since >= TOLD_AFTER_MS)
+    if (failure && now - failure.since >= FAILURE_NOTICE_AFTER_MS)
       return `has failed for ${minutes(now - failure.since)}: ${failure.error}`;
-    if (this.#oldest !== null && now - this.#oldest >= TOLD_AFTER_MS * 2)
+    if (this.#oldest !== null && now - this.#oldest >= FAILURE_NOTICE_AFTER_MS * 2)
       return `is ${minutes(now - this.#oldest)} behind`;
     return null;
   }
@@ -165,7 +165,7 @@ export class HookRunner {
   async #round(): Promise<void> {
     const { clock, feed, logger } = this.#given;
     await this.#untilThereIsMore();
-    const pause = this.#pace.begin(clock.monotonic());
+    const pause = this.#throttle.begin(clock.monotonic());
     if (pause > 0) {
       logger.debug({ hook: this.definition.name }, 'events come as fast as the hook takes them');
       await clock.sleep(pause, this.#stopping.signal).catch(() => undefined);
@@ -274,7 +274,7 @@ export class HookRunner {
       const before = state.failure?.event_seq === event_seq ? state.failure : null;
       const since = before?.since ?? now;
       const told = before?.told ?? false;
-      const isLong = now - since >= TOLD_AFTER_MS;
+      const isLong = now - since >= FAILURE_NOTICE_AFTER_MS;
       if (isLong && !told) {
         const payload = { hook: state.name, event_seq, attempts, since, error };
         log.append(tx, { kind: 'hook.failing', payload });

@@ -10,7 +10,7 @@ import type { Clock } from '../../core/lib/clock.ts';
 import type { Ids } from '../../core/lib/ids.ts';
 import type { Logger } from '../../core/lib/log.ts';
 import type { Database } from '../../core/store/database.ts';
-import type { Keep } from '../../core/store/kept-answers.ts';
+import type { SaveResponse } from '../../core/store/kept-answers.ts';
 import type { HookDefinition } from './definition.ts';
 import { type ApprovalLinks, LINK_PATH } from './links.ts';
 import type { Delivery, Outcome } from './outcome.ts';
@@ -116,7 +116,7 @@ export class HookService {
    * Has a hook, which may be off, never be given the event that it waits with, or with `all` whatever has happened.
    * Throws `not_found`, and `conflict` if it waits with nothing, or with another event than `seq`.
    */
-  async skip(name: string, { all, seq, by }: SkipWish, keep: Keep): Promise<HookSkip> {
+  async skip(name: string, { all, seq, by }: SkipRequest, keep: SaveResponse): Promise<HookSkip> {
     const { db, log, feed, logger } = this.#given;
     const { scope } = this.#definition(name);
     const runner = this.#runners.get(name);
@@ -260,11 +260,11 @@ export class HookService {
     const { name, problem, enabled, patterns, scope, target, link } = definition;
     const place = scope.name === 'runtime' ? null : { type: scope.name, id: scope.id };
     const runner = this.#runners.get(name);
-    const place0 = runner?.describe() ?? this.#resting(name);
+    const startPosition = runner?.describe() ?? this.#resting(name);
     return {
       name,
-      ...place0,
-      state: problem !== null ? 'broken' : enabled ? place0.state : 'off',
+      ...startPosition,
+      state: problem !== null ? 'broken' : enabled ? startPosition.state : 'off',
       problem,
       kinds: [...patterns],
       scope: place,
@@ -291,7 +291,7 @@ export class HookService {
 }
 
 /** What a person wants a hook to skip. */
-export interface SkipWish {
+export interface SkipRequest {
   all: boolean;
   /** Only if the hook waits with this event; null: whichever. */
   seq: number | null;

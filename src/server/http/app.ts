@@ -2,7 +2,7 @@ import { type FastifyInstance, fastify, LogController } from 'fastify';
 import type { Ids } from '../../core/lib/ids.ts';
 import type { Logger } from '../../core/lib/log.ts';
 import { connectionLimit, limitConnections } from './connections.ts';
-import type { Entrance } from './entrance.ts';
+import type { AuthHook } from './entrance.ts';
 import { readJson } from './json-body.ts';
 import { refuseGarbage, refuseUnknown, sendError } from './refuse.ts';
 
@@ -31,7 +31,7 @@ interface AppSettings {
 /** Returns a fastify without routes, with limits, error handling and JSON bodies. */
 export function createApp(
   { maxConnections, requestTimeoutMs, ids, logger }: AppSettings,
-  entrance: Entrance,
+  entrance: AuthHook,
 ): FastifyInstance {
   const app = fastify({
     loggerInstance: logger,
@@ -57,7 +57,7 @@ export function createApp(
     async frameworkErrors(error, request, reply) {
       entrance.begin(request, reply);
       try {
-        if (await entrance.letIn(request, reply)) sendError(error, request, reply);
+        if (await entrance.authenticate(request, reply)) sendError(error, request, reply);
       } catch (refusal) {
         sendError(refusal, request, reply);
       }
@@ -78,7 +78,7 @@ function unused(): never {
 }
 
 /** Sends `100 Continue` only to a sender that may enter; others receive their refusal before they send a body. */
-function expectBodies({ server }: FastifyInstance, entrance: Entrance): void {
+function expectBodies({ server }: FastifyInstance, entrance: AuthHook): void {
   server.on('checkContinue', (request, response) => {
     if (entrance.mayEnter(request)) response.writeContinue();
     server.emit('request', request, response);

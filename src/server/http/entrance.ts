@@ -14,21 +14,21 @@ import type { RequestCounts } from '../upkeep/diagnostics/requests.ts';
 import { AppError } from '../../api/errors.ts';
 import { UnknownPath } from '../../core/lib/log.ts';
 import { allowOrigin, answerPreflight, isPreflight } from './cors.ts';
-import { letInElsewhere } from './inside.ts';
+import { authenticatedElsewhere } from './inside.ts';
 import { whenOver } from './leaving.ts';
 import { accessOfPath } from './route-table.ts';
 
-interface EntranceDependencies {
+interface AuthHookDependencies {
   access: AccessRules;
   failures: FailedAuthentications;
   requests: RequestCounts;
 }
 
 /** Logs each request, and admits or refuses it before its route runs. */
-export class Entrance {
-  readonly #given: EntranceDependencies;
+export class AuthHook {
+  readonly #given: AuthHookDependencies;
 
-  constructor(given: EntranceDependencies) {
+  constructor(given: AuthHookDependencies) {
     this.#given = given;
   }
 
@@ -43,10 +43,10 @@ export class Entrance {
    * Returns whether the request continues to its route; false for a preflight, which has received its response. Throws
    * if the sender may not enter; after a failed authentication, only once the response may be sent.
    */
-  async letIn(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+  async authenticate(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
     const { access } = this.#given;
-    const holder = letInElsewhere();
-    if (holder) return this.#letInAs(holder, request);
+    const holder = authenticatedElsewhere();
+    if (holder) return this.#authenticateAs(holder, request);
     const asked = accessOf(request);
     if (asked === 'link') {
       assertLinkAddressed(request, access);
@@ -70,7 +70,7 @@ export class Entrance {
   }
 
   /** Admits a request that another door has identified. Throws if the rights of its sender do not suffice. */
-  #letInAs(holder: TokenHolder, request: FastifyRequest): boolean {
+  #authenticateAs(holder: TokenHolder, request: FastifyRequest): boolean {
     request.bearer = holder;
     const asked = accessOf(request);
     if (asked === 'link')
@@ -90,7 +90,7 @@ export class Entrance {
     return true;
   }
 
-  /** Whether `letIn` would admit a request of which only the headers have arrived. */
+  /** Whether `authenticate` would admit a request of which only the headers have arrived. */
   mayEnter(raw: IncomingMessage): boolean {
     const { access } = this.#given;
     try {

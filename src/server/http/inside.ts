@@ -25,7 +25,7 @@ export interface InsideAnswer {
 const holders = new AsyncLocalStorage<TokenHolder>();
 
 /** The holder that another door has let in; undefined for a request from the network. */
-export function letInElsewhere(): TokenHolder | undefined {
+export function authenticatedElsewhere(): TokenHolder | undefined {
   return holders.getStore();
 }
 

@@ -5,10 +5,10 @@ import type { BodyOf, Endpoint, ParamsOf, QueryOf, ResponseOf } from '../../api/
 import { AppError } from '../../api/errors.ts';
 import {
   keyedBy,
-  type Keep,
-  keepNothing,
-  type KeptAnswer,
-  type KeptAnswers,
+  type SaveResponse,
+  saveNothing,
+  type StoredResponse,
+  type IdempotencyStore,
   type KeyedRequest,
 } from '../../core/store/kept-answers.ts';
 import type { Bearer } from '../../core/access/admit.ts';
@@ -43,7 +43,7 @@ export interface Call<E> {
    * Stores the response for the request's Idempotency-Key, if it has one; to be called in the transaction of the
    * effect.
    */
-  keep: Keep;
+  keep: SaveResponse;
   header: (name: string) => string | undefined;
   /** Sets a header of the response. */
   setHeader: (name: string, value: string) => void;
@@ -91,11 +91,11 @@ export function onePage<T>(
 /** Returns the function that adds endpoints to an app as routes. Each GET route has a HEAD route. */
 export function mounter(
   app: FastifyInstance,
-  dependencies: { keptAnswers: KeptAnswers; streams: EventStreams },
+  dependencies: { idempotencyStore: IdempotencyStore; streams: EventStreams },
 ): Mount {
   return (endpoint, handler) => {
     const callOf = callReader(endpoint, dependencies.streams);
-    const answer = answerer(endpoint, handler, dependencies.keptAnswers);
+    const answer = answerer(endpoint, handler, dependencies.idempotencyStore);
     app.route({
       method: endpoint.method,
       url: endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1'),
@@ -125,7 +125,7 @@ export function mounter(
 function answerer<E extends Endpoint>(
   endpoint: E,
   handler: Handler<E>,
-  keptAnswers: KeptAnswers,
+  idempotencyStore: IdempotencyStore,
 ): (
   call: Omit<Call<E>, 'keep'>,
   request: FastifyRequest,
@@ -134,17 +134,17 @@ function answerer<E extends Endpoint>(
   return async (call, request, reply) => {
     const keyed = endpoint.method === 'POST' ? keyedRequest(request, endpoint) : null;
     if (!keyed) {
-      const result = await handler({ ...call, keep: keepNothing });
+      const result = await handler({ ...call, keep: saveNothing });
       if (reply.sent) return reply;
       // A file that was opened for a client that has disconnected is closed.
       if (call.disconnected.aborted && result instanceof Readable) result.destroy();
       return call.disconnected.aborted ? reply.hijack() : send(reply, endpoint, result);
     }
-    const result = await keptAnswers.once(
+    const result = await idempotencyStore.once(
       keyed,
       endpoint.status,
       async (keep) => handler({ ...call, keep }),
-      keptRefusal,
+      storedRefusal,
     );
     if ('value' in result) return send(reply, endpoint, result.value);
     reply.header('Idempotency-Replayed', 'true');
@@ -229,7 +229,7 @@ function sendJson(reply: FastifyReply, status: number, text: string | Buffer): F
  * Returns the response to store for a refusal. A conflict is stored, so a repeated request receives it again.
  * `turn_in_progress` is not: nothing was done, and the same request may succeed later.
  */
-function keptRefusal(error: unknown): KeptAnswer | null {
+function storedRefusal(error: unknown): StoredResponse | null {
   if (error instanceof AppError && error.code === 'turn_in_progress') return null;
   const { status, body } = errorReply(error);
   return status === 409 ? { status, text: JSON.stringify(body) } : null;

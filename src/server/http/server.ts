@@ -17,13 +17,13 @@ import type { ProcessService } from '../work/processes/service.ts';
 import type { QueueService } from '../conversations/queue/service.ts';
 import type { ReviewService } from '../conversations/reviews/service.ts';
 import type { SessionService } from '../conversations/sessions/service.ts';
-import type { KeptAnswers } from '../../core/store/kept-answers.ts';
+import type { IdempotencyStore } from '../../core/store/kept-answers.ts';
 import type { InitScripts } from '../work/worktrees/init-scripts.ts';
 import type { SessionOpening } from '../work/worktrees/opening.ts';
 import type { UsageService } from '../conversations/usage/service.ts';
 import type { WorktreeService } from '../work/worktrees/service.ts';
 import { createApp } from './app.ts';
-import { accessOf, Entrance } from './entrance.ts';
+import { accessOf, AuthHook } from './entrance.ts';
 import { askInside, type InsideAnswer, type InsideRequest } from './inside.ts';
 import { type Mount, mounter } from './mount.ts';
 import { assertNotEncoded, isUnknown, refuseUnknown } from './refuse.ts';
@@ -95,7 +95,7 @@ interface HttpServerDependencies {
   searching: Searching;
   tokens: TokenService;
   gateway: ToolGateway;
-  keptAnswers: KeptAnswers;
+  idempotencyStore: IdempotencyStore;
   clock: Clock;
   ids: Ids;
   logger: Logger;
@@ -103,22 +103,22 @@ interface HttpServerDependencies {
 
 /** Returns the HTTP server, not listening yet. */
 export function createHttpServer(dependencies: HttpServerDependencies): HttpServer {
-  const { access, feed, clock, logger, keptAnswers } = dependencies;
+  const { access, feed, clock, logger, idempotencyStore } = dependencies;
   const streams = new EventStreams({ feed, clock, limits: dependencies.streamLimits });
   const failures = new FailedAuthentications({ clock, logger });
   const requests = new RequestCounts();
-  const entrance = new Entrance({ access, failures, requests });
+  const entrance = new AuthHook({ access, failures, requests });
   const app = createApp(dependencies, entrance);
   const underWay = new UnderWay(clock);
   let takesChanges = true;
   let url = '';
   app.addHook('onRequest', async (request, reply) => {
     entrance.begin(request, reply);
-    if (!(await entrance.letIn(request, reply))) return reply;
+    if (!(await entrance.authenticate(request, reply))) return reply;
     underWay.add(request.over);
     admit(request, reply, dependencies, takesChanges);
   });
-  mountRoutes(mounter(app, { keptAnswers, streams }), dependencies, requests);
+  mountRoutes(mounter(app, { idempotencyStore, streams }), dependencies, requests);
   // A tunnel is one source for all who use it: they must not slow down those who come without it.
   answerRoutes(app, dependencies.hooks, (request, reply) =>
     entrance.failed(request, reply, 'link '),

@@ -28,7 +28,7 @@ export function startBackground(base: Base, nouns: Nouns, summary: RecoverySumma
     broadcasts: orLog(teams.broadcasts.recover(), 'unfinished broadcasts could not be resumed'),
   };
   const pending = base.db.peek((rx) => sessions.store.allPendingApprovals(rx));
-  for (const approval of pending) sessions.desk.watchExpiry(approval);
+  for (const approval of pending) sessions.broker.watchExpiry(approval);
   const verification = verifySessions({
     ...base,
     store: sessions.store,

@@ -25,7 +25,7 @@ export function connect({ db, logger }: Base, nouns: Nouns, { server }: Edge): v
       void sessions.service.expire(approval).catch((error: unknown) => {
         logger.warn({ err: error, approval_id: approval.id }, 'an approval could not expire');
       }),
-    onHoldUntil: (at) => queue.ticker.wake(at),
+    onHoldUntil: (at) => queue.scheduler.wake(at),
     // A usage limit that an agent reports holds the sessions of its account.
     isHeldNow: (tx, id) => limits.isHeldNow(tx, id),
     onTurnEnded: (tx, turn, outcome) => limits.turnEnded(tx, turn, outcome),

@@ -3,9 +3,9 @@ import type { ApprovalLink, Hook, HookSkip, HookTest } from '../../api/hooks.ts'
 import type { Supervisor } from '../../core/children/supervisor.ts';
 import { AppError } from '../../api/errors.ts';
 import type { Feed } from '../../core/events/feed.ts';
-import type { ApprovalLinks, HookService, SkipWish } from '../hooks/index.ts';
+import type { ApprovalLinks, HookService, SkipRequest } from '../hooks/index.ts';
 import type { LinkDependencies, LinkedApproval } from '../hooks/links.ts';
-import type { Keep } from '../../core/store/kept-answers.ts';
+import type { SaveResponse } from '../../core/store/kept-answers.ts';
 import type { Base } from './base.ts';
 
 /** The parts of the server that hooks and links use. */
@@ -79,7 +79,7 @@ export class HookSeat {
   }
 
   /** Throws `not_found` and `conflict`. */
-  async skip(name: string, wish: SkipWish, keep: Keep): Promise<HookSkip> {
+  async skip(name: string, wish: SkipRequest, keep: SaveResponse): Promise<HookSkip> {
     return (await this.#service(name)).skip(name, wish, keep);
   }
 

@@ -12,7 +12,7 @@ export function recoverRows(base: Base, nouns: Nouns): Promise<Recovered> {
     ...base,
     sessionStore: sessions.store,
     processes: processes.store,
-    worktrees: worktrees.mender,
+    worktrees: worktrees.worktreeRecovery,
     readPrinted: (id) => readPrinted((stream) => logPath(storage.logs, id, stream), NOTICE_TAIL),
     notices: processes.notices,
     inbox: sessions.inbox,

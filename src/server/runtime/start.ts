@@ -48,7 +48,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   await listen(base, edge);
   for (const turn of startTurns) nouns.sessions.runner.start(turn);
   await nouns.sessions.inbox.open();
-  await nouns.queue.ticker.open();
+  await nouns.queue.scheduler.open();
   nouns.searching.resume();
   const background = startBackground(base, nouns, summary);
   nouns.hooks.open(() => edge.server.url);

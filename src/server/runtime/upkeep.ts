@@ -44,7 +44,7 @@ export function startUpkeep(
   async function compact(): Promise<void> {
     try {
       while (await log.compact());
-      while (await storage.keptAnswers.trim());
+      while (await storage.idempotencyStore.trim());
     } catch (error) {
       logger.warn({ err: error }, 'settled deltas could not be removed');
     }
@@ -53,7 +53,7 @@ export function startUpkeep(
   /** Removes the files of snapshots. What cannot be removed now is tried again as what is too old. */
   async function removeSnapshots(sessionId: string): Promise<void> {
     try {
-      await snapshots.depots.removeSession(sessionId);
+      await snapshots.snapshotObjectStores.removeSession(sessionId);
     } catch (error) {
       logger.warn({ err: error, session_id: sessionId }, 'snapshots could not be removed');
     }
@@ -63,7 +63,7 @@ export function startUpkeep(
     try {
       await retention.run(ending.signal);
       // Also where snapshots are switched off, those of before grow too old.
-      await snapshots.depots.trim();
+      await snapshots.snapshotObjectStores.trim();
     } catch (error) {
       logger.warn({ err: error }, 'expired data could not be removed');
     }

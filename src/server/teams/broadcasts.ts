@@ -1,6 +1,6 @@
 import type { Delivery, Message } from '../../api/team-messages.ts';
 import { AppError } from '../../api/errors.ts';
-import type { Keep } from '../../core/store/kept-answers.ts';
+import type { SaveResponse } from '../../core/store/kept-answers.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import type { Failpoint } from '../../core/lib/failpoint.ts';
 import type { Ids } from '../../core/lib/ids.ts';
@@ -50,7 +50,7 @@ export class Broadcasts {
   async send(
     message: Message,
     limit: Failure | null,
-    keep: Keep,
+    keep: SaveResponse,
   ): Promise<{ message: Message; deliveries: Delivery[] }> {
     const deliveries: Delivery[] = [];
     const hold = (tx: Writer, recipient: string) =>

@@ -1,7 +1,7 @@
 import type { Session, Turn } from '../../api/sessions.ts';
 import type { Delivery, Message } from '../../api/team-messages.ts';
 import type { Clock } from '../../core/lib/clock.ts';
-import type { Inbox, InboxOwner } from '../conversations/inbox/inbox.ts';
+import type { Inbox, InboxSource } from '../conversations/inbox/inbox.ts';
 import type { SessionStore } from '../conversations/sessions/store.ts';
 import {
   cancel,
@@ -121,7 +121,7 @@ export class Dispatcher {
     this.#given.inbox.put(tx, { session_id, owner: OWNER, ref, rank: ranks[priority], ...flags });
   }
 
-  #inboxOwner(): InboxOwner {
+  #inboxOwner(): InboxSource {
     return {
       content: (tx, { ref }) => {
         const message = this.#cachedMessage(tx, this.#delivery(tx, ref));

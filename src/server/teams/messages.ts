@@ -10,7 +10,7 @@ import type {
 } from '../../api/team-messages.ts';
 import type { Team } from '../../api/teams.ts';
 import { AppError } from '../../api/errors.ts';
-import { type Keep, keepNothing } from '../../core/store/kept-answers.ts';
+import { type SaveResponse, saveNothing } from '../../core/store/kept-answers.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import type { Ids } from '../../core/lib/ids.ts';
 import type { Blobs } from '../conversations/sessions/blobs.ts';
@@ -78,14 +78,18 @@ export class MessageService {
     this.#given = given;
   }
 
-  send(teamId: string, body: BodyOf<typeof sendMessage>, keep: Keep = keepNothing): Promise<Sent> {
+  send(
+    teamId: string,
+    body: BodyOf<typeof sendMessage>,
+    keep: SaveResponse = saveNothing,
+  ): Promise<Sent> {
     return this.#send(teamId, body, keep, () => imagesAt(body.image_paths));
   }
 
   broadcast(
     teamId: string,
     { include_sender, ...body }: BodyOf<typeof broadcast>,
-    keep: Keep = keepNothing,
+    keep: SaveResponse = saveNothing,
   ): Promise<Sent> {
     const all = { recipient_agent_id: null, include_sender: include_sender ?? false };
     return this.#send(teamId, { ...body, ...all }, keep, () => imagesAt(body.image_paths));
@@ -96,7 +100,7 @@ export class MessageService {
    * other check has passed. It throws if the agent may not send the message, and resolves with the message's images.
    */
   sendAsAgent(teamId: string, draft: Draft, admit: () => Promise<InputItem[]>): Promise<Sent> {
-    return this.#send(teamId, { ...draft, isHop: true }, keepNothing, admit);
+    return this.#send(teamId, { ...draft, isHop: true }, saveNothing, admit);
   }
 
   list(
@@ -121,7 +125,7 @@ export class MessageService {
   }
 
   /** Cancels a message, with those of its deliveries that still wait. */
-  cancel(teamId: string, messageId: string, keep: Keep = keepNothing): Promise<Message> {
+  cancel(teamId: string, messageId: string, keep: SaveResponse = saveNothing): Promise<Message> {
     return this.#given.db.transact((tx) => {
       this.#given.store.openTeam(tx, teamId);
       const message = this.#given.store.message(tx, teamId, messageId);
@@ -144,7 +148,7 @@ export class MessageService {
   }
 
   /** Retries a delivery. */
-  retry(teamId: string, deliveryId: string, keep: Keep = keepNothing): Promise<Delivery> {
+  retry(teamId: string, deliveryId: string, keep: SaveResponse = saveNothing): Promise<Delivery> {
     return this.#given.db.transact((tx) => {
       this.#given.store.openTeam(tx, teamId);
       const delivery = this.#given.store.delivery(tx, teamId, deliveryId);
@@ -239,7 +243,7 @@ export class MessageService {
   async #send(
     teamId: string,
     draft: Draft,
-    keep: Keep,
+    keep: SaveResponse,
     admit: () => InputItem[] | Promise<InputItem[]>,
   ): Promise<Sent> {
     this.#given.assertRoom();

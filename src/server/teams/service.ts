@@ -9,7 +9,7 @@ import type {
   TeamWithMembers,
 } from '../../api/teams.ts';
 import { AppError } from '../../api/errors.ts';
-import { type Keep, keepNothing } from '../../core/store/kept-answers.ts';
+import { type SaveResponse, saveNothing } from '../../core/store/kept-answers.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import type { Ids } from '../../core/lib/ids.ts';
 import type { SessionService } from '../conversations/sessions/service.ts';
@@ -50,7 +50,7 @@ export class TeamService {
 
   async create(
     { name, lead_agent_id, member_agent_ids }: BodyOf<typeof createTeam>,
-    keep: Keep = keepNothing,
+    keep: SaveResponse = saveNothing,
   ): Promise<TeamWithMembers> {
     this.#given.assertRoom();
     return this.#given.db.transact((tx) => {
@@ -100,7 +100,7 @@ export class TeamService {
   addMember(
     id: string,
     body: BodyOf<typeof addMember>,
-    keep: Keep = keepNothing,
+    keep: SaveResponse = saveNothing,
   ): Promise<TeamWithMembers> {
     return this.#given.db.transact((tx) => {
       const team = this.#given.store.openTeam(tx, id);
@@ -128,7 +128,7 @@ export class TeamService {
     });
   }
 
-  setLead(id: string, agentId: string, keep: Keep = keepNothing): Promise<TeamWithMembers> {
+  setLead(id: string, agentId: string, keep: SaveResponse = saveNothing): Promise<TeamWithMembers> {
     return this.#given.db.transact((tx) => {
       const team = this.#given.store.openTeam(tx, id);
       memberIn(this.#given.store.members(tx, id), team, agentId);
@@ -143,7 +143,10 @@ export class TeamService {
   }
 
   /** Interrupts the active turns of all members. */
-  interruptAll(id: string, keep: Keep = keepNothing): Promise<ResponseOf<typeof interruptTeam>> {
+  interruptAll(
+    id: string,
+    keep: SaveResponse = saveNothing,
+  ): Promise<ResponseOf<typeof interruptTeam>> {
     return this.#given.db.transact((tx) => {
       const agents = this.agentsOf(tx, this.#given.store.openTeam(tx, id).id);
       const interrupted = agents.filter((agent) =>
@@ -188,7 +191,7 @@ export class TeamService {
     this.#given.store.addMember(tx, newMember(team, joining, this.#given.clock.now()));
   }
 
-  #response(tx: Writer, id: string, keep: Keep): TeamWithMembers {
+  #response(tx: Writer, id: string, keep: SaveResponse): TeamWithMembers {
     const response = this.#withMembers(tx, id);
     keep(tx, response);
     return response;

@@ -3,7 +3,7 @@ import { agentProvider, type ProviderId } from '../../api/provider-kinds.ts';
 import type { InputItem, Session } from '../../api/sessions.ts';
 import type { SpawnedMember, spawnMember, Team } from '../../api/teams.ts';
 import { AppError } from '../../api/errors.ts';
-import { type Keep, keepNothing } from '../../core/store/kept-answers.ts';
+import { type SaveResponse, saveNothing } from '../../core/store/kept-answers.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import type { Ids } from '../../core/lib/ids.ts';
 import type { NewSession, SessionService } from '../conversations/sessions/service.ts';
@@ -88,7 +88,7 @@ export class SpawnService {
   async spawn(
     teamId: string,
     request: SpawnRequest,
-    keep: Keep = keepNothing,
+    keep: SaveResponse = saveNothing,
   ): Promise<SpawnedMember> {
     return (await this.#begin(teamId, request, keep, null)).done;
   }
@@ -102,13 +102,13 @@ export class SpawnService {
     request: SpawnRequest,
     spawner: Spawner,
   ): Promise<{ operation_id: string; done: Promise<SpawnedMember> }> {
-    return this.#begin(teamId, request, keepNothing, spawner);
+    return this.#begin(teamId, request, saveNothing, spawner);
   }
 
   async #begin(
     teamId: string,
     request: SpawnRequest,
-    keep: Keep,
+    keep: SaveResponse,
     spawner: Spawner | null,
   ): Promise<{ operation_id: string; done: Promise<SpawnedMember> }> {
     const spawn: Spawn = {

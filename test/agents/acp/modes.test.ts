@@ -3,7 +3,7 @@ import type { AgentModes } from '../../../src/agents/acp/catalogue-entry.ts';
 import { modeFor } from '../../../src/agents/acp/modes.ts';
 import { objectionTo as claudeObjection } from '../../../src/agents/claude/settings.ts';
 import { objectionTo as codexObjection } from '../../../src/agents/codex/settings.ts';
-import { noWishes } from '../../../src/agents/provider.ts';
+import { defaultSettings } from '../../../src/agents/provider.ts';
 import { asked, decide, turnOf } from '../../support/providers/calls.ts';
 import {
   endTurn,
@@ -272,7 +272,7 @@ describe('agent_mode beside permission_mode', () => {
     }));
 
   test('is refused by the providers whose agents take their modes as permission_mode', () => {
-    const settings = { ...noWishes(), agentMode: 'plan' };
+    const settings = { ...defaultSettings(), agentMode: 'plan' };
     const refused = {
       code: 'invalid_agent_mode',
       message: expect.stringContaining('acp') as string,

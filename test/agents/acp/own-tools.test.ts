@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { catalogue } from '../../../src/agents/acp/catalogue.ts';
-import { isOwnTool } from '../../../src/agents/acp/own-tools.ts';
+import { isCadreTool } from '../../../src/agents/acp/own-tools.ts';
 import { readPermission } from '../../../src/agents/acp/permission.ts';
 import type { ReportedCall } from '../../../src/agents/acp/reported-call.ts';
 import { ofKind } from '../../support/turns.ts';
@@ -229,7 +229,7 @@ const foreign: [string, Asking][] = [
 function isOwn({ before, call, more, opencode = false }: Asking): boolean {
   const { quirks = [] } = catalogue.find((one) => opencode && one.name === 'opencode') ?? {};
   const params = { toolCall: { toolCallId: 't1', ...call }, options: usualOptions, ...more };
-  return isOwnTool(readPermission(params), before as ReportedCall | undefined, quirks);
+  return isCadreTool(readPermission(params), before as ReportedCall | undefined, quirks);
 }
 
 test.each(own)("a tool of cadre's own is recognised by %s", (_what, request) => {

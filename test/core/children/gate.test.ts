@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { openGate, startGated } from '../../../src/core/children/gate.ts';
+import { openBarrier, startAtBarrier } from '../../../src/core/children/gate.ts';
 import { openDatabase } from '../../support/database.ts';
 import { ended, eventsOf, Gate, get, logs, ranTo, run } from '../../support/processes/work.ts';
 import { openRuntime, withRuntime } from '../../support/runtime.ts';
@@ -31,12 +31,12 @@ describe('a command behind the gate', () => {
 
   test('keeps what the shell says of a mistake before the command was accepted.', async () => {
     const given = { command: '/bin/sh', args: ['-c', 'if; then'], cwd: '/', env: {} };
-    const gated = startGated({ ...given, stdin: 'none' });
+    const gated = startAtBarrier({ ...given, stdin: 'none' });
     if (gated instanceof Promise) throw await gated;
     expect(await gated.exit.promise).toEqual({ code: 2, signal: null });
     // Node drops unread output in the tick after the exit.
     await setImmediate();
-    openGate(gated);
+    openBarrier(gated);
     const { stdout, stderr } = gated.process;
     expect(await text(stderr as Readable)).toMatch(/syntax error/i);
     expect(await text(stdout as Readable)).toBe('');

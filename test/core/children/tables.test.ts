@@ -96,8 +96,8 @@ describe.each(tables)('processes by %s', (_name, table) => {
 test('By ps, what descends from a carrier or from a listed group counts, too, since macOS hides environments.', async () => {
   const value = newUuid();
   await using group = await startShell(STUBBORN, { CADRE_RUN: value });
-  const [, ...strays] = group.said;
-  await hasLeft(...strays);
+  const [, ...nonProtocol] = group.said;
+  await hasLeft(...nonProtocol);
   const all = new Set([group.pid, ...group.said]);
   expect(new Set(await ps.carriersOf(`CADRE_RUN=${value}`, []))).toEqual(all);
   expect(new Set(await ps.carriersOf('CADRE_RUN=of-none', [group.pid]))).toEqual(all);

@@ -2,14 +2,14 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ApprovalDetail } from '../../../src/api/approvals.ts';
 import {
-  approvalSheet,
-  type SheetApproval,
+  approvalText,
+  type ApprovalToShow,
 } from '../../../src/frontends/terminal/approval-sheet.ts';
 import { colorless } from '../../../src/frontends/terminal/palette.ts';
 import { widthOf } from '../../../src/frontends/terminal/width.ts';
 import { colors, columns, hasUnsafe, text, withoutColors } from '../../support/terminal/texts.ts';
 
-function asked(...details: ApprovalDetail[]): SheetApproval {
+function asked(...details: ApprovalDetail[]): ApprovalToShow {
   const rest = { request: { raw: true }, questions: null, session_allows: null };
   return { kind: 'command', title: 'a title', details, ...rest };
 }
@@ -17,7 +17,7 @@ function asked(...details: ApprovalDetail[]): SheetApproval {
 describe('the sheet of an approval', () => {
   test('shows a command of several lines whole, and where it would run.', () => {
     const command = 'cd build && \\\nmake clean && \\\nrm -rf /precious';
-    const sheet = approvalSheet(asked({ type: 'command', command, cwd: '/srv' }), {
+    const sheet = approvalText(asked({ type: 'command', command, cwd: '/srv' }), {
       columns: 20,
       palette: colorless,
     });
@@ -33,7 +33,7 @@ describe('the sheet of an approval', () => {
 
   test('says what it leaves out because it is too large, and what an acceptance for the session allows.', () => {
     const detail = { type: 'omitted', name: 'the change of big.bin', bytes: 2_000_000 } as const;
-    const sheet = approvalSheet(
+    const sheet = approvalText(
       { ...asked(detail), session_allows: 'edits of any file' },
       { columns: 100, palette: colorless },
     );
@@ -47,7 +47,7 @@ describe('the sheet of an approval', () => {
   test('shows every character of a command, those that hide as code points.', () => {
     fc.assert(
       fc.property(text, fc.integer({ min: 12, max: 100 }), (command, wide) => {
-        const sheet = approvalSheet(asked({ type: 'command', command, cwd: null }), {
+        const sheet = approvalText(asked({ type: 'command', command, cwd: null }), {
           columns: wide,
           palette: colors,
         });
@@ -69,7 +69,7 @@ describe('the sheet of an approval', () => {
   test('shows a diff, the input of a tool, questions, and without details the request.', () => {
     const shape = { columns: 40, palette: colorless };
     const diff = '--- a\n+++ a\n@@ -1 +1 @@\n-old\n+new\n';
-    expect(approvalSheet(asked({ type: 'diff', path: 'src/a.ts', diff }), shape).slice(2)).toEqual([
+    expect(approvalText(asked({ type: 'diff', path: 'src/a.ts', diff }), shape).slice(2)).toEqual([
       'src/a.ts',
       '--- a',
       '+++ a',
@@ -78,20 +78,20 @@ describe('the sheet of an approval', () => {
       '+new',
     ]);
     const input = { type: 'input', name: 'query', value: { limit: 3 } } as const;
-    expect(approvalSheet(asked(input), shape).slice(2)).toEqual([
+    expect(approvalText(asked(input), shape).slice(2)).toEqual([
       'query:',
       '  {',
       '    "limit": 3',
       '  }',
     ]);
-    expect(approvalSheet(asked(), shape).slice(2)).toEqual([
+    expect(approvalText(asked(), shape).slice(2)).toEqual([
       'request:',
       '  {',
       '    "raw": true',
       '  }',
     ]);
     expect(
-      approvalSheet(
+      approvalText(
         {
           ...asked({ type: 'omitted', name: 'the change of a.bin', bytes: 5 }),
           session_allows: 'npm',
@@ -114,7 +114,7 @@ describe('the sheet of an approval', () => {
       required: true,
       type: 'text' as const,
     };
-    expect(approvalSheet({ ...asked(), questions: [question] }, shape).slice(2)).toEqual([
+    expect(approvalText({ ...asked(), questions: [question] }, shape).slice(2)).toEqual([
       'Which?',
       '  - this: the first',
     ]);
@@ -123,7 +123,7 @@ describe('the sheet of an approval', () => {
   test('is no wider than the terminal for any diff.', () => {
     fc.assert(
       fc.property(text, columns, (diff, wide) => {
-        const lines = approvalSheet(asked({ type: 'diff', path: diff, diff }), {
+        const lines = approvalText(asked({ type: 'diff', path: diff, diff }), {
           columns: wide,
           palette: colors,
         });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type Anchor, anchorOf } from '../../../src/core/lib/diff-anchor.ts';
 import { readPatches } from '../../../src/core/lib/unified-diff.ts';
-import { rowText, sheetOf } from '../../../src/frontends/terminal/diff-sheet.ts';
+import { rowText, reviewLinesOf } from '../../../src/frontends/terminal/diff-sheet.ts';
 import { colorless, paletteFor, withoutColors } from '../../../src/frontends/terminal/palette.ts';
 import { widthOf } from '../../../src/frontends/terminal/width.ts';
 import { aComment, fileChange, numbered } from '../../support/diffs.ts';
@@ -27,7 +27,7 @@ const comments = [
 ];
 const look = { left: 0, palette: colorless, isCursor: false, isSelected: false };
 const shown = (columns: number, more: object = {}) => {
-  const sheet = sheetOf(diff, comments, columns);
+  const sheet = reviewLinesOf(diff, comments, columns);
   return sheet.rows.map((row) => rowText(sheet, row, { ...look, columns, ...more }));
 };
 
@@ -70,7 +70,7 @@ describe('the sheet of a diff', () => {
 
   test('shows the rest of a long line when it is scrolled.', () => {
     const long = 'abcdefghij'.repeat(20);
-    const sheet = sheetOf({ ...diff, files: [fileChange('a', '', `${long}\n`)] }, [], 40);
+    const sheet = reviewLinesOf({ ...diff, files: [fileChange('a', '', `${long}\n`)] }, [], 40);
     const row = sheet.rows.find(({ kind }) => kind === 'line');
     const at = (left: number) => row && rowText(sheet, row, { ...look, columns: 20, left });
     expect([at(0), at(8), at(192), at(200)]).toEqual([

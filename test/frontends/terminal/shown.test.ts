@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import type { Finished, PullRequest } from '../../../src/api/worktree-finish.ts';
+import type { MergeResult, PullRequest } from '../../../src/api/worktree-finish.ts';
 import { jsonFor, type World } from '../../../src/frontends/cli/world.ts';
 import {
-  finishLines,
-  type FinishStyle,
+  mergeResultLines,
+  type MergeResultStyle,
   pullRequestLines,
 } from '../../../src/frontends/terminal/finish.ts';
 import { colorless } from '../../../src/frontends/terminal/palette.ts';
@@ -19,7 +19,7 @@ test('JSON on a terminal escapes all that the terminal would hide or obey, and i
 });
 
 test('What a merge or a pull request asks about shows hidden characters by their code points.', () => {
-  const style: FinishStyle = { palette: colorless, hintFor: () => null };
+  const style: MergeResultStyle = { palette: colorless, hintFor: () => null };
   const shown = {
     worktree: { branch: HIDDEN, path: '/w' },
     target: HIDDEN,
@@ -45,7 +45,7 @@ test('What a merge or a pull request asks about shows hidden characters by their
     body: HIDDEN,
   };
   for (const lines of [
-    finishLines(shown as unknown as Finished, style),
+    mergeResultLines(shown as unknown as MergeResult, style),
     pullRequestLines(shown as unknown as PullRequest, style),
   ]) {
     expect(lines.join('')).not.toMatch(/[\p{Cc}\u202e\u200b\u00ad\u2028]/u);

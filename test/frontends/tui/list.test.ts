@@ -1,19 +1,23 @@
 import { describe, expect, test } from 'vitest';
-import { Board } from '../../../src/frontends/tui/list/board.ts';
+import { ListState } from '../../../src/frontends/tui/list/board.ts';
 import { layout, shares } from '../../../src/frontends/tui/list/layout.ts';
 import { containsText, rowTextOf } from '../../../src/frontends/tui/list/row-text.ts';
-import { countsOf, sectionsOf, type Wish } from '../../../src/frontends/tui/list/sections.ts';
-import { standingOf, thingsOf } from '../../../src/frontends/tui/list/things.ts';
+import {
+  countsOf,
+  sectionsOf,
+  type ListSettings,
+} from '../../../src/frontends/tui/list/sections.ts';
+import { standingOf, listItemsOf } from '../../../src/frontends/tui/list/things.ts';
 import type { Overview } from '../../../src/frontends/tui/overview.ts';
-import { Source } from '../../../src/frontends/tui/source.ts';
+import { Observable } from '../../../src/frontends/tui/source.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { approval, NOW, overviewOf, process, session } from '../../support/tui/things.ts';
 
-const wish: Wish = { lens: 'all', order: 'stable', filter: '', folded: new Set(['done']) };
+const wish: ListSettings = { lens: 'all', order: 'stable', filter: '', folded: new Set(['done']) };
 
 /** The ids in each section. */
-function ids(overview: Overview, more: Partial<Wish> = {}): Record<string, string[]> {
-  const sections = sectionsOf(thingsOf(overview), { ...wish, ...more }, NOW);
+function ids(overview: Overview, more: Partial<ListSettings> = {}): Record<string, string[]> {
+  const sections = sectionsOf(listItemsOf(overview), { ...wish, ...more }, NOW);
   return Object.fromEntries(
     sections.map(({ name, things, isFolded }) => [
       name,
@@ -83,7 +87,7 @@ describe('the list', () => {
     expect(Object.values(ids(busy, { lens: 'idle' })).flat()).toEqual(['news', 'idle', 'sleeps']);
     expect(Object.values(ids(busy, { lens: 'done' })).flat()).toEqual(['done', 'q']);
     // A session that waits is counted by what it waits for.
-    expect(countsOf(thingsOf(busy), NOW)).toEqual({
+    expect(countsOf(listItemsOf(busy), NOW)).toEqual({
       'needs me': 4,
       running: 3,
       idle: 3,
@@ -93,12 +97,14 @@ describe('the list', () => {
   });
 
   test('wakes a session when its time has come, and at once when it waits for an answer.', () => {
-    const [thing] = thingsOf(overviewOf({ sessions: [session('s', 1, { snoozed_until: NOW })] }));
+    const [thing] = listItemsOf(
+      overviewOf({ sessions: [session('s', 1, { snoozed_until: NOW })] }),
+    );
     if (!thing) throw new Error('no thing');
     expect(standingOf(thing, NOW - 1)).toBe('snoozed');
     expect(standingOf(thing, NOW)).toBe('idle');
     const asks = session('s', 1, { snoozed_until: NOW, status: 'waiting_for_approval' });
-    const [asking] = thingsOf(overviewOf({ sessions: [asks] }));
+    const [asking] = listItemsOf(overviewOf({ sessions: [asks] }));
     expect(asking && standingOf(asking, NOW - 1)).toBe('waiting');
   });
 
@@ -119,7 +125,7 @@ describe('the list', () => {
 
   test('says of a session its state, place, agent, age and last words.', () => {
     const words = session('s', 61, { title: null, cwd: '/home/ada/src/shop', last_words: 'done' });
-    const [thing] = thingsOf(overviewOf({ sessions: [{ ...words, id: 'sess_0123456789' }] }));
+    const [thing] = listItemsOf(overviewOf({ sessions: [{ ...words, id: 'sess_0123456789' }] }));
     if (!thing) throw new Error('no thing');
     expect(rowTextOf(thing, NOW)).toEqual({
       symbol: '○',
@@ -142,7 +148,7 @@ describe('the list', () => {
       [NOW - 1, 'usage limit for 1m · done'],
       [null, 'usage limit: waits for you · done'],
     ] as const) {
-      const [waiting] = thingsOf(
+      const [waiting] = listItemsOf(
         overviewOf({ sessions: [{ ...words, usage_limit: { ...limit, resumes_at } }] }),
       );
       expect(waiting && rowTextOf(waiting, NOW).words).toBe(words_of);
@@ -163,7 +169,7 @@ describe('the room of the list', () => {
     teams: ['shop'],
   });
   const shown = (height: number, chosen?: string, rowHeight = 1) =>
-    layout(sectionsOf(thingsOf(many), wish, NOW), chosen, height, rowHeight).map((line) =>
+    layout(sectionsOf(listItemsOf(many), wish, NOW), chosen, height, rowHeight).map((line) =>
       'heading' in line ? `${line.heading.name} ${line.from}-${line.to}` : line.thing.id,
     );
 
@@ -201,11 +207,11 @@ describe('the room of the list', () => {
 
 describe('the place in the list', () => {
   function boardOf(overview: Overview, wanted?: string) {
-    const source = new Source(overview);
+    const source = new Observable(overview);
     const clock = new ManualClock(NOW);
-    const board = new Board(source, clock, wanted);
-    board.start();
-    return { board, source, clock, chosen: () => board.view.get().chosen?.id };
+    const listState = new ListState(source, clock, wanted);
+    listState.start();
+    return { listState, source, clock, chosen: () => listState.view.get().chosen?.id };
   }
 
   test('begins at what needs a person, or at the id that was asked for.', () => {
@@ -216,60 +222,60 @@ describe('the place in the list', () => {
   });
 
   test('stays at its id while rows come, go and change their order.', () => {
-    const { board, source, chosen } = boardOf(busy);
-    board.select('idle');
+    const { listState, source, chosen } = boardOf(busy);
+    listState.select('idle');
     source.set(
       overviewOf({ sessions: [session('newer', 1), session('idle', 50), session('z', 70)] }),
     );
     expect(chosen()).toBe('idle');
-    board.wish({ order: 'attention' });
+    listState.wish({ order: 'attention' });
     expect(chosen()).toBe('idle');
     source.set(overviewOf({ sessions: [session('newer', 1), session('z', 70)] }));
     expect(chosen()).toBe('z');
   });
 
   test('goes to the next that needs a person across all, and says where there is none.', () => {
-    const { board, chosen } = boardOf(busy);
+    const { listState, chosen } = boardOf(busy);
     const visited = Array.from({ length: 5 }, () => {
-      board.nextThatNeedsMe();
+      listState.nextThatNeedsMe();
       return chosen();
     });
     expect(visited).toEqual(['new', 'broken', 'news', 'old', 'new']);
-    board.wish({ lens: 'done' });
-    expect(board.nextThatNeedsMe()).toBe(true);
-    expect(board.view.get().lens).toBe('all');
-    expect(boardOf(overviewOf({ sessions: [session('a', 1)] })).board.nextThatNeedsMe()).toBe(
+    listState.wish({ lens: 'done' });
+    expect(listState.nextThatNeedsMe()).toBe(true);
+    expect(listState.view.get().lens).toBe('all');
+    expect(boardOf(overviewOf({ sessions: [session('a', 1)] })).listState.nextThatNeedsMe()).toBe(
       false,
     );
   });
 
   test('is on the heading of a section that was folded, and unfolds it again.', () => {
-    const { board, chosen } = boardOf(busy);
-    board.select('idle');
-    board.fold('sessions', true);
+    const { listState, chosen } = boardOf(busy);
+    listState.select('idle');
+    listState.fold('sessions', true);
     expect(chosen()).toBe('section sessions');
-    board.step(1);
+    listState.step(1);
     expect(chosen()).toBe('section snoozed');
-    board.fold('snoozed', false);
+    listState.fold('snoozed', false);
     expect(chosen()).toBe('sleeps');
-    board.fold('sessions', false);
+    listState.fold('sessions', false);
     expect(chosen()).toBe('broken');
   });
 
   test('shows what is selected from elsewhere, whatever is filtered or folded.', () => {
-    const { board, chosen } = boardOf(busy);
-    board.wish({ filter: 'news' });
-    board.select('done');
+    const { listState, chosen } = boardOf(busy);
+    listState.wish({ filter: 'news' });
+    listState.select('done');
     expect(chosen()).toBe('done');
-    expect(board.view.get()).toMatchObject({ filter: '', lens: 'all' });
-    board.selectOnceThere('later');
+    expect(listState.view.get()).toMatchObject({ filter: '', lens: 'all' });
+    listState.selectOnceThere('later');
     expect(chosen()).toBe('done');
   });
 
   test('moves ages on without an event.', () => {
-    const { board, clock } = boardOf(busy);
-    const before = board.view.get().now;
+    const { listState, clock } = boardOf(busy);
+    const before = listState.view.get().now;
     clock.advance(60_000);
-    expect(board.view.get().now - before).toBeGreaterThanOrEqual(60_000);
+    expect(listState.view.get().now - before).toBeGreaterThanOrEqual(60_000);
   });
 });

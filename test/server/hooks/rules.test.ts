@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { configSchema } from '../../../src/core/config/schema.ts';
 import { leadsTo, objectionToAddress } from '../../../src/server/hooks/addresses.ts';
 import { definitionsOf } from '../../../src/server/hooks/definition.ts';
-import { Pace } from '../../../src/server/hooks/pace.ts';
+import { Throttle } from '../../../src/server/hooks/pace.ts';
 import { pauseAfter } from '../../../src/server/hooks/retry.ts';
 import { signatureHeaders } from '../../../src/server/hooks/signature.ts';
 
@@ -132,7 +132,7 @@ describe('a failed attempt', () => {
 
 describe('a hook that triggers itself', () => {
   test('is slowed down to one round a second, and one that was quiet is not.', () => {
-    const pace = new Pace(0);
+    const pace = new Throttle(0);
     let now = 0;
     for (let round = 0; round < 1000; round++) now += pace.begin(now) + 1;
     expect(now).toBeGreaterThan(930_000);

@@ -1,4 +1,4 @@
-import { gateTable, type Row } from '../../../src/server/teams/gateway/gate.ts';
+import { policyTable, type Row } from '../../../src/server/teams/gateway/gate.ts';
 
 /** Modes of each kind, as the columns of the table have them. */
 export const columns = [
@@ -9,9 +9,10 @@ export const columns = [
 ] as const;
 
 /** Every row of the gate, in its order. */
-export const rows: { tool: string; action: string; row: Row }[] = Object.entries(gateTable).flatMap(
-  ([tool, actions]) =>
-    Object.entries(actions).map(([action, row]: [string, Row]) => ({ tool, action, row })),
+export const rows: { tool: string; action: string; row: Row }[] = Object.entries(
+  policyTable,
+).flatMap(([tool, actions]) =>
+  Object.entries(actions).map(([action, row]: [string, Row]) => ({ tool, action, row })),
 );
 
 /** The gate as the table of docs/permissions.md. */

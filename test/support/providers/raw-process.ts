@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type net from 'node:net';
 import { onceGone } from './puppet.ts';
-import type { Actor, Hello, News } from './theatre.ts';
+import type { Actor, Hello, LogWakeup } from './theatre.ts';
 
 /** What an agent of a test is sent, and sends. */
 export type Fields = Record<string, unknown>;
@@ -13,7 +13,7 @@ export abstract class RawProcess<Message extends object = Fields> implements Act
   /** All messages that cadre has sent to it, oldest first. */
   readonly heard: Message[] = [];
   /** What else became of it: its end of file, signals, its child. */
-  readonly fate: Omit<News, 'line'>[] = [];
+  readonly fate: Omit<LogWakeup, 'line'>[] = [];
   /** Whether the process is gone, and cadre, its parent, was told so. */
   gone = false;
   readonly #socket: net.Socket;
@@ -56,7 +56,7 @@ export abstract class RawProcess<Message extends object = Fields> implements Act
     this.#order({ outlive: true });
   }
 
-  take({ line, ...fate }: News): void {
+  take({ line, ...fate }: LogWakeup): void {
     if (line === undefined) {
       this.fate.push(fate);
       return;

@@ -11,7 +11,7 @@ export interface Hello {
 }
 
 /** And then what becomes of it. */
-export interface News {
+export interface LogWakeup {
   /** What it was told on its stdin. */
   line?: string;
   eof?: boolean;
@@ -21,7 +21,7 @@ export interface News {
 
 /** The test's end of a process of a puppet. */
 export interface Actor {
-  take(news: News): void;
+  take(news: LogWakeup): void;
 }
 
 /** Where puppets are played: each process that is started with `program` becomes what `enter` makes of its first word. */
@@ -43,7 +43,7 @@ export async function openTheatre<A extends Actor>(
       const actor = entering(() => enter(process, JSON.parse(first) as Hello));
       if (!actor) return;
       actors.push(actor);
-      lines.on('line', (line) => actor.take(JSON.parse(line) as News));
+      lines.on('line', (line) => actor.take(JSON.parse(line) as LogWakeup));
     });
   };
   const socket = path.join(directory, 'socket');

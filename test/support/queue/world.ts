@@ -4,10 +4,10 @@ import { EventLog } from '../../../src/core/events/log.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
 import { systemIds } from '../../../src/core/lib/ids.ts';
 import { createLog } from '../../../src/core/lib/log.ts';
-import { QueueLine } from '../../../src/server/conversations/queue/line.ts';
+import { QueueInboxSource } from '../../../src/server/conversations/queue/line.ts';
 import { QueueService } from '../../../src/server/conversations/queue/service.ts';
 import { QueueStore } from '../../../src/server/conversations/queue/store.ts';
-import { QueueTicker } from '../../../src/server/conversations/queue/ticker.ts';
+import { Scheduler } from '../../../src/server/conversations/queue/ticker.ts';
 import { beginTurnInRows } from '../../../src/server/conversations/sessions/begin-turn.ts';
 import { endTurnInRows } from '../../../src/server/conversations/sessions/end-turn.ts';
 import { failSessionInRows } from '../../../src/server/conversations/sessions/fail-session.ts';
@@ -199,7 +199,7 @@ function liveOn(db: Database, clock: ManualClock) {
   });
   const log = new EventLog({ db, clock, ids });
   const store = new SessionStore({ db, log });
-  const holds = new Holds({ db, log, clock, onTime: (at) => ticker.wake(at) });
+  const holds = new Holds({ db, log, clock, onTime: (at) => scheduler.wake(at) });
   const inbox = new Inbox({
     db,
     sessionStore: store,
@@ -214,8 +214,14 @@ function liveOn(db: Database, clock: ManualClock) {
     budgetHolds: () => [],
   });
   const queue = new QueueStore(db);
-  const line = new QueueLine({ store: queue, inbox, log, clock, onTime: (at) => ticker.wake(at) });
-  const ticker: QueueTicker = new QueueTicker({
+  const line = new QueueInboxSource({
+    store: queue,
+    inbox,
+    log,
+    clock,
+    onTime: (at) => scheduler.wake(at),
+  });
+  const scheduler: Scheduler = new Scheduler({
     db,
     store: queue,
     line,
@@ -247,14 +253,14 @@ function liveOn(db: Database, clock: ManualClock) {
     holds,
     inbox,
     queue,
-    ticker,
+    scheduler,
     service,
     async open() {
       await inbox.open();
-      await ticker.open();
+      await scheduler.open();
     },
     die() {
-      ticker.stop();
+      scheduler.stop();
       inbox.stop();
     },
   };

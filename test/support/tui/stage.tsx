@@ -7,7 +7,7 @@ import type { Client } from '../../../src/client/client.ts';
 import { noDefaults } from '../../../src/client/defaults.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
 import { App, type Start } from '../../../src/frontends/tui/app.tsx';
-import { Source } from '../../../src/frontends/tui/source.ts';
+import { Observable } from '../../../src/frontends/tui/source.ts';
 import { expectEventually } from '../expect-eventually.ts';
 
 interface Size {
@@ -28,7 +28,7 @@ export interface Stage {
   paste: (text: string) => Promise<void>;
   interrupted: () => boolean;
   /** Whether the terminal has the focus. */
-  hasFocus: Source<boolean>;
+  hasFocus: Observable<boolean>;
   /** What was written to the terminal beside the frames, and what was copied. */
   written: () => string;
 }
@@ -56,7 +56,7 @@ export async function withScreen(
   const terminal = Object.assign(new Terminal(), first);
   const keyboard = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => undefined });
   let interrupted = false;
-  const hasFocus = new Source(true);
+  const hasFocus = new Observable(true);
   let written = '';
   const outside = {
     hasFocus,

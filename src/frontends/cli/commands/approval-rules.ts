@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { ApprovalRule, Ruling } from '../../../api/approval-rules.ts';
+import type { ApprovalRule, RuleDecision } from '../../../api/approval-rules.ts';
 import { endpoints } from '../../../api/index.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { ago, listOf, plain, shortId } from '../output.ts';
@@ -94,7 +94,7 @@ export const approvalRuleCommands = commandGroup('rules', 'what is decided witho
   }),
 ]);
 
-function textOf({ effect, rule: by, why }: Ruling): string {
+function textOf({ effect, rule: by, why }: RuleDecision): string {
   return `${effect}: ${plain(by ? `${by.id}, ${why}` : why)}\n`;
 }
 

@@ -3,7 +3,7 @@ import { endpoints } from '../../../api/index.ts';
 import type { Client } from '../../../client/client.ts';
 import { ARGUMENTS_MISSING } from '../../../core/lib/arguments-missing.ts';
 import { filledFields } from '../../../core/lib/filled-fields.ts';
-import { approvalSheet } from '../../terminal/approval-sheet.ts';
+import { approvalText } from '../../terminal/approval-sheet.ts';
 import {
   commandGroup,
   endpointCommand,
@@ -135,7 +135,7 @@ async function show({ client, show, layout }: CommandContext, end: string): Prom
 function textOf(approval: Approval, layout: Layout): string {
   const inSheet = ['title', 'kind', 'request', 'details', 'subject', 'questions', 'session_allows'];
   const record = details(Object.fromEntries(filledFields(approval, inSheet)), { layout });
-  return `${approvalSheet(approval, layout).join('\n')}\n\n${record}`;
+  return `${approvalText(approval, layout).join('\n')}\n\n${record}`;
 }
 
 /** An approval by its id, or the end of it. Looks through the pending ones first, then through each other status. */

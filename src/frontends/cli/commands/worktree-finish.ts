@@ -1,8 +1,8 @@
 import type { BodyInputOf } from '../../../api/endpoint.ts';
 import { endpoints } from '../../../api/index.ts';
-import type { Finished, PullRequest } from '../../../api/worktree-finish.ts';
+import type { MergeResult, PullRequest } from '../../../api/worktree-finish.ts';
 import { AppError } from '../../../api/errors.ts';
-import { finishLines, pullRequestLines } from '../../terminal/finish.ts';
+import { mergeResultLines, pullRequestLines } from '../../terminal/finish.ts';
 import { askYes } from '../ask-yes.ts';
 import type { Register } from '../endpoint-command.ts';
 import { exitCodes } from '../exit.ts';
@@ -12,7 +12,7 @@ import { plain } from '../output.ts';
 import { clientAction, type CommandContext } from '../world.ts';
 
 /** `cadre worktrees merge | rebase | pr`. */
-export const finishCommands: readonly Register[] = [
+export const mergeCommands: readonly Register[] = [
   (worktrees, world) =>
     worktrees
       .command('merge')
@@ -51,19 +51,23 @@ export const finishCommands: readonly Register[] = [
       .action(clientAction(world, openPullRequest)),
 ];
 
-interface FinishOptions {
+interface MergeOptions {
   commit?: string;
   dryRun?: boolean;
   yes?: boolean;
 }
 
-interface MergeOptions extends FinishOptions {
+interface MergeCommandOptions extends MergeOptions {
   into?: string;
   squash?: boolean;
   message?: string;
 }
 
-async function merge(context: CommandContext, said: string, options: MergeOptions): Promise<void> {
+async function merge(
+  context: CommandContext,
+  said: string,
+  options: MergeCommandOptions,
+): Promise<void> {
   const { client } = context;
   const params = { worktree_id: await worktreeId(client, said) };
   const { into, squash, message, commit: commit_message } = options;
@@ -76,7 +80,7 @@ async function merge(context: CommandContext, said: string, options: MergeOption
 async function rebase(
   context: CommandContext,
   said: string,
-  options: FinishOptions & { onto?: string },
+  options: MergeOptions & { onto?: string },
 ): Promise<void> {
   const { client } = context;
   const params = { worktree_id: await worktreeId(client, said) };
@@ -91,8 +95,8 @@ type Ask = Pick<BodyInputOf<typeof endpoints.mergeWorktree>, 'dry_run' | 'expect
 /** Shows what would happen, asks, and lets exactly that happen. */
 async function finish(
   context: CommandContext,
-  options: FinishOptions,
-  call: (more: Ask) => Promise<Finished>,
+  options: MergeOptions,
+  call: (more: Ask) => Promise<MergeResult>,
 ): Promise<void> {
   const { show, layout, world } = context;
   const style = { ...layout, hintFor: commandFor };
@@ -100,11 +104,11 @@ async function finish(
   const { outcome, conflicts, obstacles } = plan;
   const isRefused = conflicts.length > 0 || obstacles.length > 0;
   if (outcome === 'nothing_to_do' || isRefused || options.dryRun) {
-    show(plan, () => textOf(finishLines(plan, style)));
+    show(plan, () => textOf(mergeResultLines(plan, style)));
     if (isRefused) world.exit(exitCodes.conflict);
     return;
   }
-  const isWanted = await mayDo(context, options, textOf(finishLines(plan, style)));
+  const isWanted = await mayDo(context, options, textOf(mergeResultLines(plan, style)));
   if (!isWanted) return show(plan, () => 'nothing was changed\n');
   const done = await call({ dry_run: false, expected_tree: plan.result_tree });
   show(done, () => doneText(done));
@@ -167,7 +171,7 @@ function textOf(lines: readonly string[]): string {
 }
 
 /** What a merge or a rebase has done, and what to do with the worktree. */
-function doneText({ worktree, target, how, result_commit, ...done }: Finished): string {
+function doneText({ worktree, target, how, result_commit, ...done }: MergeResult): string {
   const commit = (result_commit ?? '').slice(0, 8);
   if (how === 'replay' || done.checkout === worktree.path)
     return `rebased: ${plain(worktree.branch)} is at ${commit}, on top of ${plain(target)}; it was at ${done.source_commit.slice(0, 8)}\n`;

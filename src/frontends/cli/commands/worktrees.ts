@@ -4,7 +4,7 @@ import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { exitCodes } from '../exit.ts';
 import { ago, details, listOf, mebibytes, plain, shortId, table } from '../output.ts';
 import { limit, reason, repositoryOption, sessionAs, worktree } from '../parameters.ts';
-import { finishCommands } from './worktree-finish.ts';
+import { mergeCommands } from './worktree-finish.ts';
 import { trustCommands } from './worktree-trust.ts';
 
 // A type alias, because options are matched by an index signature.
@@ -106,7 +106,7 @@ export const worktreeCommands = commandGroup('worktrees', 'git worktrees of sess
     print: details,
   }),
   create,
-  ...finishCommands,
+  ...mergeCommands,
   ...trustCommands,
   endpointCommand({
     name: 'claim',

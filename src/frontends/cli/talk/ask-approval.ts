@@ -5,7 +5,7 @@ import type { Client } from '../../../client/client.ts';
 import { AppError } from '../../../api/errors.ts';
 import { plain } from '../output.ts';
 import type { World } from '../world.ts';
-import type { Outlet } from './outlet.ts';
+import type { TalkOutput } from './outlet.ts';
 
 /** The answer of somebody at the terminal; null where there is none, because the terminal has gone. */
 export type Answer = BodyInputOf<typeof endpoints.decideApproval> | null;
@@ -43,7 +43,7 @@ export class ApprovalAsker {
   requested({ id, kind, title, session_id }: Requested): void {
     if (this.#given.ask) return this.askedIn(session_id);
     if (this.#isKnown(id)) return;
-    this.#given.outlet.note(
+    this.#given.talkOutput.note(
       `\n[${kind}] the agent asks: ${plain(title)}\n` +
         `  answer with: cadre approvals accept ${id}   (or decline)\n`,
     );
@@ -51,24 +51,24 @@ export class ApprovalAsker {
 
   /** Takes all that waits in a session. Returns before it is answered. */
   askedIn(session_id: string): void {
-    const { client, outlet } = this.#given;
+    const { client, talkOutput } = this.#given;
     const query = { status: 'pending' as const };
     client.call(endpoints.listSessionApprovals, { params: { session_id }, query }).then(
       (pending) => {
         for (const approval of pending.toReversed()) this.#take(approval);
       },
-      (error: unknown) => outlet.note(`cadre: the approvals were not read: ${String(error)}\n`),
+      (error: unknown) => talkOutput.note(`cadre: the approvals were not read: ${String(error)}\n`),
     );
   }
 
   /** Takes note of how an approval was resolved, and withdraws its question. */
   resolved({ id, status, title }: Pick<Approval, 'id' | 'status' | 'title'>): void {
-    const { ask, outlet } = this.#given;
-    if (!ask) return outlet.note(`  ${status}\n`);
+    const { ask, talkOutput } = this.#given;
+    if (!ask) return talkOutput.note(`  ${status}\n`);
     const at = this.#waiting.findIndex((one) => one.id === id);
     if (at >= 0) {
       this.#waiting.splice(at, 1);
-      outlet.note(`[${status}] ${plain(title)}\n`);
+      talkOutput.note(`[${status}] ${plain(title)}\n`);
     } else if (this.#shown?.id === id && !this.#shown.isAnswered) {
       this.#shown.resolved = status;
       this.#shown.withdrawal.abort();
@@ -96,7 +96,7 @@ export class ApprovalAsker {
   }
 
   async #askAll(ask: Asking): Promise<void> {
-    using _held = this.#given.outlet.hold();
+    using _held = this.#given.talkOutput.hold();
     for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
       if (this.#given.stopped.aborted) return;
       await this.#askOne(next, ask);
@@ -143,7 +143,7 @@ interface Shown {
 interface Dependencies {
   world: World;
   client: Client;
-  outlet: Outlet;
+  talkOutput: TalkOutput;
   /** Null where nobody is there to be asked. */
   ask: Asking | null;
   /** Withdraws every question, and all that wait, once it aborts. */

@@ -1,6 +1,6 @@
 import type { Approval, ApprovalScope } from '../../../api/approvals.ts';
 import { CONFIRMATION, needsConfirmation } from '../../../core/lib/arguments-missing.ts';
-import { approvalSheet } from '../../terminal/approval-sheet.ts';
+import { approvalText } from '../../terminal/approval-sheet.ts';
 import { widthOf } from '../../terminal/width.ts';
 import type { Answer, AskingMore } from './ask-approval.ts';
 import { Keyboard, noKeys } from './keyboard.ts';
@@ -22,7 +22,7 @@ export async function askPermission(
     const more = waiting();
     const heading = more === 0 ? 'the agent asks' : `the agent asks (${more} more after this)`;
     const { columns } = sizeOf(terminal);
-    const sheet = approvalSheet(approval, { columns, palette: terminal.palette });
+    const sheet = approvalText(approval, { columns, palette: terminal.palette });
     const early = await showAll(question, ['', heading, ...sheet]);
     const chosen = early ?? (await choose(question, approval.scopes));
     const isAccepted = chosen === 'y' || chosen === 's';

@@ -1,16 +1,22 @@
 import type { CommandContext } from '../world.ts';
 import { ApprovalAsker, type Asking } from './ask-approval.ts';
-import type { Outlet } from './outlet.ts';
+import type { TalkOutput } from './outlet.ts';
 import { type Terminal, terminalOf } from './terminal.ts';
 
 /** Who asks for approvals: at the terminal of the command, if it has one and writes for people. */
 export function askerOf(
   { world, client, global }: CommandContext,
-  outlet: Outlet,
+  talkOutput: TalkOutput,
   stopped: AbortSignal,
 ): ApprovalAsker {
   const terminal = global.json ? null : terminalOf(world);
-  return new ApprovalAsker({ world, client, outlet, stopped, ask: terminal && askingAt(terminal) });
+  return new ApprovalAsker({
+    world,
+    client,
+    talkOutput,
+    stopped,
+    ask: terminal && askingAt(terminal),
+  });
 }
 
 /** Asks at a terminal. What that needs is loaded with the first question. */

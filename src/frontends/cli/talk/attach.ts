@@ -64,7 +64,7 @@ export async function attach(
   });
   const asker = askerOf(context, line, leaving.signal);
   const text = new TurnText({
-    outlet: line,
+    talkOutput: line,
     asker,
     palette: layout.palette,
     isVerbose: verbose,
@@ -73,7 +73,7 @@ export async function attach(
   const running = session.active_turn_id;
   const attached = new Attached(context, {
     id: session.id,
-    outlet: line,
+    talkOutput: line,
     text,
     running,
     agentMode,

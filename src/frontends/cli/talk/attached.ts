@@ -9,7 +9,7 @@ import { waitText } from '../limit-text.ts';
 import { plain } from '../output.ts';
 import type { CommandContext } from '../world.ts';
 import { howItEnded, isEnding } from './follow-turn.ts';
-import type { Outlet } from './outlet.ts';
+import type { TalkOutput } from './outlet.ts';
 import { markSeen } from './seen.ts';
 import type { TurnText } from './turn-text.ts';
 
@@ -17,7 +17,7 @@ import type { TurnText } from './turn-text.ts';
 export class Attached {
   readonly #context: CommandContext;
   readonly #id: string;
-  readonly #outlet: Outlet;
+  readonly #output: TalkOutput;
   readonly #text: TurnText;
   /** For the turns that are sent from here. */
   readonly #agentMode: string | undefined;
@@ -33,7 +33,7 @@ export class Attached {
     context: CommandContext,
     given: {
       id: string;
-      outlet: Outlet;
+      talkOutput: TalkOutput;
       text: TurnText;
       running: string | null;
       agentMode: string | undefined;
@@ -41,7 +41,7 @@ export class Attached {
   ) {
     this.#context = context;
     this.#id = given.id;
-    this.#outlet = given.outlet;
+    this.#output = given.talkOutput;
     this.#text = given.text;
     this.#running = given.running;
     this.#agentMode = given.agentMode;
@@ -56,16 +56,16 @@ export class Attached {
   say(text: string): void {
     this.#waiting.push(text);
     if (this.#running === null) void this.#sendNext();
-    else this.#outlet.note('cadre: this is sent when the turn has ended\n');
+    else this.#output.note('cadre: this is sent when the turn has ended\n');
   }
 
   /** Asks for the running turn to end. */
   async interrupt(): Promise<void> {
     if (this.#running === null) {
-      this.#outlet.note('cadre: no turn runs; Ctrl-D leaves\n');
+      this.#output.note('cadre: no turn runs; Ctrl-D leaves\n');
       return;
     }
-    this.#outlet.note('cadre: interrupting the turn\n');
+    this.#output.note('cadre: interrupting the turn\n');
     const params = { session_id: this.#id, turn_id: this.#running };
     await this.#telling(this.#context.client.call(endpoints.interruptTurn, { params, body: {} }));
   }
@@ -79,18 +79,18 @@ export class Attached {
     if (isEnding(event)) {
       this.#running = null;
       this.#ended++;
-      this.#outlet.note(howItEnded(event.payload.turn));
+      this.#output.note(howItEnded(event.payload.turn));
       void markSeen(this.#context, this.#id, event.seq);
       void this.#sendNext();
     }
     if (event.kind !== 'session.closed') return true;
-    this.#outlet.note('cadre: the session was closed\n');
+    this.#output.note('cadre: the session was closed\n');
     return false;
   }
 
   #noteLimit({ usage_limit: limit }: Pick<Session, 'usage_limit'>): void {
     const now = this.#context.world.clock.now();
-    if (limit) this.#outlet.note(`cadre: ${waitText(limit, now)}\n`);
+    if (limit) this.#output.note(`cadre: ${waitText(limit, now)}\n`);
   }
 
   #accepted({ payload, turn_id }: EventOf<'turn.accepted'>): void {
@@ -98,7 +98,7 @@ export class Attached {
     const text = inputText(payload.turn?.input ?? []);
     const mine = this.#sent.indexOf(text);
     if (mine >= 0) this.#sent.splice(mine, 1);
-    else this.#outlet.note(`${promptText(text)}\n`);
+    else this.#output.note(`${promptText(text)}\n`);
   }
 
   async #sendNext(): Promise<void> {
@@ -126,7 +126,7 @@ export class Attached {
       return null;
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      if (error.code !== known) this.#outlet.note(`cadre: ${error.message}\n`);
+      if (error.code !== known) this.#output.note(`cadre: ${error.message}\n`);
       return error;
     }
   }

@@ -8,7 +8,7 @@ import { plain } from '../output.ts';
 import { jsonFor, type CommandContext } from '../world.ts';
 import { askerOf } from './ask.ts';
 import { type FollowOptions, reconnectMs } from './follow-options.ts';
-import { StandardOutlet } from './outlet.ts';
+import { StandardTalkOutput } from './outlet.ts';
 import { markSeen } from './seen.ts';
 import { sessionEvents } from './session-events.ts';
 import { TurnText } from './turn-text.ts';
@@ -33,10 +33,10 @@ export async function followTurn(
 ): Promise<void> {
   const { world, client, global } = context;
   const signal = world.interrupted();
-  const outlet = new StandardOutlet(world);
-  const asker = askerOf(context, outlet, signal);
+  const talkOutput = new StandardTalkOutput(world);
+  const asker = askerOf(context, talkOutput, signal);
   const palette = paletteFor(world.stderr, world.env);
-  const text = new TurnText({ outlet, asker, palette, isVerbose: options.verbose === true });
+  const text = new TurnText({ talkOutput, asker, palette, isVerbose: options.verbose === true });
   const interrupt = () => {
     world.stderr.write('\ncadre: interrupting the turn; once more leaves it alone\n');
     client.call(endpoints.interruptTurn, { params, body: {} }).catch(() => undefined);
@@ -46,7 +46,7 @@ export async function followTurn(
     sessionId: params.session_id,
     after,
     reconnectMs: reconnectMs(options, world),
-    tell: (line) => outlet.note(line),
+    tell: (line) => talkOutput.note(line),
     onReturn: () => global.json || asker.askedIn(params.session_id),
   });
   for await (const event of events) {
@@ -57,9 +57,9 @@ export async function followTurn(
     await asker.idle();
     signal.removeEventListener('abort', interrupt);
     const { turn } = event.payload;
-    if (!global.json) outlet.note(howItEnded(turn));
+    if (!global.json) talkOutput.note(howItEnded(turn));
     if (!global.json && turn.error?.code === 'usage_limit')
-      await noteLimit(context, params, outlet);
+      await noteLimit(context, params, talkOutput);
     await markSeen(context, params.session_id, event.seq);
     world.exit(signal.aborted ? Number(signal.reason) : exitCodeOf(turn));
     return;
@@ -70,7 +70,7 @@ export async function followTurn(
 async function noteLimit(
   { client, world }: CommandContext,
   { session_id }: { session_id: string },
-  outlet: StandardOutlet,
+  talkOutput: StandardTalkOutput,
 ): Promise<void> {
   const params = { session_id };
   const { usage_limit: limit } = await client.call(endpoints.getSession, { params });
@@ -78,7 +78,7 @@ async function noteLimit(
   const { holds } = await client.call(endpoints.getSessionQueue, { params });
   const others = holds.filter(({ code }) => code !== 'usage_limit');
   const words = others.map(({ message }) => plain(message));
-  outlet.note(`cadre: ${waitText(limit, world.clock.now(), words)}\n`);
+  talkOutput.note(`cadre: ${waitText(limit, world.clock.now(), words)}\n`);
 }
 
 type TurnEnding = EventOf<'turn.completed' | 'turn.interrupted' | 'turn.failed'>;

@@ -1,6 +1,6 @@
 import { createInterface, type Interface } from 'node:readline';
 import { widthOf, wrapped } from '../../terminal/width.ts';
-import type { Outlet } from './outlet.ts';
+import type { TalkOutput } from './outlet.ts';
 import { Pastes, withBreaks } from './pastes.ts';
 
 /** What somebody does at the line. */
@@ -19,7 +19,7 @@ export interface LineActions {
  * A line of input at the bottom of a terminal, and the text that comes meanwhile above it. While a question is on the
  * terminal, the line is away; what was typed on it comes back. What is pasted is one message, also of many lines.
  */
-export class InputLine implements Outlet {
+export class InputLine implements TalkOutput {
   readonly #input: NodeJS.ReadStream;
   readonly #output: NodeJS.WriteStream;
   readonly #actions: LineActions;

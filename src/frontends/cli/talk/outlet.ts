@@ -1,7 +1,7 @@
 import type { World } from '../world.ts';
 
 /** Where a command writes what an agent says and does. */
-export interface Outlet {
+export interface TalkOutput {
   /** The agent's own words, as they come. */
   said(text: string): void;
   /** What else comes in pieces, such as thoughts. */
@@ -18,7 +18,7 @@ type Output = 'stdout' | 'stderr';
  * Words to stdout, everything else to stderr. On a terminal no text begins within a line of the other output, also in
  * the middle of a message.
  */
-export class StandardOutlet implements Outlet {
+export class StandardTalkOutput implements TalkOutput {
   readonly #world: World;
   /** The output whose last line is not ended. */
   #open: Output | null = null;

@@ -4,14 +4,14 @@ import { toolText } from '../../terminal/conversation.ts';
 import type { Palette } from '../../terminal/palette.ts';
 import { plain } from '../output.ts';
 import type { ApprovalAsker } from './ask-approval.ts';
-import type { Outlet } from './outlet.ts';
+import type { TalkOutput } from './outlet.ts';
 
 /**
  * Writes the events of turns as text: messages as they grow, and a line when a tool starts and when it ends; with
  * `isVerbose` thoughts, plans and the output of tools as well.
  */
 export class TurnText {
-  readonly #outlet: Outlet;
+  readonly #output: TalkOutput;
   readonly #asker: ApprovalAsker;
   readonly #palette: Palette;
   readonly #isVerbose: boolean;
@@ -23,12 +23,12 @@ export class TurnText {
   #plan: readonly string[] = [];
 
   constructor(given: {
-    outlet: Outlet;
+    talkOutput: TalkOutput;
     asker: ApprovalAsker;
     palette: Palette;
     isVerbose: boolean;
   }) {
-    this.#outlet = given.outlet;
+    this.#output = given.talkOutput;
     this.#asker = given.asker;
     this.#palette = given.palette;
     this.#isVerbose = given.isVerbose;
@@ -42,7 +42,7 @@ export class TurnText {
     } else if (kind === 'approval.resolved') {
       this.#asker.resolved(payload.approval);
     } else if (kind === 'session.notice')
-      this.#outlet.note(`[${plain(payload.code)}] ${plain(payload.message)}\n`);
+      this.#output.note(`[${plain(payload.code)}] ${plain(payload.message)}\n`);
     else if (kind === 'plan.updated') this.#writePlan(payload.entries ?? []);
     else this.#writeItem(event);
   }
@@ -50,10 +50,10 @@ export class TurnText {
   #writeItem({ kind, payload }: DescribedEvent): void {
     switch (kind) {
       case 'message.delta':
-        this.#outlet.said(this.#begun(payload));
+        this.#output.said(this.#begun(payload));
         break;
       case 'message.completed':
-        this.#outlet.said(`${this.#rest(payload)}\n`);
+        this.#output.said(`${this.#rest(payload)}\n`);
         break;
       case 'reasoning.delta':
         this.#writeBeside(this.#begun(payload));
@@ -61,7 +61,7 @@ export class TurnText {
       case 'reasoning.completed':
         this.#writeBeside(this.#rest(payload));
         // Ends the line.
-        if (this.#isVerbose) this.#outlet.note('');
+        if (this.#isVerbose) this.#output.note('');
         break;
       case 'tool.started':
         this.#noteTool('started', payload.tool);
@@ -99,13 +99,13 @@ export class TurnText {
   }
 
   #noteTool(how: string, tool: Parameters<typeof toolText>[0] | undefined): void {
-    this.#outlet.note(`[${how}] ${tool ? toolText(tool) : 'a tool'}\n`);
+    this.#output.note(`[${how}] ${tool ? toolText(tool) : 'a tool'}\n`);
   }
 
   #writeBeside(text: string): void {
     if (!this.#isVerbose) return;
     const body = text.replace(/\n+$/, '');
-    this.#outlet.beside(this.#palette.faint(body) + text.slice(body.length));
+    this.#output.beside(this.#palette.faint(body) + text.slice(body.length));
   }
 
   /** The steps that are new or have changed. */
@@ -113,7 +113,7 @@ export class TurnText {
     const before = new Set(this.#plan);
     this.#plan = entries.map(({ content, status }) => `[plan] ${status}: ${plain(content)}\n`);
     if (!this.#isVerbose) return;
-    for (const step of this.#plan) if (!before.has(step)) this.#outlet.note(step);
+    for (const step of this.#plan) if (!before.has(step)) this.#output.note(step);
   }
 }
 

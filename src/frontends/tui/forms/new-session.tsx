@@ -4,7 +4,7 @@ import { permissionModes } from '../../../api/permission-modes.ts';
 import type { AgentChoice } from '../../../client/agent-choices.ts';
 import type { Acts, NewSession as Wanted } from '../acts.ts';
 import { useKey } from '../keyboard.ts';
-import type { Source } from '../source.ts';
+import type { Observable } from '../source.ts';
 import { Tint } from '../tint.tsx';
 import { type Editor, emptyEditor, inserted } from './editor.ts';
 import { Field } from './field.tsx';
@@ -57,7 +57,7 @@ interface FormProps {
   actsOn: (node: string) => Acts;
   /** The names of several servers; empty where there is one. */
   nodes: readonly string[];
-  choices: Source<Choices>;
+  choices: Observable<Choices>;
   /** The directories that ^R puts into cwd, one after the other. */
   recent: readonly string[];
   columns: number;

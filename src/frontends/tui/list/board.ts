@@ -1,6 +1,6 @@
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { Overview } from '../overview.ts';
-import { Source } from '../source.ts';
+import { Observable } from '../source.ts';
 import { type Choice, selectableIn, idOfSection } from './layout.ts';
 import {
   countsOf,
@@ -9,14 +9,14 @@ import {
   type Section,
   type SectionName,
   sectionsOf,
-  type Wish,
+  type ListSettings,
 } from './sections.ts';
-import { type Thing, thingsOf } from './things.ts';
+import { type ListItem, listItemsOf } from './things.ts';
 
 /** The list as it is shown, and the place in it. */
-export interface BoardView extends Wish {
+export interface ListView extends ListSettings {
   /** All things, also those that are not shown. */
-  things: readonly Thing[];
+  things: readonly ListItem[];
   sections: readonly Section[];
   choices: readonly Choice[];
   chosen: Choice | undefined;
@@ -28,7 +28,7 @@ export interface BoardView extends Wish {
 /** Ages are in minutes, so the list looks at the clock this often. */
 const LOOK_MS = 10_000;
 
-const before: BoardView = {
+const before: ListView = {
   lens: 'all',
   order: 'stable',
   filter: '',
@@ -42,16 +42,16 @@ const before: BoardView = {
 };
 
 /** The list of all things, which keeps its place by id while they change. */
-export class Board {
-  readonly view: Source<BoardView>;
-  readonly #overview: Source<Overview>;
+export class ListState {
+  readonly view: Observable<ListView>;
+  readonly #overview: Observable<Overview>;
   readonly #clock: Clock;
   readonly #stops: (() => void)[] = [];
   /** The id to begin at, until it is there or a person has chosen another. */
   #wanted: string | undefined;
 
-  constructor(overview: Source<Overview>, clock: Clock, wanted?: string) {
-    this.view = new Source(before);
+  constructor(overview: Observable<Overview>, clock: Clock, wanted?: string) {
+    this.view = new Observable(before);
     this.#overview = overview;
     this.#clock = clock;
     this.#wanted = wanted;
@@ -69,7 +69,7 @@ export class Board {
   }
 
   /** Changes what is shown, and how. The place stays at its id. */
-  wish(wish: Partial<Wish>): void {
+  wish(wish: Partial<ListSettings>): void {
     this.#show({ ...this.view.get(), ...wish });
   }
 
@@ -97,7 +97,7 @@ export class Board {
   /** Moves to the next thing that needs a person, around the end. False where there is none. */
   nextThatNeedsMe(): boolean {
     const { things, choices, chosen, now } = this.view.get();
-    const inOrder = [...new Set([...choices.map(thingOf), ...things])].filter(
+    const inOrder = [...new Set([...choices.map(listItemOf), ...things])].filter(
       (one) => one !== null,
     );
     const at = inOrder.findIndex(({ id }) => id === chosen?.id);
@@ -118,7 +118,7 @@ export class Board {
     this.#show({ ...view, folded, chosen: id === undefined ? view.chosen : { id, section: name } });
   }
 
-  #reveal(thing: Thing): void {
+  #reveal(thing: ListItem): void {
     const view = this.view.get();
     const chosen = { id: thing.id, thing };
     this.#show({ ...view, chosen });
@@ -133,9 +133,9 @@ export class Board {
     this.view.change((view) => ({ ...view, chosen }));
   }
 
-  #show(wish: BoardView): void {
+  #show(wish: ListView): void {
     const now = this.#clock.now();
-    const things = thingsOf(this.#overview.get());
+    const things = listItemsOf(this.#overview.get());
     const sections = sectionsOf(things, wish, now);
     const choices = selectableIn(sections);
     const chosen = this.#first(things, choices, now) ?? placed(wish, choices);
@@ -151,7 +151,7 @@ export class Board {
   }
 
   /** Where the list begins: at the id that was asked for, else at what needs a person. */
-  #first(things: readonly Thing[], choices: readonly Choice[], now: number): Choice | undefined {
+  #first(things: readonly ListItem[], choices: readonly Choice[], now: number): Choice | undefined {
     if (this.#wanted !== undefined) {
       const wanted = this.#wanted;
       const found = choices.find(({ id }) => id.endsWith(wanted));
@@ -160,7 +160,7 @@ export class Board {
     }
     if (this.view.get().chosen) return undefined;
     return choices.find((one) => {
-      const thing = thingOf(one);
+      const thing = listItemOf(one);
       return thing !== null && needsMe(thing, things, now);
     });
   }
@@ -168,7 +168,7 @@ export class Board {
 
 /** The choice with the id that was chosen; where it is gone, the one in its place. */
 function placed(
-  { chosen, choices: before }: BoardView,
+  { chosen, choices: before }: ListView,
   choices: readonly Choice[],
 ): Choice | undefined {
   const same = choices.find(({ id }) => id === chosen?.id);
@@ -179,6 +179,6 @@ function placed(
   return choices.find(({ id }) => id === below?.id) ?? choices.at(-1);
 }
 
-function thingOf(choice: Choice): Thing | null {
+function listItemOf(choice: Choice): ListItem | null {
   return 'thing' in choice ? choice.thing : null;
 }

@@ -1,13 +1,13 @@
 import type { Section, SectionName } from './sections.ts';
-import type { Thing } from './things.ts';
+import type { ListItem } from './things.ts';
 
 /** A line of the list, or the several lines of a row. */
 export type Line =
   | { heading: Section; from: number; to: number; isChosen: boolean }
-  | { thing: Thing; isChosen: boolean };
+  | { thing: ListItem; isChosen: boolean };
 
 /** What can be selected: a thing, or the heading of a section that is folded. */
-export type Choice = { id: string; thing: Thing } | { id: string; section: SectionName };
+export type Choice = { id: string; thing: ListItem } | { id: string; section: SectionName };
 
 /** Everything that can be selected, from top to bottom. */
 export function selectableIn(sections: readonly Section[]): Choice[] {

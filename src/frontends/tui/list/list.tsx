@@ -1,7 +1,7 @@
 import { Box, Text } from 'ink';
 import type { ReactNode } from 'react';
 import { Tint } from '../tint.tsx';
-import type { BoardView } from './board.ts';
+import type { ListView } from './board.ts';
 import { type Line, layout } from './layout.ts';
 import { Row } from './row.tsx';
 
@@ -17,7 +17,7 @@ export function List({
   columns,
   height,
 }: {
-  view: BoardView;
+  view: ListView;
   isActive: boolean;
   columns: number;
   height: number;

@@ -6,7 +6,7 @@ import { oneLine } from '../../../client/telling.ts';
 import { durationText } from '../../terminal/time.ts';
 import { duration } from '../duration.ts';
 import type { Tone } from '../tint.tsx';
-import { sinceOf, type Standing, standingOf, type Thing } from './things.ts';
+import { sinceOf, type Standing, standingOf, type ListItem } from './things.ts';
 
 /** The texts of a row, each one line of plain text; empty where a thing has no such text. */
 export interface RowText {
@@ -40,7 +40,7 @@ export const symbols: Record<Standing, readonly [symbol: string, tone: Tone]> = 
 };
 
 /** The texts of a thing's row at a time in Unix milliseconds. */
-export function rowTextOf(thing: Thing, now: number): RowText {
+export function rowTextOf(thing: ListItem, now: number): RowText {
   const standing = standingOf(thing, now);
   const [symbol, tone] = symbols[standing];
   const { name: node = '', isAway = false } = thing.node ?? {};
@@ -58,12 +58,15 @@ export function rowTextOf(thing: Thing, now: number): RowText {
 }
 
 /** Whether nobody wants to be told of a thing by a bell: an approval is as silent as its session. */
-export function isMuted(thing: Thing): boolean {
+export function isMuted(thing: ListItem): boolean {
   if (thing.kind === 'approval') return thing.session?.muted ?? false;
   return thing.kind === 'session' && thing.now.session.muted;
 }
 
-function wordsOf(thing: Thing, now: number): Pick<RowText, 'title' | 'place' | 'agent' | 'words'> {
+function wordsOf(
+  thing: ListItem,
+  now: number,
+): Pick<RowText, 'title' | 'place' | 'agent' | 'words'> {
   switch (thing.kind) {
     case 'approval': {
       const { title, kind } = thing.approval;
@@ -121,7 +124,7 @@ export function sessionTitleOf({ id, title }: { id: string; title: string | null
 }
 
 /** What a thing is called, in a question or a notice. */
-export function nameOf(thing: Thing): string {
+export function nameOf(thing: ListItem): string {
   return wordsOf(thing, 0).title;
 }
 
@@ -154,7 +157,7 @@ function ageOf(ms: number): string {
 }
 
 /** Whether a title, id, directory or the last words of a thing contain a text. */
-export function containsText(thing: Thing, text: string): boolean {
+export function containsText(thing: ListItem, text: string): boolean {
   if (text === '') return true;
   const wanted = text.toLowerCase();
   const { title, place, agent, words } = wordsOf(thing, 0);

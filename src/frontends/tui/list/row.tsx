@@ -4,10 +4,10 @@ import { graphemesOf } from '../forms/editor.ts';
 import { Highlight } from '../highlight.tsx';
 import { Tint } from '../tint.tsx';
 import { type RowText, rowTextOf } from './row-text.ts';
-import type { Thing } from './things.ts';
+import type { ListItem } from './things.ts';
 
 interface RowProps {
-  thing: Thing;
+  thing: ListItem;
   isChosen: boolean;
   /** Whether the keys go to the list, not to the pane. */
   isActive: boolean;

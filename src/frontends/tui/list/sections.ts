@@ -1,4 +1,4 @@
-import { sinceOf, type Standing, standingOf, standings, type Thing } from './things.ts';
+import { sinceOf, type Standing, standingOf, standings, type ListItem } from './things.ts';
 import { containsText } from './row-text.ts';
 
 /** The sections of the list, from top to bottom. */
@@ -14,7 +14,7 @@ export type SectionName = (typeof sectionNames)[number];
 
 export interface Section {
   name: SectionName;
-  things: readonly Thing[];
+  things: readonly ListItem[];
   isFolded: boolean;
 }
 
@@ -25,7 +25,7 @@ export type Lens = (typeof lenses)[number];
 export type Order = 'stable' | 'attention';
 
 /** What a person has chosen to see, and how. */
-export interface Wish {
+export interface ListSettings {
   lens: Lens;
   order: Order;
   /** Only things that contain this text; empty: all. */
@@ -38,7 +38,7 @@ export interface Wish {
 const OLD_MS = 60 * 60 * 1000;
 
 /** The sections that are not empty, as they are at a time. A filter and the lens of what is done unfold them. */
-export function sectionsOf(all: readonly Thing[], wish: Wish, now: number): Section[] {
+export function sectionsOf(all: readonly ListItem[], wish: ListSettings, now: number): Section[] {
   const shown = all
     .filter((thing) => isInLens(thing, wish.lens, now))
     .filter((thing) => containsText(thing, wish.filter));
@@ -56,7 +56,7 @@ export function sectionsOf(all: readonly Thing[], wish: Wish, now: number): Sect
 }
 
 /** How many things each lens shows. */
-export function countsOf(all: readonly Thing[], now: number): Record<Lens, number> {
+export function countsOf(all: readonly ListItem[], now: number): Record<Lens, number> {
   const count = (lens: Lens) => all.filter((thing) => isInLens(thing, lens, now)).length;
   return {
     'needs me': all.filter((thing) => needsMe(thing, all, now)).length,
@@ -68,7 +68,7 @@ export function countsOf(all: readonly Thing[], now: number): Record<Lens, numbe
 }
 
 /** Whether a person is needed; of a session that waits, by its approval. */
-export function needsMe(thing: Thing, all: readonly Thing[], now: number): boolean {
+export function needsMe(thing: ListItem, all: readonly ListItem[], now: number): boolean {
   if (thing.kind === 'approval') return true;
   if (thing.kind !== 'session') return false;
   const standing = standingOf(thing, now);
@@ -86,7 +86,7 @@ const inLens: Record<Exclude<Lens, 'all'>, readonly Standing[]> = {
   done: ['done'],
 };
 
-function isInLens(thing: Thing, lens: Lens, now: number): boolean {
+function isInLens(thing: ListItem, lens: Lens, now: number): boolean {
   if (lens === 'all') return true;
   const standing = standingOf(thing, now);
   if (thing.kind === 'process' && standing === 'failed') return lens === 'done';
@@ -94,7 +94,7 @@ function isInLens(thing: Thing, lens: Lens, now: number): boolean {
   return thing.kind === 'team' ? false : inLens[lens].includes(standing);
 }
 
-function sectionFor(thing: Thing, now: number): SectionName {
+function sectionFor(thing: ListItem, now: number): SectionName {
   if (thing.kind === 'approval') return 'waits for you';
   if (thing.kind === 'team') return 'teams';
   const standing = standingOf(thing, now);
@@ -106,8 +106,8 @@ function sectionFor(thing: Thing, now: number): SectionName {
 }
 
 /** Pinned ones first. */
-function ordered(things: readonly Thing[], order: Order, now: number): readonly Thing[] {
-  const isPinned = (thing: Thing) => thing.kind === 'session' && thing.now.session.pinned;
+function ordered(things: readonly ListItem[], order: Order, now: number): readonly ListItem[] {
+  const isPinned = (thing: ListItem) => thing.kind === 'session' && thing.now.session.pinned;
   return things.toSorted(
     (a, b) =>
       Number(isPinned(b)) - Number(isPinned(a)) || (order === 'attention' ? byNeed(a, b, now) : 0),
@@ -115,7 +115,7 @@ function ordered(things: readonly Thing[], order: Order, now: number): readonly 
 }
 
 /** What waits for a person before the rest, and the longest wait first; of the rest, what was active last. */
-function byNeed(a: Thing, b: Thing, now: number): number {
+function byNeed(a: ListItem, b: ListItem, now: number): number {
   const [one = 0, other = 0] = [a, b].map((thing) => standings.indexOf(standingOf(thing, now)));
   const isWaiting = one < standings.indexOf('running');
   return one - other || (sinceOf(a) - sinceOf(b)) * (isWaiting ? 1 : -1);

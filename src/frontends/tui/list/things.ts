@@ -5,7 +5,7 @@ import type { Team } from '../../../api/teams.ts';
 import type { Node, Overview, SessionNow, WorktreePlace } from '../overview.ts';
 
 /** What a row of the list stands for, and the one of several servers that has it. */
-export type Thing = Row & { node?: Node };
+export type ListItem = Row & { node?: Node };
 
 type Row =
   | { kind: 'approval'; id: string; approval: Approval; session: Session | null }
@@ -33,7 +33,7 @@ export const standings = [
 export type Standing = (typeof standings)[number];
 
 /** How a thing stands at a time in Unix milliseconds. */
-export function standingOf(thing: Thing, now: number): Standing {
+export function standingOf(thing: ListItem, now: number): Standing {
   if (thing.kind === 'approval') return 'waiting';
   if (thing.kind === 'team') return 'idle';
   if (thing.kind === 'process') return standingOfProcess(thing.process);
@@ -52,7 +52,7 @@ function standingOfProcess({ status }: Process): Standing {
 }
 
 /** All things, the newest of each kind first; approvals the oldest first. */
-export function thingsOf(overview: Overview): Thing[] {
+export function listItemsOf(overview: Overview): ListItem[] {
   const { nodes } = overview;
   const rows = rowsOf(overview);
   if (nodes.size === 0) return rows;
@@ -96,7 +96,7 @@ function newest<T>(timeOf: (one: T) => number): (a: T, b: T) => number {
 }
 
 /** Since when a thing is as it is, in Unix milliseconds: what its age and the order of attention count from. */
-export function sinceOf(thing: Thing): number {
+export function sinceOf(thing: ListItem): number {
   switch (thing.kind) {
     case 'approval':
       return thing.approval.created_at;
@@ -110,7 +110,7 @@ export function sinceOf(thing: Thing): number {
 }
 
 /** The session that a thing is, or belongs to; null for a team and for a process of nobody. */
-export function sessionIdOf(thing: Thing): string | null {
+export function sessionIdOf(thing: ListItem): string | null {
   switch (thing.kind) {
     case 'approval':
       return thing.approval.session_id;

@@ -4,7 +4,7 @@ import type { Clock } from '../../../core/lib/clock.ts';
 import { promptLine } from '../../terminal/conversation.ts';
 import { codeBlocks } from '../../terminal/markdown.ts';
 import { type Connection, follow } from '../follow.ts';
-import { Source } from '../source.ts';
+import { Observable } from '../source.ts';
 import { ConversationPages } from './conversation-pages.ts';
 import {
   conversationKinds,
@@ -14,7 +14,7 @@ import {
 } from './conversation-state.ts';
 import { ConversationText } from './conversation-text.ts';
 import type { Copyable, PaneModel } from './pane-model.ts';
-import { Pace } from './pace.ts';
+import { RenderThrottle } from './pace.ts';
 import { Reader } from './reader.ts';
 
 export interface ConversationOptions {
@@ -25,16 +25,16 @@ export interface ConversationOptions {
 
 /** The conversation of a session: its newest turns, older ones on demand, and what happens from now on. */
 export class ConversationModel implements PaneModel {
-  readonly connection = new Source<Connection>({ state: 'reading' });
-  readonly seq = new Source(0);
+  readonly connection = new Observable<Connection>({ state: 'reading' });
+  readonly seq = new Observable(0);
   /** Whether tools are folded to a line, and thoughts left out. */
-  readonly folded = new Source(true);
+  readonly folded = new Observable(true);
   readonly reader: Reader;
-  readonly follows: Source<boolean>;
+  readonly follows: Observable<boolean>;
   readonly #options: ConversationOptions;
   readonly #text = new ConversationText();
   readonly #stopped = new AbortController();
-  readonly #pace: Pace;
+  readonly #throttle: RenderThrottle;
   #state: ConversationState = emptyConversation;
   #pages: ConversationPages;
   #older: Promise<void> | undefined;
@@ -44,7 +44,7 @@ export class ConversationModel implements PaneModel {
   constructor(options: ConversationOptions) {
     this.#options = options;
     this.#pages = new ConversationPages(options.client, options.sessionId);
-    this.#pace = new Pace(options.clock, () => this.#show());
+    this.#throttle = new RenderThrottle(options.clock, () => this.#show());
     this.reader = new Reader(this.#text);
     this.follows = this.reader.follows;
   }
@@ -67,7 +67,7 @@ export class ConversationModel implements PaneModel {
   stop(): void {
     this.#stopped.abort();
     this.#begun.resolve();
-    this.#pace.stop();
+    this.#throttle.stop();
   }
 
   older(): Promise<void> {
@@ -97,7 +97,7 @@ export class ConversationModel implements PaneModel {
 
   /** Folds or unfolds tools and thoughts. The reader stays at what was at the top. */
   fold(): void {
-    this.#pace.now();
+    this.#throttle.now();
     this.folded.change((folded) => !folded);
     const { at } = this.reader.top();
     const below = new Set(this.#text.blocks.slice(at).map(({ key }) => key));
@@ -145,15 +145,15 @@ export class ConversationModel implements PaneModel {
     if (this.#stopped.signal.aborted) return seq;
     this.#pages = pages;
     this.#state = { ...withEvents({ ...emptyConversation, blocks }, pieces), seq };
-    this.#pace.now();
+    this.#throttle.now();
     this.#begun.resolve();
     return seq;
   }
 
   #take(events: readonly RuntimeEventRecord[]): void {
     this.#state = withEvents(this.#state, events);
-    if (events.every(isDelta)) this.#pace.grew(lengthOf(events));
-    else this.#pace.now();
+    if (events.every(isDelta)) this.#throttle.grew(lengthOf(events));
+    else this.#throttle.now();
     for (const event of events)
       if (event.payload.truncated && event.turn_id !== null)
         void this.#readWhole(event, event.turn_id);
@@ -172,14 +172,14 @@ export class ConversationModel implements PaneModel {
     if (!block) return;
     const blocks = this.#state.blocks.map((one) => (one.key === block.key ? block : one));
     this.#state = { ...this.#state, blocks };
-    this.#pace.now();
+    this.#throttle.now();
   }
 
   async #readOlder(): Promise<void> {
     const pages = this.#pages;
     const { blocks } = await pages.next();
     if (pages !== this.#pages || this.#stopped.signal.aborted) return;
-    this.#pace.now();
+    this.#throttle.now();
     const before = this.#text.blocks.length;
     this.#state = { ...this.#state, blocks: [...blocks, ...this.#state.blocks] };
     this.#text.show(this.#state.blocks, this.folded.get());

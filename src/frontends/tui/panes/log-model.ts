@@ -4,7 +4,7 @@ import { readLogs, streamLogs } from '../../../client/log-stream.ts';
 import { AppError } from '../../../api/errors.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import { BATCH_MS, type Connection, untilAnswered } from '../follow.ts';
-import { Source } from '../source.ts';
+import { Observable } from '../source.ts';
 import {
   emptyLog,
   type LogState,
@@ -15,7 +15,7 @@ import {
 } from './log-state.ts';
 import { LogText, type Shown } from './log-text.ts';
 import type { Copyable, PaneModel } from './pane-model.ts';
-import { Pace } from './pace.ts';
+import { RenderThrottle } from './pace.ts';
 import { Reader } from './reader.ts';
 
 /** So much of each output is read at first, and each time the reader comes to the top. */
@@ -35,17 +35,17 @@ export interface LogOptions {
 
 /** The output of a process: its end, what came before on demand, and what it prints from now on. */
 export class LogModel implements PaneModel {
-  readonly connection = new Source<Connection>({ state: 'reading' });
-  readonly seq = new Source(0);
+  readonly connection = new Observable<Connection>({ state: 'reading' });
+  readonly seq = new Observable(0);
   /** The outputs that are shown. */
-  readonly shown = new Source<Shown>('both');
+  readonly shown = new Observable<Shown>('both');
   /** Whether the process has ended and all that it printed is there. */
-  readonly ended = new Source(false);
+  readonly ended = new Observable(false);
   readonly reader: Reader;
-  readonly follows: Source<boolean>;
+  readonly follows: Observable<boolean>;
   readonly #options: LogOptions;
   readonly #text = new LogText();
-  readonly #pace: Pace;
+  readonly #throttle: RenderThrottle;
   #state: LogState = emptyLog;
   /** Where in each output the known part begins, in bytes. */
   #from: Record<Output, number> = { stdout: 0, stderr: 0 };
@@ -58,7 +58,7 @@ export class LogModel implements PaneModel {
 
   constructor(options: LogOptions) {
     this.#options = options;
-    this.#pace = new Pace(options.clock, () => this.#show());
+    this.#throttle = new RenderThrottle(options.clock, () => this.#show());
     this.reader = new Reader(this.#text);
     this.follows = this.reader.follows;
     this.follows.subscribe(() => {
@@ -73,7 +73,7 @@ export class LogModel implements PaneModel {
   stop(): void {
     this.#stopped = true;
     this.#reading.abort();
-    this.#pace.stop();
+    this.#throttle.stop();
   }
 
   older(): Promise<void> {
@@ -94,7 +94,7 @@ export class LogModel implements PaneModel {
     this.shown.change((shown) =>
       shown === 'both' ? 'stdout' : shown === 'stdout' ? 'stderr' : 'both',
     );
-    this.#pace.now();
+    this.#throttle.now();
     this.reader.toEnd();
   }
 
@@ -134,7 +134,7 @@ export class LogModel implements PaneModel {
       await Promise.all(outputs.map((output) => this.#follow(output, ends[output], reading)));
       if (signal.aborted) return;
       this.#flush();
-      this.#pace.now();
+      this.#throttle.now();
       this.ended.set(true);
     } catch (error) {
       if (signal.aborted) return;
@@ -166,7 +166,7 @@ export class LogModel implements PaneModel {
     this.#pieces = [];
     this.#isCut = false;
     this.#state = withPieces(state, begun);
-    this.#pace.now();
+    this.#throttle.now();
     return ends;
   }
 
@@ -204,7 +204,7 @@ export class LogModel implements PaneModel {
     this.#pieces = [];
     if (pieces.length === 0 || this.#stopped || this.#isCut) return;
     this.#state = withPieces(this.#state, pieces);
-    this.#pace.grew(pieces.reduce((sum, { text }) => sum + text.length, 0));
+    this.#throttle.grew(pieces.reduce((sum, { text }) => sum + text.length, 0));
     const { before, live } = this.#state;
     if (before.stdout.length + before.stderr.length + live.length <= MAX_LINES) return;
     if (this.follows.get()) void this.#read();
@@ -228,7 +228,7 @@ export class LogModel implements PaneModel {
     if (text === '') this.#from[output] = Math.floor(range.from / 2);
     else if (range.from === 0) this.#from[output] = 0;
     else this.#from[output] = page.from + Buffer.byteLength(page.text.slice(0, begin));
-    this.#pace.now();
+    this.#throttle.now();
     const before = this.#text.count();
     this.#state = withOlder(this.#state, output, text === '' ? MISSING : text);
     this.#text.show(this.#state, this.shown.get());

@@ -6,7 +6,7 @@ const FAST = 1500;
 const SLOW_MS = 1500;
 
 /** Decides when a text that grows is shown: at once, or now and then where it grows faster than anybody reads. */
-export class Pace {
+export class RenderThrottle {
   readonly #clock: Clock;
   readonly #show: () => void;
   #later: Disposable | undefined;

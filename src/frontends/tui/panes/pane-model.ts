@@ -1,5 +1,5 @@
 import type { Connection } from '../follow.ts';
-import type { Source } from '../source.ts';
+import type { Observable } from '../source.ts';
 import type { Reader } from './reader.ts';
 
 /** A text that can be copied. */
@@ -11,11 +11,11 @@ export interface Copyable {
 
 /** What a pane shows: it reads and follows the data, and knows where the reader is. */
 export interface PaneModel {
-  readonly connection: Source<Connection>;
+  readonly connection: Observable<Connection>;
   /** The newest event that it has; 0 for a log. */
-  readonly seq: Source<number>;
+  readonly seq: Observable<number>;
   /** Whether the end is shown. */
-  readonly follows: Source<boolean>;
+  readonly follows: Observable<boolean>;
   readonly reader: Reader;
   /** Begins to read and to follow. A server that dies and returns is followed again. */
   start: () => void;

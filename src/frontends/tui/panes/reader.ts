@@ -1,6 +1,6 @@
 import { colorless, withoutColors } from '../../terminal/palette.ts';
 import { matchingLines, withMatches } from '../../terminal/search.ts';
-import { Source } from '../source.ts';
+import { Observable } from '../source.ts';
 import type { Shape } from './shape.ts';
 import { type Blocks, topOfEnd, isBefore, linesFrom, moved, type LinePosition } from './window.ts';
 
@@ -15,8 +15,8 @@ export interface Text {
 /** Where somebody is in a text, and what is searched for. */
 export class Reader {
   /** Counts the changes, of the text and of the place. */
-  readonly changes = new Source(0);
-  readonly follows = new Source(true);
+  readonly changes = new Observable(0);
+  readonly follows = new Observable(true);
   readonly #text: Text;
   #shape: Shape = { rows: 1, columns: 80, palette: colorless };
   /** The first line that is shown; null: the end is. */

@@ -8,7 +8,7 @@ import type { Clock } from '../../../core/lib/clock.ts';
 import { inputText } from '../../terminal/conversation.ts';
 import type { Palette } from '../../terminal/palette.ts';
 import { type Connection, follow } from '../follow.ts';
-import { Source } from '../source.ts';
+import { Observable } from '../source.ts';
 import type { Copyable, PaneModel } from './pane-model.ts';
 import { Reader } from './reader.ts';
 import { memberLines, TeamText } from './team-text.ts';
@@ -26,10 +26,10 @@ export interface TeamOptions {
 
 /** A team: its members, what each of them does, and the messages. It is read again when something of it changes. */
 export class TeamModel implements PaneModel {
-  readonly connection = new Source<Connection>({ state: 'reading' });
-  readonly seq = new Source(0);
+  readonly connection = new Observable<Connection>({ state: 'reading' });
+  readonly seq = new Observable(0);
   readonly reader: Reader;
-  readonly follows: Source<boolean>;
+  readonly follows: Observable<boolean>;
   readonly #options: TeamOptions;
   readonly #text = new TeamText();
   readonly #stopped = new AbortController();

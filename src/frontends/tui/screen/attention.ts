@@ -2,7 +2,7 @@ import { useEffect, useEffectEvent } from 'react';
 import { plain } from '../../../core/lib/plain.ts';
 import { isMuted, nameOf, sessionTitleOf } from '../list/row-text.ts';
 import { needsMe } from '../list/sections.ts';
-import type { Thing } from '../list/things.ts';
+import type { ListItem } from '../list/things.ts';
 import type { PaneModel } from '../panes/pane-model.ts';
 import type { ScreenContext } from './place.ts';
 
@@ -12,7 +12,7 @@ const LOOK_MS = 1000;
 /** Tells the server what a person has seen: the session that is shown, while the terminal has the focus. */
 export function useSeen(
   { clock, acts, terminal: { hasFocus } }: ScreenContext,
-  shown: Thing | undefined,
+  shown: ListItem | undefined,
   model: PaneModel | undefined,
 ): void {
   const session = shown?.kind === 'session' ? shown.now.session : null;
@@ -41,8 +41,8 @@ export function useSeen(
  * Rings once for each thing that comes to need a person while the terminal does not have the focus, unless its session is
  * muted.
  */
-export function useAlerts({ board, terminal: { hasFocus, write } }: ScreenContext): void {
-  const ring = useEffectEvent((fresh: Thing) => {
+export function useAlerts({ listState, terminal: { hasFocus, write } }: ScreenContext): void {
+  const ring = useEffectEvent((fresh: ListItem) => {
     const title = plain(
       fresh.kind === 'session' ? sessionTitleOf(fresh.now.session) : nameOf(fresh),
     );
@@ -50,8 +50,8 @@ export function useAlerts({ board, terminal: { hasFocus, write } }: ScreenContex
   });
   useEffect(() => {
     let known: ReadonlySet<string> | null = null;
-    return board.view.subscribe(() => {
-      const { things, now } = board.view.get();
+    return listState.view.subscribe(() => {
+      const { things, now } = listState.view.get();
       const needs = things.filter((thing) => needsMe(thing, things, now));
       const before = known;
       known = new Set(needs.map(eventOf));
@@ -59,9 +59,9 @@ export function useAlerts({ board, terminal: { hasFocus, write } }: ScreenContex
       const fresh = before && needs.find((thing) => !before.has(eventOf(thing)) && !isMuted(thing));
       if (fresh && !hasFocus.get()) ring(fresh);
     });
-  }, [board, hasFocus]);
+  }, [listState, hasFocus]);
 }
 
-function eventOf(thing: Thing): string {
+function eventOf(thing: ListItem): string {
   return thing.kind === 'session' ? `${thing.id} ${thing.now.session.news_seq}` : thing.id;
 }

@@ -7,13 +7,13 @@ import { recentDirectories } from '../forms/recent.ts';
 import { Help } from '../help.tsx';
 import { useSource } from '../hooks.ts';
 import { List } from '../list/list.tsx';
-import { ApprovalSheet } from '../sheets/approval.tsx';
-import { DiffSheet } from '../sheets/diff.tsx';
-import { FinishSheet } from '../sheets/finish.tsx';
-import { QueueSheet } from '../sheets/queue.tsx';
-import { SearchSheet } from '../sheets/search.tsx';
-import { ServerSheet } from '../sheets/server.tsx';
-import { UsageSheet } from '../sheets/usage.tsx';
+import { ApprovalDialog } from '../sheets/approval.tsx';
+import { DiffDialog } from '../sheets/diff.tsx';
+import { MergeDialog } from '../sheets/finish.tsx';
+import { QueueDialog } from '../sheets/queue.tsx';
+import { SearchDialog } from '../sheets/search.tsx';
+import { ServerDialog } from '../sheets/server.tsx';
+import { UsageDialog } from '../sheets/usage.tsx';
 import { Tint } from '../tint.tsx';
 import { keysFor } from './help.ts';
 import { PanePart } from './pane-part.tsx';
@@ -28,7 +28,14 @@ export function Body({ shown }: { shown: Shown }): ReactNode {
     case 'help':
       return <Help {...room} keys={keysFor(shown.pane)} onLeave={back} />;
     case 'server':
-      return <ServerSheet {...room} desk={place.desk} url={place.client.url} onLeave={back} />;
+      return (
+        <ServerDialog
+          {...room}
+          overviewStore={place.overviewStore}
+          url={place.client.url}
+          onLeave={back}
+        />
+      );
     case 'new':
       return (
         <NewSessionForm
@@ -36,11 +43,11 @@ export function Body({ shown }: { shown: Shown }): ReactNode {
           actsOn={place.actsOn}
           nodes={liveNodes(place)}
           choices={place.choices}
-          recent={recentDirectories(place.desk.overview.get())}
+          recent={recentDirectories(place.overviewStore.overview.get())}
           onLeave={back}
           onCreate={(wanted, acts) => {
             back();
-            attempt(acts.open(wanted).then(({ id }) => place.board.selectOnceThere(id)));
+            attempt(acts.open(wanted).then(({ id }) => place.listState.selectOnceThere(id)));
           }}
         />
       );
@@ -54,7 +61,7 @@ export function Body({ shown }: { shown: Shown }): ReactNode {
       return <Diff shown={shown} session={mode.session} />;
     case 'finish':
       return (
-        <FinishSheet
+        <MergeDialog
           worktreeId={mode.session.worktree_id ?? ''}
           acts={place.acts}
           notices={shown}
@@ -66,7 +73,7 @@ export function Body({ shown }: { shown: Shown }): ReactNode {
     case 'sheet':
       // The sheet has its own last line, so it takes the one of the page, too.
       return (
-        <ApprovalSheet
+        <ApprovalDialog
           key={mode.asked.approval.id}
           {...room}
           rows={height + 1}
@@ -83,45 +90,45 @@ export function Body({ shown }: { shown: Shown }): ReactNode {
 
 function Queue({ shown, session }: { shown: Shown; session: Session }): ReactNode {
   const { place, height: rows, columns, back } = shown;
-  const { queueSeq: version } = useSource(place.desk.overview);
+  const { queueSeq: version } = useSource(place.overviewStore.overview);
   const { acts, clock } = place;
   const props = { session, acts, clock, version, rows, columns };
-  return <QueueSheet {...props} notices={shown} onLeave={back} />;
+  return <QueueDialog {...props} notices={shown} onLeave={back} />;
 }
 
 function Usage({ shown }: { shown: Shown }): ReactNode {
   const { place, height: rows, back } = shown;
-  const { queueSeq: version } = useSource(place.desk.overview);
+  const { queueSeq: version } = useSource(place.overviewStore.overview);
   return (
-    <UsageSheet acts={place.acts} notices={shown} version={version} rows={rows} onLeave={back} />
+    <UsageDialog acts={place.acts} notices={shown} version={version} rows={rows} onLeave={back} />
   );
 }
 
 function Diff({ shown, session }: { shown: Shown; session: Session }): ReactNode {
   const { place, height, columns, back } = shown;
-  const { reviewSeq: version } = useSource(place.desk.overview);
+  const { reviewSeq: version } = useSource(place.overviewStore.overview);
   // The sheet has its own last line, so it takes the one of the page, too.
   const props = { session, acts: place.acts, version, rows: height + 1, columns };
-  return <DiffSheet key={session.id} {...props} notices={shown} onLeave={back} />;
+  return <DiffDialog key={session.id} {...props} notices={shown} onLeave={back} />;
 }
 
 function Search({ shown }: { shown: Shown }): ReactNode {
   const { place, height: rows, columns, back, tell, setMode, showAt } = shown;
   const open = ({ session_id, turn_id, item_id }: SearchHit) => {
     back();
-    if (!place.board.select(session_id))
+    if (!place.listState.select(session_id))
       return tell(`it is not in the list: cadre sessions show ${session_id}`);
     const keys = [item_id, turn_id].filter((key) => key !== null);
     if (keys.length > 0) showAt(session_id, keys);
     setMode({ name: 'pane' });
   };
   const props = { client: place.client, clock: place.clock, rows, columns };
-  return <SearchSheet {...props} notices={shown} onOpen={open} onLeave={back} />;
+  return <SearchDialog {...props} notices={shown} onOpen={open} onLeave={back} />;
 }
 
 /** The names of those of several servers on which a session can be opened. */
-function liveNodes({ desk }: ScreenContext): string[] {
-  return desk.nodes.get().flatMap(({ name, state }) => (state === 'live' ? [name] : []));
+function liveNodes({ overviewStore }: ScreenContext): string[] {
+  return overviewStore.nodes.get().flatMap(({ name, state }) => (state === 'live' ? [name] : []));
 }
 
 function ListAndPane({ shown }: { shown: Shown }): ReactNode {
@@ -168,7 +175,7 @@ function Divider({ height }: { height: number }): ReactNode {
 /** What to do where there is nothing to show. */
 function Nothing({ shown }: { shown: Shown }): ReactNode {
   const { view, height, place } = shown;
-  const isLive = useSource(place.desk.connection).state === 'live';
+  const isLive = useSource(place.overviewStore.connection).state === 'live';
   const text =
     view.things.length > 0
       ? view.filter === ''

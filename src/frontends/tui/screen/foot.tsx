@@ -19,9 +19,9 @@ export function Foot({ shown }: { shown: Shown }): ReactNode {
           columns={columns}
           question="/"
           initial={view.filter}
-          onChange={(filter) => place.board.wish({ filter })}
+          onChange={(filter) => place.listState.wish({ filter })}
           onCancel={() => {
-            place.board.wish({ filter: '' });
+            place.listState.wish({ filter: '' });
             back();
           }}
           onAnswer={back}

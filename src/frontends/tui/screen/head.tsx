@@ -2,23 +2,23 @@ import { Text } from 'ink';
 import type { ReactNode } from 'react';
 import type { Clock } from '../../../core/lib/clock.ts';
 import { Bar } from '../bar.tsx';
-import type { Desk } from '../desk.ts';
+import type { OverviewStore } from '../desk.ts';
 import { useNow, useSource } from '../hooks.ts';
 import { Link } from '../link.tsx';
 import { NodesHealth } from './nodes-health.tsx';
-import type { BoardView } from '../list/board.ts';
+import type { ListView } from '../list/board.ts';
 import { lenses } from '../list/sections.ts';
 import { Tint } from '../tint.tsx';
 
 /** The first line: the lenses with how much each shows, and the state of the connection. */
 export function Head({
   view,
-  desk,
+  overviewStore,
   clock,
   columns,
 }: {
-  view: BoardView;
-  desk: Desk;
+  view: ListView;
+  overviewStore: OverviewStore;
   clock: Clock;
   columns: number;
 }): ReactNode {
@@ -44,16 +44,22 @@ export function Head({
           {view.order === 'attention' && <Tint tone="faint"> by attention</Tint>}
         </Text>
       }
-      right={<Health desk={desk} clock={clock} />}
+      right={<Health overviewStore={overviewStore} clock={clock} />}
     />
   );
 }
 
 /** The state of the connection; where the server is not well, its own word for that. */
-function Health({ desk, clock }: { desk: Desk; clock: Clock }): ReactNode {
-  const connection = useSource(desk.connection);
-  const server = useSource(desk.server);
-  const nodes = useSource(desk.nodes);
+function Health({
+  overviewStore,
+  clock,
+}: {
+  overviewStore: OverviewStore;
+  clock: Clock;
+}): ReactNode {
+  const connection = useSource(overviewStore.connection);
+  const server = useSource(overviewStore.server);
+  const nodes = useSource(overviewStore.nodes);
   const now = useNow(
     clock,
     connection.state === 'lost' || nodes.some(({ since }) => since !== null),

@@ -1,5 +1,5 @@
 import type { Choice } from '../list/layout.ts';
-import type { Thing } from '../list/things.ts';
+import type { ListItem } from '../list/things.ts';
 
 /** The keys that are of use for what is selected, in a few words; the most useful ones first. */
 export function hintOf(chosen: Choice | undefined): string {
@@ -8,7 +8,7 @@ export function hintOf(chosen: Choice | undefined): string {
   return byKind(chosen.thing).join('  ');
 }
 
-function byKind(thing: Thing): string[] {
+function byKind(thing: ListItem): string[] {
   switch (thing.kind) {
     case 'approval':
       return ['a accept', 'd decline', 'enter look', 'x stop'];

@@ -1,5 +1,5 @@
 import { nameOf } from '../list/row-text.ts';
-import { sessionIdOf, type Thing } from '../list/things.ts';
+import { sessionIdOf, type ListItem } from '../list/things.ts';
 import { moveKeys, type KeyTable } from '../keyboard.ts';
 import { lenses } from '../list/sections.ts';
 import type { Shown } from './shown.ts';
@@ -8,11 +8,11 @@ import { stopping } from './stop.ts';
 /** The keys of the list. */
 export function listKeys(shown: Shown): KeyTable {
   const { place, view, height, setMode, setPeeks, onLeave } = shown;
-  const { board } = place;
-  const step = (by: number) => () => board.step(by);
-  const lens = (index: number) => () => board.wish({ lens: lenses[index] ?? 'all' });
+  const { listState } = place;
+  const step = (by: number) => () => listState.step(by);
+  const lens = (index: number) => () => listState.wish({ lens: lenses[index] ?? 'all' });
   return {
-    ...thingKeys(shown),
+    ...listItemKeys(shown),
     ...moveKeys({
       height,
       by: step,
@@ -24,7 +24,7 @@ export function listKeys(shown: Shown): KeyTable {
     3: lens(2),
     4: lens(3),
     5: lens(4),
-    s: () => board.wish({ order: view.order === 'stable' ? 'attention' : 'stable' }),
+    s: () => listState.wish({ order: view.order === 'stable' ? 'attention' : 'stable' }),
     '/': () => setMode({ name: 'filter' }),
     leftArrow: () => fold(shown, true),
     rightArrow: () => fold(shown, false),
@@ -33,37 +33,37 @@ export function listKeys(shown: Shown): KeyTable {
     q: onLeave,
     escape: () => {
       setPeeks(() => false);
-      board.wish({ filter: '' });
+      listState.wish({ filter: '' });
     },
   };
 }
 
 /** The keys that the list and the pane have in common: what is done with the thing that is selected. */
-export function thingKeys(shown: Shown): KeyTable {
+export function listItemKeys(shown: Shown): KeyTable {
   const { setMode, onEvents } = shown;
-  const withThing = (act: (thing: Thing) => void) => () => {
+  const withListItem = (act: (thing: ListItem) => void) => () => {
     if (shown.thing) act(shown.thing);
     else shown.tell('select a row first');
   };
   return {
     tab: () => {
-      if (!shown.place.board.nextThatNeedsMe()) shown.tell('nothing needs you');
+      if (!shown.place.listState.nextThatNeedsMe()) shown.tell('nothing needs you');
     },
-    i: withThing((thing) => say(shown, thing)),
+    i: withListItem((thing) => say(shown, thing)),
     n: () => setMode({ name: 'new' }),
-    x: withThing((thing) => stop(shown, thing)),
-    r: withThing((thing) => restart(shown, thing)),
-    a: withThing((thing) => answer(shown, thing, 'accept')),
-    d: withThing((thing) => answer(shown, thing, 'decline')),
-    p: withThing((thing) => pin(shown, thing)),
-    z: withThing((thing) => snooze(shown, thing)),
-    m: withThing((thing) => mute(shown, thing)),
-    R: withThing((thing) => rename(shown, thing)),
-    w: withThing((thing) => queue(shown, thing)),
-    D: withThing((thing) => diff(shown, thing)),
-    M: withThing((thing) => finish(shown, thing)),
-    y: withThing(() => setMode({ name: 'copy' })),
-    e: withThing((thing) => onEvents(scopeOf(thing), thing.id)),
+    x: withListItem((thing) => stop(shown, thing)),
+    r: withListItem((thing) => restart(shown, thing)),
+    a: withListItem((thing) => answer(shown, thing, 'accept')),
+    d: withListItem((thing) => answer(shown, thing, 'decline')),
+    p: withListItem((thing) => pin(shown, thing)),
+    z: withListItem((thing) => snooze(shown, thing)),
+    m: withListItem((thing) => mute(shown, thing)),
+    R: withListItem((thing) => rename(shown, thing)),
+    w: withListItem((thing) => queue(shown, thing)),
+    D: withListItem((thing) => diff(shown, thing)),
+    M: withListItem((thing) => finish(shown, thing)),
+    y: withListItem(() => setMode({ name: 'copy' })),
+    e: withListItem((thing) => onEvents(scopeOf(thing), thing.id)),
     E: () => onEvents({}, shown.thing?.id),
     f: () => setMode({ name: 'search' }),
     v: () => setMode({ name: 'server' }),
@@ -75,7 +75,7 @@ export function thingKeys(shown: Shown): KeyTable {
 function enter({ view, place, setMode }: Shown): void {
   const { chosen } = view;
   if (!chosen) return;
-  if ('section' in chosen) place.board.fold(chosen.section, false);
+  if ('section' in chosen) place.listState.fold(chosen.section, false);
   else setMode({ name: 'pane' });
 }
 
@@ -86,35 +86,35 @@ function fold({ view, place }: Shown, isFolded: boolean): void {
     'section' in chosen
       ? chosen.section
       : sections.find(({ things }) => things.some(({ id }) => id === chosen.id))?.name;
-  if (name !== undefined) place.board.fold(name, isFolded);
+  if (name !== undefined) place.listState.fold(name, isFolded);
 }
 
-function scopeOf(thing: Thing) {
+function scopeOf(thing: ListItem) {
   if (thing.kind === 'process') return { processId: thing.id };
   if (thing.kind === 'team') return { teamId: thing.id };
   return { sessionId: sessionIdOf(thing) ?? thing.id };
 }
 
 /** The session of a thing, if it is in the list. */
-function sessionOf({ place }: Shown, thing: Thing) {
-  const { sessions } = place.desk.overview.get();
+function sessionOf({ place }: Shown, thing: ListItem) {
+  const { sessions } = place.overviewStore.overview.get();
   return sessions.get(sessionIdOf(thing) ?? '')?.session ?? null;
 }
 
-function say(shown: Shown, thing: Thing): void {
+function say(shown: Shown, thing: ListItem): void {
   const session = sessionOf(shown, thing);
   if (!session) return shown.tell(`${nameOf(thing)} is no session: nothing can be said to it`);
   if (session.status === 'closed') return shown.tell('this session is closed: n opens a new one');
   shown.setMode({ name: 'say', session });
 }
 
-function stop({ place, setMode, tell }: Shown, thing: Thing): void {
-  const question = stopping(thing, place.desk.overview.get(), place.acts);
+function stop({ place, setMode, tell }: Shown, thing: ListItem): void {
+  const question = stopping(thing, place.overviewStore.overview.get(), place.acts);
   if (typeof question === 'string') tell(question);
   else setMode({ name: 'confirm', question });
 }
 
-function restart(shown: Shown, thing: Thing): void {
+function restart(shown: Shown, thing: ListItem): void {
   const { place, setMode, tell, attempt } = shown;
   const { acts } = place;
   if (thing.kind === 'session' && thing.now.session.status === 'failed')
@@ -122,7 +122,7 @@ function restart(shown: Shown, thing: Thing): void {
   if (thing.kind !== 'process') return tell('select a process, or a session that failed');
   const work = async () => {
     const { process_id } = await acts.restart(thing.process);
-    place.board.selectOnceThere(process_id);
+    place.listState.selectOnceThere(process_id);
     tell(`restarted: ${nameOf(thing)}`);
   };
   if (thing.process.ended_at !== null) return attempt(work());
@@ -130,8 +130,8 @@ function restart(shown: Shown, thing: Thing): void {
   setMode({ name: 'confirm', question: { text: `restart "${nameOf(thing)}"?`, answers } });
 }
 
-function answer(shown: Shown, thing: Thing, intent: 'accept' | 'decline'): void {
-  const { approvals } = shown.place.desk.overview.get();
+function answer(shown: Shown, thing: ListItem, intent: 'accept' | 'decline'): void {
+  const { approvals } = shown.place.overviewStore.overview.get();
   const session = sessionIdOf(thing);
   const approval =
     thing.kind === 'approval'
@@ -141,44 +141,44 @@ function answer(shown: Shown, thing: Thing, intent: 'accept' | 'decline'): void 
   else shown.tell('nothing waits for an answer here; tab goes to what does');
 }
 
-function pin(shown: Shown, thing: Thing): void {
+function pin(shown: Shown, thing: ListItem): void {
   const session = sessionOf(shown, thing);
   if (!session) return shown.tell('only sessions can be pinned');
   shown.attempt(shown.place.acts.update(session.id, { pinned: !session.pinned }));
 }
 
-function mute(shown: Shown, thing: Thing): void {
+function mute(shown: Shown, thing: ListItem): void {
   const session = sessionOf(shown, thing);
   if (!session) return shown.tell('only sessions can be muted');
   shown.attempt(shown.place.acts.update(session.id, { muted: !session.muted }));
 }
 
-function rename(shown: Shown, thing: Thing): void {
+function rename(shown: Shown, thing: ListItem): void {
   const session = sessionOf(shown, thing);
   if (!session) return shown.tell('only sessions can be renamed');
   shown.setMode({ name: 'rename', session });
 }
 
-function queue(shown: Shown, thing: Thing): void {
+function queue(shown: Shown, thing: ListItem): void {
   const session = sessionOf(shown, thing);
   if (!session) return shown.tell('only sessions have a queue');
   shown.setMode({ name: 'queue', session });
 }
 
-function diff(shown: Shown, thing: Thing): void {
+function diff(shown: Shown, thing: ListItem): void {
   const session = sessionOf(shown, thing);
   if (!session) return shown.tell('only sessions have changes');
   shown.setMode({ name: 'diff', session });
 }
 
-function finish(shown: Shown, thing: Thing): void {
+function finish(shown: Shown, thing: ListItem): void {
   const session = sessionOf(shown, thing);
   if (!session || session.worktree_id === null)
     return shown.tell('only a session with a worktree can be merged');
   shown.setMode({ name: 'finish', session });
 }
 
-function snooze(shown: Shown, thing: Thing): void {
+function snooze(shown: Shown, thing: ListItem): void {
   const session = sessionOf(shown, thing);
   if (!session) return shown.tell('only sessions can be snoozed');
   const { acts, clock } = shown.place;

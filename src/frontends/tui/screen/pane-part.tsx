@@ -3,7 +3,7 @@ import { type ReactNode, useContext } from 'react';
 import type { Session } from '../../../api/sessions.ts';
 import { Say } from '../forms/say.tsx';
 import { limitText, rowTextOf } from '../list/row-text.ts';
-import type { Thing } from '../list/things.ts';
+import type { ListItem } from '../list/things.ts';
 import { Colors } from '../palette.ts';
 import { ConversationPane } from '../panes/conversation-pane.tsx';
 import { LogPane } from '../panes/log-pane.tsx';
@@ -46,7 +46,7 @@ export function PanePart({ shown, rows, columns }: PartProps): ReactNode {
   );
 }
 
-function Title({ thing, now }: { thing: Thing; now: number }): ReactNode {
+function Title({ thing, now }: { thing: ListItem; now: number }): ReactNode {
   const { symbol, tone, title, place, agent } = rowTextOf(thing, now);
   const limit = thing.kind === 'session' ? limitText(thing.now.session, now) : '';
   return (

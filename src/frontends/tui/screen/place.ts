@@ -1,19 +1,19 @@
 import type { Client } from '../../../client/client.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { Acts } from '../acts.ts';
-import type { Desk } from '../desk.ts';
+import type { OverviewStore } from '../desk.ts';
 import type { Editor } from '../forms/editor.ts';
 import type { Choices } from '../forms/new-session.tsx';
-import type { Board } from '../list/board.ts';
-import type { Source } from '../source.ts';
+import type { ListState } from '../list/board.ts';
+import type { Observable } from '../source.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** The client of the server with a name, else of the one that has the thing with an id; of one server, the only one. */
 export function clientOf(
-  { desk, client }: ScreenContext,
-  { id = '', name = desk.overview.get().nodes.get(id)?.name }: ServerQuery,
+  { overviewStore, client }: ScreenContext,
+  { id = '', name = overviewStore.overview.get().nodes.get(id)?.name }: ServerQuery,
 ): Client {
-  return desk.nodes.get().find((node) => node.name === name)?.client ?? client;
+  return overviewStore.nodes.get().find((node) => node.name === name)?.client ?? client;
 }
 
 interface ServerQuery {
@@ -25,8 +25,8 @@ interface ServerQuery {
 export interface ScreenContext {
   client: Client;
   clock: Clock;
-  desk: Desk;
-  board: Board;
+  overviewStore: OverviewStore;
+  listState: ListState;
   acts: Acts;
   /** The same on one of several servers, by its name. */
   actsOn: (node: string) => Acts;
@@ -34,5 +34,5 @@ export interface ScreenContext {
   /** What was begun to be said, by session. */
   drafts: Map<string, Editor>;
   /** What was chosen for the last new session of this run. */
-  choices: Source<Choices>;
+  choices: Observable<Choices>;
 }

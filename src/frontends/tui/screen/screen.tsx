@@ -9,7 +9,7 @@ import { useAlerts, useSeen } from './attention.ts';
 import { Body } from './body.tsx';
 import { Foot, saidIn } from './foot.tsx';
 import { Head } from './head.tsx';
-import { listKeys, thingKeys } from './keys.ts';
+import { listKeys, listItemKeys } from './keys.ts';
 import { type Base, list, type Mode } from './mode.ts';
 import type { ScreenContext } from './place.ts';
 import type { Shown } from './shown.ts';
@@ -29,7 +29,7 @@ export interface ScreenProps {
 
 /** The place to work: the list of everything that goes on, and the pane of what is selected. */
 export function Screen({ place, rows, columns, onEvents, onLeave }: ScreenProps): ReactNode {
-  const view = useSource(place.board.view);
+  const view = useSource(place.listState.view);
   const notices = useNotice(place.clock);
   const [mode, setAnyMode] = useState<Mode>(list);
   const [base, setBase] = useState<Base>('list');
@@ -39,13 +39,13 @@ export function Screen({ place, rows, columns, onEvents, onLeave }: ScreenProps)
   };
   const [peeks, setPeeks] = useState(false);
   const [hold, setHold] = useState<Hold>(null);
-  const { desk, acts } = place;
-  const connection = useSource(desk.connection);
+  const { overviewStore, acts } = place;
+  const connection = useSource(overviewStore.connection);
   const said = saidIn(mode.name, { notice: notices.notice, connection }, columns);
   const isWide = columns >= WIDE;
   const thing = view.chosen && 'thing' in view.chosen ? view.chosen.thing : undefined;
 
-  useResolved(desk, (resolved) => {
+  useResolved(overviewStore, (resolved) => {
     notices.tell(describeResolved(resolved, acts.isMine(resolved.id)));
     if (mode.name === 'sheet' && mode.asked.approval.id === resolved.id) setMode({ name: base });
   });
@@ -84,7 +84,7 @@ export function Screen({ place, rows, columns, onEvents, onLeave }: ScreenProps)
   if (rows < 12 || columns < 40) return <TooSmall rows={rows} columns={columns} />;
   return (
     <Box flexDirection="column" width={columns} height={rows}>
-      <Head view={view} desk={desk} clock={place.clock} columns={columns} />
+      <Head view={view} overviewStore={overviewStore} clock={place.clock} columns={columns} />
       <Body shown={shown} />
       <Foot shown={shown} />
     </Box>
@@ -94,7 +94,7 @@ export function Screen({ place, rows, columns, onEvents, onLeave }: ScreenProps)
 function paneKeys(shown: Shown) {
   const back = () => shown.setMode(list);
   return {
-    ...thingKeys(shown),
+    ...listItemKeys(shown),
     n: undefined,
     escape: shown.hold === 'escape' ? undefined : back,
     q: back,

@@ -1,7 +1,7 @@
 import type { EventScope } from '../../../client/event-scope.ts';
 import type { Notices } from '../hooks.ts';
-import type { BoardView } from '../list/board.ts';
-import type { Thing } from '../list/things.ts';
+import type { ListView } from '../list/board.ts';
+import type { ListItem } from '../list/things.ts';
 import type { Copyable } from '../panes/pane-model.ts';
 import type { Hold } from '../panes/pane-props.ts';
 import type { Mode } from './mode.ts';
@@ -11,9 +11,9 @@ import type { Pane } from './use-pane.ts';
 /** The page at one moment: what its keys and its parts need of it. */
 export interface Shown extends Notices {
   place: ScreenContext;
-  view: BoardView;
+  view: ListView;
   /** The thing that is selected. */
-  thing: Thing | undefined;
+  thing: ListItem | undefined;
   mode: Mode;
   setMode: (mode: Mode) => void;
   /** Back to the list or the pane, whichever had the keys before. */

@@ -2,12 +2,12 @@ import type { Process } from '../../../api/processes.ts';
 import type { Session } from '../../../api/sessions.ts';
 import type { Acts } from '../acts.ts';
 import { nameOf, sessionTitleOf } from '../list/row-text.ts';
-import type { Thing } from '../list/things.ts';
+import type { ListItem } from '../list/things.ts';
 import type { Overview } from '../overview.ts';
 import type { Question } from './mode.ts';
 
 /** The question before a thing is stopped; a text where there is nothing to stop. A second x is the firmer answer. */
-export function stopping(thing: Thing, { sessions }: Overview, acts: Acts): Question | string {
+export function stopping(thing: ListItem, { sessions }: Overview, acts: Acts): Question | string {
   switch (thing.kind) {
     case 'approval': {
       const whose = sessions.get(thing.approval.session_id)?.session;

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'react';
-import { sessionIdOf, type Thing } from '../list/things.ts';
+import { sessionIdOf, type ListItem } from '../list/things.ts';
 import { ConversationModel } from '../panes/conversation-model.ts';
 import { LogModel } from '../panes/log-model.ts';
 import { TeamModel } from '../panes/team-model.ts';
@@ -15,7 +15,7 @@ export type Pane =
 const REST_MS = 100;
 
 /** The pane of a thing; null until the selection rests on it. */
-export function usePane(place: ScreenContext, thing: Thing | undefined): Pane | null {
+export function usePane(place: ScreenContext, thing: ListItem | undefined): Pane | null {
   const [pane, setPane] = useState<Pane | null>(null);
   const kind = thing && kindOf(thing);
   const id = thing && idOf(thing);
@@ -35,12 +35,12 @@ export function usePane(place: ScreenContext, thing: Thing | undefined): Pane | 
   return pane && pane.kind === kind && pane.id === id ? pane : null;
 }
 
-function kindOf(thing: Thing): Pane['kind'] {
+function kindOf(thing: ListItem): Pane['kind'] {
   if (thing.kind === 'process') return 'log';
   return thing.kind === 'team' ? 'team' : 'conversation';
 }
 
-function idOf(thing: Thing): string {
+function idOf(thing: ListItem): string {
   return thing.kind === 'process' ? thing.id : (sessionIdOf(thing) ?? thing.id);
 }
 

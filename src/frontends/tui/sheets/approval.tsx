@@ -2,7 +2,7 @@ import { Box } from 'ink';
 import { type ReactNode, useContext, useEffect, useEffectEvent, useState } from 'react';
 import type { Approval, ApprovalScope } from '../../../api/approvals.ts';
 import { CONFIRMATION, needsConfirmation } from '../../../core/lib/arguments-missing.ts';
-import { approvalSheet } from '../../terminal/approval-sheet.ts';
+import { approvalText } from '../../terminal/approval-sheet.ts';
 import type { Acts, Decision } from '../acts.ts';
 import { Bar } from '../bar.tsx';
 import type { Notices } from '../hooks.ts';
@@ -11,7 +11,7 @@ import { Colors } from '../palette.ts';
 import { Prompt } from '../prompt.tsx';
 import { Tint } from '../tint.tsx';
 import { Lines } from './lines.tsx';
-import { QuestionSheet } from './question.tsx';
+import { QuestionDialog } from './question.tsx';
 import { useScroll } from './scroll.ts';
 
 /** An approval that is to be answered. A sheet that was opened to decline begins with the question for the reason. */
@@ -20,7 +20,7 @@ export interface Asked {
   intent: 'accept' | 'decline';
 }
 
-export interface ApprovalSheetProps {
+export interface ApprovalDialogProps {
   asked: Asked;
   acts: Acts;
   rows: number;
@@ -30,7 +30,7 @@ export interface ApprovalSheetProps {
 }
 
 /** All that an approval would allow, and the answer to it. Nothing is accepted before its end was shown. */
-export function ApprovalSheet(props: ApprovalSheetProps): ReactNode {
+export function ApprovalDialog(props: ApprovalDialogProps): ReactNode {
   const { asked, acts, notices, onDone } = props;
   const [whole, setWhole] = useState<Approval | null>(null);
   const read = useEffectEvent(() => notices.attempt(acts.approval(asked.approval).then(setWhole)));
@@ -42,27 +42,27 @@ export function ApprovalSheet(props: ApprovalSheetProps): ReactNode {
   const approval = whole ?? asked.approval;
   const shown = { ...props, approval, decide };
   return approval.kind === 'question' && approval.questions && asked.intent === 'accept' ? (
-    <QuestionSheet {...shown} questions={approval.questions} />
+    <QuestionDialog {...shown} questions={approval.questions} />
   ) : (
-    <PermissionSheet {...shown} isWhole={whole !== null} />
+    <PermissionDialog {...shown} isWhole={whole !== null} />
   );
 }
 
-interface PermissionProps extends ApprovalSheetProps {
+interface PermissionProps extends ApprovalDialogProps {
   approval: Approval;
   /** Whether all of it was read from the server: until then nothing can be accepted. */
   isWhole: boolean;
   decide: (body: Decision) => void;
 }
 
-function PermissionSheet(props: PermissionProps): ReactNode {
+function PermissionDialog(props: PermissionProps): ReactNode {
   const { approval, asked, rows, columns, isWhole, notices, decide, onDone } = props;
   const palette = useContext(Colors);
   const [asks, setAsks] = useState<'nothing' | 'reason' | 'why not' | ApprovalScope>(
     asked.intent === 'decline' ? 'why not' : 'nothing',
   );
   const [reason, setReason] = useState<string | null>(null);
-  const lines = approvalSheet(approval, { columns, palette });
+  const lines = approvalText(approval, { columns, palette });
   const height = rows - 1;
   const { top, unread, keys } = useScroll(lines.length, height);
   // What an event told may be cut, so its end is not the end.

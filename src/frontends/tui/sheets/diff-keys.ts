@@ -1,12 +1,12 @@
 import type { ReviewComment } from '../../../api/reviews.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { type Anchor, ANCHOR_LINES, anchorIn } from '../../../core/lib/diff-anchor.ts';
-import type { Sheet, SheetRow } from '../../terminal/diff-sheet.ts';
+import type { ReviewLines, ReviewLine } from '../../terminal/diff-sheet.ts';
 import type { Acts } from '../acts.ts';
 import type { Notices } from '../hooks.ts';
 import { moveKeys, type KeyTable } from '../keyboard.ts';
 
-export interface DiffSheetProps {
+export interface DiffDialogProps {
   session: Session;
   acts: Acts;
   notices: Notices;
@@ -42,20 +42,25 @@ export type Asking =
     ));
 
 /** The index of the row of the cursor in the rows as they are now. */
-export function placeIn({ rows }: Sheet, { key, index }: View): number {
+export function placeIn({ rows }: ReviewLines, { key, index }: View): number {
   if (rows[index]?.key === key) return index;
   const found = rows.findIndex((row) => row.key === key);
   return found === -1 ? Math.max(0, Math.min(index, rows.length - 1)) : found;
 }
 
 /** The index of the last of the comments below a row, which are to be seen with it; of the row itself where there are none. */
-export function withComments({ rows }: Sheet, index: number): number {
+export function withComments({ rows }: ReviewLines, index: number): number {
   const next = rows.findIndex((row, i) => i > index && row.kind !== 'comment');
   return (next === -1 ? rows.length : next) - 1;
 }
 
 /** Whether a row is a line of the range that ends at the cursor: all lines of a range are in one hunk. */
-export function isWithin(sheet: Sheet, { from }: View, cursor: number, index: number): boolean {
+export function isWithin(
+  sheet: ReviewLines,
+  { from }: View,
+  cursor: number,
+  index: number,
+): boolean {
   const row = sheet.rows[index];
   if (from === null || row?.kind !== 'line') return false;
   const range = rangeOf(sheet, from, cursor);
@@ -68,8 +73,8 @@ export function isWithin(sheet: Sheet, { from }: View, cursor: number, index: nu
   );
 }
 
-interface DiffKeys extends DiffSheetProps {
-  sheet: Sheet;
+interface DiffKeys extends DiffDialogProps {
+  sheet: ReviewLines;
   comments: readonly ReviewComment[];
   index: number;
   top: number;
@@ -90,7 +95,7 @@ export const DIFF_KEYS =
   'c comment  v range  x drop  s send  e editor  ] [ part  } { file  r reload';
 
 /** The keys of the sheet. */
-export function diffKeys(given: Omit<DiffKeys, 'sheet'> & { sheet: Sheet | null }): KeyTable {
+export function diffKeys(given: Omit<DiffKeys, 'sheet'> & { sheet: ReviewLines | null }): KeyTable {
   const { sheet, view, setView, index, top, height, comments, onLeave, setAsking } = given;
   if (!sheet) return {};
   const { rows } = sheet;
@@ -100,17 +105,17 @@ export function diffKeys(given: Omit<DiffKeys, 'sheet'> & { sheet: Sheet | null 
   };
   const by = (count: number) => () => to(index + count);
   // A file or a part begins at the top of what is shown.
-  const next = (isWanted: (row: SheetRow) => boolean) => () => {
+  const next = (isWanted: (row: ReviewLine) => boolean) => () => {
     const at = rows.findIndex((row, i) => i > index && isWanted(row));
     if (at >= 0) to(at, at);
   };
-  const previous = (isWanted: (row: SheetRow) => boolean) => () => {
+  const previous = (isWanted: (row: ReviewLine) => boolean) => () => {
     const at = rows.findLastIndex((row, i) => i < index && isWanted(row));
     if (at >= 0) to(at, at);
   };
-  const isFile = ({ kind }: SheetRow) => kind === 'file';
-  const isHunk = ({ kind }: SheetRow) => kind === 'hunk';
-  const isComment = ({ kind, comment }: SheetRow) =>
+  const isFile = ({ kind }: ReviewLine) => kind === 'file';
+  const isHunk = ({ kind }: ReviewLine) => kind === 'hunk';
+  const isComment = ({ kind, comment }: ReviewLine) =>
     kind === 'comment' && comment !== rows[index]?.comment;
   const scroll = (columns: number) => () =>
     setView({ ...view, left: Math.max(0, view.left + columns) });
@@ -175,7 +180,7 @@ function commentAt({ sheet, comments, index }: DiffKeys): ReviewComment | undefi
 }
 
 /** The lines between two rows; null where they are not in one hunk. */
-function rangeOf({ rows }: Sheet, from: string, cursor: number) {
+function rangeOf({ rows }: ReviewLines, from: string, cursor: number) {
   const one = rows.find(({ key }) => key === from);
   const other = rows[cursor];
   if (one?.kind !== 'line' || !other || one.file !== other.file || one.hunk !== other.hunk)

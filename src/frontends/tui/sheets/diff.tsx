@@ -2,7 +2,7 @@ import { Box } from 'ink';
 import { type ReactNode, useContext, useEffect, useMemo, useState } from 'react';
 import type { ReviewComment } from '../../../api/reviews.ts';
 import type { DiffAndReview } from '../../../client/review.ts';
-import { fileName, rowText, type Sheet, sheetOf } from '../../terminal/diff-sheet.ts';
+import { fileName, rowText, type ReviewLines, reviewLinesOf } from '../../terminal/diff-sheet.ts';
 import { AppError } from '../../../api/errors.ts';
 import { Bar } from '../bar.tsx';
 import { useKeys } from '../keyboard.ts';
@@ -14,7 +14,7 @@ import {
   type Asking,
   DIFF_KEYS,
   diffKeys,
-  type DiffSheetProps,
+  type DiffDialogProps,
   isWithin,
   placeIn,
   type View,
@@ -23,12 +23,12 @@ import {
 import { Lines } from './lines.tsx';
 
 /** What a session has changed, line by line, with the comments of the draft and the keys that write and send them. */
-export function DiffSheet(props: DiffSheetProps): ReactNode {
+export function DiffDialog(props: DiffDialogProps): ReactNode {
   const { rows, columns, notices, onLeave } = props;
   const palette = useContext(Colors);
   const { read, reload } = useDiff(props);
   const sheet = useMemo(
-    () => (read ? sheetOf(read.diff, read.review.comments, columns) : null),
+    () => (read ? reviewLinesOf(read.diff, read.review.comments, columns) : null),
     [read, columns],
   );
   const [view, setView] = useState<View>({ key: '', index: 0, top: 0, left: 0, from: null });
@@ -67,7 +67,7 @@ export function DiffSheet(props: DiffSheetProps): ReactNode {
     asking !== null && asking.what !== 'text',
   );
   const shown = (sheet?.rows ?? []).slice(top, top + height).map((row, i) =>
-    rowText(sheet as Sheet, row, {
+    rowText(sheet as ReviewLines, row, {
       columns,
       left: view.left,
       palette,
@@ -100,7 +100,7 @@ export function DiffSheet(props: DiffSheetProps): ReactNode {
 }
 
 /** The diff and the draft: both are read again when somebody asks for it, the draft alone with each change of it. */
-function useDiff({ session, acts, notices: { attempt }, version }: DiffSheetProps) {
+function useDiff({ session, acts, notices: { attempt }, version }: DiffDialogProps) {
   const [read, setRead] = useState<DiffAndReview | null>(null);
   const [times, setTimes] = useState(0);
   useEffect(() => {
@@ -131,7 +131,11 @@ function useDiff({ session, acts, notices: { attempt }, version }: DiffSheetProp
 }
 
 /** Stores what was written: a new comment, or another text of one. */
-function saved({ acts, session }: DiffSheetProps, asking: Asking & { what: 'text' }, text: string) {
+function saved(
+  { acts, session }: DiffDialogProps,
+  asking: Asking & { what: 'text' },
+  text: string,
+) {
   const { comment, anchor } = asking;
   return comment
     ? acts.editComment(comment, text)
@@ -140,7 +144,7 @@ function saved({ acts, session }: DiffSheetProps, asking: Asking & { what: 'text
 
 /** The keys that answer a question about a comment, or about sending all. */
 function answerKeys(
-  { acts, session, notices, onLeave }: DiffSheetProps,
+  { acts, session, notices, onLeave }: DiffDialogProps,
   asking: Asking,
   done: () => void,
 ) {
@@ -177,7 +181,7 @@ function Head({
   index,
   comments,
 }: {
-  sheet: Sheet | null;
+  sheet: ReviewLines | null;
   read: DiffAndReview | null;
   index: number;
   comments: readonly ReviewComment[];

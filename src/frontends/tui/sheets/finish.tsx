@@ -1,11 +1,11 @@
 import { Box } from 'ink';
 import { type ReactNode, useContext, useEffect, useState } from 'react';
-import type { Finished } from '../../../api/worktree-finish.ts';
+import type { MergeResult } from '../../../api/worktree-finish.ts';
 import { AppError } from '../../../api/errors.ts';
 import { plain } from '../../../core/lib/plain.ts';
-import { finishLines } from '../../terminal/finish.ts';
+import { mergeResultLines } from '../../terminal/finish.ts';
 import { wrapped } from '../../terminal/width.ts';
-import type { Acts, FinishWish } from '../acts.ts';
+import type { Acts, MergeAction } from '../acts.ts';
 import type { Notices } from '../hooks.ts';
 import { useKeys } from '../keyboard.ts';
 import { Colors } from '../palette.ts';
@@ -13,7 +13,7 @@ import { Tint } from '../tint.tsx';
 import { Lines } from './lines.tsx';
 import { useScroll } from './scroll.ts';
 
-interface FinishSheetProps {
+interface MergeDialogProps {
   worktreeId: string;
   acts: Acts;
   notices: Notices;
@@ -23,16 +23,16 @@ interface FinishSheetProps {
 }
 
 /** What a merge, a squash or a rebase of a worktree would do; one key does exactly what is shown. */
-export function FinishSheet(props: FinishSheetProps): ReactNode {
+export function MergeDialog(props: MergeDialogProps): ReactNode {
   const { worktreeId, acts, notices, rows, columns, onLeave } = props;
   const palette = useContext(Colors);
   // A new object with each key, so that the same key looks again.
   const [wished, setWish] = useState<Wished>({ how: 'merge' });
   const { how } = wished;
-  const wish = (next: FinishWish) => () => setWish({ how: next });
+  const wish = (next: MergeAction) => () => setWish({ how: next });
   const { plan, problem } = usePlan(props, wished);
   const text = plan
-    ? finishLines(plan, { palette, hintFor: () => null })
+    ? mergeResultLines(plan, { palette, hintFor: () => null })
     : [problem ?? 'looking …'];
   const lines = text.flatMap((line) => wrapped(line, columns, { trims: !line.startsWith(' ') }));
   const { top, keys } = useScroll(lines.length, rows - 1);
@@ -68,23 +68,23 @@ export function FinishSheet(props: FinishSheetProps): ReactNode {
   );
 }
 
-function mayHappen({ outcome, conflicts, obstacles }: Finished): boolean {
+function mayHappen({ outcome, conflicts, obstacles }: MergeResult): boolean {
   return outcome === 'planned' && conflicts.length === 0 && obstacles.length === 0;
 }
 
 interface Wished {
-  how: FinishWish;
+  how: MergeAction;
 }
 
 /** What the server has said of it: what would happen, or why it cannot tell that; neither until then. */
 interface Answer {
-  plan: Finished | null;
+  plan: MergeResult | null;
   problem: string | null;
 }
 
 const none: Answer = { plan: null, problem: null };
 
-function usePlan({ worktreeId, acts, notices }: FinishSheetProps, wished: Wished): Answer {
+function usePlan({ worktreeId, acts, notices }: MergeDialogProps, wished: Wished): Answer {
   const [answer, setAnswer] = useState(none);
   useEffect(() => {
     let isShown = true;

@@ -36,7 +36,7 @@ interface QuestionProps {
 }
 
 /** The questions of an agent, one at a time: options to choose, and a text where it may be one. */
-export function QuestionSheet(props: QuestionProps): ReactNode {
+export function QuestionDialog(props: QuestionProps): ReactNode {
   const { questions, rows, columns, notices, decide, onDone } = props;
   const [state, setState] = useState(() => firstQuestion(questions));
   const [declines, setDeclines] = useState(false);

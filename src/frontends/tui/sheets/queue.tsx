@@ -12,7 +12,7 @@ import { type KeyTable, useKeys } from '../keyboard.ts';
 import { Prompt } from '../prompt.tsx';
 import { Tint } from '../tint.tsx';
 
-interface QueueSheetProps {
+interface QueueDialogProps {
   session: Session;
   acts: Acts;
   clock: Clock;
@@ -25,7 +25,7 @@ interface QueueSheetProps {
 }
 
 /** What waits for a session, in its order, with the keys that change it. */
-export function QueueSheet(props: QueueSheetProps): ReactNode {
+export function QueueDialog(props: QueueDialogProps): ReactNode {
   const { acts, clock, notices, rows, columns, onLeave } = props;
   const queue = useQueue(props);
   const [choice, choose] = useState<Choice>({ id: null, place: 0 });
@@ -84,7 +84,7 @@ interface Choice {
 const KEYS = 'J K move  e edit  p pause or resume  x drop  esc back';
 
 /** The queue of a session, read again with each change of it; null until it was read. */
-function useQueue({ session, acts, notices, version }: QueueSheetProps): SessionQueue | null {
+function useQueue({ session, acts, notices, version }: QueueDialogProps): SessionQueue | null {
   const [queue, setQueue] = useState<SessionQueue | null>(null);
   const { attempt } = notices;
   useEffect(() => {
@@ -111,7 +111,7 @@ function listKeys({
   acts,
   notices: { attempt, tell },
   onLeave,
-}: Pick<QueueSheetProps, 'acts' | 'notices' | 'onLeave'> & {
+}: Pick<QueueDialogProps, 'acts' | 'notices' | 'onLeave'> & {
   entries: readonly QueueEntry[];
   place: number;
   choose: (choice: Choice) => void;

@@ -11,7 +11,7 @@ import { useKeys } from '../keyboard.ts';
 import { Prompt } from '../prompt.tsx';
 import { Tint } from '../tint.tsx';
 
-interface SearchSheetProps {
+interface SearchDialogProps {
   client: Client;
   clock: Clock;
   notices: Notices;
@@ -26,7 +26,7 @@ const REST_MS = 200;
 const LIMIT = 50;
 
 /** What was said in all sessions, as one types. */
-export function SearchSheet(props: SearchSheetProps): ReactNode {
+export function SearchDialog(props: SearchDialogProps): ReactNode {
   const { clock, rows, columns, onOpen, onLeave } = props;
   const [text, setText] = useState('');
   const { hits, note } = useHits(props, text);
@@ -80,7 +80,7 @@ interface Hits {
 }
 
 /** What a text finds; what was found before stays until then. */
-function useHits({ client, clock, notices }: SearchSheetProps, text: string): Hits {
+function useHits({ client, clock, notices }: SearchDialogProps, text: string): Hits {
   const [found, setFound] = useState<Hits>({ hits: [], note: 'searching' });
   const { attempt } = notices;
   useEffect(() => {

@@ -1,7 +1,7 @@
 import { Box, Text } from 'ink';
 import type { ReactNode } from 'react';
 import type { Diagnostics } from '../../../api/runtime.ts';
-import type { Desk } from '../desk.ts';
+import type { OverviewStore } from '../desk.ts';
 import { duration } from '../duration.ts';
 import type { NodeState } from '../node-state.ts';
 import { useSource } from '../hooks.ts';
@@ -9,20 +9,20 @@ import { useKeys } from '../keyboard.ts';
 import { Tint } from '../tint.tsx';
 
 /** How the server is, or each of several, as of the last poll. */
-export function ServerSheet({
-  desk,
+export function ServerDialog({
+  overviewStore,
   url,
   rows,
   onLeave,
 }: {
-  desk: Desk;
+  overviewStore: OverviewStore;
   url: string;
   rows: number;
   columns: number;
   onLeave: () => void;
 }): ReactNode {
-  const server = useSource(desk.server);
-  const nodes = useSource(desk.nodes);
+  const server = useSource(overviewStore.server);
+  const nodes = useSource(overviewStore.nodes);
   useKeys({ escape: onLeave, return: onLeave, q: onLeave, v: onLeave });
   if (nodes.length > 0) return <Nodes nodes={nodes} rows={rows} />;
   return (

@@ -10,7 +10,7 @@ import { Lines } from './lines.tsx';
 import { useScroll } from './scroll.ts';
 import { usageLines } from './usage-lines.ts';
 
-interface UsageSheetProps {
+interface UsageDialogProps {
   acts: Acts;
   notices: Notices;
   /** Changes with each change of any budget. */
@@ -20,7 +20,13 @@ interface UsageSheetProps {
 }
 
 /** What turns have used by day, session, provider or team, and the budgets. */
-export function UsageSheet({ acts, notices, version, rows, onLeave }: UsageSheetProps): ReactNode {
+export function UsageDialog({
+  acts,
+  notices,
+  version,
+  rows,
+  onLeave,
+}: UsageDialogProps): ReactNode {
   const [by, setBy] = useState<UsageReport['by']>('day');
   const [found, setFound] = useState<Found | null>(null);
   const { attempt } = notices;

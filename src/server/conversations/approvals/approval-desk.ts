@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Approval, ApprovalScope } from '../../../api/approvals.ts';
-import type { Ruling } from '../../../api/approval-rules.ts';
+import type { RuleDecision } from '../../../api/approval-rules.ts';
 import type { Session, Turn } from '../../../api/sessions.ts';
 import { AppError } from '../../../api/errors.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
@@ -17,7 +17,7 @@ import { hasEnded } from '../sessions/turn.ts';
 /** The time between two looks at the wall clock for what has expired, in ms. */
 const LOOK_MS = 60_000;
 
-interface ApprovalDeskDependencies {
+interface ApprovalBrokerDependencies {
   db: Database;
   store: SessionStore;
   clock: Clock;
@@ -28,7 +28,7 @@ interface ApprovalDeskDependencies {
   /** The maximum number of pending approvals of one session. */
   maxPending: () => number;
   /** Returns what the rules decide about a request; `ask`: a person decides. */
-  rulingOn: (request: AgentRequest, session: Session) => Ruling;
+  ruleDecisionOn: (request: AgentRequest, session: Session) => RuleDecision;
   /** Called with an approval when it has timed out. */
   onExpired: (approval: Approval) => void;
   /** Runs in the transaction of `resolve`; not for an approval that is cancelled with its turn. */
@@ -39,12 +39,12 @@ interface ApprovalDeskDependencies {
  * Opens approvals for agents and resolves them for people. The rows hold what is pending and each decision; memory
  * holds only the agents that wait for one.
  */
-export class ApprovalDesk {
-  readonly #given: ApprovalDeskDependencies;
+export class ApprovalBroker {
+  readonly #given: ApprovalBrokerDependencies;
   #closed = false;
   readonly #asking = new Map<string, { turnId: string; answer: (answer: AgentAnswer) => void }>();
 
-  constructor(given: ApprovalDeskDependencies) {
+  constructor(given: ApprovalBrokerDependencies) {
     this.#given = given;
   }
 
@@ -173,7 +173,7 @@ export class ApprovalDesk {
   ): Promise<AgentAnswer | null> {
     const { db, store, clock, ids } = this.#given;
     const session = db.peek((rx) => store.session(rx, sessionId));
-    const { effect, rule, why } = this.#given.rulingOn(request, session);
+    const { effect, rule, why } = this.#given.ruleDecisionOn(request, session);
     if (rule !== null && effect === 'ask') return null;
     if (effect === 'allow' && !offersOf(request).includes('once')) return null;
     const consent = rule === null ? this.#consentTo(request, session) : null;

@@ -22,7 +22,7 @@ const MAX_TURN_BYTES = 8 * 1024 * 1024;
  * The owner of one kind of entry: it supplies their input and is notified of their progress. Each method runs in the
  * transaction that changes the entry.
  */
-export interface InboxOwner {
+export interface InboxSource {
   /** Whether each of its entries becomes a turn of its own; otherwise those that wait together become one. */
   readonly isAlone?: boolean;
   /** Returns the input for the session's agent, the source of the turn, and settings that the turn has of its own. */
@@ -81,7 +81,7 @@ interface Dependencies {
 export class Inbox {
   readonly #given: Dependencies;
   readonly #store: InboxStore;
-  readonly #owners = new Map<string, InboxOwner>();
+  readonly #owners = new Map<string, InboxSource>();
   readonly #trials: AgentTrials;
   /** False before the server listens and once it stops. No entry becomes a turn then. */
   #isOpen = false;
@@ -103,7 +103,7 @@ export class Inbox {
   }
 
   /** Registers the owner of entries by its name. Must be called before the first `put` of that owner. */
-  register(name: string, owner: InboxOwner): void {
+  register(name: string, owner: InboxSource): void {
     this.#owners.set(name, owner);
   }
 
@@ -370,7 +370,7 @@ export class Inbox {
     }
   }
 
-  #ownerOf({ owner }: InboxEntry): InboxOwner {
+  #ownerOf({ owner }: InboxEntry): InboxSource {
     const found = this.#owners.get(owner);
     if (!found) throw new Error(`no owner "${owner}" of inbox entries is registered`);
     return found;

@@ -4,7 +4,7 @@ import type { Hold, StoredQueueEntry } from '../../../api/queue.ts';
 import type { Session, Turn } from '../../../api/sessions.ts';
 import type { EventLog } from '../../../core/events/log.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
-import type { Inbox, InboxOwner } from '../inbox/inbox.ts';
+import type { Inbox, InboxSource } from '../inbox/inbox.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import {
   acceptedEntry,
@@ -37,7 +37,7 @@ interface LineDependencies {
  * Keeps each entry of the queue as an entry of its session's inbox, from when it is added until it is removed: held there
  * while it is not due. The inbox decides when it becomes a turn.
  */
-export class QueueLine {
+export class QueueInboxSource {
   readonly #given: LineDependencies;
 
   constructor(given: LineDependencies) {
@@ -146,7 +146,7 @@ export class QueueLine {
     else this.#given.log.append(tx, { kind, ...of, payload: { entry: inEvents(entry) } });
   }
 
-  #owner(): InboxOwner {
+  #owner(): InboxSource {
     const { store, clock } = this.#given;
     const entryOf = (rx: Reader, id: string) => store.entry(rx, id);
     return {

@@ -23,18 +23,18 @@ import { assertNotClosed, assertOpen } from '../sessions/session.ts';
 import { requestedSettings } from '../sessions/settings.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../../../core/store/database.ts';
-import { type Keep, keepNothing } from '../../../core/store/kept-answers.ts';
+import { type SaveResponse, saveNothing } from '../../../core/store/kept-answers.ts';
 import type { RecordPage } from '../../../core/store/records.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { editedEntry, heldEntry, newEntry, releasedEntry } from './entry.ts';
-import { holdFor, type QueueLine } from './line.ts';
+import { holdFor, type QueueInboxSource } from './line.ts';
 import type { QueueStore } from './store.ts';
 import { changeOf, timesOf } from './wishes.ts';
 
 interface QueueServiceDependencies {
   db: Database;
   store: QueueStore;
-  line: QueueLine;
+  line: QueueInboxSource;
   holds: Holds;
   inbox: Inbox;
   sessionStore: SessionStore;
@@ -61,7 +61,7 @@ export class QueueService {
     sessionId: string,
     body: BodyOf<typeof addToQueue>,
     by: string,
-    keep: Keep = keepNothing,
+    keep: SaveResponse = saveNothing,
   ): Promise<QueueEntry> {
     const { db, sessionStore, sessions, line, inbox, clock, ids } = this.#given;
     const times = timesOf(body, clock.now());
@@ -144,7 +144,7 @@ export class QueueService {
   move(
     id: string,
     { before, to }: BodyOf<typeof moveQueueEntry>,
-    keep: Keep = keepNothing,
+    keep: SaveResponse = saveNothing,
   ): Promise<SessionQueue> {
     const { db, store, line } = this.#given;
     return db.transact((tx) => {
@@ -171,7 +171,7 @@ export class QueueService {
   }
 
   /** Holds an entry until it is resumed, also where its session is brought back before. One that is paused stays as it is. */
-  pause(id: string, reason: string | null, keep: Keep = keepNothing): Promise<QueueEntry> {
+  pause(id: string, reason: string | null, keep: SaveResponse = saveNothing): Promise<QueueEntry> {
     const { db, store, line, clock } = this.#given;
     return db.transact((tx) => {
       const entry = store.entry(tx, id);
@@ -186,7 +186,7 @@ export class QueueService {
   }
 
   /** Ends the pause of an entry. Throws `session_closed` or `session_failed` if its session can have no turn. */
-  resume(id: string, keep: Keep = keepNothing): Promise<QueueEntry> {
+  resume(id: string, keep: SaveResponse = saveNothing): Promise<QueueEntry> {
     const { db, store, sessionStore, line, clock } = this.#given;
     return db.transact((tx) => {
       const entry = store.entry(tx, id);
@@ -213,7 +213,7 @@ export class QueueService {
   pauseSession(
     sessionId: string,
     { reason, until = null }: BodyOf<typeof pauseSessionQueue>,
-    keep: Keep = keepNothing,
+    keep: SaveResponse = saveNothing,
   ): Promise<SessionQueue> {
     const { db, sessionStore, holds, clock } = this.#given;
     if (until !== null && until <= clock.now())
@@ -227,7 +227,7 @@ export class QueueService {
   }
 
   /** Ends the pause of a session, its wait for a usage limit, and the rest after an interrupt or a failed start. */
-  resumeSession(sessionId: string, keep: Keep = keepNothing): Promise<SessionQueue> {
+  resumeSession(sessionId: string, keep: SaveResponse = saveNothing): Promise<SessionQueue> {
     const { db, sessionStore, holds, inbox, onResumed } = this.#given;
     return db.transact((tx) => {
       assertNotClosed(sessionStore.session(tx, sessionId));
@@ -269,13 +269,13 @@ export class QueueService {
       );
   }
 
-  #answer(tx: Writer, id: string, keep: Keep = keepNothing): QueueEntry {
+  #answer(tx: Writer, id: string, keep: SaveResponse = saveNothing): QueueEntry {
     const answer = this.#placed(tx, this.#given.store.entry(tx, id));
     keep(tx, answer);
     return answer;
   }
 
-  #answerSession(tx: Writer, sessionId: string, keep: Keep): SessionQueue {
+  #answerSession(tx: Writer, sessionId: string, keep: SaveResponse): SessionQueue {
     const answer = this.#sessionQueue(tx, sessionId);
     keep(tx, answer);
     return answer;

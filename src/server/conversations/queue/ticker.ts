@@ -6,7 +6,7 @@ import type { Inbox } from '../inbox/inbox.ts';
 import type { Database } from '../../../core/store/database.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { atTime, begunAnew, isAhead } from './entry.ts';
-import type { QueueLine } from './line.ts';
+import type { QueueInboxSource } from './line.ts';
 import type { QueueStore } from './store.ts';
 
 /**
@@ -17,10 +17,10 @@ const LOOK_EVERY_MS = 60_000;
 /** The time until the next look after one that failed, because the disk was full for example, in ms. */
 const RETRY_MS = 5000;
 
-interface TickerDependencies {
+interface SchedulerDependencies {
   db: Database;
   store: QueueStore;
-  line: QueueLine;
+  line: QueueInboxSource;
   holds: Holds;
   budgets: Days;
   inbox: Inbox;
@@ -37,8 +37,8 @@ interface Days {
 }
 
 /** Looks when the next entry is due or the next hold ends, by the wall clock. All that it knows is in the rows. */
-export class QueueTicker {
-  readonly #given: TickerDependencies;
+export class Scheduler {
+  readonly #given: SchedulerDependencies;
   #isOpen = false;
   #looking: Promise<void> | undefined;
   #timer: Disposable | undefined;
@@ -46,7 +46,7 @@ export class QueueTicker {
   #firesAt = Infinity;
   #isFailing = false;
 
-  constructor(given: TickerDependencies) {
+  constructor(given: SchedulerDependencies) {
     this.#given = given;
   }
 

@@ -19,7 +19,7 @@ import { assertNotClosed } from '../sessions/session.ts';
 import type { SessionService } from '../sessions/service.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../../../core/store/database.ts';
-import { type Keep, keepNothing } from '../../../core/store/kept-answers.ts';
+import { type SaveResponse, saveNothing } from '../../../core/store/kept-answers.ts';
 import { RecordTable } from '../../../core/store/records.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { reviewText } from './words.ts';
@@ -60,7 +60,7 @@ export class ReviewService {
     sessionId: string,
     body: BodyOf<typeof addReviewComment>,
     by: string,
-    keep: Keep = keepNothing,
+    keep: SaveResponse = saveNothing,
   ): Promise<ReviewComment> {
     const { db, log, clock, ids, sessionStore } = this.#given;
     await db.read((rx) => assertNotClosed(sessionStore.session(rx, sessionId)));
@@ -150,7 +150,7 @@ export class ReviewService {
     sessionId: string,
     body: BodyOf<typeof sendReview>,
     by: string,
-    keep: Keep = keepNothing,
+    keep: SaveResponse = saveNothing,
   ): Promise<Sent> {
     const { text: said, queue: isQueued, expected_turn_id, ...settings } = body;
     if (isQueued && (expected_turn_id ?? null) !== null)

@@ -6,7 +6,7 @@ import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
 import { yieldToEventLoop } from '../../../core/lib/slices.ts';
 import type { Database } from '../../../core/store/database.ts';
 import { SqliteError } from '../../../core/store/raw-statement.ts';
-import { asStorageError, isDamage, isFull } from '../../../core/store/storage-error.ts';
+import { asStorageError, isCorruption, isFull } from '../../../core/store/storage-error.ts';
 import { IndexFile } from './index-file.ts';
 import { Indexer } from './indexer.ts';
 import type { Rows } from './rows.ts';
@@ -245,5 +245,5 @@ export class Upkeep {
 /** Whether the index is damaged, or was closed for that. */
 function isBroken(error: unknown): boolean {
   if (error instanceof AppError) return error.code === 'shutting_down';
-  return error instanceof SqliteError && isDamage(error);
+  return error instanceof SqliteError && isCorruption(error);
 }

@@ -9,7 +9,7 @@ import type {
 } from '../../../api/sessions.ts';
 import type { sendTurn } from '../../../api/turns.ts';
 import { AppError } from '../../../api/errors.ts';
-import { type Keep, keepNothing } from '../../../core/store/kept-answers.ts';
+import { type SaveResponse, saveNothing } from '../../../core/store/kept-answers.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { Ids } from '../../../core/lib/ids.ts';
 import {
@@ -24,7 +24,7 @@ import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { AgentPool } from './agent-pool.ts';
 import { assertAnswers } from '../approvals/answers.ts';
 import { assertOffered, decisionOf, type Resolution } from '../approvals/approval.ts';
-import type { ApprovalDesk } from '../approvals/approval-desk.ts';
+import type { ApprovalBroker } from '../approvals/approval-desk.ts';
 import type { Blobs } from './blobs.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import { SessionQueries, type SessionQueriesDependencies } from './queries.ts';
@@ -55,7 +55,7 @@ const EXPIRED: Resolution = { status: 'expired', reason: null };
 interface SessionServiceDependencies extends SessionQueriesDependencies {
   runner: TurnRunner;
   pool: AgentPool;
-  desk: ApprovalDesk;
+  broker: ApprovalBroker;
   inbox: Inbox;
   blobs: Blobs;
   clock: Clock;
@@ -88,7 +88,7 @@ export class SessionService extends SessionQueries {
   }
 
   /** Opens a session. Its agent starts with the first turn. */
-  async create(body: NewSession, keep: Keep = keepNothing): Promise<Session> {
+  async create(body: NewSession, keep: SaveResponse = saveNothing): Promise<Session> {
     const session = await this.draft(body);
     await this.#given.db.transact((tx) => {
       this.#given.store.createSession(tx, session, body.mcp_servers);
@@ -144,7 +144,7 @@ export class SessionService extends SessionQueries {
   async send(
     sessionId: string,
     body: BodyOf<typeof sendTurn>,
-    keep: Keep = keepNothing,
+    keep: SaveResponse = saveNothing,
   ): Promise<Turn> {
     const input = await this.prepareInput(sessionId, body);
     return this.#given.db.transact((tx) => {
@@ -176,7 +176,7 @@ export class SessionService extends SessionQueries {
   }
 
   /** Interrupts a turn. It ends as interrupted, unless its own end was stored first. Throws `turn_not_active`. */
-  interrupt(sessionId: string, turnId: string, keep: Keep = keepNothing): Promise<Turn> {
+  interrupt(sessionId: string, turnId: string, keep: SaveResponse = saveNothing): Promise<Turn> {
     return this.#given.db.transact((tx) => {
       const turn = this.#given.store.turn(tx, sessionId, turnId);
       if (hasEnded(turn))
@@ -204,7 +204,11 @@ export class SessionService extends SessionQueries {
   }
 
   /** Closes a session with its turn, inbox, claims and processes in one transaction. Its agent is ended after that. */
-  close(sessionId: string, reason: string | null, keep: Keep = keepNothing): Promise<Session> {
+  close(
+    sessionId: string,
+    reason: string | null,
+    keep: SaveResponse = saveNothing,
+  ): Promise<Session> {
     return this.#given.db.transact((tx) => {
       const session = this.#given.store.session(tx, sessionId);
       const closed = session.status === 'closed' ? session : this.#close(tx, session, reason);
@@ -229,7 +233,7 @@ export class SessionService extends SessionQueries {
    * Makes a failed session ready again. Throws `session_failed` if its provider no longer has the session. A session
    * that has not failed is returned unchanged.
    */
-  async resume(sessionId: string, keep: Keep = keepNothing): Promise<Session> {
+  async resume(sessionId: string, keep: SaveResponse = saveNothing): Promise<Session> {
     const session = await this.get(sessionId);
     assertNotClosed(session);
     if (session.status !== 'failed') return session;
@@ -286,7 +290,7 @@ export class SessionService extends SessionQueries {
     approvalId: string,
     body: BodyOf<typeof decideApproval>,
     by: string,
-    keep: Keep = keepNothing,
+    keep: SaveResponse = saveNothing,
   ): Promise<Approval> {
     const status = decisionOf(body.decision);
     const scope = body.scope ?? 'once';
@@ -302,7 +306,7 @@ export class SessionService extends SessionQueries {
 
   /** Expires an approval that nobody answered in time. Its agent receives a decline. */
   async expire(approval: Approval): Promise<void> {
-    await this.#resolve(approval.session_id, approval.id, keepNothing, (now) =>
+    await this.#resolve(approval.session_id, approval.id, saveNothing, (now) =>
       now.status === 'pending' ? EXPIRED : null,
     );
   }
@@ -310,17 +314,17 @@ export class SessionService extends SessionQueries {
   async #resolve(
     sessionId: string,
     approvalId: string,
-    keep: Keep,
+    keep: SaveResponse,
     resolutionOf: (approval: Approval) => Resolution | null,
   ): Promise<Approval> {
-    const { db, desk, store } = this.#given;
+    const { db, broker, store } = this.#given;
     let isLate = false;
     const result = await db.transact((tx) => {
       const approval = store.approval(tx, sessionId, approvalId);
       const resolution = resolutionOf(approval);
       if (!resolution) return approval;
-      isLate = desk.isLate(approval, resolution);
-      const resolved = desk.resolve(tx, approval, isLate ? EXPIRED : resolution);
+      isLate = broker.isLate(approval, resolution);
+      const resolved = broker.resolve(tx, approval, isLate ? EXPIRED : resolution);
       this.#continueWithoutAgent(tx, store.turn(tx, sessionId, approval.turn_id), resolved);
       if (!isLate) keep(tx, resolved);
       return resolved;

@@ -14,7 +14,7 @@ import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { AgentPool, LiveAgent } from './agent-pool.ts';
 import { offered, type Trial, tryAgent } from './agent-trials.ts';
 import { continuationPrompt } from '../approvals/approval.ts';
-import type { ApprovalDesk } from '../approvals/approval-desk.ts';
+import type { ApprovalBroker } from '../approvals/approval-desk.ts';
 import { beginTurnInRows, changeAgentInRows } from './begin-turn.ts';
 import { cancelApprovals, endTurnInRows } from './end-turn.ts';
 import { failSessionInRows } from './fail-session.ts';
@@ -30,7 +30,7 @@ const INTERRUPT_MS = 10_000;
 
 interface Dependencies extends OutputsDependencies, TimeLimitDependencies {
   pool: AgentPool;
-  desk: ApprovalDesk;
+  broker: ApprovalBroker;
   failpoint: Failpoint;
   /** Runs in the transaction that fails a session, to end the session's processes once that is on disk. */
   onSessionFailed: (tx: Writer, sessionId: string) => void;
@@ -124,7 +124,7 @@ export class TurnRunner {
   /** Cancels the agent's pending requests and ends the wait for the agent. Runs once the turn's end is on disk. */
   #cleanUp({ turn_id }: Turn): void {
     const running = this.#running.get(turn_id);
-    this.#given.desk.cancelRequests(turn_id);
+    this.#given.broker.cancelRequests(turn_id);
     running?.over.abort();
     running?.cutShort({ status: 'interrupted', error: null });
   }
@@ -155,9 +155,9 @@ export class TurnRunner {
 
   /** Asks the agent of a turn to end the turn, and kills the agent if it does not do so in time. */
   #interrupt(turn: Turn): void {
-    const { clock, desk, pool } = this.#given;
+    const { clock, broker, pool } = this.#given;
     const running = this.#running.get(turn.turn_id);
-    desk.cancelRequests(turn.turn_id);
+    broker.cancelRequests(turn.turn_id);
     if (!running) return;
     running.interrupting = true;
     // A turn that has begun, and whose agent is gone or was not found yet, is not sent to one any more.
@@ -189,7 +189,7 @@ export class TurnRunner {
    * Turns that no agent has seen, and turns that wait for an approval, are left for the next start.
    */
   async stop(drainMs: number, hurry: AbortSignal): Promise<void> {
-    const { clock, pool, desk } = this.#given;
+    const { clock, pool, broker } = this.#given;
     this.#stopping.abort(new Error('the server is stopping'));
     const drained = new AbortController();
     const limit = clock
@@ -204,7 +204,7 @@ export class TurnRunner {
       turn.left = true;
       turn.over.abort();
     }
-    desk.close();
+    broker.close();
     await (hurry.aborted ? pool.endAll(0) : pool.endAll());
   }
 
@@ -340,16 +340,16 @@ export class TurnRunner {
     request: AgentRequest,
     withdrawn: AbortSignal,
   ): Promise<AgentAnswer> {
-    const { db, store, desk } = this.#given;
+    const { db, store, broker } = this.#given;
     const turnId = db.peek((rx) => store.sessions.get(rx, sessionId)?.active_turn_id);
     const running = turnId ? this.#running.get(turnId) : undefined;
     if (!turnId || !running) return { decision: 'cancelled' };
-    const grant = running.grants.findIndex((one) => desk.isSame(one, request));
+    const grant = running.grants.findIndex((one) => broker.isSame(one, request));
     if (grant >= 0) {
       const [used] = running.grants.splice(grant, 1);
       return { decision: 'accept', scope: 'once', answers: used?.answers ?? null };
     }
-    return desk.ask(sessionId, turnId, request, withdrawn);
+    return broker.ask(sessionId, turnId, request, withdrawn);
   }
 
   /** Must be called when an agent has exited. Closes its output outside any turn. */

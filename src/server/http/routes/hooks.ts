@@ -1,6 +1,6 @@
 import { endpoints } from '../../../api/index.ts';
 import type { ApprovalLink, Hook, HookSkip, HookTest } from '../../../api/hooks.ts';
-import type { Keep } from '../../../core/store/kept-answers.ts';
+import type { SaveResponse } from '../../../core/store/kept-answers.ts';
 import { type Mount, senderOf } from '../mount.ts';
 
 /** What the routes of hooks and links need of them. */
@@ -10,7 +10,7 @@ export interface Hooks {
   skip(
     name: string,
     wish: { all: boolean; seq: number | null; by: string },
-    keep: Keep,
+    keep: SaveResponse,
   ): Promise<HookSkip>;
   link(
     approvalId: string,

@@ -1,10 +1,10 @@
 import { SessionTokens } from '../../../core/access/session-tokens.ts';
 import type { Config } from '../../../core/config/schema.ts';
 import { agentTools } from '../../teams/gateway/agent-tools.ts';
-import { Gatekeeper } from '../../teams/gateway/gatekeeper.ts';
+import { ToolPolicy } from '../../teams/gateway/gatekeeper.ts';
 import { processToolkit } from '../../teams/gateway/process-tools.ts';
 import { type TeamFacts, ToolGateway } from '../../teams/gateway/service.ts';
-import { TeamGate } from '../../teams/gateway/team-gate.ts';
+import { TeamToolPolicy } from '../../teams/gateway/team-gate.ts';
 import { ToolOffers, TOOLS_WITHIN_MS } from '../../teams/gateway/tool-offers.ts';
 import { teamToolkit } from '../../teams/gateway/team-tools.ts';
 import { previewWorktree } from '../../work/worktrees/preview.ts';
@@ -42,12 +42,12 @@ export function buildGateway(
   const { config, clock } = base;
   const { sessions, processes, worktrees, teams } = needs;
   const hooks = {} as GatewayHooks;
-  const gatekeeper = new Gatekeeper({
+  const toolPolicy = new ToolPolicy({
     sessions: sessions.service,
     freed: () => config.now.gateway.free,
   });
-  const gate = new TeamGate({
-    gatekeeper,
+  const gate = new TeamToolPolicy({
+    toolPolicy,
     initScripts: worktrees.initScripts,
     previewWorktree: (directory, worktree_name) =>
       previewWorktree(worktrees.git, { directory, worktree_name }),
@@ -58,19 +58,19 @@ export function buildGateway(
     offers,
     sessionStore: sessions.store,
     toolkits: [
-      processToolkit({ processes: processes.service, gatekeeper }),
+      processToolkit({ processes: processes.service, toolPolicy }),
       teamToolkit({
         teams: teams.service,
         messages: teams.messages,
         spawns: teams.spawns,
         views: teams.views,
         clock,
-        gatekeeper,
+        toolPolicy,
         gate,
         settings: () => config.now.teams,
       }),
     ],
-    keptAnswers: needs.storage.keptAnswers,
+    idempotencyStore: needs.storage.idempotencyStore,
     teamFacts: () => teamFacts(config.now),
   });
   const toolsFor = agentTools({

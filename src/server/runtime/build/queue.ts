@@ -1,8 +1,8 @@
 import type { Limits } from '../../conversations/usage/limits/service.ts';
-import { QueueLine } from '../../conversations/queue/line.ts';
+import { QueueInboxSource } from '../../conversations/queue/line.ts';
 import { QueueService } from '../../conversations/queue/service.ts';
 import { QueueStore } from '../../conversations/queue/store.ts';
-import { QueueTicker } from '../../conversations/queue/ticker.ts';
+import { Scheduler } from '../../conversations/queue/ticker.ts';
 import type { Base } from '../base.ts';
 import { fill } from '../hooks.ts';
 import type { Budgets } from './budgets.ts';
@@ -17,8 +17,8 @@ export function buildQueue(
 ) {
   const { inbox, holds, store: sessionStore } = sessions;
   const store = new QueueStore(base.db);
-  const line = new QueueLine({ ...base, store, inbox, onTime: (at) => ticker.wake(at) });
-  const ticker: QueueTicker = new QueueTicker({
+  const line = new QueueInboxSource({ ...base, store, inbox, onTime: (at) => scheduler.wake(at) });
+  const scheduler: Scheduler = new Scheduler({
     ...base,
     store,
     line,
@@ -26,7 +26,7 @@ export function buildQueue(
     budgets: budgets.guard,
     inbox,
   });
-  fill(budgets.hooks, { onTime: (at) => ticker.wake(at) });
+  fill(budgets.hooks, { onTime: (at) => scheduler.wake(at) });
   const service = new QueueService({
     ...base,
     store,
@@ -37,5 +37,5 @@ export function buildQueue(
     sessions: sessions.service,
     onResumed: (tx, sessionId) => limits.resume(tx, sessionId),
   });
-  return { store, ticker, service };
+  return { store, scheduler, service };
 }

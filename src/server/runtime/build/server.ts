@@ -107,7 +107,7 @@ export function buildServer(
     searching: nouns.searching,
     tokens,
     gateway: gateway.service,
-    keptAnswers: storage.keptAnswers,
+    idempotencyStore: storage.idempotencyStore,
   });
 }
 

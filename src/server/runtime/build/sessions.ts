@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { Approval } from '../../../api/approvals.ts';
 import { RuleService } from '../../conversations/approvals/rules/service.ts';
 import { AgentPool } from '../../conversations/sessions/agent-pool.ts';
-import { ApprovalDesk } from '../../conversations/approvals/approval-desk.ts';
+import { ApprovalBroker } from '../../conversations/approvals/approval-desk.ts';
 import { Blobs } from '../../conversations/sessions/blobs.ts';
 import { Holds } from '../../conversations/inbox/holds.ts';
 import { Inbox } from '../../conversations/inbox/inbox.ts';
@@ -21,7 +21,7 @@ interface SessionHooks
   extends
     Pick<NeedsOf<typeof Inbox>, 'accepted' | 'requestInterrupt' | 'tryAgent'>,
     Pick<NeedsOf<typeof AgentPool>, 'familyOf' | 'onExit'>,
-    Pick<NeedsOf<typeof ApprovalDesk>, 'onExpired'>,
+    Pick<NeedsOf<typeof ApprovalBroker>, 'onExpired'>,
     Pick<
       NeedsOf<typeof TurnRunner>,
       'onSessionFailed' | 'onTurnEnded' | 'beforeTurn' | 'afterTurn'
@@ -80,7 +80,7 @@ export function buildSessions(
     familyOf: (sessionId) => hooks.familyOf(sessionId),
     onExit: (agent) => hooks.onExit(agent),
   });
-  const { rules, desk } = buildApprovals(base, {
+  const { rules, broker } = buildApprovals(base, {
     store,
     inbox,
     hooks,
@@ -92,7 +92,7 @@ export function buildSessions(
     store,
     blobs,
     pool,
-    desk,
+    broker,
     inbox,
     onSessionFailed: (tx, id) => hooks.onSessionFailed(tx, id),
     beforeTurn: (session, turn, signal) => hooks.beforeTurn(session, turn, signal),
@@ -107,7 +107,7 @@ export function buildSessions(
     store,
     runner,
     pool,
-    desk,
+    broker,
     inbox,
     blobs,
     onClosing: (tx, session) => hooks.onClosing(tx, session),
@@ -120,17 +120,17 @@ export function buildSessions(
     availableKind: ({ provider, agent }) => registry.usable(provider, agent),
     objectionOf: ({ provider, agent }, settings) => registry.objection(provider, agent, settings),
   });
-  return { store, holds, inbox, pool, rules, desk, runner, blobs, service, hooks, budgets };
+  return { store, holds, inbox, pool, rules, broker, runner, blobs, service, hooks, budgets };
 }
 
 /** Builds what asks people, and decides for them by rules. */
 function buildApprovals(base: Base, { store, inbox, hooks, budgets }: ApprovalNeeds) {
   const { config } = base;
   const rules = new RuleService(base);
-  const desk = new ApprovalDesk({
+  const broker = new ApprovalBroker({
     ...base,
     store,
-    rulingOn: (request, session) => rules.decide(request, session),
+    ruleDecisionOn: (request, session) => rules.decide(request, session),
     timeoutMs: () => config.now.approvals.timeout_ms,
     maxPending: () => config.now.approvals.max_pending_per_session,
     onExpired: (approval) => hooks.onExpired(approval),
@@ -139,7 +139,7 @@ function buildApprovals(base: Base, { store, inbox, hooks, budgets }: ApprovalNe
       else inbox.atBoundary(tx, approval.session_id);
     },
   });
-  return { rules, desk };
+  return { rules, broker };
 }
 
 interface ApprovalNeeds {

@@ -1,6 +1,6 @@
 import path from 'node:path';
-import { Depots } from '../../work/snapshots/depots.ts';
-import { Desk } from '../../work/snapshots/desk.ts';
+import { SnapshotObjectStores } from '../../work/snapshots/depots.ts';
+import { SnapshotRequests } from '../../work/snapshots/desk.ts';
 import { Differ } from '../../work/snapshots/differ.ts';
 import { Restorer } from '../../work/snapshots/restorer.ts';
 import { SnapshotService } from '../../work/snapshots/service.ts';
@@ -15,11 +15,11 @@ export type Snapshots = ReturnType<typeof buildSnapshots>;
 /** Builds what reads the files of sessions, keeps them by turn, and writes them back. */
 export function buildSnapshots(base: Base, needs: { sessions: Sessions; worktrees: Worktrees }) {
   const { config, directory } = base;
-  const { workshop } = needs.worktrees;
+  const { gitContext } = needs.worktrees;
   const sessionStore = needs.sessions.store;
   const worktrees = needs.worktrees.store;
   const store = new SnapshotStore(base.db);
-  const depots = new Depots({
+  const snapshotObjectStores = new SnapshotObjectStores({
     ...base,
     store,
     root: path.join(directory, 'snapshots'),
@@ -29,13 +29,20 @@ export function buildSnapshots(base: Base, needs: { sessions: Sessions; worktree
     ...base,
     store,
     worktrees,
-    workshop,
-    depots,
+    gitContext,
+    snapshotObjectStores,
     isEnabled: () => config.now.snapshots.enabled,
   });
-  const desk = new Desk({ ...base, sessionStore, worktrees, workshop, store, depots });
-  const differ = new Differ(desk);
-  const restorer = new Restorer(desk);
-  const service = new SnapshotService({ ...base, sessionStore, store, taker, desk });
-  return { store, depots, taker, differ, restorer, service };
+  const requests = new SnapshotRequests({
+    ...base,
+    sessionStore,
+    worktrees,
+    gitContext,
+    store,
+    snapshotObjectStores,
+  });
+  const differ = new Differ(requests);
+  const restorer = new Restorer(requests);
+  const service = new SnapshotService({ ...base, sessionStore, store, taker, requests });
+  return { store, snapshotObjectStores, taker, differ, restorer, service };
 }

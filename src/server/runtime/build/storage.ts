@@ -4,7 +4,7 @@ import { sqlWasm } from '../../../core/lib/self.ts';
 import { prepareLogs } from '../../work/processes/log-file.ts';
 import { StorageBudget } from '../../upkeep/retention/budget.ts';
 import { Backups } from '../../../core/store/backup.ts';
-import { KeptAnswers } from '../../../core/store/kept-answers.ts';
+import { IdempotencyStore } from '../../../core/store/kept-answers.ts';
 import type { Base } from '../base.ts';
 import type { Undo } from '../../../core/lib/undo.ts';
 
@@ -27,6 +27,14 @@ export function buildStorage(base: Base, undo: Undo) {
   /** The directory of the output of processes. */
   const logs = prepareLogs(directory);
   const budget = new StorageBudget({ ...base, logs, settings: () => config.now.retention });
-  const keptAnswers = new KeptAnswers(base);
-  return { backups, feed, tally, logs, budget, keptAnswers, assertRoom: () => budget.assertRoom() };
+  const idempotencyStore = new IdempotencyStore(base);
+  return {
+    backups,
+    feed,
+    tally,
+    logs,
+    budget,
+    idempotencyStore,
+    assertRoom: () => budget.assertRoom(),
+  };
 }

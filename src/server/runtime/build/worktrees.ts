@@ -4,10 +4,10 @@ import { Git } from '../../work/git/git.ts';
 import { InitScripts } from '../../work/worktrees/init-scripts.ts';
 import { portVariables } from '../../work/worktrees/ports.ts';
 import { SessionOpening } from '../../work/worktrees/opening.ts';
-import { WorktreeMender } from '../../work/worktrees/mend.ts';
+import { WorktreeRecovery } from '../../work/worktrees/mend.ts';
 import { WorktreeService } from '../../work/worktrees/service.ts';
 import { WorktreeStore } from '../../work/worktrees/store.ts';
-import { Workshop } from '../../work/git/workshop.ts';
+import { GitContext } from '../../work/git/workshop.ts';
 import { withDataDirectory } from '../../../core/config/data-directory.ts';
 import type { Base } from '../base.ts';
 import type { Children } from './children.ts';
@@ -40,10 +40,10 @@ export function buildWorktrees(
     worktrees: store,
     script: () => config.now.worktrees.init_script_path,
   });
-  const workshop = withDataDirectory(
+  const gitContext = withDataDirectory(
     directory,
     () =>
-      new Workshop({
+      new GitContext({
         git,
         root: config.now.worktrees.root_dir ?? path.join(directory, 'worktrees'),
         scratch: path.join(directory, 'scratch'),
@@ -51,14 +51,20 @@ export function buildWorktrees(
         isTrusted: (repoRoot, sha256) => initScripts.isTrusted(repoRoot, sha256),
       }),
   );
-  const mender = new WorktreeMender({ ...base, store, claims, sessionStore, workshop });
+  const worktreeRecovery = new WorktreeRecovery({
+    ...base,
+    store,
+    claims,
+    sessionStore,
+    gitContext,
+  });
   const service = new WorktreeService({
     ...base,
     store,
     claims,
     sessionStore,
     processes: needs.processes.store,
-    workshop,
+    gitContext,
     supervisor,
     settings: () => config.now.worktrees,
     initScripts,
@@ -72,5 +78,15 @@ export function buildWorktrees(
     worktrees: service,
     claims,
   });
-  return { store, claims, git, workshop, initScripts, mender, service, opening, stopping };
+  return {
+    store,
+    claims,
+    git,
+    gitContext,
+    initScripts,
+    worktreeRecovery,
+    service,
+    opening,
+    stopping,
+  };
 }

@@ -20,7 +20,7 @@ const outsideFile: Row = { read_only: 'ask', asks: 'ask', writes: 'ask', full: '
  * Every effect that a tool call can have, and the verdict in each permission mode. A call with several effects has to
  * pass the rows of all of them. docs/permissions.md shows this table.
  */
-export const gateTable = {
+export const policyTable = {
   cadre_process_run: { run: command },
   cadre_process_status: { read: harmless },
   cadre_process_logs: { read: harmless },
@@ -44,7 +44,7 @@ export const gateTable = {
 
 /** One effect of a tool call. */
 export type Effect = {
-  [Tool in ToolName]: { tool: Tool; action: keyof (typeof gateTable)[Tool] };
+  [Tool in ToolName]: { tool: Tool; action: keyof (typeof policyTable)[Tool] };
 }[ToolName];
 
 /** The facts about a call that decide its verdict. */
@@ -83,5 +83,5 @@ export function wayOut({ tool }: Effect, mode: string | null): string {
 }
 
 function rowOf({ tool, action }: Effect): Row {
-  return (gateTable[tool] as Readonly<Record<string, Row>>)[action] as Row;
+  return (policyTable[tool] as Readonly<Record<string, Row>>)[action] as Row;
 }

@@ -27,17 +27,17 @@ export interface Question {
   details: readonly ApprovalDetail[];
 }
 
-interface GatekeeperDependencies {
+interface ToolPolicyDependencies {
   sessions: Pick<SessionService, 'permission' | 'ask'>;
   /** Returns the tools that the operator has freed, by the current configuration. */
   freed: () => readonly ToolName[];
 }
 
 /** Checks calls against the gate table, and asks a person if the verdict demands it. */
-export class Gatekeeper {
-  readonly #given: GatekeeperDependencies;
+export class ToolPolicy {
+  readonly #given: ToolPolicyDependencies;
 
-  constructor(given: GatekeeperDependencies) {
+  constructor(given: ToolPolicyDependencies) {
     this.#given = given;
   }
 

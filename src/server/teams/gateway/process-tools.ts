@@ -8,7 +8,7 @@ import type { ProcessService } from '../../work/processes/service.ts';
 import { workingDirectory } from '../../conversations/sessions/working-directory.ts';
 import { ANSWER_BYTES, bounded, boundedPage, fitted, type LeftOut } from './bounded.ts';
 import { ToolError } from './envelope.ts';
-import { type Gatekeeper, inputDetails } from './gatekeeper.ts';
+import { type ToolPolicy, inputDetails } from './gatekeeper.ts';
 import { type Answer, type Caller, type Toolkit, toolkit } from './toolkit.ts';
 
 /** The default number of processes in an answer. */
@@ -23,10 +23,10 @@ const AROUND_BYTES = 1024;
 /** Returns the tools for the processes of the calling session. */
 export function processToolkit({
   processes,
-  gatekeeper,
+  toolPolicy,
 }: {
   processes: ProcessService;
-  gatekeeper: Gatekeeper;
+  toolPolicy: ToolPolicy;
 }): Toolkit {
   return toolkit({
     namespace: 'cadre_process',
@@ -34,7 +34,7 @@ export function processToolkit({
     runs: {
       async cadre_process_run({ wait_ms, ...body }, caller) {
         assertOutside(body, caller);
-        const cwd = await allowedDirectory(gatekeeper, body, caller);
+        const cwd = await allowedDirectory(toolPolicy, body, caller);
         const owner = caller.session ? { session_id: caller.id } : { caller_id: caller.id };
         const process = await processes.run({ ...body, cwd, ...owner });
         if (!wait_ms) return bounded({ process }, {});
@@ -47,7 +47,7 @@ export function processToolkit({
       async cadre_process_status({ process_id, limit, cursor, max_bytes }, caller) {
         const { id } = caller;
         const tool = 'cadre_process_status';
-        await gatekeeper.passOne(caller, { tool, action: 'read' }, { process_id });
+        await toolPolicy.passOne(caller, { tool, action: 'read' }, { process_id });
         const bytes = max_bytes ?? ANSWER_BYTES;
         if (process_id) return bounded({ process: await processes.get(process_id, id) }, {}, bytes);
         const owner = caller.session ? { session_id: id } : { caller_id: id };
@@ -64,7 +64,7 @@ export function processToolkit({
             'args.stream: is needed with before_byte: name the stream to read',
           );
         const tool = 'cadre_process_logs';
-        await gatekeeper.passOne(caller, { tool, action: 'read' }, { process_id });
+        await toolPolicy.passOne(caller, { tool, action: 'read' }, { process_id });
         const logs = await processes.logs(process_id, {
           session_id: id,
           stream: stream ?? 'both',
@@ -77,7 +77,7 @@ export function processToolkit({
       async cadre_process_kill({ process_id, reason }, caller) {
         const { id } = caller;
         const tool = 'cadre_process_kill';
-        await gatekeeper.passOne(caller, { tool, action: 'kill' }, { process_id, reason });
+        await toolPolicy.passOne(caller, { tool, action: 'kill' }, { process_id, reason });
         const process = await processes.kill(process_id, id, reason ?? null);
         return bounded({ process }, {});
       },
@@ -90,13 +90,13 @@ export function processToolkit({
  * approval shows all of it. The directory has to be the same one still when the answer comes.
  */
 async function allowedDirectory(
-  gatekeeper: Gatekeeper,
+  toolPolicy: ToolPolicy,
   body: Omit<RunArgs, 'wait_ms'>,
   caller: Caller,
 ): Promise<string> {
   const cwd = await workingDirectory(path.resolve(caller.session?.cwd ?? '/', body.cwd ?? '.'));
   const before = await identityOf(cwd);
-  await gatekeeper.pass(caller, [{ tool: 'cadre_process_run', action: 'run' }], () => ({
+  await toolPolicy.pass(caller, [{ tool: 'cadre_process_run', action: 'run' }], () => ({
     kind: 'command',
     title: body.command,
     request: { ...body, cwd },

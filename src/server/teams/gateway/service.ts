@@ -4,7 +4,7 @@ import type { getCapabilities, invokeTool, ToolEnvelope } from '../../../api/gat
 import type { Session } from '../../../api/sessions.ts';
 import { toolInfosOf, toolNamespaces } from '../../../api/tools.ts';
 import { AppError } from '../../../api/errors.ts';
-import { keyedBy, type KeptAnswers } from '../../../core/store/kept-answers.ts';
+import { keyedBy, type IdempotencyStore } from '../../../core/store/kept-answers.ts';
 import type { Logger } from '../../../core/lib/log.ts';
 import { explain, issueInWords } from '../../../core/lib/explain.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
@@ -42,7 +42,7 @@ interface ToolGatewayDependencies {
   db: Database;
   sessionStore: SessionStore;
   toolkits: readonly Toolkit[];
-  keptAnswers: KeptAnswers;
+  idempotencyStore: IdempotencyStore;
   teamFacts: () => TeamFacts;
   logger: Logger;
 }
@@ -122,7 +122,7 @@ export class ToolGateway {
   async #once(invocationId: string, call: Invocation, caller: Caller): Promise<ToolEnvelope> {
     const request = keyedBy(['invocation', call.callerId, invocationId], call.tool, call.args);
     try {
-      const answer = await this.#given.keptAnswers.once(
+      const answer = await this.#given.idempotencyStore.once(
         request,
         200,
         () => this.#run(call, caller),

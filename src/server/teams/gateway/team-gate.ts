@@ -4,7 +4,7 @@ import { policies } from '../delivery.ts';
 import type { Admission } from '../spawn.ts';
 import type { Effect, Circumstances } from './gate.ts';
 import { verdictOf } from './gate.ts';
-import { type Gatekeeper, inputDetails, type Question } from './gatekeeper.ts';
+import { type ToolPolicy, inputDetails, type Question } from './gatekeeper.ts';
 import { type ImageFile, locateImages, readImages } from './image-files.ts';
 import type { SessionCaller } from './toolkit.ts';
 
@@ -35,8 +35,8 @@ interface MemberArgs {
   image_paths?: string[] | null | undefined;
 }
 
-interface TeamGateDependencies {
-  gatekeeper: Gatekeeper;
+interface TeamToolPolicyDependencies {
+  toolPolicy: ToolPolicy;
   previewWorktree: (
     cwd: string,
     name: string,
@@ -45,10 +45,10 @@ interface TeamGateDependencies {
 }
 
 /** Checks the effects of the team tools: messages and new members, with images, worktrees and init scripts. */
-export class TeamGate {
-  readonly #given: TeamGateDependencies;
+export class TeamToolPolicy {
+  readonly #given: TeamToolPolicyDependencies;
 
-  constructor(given: TeamGateDependencies) {
+  constructor(given: TeamToolPolicyDependencies) {
     this.#given = given;
   }
 
@@ -71,7 +71,7 @@ export class TeamGate {
       ...(interrupts ? [{ tool, action: 'interrupt' } as const] : []),
       ...files.map(({ isInside }) => ({ tool, action: imageAction(isInside) }) as const),
     ];
-    await this.#given.gatekeeper.pass(caller, effects, () => ({
+    await this.#given.toolPolicy.pass(caller, effects, () => ({
       kind: 'tool',
       title: `send the image ${outside(files)} to ${args.recipient_agent_id}`,
       request: { ...args, images: files },
@@ -91,7 +91,7 @@ export class TeamGate {
     const { worktree_name: name } = args;
     const files = await locateImages(args.image_paths, session.cwd);
     const worktree = name ? await this.#given.previewWorktree(session.cwd, name) : null;
-    const circumstances = await this.#given.gatekeeper.circumstances(caller);
+    const circumstances = await this.#given.toolPolicy.circumstances(caller);
     const script = name ? await this.#scriptFor(session, name, circumstances) : null;
     const effects: Effect[] = [
       { tool, action: 'add_member' },
@@ -99,7 +99,7 @@ export class TeamGate {
       ...(worktree ? [{ tool, action: 'create_worktree' } as const] : []),
       ...(script && !script.trusted ? [{ tool, action: 'run_init_script' } as const] : []),
     ];
-    const verdict = await this.#given.gatekeeper.pass(caller, effects, () =>
+    const verdict = await this.#given.toolPolicy.pass(caller, effects, () =>
       questionFor(args, { files, worktree, script }),
     );
     const needsConsent = script !== null && !script.trusted;

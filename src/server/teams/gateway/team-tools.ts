@@ -10,8 +10,8 @@ import type { SpawnService } from '../spawn.ts';
 import type { TeamPart, TeamViews } from '../view.ts';
 import { failureOf, ToolError } from './envelope.ts';
 import { ANSWER_BYTES, bounded, type LeftOut } from './bounded.ts';
-import type { Gatekeeper } from './gatekeeper.ts';
-import type { TeamGate } from './team-gate.ts';
+import type { ToolPolicy } from './gatekeeper.ts';
+import type { TeamToolPolicy } from './team-gate.ts';
 import {
   type Answer,
   type Caller,
@@ -41,8 +41,8 @@ interface TeamToolsDependencies {
   spawns: SpawnService;
   views: TeamViews;
   clock: Clock;
-  gatekeeper: Gatekeeper;
-  gate: TeamGate;
+  toolPolicy: ToolPolicy;
+  gate: TeamToolPolicy;
   settings: () => Settings;
 }
 
@@ -83,10 +83,10 @@ class TeamTools {
   }
 
   async status(args: Args<'cadre_team_status'>, caller: SessionCaller): Promise<Answer> {
-    const { gatekeeper, views } = this.#given;
+    const { toolPolicy, views } = this.#given;
     const { id } = await this.#teamOf(args.team_id, caller.session);
     const effect = { tool: 'cadre_team_status', action: 'read' } as const;
-    await gatekeeper.passOne(caller, effect, { team_id: id });
+    await toolPolicy.passOne(caller, effect, { team_id: id });
     const part = await views.part(id, {
       afterMember: args.member_cursor ?? null,
       messageLimit: args.message_limit ?? SHOWN,
@@ -130,7 +130,7 @@ class TeamTools {
     this.#assertMayRemove(team, leaving, session);
     const effect = { tool: 'cadre_team_manage', action: 'remove_member' } as const;
     const shown = { team_id: team.id, remove_agent_ids: leaving };
-    await this.#given.gatekeeper.passOne(caller, effect, shown);
+    await this.#given.toolPolicy.passOne(caller, effect, shown);
     const results = [];
     for (const agent_id of leaving) results.push(await this.#remove(team, agent_id));
     return bounded({}, { results: { items: results } });
@@ -164,7 +164,7 @@ class TeamTools {
         'unauthorized',
         `only ${team.lead_agent_id}, the lead, adds members: ask it to`,
       );
-    const modes = await this.#given.gatekeeper.modes(caller);
+    const modes = await this.#given.toolPolicy.modes(caller);
     const member = {
       ...rest,
       source_session_id: session.id,

@@ -16,7 +16,7 @@ import type { SessionStore } from '../../conversations/sessions/store.ts';
 import type { Database } from '../../../core/store/database.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { TeamStore } from '../../teams/store.ts';
-import type { WorktreeMender } from '../../work/worktrees/mend.ts';
+import type { WorktreeRecovery } from '../../work/worktrees/mend.ts';
 import { type Plan, planRecovery } from './plan.ts';
 
 /**
@@ -38,7 +38,7 @@ interface RecoverOptions {
   /** Reads the size and the end of a process's output. */
   readPrinted: (processId: string) => Promise<Printed>;
   notices: ExitNotices;
-  worktrees: WorktreeMender;
+  worktrees: WorktreeRecovery;
   inbox: Inbox;
   teams: TeamStore;
   ledger: Ledger;
@@ -61,7 +61,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
   const printed = new Map<string, Printed>();
   for (const { process_id } of db.peek((rx) => options.processes.unfinished(rx)))
     printed.set(process_id, await options.readPrinted(process_id));
-  const worktreeRepairs = await options.worktrees.mendFiles();
+  const worktreeRepairs = await options.worktrees.recoverFiles();
   return db.transact((tx) => {
     if (previous.stop === 'unclean' && !previous.sameBoot && previous.durability === 'normal') {
       tx.skipSeqs(SKIPPED_SEQS);

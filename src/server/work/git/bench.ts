@@ -74,7 +74,7 @@ export function isOn(settings: readonly Setting[], name: string): boolean {
  * even if they change meanwhile. `filters` are the exception: a person has allowed them. With `asTheyAre`, git reads
  * and writes files byte for byte. `scratch` is a directory of cadre's; the index is the file `index` in it.
  */
-export async function openBench(about: {
+export async function openIsolatedGitDir(about: {
   repository: Repository;
   adminDir: string | null;
   files: string | null;
@@ -87,18 +87,18 @@ export async function openBench(about: {
 }): Promise<GitLocation> {
   const { repository, adminDir, files, head, scratch, filters = [], asTheyAre = false } = about;
   const { commonDir } = repository;
-  const bench = path.join(scratch, 'bench');
+  const isolated = path.join(scratch, 'bench');
   for (const directory of ['refs', 'info'])
-    await fs.mkdir(path.join(bench, directory), { recursive: true, mode: 0o700 });
+    await fs.mkdir(path.join(isolated, directory), { recursive: true, mode: 0o700 });
   const settings = about.settings.filter(([name, value]) => COPIED.test(name) && WORD.test(value));
   const config = asTheyAre ? [...settings, ['core.autocrlf', 'false'] as const] : settings;
-  await fs.writeFile(path.join(bench, 'config'), configText([...config, ...filters]));
-  await fs.writeFile(path.join(bench, 'HEAD'), `${head ?? 'ref: refs/heads/none'}\n`);
+  await fs.writeFile(path.join(isolated, 'config'), configText([...config, ...filters]));
+  await fs.writeFile(path.join(isolated, 'HEAD'), `${head ?? 'ref: refs/heads/none'}\n`);
   const copy = async (from: string, name: string, maxBytes: number, more = '') => {
     const content = await readForeignFile(from, name, { maxBytes });
     if (content === null && more === '') return;
     await fs.writeFile(
-      path.join(bench, name),
+      path.join(isolated, name),
       Buffer.concat([content ?? Buffer.alloc(0), Buffer.from(`\n${more}`)]),
     );
   };
@@ -110,12 +110,12 @@ export async function openBench(about: {
     for (const name of await fs.readdir(adminDir))
       if (/^sharedindex\.[0-9a-f]+$/.test(name)) {
         const content = await readForeignFile(adminDir, name, { maxBytes: INDEX_BYTES });
-        if (content !== null) await fs.writeFile(path.join(bench, name), content);
+        if (content !== null) await fs.writeFile(path.join(isolated, name), content);
       }
   }
   return {
     directory: files ?? commonDir,
-    gitDir: bench,
+    gitDir: isolated,
     workTree: files ?? undefined,
     index: path.join(scratch, 'index'),
     objects: path.join(commonDir, 'objects'),

@@ -28,7 +28,7 @@ interface WorktreeRefs {
  * it. Branches of other worktrees do not last, because each is deleted with its worktree. `isAlone` is true if some of
  * these commits are in no other worktree either, or only in one that is being removed.
  */
-export async function ownCommits(
+export async function unreachableCommits(
   git: Git,
   refs: WorktreeRefs,
   now: readonly (string | null)[],

@@ -1,6 +1,6 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { openBench, ownSettings } from './bench.ts';
+import { openIsolatedGitDir, ownSettings } from './bench.ts';
 import { assertGitDirectory, entryKindOf } from './foreign.ts';
 import type { Git } from './git.ts';
 import { commitOf, linkOf, type Repository } from './repository.ts';
@@ -100,8 +100,8 @@ async function changesIn(
   const head = await commitOf(git, { directory: module, gitDir: module }, 'HEAD');
   const settings = await ownSettings(git, repository, null);
   const about = { repository, adminDir: module, files, head, scratch, settings };
-  const bench = await openBench(about);
-  const location = { ...bench, index: path.join(module, 'index') };
+  const isolated = await openIsolatedGitDir(about);
+  const location = { ...isolated, index: path.join(module, 'index') };
   const status = ['status', '--porcelain', '--untracked-files=all', '--ignore-submodules=all'];
   const changes = await git.maybe(location, status);
   return { isChanged: changes !== '', inner: await linksIn(git, location) };

@@ -11,7 +11,7 @@ import { type Git, GitFailure } from './git.ts';
 import { removeTree } from './remove-tree.ts';
 import { adminDirectory, refsOf, type Repository } from './repository.ts';
 
-interface WorkshopDependencies {
+interface GitContextDependencies {
   git: Git;
   root: string;
   scratch: string;
@@ -24,16 +24,16 @@ interface WorkshopDependencies {
  * Shared by making and removing worktrees: git, the directories, and a mutex for each repository. No row is read or
  * written here.
  */
-export class Workshop {
+export class GitContext {
   readonly git: Git;
   /** The directory of all worktrees. */
   readonly root: string;
   readonly failpoint: Failpoint;
-  readonly #given: WorkshopDependencies;
+  readonly #given: GitContextDependencies;
   /** A mutex for each repository, by its common directory, for work that reads or moves refs. */
   readonly #repositories = new OneAtATime();
 
-  constructor(given: WorkshopDependencies) {
+  constructor(given: GitContextDependencies) {
     for (const directory of [given.root, given.scratch]) makeDirectory(directory);
     this.git = given.git;
     this.root = fs.realpathSync(given.root);

@@ -1,14 +1,14 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { AppError } from '../../../api/errors.ts';
-import { filtersIn, isOn, openBench, ownSettings, type Setting } from '../git/bench.ts';
+import { filtersIn, isOn, openIsolatedGitDir, ownSettings, type Setting } from '../git/bench.ts';
 import { assertFiles, assertGitDirectory, entryKindOf, readLog, readNote } from '../git/foreign.ts';
 import type { GitLocation } from '../git/git.ts';
 import { adminDirectories, checkoutsOf, refIn, type Repository } from '../git/repository.ts';
 import { bytePath } from '../git/names.ts';
 import { copyIndex } from '../git/index-copy.ts';
 import { INCLUDED } from '../worktrees/snapshot.ts';
-import type { Workshop } from '../git/workshop.ts';
+import type { GitContext } from '../git/workshop.ts';
 import { toText } from './commits.ts';
 
 /** A directory with the files of a branch: the main worktree of a repository, or another one. */
@@ -99,39 +99,39 @@ export async function isAt({ gitDir }: Checkout, branch: string): Promise<boolea
 
 /** The settings of a checkout, the filters that run in it, and whether others are kept from running. */
 async function settingsOf(
-  workshop: Workshop,
+  gitContext: GitContext,
   repository: Repository,
   { gitDir }: Checkout,
 ): Promise<{ settings: Setting[]; filters: readonly Setting[]; isFiltered: boolean }> {
   const isMain = gitDir === repository.commonDir;
-  const settings = await ownSettings(workshop.git, repository, isMain ? null : gitDir);
-  const filters = await workshop.trustedFilters(repository, settings);
+  const settings = await ownSettings(gitContext.git, repository, isMain ? null : gitDir);
+  const filters = await gitContext.trustedFilters(repository, settings);
   return { settings, filters, isFiltered: filtersIn(settings).length > filters.length };
 }
 
 /** Opens a bench on the files of a checkout, which has no index yet. `scratch` is an empty directory. */
 export async function openCheckout(
-  workshop: Workshop,
+  gitContext: GitContext,
   repository: Repository,
   checkout: Checkout,
   { head, scratch }: { head: string; scratch: string },
 ): Promise<GitLocation> {
-  return (await openWith(workshop, repository, checkout, { head, scratch })).bench;
+  return (await openWith(gitContext, repository, checkout, { head, scratch })).isolated;
 }
 
 /** Does so; says, too, whether filters of the repository are kept from running. */
 async function openWith(
-  workshop: Workshop,
+  gitContext: GitContext,
   repository: Repository,
   checkout: Checkout,
   { head, scratch }: { head: string; scratch: string },
-): Promise<{ bench: GitLocation; isFiltered: boolean }> {
+): Promise<{ isolated: GitLocation; isFiltered: boolean }> {
   const { gitDir: adminDir, files } = checkout;
   await assertGitDirectory(adminDir);
   await assertFiles(files);
-  const { settings, filters, isFiltered } = await settingsOf(workshop, repository, checkout);
+  const { settings, filters, isFiltered } = await settingsOf(gitContext, repository, checkout);
   const about = { repository, adminDir, files, head, scratch, settings, filters };
-  return { bench: await openBench(about), isFiltered };
+  return { isolated: await openIsolatedGitDir(about), isFiltered };
 }
 
 /**
@@ -139,18 +139,18 @@ async function openWith(
  * is a copy of its own. Copies of included files do not count.
  */
 export async function changesOf(
-  workshop: Workshop,
+  gitContext: GitContext,
   repository: Repository,
   checkout: Checkout,
   { head, scratch }: { head: string; scratch: string },
-): Promise<Changes & { bench: GitLocation }> {
+): Promise<Changes & { isolated: GitLocation }> {
   const { gitDir } = checkout;
   const about = { head, scratch };
-  const { bench, isFiltered } = await openWith(workshop, repository, checkout, about);
-  const { absent } = await copyIndex(workshop.git, bench, { adminDir: gitDir, head });
+  const { isolated, isFiltered } = await openWith(gitContext, repository, checkout, about);
+  const { absent } = await copyIndex(gitContext.git, isolated, { adminDir: gitDir, head });
   const included = new Set((await readLog(gitDir, INCLUDED)).split('\0'));
   const status = ['status', '--porcelain', '-z', '--untracked-files=all', '--no-renames'];
-  const output = await workshop.git.bytes(bench, [...status, '--ignore-submodules=all']);
+  const output = await gitContext.git.bytes(isolated, [...status, '--ignore-submodules=all']);
   const isSparse = absent.length > 0;
   const found: Changes = { tracked: [], untracked: [], nested: [], isSparse, isFiltered };
   for (const line of output.split('\0').filter(Boolean)) {
@@ -163,7 +163,7 @@ export async function changesOf(
   for (const name of found.tracked)
     if ((await entryKindOf(bytePath(checkout.files, `${name}/.git`))) !== null)
       found.nested.push(name);
-  return { ...found, bench };
+  return { ...found, isolated };
 }
 
 /** A file that differs between two commits; the names have one character for each byte. */

@@ -1,27 +1,27 @@
 import type { BodyOf } from '../../../api/endpoint.ts';
-import type { Finished, mergeWorktree, rebaseWorktree } from '../../../api/worktree-finish.ts';
+import type { MergeResult, mergeWorktree, rebaseWorktree } from '../../../api/worktree-finish.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { AppError } from '../../../api/errors.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 import type { Database } from '../../../core/store/database.ts';
-import type { Keep } from '../../../core/store/kept-answers.ts';
+import type { SaveResponse } from '../../../core/store/kept-answers.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
 import type { Repository } from '../git/repository.ts';
-import type { FinishedEvent, WorktreeStore } from '../worktrees/store.ts';
+import type { MergeEvent, WorktreeStore } from '../worktrees/store.ts';
 import { assertThere } from '../worktrees/worktree.ts';
-import type { Workshop } from '../git/workshop.ts';
+import type { GitContext } from '../git/workshop.ts';
 import { planMerge, refuse } from './merge-plan.ts';
-import { finishMoves, HalfMoved, makeMoves, type Moves } from './moves.ts';
-import type { Plan, Shown } from './plan.ts';
+import { completeMoves, HalfMoved, makeMoves, type Moves } from './moves.ts';
+import type { Plan, MergePlanView } from './plan.ts';
 import { planRebase } from './rebase-plan.ts';
 import { repositoryOf } from './source.ts';
 
-export interface FinishingDependencies {
+export interface MergeServiceDependencies {
   db: Database;
   store: WorktreeStore;
   sessionStore: SessionStore;
-  workshop: Workshop;
+  gitContext: GitContext;
   clock: Clock;
   /** Throws `storage_full` if there is no room for new work. */
   assertRoom: () => void;
@@ -31,19 +31,23 @@ export interface FinishingDependencies {
 type Request = Pick<BodyOf<typeof mergeWorktree>, 'dry_run' | 'expected_tree'>;
 
 /** Merges and rebases worktrees. The caller holds the mutex of the worktree's name. */
-export class Finishing {
-  readonly #given: FinishingDependencies;
+export class MergeService {
+  readonly #given: MergeServiceDependencies;
 
-  constructor(given: FinishingDependencies) {
+  constructor(given: MergeServiceDependencies) {
     this.#given = given;
   }
 
-  merge(worktree: Worktree, request: BodyOf<typeof mergeWorktree>, keep: Keep): Promise<Finished> {
-    const { workshop, clock } = this.#given;
-    return this.#finish(worktree, request, keep, {
+  merge(
+    worktree: Worktree,
+    request: BodyOf<typeof mergeWorktree>,
+    keep: SaveResponse,
+  ): Promise<MergeResult> {
+    const { gitContext, clock } = this.#given;
+    return this.#apply(worktree, request, keep, {
       plan: (repository) =>
-        planMerge(workshop, worktree, repository, { request, now: clock.now() }),
-      told: ({ target: into, target_commit, how }, commit) => ({
+        planMerge(gitContext, worktree, repository, { request, now: clock.now() }),
+      event: ({ target: into, target_commit, how }, commit) => ({
         kind: 'worktree.merged',
         payload: { into, how, previous_commit: target_commit, commit },
       }),
@@ -53,13 +57,13 @@ export class Finishing {
   rebase(
     worktree: Worktree,
     request: BodyOf<typeof rebaseWorktree>,
-    keep: Keep,
-  ): Promise<Finished> {
-    const { workshop, clock } = this.#given;
-    return this.#finish(worktree, request, keep, {
+    keep: SaveResponse,
+  ): Promise<MergeResult> {
+    const { gitContext, clock } = this.#given;
+    return this.#apply(worktree, request, keep, {
       plan: (repository) =>
-        planRebase(workshop, worktree, repository, { request, now: clock.now() }),
-      told: ({ target: onto, target_commit, source_commit, how }, commit) => ({
+        planRebase(gitContext, worktree, repository, { request, now: clock.now() }),
+      event: ({ target: onto, target_commit, source_commit, how }, commit) => ({
         kind: 'worktree.rebased',
         payload: { onto, how, previous_commit: source_commit, commit },
         base: { base_ref: onto, base_commit: target_commit },
@@ -67,21 +71,21 @@ export class Finishing {
     });
   }
 
-  async #finish(
+  async #apply(
     worktree: Worktree,
     request: Request,
-    keep: Keep,
+    keep: SaveResponse,
     steps: {
       plan: (repository: Repository) => Promise<Plan>;
-      told: (shown: Shown, commit: string) => FinishedEvent;
+      event: (shown: MergePlanView, commit: string) => MergeEvent;
     },
-  ): Promise<Finished> {
-    const { db, store, workshop, assertRoom } = this.#given;
+  ): Promise<MergeResult> {
+    const { db, store, gitContext, assertRoom } = this.#given;
     assertThere(worktree);
     assertRoom();
-    const repository = await repositoryOf(workshop, worktree);
-    return workshop.alone(repository, async () => {
-      await this.#finishLeft(worktree, repository);
+    const repository = await repositoryOf(gitContext, worktree);
+    return gitContext.alone(repository, async () => {
+      await this.#completeLeft(worktree, repository);
       const { shown, moves, check } = await steps.plan(repository);
       shown.obstacles.unshift(...(await this.#turnsIn(worktree, shown)));
       shown.notes.push(...(await db.read((rx) => this.#claimsOn(rx, worktree))));
@@ -98,11 +102,11 @@ export class Finishing {
         throw new AppError('conflict', 'the result would differ from what was shown: look again');
       if (moves === null) throw new AppError('conflict', 'nothing can be moved: look again');
       const commit = moves.moves.at(-1)?.to ?? '';
-      const told = steps.told(shown, commit);
+      const event = steps.event(shown, commit);
       const all = { id: worktree.id, ...moves };
-      await this.#move(worktree, repository, { all, told, shown, check });
+      await this.#move(worktree, repository, { all, event, shown, check });
       return db.transact((tx) => {
-        const now = store.finish(tx, worktree.id, told, this.#given.clock.now());
+        const now = store.finish(tx, worktree.id, event, this.#given.clock.now());
         store.operations.deleteWhere(tx, 'id = ?', worktree.id);
         const done = { outcome: 'done' as const, result_commit: commit };
         const answer = { ...shown, ...done, worktree: now };
@@ -113,14 +117,14 @@ export class Finishing {
   }
 
   /** Finishes moves that failed halfway, for instance because the disk was full. */
-  async #finishLeft({ id }: Worktree, repository: Repository): Promise<void> {
-    const { db, store, workshop, clock } = this.#given;
+  async #completeLeft({ id }: Worktree, repository: Repository): Promise<void> {
+    const { db, store, gitContext, clock } = this.#given;
     const operation = await db.read((rx) => store.operations.get(rx, id));
     if (operation?.kind !== 'move' || !operation.moves) return;
-    const { moves, told } = operation;
-    const hasMoved = await finishMoves(workshop, repository, moves);
+    const { moves, told: event } = operation;
+    const hasMoved = await completeMoves(gitContext, repository, moves);
     await db.transact((tx) => {
-      if (hasMoved && told) store.finish(tx, id, told, clock.now());
+      if (hasMoved && event) store.finish(tx, id, event, clock.now());
       store.operations.deleteWhere(tx, 'id = ?', id);
     });
   }
@@ -131,18 +135,18 @@ export class Finishing {
     repository: Repository,
     about: {
       all: Moves;
-      told: FinishedEvent;
-      shown: Shown;
+      event: MergeEvent;
+      shown: MergePlanView;
       check: () => Promise<void>;
     },
   ): Promise<void> {
-    const { db, store, workshop } = this.#given;
-    const { all: moves, told, shown, check } = about;
+    const { db, store, gitContext } = this.#given;
+    const { all: moves, event, shown, check } = about;
     await db.transact((tx) =>
-      store.operations.insert(tx, { kind: 'move', worktree, tip: null, moves, told }),
+      store.operations.insert(tx, { kind: 'move', worktree, tip: null, moves, told: event }),
     );
     try {
-      await makeMoves(workshop, repository, moves, async () => {
+      await makeMoves(gitContext, repository, moves, async () => {
         refuse(await this.#turnsIn(worktree, shown));
         await check();
       });
@@ -154,7 +158,7 @@ export class Finishing {
   }
 
   /** Says which sessions have a turn running in the worktree or where its target is checked out. */
-  #turnsIn(worktree: Worktree, { checkout }: Shown): Promise<string[]> {
+  #turnsIn(worktree: Worktree, { checkout }: MergePlanView): Promise<string[]> {
     const { db, store, sessionStore } = this.#given;
     return db.read((rx) => {
       const claiming = store
@@ -181,7 +185,7 @@ export class Finishing {
   }
 }
 
-function refuseConflicts({ conflicts, conflict_in }: Shown): void {
+function refuseConflicts({ conflicts, conflict_in }: MergePlanView): void {
   if (conflicts.length === 0) return;
   const names = conflicts.slice(0, 10).map(({ path }) => path);
   const more = conflicts.length > 10 ? ` and ${conflicts.length - 10} more` : '';

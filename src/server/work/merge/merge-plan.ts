@@ -1,9 +1,9 @@
 import type { BodyOf } from '../../../api/endpoint.ts';
-import type { Finished, mergeWorktree } from '../../../api/worktree-finish.ts';
+import type { MergeResult, mergeWorktree } from '../../../api/worktree-finish.ts';
 import { AppError } from '../../../api/errors.ts';
 import type { Setting } from '../git/bench.ts';
 import type { Repository } from '../git/repository.ts';
-import type { Workshop } from '../git/workshop.ts';
+import type { GitContext } from '../git/workshop.ts';
 import { type Commit, signatureOf, subjectOf, toText, writeCommit } from './commits.ts';
 import { mergeCommits, type Merged, openMerging, treesOf } from './merging.ts';
 import { differencesOf, type Move } from './moves.ts';
@@ -16,7 +16,7 @@ import {
   NO_PERSON,
   notesOf,
   type Plan,
-  type Shown,
+  type MergePlanView,
   uncommittedOf,
 } from './plan.ts';
 import { commitsBeyond, filesBetween } from './showing.ts';
@@ -26,32 +26,32 @@ type MergeRequest = BodyOf<typeof mergeWorktree>;
 
 /** Finds out what a merge would do. Objects are written to the repository; no ref, index or file changes. */
 export async function planMerge(
-  workshop: Workshop,
+  gitContext: GitContext,
   worktree: Source['worktree'],
   repository: Repository,
   { request, now }: { request: MergeRequest; now: number },
 ): Promise<Plan> {
-  const { git } = workshop;
+  const { git } = gitContext;
   const { into = null, squash = false, message = null, commit_message = null } = request;
   const committing = await committingIn(git, repository);
   const { person, settings } = committing;
   const asked = { named: into, field: 'into', settings };
-  const target = await targetOf(workshop, worktree, repository, asked);
-  const source = await lookAt(workshop, worktree, repository, {
+  const target = await targetOf(gitContext, worktree, repository, asked);
+  const source = await lookAt(gitContext, worktree, repository, {
     isCommitted: commit_message !== null,
   });
   const line = signatureOf(person ?? { name: 'nobody', email: 'nobody' }, now);
-  const from = await committed(workshop, source, { message: commit_message, line });
+  const from = await committed(gitContext, source, { message: commit_message, line });
   const wish = { isSquash: squash === true, message, isOpen: source.uncommitted.length > 0 };
   const sides = { ours: target.tip, theirs: from };
-  const outcome = await outcomeOf(workshop, repository, { ...sides, wish, settings });
+  const outcome = await outcomeOf(gitContext, repository, { ...sides, wish, settings });
   const { range, merged, how, hasNothing, differences } = outcome;
   const isClean = merged.conflicts.length === 0;
   const { checkout } = target;
   const obstaclesNow = async () =>
     checkout === null
       ? []
-      : checkoutObstacles(workshop, repository, checkout, {
+      : checkoutObstacles(gitContext, repository, checkout, {
           branch: target.branch,
           head: target.tip,
           differences,
@@ -59,7 +59,7 @@ export async function planMerge(
   const writes = how === 'squash' || how === 'merge_commit' || from !== source.tip;
   const obstacles = hasNothing ? [] : [...source.obstacles, ...(await obstaclesNow())];
   if (writes && person === null) obstacles.push(NO_PERSON);
-  const shown: Shown = {
+  const shown: MergePlanView = {
     outcome: hasNothing ? 'nothing_to_do' : 'planned',
     how,
     source_commit: source.tip,
@@ -97,14 +97,14 @@ export async function planMerge(
     moves: { log: `merge ${worktree.branch}: ${how.replace('_', ' ')}`, moves },
     check: async () => {
       refuse(await obstaclesNow());
-      await assertSame(workshop, source, { isCommitted: commit_message !== null });
+      await assertSame(gitContext, source, { isCommitted: commit_message !== null });
     },
   };
 }
 
 /** Merges two commits; says how the branch of the first would get there, and what would differ. */
 async function outcomeOf(
-  workshop: Workshop,
+  gitContext: GitContext,
   repository: Repository,
   about: {
     ours: string;
@@ -113,14 +113,14 @@ async function outcomeOf(
     settings: readonly Setting[];
   },
 ) {
-  const { git } = workshop;
+  const { git } = gitContext;
   const { ours, theirs, wish, settings } = about;
   const range = await commitsBeyond(git, repository, { from: ours, to: theirs });
   const isForward = await contains(git, repository, { ancestor: ours, commit: theirs });
   const [ourTree, tree] = await treesOf(git, repository, [ours, theirs]);
   const merged = isForward
     ? { tree, conflicts: [] }
-    : await mergeIn(workshop, repository, { ours, theirs, settings });
+    : await mergeIn(gitContext, repository, { ours, theirs, settings });
   const isEmpty = range.commit_count === 0;
   const isSame = merged.tree === ourTree;
   // What is not committed is no reason to say that there is nothing to do.
@@ -133,7 +133,7 @@ async function outcomeOf(
 
 /** Commits what is not committed, if it is to be; returns the commit that the branch has then. */
 export async function committed(
-  { git }: Workshop,
+  { git }: GitContext,
   source: Source,
   { message, line }: { message: string | null; line: string },
 ): Promise<string> {
@@ -150,11 +150,11 @@ export async function committed(
 
 /** Throws `conflict` if a worktree has changed since it was looked at. */
 export async function assertSame(
-  workshop: Workshop,
+  gitContext: GitContext,
   source: Source,
   { isCommitted }: { isCommitted: boolean },
 ): Promise<void> {
-  const now = await lookAt(workshop, source.worktree, source.repository, { isCommitted });
+  const now = await lookAt(gitContext, source.worktree, source.repository, { isCommitted });
   refuse(now.obstacles);
   if (now.tip !== source.tip || now.tree !== source.tree)
     throw new AppError('conflict', 'the worktree has changed meanwhile: try again');
@@ -172,12 +172,12 @@ function commitMove({ worktree, tip, checkout }: Source, commit: string): Move {
 }
 
 function mergeIn(
-  workshop: Workshop,
+  gitContext: GitContext,
   repository: Repository,
   sides: { ours: string; theirs: string; settings: readonly Setting[] },
 ): Promise<Merged> {
-  const { git } = workshop;
-  return workshop.withScratch({ id: 'merge' }, async (scratch) =>
+  const { git } = gitContext;
+  return gitContext.withScratch({ id: 'merge' }, async (scratch) =>
     mergeCommits(git, await openMerging(git, repository, { ...sides, scratch }), sides),
   );
 }
@@ -188,7 +188,7 @@ function howOf(about: {
   isSquash: boolean;
   isForward: boolean;
   message: string | null;
-}): Finished['how'] {
+}): MergeResult['how'] {
   if (about.hasNothing || !about.isClean) return 'none';
   if (about.isSquash) return 'squash';
   return about.isForward && about.message === null ? 'fast_forward' : 'merge_commit';

@@ -2,7 +2,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { Conflict } from '../../../api/worktree-finish.ts';
 import { AppError } from '../../../api/errors.ts';
-import { openBench, type Setting } from '../git/bench.ts';
+import { openIsolatedGitDir, type Setting } from '../git/bench.ts';
 import { type Git, GitFailure, type GitLocation, isOfStop } from '../git/git.ts';
 import { idsOf, refsOf, type Repository } from '../git/repository.ts';
 import { nulTerminated } from '../git/names.ts';
@@ -31,7 +31,7 @@ export async function openMerging(
   const { ours, scratch, settings } = about;
   const files = path.join(scratch, 'attributes');
   await fs.mkdir(files);
-  const bench = await openBench({
+  const isolated = await openIsolatedGitDir({
     repository,
     adminDir: null,
     files,
@@ -39,23 +39,23 @@ export async function openMerging(
     scratch,
     settings,
   });
-  const names = await git.bytes(bench, ['ls-tree', '-r', '-z', '--name-only', ours]);
+  const names = await git.bytes(isolated, ['ls-tree', '-r', '-z', '--name-only', ours]);
   const attributes = names.split('\0').filter((name) => /(^|\/)\.gitattributes$/.test(name));
-  if (attributes.length === 0) return bench;
-  await git.text(bench, ['read-tree', ours]);
-  await git.text(bench, ['checkout-index', '-z', '--stdin'], nulTerminated(attributes));
-  return bench;
+  if (attributes.length === 0) return isolated;
+  await git.text(isolated, ['read-tree', ours]);
+  await git.text(isolated, ['checkout-index', '-z', '--stdin'], nulTerminated(attributes));
+  return isolated;
 }
 
 /** Merges two commits without touching a ref or a checkout. Throws `conflict` if git cannot do that at all. */
 export async function mergeCommits(
   git: Git,
-  bench: GitLocation,
+  isolated: GitLocation,
   { ours, theirs }: { ours: string; theirs: string },
 ): Promise<Merged> {
   const args = ['merge-tree', '--write-tree', '-z', '--name-only', '--messages', ours, theirs];
   try {
-    return { tree: treeIn(await git.bytes(bench, args)), conflicts: [] };
+    return { tree: treeIn(await git.bytes(isolated, args)), conflicts: [] };
   } catch (error) {
     if (!(error instanceof GitFailure) || isOfStop(error)) throw error;
     if (error.exitCode === UNKNOWN_OPTION)
@@ -77,7 +77,7 @@ export type Replayed = { tip: string; tree: string } | { conflicts: Conflict[]; 
  */
 export async function replayCommits(
   git: Git,
-  bench: GitLocation,
+  isolated: GitLocation,
   about: {
     repository: Repository;
     commits: readonly Commit[];
@@ -95,7 +95,7 @@ export async function replayCommits(
     const merged =
       parentTree === tree
         ? { tree: commit.tree, conflicts: [] }
-        : await pick(git, bench, { repository, commit, tree, committer });
+        : await pick(git, isolated, { repository, commit, tree, committer });
     if (merged.conflicts.length > 0) return { conflicts: merged.conflicts, at: commit };
     const wasEmpty = commit.tree === parentTree;
     if (merged.tree === tree && !wasEmpty) continue;
@@ -111,14 +111,14 @@ export async function replayCommits(
  */
 async function pick(
   git: Git,
-  bench: GitLocation,
+  isolated: GitLocation,
   about: { repository: Repository; commit: Commit; tree: string; committer: string },
 ): Promise<Merged> {
   const { repository, commit, tree, committer } = about;
   const { parents, id: theirs } = commit;
   const stand = { tree, parents, author: committer, committer, message: 'Stand in\n' };
   const ours = await writeCommit(git, repository, stand);
-  return mergeCommits(git, bench, { ours, theirs });
+  return mergeCommits(git, isolated, { ours, theirs });
 }
 
 /** Returns the trees of two commits. */

@@ -9,7 +9,7 @@ import { type Git, GitFailure, type GitLocation, isOfStop } from '../git/git.ts'
 import { checkoutsOf, commitOf, refsOf, type Repository } from '../git/repository.ts';
 import { bytePath, nulTerminated } from '../git/names.ts';
 import { copyIndexFile } from '../git/index-copy.ts';
-import type { Workshop } from '../git/workshop.ts';
+import type { GitContext } from '../git/workshop.ts';
 import { type Checkout, type Difference, isAt, openCheckout } from './checkout.ts';
 
 /** The move of a branch from one commit to another, and the checkout whose files follow it. */
@@ -40,7 +40,7 @@ export interface Moves {
  * and files go back. Throws `conflict`. The caller has stored the moves and holds the mutex of the repository.
  */
 export async function makeMoves(
-  workshop: Workshop,
+  gitContext: GitContext,
   repository: Repository,
   all: Moves,
   check: () => Promise<void>,
@@ -53,23 +53,23 @@ export async function makeMoves(
       locked.push(checkout);
     }
     await check();
-    workshop.failpoint('worktree.moving');
-    await moveRefs(workshop.git, repository, all).catch((error: unknown) => {
+    gitContext.failpoint('worktree.moving');
+    await moveRefs(gitContext.git, repository, all).catch((error: unknown) => {
       // Git that refuses has moved nothing; git that was ended early may have moved all.
       isUndone = error instanceof GitFailure && error.exitCode > 0;
       throw error;
     });
-    workshop.failpoint('worktree.moved');
+    gitContext.failpoint('worktree.moved');
     try {
       await assertNowhereElse(repository, all);
-      for (const move of all.moves) await follow(workshop, repository, all.id, move);
+      for (const move of all.moves) await follow(gitContext, repository, all.id, move);
     } catch (error) {
       isUndone = false;
-      await takeBack(workshop, repository, all);
+      await takeBack(gitContext, repository, all);
       isUndone = true;
       throw error;
     }
-    workshop.failpoint('worktree.followed');
+    gitContext.failpoint('worktree.followed');
   } catch (error) {
     if (isUndone) for (const checkout of locked) await unlock(checkout, all.id);
     throw isUndone ? asConflict(error) : new HalfMoved({ cause: error });
@@ -93,35 +93,35 @@ export class HalfMoved extends AppError {
  * since then stays as it is. Returns whether the last of the branches has moved. A checkout whose lock is gone is left alone,
  * because whoever removed the lock works there.
  */
-export async function finishMoves(
-  workshop: Workshop,
+export async function completeMoves(
+  gitContext: GitContext,
   repository: Repository,
   all: Moves,
 ): Promise<boolean> {
   const location = refsOf(repository);
   const now = await Promise.all(
-    all.moves.map(({ branch }) => commitOf(workshop.git, location, `refs/heads/${branch}`)),
+    all.moves.map(({ branch }) => commitOf(gitContext.git, location, `refs/heads/${branch}`)),
   );
   if (all.moves.some(({ to }, at) => now[at] === to)) {
     const moves = all.moves.filter(({ from }, at) => now[at] === from);
     // Git was killed in the middle of its transaction, unless somebody removed a lock and moved the branch back.
     const locks = await Promise.all(checkoutsIn(all).map((one) => isLockedBy(one, all.id)));
     if (moves.length > 0 && locks.every(Boolean))
-      await moveRefs(workshop.git, repository, { ...all, moves });
+      await moveRefs(gitContext.git, repository, { ...all, moves });
     for (const move of all.moves) {
       const { branch, to, checkout } = move;
       if (checkout === null || !(await isLockedBy(checkout, all.id))) continue;
-      const tip = await commitOf(workshop.git, location, `refs/heads/${branch}`);
+      const tip = await commitOf(gitContext.git, location, `refs/heads/${branch}`);
       if (tip === to && (await isAt(checkout, branch)))
-        await follow(workshop, repository, all.id, move);
+        await follow(gitContext, repository, all.id, move);
     }
   }
   for (const checkout of checkoutsIn(all)) await unlock(checkout, all.id);
   const last = all.moves.at(-1);
   if (!last) return false;
-  const tip = await commitOf(workshop.git, location, `refs/heads/${last.branch}`);
+  const tip = await commitOf(gitContext.git, location, `refs/heads/${last.branch}`);
   const isIn = ['merge-base', '--is-ancestor', last.to, tip ?? ''];
-  return tip !== null && (await workshop.git.maybe(location, isIn)) !== null;
+  return tip !== null && (await gitContext.git.maybe(location, isIn)) !== null;
 }
 
 /** Returns the files that differ between two commits. */
@@ -174,28 +174,28 @@ async function assertNowhereElse(repository: Repository, { moves }: Moves): Prom
 }
 
 /** Moves branches and files back. Throws if that fails, too. */
-async function takeBack(workshop: Workshop, repository: Repository, all: Moves): Promise<void> {
+async function takeBack(gitContext: GitContext, repository: Repository, all: Moves): Promise<void> {
   const moves = all.moves.map((move) => ({ ...move, from: move.to, to: move.from }));
-  for (const move of all.moves.toReversed()) await goBack(workshop, repository, all.id, move);
-  await moveRefs(workshop.git, repository, { ...all, log: `${all.log}: undone`, moves });
+  for (const move of all.moves.toReversed()) await goBack(gitContext, repository, all.id, move);
+  await moveRefs(gitContext.git, repository, { ...all, log: `${all.log}: undone`, moves });
 }
 
 /** Brings the index and the files of a checkout to where its branch has moved. */
-async function follow(workshop: Workshop, repository: Repository, id: string, move: Move) {
+async function follow(gitContext: GitContext, repository: Repository, id: string, move: Move) {
   const { from, via, to, checkout } = move;
   if (checkout === null) return;
-  if (via !== null) await noteIn(workshop, repository, id, { from, to: via, checkout });
+  if (via !== null) await noteIn(gitContext, repository, id, { from, to: via, checkout });
   const last = via ?? from;
-  if (last !== to) await writeFiles(workshop, repository, id, { from: last, to, checkout });
+  if (last !== to) await writeFiles(gitContext, repository, id, { from: last, to, checkout });
 }
 
 /** Brings them back; what was not committed is not committed again. */
-async function goBack(workshop: Workshop, repository: Repository, id: string, move: Move) {
+async function goBack(gitContext: GitContext, repository: Repository, id: string, move: Move) {
   const { from, via, to, checkout } = move;
   if (checkout === null) return;
   const last = via ?? from;
-  if (last !== to) await writeFiles(workshop, repository, id, { from: to, to: last, checkout });
-  if (via !== null) await noteIn(workshop, repository, id, { from: via, to: from, checkout });
+  if (last !== to) await writeFiles(gitContext, repository, id, { from: to, to: last, checkout });
+  if (via !== null) await noteIn(gitContext, repository, id, { from: via, to: from, checkout });
 }
 
 /** A step of a checkout from one commit to another. */
@@ -206,15 +206,16 @@ interface Step {
 }
 
 /** Changes only the index: the files are what was committed, and stay. */
-async function noteIn(workshop: Workshop, repository: Repository, id: string, step: Step) {
+async function noteIn(gitContext: GitContext, repository: Repository, id: string, step: Step) {
   const { from, to, checkout } = step;
-  const { git } = workshop;
-  await workshop.withScratch({ id }, async (scratch) => {
-    const bench = await openCheckout(workshop, repository, checkout, { head: to, scratch });
-    if (!(await copyIndexFile(bench, checkout.gitDir))) await git.text(bench, ['read-tree', from]);
-    await putInIndex(git, bench, await differencesOf(git, repository, from, to), 'after');
-    await refresh(git, bench);
-    await placeIndex(bench.index ?? '', checkout.gitDir);
+  const { git } = gitContext;
+  await gitContext.withScratch({ id }, async (scratch) => {
+    const isolated = await openCheckout(gitContext, repository, checkout, { head: to, scratch });
+    if (!(await copyIndexFile(isolated, checkout.gitDir)))
+      await git.text(isolated, ['read-tree', from]);
+    await putInIndex(git, isolated, await differencesOf(git, repository, from, to), 'after');
+    await refresh(git, isolated);
+    await placeIndex(isolated.index ?? '', checkout.gitDir);
   });
 }
 
@@ -223,22 +224,23 @@ async function noteIn(workshop: Workshop, repository: Repository, id: string, st
  * alone: either it is the new one already, or a person has changed it since.
  */
 async function writeFiles(
-  workshop: Workshop,
+  gitContext: GitContext,
   repository: Repository,
   id: string,
   { from, to, checkout }: Step,
 ): Promise<void> {
-  const { git } = workshop;
-  await workshop.withScratch({ id }, async (scratch) => {
-    const bench = await openCheckout(workshop, repository, checkout, { head: to, scratch });
-    if (!(await copyIndexFile(bench, checkout.gitDir))) await git.text(bench, ['read-tree', from]);
+  const { git } = gitContext;
+  await gitContext.withScratch({ id }, async (scratch) => {
+    const isolated = await openCheckout(gitContext, repository, checkout, { head: to, scratch });
+    if (!(await copyIndexFile(isolated, checkout.gitDir)))
+      await git.text(isolated, ['read-tree', from]);
     const differences = await differencesOf(git, repository, from, to);
-    await putInIndex(git, bench, differences, 'before');
-    const settled = await settledOf(git, bench, checkout, differences);
-    await putInIndex(git, bench, settled, 'after');
-    const base = settled.length === 0 ? from : await treeWith(git, bench, from, settled);
-    await git.text(bench, [...WHOLE_INDEX, 'read-tree', '-m', '-u', base, to]);
-    await placeIndex(bench.index ?? '', checkout.gitDir);
+    await putInIndex(git, isolated, differences, 'before');
+    const settled = await settledOf(git, isolated, checkout, differences);
+    await putInIndex(git, isolated, settled, 'after');
+    const base = settled.length === 0 ? from : await treeWith(git, isolated, from, settled);
+    await git.text(isolated, [...WHOLE_INDEX, 'read-tree', '-m', '-u', base, to]);
+    await placeIndex(isolated.index ?? '', checkout.gitDir);
   });
 }
 
@@ -247,7 +249,7 @@ const WHOLE_INDEX = ['-c', 'core.splitIndex=false'];
 
 async function putInIndex(
   git: Git,
-  bench: GitLocation,
+  isolated: GitLocation,
   differences: readonly Difference[],
   version: 'before' | 'after',
 ): Promise<void> {
@@ -257,19 +259,19 @@ async function putInIndex(
   );
   // Removals first, because a file may take the place of a directory.
   const update = [...WHOLE_INDEX, 'update-index', '--replace', '-z', '--index-info'];
-  await git.text(bench, update, nulTerminated(entries.toSorted()));
+  await git.text(isolated, update, nulTerminated(entries.toSorted()));
 }
 
 /** Returns the files that are not as they were before the move. */
 async function settledOf(
   git: Git,
-  bench: GitLocation,
+  isolated: GitLocation,
   { files }: Checkout,
   differences: readonly Difference[],
 ): Promise<Difference[]> {
-  await refresh(git, bench);
+  await refresh(git, isolated);
   const args = ['diff-files', '-z', '--name-only', '--ignore-submodules=all'];
-  const changed = new Set((await git.bytes(bench, args)).split('\0'));
+  const changed = new Set((await git.bytes(isolated, args)).split('\0'));
   const found: Difference[] = [];
   for (const one of differences) {
     const kind = one.change === 'added' ? await entryKindOf(bytePath(files, one.path)) : null;
@@ -285,19 +287,19 @@ async function settledOf(
  */
 async function treeWith(
   git: Git,
-  bench: GitLocation,
+  isolated: GitLocation,
   commit: string,
   settled: readonly Difference[],
 ): Promise<string> {
-  const own = { ...bench, index: `${bench.index}-between` };
+  const own = { ...isolated, index: `${isolated.index}-between` };
   await git.text(own, [...WHOLE_INDEX, 'read-tree', commit]);
   await putInIndex(git, own, settled, 'after');
   return git.text(own, ['write-tree']);
 }
 
 /** Compares the files that look changed; git exits with an error where some are. */
-async function refresh(git: Git, bench: GitLocation): Promise<void> {
-  await git.maybe(bench, [
+async function refresh(git: Git, isolated: GitLocation): Promise<void> {
+  await git.maybe(isolated, [
     ...WHOLE_INDEX,
     'update-index',
     '-q',

@@ -1,8 +1,8 @@
-import type { Finished } from '../../../api/worktree-finish.ts';
+import type { MergeResult } from '../../../api/worktree-finish.ts';
 import { isOn, type Setting, settingsAt } from '../git/bench.ts';
 import type { Git } from '../git/git.ts';
 import { refsOf, type Repository } from '../git/repository.ts';
-import type { Workshop } from '../git/workshop.ts';
+import type { GitContext } from '../git/workshop.ts';
 import {
   changesOf,
   type Checkout,
@@ -17,13 +17,15 @@ import { firstOf, hooksOf, NAMES } from './showing.ts';
 import { filtersMessage, type Source } from './source.ts';
 
 /** An answer without the record of the worktree. */
-export type Shown = {
-  [K in keyof Finished as string extends K ? never : K extends 'worktree' ? never : K]: Finished[K];
+export type MergePlanView = {
+  [
+    K in keyof MergeResult as string extends K ? never : K extends 'worktree' ? never : K
+  ]: MergeResult[K];
 };
 
 /** What would happen, and how to make it happen. */
 export interface Plan {
-  shown: Shown;
+  shown: MergePlanView;
   /** Null if nothing is to move, or nothing can. */
   moves: Omit<Moves, 'id'> | null;
   /** Throws `conflict` if something has changed that stands against the moves. */
@@ -32,7 +34,7 @@ export interface Plan {
 
 /** Returns why a checkout cannot follow its branch from `head`; `differences` are the files that would change. */
 export async function checkoutObstacles(
-  workshop: Workshop,
+  gitContext: GitContext,
   repository: Repository,
   checkout: Checkout,
   about: { branch: string; head: string; differences: readonly Difference[]; mayBeDirty?: boolean },
@@ -44,8 +46,8 @@ export async function checkoutObstacles(
   const underWay = await underWayIn(checkout.gitDir);
   if (underWay !== null)
     found.push(`${underWay} is under way in ${files}: finish or abort it first`);
-  const changes = await workshop.withScratch({ id: 'checkout' }, (scratch) =>
-    changesOf(workshop, repository, checkout, { head, scratch }),
+  const changes = await gitContext.withScratch({ id: 'checkout' }, (scratch) =>
+    changesOf(gitContext, repository, checkout, { head, scratch }),
   );
   if (changes.isSparse)
     found.push(`${files} has only some of the files checked out: use git itself there`);

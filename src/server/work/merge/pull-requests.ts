@@ -3,13 +3,13 @@ import type { openPullRequest, PullRequest } from '../../../api/worktree-finish.
 import type { Worktree } from '../../../api/worktrees.ts';
 import type { Supervisor } from '../../../core/children/supervisor.ts';
 import { AppError } from '../../../api/errors.ts';
-import type { Keep } from '../../../core/store/kept-answers.ts';
-import { openBench, ownSettings } from '../git/bench.ts';
+import type { SaveResponse } from '../../../core/store/kept-answers.ts';
+import { openIsolatedGitDir, ownSettings } from '../git/bench.ts';
 import { GitFailure, type GitLocation, isOfStop } from '../git/git.ts';
 import { commitOf, refsOf, type Repository } from '../git/repository.ts';
 import { assertThere } from '../worktrees/worktree.ts';
 import { subjectOf } from './commits.ts';
-import type { FinishingDependencies } from './finishing.ts';
+import type { MergeServiceDependencies } from './finishing.ts';
 import { createPullRequest, findGh, NO_GH, withoutPassword } from './github.ts';
 import { refuse } from './merge-plan.ts';
 import { differencesOf } from './moves.ts';
@@ -20,13 +20,13 @@ import { lookAt, repositoryOf, type Source } from './source.ts';
 type Request = BodyOf<typeof openPullRequest>;
 
 /** An answer without the record of the worktree. */
-type Shown = {
+type MergePlanView = {
   [
     K in keyof PullRequest as string extends K ? never : K extends 'worktree' ? never : K
   ]: PullRequest[K];
 };
 
-interface Dependencies extends FinishingDependencies {
+interface Dependencies extends MergeServiceDependencies {
   supervisor: Supervisor;
   stopping: AbortSignal;
 }
@@ -39,14 +39,14 @@ export class PullRequests {
     this.#given = given;
   }
 
-  async open(worktree: Worktree, request: Request, keep: Keep): Promise<PullRequest> {
-    const { db, store, workshop, clock } = this.#given;
+  async open(worktree: Worktree, request: Request, keep: SaveResponse): Promise<PullRequest> {
+    const { db, store, gitContext, clock } = this.#given;
     assertThere(worktree);
-    const repository = await repositoryOf(workshop, worktree);
-    const source = await lookAt(workshop, worktree, repository, { isCommitted: false });
-    return workshop.withScratch(worktree, async (scratch) => {
-      const bench = await this.#bench(repository, scratch);
-      const { shown, address } = await this.#plan(source, request, bench);
+    const repository = await repositoryOf(gitContext, worktree);
+    const source = await lookAt(gitContext, worktree, repository, { isCommitted: false });
+    return gitContext.withScratch(worktree, async (scratch) => {
+      const isolated = await this.#openIsolated(repository, scratch);
+      const { shown, address } = await this.#plan(source, request, isolated);
       if (request.dry_run !== false) {
         const answer = { worktree, ...shown };
         await db.transact((tx) => keep(tx, answer));
@@ -54,7 +54,7 @@ export class PullRequests {
       }
       refuse(shown.obstacles);
       const { source_commit: commit, branch, target: into } = shown;
-      if (!shown.pushed) await this.#push(bench, { address, commit, branch });
+      if (!shown.pushed) await this.#push(isolated, { address, commit, branch });
       const { title, body, draft } = shown;
       const { supervisor, stopping: signal } = this.#given;
       const proposal = { address, branch, into, title, body, draft };
@@ -74,9 +74,9 @@ export class PullRequests {
   async #plan(
     source: Source,
     request: Request,
-    bench: GitLocation,
-  ): Promise<{ shown: Shown; address: string }> {
-    const { git } = this.#given.workshop;
+    isolated: GitLocation,
+  ): Promise<{ shown: MergePlanView; address: string }> {
+    const { git } = this.#given.gitContext;
     const { worktree, repository, tip, obstacles } = source;
     const { remote = null, push = false, draft = false } = request;
     const name = remote ?? 'origin';
@@ -92,7 +92,7 @@ export class PullRequests {
     if (isShown) refuseOther({ source_commit: tip, remote_url }, request);
     const pushed =
       (isShown
-        ? await this.#tipThere(bench, address, branch)
+        ? await this.#tipThere(isolated, address, branch)
         : await commitOf(git, refsOf(repository), `refs/remotes/${name}/${branch}`)) === tip;
     if (findGh() === null) obstacles.push(NO_GH);
     if (range.commit_count === 0) obstacles.push(`it has no commits beyond ${into}`);
@@ -101,7 +101,7 @@ export class PullRequests {
     const hooks = await hooksOf(repository, await ownSettings(git, repository, null), ['pre-push']);
     const [only] = range.read;
     const subjects = range.read.toReversed().map((one) => `* ${subjectOf(one)}`);
-    const shown: Shown = {
+    const shown: MergePlanView = {
       outcome: 'planned',
       source_commit: tip,
       target: into,
@@ -132,21 +132,21 @@ export class PullRequests {
   }
 
   /** Opens a git directory without settings of the repository, so that none of them runs a program. */
-  async #bench(repository: Repository, scratch: string): Promise<GitLocation> {
+  async #openIsolated(repository: Repository, scratch: string): Promise<GitLocation> {
     const about = { repository, adminDir: null, files: null, head: null, scratch, settings: [] };
-    return { ...(await openBench(about)), mayConnect: true };
+    return { ...(await openIsolatedGitDir(about)), mayConnect: true };
   }
 
   async #addressOf(repository: Repository, remote: string): Promise<string> {
     const args = ['remote', 'get-url', '--push', '--', remote];
-    const url = await this.#given.workshop.git.maybe(refsOf(repository), args);
+    const url = await this.#given.gitContext.git.maybe(refsOf(repository), args);
     if (url !== null && url !== '') return url.split('\n')[0] ?? '';
     throw new AppError('invalid', `the repository has no remote "${remote}": name one as remote`);
   }
 
   /** Returns the commit that the pull request begins at, as far as the repository knows. */
   async #baseOf({ worktree, repository, tip }: Source, remote: string, into: string) {
-    const { git } = this.#given.workshop;
+    const { git } = this.#given.gitContext;
     const location = refsOf(repository);
     for (const ref of [`refs/remotes/${remote}/${into}`, `refs/heads/${into}`]) {
       const there = await commitOf(git, location, ref);
@@ -156,24 +156,28 @@ export class PullRequests {
     return worktree.base_commit;
   }
 
-  async #tipThere(bench: GitLocation, address: string, branch: string): Promise<string | null> {
+  async #tipThere(isolated: GitLocation, address: string, branch: string): Promise<string | null> {
     const ref = `refs/heads/${branch}`;
-    const listed = await this.#reach(bench, ['ls-remote', '--', address, ref], address);
+    const listed = await this.#reach(isolated, ['ls-remote', '--', address, ref], address);
     return /^([0-9a-f]{40,64})\t/.exec(listed)?.[1] ?? null;
   }
 
   async #push(
-    bench: GitLocation,
+    isolated: GitLocation,
     { address, commit, branch }: { address: string; commit: string; branch: string },
   ): Promise<void> {
     const what = ['push', '--porcelain', '--no-verify', '--no-recurse-submodules'];
     if (isHere(address)) what.push(`--receive-pack=${RECEIVE_HERE}`);
-    await this.#reach(bench, [...what, '--', address, `${commit}:refs/heads/${branch}`], address);
+    await this.#reach(
+      isolated,
+      [...what, '--', address, `${commit}:refs/heads/${branch}`],
+      address,
+    );
   }
 
-  async #reach(bench: GitLocation, args: string[], address: string): Promise<string> {
+  async #reach(isolated: GitLocation, args: string[], address: string): Promise<string> {
     try {
-      return await this.#given.workshop.git.text(bench, args);
+      return await this.#given.gitContext.git.text(isolated, args);
     } catch (error) {
       if (!(error instanceof GitFailure) || isOfStop(error)) throw error;
       const rejected = /^!\t\S+\t(.*)$/m.exec(error.output)?.[1];
@@ -197,7 +201,7 @@ function isHere(address: string): boolean {
 
 /** Throws `conflict` if branch or remote are not what was shown before. */
 function refuseOther(
-  { source_commit, remote_url }: Pick<Shown, 'source_commit' | 'remote_url'>,
+  { source_commit, remote_url }: Pick<MergePlanView, 'source_commit' | 'remote_url'>,
   request: Request,
 ): void {
   const { expected_commit: commit = null, expected_url: url = null } = request;

@@ -2,7 +2,7 @@ import type { BodyOf } from '../../../api/endpoint.ts';
 import type { rebaseWorktree } from '../../../api/worktree-finish.ts';
 import type { Setting } from '../git/bench.ts';
 import { refsOf, type Repository } from '../git/repository.ts';
-import type { Workshop } from '../git/workshop.ts';
+import type { GitContext } from '../git/workshop.ts';
 import { type Commit, readCommits, signatureOf, subjectOf } from './commits.ts';
 import { openMerging, replayCommits, type Replayed, treeOf } from './merging.ts';
 import { assertSame, committed, nothing, refuse } from './merge-plan.ts';
@@ -15,7 +15,7 @@ import {
   NO_PERSON,
   notesOf,
   type Plan,
-  type Shown,
+  type MergePlanView,
   uncommittedOf,
 } from './plan.ts';
 import { commitsBeyond, filesBetween } from './showing.ts';
@@ -26,34 +26,34 @@ const MOST = 1000;
 
 /** Finds out what a rebase would do. Objects are written to the repository; no ref, index or file changes. */
 export async function planRebase(
-  workshop: Workshop,
+  gitContext: GitContext,
   worktree: Source['worktree'],
   repository: Repository,
   { request, now }: { request: BodyOf<typeof rebaseWorktree>; now: number },
 ): Promise<Plan> {
-  const { git } = workshop;
+  const { git } = gitContext;
   const { onto: named = null, commit_message = null } = request;
   const committing = await committingIn(git, repository);
   const { person, settings } = committing;
   const asked = { named, field: 'onto', settings };
-  const onto = await targetOf(workshop, worktree, repository, asked);
+  const onto = await targetOf(gitContext, worktree, repository, asked);
   const isCommitted = commit_message !== null;
-  const source = await lookAt(workshop, worktree, repository, { isCommitted });
+  const source = await lookAt(gitContext, worktree, repository, { isCommitted });
   const line = signatureOf(person ?? { name: 'nobody', email: 'nobody' }, now);
-  const from = await committed(workshop, source, { message: commit_message, line });
+  const from = await committed(gitContext, source, { message: commit_message, line });
   const range = await commitsBeyond(git, repository, { from: onto.tip, to: from });
   const hasAll = await contains(git, repository, { ancestor: onto.tip, commit: from });
-  const { commits, obstacles: unfit } = await toReplay(workshop, repository, onto.tip, from);
+  const { commits, obstacles: unfit } = await toReplay(gitContext, repository, onto.tip, from);
   const replayed: Replayed =
     hasAll || unfit.length > 0
       ? { tip: from, tree: await treeOf(git, repository, from) }
-      : await replayIn(workshop, repository, { commits, onto: onto.tip, line, settings });
+      : await replayIn(gitContext, repository, { commits, onto: onto.tip, line, settings });
   const isClean = 'tip' in replayed;
   const tree = isClean ? replayed.tree : null;
   const differences = tree === null ? [] : await differencesOf(git, repository, from, tree);
   const { checkout, tip } = source;
   const obstaclesNow = () =>
-    checkoutObstacles(workshop, repository, checkout, {
+    checkoutObstacles(gitContext, repository, checkout, {
       branch: worktree.branch,
       head: tip,
       differences,
@@ -64,7 +64,7 @@ export async function planRebase(
   const writes = !hasAll && (commits.length > 0 || from !== tip);
   if (writes && person === null) obstacles.push(NO_PERSON);
   const how = hasAll || !isClean ? 'none' : commits.length === 0 ? 'fast_forward' : 'replay';
-  const shown: Shown = {
+  const shown: MergePlanView = {
     outcome: hasAll ? 'nothing_to_do' : 'planned',
     how,
     source_commit: tip,
@@ -92,14 +92,14 @@ export async function planRebase(
     moves: { log: `rebase onto ${onto.branch}`, moves: [move] },
     check: async () => {
       refuse(await obstaclesNow());
-      await assertSame(workshop, source, { isCommitted });
+      await assertSame(gitContext, source, { isCommitted });
     },
   };
 }
 
 /** Returns the commits to write again, oldest first, without those that the target has in another form. */
 async function toReplay(
-  { git }: Workshop,
+  { git }: GitContext,
   repository: Repository,
   onto: string,
   from: string,
@@ -123,15 +123,15 @@ async function toReplay(
 }
 
 function replayIn(
-  workshop: Workshop,
+  gitContext: GitContext,
   repository: Repository,
   about: { commits: Commit[]; onto: string; line: string; settings: readonly Setting[] },
 ): Promise<Replayed> {
-  const { git } = workshop;
+  const { git } = gitContext;
   const { commits, onto, line, settings } = about;
-  return workshop.withScratch({ id: 'rebase' }, async (scratch) => {
-    const bench = await openMerging(git, repository, { ours: onto, scratch, settings });
-    return replayCommits(git, bench, {
+  return gitContext.withScratch({ id: 'rebase' }, async (scratch) => {
+    const isolated = await openMerging(git, repository, { ours: onto, scratch, settings });
+    return replayCommits(git, isolated, {
       repository,
       commits,
       onto: { id: onto, tree: await treeOf(git, repository, onto) },

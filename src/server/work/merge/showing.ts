@@ -1,6 +1,6 @@
 import path from 'node:path';
 import fs from 'node:fs/promises';
-import type { Finished } from '../../../api/worktree-finish.ts';
+import type { MergeResult } from '../../../api/worktree-finish.ts';
 import type { Setting } from '../git/bench.ts';
 import { entryKindOf } from '../git/foreign.ts';
 import type { Git } from '../git/git.ts';
@@ -33,7 +33,7 @@ export async function commitsBeyond(
   git: Git,
   repository: Repository,
   { from, to }: { from: string; to: string },
-): Promise<{ commits: Finished['commits']; commit_count: number; read: Commit[] }> {
+): Promise<{ commits: MergeResult['commits']; commit_count: number; read: Commit[] }> {
   const range = [to, `^${from}`];
   const location = refsOf(repository);
   const listed = await git.text(location, ['rev-list', `--max-count=${COMMITS}`, ...range]);
@@ -66,7 +66,7 @@ export async function filesBetween(
   repository: Repository,
   differences: readonly Difference[],
   { from, to }: { from: string; to: string },
-): Promise<{ files: Finished['files']; file_count: number }> {
+): Promise<{ files: MergeResult['files']; file_count: number }> {
   const args = ['diff-tree', '-r', '-z', '--numstat', '--no-renames', '--no-ext-diff'];
   const output = await git.bytes(refsOf(repository), [...args, '--no-textconv', from, to]);
   const lines = new Map<string, [number | null, number | null]>();

@@ -11,8 +11,8 @@ import {
 } from '../git/repository.ts';
 import { nulTerminated } from '../git/names.ts';
 import { nestedMessage, unknownToGit } from '../worktrees/words.ts';
-import { startsOf } from '../worktrees/starts.ts';
-import type { Workshop } from '../git/workshop.ts';
+import { readHeads } from '../worktrees/starts.ts';
+import type { GitContext } from '../git/workshop.ts';
 import {
   changesOf,
   type Changes,
@@ -40,7 +40,7 @@ export interface Source {
 }
 
 /** Returns the repository of a worktree. Throws `conflict` if it is gone. */
-export async function repositoryOf({ git }: Workshop, worktree: Worktree): Promise<Repository> {
+export async function repositoryOf({ git }: GitContext, worktree: Worktree): Promise<Repository> {
   const repository = await recordedRepository(git, worktree.repo_root);
   if (repository) return repository;
   throw new AppError('conflict', `its repository ${worktree.repo_root} is gone: bring it back`);
@@ -51,22 +51,22 @@ export async function repositoryOf({ git }: Workshop, worktree: Worktree): Promi
  * committed. Throws `conflict` if there is nothing to look at.
  */
 export async function lookAt(
-  workshop: Workshop,
+  gitContext: GitContext,
   worktree: Worktree,
   repository: Repository,
   { isCommitted }: { isCommitted: boolean },
 ): Promise<Source> {
-  const { git } = workshop;
+  const { git } = gitContext;
   const { branch, path: files } = worktree;
   const gitDir = await adminDirectory(repository, files);
   if (gitDir === null) throw new AppError('conflict', unknownToGit(files));
   const checkout: Checkout = { gitDir, files };
-  const { tip, head: checkedOut } = await startsOf(git, { repository, branch, adminDir: gitDir });
+  const { tip, head: checkedOut } = await readHeads(git, { repository, branch, adminDir: gitDir });
   if (tip === null) throw new AppError('conflict', `its branch ${branch} is gone: make it again`);
   const head = checkedOut ?? tip;
   const obstacles = await obstaclesOf(worktree, repository, checkout);
-  return workshop.withScratch(worktree, async (scratch) => {
-    const { bench, ...changes } = await changesOf(workshop, repository, checkout, {
+  return gitContext.withScratch(worktree, async (scratch) => {
+    const { isolated, ...changes } = await changesOf(gitContext, repository, checkout, {
       head,
       scratch,
     });
@@ -77,7 +77,7 @@ export async function lookAt(
     else if (changes.nested.length > 0) obstacles.push(nestedMessage(changes.nested));
     else if (changes.isFiltered) obstacles.push(filtersMessage(repository));
     if (!isCommitted || obstacles.length > 0) return { ...found, tree: null, obstacles };
-    return { ...found, tree: await treeWith(git, bench, changes), obstacles };
+    return { ...found, tree: await treeWith(git, isolated, changes), obstacles };
   });
 }
 
@@ -102,11 +102,11 @@ async function obstaclesOf(
 }
 
 /** Writes the tree of a checkout with all that is not committed. */
-async function treeWith(git: Git, bench: GitLocation, changes: Changes): Promise<string> {
+async function treeWith(git: Git, isolated: GitLocation, changes: Changes): Promise<string> {
   const names = [...changes.tracked, ...changes.untracked];
   const add = ['update-index', '--add', '--remove', '--replace', '-z', '--stdin'];
-  await git.text(bench, add, nulTerminated(names));
-  return git.text(bench, ['write-tree']);
+  await git.text(isolated, add, nulTerminated(names));
+  return git.text(isolated, ['write-tree']);
 }
 
 /** A branch that is merged into or rebased onto. */
@@ -121,7 +121,7 @@ export interface Target {
  * `settings` are those of the repository itself.
  */
 export async function targetOf(
-  { git }: Workshop,
+  { git }: GitContext,
   worktree: Worktree,
   repository: Repository,
   about: { named: string | null; field: string; settings: readonly Setting[] },

@@ -1,6 +1,6 @@
 import type { Process } from '../../../api/processes.ts';
 import { frame, withoutFrames } from '../../../core/lib/frame.ts';
-import type { Inbox, InboxOwner } from '../../conversations/inbox/inbox.ts';
+import type { Inbox, InboxSource } from '../../conversations/inbox/inbox.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 import type { ProcessStore } from './store.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
@@ -41,7 +41,7 @@ export class ExitNotices {
     this.#given.inbox.beginNextTurn(tx, session_id);
   }
 
-  #inboxOwner(): InboxOwner {
+  #inboxOwner(): InboxSource {
     return {
       content: (_tx, { text }) => ({
         source: 'process_exit',

@@ -10,7 +10,7 @@ import type {
   writeToProcess,
 } from '../../../api/processes.ts';
 import { AppError } from '../../../api/errors.ts';
-import { type Keep, keepNothing } from '../../../core/store/kept-answers.ts';
+import { type SaveResponse, saveNothing } from '../../../core/store/kept-answers.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { Ids } from '../../../core/lib/ids.ts';
 import { assertOpen } from '../../conversations/sessions/session.ts';
@@ -58,12 +58,16 @@ export class ProcessService {
   }
 
   /** Accepts a command. It starts as soon as there is a place for it. */
-  run(body: NewProcess, keep: Keep = keepNothing): Promise<Process> {
+  run(body: NewProcess, keep: SaveResponse = saveNothing): Promise<Process> {
     return this.#accept(body, keep);
   }
 
   /** Runs the command of a process again, once the process has ended; one that still runs is ended. */
-  async restart(id: string, owner: string | undefined, keep: Keep = keepNothing): Promise<Process> {
+  async restart(
+    id: string,
+    owner: string | undefined,
+    keep: SaveResponse = saveNothing,
+  ): Promise<Process> {
     const { command, cwd, timeout_ms, session_id, caller_id, on_exit, stdin } = await this.get(
       id,
       owner,
@@ -73,7 +77,7 @@ export class ProcessService {
   }
 
   /** Accepts a command, which starts after the end of the process `old`, if one is named. */
-  async #accept(body: NewProcess, keep: Keep, old?: string): Promise<Process> {
+  async #accept(body: NewProcess, keep: SaveResponse, old?: string): Promise<Process> {
     this.#given.assertRoom();
     const { command, session_id, caller_id, on_exit } = body;
     const settings = this.#given.settings();
@@ -170,7 +174,7 @@ export class ProcessService {
     id: string,
     owner: string | undefined,
     reason: string | null,
-    keep: Keep = keepNothing,
+    keep: SaveResponse = saveNothing,
   ): Promise<Process> {
     return this.#given.db.transact((tx) => {
       const now = this.#kill(tx, id, owner, reason);

@@ -24,7 +24,7 @@ interface Dependencies {
  * The directories of the objects of snapshots: `SESSION/NUMBER`. Each holds what the repository lacked, and is removed
  * as a whole with its snapshots, so nothing has to find out which object is still needed.
  */
-export class Depots {
+export class SnapshotObjectStores {
   readonly #given: Dependencies;
   /** The number and the bytes of the depot that each session writes to. */
   readonly #open = new Map<string, { number: number; bytes: number }>();
@@ -69,9 +69,9 @@ export class Depots {
     this.#trimmedAt = now;
     const { max_bytes, max_age_days } = settings();
     const oldest = clock.now() - max_age_days * DAY_MS;
-    const depots = (await this.#all()).toSorted((one, other) => one.at - other.at);
-    let total = depots.reduce((sum, { bytes }) => sum + bytes, 0);
-    for (const { depot, at, bytes } of depots) {
+    const snapshotObjectStores = (await this.#all()).toSorted((one, other) => one.at - other.at);
+    let total = snapshotObjectStores.reduce((sum, { bytes }) => sum + bytes, 0);
+    for (const { depot, at, bytes } of snapshotObjectStores) {
       if (at >= oldest && total <= max_bytes) return;
       if (this.#busy.has(depot)) continue;
       await this.#remove(depot);
@@ -82,7 +82,7 @@ export class Depots {
   async #remove(depot: string): Promise<void> {
     const { db, store } = this.#given;
     this.#open.delete(path.dirname(depot));
-    await db.transact((tx) => store.forgetDepot(tx, depot));
+    await db.transact((tx) => store.forgetObjectStore(tx, depot));
     await fs.rm(this.pathOf(depot), { recursive: true, force: true });
     // Only an empty directory of a session goes.
     await fs.rmdir(path.dirname(this.pathOf(depot))).catch(() => undefined);

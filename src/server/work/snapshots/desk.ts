@@ -9,9 +9,9 @@ import type { Database } from '../../../core/store/database.ts';
 import { assertFiles } from '../git/foreign.ts';
 import { type Git, GitFailure } from '../git/git.ts';
 import type { WorktreeStore } from '../worktrees/store.ts';
-import type { Workshop } from '../git/workshop.ts';
+import type { GitContext } from '../git/workshop.ts';
 import { type Checkout, checkoutOfSession } from './checkout.ts';
-import type { Depots } from './depots.ts';
+import type { SnapshotObjectStores } from './depots.ts';
 import type { FiltersOf } from './files-now.ts';
 import { isTaken, type SnapshotStore, type StoredSnapshot, type Taken } from './store.ts';
 
@@ -25,9 +25,9 @@ interface Dependencies {
   clock: Clock;
   sessionStore: SessionStore;
   worktrees: WorktreeStore;
-  workshop: Workshop;
+  gitContext: GitContext;
   store: SnapshotStore;
-  depots: Depots;
+  snapshotObjectStores: SnapshotObjectStores;
 }
 
 /** What a request about the files of a session works with. */
@@ -46,7 +46,7 @@ export interface WorkContext {
 }
 
 /** Where requests about the files of sessions are worked on: a few at once, each within a time limit. */
-export class Desk {
+export class SnapshotRequests {
   readonly #given: Dependencies;
   readonly #lanes = new OneAtATime();
   #count = 0;
@@ -55,8 +55,8 @@ export class Desk {
     this.#given = given;
   }
 
-  get depots(): Depots {
-    return this.#given.depots;
+  get snapshotObjectStores(): SnapshotObjectStores {
+    return this.#given.snapshotObjectStores;
   }
 
   now(): number {
@@ -65,7 +65,7 @@ export class Desk {
 
   /** Runs `work` for a session. Throws `not_found`, and `conflict` if git fails or the time is over. */
   async work<T>(sessionId: string, work: (place: WorkContext) => Promise<T>): Promise<T> {
-    const { db, clock, sessionStore, worktrees, workshop } = this.#given;
+    const { db, clock, sessionStore, worktrees, gitContext } = this.#given;
     const [session, worktree] = await db.read((rx) => {
       const found = sessionStore.session(rx, sessionId);
       const id = found.worktree_id;
@@ -76,10 +76,10 @@ export class Desk {
       const late = new AbortController();
       using _ = clock.after(LIMIT_MS, () => late.abort(new Error('it took too long')));
       const { signal } = late;
-      const git = workshop.git.within(signal);
+      const git = gitContext.git.within(signal);
       let checkout: Checkout | undefined;
       try {
-        return await workshop.withScratch(session, (scratch) =>
+        return await gitContext.withScratch(session, (scratch) =>
           work({
             git,
             session,
@@ -91,7 +91,7 @@ export class Desk {
               return checkout;
             },
             filters: async (settings) =>
-              checkout ? workshop.trustedFilters(checkout.repository, settings) : [],
+              checkout ? gitContext.trustedFilters(checkout.repository, settings) : [],
           }),
         );
       } catch (error) {

@@ -7,7 +7,7 @@ import { commitOf, refsOf, type Repository } from '../git/repository.ts';
 import type { Checkout } from './checkout.ts';
 import { compareTrees } from './compare.ts';
 import { openTrees, readFilesNow } from './files-now.ts';
-import type { Desk, WorkContext } from './desk.ts';
+import type { SnapshotRequests, WorkContext } from './desk.ts';
 import type { Taken } from './store.ts';
 
 /** How many entries of `left_out` are listed. */
@@ -29,10 +29,10 @@ interface Pair {
 
 /** Compares the files of sessions with where they began. Everything is read only; nothing of a repository is run. */
 export class Differ {
-  readonly #desk: Desk;
+  readonly #requests: SnapshotRequests;
 
-  constructor(desk: Desk) {
-    this.#desk = desk;
+  constructor(requests: SnapshotRequests) {
+    this.#requests = requests;
   }
 
   /**
@@ -40,9 +40,9 @@ export class Differ {
    * something cannot be compared.
    */
   diff(sessionId: string, query: Query): Promise<SessionDiff> {
-    return this.#desk.work(sessionId, async (place) => {
+    return this.#requests.work(sessionId, async (place) => {
       const { git, signal } = place;
-      const taken_at = this.#desk.now();
+      const taken_at = this.#requests.now();
       const pair = await (query.at === undefined
         ? this.#untilNow(place, query)
         : this.#untilTurn(place, query.at, query.since ?? query.at));
@@ -74,7 +74,7 @@ export class Differ {
     const now = await readFilesNow(git, checkout, {
       scratch,
       objects: path.join(scratch, 'objects'),
-      lent: start === null ? [] : [this.#desk.depots.pathOf(start.depot)],
+      lent: start === null ? [] : [this.#requests.snapshotObjectStores.pathOf(start.depot)],
       filters,
       signal,
     });
@@ -95,11 +95,11 @@ export class Differ {
   /** From the beginning of one turn to the end of another. */
   async #untilTurn(place: WorkContext, at: string, since: string): Promise<Pair> {
     const { git, scratch, session } = place;
-    const { depots } = this.#desk;
-    const start = this.#desk.snapshotAt(session.id, since, 'start');
-    const end = this.#desk.snapshotAt(session.id, at, 'end');
+    const { snapshotObjectStores } = this.#requests;
+    const start = this.#requests.snapshotAt(session.id, since, 'start');
+    const end = this.#requests.snapshotAt(session.id, at, 'end');
     const repository = { root: '', commonDir: end.repository };
-    const lent = [depots.pathOf(start.depot), depots.pathOf(end.depot)];
+    const lent = [snapshotObjectStores.pathOf(start.depot), snapshotObjectStores.pathOf(end.depot)];
     return {
       location: await openTrees(git, repository, { scratch, lent }),
       before: start.tree,
@@ -114,8 +114,8 @@ export class Differ {
 
   /** Returns the snapshot that the files are compared with; null: with a commit. */
   #startOf({ session, worktree }: WorkContext, { since, against }: Query): Taken | null {
-    if (since !== undefined) return this.#desk.snapshotAt(session.id, since, 'start');
-    return against === 'start' && worktree === null ? this.#desk.firstOf(session.id) : null;
+    if (since !== undefined) return this.#requests.snapshotAt(session.id, since, 'start');
+    return against === 'start' && worktree === null ? this.#requests.firstOf(session.id) : null;
   }
 }
 

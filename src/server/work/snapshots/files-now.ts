@@ -2,7 +2,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { replaceFile } from '../../../core/lib/replace-file.ts';
 import type { LeftOut } from '../../../api/diffs.ts';
-import { openBench, ownSettings, type Setting } from '../git/bench.ts';
+import { openIsolatedGitDir, ownSettings, type Setting } from '../git/bench.ts';
 import { readLog } from '../git/foreign.ts';
 import type { Git, GitLocation } from '../git/git.ts';
 import { copyIndex } from '../git/index-copy.ts';
@@ -80,14 +80,14 @@ async function readOnce(git: Git, checkout: Checkout, about: Reading): Promise<F
   const { scratch, objects, signal, lent = [] } = about;
   const settings = await ownSettings(git, repository, adminDir);
   const filters = await about.filters(settings);
-  const bench = await openBench({ ...checkout, scratch, settings, filters });
-  await copyIndex(git, bench, { adminDir, head });
+  const isolated = await openIsolatedGitDir({ ...checkout, scratch, settings, filters });
+  await copyIndex(git, isolated, { adminDir, head });
   const included = new Set((await readLog(adminDir, INCLUDED)).split('\0'));
-  const { changes, isCut } = await changesOf(git, bench, files, { included, signal });
+  const { changes, isCut } = await changesOf(git, isolated, files, { included, signal });
   await lendObjects(objects, [path.join(repository.commonDir, 'objects'), ...lent]);
-  const location = { ...bench, objects };
+  const location = { ...isolated, objects };
   const { taken, leftOut } = await withinLimits(files, changes);
-  await ignoreAttributes(bench);
+  await ignoreAttributes(isolated);
   if (taken.length > 0) {
     const entries = await entriesOf(git, location, files, taken, signal);
     const update = ['update-index', '-z', '--index-info'];
@@ -185,11 +185,11 @@ export async function openTrees(
 ): Promise<GitLocation> {
   const settings = await ownSettings(git, repository, null);
   const at = { repository, adminDir: null, files: null, head: null, scratch, settings };
-  const bench = await openBench(at);
+  const isolated = await openIsolatedGitDir(at);
   const objects = path.join(scratch, 'objects');
   await lendObjects(objects, [path.join(repository.commonDir, 'objects'), ...lent]);
-  await ignoreAttributes(bench);
-  return { ...bench, objects };
+  await ignoreAttributes(isolated);
+  return { ...isolated, objects };
 }
 
 /** From here on, attributes of the repository count for nothing. */

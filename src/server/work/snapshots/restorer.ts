@@ -10,7 +10,7 @@ import {
   replaceForeignFile,
 } from '../../../core/lib/replace-foreign-file.ts';
 import type { GitLocation } from '../git/git.ts';
-import type { Desk, WorkContext } from './desk.ts';
+import type { SnapshotRequests, WorkContext } from './desk.ts';
 import { openTrees } from './files-now.ts';
 import { blobsAt, contentAt, entryAt } from './tree.ts';
 import { isTaken, type StoredSnapshot, type Taken } from './store.ts';
@@ -22,10 +22,10 @@ type Wish = BodyOf<typeof restoreFile>;
 
 /** Writes files of sessions as they were at a turn. */
 export class Restorer {
-  readonly #desk: Desk;
+  readonly #requests: SnapshotRequests;
 
-  constructor(desk: Desk) {
-    this.#desk = desk;
+  constructor(requests: SnapshotRequests) {
+    this.#requests = requests;
   }
 
   /**
@@ -33,16 +33,16 @@ export class Restorer {
    * it since, unless `force` is set: then what is there is kept beside it.
    */
   restore(sessionId: string, wish: Wish): Promise<ResponseOf<typeof restoreFile>> {
-    return this.#desk.work(sessionId, async (place) => {
+    return this.#requests.work(sessionId, async (place) => {
       const name = relativeName(wish.file);
       const { active_turn_id: active } = place.session;
       if (active !== null)
         throw new AppError('turn_in_progress', `turn ${active} of ${sessionId} is still running`);
-      const target = this.#desk.snapshotAt(sessionId, wish.turn_id, wish.moment);
+      const target = this.#requests.snapshotAt(sessionId, wish.turn_id, wish.moment);
       const { files, repository, adminDir } = await place.checkout();
       if (files !== target.root || repository.commonDir !== target.repository)
         throw new AppError('conflict', `the session works in ${files} now, not in ${target.root}`);
-      const since = this.#desk.snapshotsSince(target);
+      const since = this.#requests.snapshotsSince(target);
       const location = await this.#open(place, target, since);
       const entry = await entryAt(place, location, target.tree, name);
       const content = await contentAt(place, { repository, adminDir, files }, location, entry);
@@ -81,8 +81,12 @@ export class Restorer {
     target: Taken,
     since: readonly StoredSnapshot[],
   ): Promise<GitLocation> {
-    const depots = new Set([target, ...since].flatMap(({ depot }) => (depot ? [depot] : [])));
-    const lent = [...depots].map((depot) => this.#desk.depots.pathOf(depot));
+    const snapshotObjectStores = new Set(
+      [target, ...since].flatMap(({ depot }) => (depot ? [depot] : [])),
+    );
+    const lent = [...snapshotObjectStores].map((depot) =>
+      this.#requests.snapshotObjectStores.pathOf(depot),
+    );
     return openTrees(git, { root: '', commonDir: target.repository }, { scratch, lent });
   }
 

@@ -5,7 +5,7 @@ import { assertNotClosed } from '../../conversations/sessions/session.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 import type { Database } from '../../../core/store/database.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
-import type { Desk } from './desk.ts';
+import type { SnapshotRequests } from './desk.ts';
 import { openTrees, readFilesNow } from './files-now.ts';
 import { type SnapshotStore, toldOf } from './store.ts';
 import type { SnapshotTaker } from './taker.ts';
@@ -16,7 +16,7 @@ interface Dependencies {
   sessionStore: SessionStore;
   store: SnapshotStore;
   taker: SnapshotTaker;
-  desk: Desk;
+  requests: SnapshotRequests;
 }
 
 type Answer = ResponseOf<typeof getSnapshots>;
@@ -51,25 +51,25 @@ export class SnapshotService {
     sessionId: string,
     { turn_id, moment, path: below }: QueryOf<typeof listSessionFiles>,
   ): Promise<ResponseOf<typeof listSessionFiles>> {
-    const { desk } = this.#given;
-    return desk.work(sessionId, async (place) => {
+    const { requests } = this.#given;
+    return requests.work(sessionId, async (place) => {
       const { git, scratch, signal, filters } = place;
       const paths = below === undefined ? [] : [below];
       if (turn_id === undefined) {
         const checkout = await place.checkout();
         const objects = path.join(scratch, 'objects');
-        const taken_at = desk.now();
+        const taken_at = requests.now();
         const now = await readFilesNow(git, checkout, { scratch, objects, filters, signal });
         const listed = await listTree(place, now.location, now.tree, paths);
         const about = { session_id: sessionId, turn_id: null, moment: null };
         return { ...about, root: checkout.files, taken_at, ...listed };
       }
-      const { tree, repository, depot, root, taken_at } = desk.snapshotAt(
+      const { tree, repository, depot, root, taken_at } = requests.snapshotAt(
         sessionId,
         turn_id,
         moment,
       );
-      const lent = [desk.depots.pathOf(depot)];
+      const lent = [requests.snapshotObjectStores.pathOf(depot)];
       const location = await openTrees(git, { root: '', commonDir: repository }, { scratch, lent });
       const listed = await listTree(place, location, tree, paths);
       return { session_id: sessionId, turn_id, moment, root: root ?? '', taken_at, ...listed };

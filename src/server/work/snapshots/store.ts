@@ -73,7 +73,7 @@ export class SnapshotStore {
   }
 
   /** Removes the snapshots of a depot. */
-  forgetDepot(tx: Writer, depot: string): void {
+  forgetObjectStore(tx: Writer, depot: string): void {
     this.#table.deleteWhere(tx, 'depot = ?', depot);
   }
 

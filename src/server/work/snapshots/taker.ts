@@ -7,9 +7,9 @@ import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
 import type { Database } from '../../../core/store/database.ts';
 import { GitFailure } from '../git/git.ts';
 import type { WorktreeStore } from '../worktrees/store.ts';
-import type { Workshop } from '../git/workshop.ts';
+import type { GitContext } from '../git/workshop.ts';
 import { checkoutOfSession } from './checkout.ts';
-import type { Depots } from './depots.ts';
+import type { SnapshotObjectStores } from './depots.ts';
 import { readFilesNow } from './files-now.ts';
 import type { SnapshotStore, StoredSnapshot } from './store.ts';
 
@@ -25,8 +25,8 @@ interface Dependencies {
   logger: Logger;
   store: SnapshotStore;
   worktrees: WorktreeStore;
-  workshop: Workshop;
-  depots: Depots;
+  gitContext: GitContext;
+  snapshotObjectStores: SnapshotObjectStores;
   /** Whether snapshots are taken where no person chose for the session. */
   isEnabled: () => boolean;
 }
@@ -103,16 +103,16 @@ export class SnapshotTaker {
     moment: Moment,
     { isLate }: { isLate: () => boolean },
   ): Promise<void> {
-    const { db, logger, store, depots } = this.#given;
+    const { db, logger, store, snapshotObjectStores } = this.#given;
     return this.#sessions.run(session.id, async () => {
       if ((this.#slow.get(session.id) ?? 0) >= SLOW) return;
       try {
         // A depot without a row counts as left over, so it is in use until its row is there.
-        await depots.use(session.id, async (depot) => {
+        await snapshotObjectStores.use(session.id, async (depot) => {
           const snapshot = await this.#snapshot(session, turn, moment, depot);
           await db.transact((tx) => store.add(tx, { ...snapshot, is_late: isLate() }));
         });
-        await depots.trim();
+        await snapshotObjectStores.trim();
       } catch (error) {
         logger.warn(
           { err: error, session_id: session.id, turn_id: turn.turn_id },
@@ -146,17 +146,17 @@ export class SnapshotTaker {
   }
 
   async #read(session: Session, depot: string, signal: AbortSignal) {
-    const { db, worktrees, workshop, depots } = this.#given;
-    const git = workshop.git.within(signal);
+    const { db, worktrees, gitContext, snapshotObjectStores } = this.#given;
+    const git = gitContext.git.within(signal);
     const id = session.worktree_id;
     const worktree = id === null ? null : await db.read((rx) => worktrees.worktree(rx, id));
     const checkout = await checkoutOfSession(git, session, worktree);
     const { repository, files: root, head: head_commit } = checkout;
-    return workshop.withScratch(session, async (scratch) => {
+    return gitContext.withScratch(session, async (scratch) => {
       const { tree, leftOut, isCut } = await readFilesNow(git, checkout, {
         scratch,
-        objects: depots.pathOf(depot),
-        filters: (settings) => workshop.trustedFilters(repository, settings),
+        objects: snapshotObjectStores.pathOf(depot),
+        filters: (settings) => gitContext.trustedFilters(repository, settings),
         signal,
       });
       const is_whole = leftOut.length === 0 && !isCut;

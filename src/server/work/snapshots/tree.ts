@@ -1,7 +1,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { AppError } from '../../../api/errors.ts';
-import { openBench, ownSettings } from '../git/bench.ts';
+import { openIsolatedGitDir, ownSettings } from '../git/bench.ts';
 import type { GitLocation } from '../git/git.ts';
 import type { Checkout } from './checkout.ts';
 import type { WorkContext } from './desk.ts';
@@ -74,7 +74,7 @@ export async function contentAt(
   const settings = await ownSettings(git, repository, adminDir);
   const own = path.join(scratch, 'content');
   await fs.mkdir(own, { mode: 0o700 });
-  const bench = await openBench({
+  const isolated = await openIsolatedGitDir({
     repository,
     adminDir,
     files,
@@ -83,10 +83,10 @@ export async function contentAt(
     settings,
   });
   await fs.appendFile(
-    path.join(bench.gitDir ?? '', 'info/attributes'),
+    path.join(isolated.gitDir ?? '', 'info/attributes'),
     '\n* -ident !filter !working-tree-encoding\n',
   );
-  const location = { ...bench, objects };
+  const location = { ...isolated, objects };
   const args =
     mode === '120000'
       ? ['cat-file', 'blob', blob]

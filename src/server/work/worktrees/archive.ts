@@ -1,6 +1,6 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { openBench, ownSettings } from '../git/bench.ts';
+import { openIsolatedGitDir, ownSettings } from '../git/bench.ts';
 import type { Git, GitLocation } from '../git/git.ts';
 import { refsOf, type Repository } from '../git/repository.ts';
 import { nulTerminated } from '../git/names.ts';
@@ -150,8 +150,8 @@ export async function fillFromArchive(
   const { adminDir, scratch } = about;
   if (sparse?.patterns !== null && sparse !== null) await makeSparse(git, adminDir, sparse);
   const settings = await ownSettings(git, about.repository, adminDir);
-  const bench = await openBench({ ...about, settings, head: null, asTheyAre: true });
-  const index = { ...bench, index: path.join(adminDir, 'index') };
+  const isolated = await openIsolatedGitDir({ ...about, settings, head: null, asTheyAre: true });
+  const index = { ...isolated, index: path.join(adminDir, 'index') };
   const absent = sparse?.absent ?? [];
   const entries = (await git.bytes(index, ['ls-tree', '-r', '-z', '--full-tree', staged]))
     .split('\0')
@@ -166,7 +166,7 @@ export async function fillFromArchive(
       nulTerminated(entries.map(indexEntry)),
     );
   await skipIn(git, index, absent);
-  const own = { ...bench, index: path.join(scratch, 'files') };
+  const own = { ...isolated, index: path.join(scratch, 'files') };
   if (files === null) await fs.copyFile(index.index, own.index);
   else await git.text(own, ['read-tree', files]);
   const forget = ['update-index', '--force-remove', '-z', '--stdin'];

@@ -5,11 +5,11 @@ import { AppError } from '../../../api/errors.ts';
 import { makeDirectory } from '../../../core/lib/make-directory.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
 import { type Archived, archiveRef, fillFromArchive, readArchive } from './archive.ts';
-import { openBench, ownSettings } from '../git/bench.ts';
+import { openIsolatedGitDir, ownSettings } from '../git/bench.ts';
 import { isThere } from '../git/foreign.ts';
 import { removeTree } from '../git/remove-tree.ts';
 import { adminDirectory, commitOf, refsOf, type Repository } from '../git/repository.ts';
-import type { Workshop } from '../git/workshop.ts';
+import type { GitContext } from '../git/workshop.ts';
 
 /** The disk limits checkouts, so running more of them at once is no faster. */
 const CHECKOUTS_AT_ONCE = 4;
@@ -22,13 +22,13 @@ const PLAIN = /^\w[\w-]*(\/\w[\w-]*)*$/;
  * crash after any step, so each step can be repeated.
  */
 export class Checkouts {
-  readonly #workshop: Workshop;
+  readonly #gitContext: GitContext;
   /** One mutex for each of the `CHECKOUTS_AT_ONCE` checkouts that may run at once. */
   readonly #lanes = new OneAtATime();
   #count = 0;
 
-  constructor(workshop: Workshop) {
-    this.#workshop = workshop;
+  constructor(gitContext: GitContext) {
+    this.#gitContext = gitContext;
   }
 
   /**
@@ -43,7 +43,7 @@ export class Checkouts {
     const ref = `refs/heads/${branch}`;
     const isPlain = PLAIN.test(branch);
     const check = ['check-ref-format', ref];
-    if (!isPlain && (await this.#workshop.git.maybe(refsOf(repository), check)) === null)
+    if (!isPlain && (await this.#gitContext.git.maybe(refsOf(repository), check)) === null)
       throw new AppError('invalid', `"${branch}" cannot be the name of a branch: choose another`);
     if (tip !== null)
       throw new AppError(
@@ -61,13 +61,13 @@ export class Checkouts {
   async add(worktree: Worktree, repository: Repository): Promise<void> {
     const { base_commit: head, path: files } = worktree;
     await this.#make(worktree, repository, { commit: head, what: [worktree.branch] }, (adminDir) =>
-      this.#workshop.withScratch(worktree, async (scratch) => {
-        const settings = await ownSettings(this.#workshop.git, repository, adminDir);
-        const filters = await this.#workshop.trustedFilters(repository, settings);
+      this.#gitContext.withScratch(worktree, async (scratch) => {
+        const settings = await ownSettings(this.#gitContext.git, repository, adminDir);
+        const filters = await this.#gitContext.trustedFilters(repository, settings);
         const about = { repository, adminDir, files, head, scratch, settings, filters };
-        const location = await openBench(about);
+        const location = await openIsolatedGitDir(about);
         const index = path.join(adminDir, 'index');
-        await this.#workshop.git.text({ ...location, index }, ['read-tree', '-m', '-u', head]);
+        await this.#gitContext.git.text({ ...location, index }, ['read-tree', '-m', '-u', head]);
       }),
     );
   }
@@ -81,15 +81,15 @@ export class Checkouts {
     const what = wasOnBranch ? [worktree.branch] : ['--detach', head];
     const { path: files } = worktree;
     await this.#make(worktree, repository, { commit: tip ?? head, what }, (adminDir) =>
-      this.#workshop.withScratch(worktree, (scratch) =>
-        fillFromArchive(this.#workshop.git, { repository, adminDir, files, scratch }, archived),
+      this.#gitContext.withScratch(worktree, (scratch) =>
+        fillFromArchive(this.#gitContext.git, { repository, adminDir, files, scratch }, archived),
       ),
     );
   }
 
   /** Returns what a worktree can be restored from. Throws `conflict` if it has no archive. */
   async archived(worktree: Worktree, repository: Repository): Promise<Archived> {
-    const archived = await readArchive(this.#workshop.git, repository, worktree.id);
+    const archived = await readArchive(this.#gitContext.git, repository, worktree.id);
     if (archived) return archived;
     throw new AppError(
       'conflict',
@@ -108,14 +108,14 @@ export class Checkouts {
   ): Promise<void> {
     await removeTree(worktree.path);
     if (repository === null) return;
-    await this.#workshop.alone(repository, async () => {
-      await this.#workshop.forget(worktree, repository);
+    await this.#gitContext.alone(repository, async () => {
+      await this.#gitContext.forget(worktree, repository);
       const location = refsOf(repository);
-      const tip = await commitOf(this.#workshop.git, location, `refs/heads/${worktree.branch}`);
+      const tip = await commitOf(this.#gitContext.git, location, `refs/heads/${worktree.branch}`);
       if (tip === null) return;
       if (tip !== expected)
-        await this.#workshop.git.text(location, ['update-ref', archiveRef(worktree.id), tip]);
-      await this.#workshop.removeBranch(worktree, repository, tip);
+        await this.#gitContext.git.text(location, ['update-ref', archiveRef(worktree.id), tip]);
+      await this.#gitContext.removeBranch(worktree, repository, tip);
     });
   }
 
@@ -127,9 +127,9 @@ export class Checkouts {
   ): Promise<void> {
     const zeroId = '0'.repeat(commit.length);
     const branch = ['update-ref', `refs/heads/${worktree.branch}`, commit, zeroId];
-    const registering = await this.#workshop.alone(repository, async () => {
+    const registering = await this.#gitContext.alone(repository, async () => {
       // From here on cadre owns the branch, and deletes it if a later step fails.
-      await this.#workshop.git.text(refsOf(repository), branch);
+      await this.#gitContext.git.text(refsOf(repository), branch);
       return this.#register(worktree, repository, what).then(
         () => null,
         (error: unknown) => ({ error }),
@@ -137,7 +137,7 @@ export class Checkouts {
     });
     try {
       if (registering !== null) throw registering.error;
-      this.#workshop.failpoint('worktree.added');
+      this.#gitContext.failpoint('worktree.added');
       const adminDir = await adminDirectory(repository, worktree.path);
       if (adminDir === null)
         throw new AppError('conflict', `${worktree.path} was removed while it was made: try again`);
@@ -160,7 +160,7 @@ export class Checkouts {
       throw new AppError('conflict', `${parent} leads through a symbolic link: move that away`);
     const flags = ['--quiet', '--no-checkout', ...what.slice(0, -1)];
     const add = ['worktree', 'add', ...flags, '--', directory, ...what.slice(-1)];
-    await this.#workshop.git.text(refsOf(repository), add);
+    await this.#gitContext.git.text(refsOf(repository), add);
     if ((await fs.realpath(directory)) !== directory)
       throw new AppError('conflict', `${directory} leads through a symbolic link: move that away`);
   }

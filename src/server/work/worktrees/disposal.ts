@@ -17,10 +17,10 @@ import {
   refsOf,
   type Repository,
 } from '../git/repository.ts';
-import { holdsWork, type Snapshot, takeSnapshot } from './snapshot.ts';
+import { hasUnsavedWork, type Snapshot, takeSnapshot } from './snapshot.ts';
 import { unsavedSubmodules } from '../git/submodules.ts';
 import { ignoredMessage, nestedMessage } from './words.ts';
-import type { Workshop } from '../git/workshop.ts';
+import type { GitContext } from '../git/workshop.ts';
 
 /** What is known before a snapshot is taken. */
 interface SnapshotFacts {
@@ -44,11 +44,11 @@ export interface Removed {
  * Removes worktrees from the disk once all of their work is archived. No row is read or written here. The server may
  * crash after any step, so each step can be repeated.
  */
-export class Disposal {
-  readonly #workshop: Workshop;
+export class WorktreeFiles {
+  readonly #gitContext: GitContext;
 
-  constructor(workshop: Workshop) {
-    this.#workshop = workshop;
+  constructor(gitContext: GitContext) {
+    this.#gitContext = gitContext;
   }
 
   /** Returns why a worktree cannot be removed at all; null if nothing prevents it. */
@@ -68,8 +68,8 @@ export class Disposal {
     if (target === null || path.dirname(target) !== path.join(repository.commonDir, 'worktrees'))
       return `${link} is another repository, which no archive can keep: move it away`;
     await this.#assertReadable(files, adminDir);
-    const unsaved = await this.#workshop.withScratch(worktree, (scratch) =>
-      unsavedSubmodules(this.#workshop.git, { repository, adminDir, files, scratch }),
+    const unsaved = await this.#gitContext.withScratch(worktree, (scratch) =>
+      unsavedSubmodules(this.#gitContext.git, { repository, adminDir, files, scratch }),
     );
     return unsaved.length > 0 ? nestedMessage(unsaved) : null;
   }
@@ -78,7 +78,7 @@ export class Disposal {
   async settingsOf({ path: files }: Worktree, repository: Repository): Promise<Setting[]> {
     const adminDir = await adminDirectory(repository, files);
     await this.#assertReadable(null, adminDir);
-    return ownSettings(this.#workshop.git, repository, adminDir);
+    return ownSettings(this.#gitContext.git, repository, adminDir);
   }
 
   /** Takes a snapshot of a worktree, whose files are in the directory `files`. */
@@ -91,8 +91,8 @@ export class Disposal {
     const adminDir = await adminDirectory(repository, worktree.path, files);
     const existingFiles = (await isThere(files)) ? files : null;
     await this.#assertReadable(existingFiles, adminDir);
-    const settings = known ?? (await ownSettings(this.#workshop.git, repository, adminDir));
-    const filters = await this.#workshop.trustedFilters(repository, settings);
+    const settings = known ?? (await ownSettings(this.#gitContext.git, repository, adminDir));
+    const filters = await this.#gitContext.trustedFilters(repository, settings);
     const { branch } = worktree;
     const alike = await branchesAlike(repository, worktree.path);
     const passing = {
@@ -109,14 +109,14 @@ export class Disposal {
       settings,
       filters,
     };
-    return this.#workshop.withScratch(worktree, (scratch) =>
-      takeSnapshot(this.#workshop.git, state, scratch),
+    return this.#gitContext.withScratch(worktree, (scratch) =>
+      takeSnapshot(this.#gitContext.git, state, scratch),
     );
   }
 
   async archive(worktree: Worktree, repository: Repository, snapshot: Snapshot): Promise<void> {
-    await writeArchive(this.#workshop.git, repository, worktree, snapshot);
-    this.#workshop.failpoint('worktree.archived');
+    await writeArchive(this.#gitContext.git, repository, worktree, snapshot);
+    this.#gitContext.failpoint('worktree.archived');
   }
 
   /**
@@ -129,7 +129,7 @@ export class Disposal {
     repository: Repository,
     { tip, ...facts }: { tip: string | null } & SnapshotFacts,
   ): Promise<Removed> {
-    const aside = path.join(this.#workshop.asideDirectory, worktree.id);
+    const aside = path.join(this.#gitContext.asideDirectory, worktree.id);
     const removed: Removed = {
       path: false,
       branch: false,
@@ -142,7 +142,7 @@ export class Disposal {
       await removeTree(done);
       await fs.rename(worktree.path, aside);
     }
-    this.#workshop.failpoint('worktree.aside');
+    this.#gitContext.failpoint('worktree.aside');
     let last = tip;
     if (!(await isThere(done))) {
       const rest = await this.#archiveRest(worktree, repository, { aside, ...facts });
@@ -153,14 +153,14 @@ export class Disposal {
       if (await isThere(aside)) await fs.rename(aside, done);
     }
     removed.path = await isThere(done);
-    await this.#workshop.forget(worktree, repository);
+    await this.#gitContext.forget(worktree, repository);
     const others = await checkoutsOf(repository, worktree.branch);
     if (others.length > 0)
       removed.diagnostics.push(
         `branch ${worktree.branch} stays: it is checked out in ${others[0]}`,
       );
     else if (last !== null) {
-      removed.left = await this.#workshop.removeBranch(worktree, repository, last);
+      removed.left = await this.#gitContext.removeBranch(worktree, repository, last);
       removed.branch = removed.left === null;
       if (removed.left !== null) removed.diagnostics.push(removed.left);
     }
@@ -169,7 +169,7 @@ export class Disposal {
 
   /** Deletes the files of a removed worktree; returns a diagnostic if that fails. */
   async sweepOf({ id }: Worktree): Promise<string[]> {
-    const done = path.join(this.#workshop.asideDirectory, `${id}.archived`);
+    const done = path.join(this.#gitContext.asideDirectory, `${id}.archived`);
     try {
       await removeTree(done);
       return [];
@@ -178,13 +178,13 @@ export class Disposal {
         `${done} could not be removed (${(error as Error).message}): the next start tries again`,
       ];
     } finally {
-      this.#workshop.failpoint('worktree.removed');
+      this.#gitContext.failpoint('worktree.removed');
     }
   }
 
   /** Returns the directory that a worktree being removed was renamed to; null if there is none. */
   async aside({ id }: Worktree): Promise<string | null> {
-    const aside = path.join(this.#workshop.asideDirectory, id);
+    const aside = path.join(this.#gitContext.asideDirectory, id);
     for (const candidate of [aside, `${aside}.archived`])
       if (await isThere(candidate)) return candidate;
     return null;
@@ -192,7 +192,7 @@ export class Disposal {
 
   /** Whether a worktree has an archive. */
   async hasArchive({ id }: Worktree, repository: Repository): Promise<boolean> {
-    return (await commitOf(this.#workshop.git, refsOf(repository), archiveRef(id))) !== null;
+    return (await commitOf(this.#gitContext.git, refsOf(repository), archiveRef(id))) !== null;
   }
 
   /**
@@ -208,7 +208,7 @@ export class Disposal {
       const snapshot = await this.snapshotOf(worktree, repository, facts, aside);
       if (snapshot.nested.length > 0)
         throw new AppError('conflict', nestedMessage(snapshot.nested));
-      const isNeeded = holdsWork(snapshot);
+      const isNeeded = hasUnsavedWork(snapshot);
       if (isNeeded && !(await this.#isArchived(worktree, repository, snapshot)))
         await this.archive(worktree, repository, snapshot);
       return { snapshot, hasArchive: isNeeded || snapshot.archive !== null };
@@ -225,7 +225,7 @@ export class Disposal {
     { head, headRef, tip, archive, staged, files, sparse }: Snapshot,
   ): Promise<boolean> {
     if (archive === null) return false;
-    const archived = await readArchive(this.#workshop.git, repository, worktree.id);
+    const archived = await readArchive(this.#gitContext.git, repository, worktree.id);
     if (archived?.tip !== tip) return false;
     // The files and git's registration are gone, so an earlier attempt has already compared them.
     if (files === null && (await adminDirectory(repository, worktree.path)) === null) return true;

@@ -8,7 +8,7 @@ import {
   ForeignFileError,
   openForeignFile,
 } from '../../../core/lib/foreign-file.ts';
-import { openBench, ownSettings } from '../git/bench.ts';
+import { openIsolatedGitDir, ownSettings } from '../git/bench.ts';
 import { type Committed, howToAllow } from '../git/consent.ts';
 import { assertFiles, entryKindOf } from '../git/foreign.ts';
 import { type Git, GitFailure, type GitLocation } from '../git/git.ts';
@@ -37,14 +37,14 @@ export async function copyIncluded(
     throw new AppError('conflict', `${worktree.path} was removed while it was made: try again`);
   const { root } = repository;
   await assertFiles(root);
-  const main = await benchAt(git, repository, {
+  const main = await isolatedAt(git, repository, {
     adminDir: repository.commonDir,
     files: root,
     scratch: path.join(scratch, 'main'),
   });
   const ignored = await ignoredAt(git, main, await matching(git, main, patterns, scratch));
   if (ignored.length > MAX_FILES) throw tooMuch(`${ignored.length} files`);
-  const made = await benchAt(git, repository, {
+  const made = await isolatedAt(git, repository, {
     adminDir,
     files: worktree.path,
     scratch: path.join(scratch, 'made'),
@@ -77,14 +77,14 @@ export function skippedFiles({ sha256 }: Committed, repoRoot: string): Worktree[
 }
 
 /** Opens a bench with a copy of the index of a checkout, so that git knows which files are tracked. */
-async function benchAt(
+async function isolatedAt(
   git: Git,
   repository: Repository,
   about: { adminDir: string; files: string; scratch: string },
 ): Promise<GitLocation> {
   await fs.mkdir(about.scratch, { mode: 0o700 });
   const settings = await ownSettings(git, repository, about.adminDir);
-  const location = await openBench({ ...about, repository, settings, head: null });
+  const location = await openIsolatedGitDir({ ...about, repository, settings, head: null });
   await copyIndex(git, location, { adminDir: about.adminDir, head: null });
   return location;
 }

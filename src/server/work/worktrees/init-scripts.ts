@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { QueryOf } from '../../../api/endpoint.ts';
 import type { Brought, listTrusted, Trusted } from '../../../api/worktree-trust.ts';
 import { AppError } from '../../../api/errors.ts';
-import { type Keep, keepNothing } from '../../../core/store/kept-answers.ts';
+import { type SaveResponse, saveNothing } from '../../../core/store/kept-answers.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 import type { Database } from '../../../core/store/database.ts';
@@ -73,7 +73,7 @@ export class InitScripts {
   }
 
   /** Does the same for a directory that a person names. Throws `invalid` if that is not a repository. */
-  async trust(directory: string, sha256: string, by: string, keep: Keep): Promise<Trusted> {
+  async trust(directory: string, sha256: string, by: string, keep: SaveResponse): Promise<Trusted> {
     const { root: repo_root } = await this.#named(directory);
     const trusted_at = this.#given.clock.now();
     return this.#allow({ repo_root, sha256, trusted_by: by, trusted_at }, keep);
@@ -86,7 +86,7 @@ export class InitScripts {
   async untrust(
     directory: string,
     sha256: string | null,
-    keep: Keep,
+    keep: SaveResponse,
   ): Promise<{ repo_root: string; withdrawn: Trusted[] }> {
     // The repository may be gone; then the path that it was allowed under is used.
     const repo_root = await this.#named(directory).then(
@@ -163,7 +163,7 @@ export class InitScripts {
     return findRepository(this.#given.git, path.resolve(directory), { isNamed: true });
   }
 
-  #allow(trusted: Trusted, keep: Keep = keepNothing): Promise<Trusted> {
+  #allow(trusted: Trusted, keep: SaveResponse = saveNothing): Promise<Trusted> {
     return this.#given.db.transact((tx) => {
       const before = this.#trusted.get(tx, trustId(trusted));
       if (!before) this.#trusted.insert(tx, trusted);

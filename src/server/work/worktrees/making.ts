@@ -1,7 +1,7 @@
 import type { Worktree } from '../../../api/worktrees.ts';
 import type { Supervisor } from '../../../core/children/supervisor.ts';
 import { AppError } from '../../../api/errors.ts';
-import type { Keep } from '../../../core/store/kept-answers.ts';
+import type { SaveResponse } from '../../../core/store/kept-answers.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { Failpoint } from '../../../core/lib/failpoint.ts';
 import type { Ids } from '../../../core/lib/ids.ts';
@@ -27,7 +27,7 @@ import {
 import type { Operation, WorktreeStore } from './store.ts';
 import { reasonOf } from './words.ts';
 import { Checkouts } from './checkouts.ts';
-import type { Workshop } from '../git/workshop.ts';
+import type { GitContext } from '../git/workshop.ts';
 import {
   branchFor,
   newWorktree,
@@ -39,10 +39,10 @@ import {
 import type { Writer } from '../../../core/store/transaction.ts';
 
 /** The collaborators and settings that {@link Making} needs. */
-export interface MakingDependencies {
+export interface WorktreeCreatorDependencies {
   db: Database;
   store: WorktreeStore;
-  workshop: Workshop;
+  gitContext: GitContext;
   supervisor: Supervisor;
   initScripts: InitScripts;
   clock: Clock;
@@ -58,15 +58,15 @@ export interface MakingDependencies {
 }
 
 /** Makes and restores worktrees. The caller holds the mutex of the worktree's name. */
-export class Making {
-  readonly #given: MakingDependencies;
+export class WorktreeCreator {
+  readonly #given: WorktreeCreatorDependencies;
   readonly #checkouts: Checkouts;
   /** The mutex of choosing ports: what is chosen is stored before the next choice. */
   readonly #choosing = new OneAtATime();
 
-  constructor(given: MakingDependencies) {
+  constructor(given: WorktreeCreatorDependencies) {
     this.#given = given;
-    this.#checkouts = new Checkouts(given.workshop);
+    this.#checkouts = new Checkouts(given.gitContext);
   }
 
   /** Makes a worktree. `finish` runs in the transaction that stores it; its result is returned. */
@@ -76,12 +76,12 @@ export class Making {
     request: WorktreeRequest,
     finish: (tx: Writer, made: Worktree) => T,
   ): Promise<T> {
-    const { db, store, workshop, ids, clock, settings, failpoint } = this.#given;
-    const checked = await workshop.alone(repository, async () => {
+    const { db, store, gitContext, ids, clock, settings, failpoint } = this.#given;
+    const checked = await gitContext.alone(repository, async () => {
       const { tip, ...base } = await this.#base(repository, directory, request);
       const found = newWorktree(request, {
         id: ids.next('wt'),
-        root: workshop.root,
+        root: gitContext.root,
         repoRoot: repository.root,
         policy: settings().deletion_policy_default,
         now: clock.now(),
@@ -138,7 +138,7 @@ export class Making {
     request: WorktreeRequest,
   ): Promise<{ baseRef: string; baseCommit: string; tip: string | null }> {
     const named = request.base_ref ?? null;
-    const { git } = this.#given.workshop;
+    const { git } = this.#given.gitContext;
     // Each worktree has its own HEAD; a bare repository has only the one in its common directory.
     const { commonDir } = repository;
     const isBare = (await realPath(directory)) === commonDir;
@@ -166,14 +166,14 @@ export class Making {
   ): Promise<Worktree['included']> {
     const { request, patterns } = about;
     const { copy_included } = request;
-    const { initScripts, workshop } = this.#given;
+    const { initScripts, gitContext } = this.#given;
     if (copy_included === false) return worktree.included;
     const { root } = repository;
     if (patterns === null) return nothingIncluded('not_found');
     const mayCopy = copy_included === true || (await initScripts.isTrusted(root, patterns.sha256));
     if (!mayCopy) return skippedFiles(patterns, root);
-    return workshop.withScratch(worktree, (scratch) =>
-      copyIncluded(workshop.git, { repository, worktree, patterns, scratch }),
+    return gitContext.withScratch(worktree, (scratch) =>
+      copyIncluded(gitContext.git, { repository, worktree, patterns, scratch }),
     );
   }
 
@@ -185,13 +185,13 @@ export class Making {
   ): Promise<Worktree['init_script']> {
     const { request, script } = about;
     const { run_init_script } = request;
-    const { settings, initScripts, workshop, stopping, supervisor, clock } = this.#given;
+    const { settings, initScripts, gitContext, stopping, supervisor, clock } = this.#given;
     if (run_init_script === false) return worktree.init_script;
     if (script === null) return noScript('not_found');
     const mayRun =
       run_init_script === true || (await initScripts.isTrusted(repository.root, script.sha256));
     if (!mayRun) return skippedScript(script, repository.root);
-    return workshop.withScratch(worktree, (scratch) =>
+    return gitContext.withScratch(worktree, (scratch) =>
       runInitScript(worktree, script, {
         supervisor,
         clock,
@@ -208,7 +208,7 @@ export class Making {
    * startup recovery does this instead.
    */
   async #orUndo<T>(worktree: Worktree, what: string, steps: () => Promise<T>): Promise<T> {
-    const { db, store, workshop, stopping, logger } = this.#given;
+    const { db, store, gitContext, stopping, logger } = this.#given;
     try {
       return await steps();
     } catch (error) {
@@ -218,7 +218,7 @@ export class Making {
         });
       try {
         const operation = await db.read((rx) => store.operations.get(rx, worktree.id));
-        const repository = await recordedRepository(workshop.git, worktree.repo_root);
+        const repository = await recordedRepository(gitContext.git, worktree.repo_root);
         if ((await isThere(worktree.path)) && operation)
           await this.#checkouts.discard(worktree, repository, operation.tip ?? '');
         await db.transact((tx) => this.#forgetOperation(tx, worktree));
@@ -239,18 +239,18 @@ export class Making {
   }
 
   /** Restores a cleaned worktree from its archive, under `name`. */
-  async restore(old: Worktree, name: string, keep: Keep): Promise<Worktree> {
-    const { db, store, workshop, clock, failpoint } = this.#given;
-    const repository = await recordedRepository(workshop.git, old.repo_root);
+  async restore(old: Worktree, name: string, keep: SaveResponse): Promise<Worktree> {
+    const { db, store, gitContext, clock, failpoint } = this.#given;
+    const repository = await recordedRepository(gitContext.git, old.repo_root);
     if (!repository)
       throw new AppError(
         'conflict',
         `the repository ${old.repo_root} is gone: bring it back first`,
       );
-    const checked = renamed(old, name, workshop.root);
-    const archived = await workshop.alone(repository, async () => {
+    const checked = renamed(old, name, gitContext.root);
+    const archived = await gitContext.alone(repository, async () => {
       const ref = `refs/heads/${checked.branch}`;
-      const branch = await commitOf(workshop.git, refsOf(repository), ref);
+      const branch = await commitOf(gitContext.git, refsOf(repository), ref);
       await this.#checkouts.assertFree(checked, repository, branch);
       return this.#checkouts.archived(checked, repository);
     });

@@ -5,45 +5,45 @@ import type { Database } from '../../../core/store/database.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 import type { Claims } from './claims.ts';
 import { isThere } from '../git/foreign.ts';
-import { finishMoves } from '../merge/moves.ts';
+import { completeMoves } from '../merge/moves.ts';
 import { recordedRepository, type Repository } from '../git/repository.ts';
 import type { Operation, WorktreeStore } from './store.ts';
 import { Checkouts } from './checkouts.ts';
 import { archiveRef } from './archive.ts';
-import { Disposal } from './disposal.ts';
-import type { Workshop } from '../git/workshop.ts';
+import { WorktreeFiles } from './disposal.ts';
+import type { GitContext } from '../git/workshop.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 
-interface WorktreeMenderDependencies {
+interface WorktreeRecoveryDependencies {
   db: Database;
   store: WorktreeStore;
   claims: Claims;
   sessionStore: SessionStore;
-  workshop: Workshop;
+  gitContext: GitContext;
   clock: Clock;
   logger: Logger;
 }
 
 /** Repairs worktrees after a crash: first the files, then, in the transaction of startup recovery, the rows. */
-export class WorktreeMender {
-  readonly #given: WorktreeMenderDependencies;
-  readonly #disposal: Disposal;
+export class WorktreeRecovery {
+  readonly #given: WorktreeRecoveryDependencies;
+  readonly #worktreeFiles: WorktreeFiles;
 
-  constructor(given: WorktreeMenderDependencies) {
+  constructor(given: WorktreeRecoveryDependencies) {
     this.#given = given;
-    this.#disposal = new Disposal(given.workshop);
+    this.#worktreeFiles = new WorktreeFiles(given.gitContext);
   }
 
   /**
    * Finishes or undoes the operations that the crash interrupted; returns the changes of rows that follow from that.
    */
-  async mendFiles(): Promise<((tx: Writer) => void)[]> {
-    const { db, store, workshop, logger } = this.#given;
+  async recoverFiles(): Promise<((tx: Writer) => void)[]> {
+    const { db, store, gitContext, logger } = this.#given;
     const changes: ((tx: Writer) => void)[] = [];
     for (const operation of db.peek((rx) => store.cutOff(rx))) {
       const worktree_id = operation.worktree.id;
       try {
-        const change = await this.#mend(operation);
+        const change = await this.#recover(operation);
         changes.push(change, (tx) => store.operations.deleteWhere(tx, 'id = ?', worktree_id));
       } catch (error) {
         const message =
@@ -51,7 +51,7 @@ export class WorktreeMender {
         logger.warn({ err: error, worktree_id }, message);
       }
     }
-    await workshop
+    await gitContext
       .sweep()
       .catch((error: unknown) =>
         logger.warn({ err: error }, 'the files of removed worktrees could not be deleted'),
@@ -75,16 +75,16 @@ export class WorktreeMender {
     return { claims_released, worktrees_missing: missing.map(({ id }) => id) };
   }
 
-  async #mend(operation: Operation): Promise<(tx: Writer) => void> {
+  async #recover(operation: Operation): Promise<(tx: Writer) => void> {
     const { kind, worktree, tip } = operation;
-    const repository = await recordedRepository(this.#given.workshop.git, worktree.repo_root);
-    if (kind === 'move') return this.#finishMove(operation, repository);
+    const repository = await recordedRepository(this.#given.gitContext.git, worktree.repo_root);
+    if (kind === 'move') return this.#completeMove(operation, repository);
     if (kind !== 'remove') {
-      await new Checkouts(this.#given.workshop).discard(worktree, repository, tip ?? '');
+      await new Checkouts(this.#given.gitContext).discard(worktree, repository, tip ?? '');
       return () => undefined;
     }
     const hasBegun =
-      (await this.#disposal.aside(worktree)) !== null || !(await isThere(worktree.path));
+      (await this.#worktreeFiles.aside(worktree)) !== null || !(await isThere(worktree.path));
     if (hasBegun) {
       if (!repository) throw new Error(`the repository ${worktree.repo_root} is gone`);
       // The crash lost which other worktrees were being removed, so all of them count as leaving.
@@ -92,14 +92,14 @@ export class WorktreeMender {
         .peek((rx) => this.#given.store.beside(rx, worktree))
         .map(({ branch }) => branch);
       const beside = { branches, leaving: branches };
-      const { left } = await this.#given.workshop.alone(repository, () =>
-        this.#disposal.remove(worktree, repository, { tip, beside }),
+      const { left } = await this.#given.gitContext.alone(repository, () =>
+        this.#worktreeFiles.remove(worktree, repository, { tip, beside }),
       );
       if (left !== null) throw new Error(left);
-      await this.#disposal.sweepOf(worktree);
+      await this.#worktreeFiles.sweepOf(worktree);
     }
     const hasArchive =
-      repository !== null && (await this.#disposal.hasArchive(worktree, repository));
+      repository !== null && (await this.#worktreeFiles.hasArchive(worktree, repository));
     const archive_ref = hasArchive ? archiveRef(worktree.id) : null;
     return (tx) => {
       const updated_at = this.#given.clock.now();
@@ -109,14 +109,14 @@ export class WorktreeMender {
     };
   }
 
-  async #finishMove(
+  async #completeMove(
     { worktree, moves, told }: Operation,
     repository: Repository | null,
   ): Promise<(tx: Writer) => void> {
     if (!repository || !moves || !told) return () => undefined;
-    const { store, clock, workshop } = this.#given;
-    const hasMoved = await workshop.alone(repository, () =>
-      finishMoves(workshop, repository, moves),
+    const { store, clock, gitContext } = this.#given;
+    const hasMoved = await gitContext.alone(repository, () =>
+      completeMoves(gitContext, repository, moves),
     );
     return (tx) => {
       if (hasMoved) store.finish(tx, worktree.id, told, clock.now());

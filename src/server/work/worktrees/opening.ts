@@ -7,7 +7,7 @@ import { AppError } from '../../../api/errors.ts';
 import type { SessionService } from '../../conversations/sessions/service.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 import type { Database } from '../../../core/store/database.ts';
-import { type Keep, keepNothing } from '../../../core/store/kept-answers.ts';
+import { type SaveResponse, saveNothing } from '../../../core/store/kept-answers.ts';
 import type { Claims } from './claims.ts';
 import { checkoutOf } from '../git/repository.ts';
 import type { WorktreeService } from './service.ts';
@@ -32,7 +32,10 @@ export class SessionOpening {
   }
 
   /** Opens a session. Session, worktree and claim are all created, or none is. */
-  async open({ worktree: wish, ...body }: OpenRequest, keep: Keep = keepNothing): Promise<Session> {
+  async open(
+    { worktree: wish, ...body }: OpenRequest,
+    keep: SaveResponse = saveNothing,
+  ): Promise<Session> {
     if (!wish) return this.#given.sessions.create(body, keep);
     const { db, sessions, sessionStore, worktrees, claims } = this.#given;
     const session = await sessions.draft(body);

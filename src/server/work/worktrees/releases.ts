@@ -2,17 +2,17 @@ import type { BodyOf, ResponseOf } from '../../../api/endpoint.ts';
 import type { CleanupResult, releaseWorktree, Worktree } from '../../../api/worktrees.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { Database } from '../../../core/store/database.ts';
-import type { Keep } from '../../../core/store/kept-answers.ts';
+import type { SaveResponse } from '../../../core/store/kept-answers.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import type { Claims } from './claims.ts';
-import type { Removal } from './removal.ts';
+import type { WorktreeCleanup } from './removal.ts';
 import type { WorktreeStore } from './store.ts';
 
 interface ReleasesDependencies {
   db: Database;
   store: WorktreeStore;
   claims: Claims;
-  removal: Removal;
+  cleanup: WorktreeCleanup;
   clock: Clock;
 }
 
@@ -30,7 +30,7 @@ export class Releases {
   async release(
     id: string,
     body: BodyOf<typeof releaseWorktree>,
-    keep: Keep,
+    keep: SaveResponse,
   ): Promise<ResponseOf<typeof releaseWorktree>> {
     const { db, store, claims, clock } = this.#given;
     const released = await db.transact((tx) => {
@@ -54,10 +54,10 @@ export class Releases {
 
   /** Cleans up a worktree whose last claim was released. */
   async cleanUp(id: string): Promise<CleanupResult> {
-    const { db, removal } = this.#given;
-    const cleanup = await removal.cleanUp(id, 'the last claim was released', { wasActive: true });
-    if ((cleanup.worktree.cleanup_due_at ?? null) === null) return cleanup;
-    return db.transact((tx) => ({ ...cleanup, worktree: this.#settled(tx, id) }));
+    const { db, cleanup } = this.#given;
+    const result = await cleanup.cleanUp(id, 'the last claim was released', { wasActive: true });
+    if ((result.worktree.cleanup_due_at ?? null) === null) return result;
+    return db.transact((tx) => ({ ...result, worktree: this.#settled(tx, id) }));
   }
 
   /** Stores that the cleanup has ended, also where it left the worktree as it is. */

@@ -14,11 +14,11 @@ import {
   recordedRepository,
   type Repository,
 } from '../git/repository.ts';
-import { holdsWork, isClean } from './snapshot.ts';
+import { hasUnsavedWork, isClean } from './snapshot.ts';
 import type { WorktreeStore } from './store.ts';
 import { reasonOf, nestedMessage, unknownToGit } from './words.ts';
-import { Disposal } from './disposal.ts';
-import type { Workshop } from '../git/workshop.ts';
+import { WorktreeFiles } from './disposal.ts';
+import type { GitContext } from '../git/workshop.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 
 interface Dependencies {
@@ -27,7 +27,7 @@ interface Dependencies {
   claims: Claims;
   sessionStore: SessionStore;
   processes: ProcessStore;
-  workshop: Workshop;
+  gitContext: GitContext;
   clock: Clock;
 }
 
@@ -42,15 +42,15 @@ interface CleanupOptions {
 type Outcome = Partial<CleanupResult> & Pick<CleanupResult, 'status'>;
 
 /** Cleans up worktrees. The caller holds the mutex of the worktree's name. */
-export class Removal {
+export class WorktreeCleanup {
   readonly #given: Dependencies;
-  readonly #disposal: Disposal;
+  readonly #worktreeFiles: WorktreeFiles;
   /** The ids of worktrees whose cleanup is running or waiting for the mutex of their repository. */
   readonly #leaving = new Set<string>();
 
   constructor(given: Dependencies) {
     this.#given = given;
-    this.#disposal = new Disposal(given.workshop);
+    this.#worktreeFiles = new WorktreeFiles(given.gitContext);
   }
 
   /**
@@ -61,7 +61,7 @@ export class Removal {
     reason: string | null,
     { anyway = false, wasActive = false }: CleanupOptions = {},
   ): Promise<CleanupResult> {
-    const { db, store, workshop } = this.#given;
+    const { db, store, gitContext } = this.#given;
     const found = await db.read((rx) => store.worktree(rx, id));
     if (found.status === 'cleaned') {
       const left = await this.finishLeft(found);
@@ -86,22 +86,22 @@ export class Removal {
       return this.#retain(id, wasActive, 'its deletion_policy is retain_on_last_claim');
     this.#leaving.add(id);
     try {
-      const repository = await recordedRepository(workshop.git, worktree.repo_root);
+      const repository = await recordedRepository(gitContext.git, worktree.repo_root);
       if (!repository)
         return await this.#fail(id, reason, `its repository ${worktree.repo_root} is gone`);
-      const result = await workshop.alone(repository, async () => {
-        const obstacle = await this.#disposal.obstacle(worktree, repository);
+      const result = await gitContext.alone(repository, async () => {
+        const obstacle = await this.#worktreeFiles.obstacle(worktree, repository);
         if (obstacle !== null) return this.#fail(id, reason, obstacle);
         return this.#archiveAndRemove(worktree, repository, reason, { anyway, wasActive });
       });
       // Deleting files takes a while and touches no ref, so it runs without the mutex of the repository.
-      const left = result.status === 'cleaned' ? await this.#disposal.sweepOf(worktree) : [];
+      const left = result.status === 'cleaned' ? await this.#worktreeFiles.sweepOf(worktree) : [];
       return { ...result, diagnostics: [...result.diagnostics, ...left] };
     } catch (error) {
       const problem = reasonOf(error);
       if (problem === null) throw error;
       // If the files were already renamed, the operation stays, and the next start removes them.
-      if ((await this.#disposal.aside(found)) === null)
+      if ((await this.#worktreeFiles.aside(found)) === null)
         await db.transact((tx) => this.#forgetOperation(tx, found));
       await this.noteIfMissing(found);
       return await this.#fail(id, reason, problem);
@@ -115,15 +115,17 @@ export class Removal {
    * fails again, null if nothing is left. The operation is stored until then, so that startup recovery tries it too.
    */
   async finishLeft(worktree: Worktree): Promise<string | null> {
-    const { db, store, workshop } = this.#given;
+    const { db, store, gitContext } = this.#given;
     const operation = await db.read((rx) => store.operations.get(rx, worktree.id));
     if (operation?.kind !== 'remove') return null;
     const { tip } = operation;
-    const repository = await recordedRepository(workshop.git, worktree.repo_root);
+    const repository = await recordedRepository(gitContext.git, worktree.repo_root);
     const left =
       repository === null || tip === null
         ? null
-        : await workshop.alone(repository, () => workshop.removeBranch(worktree, repository, tip));
+        : await gitContext.alone(repository, () =>
+            gitContext.removeBranch(worktree, repository, tip),
+          );
     if (left === null) await db.transact((tx) => this.#forgetOperation(tx, worktree));
     return left;
   }
@@ -150,11 +152,11 @@ export class Removal {
     const { db, store, claims, clock } = this.#given;
     const { id } = worktree;
     const beside = await this.#beside(worktree);
-    const settings = await this.#disposal.settingsOf(worktree, repository);
+    const settings = await this.#worktreeFiles.settingsOf(worktree, repository);
     const about = { beside, settings };
-    const snapshot = await this.#disposal.snapshotOf(worktree, repository, about);
+    const snapshot = await this.#worktreeFiles.snapshotOf(worktree, repository, about);
     if (snapshot.nested.length > 0) return this.#fail(id, reason, nestedMessage(snapshot.nested));
-    const isNeeded = holdsWork(snapshot);
+    const isNeeded = hasUnsavedWork(snapshot);
     const { deletion_policy: policy, status } = worktree;
     if (!isClean(snapshot) && policy === 'delete_if_clean' && status !== 'missing')
       return this.#retain(
@@ -164,7 +166,7 @@ export class Removal {
       );
     const { tip } = snapshot;
     await db.transact((tx) => store.operations.insert(tx, { kind: 'remove', worktree, tip }));
-    if (isNeeded) await this.#disposal.archive(worktree, repository, snapshot);
+    if (isNeeded) await this.#worktreeFiles.archive(worktree, repository, snapshot);
     const users = await db.transact((tx) => {
       const archive_ref = archiveRef(id);
       const now: Worktree = { ...store.worktree(tx, id), archive_ref, updated_at: clock.now() };
@@ -175,9 +177,9 @@ export class Removal {
     });
     if (users.length > 0)
       return this.#result(id, { status: 'skipped_active_claims', diagnostics: users });
-    const removed = await this.#disposal.remove(worktree, repository, { tip, ...about });
+    const removed = await this.#worktreeFiles.remove(worktree, repository, { tip, ...about });
     const hasArchive =
-      removed.hasArchive ?? (await this.#disposal.hasArchive(worktree, repository));
+      removed.hasArchive ?? (await this.#worktreeFiles.hasArchive(worktree, repository));
     const archive_ref = hasArchive ? archiveRef(id) : null;
     await db.transact((tx) => {
       for (const { session_id } of store.activeClaimsOn(tx, id)) claims.release(tx, id, session_id);
@@ -260,7 +262,7 @@ export class Removal {
     await this.noteIfMissing(worktree);
     const { repo_root, path: directory, status } = worktree;
     if ((status !== 'active' && status !== 'retained') || !(await isThere(directory))) return;
-    const repository = await recordedRepository(this.#given.workshop.git, repo_root);
+    const repository = await recordedRepository(this.#given.gitContext.git, repo_root);
     if (!repository)
       throw new AppError('conflict', `its repository ${repo_root} is gone: bring it back`);
     const known = await adminDirectory(repository, directory);

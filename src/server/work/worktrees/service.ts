@@ -14,14 +14,14 @@ import type {
   WorktreeDiagnostics,
 } from '../../../api/worktrees.ts';
 import type {
-  Finished,
+  MergeResult,
   mergeWorktree,
   openPullRequest,
   PullRequest,
   rebaseWorktree,
 } from '../../../api/worktree-finish.ts';
 import type { Session } from '../../../api/sessions.ts';
-import { type Keep, keepNothing } from '../../../core/store/kept-answers.ts';
+import { type SaveResponse, saveNothing } from '../../../core/store/kept-answers.ts';
 import { AppError } from '../../../api/errors.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
 import { treeBytes } from '../../../core/lib/directory-size.ts';
@@ -30,16 +30,16 @@ import { assertOpen } from '../../conversations/sessions/session.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 import type { RecordPage } from '../../../core/store/records.ts';
 import type { Claims } from './claims.ts';
-import { Making, type MakingDependencies } from './making.ts';
-import { Finishing } from '../merge/finishing.ts';
+import { WorktreeCreator, type WorktreeCreatorDependencies } from './making.ts';
+import { MergeService } from '../merge/finishing.ts';
 import { PullRequests } from '../merge/pull-requests.ts';
 import { Releases } from './releases.ts';
-import { Removal } from './removal.ts';
+import { WorktreeCleanup } from './removal.ts';
 import { findRepository, realPath, type Repository } from '../git/repository.ts';
 import { assertMatches, type WorktreeRequest } from './worktree.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 
-interface Dependencies extends MakingDependencies {
+interface Dependencies extends WorktreeCreatorDependencies {
   claims: Claims;
   sessionStore: SessionStore;
   processes: ProcessStore;
@@ -54,25 +54,25 @@ interface Dependencies extends MakingDependencies {
 export class WorktreeService {
   readonly #given: Dependencies;
   readonly #turns = new OneAtATime();
-  readonly #making: Making;
-  readonly #removal: Removal;
+  readonly #creator: WorktreeCreator;
+  readonly #cleanup: WorktreeCleanup;
   readonly #releases: Releases;
-  readonly #finishing: Finishing;
+  readonly #merges: MergeService;
   readonly #pullRequests: PullRequests;
 
   constructor(given: Dependencies) {
     this.#given = given;
-    this.#making = new Making(given);
-    this.#removal = new Removal(given);
-    this.#releases = new Releases({ ...given, removal: this.#removal });
-    this.#finishing = new Finishing(given);
+    this.#creator = new WorktreeCreator(given);
+    this.#cleanup = new WorktreeCleanup(given);
+    this.#releases = new Releases({ ...given, cleanup: this.#cleanup });
+    this.#merges = new MergeService(given);
     this.#pullRequests = new PullRequests(given);
   }
 
   /** Makes a worktree and claims it; if one of that name exists, claims that one. */
   create(
     request: WorktreeRequest,
-    keep: Keep = keepNothing,
+    keep: SaveResponse = saveNothing,
   ): Promise<ResponseOf<typeof createWorktree>> {
     const { claims } = this.#given;
     return this.#inTurnOfRequest(request, async (repository, directory) => {
@@ -82,7 +82,7 @@ export class WorktreeService {
         return this.#answer(tx, worktree.id, claim, { created: false }, keep);
       });
       if (existing) return existing;
-      return this.#making.make(repository, directory, request, (tx, { id }) => {
+      return this.#creator.make(repository, directory, request, (tx, { id }) => {
         const claim = claims.make(tx, id, request.source_session_id, 'owner');
         return this.#answer(tx, id, claim, { created: true }, keep);
       });
@@ -102,7 +102,7 @@ export class WorktreeService {
     const work = async (repository: Repository, directory: string): Promise<T> => {
       const existing = await this.#findExisting(repository, request, (_tx, worktree) => worktree);
       if (existing) return use(existing, false);
-      const made = await this.#making.make(repository, directory, request, (tx, worktree) => {
+      const made = await this.#creator.make(repository, directory, request, (tx, worktree) => {
         const unclaimed: Worktree = { ...worktree, status: 'retained' };
         this.#given.store.worktrees.update(tx, unclaimed);
         return unclaimed;
@@ -147,10 +147,10 @@ export class WorktreeService {
   }
 
   /** Claims a worktree for a session. Throws `conflict` if it is missing or cleaned. */
-  async claim(id: string, body: BodyOf<typeof claimWorktree>, keep: Keep): Promise<Claim> {
+  async claim(id: string, body: BodyOf<typeof claimWorktree>, keep: SaveResponse): Promise<Claim> {
     const { db, claims } = this.#given;
     return this.#inTurnOf(id, async (worktree) => {
-      await this.#removal.assertUsable(worktree);
+      await this.#cleanup.assertUsable(worktree);
       return db.transact((tx) => {
         const claim = claims.make(tx, id, body.session_id, body.claim_role ?? undefined);
         keep(tx, claim);
@@ -163,7 +163,7 @@ export class WorktreeService {
   release(
     id: string,
     body: BodyOf<typeof releaseWorktree>,
-    keep: Keep = keepNothing,
+    keep: SaveResponse = saveNothing,
   ): Promise<ResponseOf<typeof releaseWorktree>> {
     return this.#inTurnOf(id, () => this.#releases.release(id, body, keep));
   }
@@ -176,24 +176,32 @@ export class WorktreeService {
   }
 
   cleanUp(id: string, reason: string | null): Promise<CleanupResult> {
-    return this.#inTurnOf(id, () => this.#removal.cleanUp(id, reason));
+    return this.#inTurnOf(id, () => this.#cleanup.cleanUp(id, reason));
   }
 
   /** Merges the branch of a worktree into another one, or shows what that would do. */
-  merge(id: string, request: BodyOf<typeof mergeWorktree>, keep: Keep): Promise<Finished> {
-    return this.#inTurnOf(id, (worktree) => this.#finishing.merge(worktree, request, keep));
+  merge(
+    id: string,
+    request: BodyOf<typeof mergeWorktree>,
+    keep: SaveResponse,
+  ): Promise<MergeResult> {
+    return this.#inTurnOf(id, (worktree) => this.#merges.merge(worktree, request, keep));
   }
 
   /** Writes the commits of a worktree again on top of a branch, or shows what that would do. */
-  rebase(id: string, request: BodyOf<typeof rebaseWorktree>, keep: Keep): Promise<Finished> {
-    return this.#inTurnOf(id, (worktree) => this.#finishing.rebase(worktree, request, keep));
+  rebase(
+    id: string,
+    request: BodyOf<typeof rebaseWorktree>,
+    keep: SaveResponse,
+  ): Promise<MergeResult> {
+    return this.#inTurnOf(id, (worktree) => this.#merges.rebase(worktree, request, keep));
   }
 
   /** Opens a pull request for the branch of a worktree, or shows what that would do. */
   openPullRequest(
     id: string,
     request: BodyOf<typeof openPullRequest>,
-    keep: Keep,
+    keep: SaveResponse,
   ): Promise<PullRequest> {
     return this.#inTurnOf(id, (worktree) => this.#pullRequests.open(worktree, request, keep));
   }
@@ -202,7 +210,7 @@ export class WorktreeService {
   async restore(
     id: string,
     { name }: BodyOf<typeof restoreWorktree>,
-    keep: Keep,
+    keep: SaveResponse,
   ): Promise<Worktree> {
     this.#given.assertRoom();
     return this.#inTurnOf(id, (old) => this.#restore(id, name ?? old.worktree_name, keep), name);
@@ -218,7 +226,7 @@ export class WorktreeService {
     for (const { id, path: directory, status } of retained) {
       const bytes = await treeBytes(directory);
       if (dry_run ?? true) {
-        const why = await db.read((rx) => this.#removal.fateOf(rx, store.worktree(rx, id)));
+        const why = await db.read((rx) => this.#cleanup.fateOf(rx, store.worktree(rx, id)));
         worktrees.push({ id, status, bytes, reason: why });
         continue;
       }
@@ -285,14 +293,14 @@ export class WorktreeService {
     work: (repository: Repository, directory: string) => Promise<T>,
     source?: Session,
   ): Promise<T> {
-    const { db, sessionStore, workshop, assertRoom } = this.#given;
+    const { db, sessionStore, gitContext, assertRoom } = this.#given;
     assertRoom();
     const session =
       source ?? (await db.read((rx) => sessionStore.session(rx, request.source_session_id)));
     assertOpen(session);
     const directory = path.resolve(session.cwd, request.repo_root ?? '.');
     const isNamed = (request.repo_root ?? null) !== null;
-    const repository = await findRepository(workshop.git, directory, { isNamed });
+    const repository = await findRepository(gitContext.git, directory, { isNamed });
     const turn = turnOf(repository.root, request.worktree_name);
     return this.#inTurn([turn], () => work(repository, directory));
   }
@@ -309,7 +317,7 @@ export class WorktreeService {
     const { db, store } = this.#given;
     const newest = (rx: Reader) => store.named(rx, root, request.worktree_name).at(-1);
     const found = await db.read(newest);
-    if (found) await this.#removal.assertUsable(found);
+    if (found) await this.#cleanup.assertUsable(found);
     const taken = await db.transact((tx) => {
       const worktree = newest(tx);
       if (worktree?.status !== 'active' && worktree?.status !== 'retained') return null;
@@ -332,7 +340,7 @@ export class WorktreeService {
         const worktree = store.worktree(tx, id);
         store.worktrees.update(tx, { ...worktree, deletion_policy: 'delete_on_last_claim' });
       });
-      await this.#removal.cleanUp(id, reason);
+      await this.#cleanup.cleanUp(id, reason);
     } catch (error) {
       logger.error({ err: error, worktree_id: id }, 'an unused worktree could not be removed');
     }
@@ -343,7 +351,7 @@ export class WorktreeService {
     id: string,
     claim: Claim,
     { created }: { created: boolean },
-    keep: Keep,
+    keep: SaveResponse,
   ): ResponseOf<typeof createWorktree> {
     const answer = { ...this.#given.store.worktree(tx, id), claim, created };
     keep(tx, answer);
@@ -354,13 +362,13 @@ export class WorktreeService {
     const { db, store } = this.#given;
     const worktree = await db.read((rx) => store.worktree(rx, id));
     if (worktree.status === 'missing')
-      await this.#removal.cleanUp(id, 'its name was taken again', { anyway: true });
+      await this.#cleanup.cleanUp(id, 'its name was taken again', { anyway: true });
     await this.#assertNothingLeft(worktree);
   }
 
   /** Throws `conflict` if the branch of a removed worktree still exists and cannot be deleted. */
   async #assertNothingLeft(worktree: Worktree): Promise<void> {
-    const left = await this.#removal.finishLeft(worktree);
+    const left = await this.#cleanup.finishLeft(worktree);
     if (left !== null)
       throw new AppError(
         'conflict',
@@ -368,12 +376,12 @@ export class WorktreeService {
       );
   }
 
-  async #restore(id: string, name: string, keep: Keep): Promise<Worktree> {
+  async #restore(id: string, name: string, keep: SaveResponse): Promise<Worktree> {
     const { db, store } = this.#given;
     const found = await db.read((rx) => store.worktree(rx, id));
-    await this.#removal.noteIfMissing(found);
+    await this.#cleanup.noteIfMissing(found);
     if ((await db.read((rx) => store.worktree(rx, id))).status === 'missing')
-      await this.#removal.cleanUp(id, 'it is to be restored', { anyway: true });
+      await this.#cleanup.cleanUp(id, 'it is to be restored', { anyway: true });
     const old = await db.read((rx) => store.worktree(rx, id));
     if (old.status !== 'cleaned')
       throw new AppError(
@@ -381,7 +389,7 @@ export class WorktreeService {
         `worktree ${id} is ${old.status}: there is nothing to restore`,
       );
     await this.#assertNothingLeft(old);
-    return this.#making.restore(old, name, keep);
+    return this.#creator.restore(old, name, keep);
   }
 }
 

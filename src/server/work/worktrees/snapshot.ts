@@ -1,12 +1,12 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { isOn, openBench, type Setting } from '../git/bench.ts';
+import { isOn, openIsolatedGitDir, type Setting } from '../git/bench.ts';
 import { entryKindOf, readLog, readNote } from '../git/foreign.ts';
 import type { Git, GitLocation } from '../git/git.ts';
 import { copyIndex } from '../git/index-copy.ts';
-import { type Beside, ownCommits } from '../git/own-commits.ts';
+import { type Beside, unreachableCommits } from '../git/own-commits.ts';
 import { refIn, type Repository } from '../git/repository.ts';
-import { startsOf } from './starts.ts';
+import { readHeads } from './starts.ts';
 import { bytePath, nulTerminated, quoted } from '../git/names.ts';
 
 /** A file in conflict has up to three versions; a tree holds each below this directory and its stage number. */
@@ -70,7 +70,10 @@ export interface Snapshot {
 }
 
 /** Whether the worktree has to be archived, because it holds something that no lasting ref reaches. */
-export function holdsWork({ own, isCommitted }: Pick<Snapshot, 'own' | 'isCommitted'>): boolean {
+export function hasUnsavedWork({
+  own,
+  isCommitted,
+}: Pick<Snapshot, 'own' | 'isCommitted'>): boolean {
   return own.length > 0 || !isCommitted;
 }
 
@@ -89,24 +92,24 @@ export async function takeSnapshot(
   scratch: string,
 ): Promise<Snapshot> {
   const { branch, adminDir, files } = state;
-  const starts = await startsOf(git, { ...state, more: state.archiveRef });
+  const starts = await readHeads(git, { ...state, more: state.archiveRef });
   const { tip, head, tree, main, more: archive } = starts;
   const headRef = adminDir === null ? `refs/heads/${branch}` : await refIn(adminDir);
-  const bench = await openBench({ ...state, head, scratch });
-  const { absent, listed } = await copyIndex(git, bench, { adminDir, head });
+  const isolated = await openIsolatedGitDir({ ...state, head, scratch });
+  const { absent, listed } = await copyIndex(git, isolated, { adminDir, head });
   const included = new Set(
     adminDir === null ? [] : (await readLog(adminDir, INCLUDED)).split('\0'),
   );
-  const changes = files === null ? noChanges : await changesIn(git, bench, files, included);
-  const staged = await stagedTree(git, bench, changes.conflicts);
+  const changes = files === null ? noChanges : await changesIn(git, isolated, files, included);
+  const staged = await stagedTree(git, isolated, changes.conflicts);
   const asGitSees =
     files === null || changes.changed.length > 0 || changes.conflicts.length > 0
-      ? files && (await filesTree(git, bench, files, changes.changed))
+      ? files && (await filesTree(git, isolated, files, changes.changed))
       : staged;
-  const committed = tree ?? (await headTree(git, bench, head));
-  const { own, isAlone } = await ownCommits(git, { ...state, main }, [head, tip]);
+  const committed = tree ?? (await headTree(git, isolated, head));
+  const { own, isAlone } = await unreachableCommits(git, { ...state, main }, [head, tip]);
   const isCommitted = staged === committed && (asGitSees ?? committed) === committed;
-  const mustBeKept = asGitSees !== null && holdsWork({ own, isCommitted });
+  const mustBeKept = asGitSees !== null && hasUnsavedWork({ own, isCommitted });
   return {
     head,
     headRef,
@@ -114,7 +117,7 @@ export async function takeSnapshot(
     archive,
     staged,
     files: mustBeKept
-      ? await rawTree(git, bench, files ?? '', { changes, absent, asGitSees, listed })
+      ? await rawTree(git, isolated, files ?? '', { changes, absent, asGitSees, listed })
       : asGitSees,
     sparse: adminDir === null ? null : await sparseOf(state.settings, adminDir, absent),
     own,

@@ -2,7 +2,7 @@ import type { Git } from '../git/git.ts';
 import { commitsOf, idsOf, refsOf, type Repository } from '../git/repository.ts';
 
 /** What a snapshot of a worktree starts from. */
-interface Starts {
+interface Heads {
   /** The commit that the worktree's own branch points to; null: no such branch. */
   tip: string | null;
   head: string | null;
@@ -18,10 +18,10 @@ interface Starts {
  * Asks git for all of them at once. Without `adminDir`, git's own directory for the worktree, its HEAD is its branch.
  * `more` is another ref of the repository.
  */
-export async function startsOf(
+export async function readHeads(
   git: Git,
   about: { repository: Repository; branch: string; adminDir: string | null; more?: string },
-): Promise<Starts> {
+): Promise<Heads> {
   const { repository, branch, adminDir, more: other } = about;
   const { commonDir } = repository;
   const ref = `refs/heads/${branch}`;

@@ -21,11 +21,11 @@ export interface Operation {
   tip: string | null;
   /** What moves, and what is told once it has; only for the kind `move`. */
   moves?: Moves;
-  told?: FinishedEvent;
+  told?: MergeEvent;
 }
 
 /** What is told of a worktree whose work was finished: the record as it is then, and the fields of the event beside it. */
-export type FinishedEvent =
+export type MergeEvent =
   | { kind: 'worktree.merged'; payload: Omit<PayloadOf<'worktree.merged'>, 'worktree'> }
   | {
       kind: 'worktree.rebased';
@@ -153,7 +153,7 @@ export class WorktreeStore {
   }
 
   /** Stores that the work of a worktree was merged, rebased or proposed. */
-  finish(tx: Writer, id: string, event: FinishedEvent, now: number): Worktree {
+  finish(tx: Writer, id: string, event: MergeEvent, now: number): Worktree {
     const base = event.kind === 'worktree.rebased' ? event.base : {};
     const worktree = { ...this.worktree(tx, id), ...base, updated_at: now };
     this.worktrees.update(tx, worktree);

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { Pace } from '../../../../src/frontends/tui/panes/pace.ts';
+import { RenderThrottle } from '../../../../src/frontends/tui/panes/pace.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 test('A text is shown each time it grows, and now and then where it grows faster than anybody reads.', () => {
   const clock = new ManualClock();
   let shown = 0;
-  const pace = new Pace(clock, () => shown++);
+  const pace = new RenderThrottle(clock, () => shown++);
   for (let second = 0; second < 5; second++) {
     pace.grew(500);
     clock.advance(1000);

@@ -9,7 +9,7 @@ import type { Session } from '../../../../src/api/sessions.ts';
 import type { Message } from '../../../../src/api/team-messages.ts';
 import type { TeamWithMembers } from '../../../../src/api/teams.ts';
 import type { Worktree } from '../../../../src/api/worktrees.ts';
-import type { gateTable, Verdict } from '../../../../src/server/teams/gateway/gate.ts';
+import type { policyTable, Verdict } from '../../../../src/server/teams/gateway/gate.ts';
 import { sharedStage, type Stage } from '../../../support/sessions/stage.ts';
 import { completed, interrupted } from '../../../support/teams/team.ts';
 import { commit, makeRepository, write } from '../../../support/worktrees/work.ts';
@@ -36,7 +36,7 @@ interface Attempt {
 
 type Attempts = {
   [Tool in ToolName]: {
-    [Action in keyof (typeof gateTable)[Tool]]: (cell: Cell) => Promise<Attempt>;
+    [Action in keyof (typeof policyTable)[Tool]]: (cell: Cell) => Promise<Attempt>;
   };
 };
 

@@ -1,8 +1,11 @@
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Session } from '../../../../src/api/sessions.ts';
-import { Gatekeeper } from '../../../../src/server/teams/gateway/gatekeeper.ts';
-import { type InitScripts, TeamGate } from '../../../../src/server/teams/gateway/team-gate.ts';
+import { ToolPolicy } from '../../../../src/server/teams/gateway/gatekeeper.ts';
+import {
+  type InitScripts,
+  TeamToolPolicy,
+} from '../../../../src/server/teams/gateway/team-gate.ts';
 import type { AgentAnswer, AgentRequest } from '../../../../src/agents/provider.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 import { aSession } from '../../../support/records.ts';
@@ -24,7 +27,7 @@ async function wantMember({ mode, canAsk = true, isOperator = false, ...scene }:
   await using place = tempDirectory('gate');
   const asked: AgentRequest[] = [];
   const allowed: string[][] = [];
-  const gatekeeper = new Gatekeeper({
+  const toolPolicy = new ToolPolicy({
     sessions: {
       permission: async () => ({ mode, agentMode: null, canAsk }),
       async ask(_session, request) {
@@ -35,8 +38,8 @@ async function wantMember({ mode, canAsk = true, isOperator = false, ...scene }:
     },
     freed: () => [],
   });
-  const gate = new TeamGate({
-    gatekeeper,
+  const gate = new TeamToolPolicy({
+    toolPolicy,
     previewWorktree: async () => tree,
     initScripts: {
       look: async () => (scene.found === undefined ? script : scene.found),

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { Depots } from '../../../../src/server/work/snapshots/depots.ts';
+import { SnapshotObjectStores } from '../../../../src/server/work/snapshots/depots.ts';
 import { SnapshotStore, type StoredSnapshot } from '../../../../src/server/work/snapshots/store.ts';
 import { openDatabase } from '../../../support/database.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -14,7 +14,7 @@ async function onDepots(
   work: (given: {
     root: string;
     clock: ManualClock;
-    depots: Depots;
+    snapshotObjectStores: SnapshotObjectStores;
     /** Adds a snapshot with so many bytes of objects to the depot of a session. */
     add: (session: string, bytes: number) => Promise<void>;
     /** The depots that are there, on the disk and in the rows. */
@@ -27,17 +27,17 @@ async function onDepots(
   const store = new SnapshotStore(db);
   const root = path.join(own.path, 'snapshots');
   const settings = () => ({ max_bytes: 1000, max_age_days: 14 });
-  const depots = new Depots({ db, clock, store, root, settings });
+  const snapshotObjectStores = new SnapshotObjectStores({ db, clock, store, root, settings });
   const sessions = new Set<string>();
   let count = 0;
   try {
     await work({
       root,
       clock,
-      depots,
+      snapshotObjectStores,
       async add(session, bytes) {
         sessions.add(session);
-        await depots.use(session, async (depot) => {
+        await snapshotObjectStores.use(session, async (depot) => {
           count += 1;
           fs.writeFileSync(path.join(root, depot, `object-${count}`), 'x'.repeat(bytes));
           const snapshot: StoredSnapshot = {
@@ -76,42 +76,42 @@ function both(...names: string[]) {
 }
 
 test('Snapshots above the size go, the oldest first, with their rows, and not before ten minutes after the last look.', () =>
-  onDepots(async ({ depots, clock, add, there }) => {
-    await depots.trim();
+  onDepots(async ({ snapshotObjectStores, clock, add, there }) => {
+    await snapshotObjectStores.trim();
     await add('a', 400);
     await add('b', 400);
     await add('c', 400);
     // What was written to last is the newest, however old its depot is.
     await add('a', 1);
-    await depots.trim();
+    await snapshotObjectStores.trim();
     expect(there()).toEqual(both('a', 'b', 'c'));
     clock.advance(10 * 60_000);
-    await depots.trim();
+    await snapshotObjectStores.trim();
     expect(there()).toEqual(both('a', 'c'));
     await add('b', 10);
     expect(there()).toEqual(both('a', 'b', 'c'));
   }));
 
 test('Snapshots that are too old go, and one that is being taken stays where it is.', () =>
-  onDepots(async ({ depots, clock, add, there }) => {
+  onDepots(async ({ snapshotObjectStores, clock, add, there }) => {
     await add('a', 10);
     await add('b', 10);
     clock.advance(13 * DAY);
     await add('c', 10);
     clock.advance(2 * DAY);
-    await depots.use('b', () => depots.trim());
+    await snapshotObjectStores.use('b', () => snapshotObjectStores.trim());
     expect(there()).toEqual(both('b', 'c'));
     clock.advance(10 * 60_000);
-    await depots.trim();
+    await snapshotObjectStores.trim();
     expect(there()).toEqual(both('c'));
   }));
 
 test('Files of snapshots whose rows a crash has taken go with the next look, and those of a removed session at once.', () =>
-  onDepots(async ({ depots, root, add, there }) => {
+  onDepots(async ({ snapshotObjectStores, root, add, there }) => {
     await add('a', 10);
     fs.mkdirSync(path.join(root, 'lost/1'), { recursive: true });
-    await depots.trim();
+    await snapshotObjectStores.trim();
     expect(there()).toEqual(both('a'));
-    await depots.removeSession('a');
+    await snapshotObjectStores.removeSession('a');
     expect(there().files).toEqual([]);
   }));

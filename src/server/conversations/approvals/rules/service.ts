@@ -1,7 +1,7 @@
 import nodePath from 'node:path';
 import type {
   ApprovalRule,
-  Ruling,
+  RuleDecision,
   addApprovalRule,
   listApprovalRules,
   testApprovalRules,
@@ -15,11 +15,11 @@ import type { Logger } from '../../../../core/lib/log.ts';
 import type { AgentRequest } from '../../../../agents/provider.ts';
 import { workingDirectory } from '../../sessions/working-directory.ts';
 import type { Database } from '../../../../core/store/database.ts';
-import { type Keep, keepNothing } from '../../../../core/store/kept-answers.ts';
+import { type SaveResponse, saveNothing } from '../../../../core/store/kept-answers.ts';
 import { type RecordPage, RecordTable } from '../../../../core/store/records.ts';
 import { conditionsOf, refusalOf } from './refusal.ts';
 import { rule, ruleText } from './ruling.ts';
-import { commandIn, fileIn, type Wish, wishOf } from './wish.ts';
+import { commandIn, fileIn, type RequestedAction, requestedActionOf } from './wish.ts';
 
 /** The maximum number of rules, because all of them are in memory. */
 const MAX_RULES = 1000;
@@ -44,16 +44,16 @@ export class RuleService {
   }
 
   /** Decides a request of an agent of the session. */
-  decide(request: AgentRequest, session: Pick<Session, 'provider' | 'cwd'>): Ruling {
+  decide(request: AgentRequest, session: Pick<Session, 'provider' | 'cwd'>): RuleDecision {
     if (this.#rules.length === 0) return { effect: 'ask', rule: null, why: 'there are no rules' };
-    return rule(this.#rules, wishOf(request, session));
+    return rule(this.#rules, requestedActionOf(request, session));
   }
 
   /** Says what would be decided. Throws `invalid` for a directory that does not exist. */
-  async test(asked: BodyOf<typeof testApprovalRules>): Promise<Ruling> {
+  async test(asked: BodyOf<typeof testApprovalRules>): Promise<RuleDecision> {
     const cwd = await workingDirectory(asked.cwd);
     const { command = null, path = null } = asked;
-    const wish: Wish = {
+    const action: RequestedAction = {
       provider: asked.provider ?? null,
       tool: asked.tool ?? null,
       kind: command !== null ? 'command' : path !== null ? 'file_change' : 'tool',
@@ -62,7 +62,7 @@ export class RuleService {
       files: path === null ? [] : [fileIn(nodePath.resolve(cwd, path), cwd)],
       rest: null,
     };
-    return rule(this.#rules, wish);
+    return rule(this.#rules, action);
   }
 
   async list({
@@ -82,7 +82,7 @@ export class RuleService {
   async add(
     body: BodyOf<typeof addApprovalRule>,
     by: string,
-    keep: Keep = keepNothing,
+    keep: SaveResponse = saveNothing,
   ): Promise<ApprovalRule> {
     const { db, clock, ids, logger } = this.#given;
     const {

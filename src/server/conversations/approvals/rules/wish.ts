@@ -10,21 +10,21 @@ import { readCommand, type Words } from './shell-words.ts';
 import type { StarContext } from './star-harm.ts';
 
 /** What an agent wishes to do, as far as rules can judge it. */
-export interface Wish {
+export interface RequestedAction {
   /** Null if it is not known: rules for one provider do not fit then. */
   provider: Session['provider'] | null;
   tool: string | null;
   kind: Approval['kind'];
   /** The real directory of the session. */
   cwd: string;
-  commands: readonly WishedCommand[];
+  commands: readonly RequestedCommand[];
   /** The names of each file that would change: as it was named, and its real path. Empty names fit nothing. */
   files: readonly { names: readonly string[]; isCertain: boolean }[];
   /** Why the wish is more than these commands or files; null if it is not. */
   rest: string | null;
 }
 
-export interface WishedCommand {
+export interface RequestedCommand {
   words: Words;
   /** What rules to deny and ask look at: the command, and what it runs. */
   forms: readonly (readonly string[])[];
@@ -36,10 +36,10 @@ export interface WishedCommand {
 }
 
 /** Reads a request of an agent of the session. */
-export function wishOf(
+export function requestedActionOf(
   request: AgentRequest,
   { provider, cwd }: Pick<Session, 'provider' | 'cwd'>,
-): Wish {
+): RequestedAction {
   const { kind, tool = null, details } = request;
   // An agent of acp shows what the model wrote: it may run the command in its own directory all the same.
   const isNamedByModel = provider === 'acp' && tool === null;
@@ -63,7 +63,7 @@ export function wishOf(
 }
 
 /** A command, as {@link Wish} has it. */
-export function commandIn(text: string, cwd: string | null, sessionCwd: string): WishedCommand {
+export function commandIn(text: string, cwd: string | null, sessionCwd: string): RequestedCommand {
   const words = readCommand(text);
   const seen = new Map<string, boolean>();
   return {
@@ -85,7 +85,7 @@ export function commandIn(text: string, cwd: string | null, sessionCwd: string):
 const MAX_NAMES = 1000;
 
 /** A file by its name, as {@link Wish} has it. */
-export function fileIn(file: string, cwd: string): Wish['files'][number] {
+export function fileIn(file: string, cwd: string): RequestedAction['files'][number] {
   const absolute = path.resolve(cwd, file);
   const real = realPathOf(absolute);
   // Agents resolve a relative name in a directory that is not always the session's, read `~`, and drop blanks. What `..`

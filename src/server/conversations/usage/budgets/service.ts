@@ -13,7 +13,7 @@ import type { Logger } from '../../../../core/lib/log.ts';
 import { assertNotClosed } from '../../sessions/session.ts';
 import type { SessionStore } from '../../sessions/store.ts';
 import type { Database } from '../../../../core/store/database.ts';
-import { type Keep, keepNothing } from '../../../../core/store/kept-answers.ts';
+import { type SaveResponse, saveNothing } from '../../../../core/store/kept-answers.ts';
 import type { RecordPage } from '../../../../core/store/records.ts';
 import type { Reader } from '../../../../core/store/transaction.ts';
 import type { BudgetGuard } from './guard.ts';
@@ -52,9 +52,13 @@ export class BudgetService {
    * Sets a budget. One of the same session, team or all sessions, and in all or a day, is replaced: what its approvals
    * have allowed is over. `by` is the id of the token of the request. Throws `invalid`, and `too_many` at the maximum.
    */
-  async set(body: BodyOf<typeof setBudget>, by: string, keep: Keep = keepNothing): Promise<Budget> {
+  async set(
+    body: BodyOf<typeof setBudget>,
+    by: string,
+    keep: SaveResponse = saveNothing,
+  ): Promise<Budget> {
     const { db, store, guard, clock, ids, logger } = this.#given;
-    const wish = wishOf(body);
+    const wish = budgetRequestOf(body);
     const set = await db.transact((tx) => {
       this.#assertThere(tx, wish);
       const before = store.of(tx, wish).find(({ per }) => per === wish.per);
@@ -99,16 +103,19 @@ export class BudgetService {
     return removed;
   }
 
-  #assertThere(rx: Reader, { session_id, team_id }: Wish): void {
+  #assertThere(rx: Reader, { session_id, team_id }: BudgetRequest): void {
     const { sessionStore, assertTeam } = this.#given;
     if (session_id !== null) assertNotClosed(sessionStore.session(rx, session_id));
     if (team_id !== null) assertTeam(rx, team_id);
   }
 }
 
-type Wish = Pick<Budget, 'session_id' | 'team_id' | 'per' | 'time_zone' | 'limit' | 'hard'>;
+type BudgetRequest = Pick<
+  Budget,
+  'session_id' | 'team_id' | 'per' | 'time_zone' | 'limit' | 'hard'
+>;
 
-function wishOf(body: BodyOf<typeof setBudget>): Wish {
+function budgetRequestOf(body: BodyOf<typeof setBudget>): BudgetRequest {
   const { session_id = null, team_id = null, hard } = body;
   const { tokens = null, cost_usd = null, turns = null } = body;
   if (session_id !== null && team_id !== null)

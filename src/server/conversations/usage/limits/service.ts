@@ -5,7 +5,7 @@ import type { Clock } from '../../../../core/lib/clock.ts';
 import { cutLine } from '../../../../core/lib/cut-line.ts';
 import type { ReportedLimit, TurnOutcome } from '../../../../agents/provider.ts';
 import type { Holds } from '../../inbox/holds.ts';
-import type { Inbox, InboxOwner } from '../../inbox/inbox.ts';
+import type { Inbox, InboxSource } from '../../inbox/inbox.ts';
 import type { SessionStore } from '../../sessions/store.ts';
 import type { Database } from '../../../../core/store/database.ts';
 import type { Reader, Writer } from '../../../../core/store/transaction.ts';
@@ -193,7 +193,7 @@ export class Limits {
   }
 
   /** The owner of the turns that were cut off. One of which an agent has done nothing is sent again as it was. */
-  #owner(): InboxOwner {
+  #owner(): InboxSource {
     return {
       isAlone: true,
       content: (rx, { ref }) => {

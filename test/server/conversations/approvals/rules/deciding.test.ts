@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { ApprovalRule, Ruling } from '../../../../../src/api/approval-rules.ts';
+import type { ApprovalRule, RuleDecision } from '../../../../../src/api/approval-rules.ts';
 import { catalogue } from '../../../../../src/agents/acp/catalogue.ts';
 import { storeOldRules } from '../../../../support/old-rules.ts';
 import type { AgentRequest } from '../../../../../src/agents/provider.ts';
@@ -285,7 +285,8 @@ describe('Rules of an earlier version that could not be added now', () => {
         const asks = (command: string) => isAsked(stage, play, running(command, stage.directory));
         expect(await asks('git push origin')).toBe(true);
         expect(await asks('cat a')).toBe(false);
-        const test = (await stage.post<Ruling>(`${RULES}/test`, { command: 'git push x' })).body;
+        const test = (await stage.post<RuleDecision>(`${RULES}/test`, { command: 'git push x' }))
+          .body;
         expect(test).toMatchObject({ effect: 'ask', rule: { id: 'rule_a' } });
         expect(test.why).toContain('asks now: git push may reach any address');
         // Two rules of the same conditions end together.
@@ -340,7 +341,7 @@ describe('A rule that is added twice', () => {
       expect((await add(stage, { effect: 'deny', path: 'a/**' })).id).toBe(different[3]?.id);
       for (const { id } of [first, ...different])
         expect((await stage.del(`${RULES}/${id}`)).status).toBe(200);
-      const test = await stage.post<Ruling>(`${RULES}/test`, {
+      const test = await stage.post<RuleDecision>(`${RULES}/test`, {
         command: 'ls docs',
         cwd: stage.directory,
       });
@@ -370,7 +371,8 @@ it('A rule to allow by path names each file that configures an agent of the cata
     await add(stage, { effect: 'allow', path: '**/.*' });
     await add(stage, { effect: 'allow', command: 'tee *' });
     const test = async (body: object) =>
-      (await stage.post<Ruling>(`${RULES}/test`, { ...body, cwd: stage.directory })).body.effect;
+      (await stage.post<RuleDecision>(`${RULES}/test`, { ...body, cwd: stage.directory })).body
+        .effect;
     expect(await test({ path: 'a/b.ts' })).toBe('allow');
     expect(catalogue.filter(({ files }) => files.length === 0)).toEqual([]);
     const general = [
@@ -437,7 +439,8 @@ describe('the rules', () => {
   it('say what they would decide, and why.', () =>
     onStage(async (stage) => {
       const rule = await add(stage, { effect: 'allow', command: 'git log **' });
-      const test = async (body: object) => (await stage.post<Ruling>(`${RULES}/test`, body)).body;
+      const test = async (body: object) =>
+        (await stage.post<RuleDecision>(`${RULES}/test`, body)).body;
       expect(await test({ command: 'git log main' })).toEqual({
         effect: 'allow',
         rule,
