@@ -36,7 +36,7 @@ export function startBundle(name: Bundle): void {
     ...(compiled && { cachedData: compiled }),
   });
   const module = { exports: {} };
-  const run = script.runInThisContext() as (...given: unknown[]) => void;
+  const run = script.runInThisContext() as (...args: unknown[]) => void;
   run(module.exports, require, module, isSea() ? process.execPath : file, directory);
 }
 

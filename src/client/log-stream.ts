@@ -12,7 +12,7 @@ const RETRY_MS = 500;
  * The output of a process on one stream, from the byte `from` to its end. After a lost connection it continues at the
  * byte where that broke. Ends early when `signal` aborts.
  */
-export async function* streamLogs(given: {
+export async function* streamLogs(source: {
   client: Client;
   clock: Clock;
   processId: string;
@@ -22,14 +22,14 @@ export async function* streamLogs(given: {
   /** Called when the connection is lost, and when it is back. */
   onConnection?: (isLost: boolean) => void;
 }): AsyncGenerator<string, void> {
-  const { client, clock, processId, stream, signal, onConnection } = given;
+  const { client, clock, processId, stream, signal, onConnection } = source;
   const params = { process_id: processId };
-  let from = given.from ?? 0;
+  let from = source.from ?? 0;
   while (!signal.aborted) {
     try {
       const own = (await client.clientOf?.(processId)) ?? client;
       if (own.follow) {
-        for await (const { text, next } of pagedLogs({ ...given, client: own, from })) {
+        for await (const { text, next } of pagedLogs({ ...source, client: own, from })) {
           onConnection?.(false);
           from = next;
           yield text;
@@ -57,7 +57,7 @@ export async function* streamLogs(given: {
  * The output of a process on one stream from the byte `from` up to the byte `to`, and the position where it begins: a
  * later one than `from` where the bytes there are gone. Reads no more than that.
  */
-export async function readLogs(given: {
+export async function readLogs(source: {
   client: Client;
   clock: Clock;
   processId: string;
@@ -66,14 +66,14 @@ export async function readLogs(given: {
   to: number;
   signal: AbortSignal;
 }): Promise<{ from: number; text: string }> {
-  const { client, processId, to } = given;
+  const { client, processId, to } = source;
   const own = (await client.clientOf?.(processId)) ?? client;
   let from: number | null = null;
   const pieces: Buffer[] = [];
   // The end of this loop closes the connection.
   for await (const { offset, text } of own.follow
-    ? pagedLogs({ ...given, client: own })
-    : streamedLogs({ ...given, client: own })) {
+    ? pagedLogs({ ...source, client: own })
+    : streamedLogs({ ...source, client: own })) {
     if (offset >= to) break;
     from ??= offset;
     const bytes = Buffer.from(text);
@@ -84,14 +84,14 @@ export async function readLogs(given: {
 }
 
 /** The same as pieces, over one connection. */
-async function* streamedLogs(given: {
+async function* streamedLogs(source: {
   client: Client;
   processId: string;
   stream: 'stdout' | 'stderr';
   from: number;
   signal: AbortSignal;
 }): AsyncGenerator<LogPiece, void> {
-  const { client, processId, stream, from, signal } = given;
+  const { client, processId, stream, from, signal } = source;
   const input = { params: { process_id: processId }, query: { stream, from_byte: from } };
   const response = await client.open(endpoints.streamProcessLogs, input, undefined, { signal });
   for await (const { event, data } of framesOf(response)) {

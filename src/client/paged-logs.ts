@@ -18,7 +18,7 @@ export interface LogPiece {
  * The output of a process on one stream from the byte `from` to its end, asked for page by page: for servers that are
  * reached where nothing streams. `next` is where a later reading goes on. Ends early when `signal` aborts. Throws what the server refuses, and `unreachable`.
  */
-export async function* pagedLogs(given: {
+export async function* pagedLogs(source: {
   client: Pick<Client, 'call'>;
   clock: Clock;
   processId: string;
@@ -26,9 +26,9 @@ export async function* pagedLogs(given: {
   from: number;
   signal: AbortSignal;
 }): AsyncGenerator<LogPiece & { next: number }, void> {
-  const { client, clock, processId, stream, signal } = given;
+  const { client, clock, processId, stream, signal } = source;
   const params = { process_id: processId };
-  let from = given.from;
+  let from = source.from;
   let wait = LOOK_SOON_MS;
   while (!signal.aborted) {
     // Asked first: whatever it printed before its end is in the page that follows.

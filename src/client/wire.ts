@@ -9,11 +9,11 @@ export function pathWith(
   const filled = path.replaceAll(/\{(\w+)\}/g, (_match, name: string) =>
     encodeURIComponent(params[name] ?? ''),
   );
-  const given = Object.entries(query).flatMap(([name, value]) =>
+  const pairs = Object.entries(query).flatMap(([name, value]) =>
     [value].flat().map((one) => [name, one] as const),
   );
   const search = new URLSearchParams();
-  for (const [name, one] of given)
+  for (const [name, one] of pairs)
     if (one !== undefined) search.append(name, `${one as string | number}`);
   return search.size > 0 ? `${filled}?${search.toString()}` : filled;
 }

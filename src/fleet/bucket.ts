@@ -58,11 +58,11 @@ export class Bucket {
   async all(pattern: string): Promise<Map<string, string>> {
     const subject = `$JS.API.DIRECT.GET.${this.#names.bucketStream(this.#bucket)}`;
     const asked = JSON.stringify({ multi_last: [this.#subject(pattern)] });
-    const given = { maxWait: ANSWER_MS, strategy: 'timer' } as const;
+    const limits = { maxWait: ANSWER_MS, strategy: 'timer' } as const;
     const values = new Map<string, string>();
     let isWhole = false;
     try {
-      const answers = await this.#connection.requestMany(subject, asked, given);
+      const answers = await this.#connection.requestMany(subject, asked, limits);
       for await (const { data, headers: about } of answers) {
         // The last answer has no message, and so has the only one where the bucket is empty.
         isWhole = about?.code === 204 || about?.code === 404;

@@ -25,7 +25,7 @@ const PAUSE_MS = 50;
  * `unreachable` when the node no longer answers.
  */
 export async function* followNode(
-  given: {
+  deps: {
     client: Pick<Client, 'ask'>;
     connection: NatsConnection;
     names: Names;
@@ -36,7 +36,7 @@ export async function* followNode(
   from: number | 'latest',
   signal: AbortSignal | undefined,
 ): AsyncGenerator<RuntimeEventRecord | { latestSeq: number }, void> {
-  const { client, connection, names, node, clock } = given;
+  const { client, connection, names, node, clock } = deps;
   const subject = names.newsOf(names.eventsOf(node));
   using news = new LogWakeup({ connection, clock, subject });
   const { headers } = await client.ask(endpoints.getVersion, {}, signal);

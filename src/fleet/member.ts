@@ -74,7 +74,7 @@ const LEAVE_MS = 2000;
 
 /** Keeps a server in its fleet: joins, renews its sign of life, answers requests, and joins again after trouble. */
 export class Member {
-  readonly #given: MemberOptions;
+  readonly #deps: MemberOptions;
   readonly #ending = new AbortController();
   readonly #names: Names;
   readonly #done: Promise<void>;
@@ -83,9 +83,9 @@ export class Member {
   #trouble: { detail: string; since: number } | null = null;
   #connection: NatsConnection | null = null;
 
-  constructor(given: MemberOptions) {
-    this.#given = given;
-    this.#names = namesOf(given.access.fleet);
+  constructor(deps: MemberOptions) {
+    this.#deps = deps;
+    this.#names = namesOf(deps.access.fleet);
     this.#done = this.#run();
   }
 
@@ -93,7 +93,7 @@ export class Member {
     if (this.#status.state !== 'member') return this.#status;
     if (this.#diverged !== null) return { state: 'diverged', detail: this.#diverged };
     const { detail = null, since = 0 } = this.#trouble ?? {};
-    const isLasting = detail !== null && this.#given.clock.monotonic() - since >= PASSING_MS;
+    const isLasting = detail !== null && this.#deps.clock.monotonic() - since >= PASSING_MS;
     return isLasting ? { state: 'not_mirrored', detail } : this.#status;
   }
 
@@ -103,7 +103,7 @@ export class Member {
     const late = new AbortController();
     await Promise.race([
       this.#done,
-      this.#given.clock.sleep(LEAVE_MS, late.signal).catch(() => undefined),
+      this.#deps.clock.sleep(LEAVE_MS, late.signal).catch(() => undefined),
     ]);
     late.abort();
     // Nothing that still waits for an answer of the engine may keep the process alive.
@@ -111,10 +111,10 @@ export class Member {
   }
 
   async #run(): Promise<void> {
-    const { clock, logger } = this.#given;
+    const { clock, logger } = this.#deps;
     while (!this.#ending.signal.aborted) {
       try {
-        this.#connection = await connectTo(this.#given.access);
+        this.#connection = await connectTo(this.#deps.access);
         await this.#stay(this.#connection);
       } catch (error) {
         this.#fail(error);
@@ -136,7 +136,7 @@ export class Member {
         const isOurs = await this.#renew(sign, work === null ? connection : null);
         if (isOurs && work === null) work = this.#begin(connection, sign);
         if (isOurs === false && work !== null) work = await end(work);
-        await this.#given.clock.sleep(RENEW_EVERY_MS, signal).catch(() => undefined);
+        await this.#deps.clock.sleep(RENEW_EVERY_MS, signal).catch(() => undefined);
       }
     } finally {
       if (work) await end(work);
@@ -147,7 +147,7 @@ export class Member {
 
   /** Null: the engine did not answer. */
   async #renew(sign: Heartbeat, joining: NatsConnection | null): Promise<boolean | null> {
-    const { name } = this.#given.access;
+    const { name } = this.#deps.access;
     try {
       const isReserved = joining !== null && (await this.#isReserved(joining));
       const isOurs = !isReserved && (await sign.renew());
@@ -165,14 +165,14 @@ export class Member {
    * server is alive or not.
    */
   async #isReserved(connection: NatsConnection): Promise<boolean> {
-    const { access, self, forks } = this.#given;
+    const { access, self, forks } = this.#deps;
     const head = await new NatsMirrorStream(connection, this.#names, access.name).head();
     // A message of no log has freed the name.
     return head !== null && ![self.epoch, ...forks, ''].includes(head.epoch);
   }
 
   #begin(connection: NatsConnection, sign: Heartbeat): Work {
-    const { access, ask, tasks, logger } = this.#given;
+    const { access, ask, tasks, logger } = this.#deps;
     const stopping = new AbortController();
     const { signal } = stopping;
     const link: Link = { connection, names: this.#names, node: access.name };
@@ -189,12 +189,12 @@ export class Member {
   }
 
   #report(detail: string | null): void {
-    const since = this.#trouble?.since ?? this.#given.clock.monotonic();
+    const since = this.#trouble?.since ?? this.#deps.clock.monotonic();
     this.#trouble = detail === null ? null : { detail, since };
   }
 
   #heartbeat(connection: NatsConnection): Heartbeat {
-    const { access, labels, self, load, clock, tasks } = this.#given;
+    const { access, labels, self, load, clock, tasks } = this.#deps;
     const sign = (): NodeHeartbeat => {
       const { detail } = this.status;
       const mirror = tasks.length === 0 ? 'off' : detail === null ? 'on' : 'failing';
@@ -215,7 +215,7 @@ export class Member {
     const before = this.#status;
     this.#status = status;
     if (before.state === status.state && before.detail === status.detail) return;
-    const { logger, access } = this.#given;
+    const { logger, access } = this.#deps;
     const about = { fleet: access.fleet, node: access.name, state: status.state };
     if (status.detail === null) logger.info(about, 'fleet');
     else logger.warn({ ...about, detail: status.detail }, 'fleet');

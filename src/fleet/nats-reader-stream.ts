@@ -141,8 +141,8 @@ export class NatsReaderStream implements ReaderStream {
   }
 }
 
-function arrived(given: Msg, seq: number): Arrived | null {
-  const { headers: about } = given;
-  const message = readMessage(about?.get('Nats-Subject') ?? '', about, seq, given.string());
+function arrived(raw: Msg, seq: number): Arrived | null {
+  const { headers: about } = raw;
+  const message = readMessage(about?.get('Nats-Subject') ?? '', about, seq, raw.string());
   return message && { message, at: Date.parse(about?.get('Nats-Time-Stamp') ?? '') };
 }

@@ -30,16 +30,16 @@ export class PlacingClient implements Client {
   /** `onPlaced` is told which node has a new session. */
   constructor(
     visit: Visit,
-    given: {
+    deps: {
       labels: readonly string[];
       random: () => number;
       onPlaced: (id: string, node: string) => void;
     },
   ) {
     this.#visit = visit;
-    this.#labels = given.labels;
-    this.#random = given.random;
-    this.#onPlaced = given.onPlaced;
+    this.#labels = deps.labels;
+    this.#random = deps.random;
+    this.#onPlaced = deps.onPlaced;
   }
 
   get url(): string {

@@ -41,7 +41,7 @@ const KEPT_HEADERS = /^(x-|idempotency-replayed$|content-type$)/;
  * another server's by then, and the client asks again. Nor is what wants its answer anywhere but in an inbox: with the
  * rights of this node it would be written where whoever asked may not write.
  */
-export function serveRequests(given: {
+export function serveRequests(deps: {
   connection: NatsConnection;
   names: Names;
   node: string;
@@ -49,7 +49,7 @@ export function serveRequests(given: {
   isOurs: () => boolean;
   signal: AbortSignal;
 }): void {
-  const { connection, names, node, ask, isOurs, signal } = given;
+  const { connection, names, node, ask, isOurs, signal } = deps;
   const subscription = connection.subscribe(names.requestsOf(node), {
     callback: (error, message) => {
       const reply = message.reply ?? '';

@@ -30,11 +30,11 @@ export class FleetServers implements Servers {
   #asked: { at: number; nodes: Promise<FleetNode[]> } | undefined;
 
   /** `labels`: only nodes that have all of them. */
-  constructor(visit: Visit, given: { labels: readonly string[]; random: () => number }) {
+  constructor(visit: Visit, deps: { labels: readonly string[]; random: () => number }) {
     this.#visit = visit;
-    this.#labels = given.labels;
+    this.#labels = deps.labels;
     const onPlaced = (id: string, node: string) => void this.#placed.set(id, node);
-    this.#placing = new PlacingClient(visit, { ...given, onPlaced });
+    this.#placing = new PlacingClient(visit, { ...deps, onPlaced });
   }
 
   async list(): Promise<FollowedNode[]> {

@@ -88,11 +88,11 @@ export class Heartbeat {
   #held = false;
   #until = 0;
 
-  constructor(given: { bucket: Bucket; names: Names; clock: Clock; sign: () => NodeHeartbeat }) {
-    this.#bucket = given.bucket;
-    this.#key = given.names.alive(given.sign().node);
-    this.#clock = given.clock;
-    this.#sign = given.sign;
+  constructor(deps: { bucket: Bucket; names: Names; clock: Clock; sign: () => NodeHeartbeat }) {
+    this.#bucket = deps.bucket;
+    this.#key = deps.names.alive(deps.sign().node);
+    this.#clock = deps.clock;
+    this.#sign = deps.sign;
   }
 
   /**

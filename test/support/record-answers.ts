@@ -44,7 +44,7 @@ function recordAnswers(): void {
   // Opened before all else and kept: a test may let its server have no more files, or replace what is in `fs`.
   const { writeSync } = fs;
   const file = fs.openSync(path.join(directory, `${process.pid}-${randomUUID()}${ANSWERS}`), 'a');
-  const keep = (answer: Answer) => void writeSync(file, `${JSON.stringify(answer)}\n`);
+  const saveResponse = (answer: Answer) => void writeSync(file, `${JSON.stringify(answer)}\n`);
   const prototype = http.ServerResponse.prototype as unknown as {
     writeHead: Method;
     write: Method;
@@ -69,14 +69,14 @@ function recordAnswers(): void {
   prototype.write = function (...args) {
     const result = write.apply(this, args);
     const answer = take(this, args[0]);
-    if (answer?.isStream) recordFrames(this, answer, keep);
+    if (answer?.isStream) recordFrames(this, answer, saveResponse);
     return result;
   };
 
   prototype.end = function (...args) {
     const result = end.apply(this, args);
     const answer = take(this, args[0]);
-    if (answer && !answer.isStream) keep(answerOf(this, answer, bodyOf(answer)));
+    if (answer && !answer.isStream) saveResponse(answerOf(this, answer, bodyOf(answer)));
     return result;
   };
 }
@@ -95,14 +95,14 @@ function take(response: http.ServerResponse, part: unknown): Going | undefined {
 function recordFrames(
   response: http.ServerResponse,
   going: Going,
-  keep: (answer: Answer) => void,
+  saveResponse: (answer: Answer) => void,
 ): void {
   const text = withoutFilling(going.text ?? '');
   const frames = text.split('\n\n').filter(isNew);
   going.text = '';
   if (going.isKnown && frames.length === 0) return;
   going.isKnown = true;
-  keep(answerOf(response, going, frames.join('\n\n')));
+  saveResponse(answerOf(response, going, frames.join('\n\n')));
 }
 
 /** The body of an answer as it is judged: nothing describes what is in a file. */

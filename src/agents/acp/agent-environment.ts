@@ -4,7 +4,7 @@ import { newSecret } from '../../core/lib/ids.ts';
 import { makeDirectory } from '../../core/lib/make-directory.ts';
 import { ProviderError } from '../provider.ts';
 import { catalogue } from './catalogue.ts';
-import { given, type ResolvedAgent } from './resolve.ts';
+import { pickVariables, type ResolvedAgent } from './resolve.ts';
 
 /**
  * The environment of an agent: the usual variables of `from`, those that it may have besides, its home, and those of the
@@ -19,7 +19,7 @@ export function environmentOf(
   );
   return agentEnvironment(from, {
     ...lockedDoors(),
-    ...given(passEnv, from),
+    ...pickVariables(passEnv, from),
     ...(home === null ? {} : Object.fromEntries(homes)),
     ...env,
   });

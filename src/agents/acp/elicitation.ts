@@ -218,8 +218,8 @@ function contentFor(
 ): object {
   const questions = Object.entries(properties);
   const content = questions.flatMap(([id, one]) => {
-    const given = answers[id] ?? answerByText(answers, one, questions);
-    if (given) return [[id, valueOf(given, one)]];
+    const answered = answers[id] ?? answerByText(answers, one, questions);
+    if (answered) return [[id, valueOf(answered, one)]];
     return hasDefault(one) ? [[id, one.default]] : [];
   });
   return Object.fromEntries(content) as object;
@@ -240,9 +240,9 @@ function answerByText(
   return undefined;
 }
 
-function valueOf(given: readonly string[], one: Field): unknown {
+function valueOf(answered: readonly string[], one: Field): unknown {
   const choices = choicesOf(one);
-  const chosen = given.map(
+  const chosen = answered.map(
     (label) => choices.find((choice) => choice.label === label)?.value ?? label,
   );
   if (one.type === 'array') return chosen;

@@ -25,37 +25,37 @@ interface Dependencies {
 
 /** Puts the questions of an agent to people. */
 export class Elicitations {
-  readonly #given: Dependencies;
+  readonly #deps: Dependencies;
   /** The pages that somebody is to open, by the agent's ids; aborting one withdraws the question. */
   readonly #pages = new Map<string, AbortController>();
 
-  constructor(given: Dependencies) {
-    this.#given = given;
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
   }
 
   /** Asks and answers in the protocol's words. Outside a turn, and where nobody is asked, the question is declined. */
   async ask(params: unknown, withdrawn: AbortSignal): Promise<object> {
     const asked = readElicitation(params);
     if (!asked) return { action: 'decline' };
-    const { onPage } = this.#given;
+    const { onPage } = this.#deps;
     if (onPage && isPage(asked)) {
       onPage({ message: asked.message, url: asked.url });
       return { action: 'accept' };
     }
     const excess = excessOf(params);
     if (excess) {
-      await this.#given.sink.update({ type: 'notice', ...tooLargeRequest(excess) });
+      await this.#deps.sink.update({ type: 'notice', ...tooLargeRequest(excess) });
       return { action: 'decline' };
     }
-    if (!this.#given.isAsking()) return this.#decline(asked);
+    if (!this.#deps.isAsking()) return this.#decline(asked);
     const pageId = pageIdOf(asked);
     const done = new AbortController();
     if (pageId !== null) this.#pages.set(pageId, done);
     try {
-      const call = asked.toolCallId ? this.#given.callOf(asked.toolCallId) : undefined;
+      const call = asked.toolCallId ? this.#deps.callOf(asked.toolCallId) : undefined;
       const request = elicitationRequest(asked, params, call);
       const signal = AbortSignal.any([withdrawn, done.signal]);
-      const answer = await this.#given.sink.ask(request, signal);
+      const answer = await this.#deps.sink.ask(request, signal);
       return done.signal.aborted ? { action: 'accept' } : elicitationAnswer(asked, answer);
     } finally {
       if (pageId !== null) this.#pages.delete(pageId);
@@ -69,7 +69,7 @@ export class Elicitations {
   }
 
   async #decline({ message }: Elicitation): Promise<object> {
-    await this.#given.sink.update({
+    await this.#deps.sink.update({
       type: 'notice',
       code: 'question_declined',
       message: `the agent's question was declined without asking anybody: ${message}; send the turn with permission_mode "require_approval" to be asked`,

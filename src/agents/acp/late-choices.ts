@@ -36,20 +36,20 @@ interface Deferral {
  * that was asked for.
  */
 export class DeferredOptions {
-  readonly #given: Dependencies;
+  readonly #deps: Dependencies;
   #news = Promise.withResolvers<void>();
   #until = 0;
   #deferred: Deferral | null = null;
   /** Whether the agent offered nothing at all when the newest prompt was sent. */
   #hadNothing = false;
 
-  constructor(given: Dependencies) {
-    this.#given = given;
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
   }
 
   /** The agent has opened the session, or has set a choice: what it offers may come in a moment. */
   expectNews(): void {
-    this.#until = this.#given.clock.monotonic() + OFFER_MS;
+    this.#until = this.#deps.clock.monotonic() + OFFER_MS;
   }
 
   /** Whether a choice of the settings is missing that may still be offered. */
@@ -66,7 +66,7 @@ export class DeferredOptions {
 
   /** The choices up to the first that has to be set: it may change what the later ones offer. */
   #next(settings: TurnSettings): readonly ChoiceName[] {
-    const choices = this.#given.choices();
+    const choices = this.#deps.choices();
     const first = choiceNames.findIndex((which) => choices.hasToBeSet(which, settings));
     return first === -1 ? choiceNames : choiceNames.slice(0, first + 1);
   }
@@ -81,7 +81,7 @@ export class DeferredOptions {
     signal: AbortSignal,
   ): Promise<boolean> {
     if (!this.#isAwaited(which, settings)) return false;
-    const { choices, lastSeen } = this.#given;
+    const { choices, lastSeen } = this.#deps;
     const isKnownLate = lastSeen.offeredLate.has(which) && choices().mayBeDeferred(which, settings);
     if (isKnownLate) return true;
     if (!(await this.#untilOne(which, settings, signal))) return false;
@@ -96,7 +96,7 @@ export class DeferredOptions {
     settings: TurnSettings,
     signal: AbortSignal,
   ): Promise<boolean> {
-    const { clock, gone } = this.#given;
+    const { clock, gone } = this.#deps;
     let end: 'late' | 'gone' | null = null;
     const stop = (why: 'late' | 'gone') => {
       end ??= why;
@@ -111,7 +111,7 @@ export class DeferredOptions {
 
   /** The prompt of a turn is about to be sent. */
   begin(late: Deferral): void {
-    const choices = this.#given.choices();
+    const choices = this.#deps.choices();
     this.#hadNothing = choiceNames.every((which) => !choices.choice(which).canBeSet);
     this.#deferred = late.waiting.size > 0 ? late : null;
   }
@@ -132,9 +132,9 @@ export class DeferredOptions {
   async offered(): Promise<void> {
     this.#wake();
     const late = this.#deferred;
-    const choices = this.#given.choices();
+    const choices = this.#deps.choices();
     for (const which of this.#hadNothing ? choiceNames : [])
-      if (choices.choice(which).canBeSet) this.#given.lastSeen.offeredLate.add(which);
+      if (choices.choice(which).canBeSet) this.#deps.lastSeen.offeredLate.add(which);
     for (const which of late?.waiting ?? []) {
       if (late === null || !choices.choice(which).canBeSet) continue;
       late.waiting.delete(which);
@@ -161,16 +161,16 @@ export class DeferredOptions {
 
   #objection(): ProviderError | null {
     if (!this.#deferred) return null;
-    const choices = this.#given.choices();
+    const choices = this.#deps.choices();
     const { settings, waiting } = this.#deferred;
     const missing = [...waiting].filter((which) => !choices.choice(which).canBeSet);
-    for (const which of missing) this.#given.lastSeen.notOffered.add(which);
+    for (const which of missing) this.#deps.lastSeen.notOffered.add(which);
     const isNeeded = missing.some((which) => !choices.isOptional(which, settings));
     return isNeeded ? choices.objection(settings) : null;
   }
 
   #isAwaited(which: ChoiceName, settings: TurnSettings): boolean {
-    const { lastSeen, choices } = this.#given;
+    const { lastSeen, choices } = this.#deps;
     return !lastSeen.notOffered.has(which) && choices().isUntold(which, settings);
   }
 

@@ -70,8 +70,8 @@ export function approvalRequest(
   const states = isAllKept && (isWhole(kind, call) || [call, ...earlier].some(hasArguments));
   // Beside arguments the name of a tool says nothing more of what the call would do.
   const isSaid = (title: string) => (states ? TOOL_NAME.test(title) : title === name);
-  const given = { cwd, budget, isSaid };
-  const before = earlier.flatMap((one) => saidBefore(withoutTerminals(one), given));
+  const context = { cwd, budget, isSaid };
+  const before = earlier.flatMap((one) => saidBefore(withoutTerminals(one), context));
   const added = notShownBy(shownDetails, before);
   const wholeSubject = isWhole(kind, call)
     ? { ...subjectOf(kind, call, options), ...about, ...(added.length > 0 && { before: added }) }
@@ -90,13 +90,13 @@ export function approvalRequest(
 /** What an earlier message about a call says of what it would do. */
 function saidBefore(
   call: ReportedCall,
-  given: { cwd: string; budget: MessageBudget; isSaid: (title: string) => boolean },
+  context: { cwd: string; budget: MessageBudget; isSaid: (title: string) => boolean },
 ): AgentRequest['details'] {
   const title = z.string().catch('').parse(call.title);
-  const details = detailsOf({ ...call, locations: null }, '', given).filter(
+  const details = detailsOf({ ...call, locations: null }, '', context).filter(
     (one) => one.type !== 'input' || one.name !== 'title',
   );
-  const titles = given.isSaid(title.trim()) ? [] : inputDetails({ title });
+  const titles = context.isSaid(title.trim()) ? [] : inputDetails({ title });
   return [...details, ...titles, ...inputDetails(othersIn(call, callFields))];
 }
 

@@ -24,13 +24,13 @@ interface Dependencies {
 export class UpdateForwarder {
   /** What the agent has reported of its tool calls. */
   readonly calls = new ToolCallTracker();
-  readonly #given: Dependencies;
+  readonly #deps: Dependencies;
   readonly #subagents = new Subagents();
   readonly #omissions = new Omissions();
   #rateLimit: RateLimit | null = null;
 
-  constructor(given: Dependencies) {
-    this.#given = given;
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
   }
 
   /** What the agent has told of the limits of its account in this turn; null where it has told nothing. */
@@ -52,7 +52,7 @@ export class UpdateForwarder {
 
   /** Takes an update of a turn, of the session, or of what goes on after a turn. */
   take(raw: unknown, other: string | null, settings: TurnSettings): Promise<void> | undefined {
-    const { sink } = this.#given;
+    const { sink } = this.#deps;
     const kept = withMediaKept(raw, (data) => sink.keep(data));
     return kept instanceof Promise
       ? kept.then((one) => this.#takeKept(one, other, settings))
@@ -63,11 +63,11 @@ export class UpdateForwarder {
   takeOfSession(raw: unknown, other: string | null): Promise<void> | undefined {
     const update = readUpdate(new MessageBudget().bounded(raw));
     const counts = typeof update !== 'string' && other === null && isOfSession(update);
-    return counts ? this.#given.sink.update(update) : undefined;
+    return counts ? this.#deps.sink.update(update) : undefined;
   }
 
   #takeKept(raw: unknown, other: string | null, settings: TurnSettings): Promise<void> | undefined {
-    const { sink, meter, frankness, onUnknown, onWork } = this.#given;
+    const { sink, meter, frankness, onUnknown, onWork } = this.#deps;
     const budget = new MessageBudget();
     const news = budget.bounded(raw);
     const read = readUpdate(news, budget);

@@ -83,7 +83,8 @@ function resolveAgent(
     home: home === null ? null : path.resolve(home),
     homeVariables: known.home,
     requestTimeoutMs: own?.request_timeout_ms ?? settings?.request_timeout_ms ?? REQUEST_TIMEOUT_MS,
-    authMethod: own?.auth_method ?? methodIn(known.auth, { ...given(passEnv, from), ...env }),
+    authMethod:
+      own?.auth_method ?? methodIn(known.auth, { ...pickVariables(passEnv, from), ...env }),
     isKnown: entry !== undefined,
     modes: { ...known.modes, ...own?.modes },
     asks: own?.asks ?? known.asks,
@@ -123,7 +124,7 @@ function methodIn(
 }
 
 /** Those of the variables that are set. */
-export function given(
+export function pickVariables(
   names: readonly string[],
   from: NodeJS.ProcessEnv,
 ): Readonly<Record<string, string>> {

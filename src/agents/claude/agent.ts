@@ -239,8 +239,8 @@ class ClaudeAgent implements Agent {
   async #launch(isForBypass: boolean, options: ClaudeOptions): Promise<void> {
     const which = this.#hasTranscript ? `--resume=${this.ref}` : `--session-id=${this.ref}`;
     const mode = isForBypass ? ['--allow-dangerously-skip-permissions'] : [];
-    const given = options.toolsFor(this.#session.id);
-    const tools = new ToolsChannel(given);
+    const toolAccess = options.toolsFor(this.#session.id);
+    const tools = new ToolsChannel(toolAccess);
     const claude: ClaudeProcess = await startInitialized(
       {
         cwd: this.#session.cwd,
@@ -248,7 +248,7 @@ class ClaudeAgent implements Agent {
         // The tools of cadre decide themselves what they may do.
         args: [which, '--permission-mode=default', `--allowedTools=mcp__${TOOL_SERVER}`, ...mode],
         hello: { sdkMcpServers: [TOOL_SERVER] },
-        servers: serversFor(given),
+        servers: serversFor(toolAccess),
       },
       {
         onMessage: (message) => this.#take(message),

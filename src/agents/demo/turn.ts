@@ -29,7 +29,7 @@ export class Turn implements Stoppable {
   #ids = 0;
   #messages: Message[] = [];
 
-  constructor(given: {
+  constructor(deps: {
     session: Session;
     prompt: Prompt;
     client: AgentContext;
@@ -37,11 +37,11 @@ export class Turn implements Stoppable {
     /** Aborts when the client cancels its request or disconnects. */
     requestSignal: AbortSignal;
   }) {
-    this.session = given.session;
-    this.prompt = given.prompt;
-    this.client = given.client;
-    this.world = given.world;
-    this.signal = AbortSignal.any([this.#stop.signal, given.requestSignal]);
+    this.session = deps.session;
+    this.prompt = deps.prompt;
+    this.client = deps.client;
+    this.world = deps.world;
+    this.signal = AbortSignal.any([this.#stop.signal, deps.requestSignal]);
   }
 
   /** The messages so far, cut to what the history keeps. */

@@ -63,18 +63,18 @@ interface TokenServiceDependencies {
 
 /** The API token and the additional tokens. Of the secrets of the latter only digests are stored. */
 export class TokenService implements Disposable {
-  readonly #given: TokenServiceDependencies;
+  readonly #deps: TokenServiceDependencies;
   readonly #store: TokenStore;
   #api: { digest: Buffer; end: AbortController };
   /** The valid tokens by the digest of their secret, so that no request waits for the database to authenticate. */
   readonly #inForce = new Map<string, InForce>();
   #looking: Disposable | undefined;
 
-  constructor(given: TokenServiceDependencies) {
-    this.#given = given;
-    this.#store = new TokenStore(given.db);
-    this.#api = { digest: sha256(given.apiToken()), end: new AbortController() };
-    for (const token of this.#given.db.peek((rx) => this.#store.all(rx))) this.#add(token);
+  constructor(deps: TokenServiceDependencies) {
+    this.#deps = deps;
+    this.#store = new TokenStore(deps.db);
+    this.#api = { digest: sha256(deps.apiToken()), end: new AbortController() };
+    for (const token of this.#deps.db.peek((rx) => this.#store.all(rx))) this.#add(token);
     this.#endExpired();
   }
 
@@ -99,19 +99,19 @@ export class TokenService implements Disposable {
 
   /** Stores when a token was used, at most once a minute; no request waits for that, or fails because of it. */
   #noteUse(token: InForce): void {
-    const now = this.#given.clock.now();
+    const now = this.#deps.clock.now();
     if (token.usedAt !== null && now - token.usedAt < NOTE_USE_EVERY_MS) return;
     token.usedAt = now;
-    this.#given.db
+    this.#deps.db
       .transact((tx) => this.#store.noteUse(tx, token.id, now))
       .catch((error: unknown) =>
-        this.#given.logger.warn({ err: error }, 'the use of a token was not stored'),
+        this.#deps.logger.warn({ err: error }, 'the use of a token was not stored'),
       );
   }
 
   /** Reads the API token of the new configuration. If it has changed, streams opened with the old one end. */
   apiTokenChanged(): void {
-    const digest = sha256(this.#given.apiToken());
+    const digest = sha256(this.#deps.apiToken());
     if (timingSafeEqual(digest, this.#api.digest)) return;
     const { end } = this.#api;
     this.#api = { digest, end: new AbortController() };
@@ -125,10 +125,10 @@ export class TokenService implements Disposable {
       throw new AppError('invalid', 'body.permission_mode: is for tokens of the scope tools');
     const secret = SECRET_PREFIX + newSecret();
     const secret_sha256 = sha256(secret).toString('hex');
-    const created_at = this.#given.clock.now();
+    const created_at = this.#deps.clock.now();
     const expires_at = expires_in_ms ? created_at + expires_in_ms : null;
     const token = {
-      id: this.#given.ids.next('tok'),
+      id: this.#deps.ids.next('tok'),
       name,
       scope,
       created_at,
@@ -136,18 +136,18 @@ export class TokenService implements Disposable {
       permission_mode,
       last_used_at: null,
     };
-    await this.#given.db.transact((tx) => {
+    await this.#deps.db.transact((tx) => {
       this.#makeRoom(tx);
       this.#store.insert(tx, { ...token, secret_sha256 });
     });
     this.#add({ ...token, secret_sha256 });
     this.#endExpired();
-    this.#given.logger.info({ token_id: token.id, name, scope, expires_at }, 'a token was made');
+    this.#deps.logger.info({ token_id: token.id, name, scope, expires_at }, 'a token was made');
     return { ...token, secret };
   }
 
   list({ limit, cursor }: QueryOf<typeof listTokens>): Promise<RecordPage<Token>> {
-    return this.#given.db.read((rx) => {
+    return this.#deps.db.read((rx) => {
       const { records, nextCursor } = this.#store.page(rx, limit, cursor);
       return { records: records.map(withoutDigest), nextCursor };
     });
@@ -158,13 +158,13 @@ export class TokenService implements Disposable {
    * started as a caller of its own. Throws `not_found`.
    */
   async delete(id: string): Promise<Token> {
-    const stored = await this.#given.db.transact((tx) => {
-      this.#given.onRevoked(tx, id);
+    const stored = await this.#deps.db.transact((tx) => {
+      this.#deps.onRevoked(tx, id);
       return this.#store.delete(tx, id);
     });
     this.#end(stored.secret_sha256);
     const { name, scope } = stored;
-    this.#given.logger.info({ token_id: id, name, scope }, 'a token was revoked');
+    this.#deps.logger.info({ token_id: id, name, scope }, 'a token was revoked');
     return withoutDigest(stored);
   }
 
@@ -175,7 +175,7 @@ export class TokenService implements Disposable {
   /** Expired tokens stay in the list until the limit is reached; then they are deleted. */
   #makeRoom(tx: Writer): void {
     if (this.#store.count(tx) < MAX_TOKENS) return;
-    const now = this.#given.clock.now();
+    const now = this.#deps.clock.now();
     const expired = this.#store.all(tx).filter(({ expires_at }) => (expires_at ?? now + 1) <= now);
     for (const { id } of expired) this.#store.delete(tx, id);
     if (expired.length > 0) return;
@@ -197,7 +197,7 @@ export class TokenService implements Disposable {
   }
 
   #hasExpired({ expiresAt }: InForce): boolean {
-    return expiresAt !== null && expiresAt <= this.#given.clock.now();
+    return expiresAt !== null && expiresAt <= this.#deps.clock.now();
   }
 
   /** Ends expired tokens, and sets a timer for the next expiry. */
@@ -209,12 +209,12 @@ export class TokenService implements Disposable {
       if (!this.#hasExpired(token)) next = Math.min(next, token.expiresAt);
       else {
         this.#end(digest);
-        this.#given.logger.info({ token_id: token.id }, 'a token has expired');
+        this.#deps.logger.info({ token_id: token.id }, 'a token has expired');
       }
     }
-    const wait = Math.min(next - this.#given.clock.now(), LOOK_EVERY_MS);
+    const wait = Math.min(next - this.#deps.clock.now(), LOOK_EVERY_MS);
     this.#looking =
-      next < Infinity ? this.#given.clock.after(wait, () => this.#endExpired()) : undefined;
+      next < Infinity ? this.#deps.clock.after(wait, () => this.#endExpired()) : undefined;
   }
 }
 

@@ -38,16 +38,16 @@ export interface BarrierProcess {
 }
 
 /** Starts the shell that waits at the gate. Returns the error if the system starts no process. */
-export function startAtBarrier(given: BarrierCommand): BarrierProcess | Promise<Error> {
+export function startAtBarrier(command: BarrierCommand): BarrierProcess | Promise<Error> {
   const exit = Promise.withResolvers<ChildExit>();
   exit.promise.catch(() => undefined);
   let process: ChildProcess;
   try {
-    process = spawn(SHELL, wordsOf(given), {
-      cwd: given.cwd,
-      env: given.env,
+    process = spawn(SHELL, wordsOf(command), {
+      cwd: command.cwd,
+      env: command.env,
       detached: true,
-      stdio: [given.stdin === 'none' ? 'ignore' : 'pipe', 'pipe', 'pipe', 'pipe'],
+      stdio: [command.stdin === 'none' ? 'ignore' : 'pipe', 'pipe', 'pipe', 'pipe'],
     });
   } catch (error) {
     return Promise.resolve(error as Error);

@@ -77,12 +77,12 @@ interface SupervisorDependencies {
 
 /** Starts child processes, in groups that end with the server at the latest. */
 export class Supervisor {
-  readonly #given: SupervisorDependencies;
+  readonly #deps: SupervisorDependencies;
   readonly #live = new Set<Child>();
   #outOfReach = 0;
 
-  constructor(given: SupervisorDependencies) {
-    this.#given = given;
+  constructor(deps: SupervisorDependencies) {
+    this.#deps = deps;
   }
 
   get live(): number {
@@ -108,7 +108,7 @@ export class Supervisor {
       throw new Error(`cannot start ${command.what}`, { cause: await started });
     const waiting = this.#waitingOf(started, command.what);
     try {
-      await this.#given.ledger.transact((tx) => {
+      await this.#deps.ledger.transact((tx) => {
         onRegister?.(tx, waiting.pid);
         waiting.register(tx);
       });
@@ -130,11 +130,11 @@ export class Supervisor {
 
   /** The variables that commands in a directory get, also where an agent starts them itself. */
   variablesAt(directory: string): Record<string, string> {
-    return this.#given.variablesAt(directory);
+    return this.#deps.variablesAt(directory);
   }
 
   #startAtBarrier(command: ChildCommand): BarrierProcess | Promise<Error> {
-    const { keeper, marker, failpoint, variablesAt } = this.#given;
+    const { keeper, marker, failpoint, variablesAt } = this.#deps;
     keeper.ensure();
     const env = { ...command.env, ...variablesAt(command.cwd), [MARKER_VARIABLE]: marker };
     const started = startAtBarrier({ ...command, env });
@@ -145,7 +145,7 @@ export class Supervisor {
   }
 
   #waitingOf(gated: BarrierProcess, what: string): Waiting {
-    const { keeper, ledger, failpoint, log } = this.#given;
+    const { keeper, ledger, failpoint, log } = this.#deps;
     const { leader } = gated;
     return {
       pid: leader.pid,
@@ -191,13 +191,13 @@ export class Supervisor {
     const left = await child.rest;
     this.#outOfReach += left.length;
     if (left.length > 0)
-      this.#given.log.warn(
+      this.#deps.log.warn(
         { pid: child.pid, what, left },
         'processes of another user remain in the group of a child: the server may not signal them',
       );
     this.#live.delete(child);
-    this.#given.keeper.remove(leader.pid);
-    this.#given.ledger.remove(leader);
+    this.#deps.keeper.remove(leader.pid);
+    this.#deps.ledger.remove(leader);
   }
 
   /** Ends every child; resolves when none is left. */
@@ -229,10 +229,10 @@ export class Supervisor {
 
   /** Waits while `isSo` returns true, for at most `ms`. It polls, because the kernel sends no notification. */
   async #while(isSo: () => Promise<boolean>, ms: number): Promise<void> {
-    const deadline = this.#given.clock.monotonic() + ms;
+    const deadline = this.#deps.clock.monotonic() + ms;
     const { first, longest } = processTable.pause;
-    for (let pause = first; (await isSo()) && this.#given.clock.monotonic() < deadline; pause *= 2)
-      await this.#given.clock.sleep(Math.min(pause, longest));
+    for (let pause = first; (await isSo()) && this.#deps.clock.monotonic() < deadline; pause *= 2)
+      await this.#deps.clock.sleep(Math.min(pause, longest));
   }
 }
 

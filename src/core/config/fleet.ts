@@ -40,11 +40,11 @@ export function membershipOf({ fleet }: Pick<Config, 'fleet'>): FleetMembership 
  * Throws `usage` where no address is known.
  */
 export function visitOf(
-  given: string | undefined,
+  deps: string | undefined,
   config: Config['fleet'],
   user: string,
 ): FleetVisit {
-  const url = given ?? config.url;
+  const url = deps ?? config.url;
   if (url === null)
     throw new AppError(
       'usage',

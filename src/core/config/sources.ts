@@ -63,13 +63,13 @@ export function fromEnvironment(env: NodeJS.ProcessEnv): Setting[] {
 /** The values of flags. */
 export function fromFlags(flags: ConfigFlags): Setting[] {
   const address = flags.port === undefined ? undefined : `127.0.0.1:${flags.port}`;
-  const given: [path: string[], flag: string, value: string | undefined][] = [
+  const values: [path: string[], flag: string, value: string | undefined][] = [
     [['server', 'bind_address'], '--port', address],
     [['server', 'bind_address'], '--bind', flags.bind],
     [['data', 'root_dir'], '--data-dir', flags.dataDir],
     [['log', 'level'], '--log-level', flags.logLevel],
   ];
-  return given.flatMap(([path, flag, value]) => {
+  return values.flatMap(([path, flag, value]) => {
     const text = `flag ${flag}`;
     return value === undefined
       ? []

@@ -23,9 +23,9 @@ export function tokenFileOf({ auth }: Config, directory: string): string | null 
 }
 
 /** The API token: the configured one, else the one in the token file, which is created if it is missing. */
-export function loadOrCreateToken(given: { token: string | null; tokenFile: string }): string {
-  if (given.token !== null) return given.token;
-  const { tokenFile } = given;
+export function loadOrCreateToken(options: { token: string | null; tokenFile: string }): string {
+  if (options.token !== null) return options.token;
+  const { tokenFile } = options;
   const token = newSecret();
   makeDirectory(path.dirname(tokenFile));
   try {

@@ -14,13 +14,13 @@ const TOKEN = /cadre_[\w-]{43}/g;
  * Creates the log: one JSON object a line, or a short line for people if `pretty`. Every secret that `secrets()` returns
  * is redacted, wherever in the line it occurs, except for a part of a field that the log itself writes.
  */
-export function createLog(given: {
+export function createLog(options: {
   level: LogLevel;
   destination: NodeJS.WritableStream;
   pretty: boolean;
   secrets: () => Iterable<string>;
 }): Logger {
-  const { level, destination, pretty, secrets } = given;
+  const { level, destination, pretty, secrets } = options;
   const known = () => [...secrets()].filter((secret) => secret !== '');
   const stream = new Writable({
     decodeStrings: false,

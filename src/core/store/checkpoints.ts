@@ -27,7 +27,7 @@ interface CheckpointsDependencies {
  * overwrite WAL pages whose copies are not yet on the disk.
  */
 export class Checkpoints {
-  readonly #given: CheckpointsDependencies;
+  readonly #deps: CheckpointsDependencies;
   #retryAt = 0;
   #isSyncing = false;
   /** The number of checkpoints since the start. */
@@ -35,8 +35,8 @@ export class Checkpoints {
   /** While one is held, the database file and the log up to its beginning do not change. */
   readonly #holds = new Set<Promise<void>>();
 
-  constructor(given: CheckpointsDependencies) {
-    this.#given = given;
+  constructor(deps: CheckpointsDependencies) {
+    this.#deps = deps;
   }
 
   /** Whether the database file is being synced: no COMMIT may run. */
@@ -61,7 +61,7 @@ export class Checkpoints {
 
   /** Writes the log back if it has passed `limit` bytes; `isAllSynced` says whether all of it is on disk already. */
   runIfOver(limit: number, isAllSynced: boolean): void {
-    const { host, failpoint, durability, copy, onLost, onWarning } = this.#given;
+    const { host, failpoint, durability, copy, onLost, onWarning } = this.#deps;
     const wal = host.file(`${DATABASE_FILE}-wal`);
     const file = host.file(DATABASE_FILE);
     const bytes = wal?.written ?? 0;
@@ -78,7 +78,7 @@ export class Checkpoints {
       this.count++;
     } catch (error) {
       // The log still has everything, so the next attempt comes when it has grown by as much again.
-      this.#retryAt = bytes + this.#given.bytes;
+      this.#retryAt = bytes + this.#deps.bytes;
       const lost = host.syncError();
       if (lost) return onLost(`the disk refused to sync: ${lost.message}`, lost);
       onWarning('could not write the log back into the database', error);
@@ -93,7 +93,7 @@ export class Checkpoints {
   }
 
   #sync(fd: number): void {
-    const { fs, times, failpoint, onLost, onSynced } = this.#given;
+    const { fs, times, failpoint, onLost, onSynced } = this.#deps;
     this.#isSyncing = true;
     const end = times.begin();
     fs.fdatasync(fd, (error) => {

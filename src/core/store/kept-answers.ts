@@ -61,7 +61,7 @@ export class IdempotencyStore {
   async once<T>(
     request: KeyedRequest,
     status: number,
-    work: (keep: SaveResponse) => Promise<T>,
+    work: (saveResponse: SaveResponse) => Promise<T>,
     refusalOf: (error: unknown) => StoredResponse | null,
     cutOff?: StoredResponse,
   ): Promise<{ kept: StoredResponse } | { value: T }> {

@@ -12,7 +12,7 @@ import { copyStore, removePartialCopies, syncNow } from './copy-store.ts';
  * store gets a log id of its own. A crash leaves the former files, or a directory in which a server refuses to start,
  * or the backup in its place. Throws `storage_full`.
  */
-export async function restoreStore(given: {
+export async function restoreStore(options: {
   directory: string;
   /** The file of a store that was checked. */
   backup: string;
@@ -22,14 +22,14 @@ export async function restoreStore(given: {
   stamp: string;
   failpoint: Failpoint;
 }): Promise<{ replaced: string[] }> {
-  const { directory, backup, stamp, failpoint } = given;
+  const { directory, backup, stamp, failpoint } = options;
   removeLeftovers(directory);
   removePartialCopies(directory);
   const draft = newCopyDirectory(directory);
   try {
     const fresh = path.join(draft, DATABASE_FILE);
     copyStore(backup, fresh);
-    await makeOwnStore(draft, given);
+    await makeOwnStore(draft, options);
     syncNow(fresh);
     failpoint('restore.prepared');
     const replaced: string[] = [];

@@ -33,7 +33,7 @@ export async function tidyStore(directory: string, wasm: () => Uint8Array): Prom
  * crash leaves the one or the other. The store gets a log id of its own, because it gives the seqs after its newest one
  * to other events.
  */
-export async function rollBack(given: {
+export async function rollBack(options: {
   directory: string;
   /** The file of a store, without a log beside it. */
   copy: string;
@@ -43,13 +43,13 @@ export async function rollBack(given: {
   now: number;
   failpoint: Failpoint;
 }): Promise<{ kept: string }> {
-  const { directory, copy, failpoint, now } = given;
+  const { directory, copy, failpoint, now } = options;
   const store = path.join(directory, DATABASE_FILE);
   const draft = newCopyDirectory(directory);
   try {
     const fresh = path.join(draft, DATABASE_FILE);
     copyStore(copy, fresh);
-    await makeOwnStore(draft, given);
+    await makeOwnStore(draft, options);
     syncNow(fresh);
     failpoint('rollback.prepared');
     const kept = `${store}.replaced-${stampOf(now)}`;

@@ -16,11 +16,11 @@ interface WalSyncDependencies {
 
 /** Syncs the write-ahead log on the thread pool, one sync at a time. */
 export class WalSync {
-  readonly #given: WalSyncDependencies;
+  readonly #deps: WalSyncDependencies;
   #isRunning = false;
 
-  constructor(given: WalSyncDependencies) {
-    this.#given = given;
+  constructor(deps: WalSyncDependencies) {
+    this.#deps = deps;
   }
 
   get isRunning(): boolean {
@@ -29,7 +29,7 @@ export class WalSync {
 
   /** Calls `done` once the current content of the log is on the disk. */
   run(done: () => void): void {
-    const { host, fs, times, took, onLost } = this.#given;
+    const { host, fs, times, took, onLost } = this.#deps;
     const wal = host.file(`${DATABASE_FILE}-wal`);
     if (!wal) return;
     this.#isRunning = true;
@@ -45,7 +45,7 @@ export class WalSync {
 
   /** Reports whether the log was deleted: what is written to it would be lost. Calls `onLost` if so. */
   endIfDeleted(): boolean {
-    const { host, fs, onLost } = this.#given;
+    const { host, fs, onLost } = this.#deps;
     const wal = host.file(`${DATABASE_FILE}-wal`);
     if (!wal || fs.fstatSync(wal.fd).nlink > 0) return false;
     onLost(`${wal.path} was deleted by another program: open ${DATABASE_FILE} read-only`);

@@ -103,16 +103,16 @@ export function endpointCommand<E extends Endpoint>(entry: EndpointCommand<E>): 
       clientAction(
         world,
         async ({ client, show, note, layout }, ...typed: [...Value[], Options]) => {
-          const given = typed.at(-1) as Options;
+          const flags = typed.at(-1) as Options;
           const values = [
             ...(typed.slice(0, -1) as Value[]),
-            ...declared.map((one) => given[one.attributeName()]),
+            ...declared.map((one) => flags[one.attributeName()]),
           ];
-          const fields: Record<string, unknown> = { ...entry.fields?.(given) };
+          const fields: Record<string, unknown> = { ...entry.fields?.(flags) };
           for (const [at, one] of [...operands, ...options].entries())
             Object.assign(fields, await fieldsOf(one, values[at], { world, client, fields }));
           const answer = await client.call(endpoint, inputOf(endpoint, fields));
-          const call = { fields, options: given, now: world.clock.now(), layout };
+          const call = { fields, options: flags, now: world.clock.now(), layout };
           const document = entry.document ? entry.document(answer, call) : answer;
           show(document, () => entry.print(answer, call));
           if (entry.empty !== undefined && Array.isArray(answer) && answer.length === 0)

@@ -64,8 +64,8 @@ export async function fleetVisit(
   env: NodeJS.ProcessEnv,
 ): Promise<FleetVisit> {
   const config = (await configuration(options, env)) ?? loadConfig({}, env);
-  const given = options.fleet === true || !options.fleet ? env.CADRE_FLEET : options.fleet;
-  return visitOf(given || undefined, config.fleet, userName());
+  const requested = options.fleet === true || !options.fleet ? env.CADRE_FLEET : options.fleet;
+  return visitOf(requested || undefined, config.fleet, userName());
 }
 
 /** The name of who types, as it can be part of a subject. */

@@ -19,8 +19,8 @@ export async function followOutput(
   const show = async (stream: Output) => {
     const from = wanted[stream];
     if (from === undefined) return;
-    const given = { client, clock: world.clock, processId, stream, signal, from };
-    for await (const text of streamLogs(given))
+    const source = { client, clock: world.clock, processId, stream, signal, from };
+    for await (const text of streamLogs(source))
       if (global.json) world.stdout.write(`${jsonFor(world, { stream, text })}\n`);
       else world[stream].write(world[stream].isTTY ? plain(text) : text);
   };

@@ -83,17 +83,17 @@ function serversNamed(
   { url: urls = [], tokenFile: files = [], dataDir }: GlobalOptions,
   env: NodeJS.ProcessEnv,
 ): Named[] {
-  const given = urls.length > 0 || !env.CADRE_URL ? urls : [env.CADRE_URL];
-  if (files.length > 1 && files.length !== given.length)
+  const addresses = urls.length > 0 || !env.CADRE_URL ? urls : [env.CADRE_URL];
+  if (files.length > 1 && files.length !== addresses.length)
     throw new AppError('usage', 'give --token-file once for all servers, or once for each --url');
-  if (given.length === 0)
+  if (addresses.length === 0)
     return (dataDir === undefined ? configured : []).map(({ name, url, token_file }) => ({
       name,
       url,
       tokenFile: files.length > 0 ? files : filesOf(token_file),
       isConfigured: true,
     }));
-  return given.map((url, at) => {
+  return addresses.map((url, at) => {
     const origin = addressOf(url);
     const known = configured.find((one) => one.url !== null && addressOf(one.url) === origin);
     const file = files.length > 1 ? files[at] : files[0];

@@ -13,10 +13,10 @@ export async function readPrompt(argument: string, stdin: NodeJS.ReadableStream)
 
 /** A secret from stdin, so that neither the process list nor a shell's history has it. A terminal does not echo it. */
 export async function readSecret(question: string, { stdin, stderr }: World): Promise<string> {
-  const given = (
+  const parts = (
     stdin.isTTY ? await askSecretly(question, { stdin, stderr }) : await text(stdin)
   ).trim();
-  if (given !== '') return given;
+  if (parts !== '') return parts;
   throw new AppError('usage', `there is no ${question}: give it on stdin`);
 }
 

@@ -27,9 +27,9 @@ export function withServeOptions(command: Command): Command {
 /** The words that start such a server from any directory. */
 export function serveWords(options: ServeOptions, cwd: string): string[] {
   const { dataDir, config, bind, port, logLevel, allowRemote, demo } = options;
-  const value = (flag: string, given: string | undefined) =>
-    given === undefined ? [] : [flag, given];
-  const file = (given: string | undefined) => given && path.resolve(cwd, given);
+  const value = (flag: string, text: string | undefined) =>
+    text === undefined ? [] : [flag, text];
+  const file = (text: string | undefined) => text && path.resolve(cwd, text);
   return [
     ...value('--data-dir', file(dataDir)),
     'serve',

@@ -56,10 +56,10 @@ export interface CommandContext {
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- commander passes what the command declares
 export function clientAction<Arguments extends unknown[]>(
   world: World,
-  run: (context: CommandContext, ...given: Arguments) => Promise<void>,
-): (...given: unknown[]) => Promise<void> {
-  return async (...given) => {
-    const command = given.pop() as Command;
+  run: (context: CommandContext, ...args: Arguments) => Promise<void>,
+): (...args: unknown[]) => Promise<void> {
+  return async (...args) => {
+    const command = args.pop() as Command;
     const global = command.optsWithGlobals<GlobalOptions>();
     const client = await world.connect(global);
     try {
@@ -72,7 +72,7 @@ export function clientAction<Arguments extends unknown[]>(
         if (world.stderr.isTTY && !global.json) world.stderr.write(`cadre: ${text}\n`);
       };
       const layout = layoutOf(world.stdout, world.env);
-      await run({ world, client, global, show, note, layout }, ...(given as Arguments));
+      await run({ world, client, global, show, note, layout }, ...(args as Arguments));
       await later;
       for (const remark of client.remarks?.() ?? []) world.stderr.write(`cadre: ${remark}\n`);
     } catch (error) {

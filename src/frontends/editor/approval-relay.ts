@@ -50,19 +50,19 @@ interface Dependencies {
  * answered elsewhere is withdrawn.
  */
 export class ApprovalRelay {
-  readonly #given: Dependencies;
+  readonly #deps: Dependencies;
   /** What the editor is asked just now, and what withdraws it. */
   readonly #asked = new Map<string, AbortController>();
   /** Approvals that stand for a tool call of which the agent has not told. */
   readonly #standIns = new Set<string>();
 
-  constructor(given: Dependencies) {
-    this.#given = given;
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
   }
 
   /** Asks for everything that waits in the session. */
   async askAll(): Promise<void> {
-    const { link, sessionId: session_id } = this.#given;
+    const { link, sessionId: session_id } = this.#deps;
     const query = { status: 'pending' as const };
     const pending = await link.call(endpoints.listSessionApprovals, {
       params: { session_id },
@@ -80,7 +80,7 @@ export class ApprovalRelay {
       .catch((error: unknown) => {
         if (withdrawal.signal.aborted) return;
         const why = error instanceof Error ? error.message : String(error);
-        this.#given.tell(
+        this.#deps.tell(
           `The agent waits for an answer that could not be taken here (${why}): cadre approvals show ${id}`,
         );
       })
@@ -92,7 +92,7 @@ export class ApprovalRelay {
     this.#asked.get(id)?.abort();
     if (!this.#standIns.delete(id)) return;
     const end = status === 'accepted' ? 'completed' : 'failed';
-    await this.#given.update({ sessionUpdate: 'tool_call_update', toolCallId: id, status: end });
+    await this.#deps.update({ sessionUpdate: 'tool_call_update', toolCallId: id, status: end });
   }
 
   /** Withdraws every request. The approvals go on waiting. */
@@ -101,7 +101,7 @@ export class ApprovalRelay {
   }
 
   async #ask(approval_id: string, signal: AbortSignal): Promise<void> {
-    const { link, sessionId: session_id } = this.#given;
+    const { link, sessionId: session_id } = this.#deps;
     const params = { session_id, approval_id };
     const approval = await link.call(endpoints.getApproval, { params }, DELIVERY_MS);
     if (approval.status !== 'pending' || signal.aborted) return;
@@ -115,7 +115,7 @@ export class ApprovalRelay {
   }
 
   #answered(approval: Approval, signal: AbortSignal): Promise<Decision> {
-    const isForm = approval.kind === 'question' && approval.questions && this.#given.hasForms;
+    const isForm = approval.kind === 'question' && approval.questions && this.#deps.hasForms;
     if (isForm) return this.#askForm(approval, signal);
     return approval.kind === 'question'
       ? this.#askChoice(approval, signal)
@@ -123,7 +123,7 @@ export class ApprovalRelay {
   }
 
   async #askPermission(approval: Approval, signal: AbortSignal): Promise<Decision> {
-    const { editor, sessionId } = this.#given;
+    const { editor, sessionId } = this.#deps;
     const { requestPermission } = methods.client.session;
     const ask = async (request: Omit<RequestPermissionRequest, 'sessionId'>) =>
       decisionOf(
@@ -140,15 +140,15 @@ export class ApprovalRelay {
   }
 
   #shown(approval: Approval): ReturnType<typeof permissionRequest> {
-    const call = this.#given.callOf(approval.request);
+    const call = this.#deps.callOf(approval.request);
     const shown = permissionRequest(approval, call);
-    if (call) this.#given.noteChanges(call.item_id, shown.toolCall.content ?? []);
+    if (call) this.#deps.noteChanges(call.item_id, shown.toolCall.content ?? []);
     else this.#standIns.add(approval.id);
     return shown;
   }
 
   async #askForm(approval: Approval, signal: AbortSignal): Promise<Decision> {
-    const { editor, sessionId } = this.#given;
+    const { editor, sessionId } = this.#deps;
     const questions = approval.questions ?? [];
     const params: CreateElicitationRequest = {
       sessionId,
@@ -163,7 +163,7 @@ export class ApprovalRelay {
 
   /** For an editor that shows no forms. */
   async #askChoice(approval: Approval, signal: AbortSignal): Promise<Decision> {
-    const { editor, sessionId } = this.#given;
+    const { editor, sessionId } = this.#deps;
     const questions = approval.questions ?? [];
     const options = permissionOptionsOf(questions);
     const elsewhere =

@@ -36,7 +36,7 @@ interface Dependencies {
 export class AttachedSession {
   readonly id: string;
   readonly choosing: EditorSettings;
-  readonly #given: Dependencies;
+  readonly #deps: Dependencies;
   readonly #reader = new EventReader();
   readonly #ends = new TurnEnds();
   readonly #prompting: Prompting;
@@ -49,9 +49,9 @@ export class AttachedSession {
   /** Fails the prompts if the server stays away. */
   #limit: Disposable | null = null;
 
-  constructor(given: Dependencies) {
-    const { link, editor, capabilities, session, choosing } = given;
-    this.#given = given;
+  constructor(deps: Dependencies) {
+    const { link, editor, capabilities, session, choosing } = deps;
+    this.#deps = deps;
     this.id = session.id;
     this.choosing = choosing;
     this.#title = session.title;
@@ -119,12 +119,12 @@ export class AttachedSession {
 
   async update(update: SessionUpdate): Promise<void> {
     if (this.#detached.signal.aborted) return;
-    const { editor } = this.#given;
+    const { editor } = this.#deps;
     await editor.notify(methods.client.session.update, { sessionId: this.id, update });
   }
 
   async #follow(first?: () => Promise<void>): Promise<void> {
-    const { link, clock, after } = this.#given;
+    const { link, clock, after } = this.#deps;
     await first?.();
     const events = link.events({
       sessionId: this.id,
@@ -148,7 +148,7 @@ export class AttachedSession {
 
   async #take(event: RuntimeEventRecord): Promise<void> {
     if (!isDescribed(event)) return;
-    if (event.turn_id !== null && this.#given.told.has(event.turn_id)) return;
+    if (event.turn_id !== null && this.#deps.told.has(event.turn_id)) return;
     const whole = await this.#whole(event);
     for (const update of this.#reader.read(whole)) await this.update(update);
     switch (whole.kind) {
@@ -215,7 +215,7 @@ export class AttachedSession {
       kind === 'message.completed' || kind === 'reasoning.completed' || kind === 'tool.completed';
     if (!isItem || !payload.truncated || turn_id === null) return event;
     const params = { session_id: this.id, turn_id, item_id: payload.item_id };
-    const { text, tool } = await this.#given.link.call(endpoints.getItem, { params }, PATIENCE_MS);
+    const { text, tool } = await this.#deps.link.call(endpoints.getItem, { params }, PATIENCE_MS);
     return { ...event, payload: { ...payload, text, ...(tool ? { tool } : {}) } } as DescribedEvent;
   }
 
@@ -231,7 +231,7 @@ export class AttachedSession {
   /** Tells which slash commands the agent has, where they have changed. */
   async #tellCommands(): Promise<void> {
     const params = { session_id: this.id };
-    const commands = await this.#given.link.call(endpoints.listCommands, { params });
+    const commands = await this.#deps.link.call(endpoints.listCommands, { params });
     const text = JSON.stringify(commands);
     if (text === this.#commands) return;
     this.#commands = text;
@@ -250,7 +250,7 @@ export class AttachedSession {
   }
 
   async #tellIfShown(severity: Severity, title: string, description?: string): Promise<boolean> {
-    if (!this.#given.capabilities.session?.notices) return false;
+    if (!this.#deps.capabilities.session?.notices) return false;
     const more = description === undefined ? {} : { description };
     await this.update({ sessionUpdate: 'notice', severity, title, ...more });
     return true;

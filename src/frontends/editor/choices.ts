@@ -105,9 +105,9 @@ export function optionsOf(
 export function chosen(
   option: string,
   value: unknown,
-  given: { session: Settings; wishes: ChosenSettings; offered: Offered },
+  context: { session: Settings; wishes: ChosenSettings; offered: Offered },
 ): ChosenSettings {
-  const { session, wishes, offered } = given;
+  const { session, wishes, offered } = context;
   const { models } = offered;
   const options = optionsOf(session, wishes, offered);
   const found = options.find(({ id }) => id === option);

@@ -31,7 +31,7 @@ export class EditorSettings {
 
   /** Throws `invalid` for a choice that is not offered. */
   choose(option: string, value: unknown): void {
-    const given = { session: this.#session, wishes: this.#wishes, offered: this.#offered };
-    this.#wishes = chosen(option, value, given);
+    const context = { session: this.#session, wishes: this.#wishes, offered: this.#offered };
+    this.#wishes = chosen(option, value, context);
   }
 }

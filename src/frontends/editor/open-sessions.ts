@@ -26,11 +26,11 @@ interface Dependencies {
 
 /** The sessions that an editor is attached to. */
 export class OpenSessions {
-  readonly #given: Dependencies;
+  readonly #deps: Dependencies;
   readonly #open = new Map<string, AttachedSession>();
 
-  constructor(given: Dependencies) {
-    this.#given = given;
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
   }
 
   find(id: string): AttachedSession | undefined {
@@ -46,7 +46,7 @@ export class OpenSessions {
 
   /** Opens a session. Throws as the endpoint. */
   async create(cwd: string, more: Pick<NewSession, 'mcp_servers'>): Promise<AttachedSession> {
-    const { link, opening } = this.#given;
+    const { link, opening } = this.#deps;
     const body = { ...(await link.use((client) => opening(client, cwd))), ...more };
     const session = await link.call(endpoints.createSession, { body });
     // The log holds nothing of it but that it was created.
@@ -61,7 +61,7 @@ export class OpenSessions {
 
   /** Attaches to a session; `tellHistory` tells all that was said in it before. Throws `not_found`. */
   async load(id: string): Promise<{ attached: AttachedSession; tellHistory: () => Promise<void> }> {
-    const { link } = this.#given;
+    const { link } = this.#deps;
     const { session, seq } = await this.#read(id);
     const running = session.active_turn_id;
     const turns = await endedTurns(link, id, running);
@@ -85,7 +85,7 @@ export class OpenSessions {
   }
 
   async #read(id: string): Promise<{ session: Session; seq: number }> {
-    const { link } = this.#given;
+    const { link } = this.#deps;
     const params = { session_id: id };
     const { value, headers } = await link.ask(endpoints.getSession, { params });
     const seq = Number(headers['x-seq'] ?? 0);
@@ -96,7 +96,7 @@ export class OpenSessions {
   /** The seq before the turn that runs. */
   async #beforeRunning(sessionId: string, seq: number): Promise<number> {
     const scope = { sessionId, kinds: ['turn.accepted'] };
-    const [accepted] = await this.#given.link.use((client) =>
+    const [accepted] = await this.#deps.link.use((client) =>
       replayBefore(client, scope, seq + 1, 1),
     );
     return (accepted?.seq ?? seq + 1) - 1;
@@ -106,7 +106,7 @@ export class OpenSessions {
     session: Session,
     from: { after: number; told: ReadonlySet<string> },
   ): Promise<AttachedSession> {
-    const { link, clock, editor, capabilities } = this.#given;
+    const { link, clock, editor, capabilities } = this.#deps;
     const choosing = new EditorSettings(session, await this.#offered(session));
     const attached = new AttachedSession({
       link,
@@ -124,7 +124,7 @@ export class OpenSessions {
 
   /** What the agent of a session offers, as far as its provider can tell. */
   async #offered({ provider, agent }: Session): Promise<Offered> {
-    const { link } = this.#given;
+    const { link } = this.#deps;
     const query = agent === null ? {} : { agent };
     try {
       const models = await link.call(endpoints.listModels, { params: { provider }, query });

@@ -29,7 +29,7 @@ interface Dependencies {
  * one.
  */
 export class Prompting {
-  readonly #given: Dependencies;
+  readonly #deps: Dependencies;
   /** Those that wait or run. */
   readonly #prompts = new Set<Prompt>();
   /** The turns that were sent from here. */
@@ -37,8 +37,8 @@ export class Prompting {
   #last: Promise<unknown> = Promise.resolve();
   #sending: Promise<unknown> = Promise.resolve();
 
-  constructor(given: Dependencies) {
-    this.#given = given;
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
   }
 
   /** Whether there is a prompt that waits or runs. */
@@ -82,7 +82,7 @@ export class Prompting {
 
   /** Asks for a turn to end. */
   async interrupt(turn_id: string): Promise<void> {
-    const { link, sessionId: session_id } = this.#given;
+    const { link, sessionId: session_id } = this.#deps;
     const params = { session_id, turn_id };
     try {
       await link.call(endpoints.interruptTurn, { params, body: {} }, PATIENCE_MS);
@@ -103,7 +103,7 @@ export class Prompting {
       const sending = this.#send(prompt, input);
       this.#sending = sending.catch(() => undefined);
       try {
-        return responseTo(await this.#given.ends.of(await sending));
+        return responseTo(await this.#deps.ends.of(await sending));
       } catch (error) {
         if (!(error instanceof AppError) || error.code !== 'turn_in_progress') throw error;
         await this.#untilFree(signal);
@@ -113,7 +113,7 @@ export class Prompting {
   }
 
   async #send(prompt: Prompt, input: InputItem[]): Promise<string> {
-    const { link, sessionId: session_id, wishes } = this.#given;
+    const { link, sessionId: session_id, wishes } = this.#deps;
     const body = { input, ...wishes() };
     const params = { session_id };
     const { turn_id } = await link.call(endpoints.sendTurn, { params, body }, PATIENCE_MS);
@@ -125,7 +125,7 @@ export class Prompting {
 
   /** Resolves when the turn that runs has ended, or the signal aborts. */
   async #untilFree(signal: AbortSignal): Promise<void> {
-    const { link, sessionId: session_id, ends } = this.#given;
+    const { link, sessionId: session_id, ends } = this.#deps;
     const { active_turn_id } = await link.call(endpoints.getSession, { params: { session_id } });
     if (active_turn_id === null || signal.aborted) return;
     const stopped = new Promise<void>((resolve) => {

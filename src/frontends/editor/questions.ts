@@ -46,8 +46,8 @@ export function decisionOfForm(
     const chosen = textsOf(content[one.id]);
     return [one.id, own.length > 0 && !one.multiple ? own : [...chosen, ...own]];
   });
-  const given = answers.filter(([, texts]) => texts.length > 0);
-  return { decision: 'accept', answers: Object.fromEntries(given) };
+  const answered = answers.filter(([, texts]) => texts.length > 0);
+  return { decision: 'accept', answers: Object.fromEntries(answered) };
 }
 
 /** The answers that an editor without forms can offer: those of a single question with options; else only to decline. */

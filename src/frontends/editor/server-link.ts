@@ -67,15 +67,15 @@ export class ServerLink {
    * The events of a session after a seq, in order, each once. Tells when the connection is lost and when it is back.
    * Ends when `signal` aborts. Throws what the server refuses.
    */
-  async *events(given: {
+  async *events(options: {
     sessionId: string;
     after: number;
     signal: AbortSignal;
     onLost: () => void;
     onBack: () => void;
   }): AsyncGenerator<RuntimeEventRecord, void> {
-    const { sessionId, signal, onLost, onBack } = given;
-    let { after } = given;
+    const { sessionId, signal, onLost, onBack } = options;
+    let { after } = options;
     let isLost = false;
     let retry = RETRY_MS;
     while (!signal.aborted) {

@@ -36,20 +36,20 @@ export class ServerOverview implements OverviewStore {
   readonly connection = new Observable<Connection>({ state: 'reading' });
   readonly server = new Observable<Diagnostics | null>(null);
   readonly nodes = new Observable<readonly NodeState[]>([]);
-  readonly #given: OverviewStoreDependencies;
+  readonly #deps: OverviewStoreDependencies;
   readonly #stopped = new AbortController();
   #looks: Disposable | undefined;
 
   /** The page of events watches approvals only. */
-  constructor(given: OverviewStoreDependencies) {
-    this.#given = given;
+  constructor(deps: OverviewStoreDependencies) {
+    this.#deps = deps;
   }
 
   start(): void {
-    const all = this.#given.watches === 'everything';
+    const all = this.#deps.watches === 'everything';
     void follow({
-      client: this.#given.client,
-      clock: this.#given.clock,
+      client: this.#deps.client,
+      clock: this.#deps.clock,
       scope: { kinds: all ? overviewKinds : ['approval.*'] },
       signal: this.#stopped.signal,
       begin: () => (all ? this.#listAll() : this.#listApprovals()),
@@ -58,7 +58,7 @@ export class ServerOverview implements OverviewStore {
       // What retention took is missing in the events, and is in the lists.
       onGap: () => void (all ? this.#listAll() : this.#listApprovals()).catch(() => undefined),
     });
-    if (all) this.#looks = this.#given.clock.every(SERVER_MS, () => void this.#lookAtServer());
+    if (all) this.#looks = this.#deps.clock.every(SERVER_MS, () => void this.#lookAtServer());
   }
 
   stop(): void {
@@ -67,7 +67,7 @@ export class ServerOverview implements OverviewStore {
   }
 
   async #listApprovals(): Promise<number> {
-    const { value, headers } = await this.#given.client.ask(endpoints.listApprovals, {
+    const { value, headers } = await this.#deps.client.ask(endpoints.listApprovals, {
       query: { limit: 500 },
     });
     this.overview.set({ ...emptyOverview, approvals: oldestFirst(value) });
@@ -75,7 +75,7 @@ export class ServerOverview implements OverviewStore {
   }
 
   async #listAll(): Promise<number> {
-    const { client } = this.#given;
+    const { client } = this.#deps;
     const { seq, server, overview } = await readOverview(client);
     this.server.set(server);
     this.overview.set(overview);
@@ -86,7 +86,7 @@ export class ServerOverview implements OverviewStore {
 
   async #lookAtServer(): Promise<void> {
     try {
-      this.server.set(await this.#given.client.call(endpoints.getDiagnostics, {}));
+      this.server.set(await this.#deps.client.call(endpoints.getDiagnostics, {}));
     } catch {
       // The stream reports that the server is away.
     }

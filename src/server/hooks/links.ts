@@ -46,7 +46,7 @@ export interface LinkDependencies {
     approval: Approval,
     decision: 'accept' | 'decline',
     by: string,
-    keep: SaveResponse,
+    saveResponse: SaveResponse,
   ) => Promise<Approval>;
   /** The address before the path of the page. */
   baseUrl: () => string;
@@ -56,12 +56,12 @@ export interface LinkDependencies {
 
 /** Links that answer one approval each, once. Whoever has one needs no token, and can do nothing else with it. */
 export class ApprovalLinks {
-  readonly #given: LinkDependencies;
+  readonly #deps: LinkDependencies;
   readonly #table: RecordTable<StoredLink>;
 
-  constructor(given: LinkDependencies) {
-    this.#given = given;
-    this.#table = new RecordTable(given.db, 'approval_links', ({ id }) => id);
+  constructor(deps: LinkDependencies) {
+    this.#deps = deps;
+    this.#table = new RecordTable(deps.db, 'approval_links', ({ id }) => id);
   }
 
   /**
@@ -72,13 +72,13 @@ export class ApprovalLinks {
     approvalId: string,
     { by, sessionId, lifetimeMs }: { by: string; sessionId?: string; lifetimeMs?: number | null },
   ): Promise<ApprovalLink> {
-    const { db, clock, ids, logger, baseUrl } = this.#given;
+    const { db, clock, ids, logger, baseUrl } = this.#deps;
     const secret = newSecret();
     const created_at = clock.now();
-    const expires_at = created_at + (lifetimeMs ?? this.#given.lifetimeMs());
+    const expires_at = created_at + (lifetimeMs ?? this.#deps.lifetimeMs());
     const id = ids.next('link');
     await db.transact((tx) => {
-      const approval = this.#given.approval(tx, approvalId);
+      const approval = this.#deps.approval(tx, approvalId);
       if (!approval || (sessionId !== undefined && approval.session_id !== sessionId))
         throw new AppError(
           'not_found',
@@ -102,26 +102,26 @@ export class ApprovalLinks {
 
   /** Returns what a link would answer; null if it was never made, was used, has expired, or answers nothing any more. */
   look(secret: string): LinkedApproval | null {
-    return this.#given.db.peek((rx) => {
+    return this.#deps.db.peek((rx) => {
       const link = this.#find(rx, secret);
-      const approval = link && this.#given.approval(rx, link.approval_id);
+      const approval = link && this.#deps.approval(rx, link.approval_id);
       if (!link || approval?.status !== 'pending') return null;
-      const { title, cwd } = this.#given.session(rx, link.session_id);
+      const { title, cwd } = this.#deps.session(rx, link.session_id);
       return { approval, session: { title, cwd } };
     });
   }
 
   /** Answers the approval of a link, which ends all its links. Resolves with null as `look` does. */
   async answer(secret: string, decision: 'accept' | 'decline'): Promise<Approval | null> {
-    const { db } = this.#given;
+    const { db } = this.#deps;
     const found = db.peek((rx) => {
       const link = this.#find(rx, secret);
-      const approval = link && this.#given.approval(rx, link.approval_id);
+      const approval = link && this.#deps.approval(rx, link.approval_id);
       return link && approval ? { link, approval } : null;
     });
     if (!found) return null;
     try {
-      return await this.#given.decide(found.approval, decision, found.link.id, (tx) => {
+      return await this.#deps.decide(found.approval, decision, found.link.id, (tx) => {
         // The transaction may come later than the look above.
         if (!this.#find(tx, secret)) throw new AppError('not_found', 'the link is used');
         this.#table.deleteWhere(tx, 'approval_id = ?', found.link.approval_id);
@@ -134,7 +134,7 @@ export class ApprovalLinks {
 
   #find(rx: Reader, secret: string): StoredLink | null {
     const [link] = this.#table.where(rx, 'secret_sha256 = ?', digestOf(secret));
-    return link && link.expires_at > this.#given.clock.now() ? link : null;
+    return link && link.expires_at > this.#deps.clock.now() ? link : null;
   }
 
   #makeRoom(tx: Writer, approvalId: string, now: number): void {

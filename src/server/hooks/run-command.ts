@@ -18,15 +18,15 @@ const ERROR_UNITS = 300;
  * when it prints without end.
  */
 export async function runCommand(
-  given: { supervisor: Supervisor; clock: Clock; directory: string },
+  deps: { supervisor: Supervisor; clock: Clock; directory: string },
   hook: { name: string; command: string; timeoutMs: number },
   { body, event, attempt, secret }: Delivery,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const child = await given.supervisor.start({
+  const child = await deps.supervisor.start({
     command: '/bin/sh',
     args: ['-c', hook.command],
-    cwd: given.directory,
+    cwd: deps.directory,
     env: agentEnvironment(process.env, {
       CADRE_HOOK: hook.name,
       CADRE_EVENT_ID: event.id,
@@ -44,7 +44,7 @@ export async function runCommand(
   const stop = () => end('the server stopped it');
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
-  using _limit = given.clock.after(hook.timeoutMs, () =>
+  using _limit = deps.clock.after(hook.timeoutMs, () =>
     end(`it ran for longer than ${hook.timeoutMs} ms`),
   );
   const said = watchOutput(child, () => end(`it printed more than ${MAX_OUTPUT_BYTES} bytes`));

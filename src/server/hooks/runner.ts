@@ -41,7 +41,7 @@ export interface RunnerDependencies {
  */
 export class HookRunner {
   readonly definition: HookDefinition;
-  readonly #given: RunnerDependencies;
+  readonly #deps: RunnerDependencies;
   readonly #stopping = new AbortController();
   readonly #throttle: Throttle;
   readonly #slowedOffset: number;
@@ -55,13 +55,13 @@ export class HookRunner {
   #atHand = new AbortController();
   readonly #done: Promise<void>;
 
-  constructor(given: RunnerDependencies, definition: HookDefinition, state: HookState) {
-    this.#given = given;
+  constructor(deps: RunnerDependencies, definition: HookDefinition, state: HookState) {
+    this.#deps = deps;
     this.definition = definition;
     this.#state = state;
     this.#cursor = state.cursor;
-    this.#throttle = new Throttle(given.clock.monotonic());
-    this.#slowedOffset = given.clock.now() - given.clock.monotonic();
+    this.#throttle = new Throttle(deps.clock.monotonic());
+    this.#slowedOffset = deps.clock.now() - deps.clock.monotonic();
     this.#done = this.#runUntilStopped();
   }
 
@@ -72,7 +72,7 @@ export class HookRunner {
     this.#stopping.abort();
     this.#wake?.();
     if (graceMs === 0) this.#atHand.abort();
-    using _limit = this.#given.clock.after(graceMs, () => this.#atHand.abort());
+    using _limit = this.#deps.clock.after(graceMs, () => this.#atHand.abort());
     await this.#done;
     await this.#store().catch(() => undefined);
   }
@@ -143,7 +143,7 @@ export class HookRunner {
   }
 
   async #runUntilStopped(): Promise<void> {
-    const { clock, logger } = this.#given;
+    const { clock, logger } = this.#deps;
     while (!this.#stopping.signal.aborted) {
       this.#atHand = new AbortController();
       if (this.#stopping.signal.aborted) return;
@@ -163,7 +163,7 @@ export class HookRunner {
 
   /** Delivers all that has happened up to now; waits first, where nothing has. */
   async #round(): Promise<void> {
-    const { clock, feed, logger } = this.#given;
+    const { clock, feed, logger } = this.#deps;
     await this.#untilThereIsMore();
     const pause = this.#throttle.begin(clock.monotonic());
     if (pause > 0) {
@@ -189,7 +189,7 @@ export class HookRunner {
 
   /** Must look for more and begin to wait in the same turn of the event loop, so that no event is missed. */
   async #untilThereIsMore(): Promise<void> {
-    if (this.#cursor < this.#given.feed.latestSeq) return;
+    if (this.#cursor < this.#deps.feed.latestSeq) return;
     this.#isCaughtUp = true;
     await new Promise<void>((resolve) => {
       this.#wake = resolve;
@@ -204,7 +204,7 @@ export class HookRunner {
     const { scope } = this.definition;
     const bounds = { after, upTo, limit, maxBytes: PAGE.maxBytes };
     try {
-      const { end } = this.#given.log.page(scope, bounds, (seq, kind, text) =>
+      const { end } = this.#deps.log.page(scope, bounds, (seq, kind, text) =>
         entries.push({ seq, kind, text: text.toString('utf8') }),
       );
       return { entries, end };
@@ -217,11 +217,11 @@ export class HookRunner {
   }
 
   async #deliver(entry: LogEntry): Promise<void> {
-    const { clock } = this.#given;
+    const { clock } = this.#deps;
     const { signal } = this.#atHand;
     this.#oldest = createdAt(entry);
     for (let attempt = this.#attemptsAt(entry.seq) + 1; ; attempt++) {
-      const outcome = await this.#given.attempt(this.definition, entry, attempt, signal);
+      const outcome = await this.#deps.attempt(this.definition, entry, attempt, signal);
       if (signal.aborted && !(outcome?.ok ?? true)) return this.#leave();
       if (outcome === null || outcome.ok) return this.#delivered(entry, outcome !== null);
       if (!this.definition.retries) {
@@ -246,7 +246,7 @@ export class HookRunner {
   }
 
   async #delivered({ seq }: LogEntry, wasTaken: boolean): Promise<void> {
-    const { log, clock } = this.#given;
+    const { log, clock } = this.#deps;
     await this.#update((state, tx) => {
       const { failure } = state;
       if (failure?.told === true && failure.event_seq !== null && wasTaken) {
@@ -265,7 +265,7 @@ export class HookRunner {
   }
 
   async #failed(entry: LogEntry | null, error: string, attempts = 1): Promise<void> {
-    const { log, clock, logger } = this.#given;
+    const { log, clock, logger } = this.#deps;
     await this.#update((state, tx) => {
       const event_seq = entry?.seq ?? null;
       // Skipped meanwhile.
@@ -291,12 +291,12 @@ export class HookRunner {
     const { payload } = JSON.parse(entry.text) as { payload?: { approval?: { id?: string } } };
     const { error, code, signal } = outcome;
     const about = { approval_id: payload?.approval?.id, code, signal, error };
-    this.#given.logger.warn(about, `${this.definition.name} failed`);
+    this.#deps.logger.warn(about, `${this.definition.name} failed`);
   }
 
   /** Tells of events that retention has taken before the hook was given them. */
   async #noteGap(): Promise<void> {
-    const { feed, log, clock, logger } = this.#given;
+    const { feed, log, clock, logger } = this.#deps;
     const trimmed_seq = feed.trimmedSeq(this.definition.scope);
     if (trimmed_seq <= this.#cursor || trimmed_seq <= (this.#state.gap?.trimmed_seq ?? 0)) return;
     const after_seq = this.#cursor;
@@ -310,15 +310,15 @@ export class HookRunner {
   }
 
   async #update(change: (state: HookState, tx: Writer) => HookState): Promise<void> {
-    await this.#given.db.transact((tx) => {
+    await this.#deps.db.transact((tx) => {
       const next = change(this.#row(tx), tx);
-      this.#given.store.update(tx, next);
+      this.#deps.store.update(tx, next);
       tx.whenDurable(() => (this.#state = next));
     });
   }
 
   #row(tx: Writer): HookState {
-    return this.#given.store.begin(tx, this.definition.name, this.#state.cursor);
+    return this.#deps.store.begin(tx, this.definition.name, this.#state.cursor);
   }
 
   /** Stores how far the hook has come where no event was for it. */
@@ -339,7 +339,7 @@ export class HookRunner {
 
   #waiting(): { count: number; since: number | null } {
     if (this.#isCaughtUp) return { count: 0, since: null };
-    const { latestSeq } = this.#given.feed;
+    const { latestSeq } = this.#deps.feed;
     let count = 0;
     let since: number | null = null;
     for (let after = this.#cursor; after < latestSeq && count < COUNTED;) {

@@ -22,7 +22,7 @@ const ERROR_UNITS = 300;
  * not followed. No proxy of the environment is used, and no cookie or token is sent.
  */
 export async function sendPost(
-  given: { clock: Clock; ownUrl: () => string },
+  deps: { clock: Clock; ownUrl: () => string },
   hook: { name: string; url: string; secretFile: string; timeoutMs: number },
   delivery: Delivery,
   signal: AbortSignal,
@@ -32,16 +32,16 @@ export async function sendPost(
   const stop = () => over.abort(new Error('the server stopped it'));
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
-  const limit = given.clock.after(hook.timeoutMs, () =>
+  const limit = deps.clock.after(hook.timeoutMs, () =>
     over.abort(new Error(`no answer within ${hook.timeoutMs} ms`)),
   );
   try {
-    if (leadsTo(given.ownUrl(), url)) throw new Error(`${url.origin} is this server itself`);
+    if (leadsTo(deps.ownUrl(), url)) throw new Error(`${url.origin} is this server itself`);
     const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
     const objection = isIP(host) === 0 ? null : objectionToAddress(host, url);
     if (objection !== null) throw new Error(objection);
     const { body, event } = delivery;
-    const seal = { id: event.id, now: given.clock.now(), body };
+    const seal = { id: event.id, now: deps.clock.now(), body };
     const headers = {
       'content-type': 'application/json; charset=utf-8',
       'content-length': String(Buffer.byteLength(body)),

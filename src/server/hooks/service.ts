@@ -41,7 +41,7 @@ interface HookServiceDependencies {
 
 /** The hooks of the configuration, each with its place in the log. */
 export class HookService {
-  readonly #given: HookServiceDependencies;
+  readonly #deps: HookServiceDependencies;
   readonly #store: HookStore;
   readonly #runners = new Map<string, HookRunner>();
   readonly #testing = new Set<string>();
@@ -49,10 +49,10 @@ export class HookService {
   #definitions: readonly HookDefinition[] = [];
   #applying: Promise<void> = Promise.resolve();
 
-  constructor(given: HookServiceDependencies) {
-    this.#given = given;
-    this.#store = new HookStore(given.db);
-    given.db.onDurable((items) => {
+  constructor(deps: HookServiceDependencies) {
+    this.#deps = deps;
+    this.#store = new HookStore(deps.db);
+    deps.db.onDurable((items) => {
       for (const runner of this.#runners.values()) runner.seen(items as AppendedEntry[]);
     });
   }
@@ -79,7 +79,7 @@ export class HookService {
 
   /** What a person has to mend, a sentence for each hook. */
   problems(): string[] {
-    const now = this.#given.clock.now();
+    const now = this.#deps.clock.now();
     return this.#definitions.flatMap(({ name, problem, enabled }) => {
       const said = problem ?? this.#runners.get(name)?.problem(now) ?? null;
       return enabled && said !== null ? [`hook "${name}": ${said}`] : [];
@@ -88,7 +88,7 @@ export class HookService {
 
   /** Throws `not_found`, and `conflict` while the hook is tested already. */
   async test(name: string): Promise<HookTest> {
-    const { clock } = this.#given;
+    const { clock } = this.#deps;
     const definition = this.#definition(name);
     if (definition.problem !== null)
       throw new AppError('conflict', `hook "${name}": ${definition.problem}`);
@@ -116,20 +116,24 @@ export class HookService {
    * Has a hook, which may be off, never be given the event that it waits with, or with `all` whatever has happened.
    * Throws `not_found`, and `conflict` if it waits with nothing, or with another event than `seq`.
    */
-  async skip(name: string, { all, seq, by }: SkipRequest, keep: SaveResponse): Promise<HookSkip> {
-    const { db, log, feed, logger } = this.#given;
+  async skip(
+    name: string,
+    { all, seq, by }: SkipRequest,
+    saveResponse: SaveResponse,
+  ): Promise<HookSkip> {
+    const { db, log, feed, logger } = this.#deps;
     const { scope } = this.#definition(name);
     const runner = this.#runners.get(name);
     const stored = db.peek((rx) => this.#store.get(rx, name))?.cursor;
     const place = runner?.cursor ?? stored ?? feed.latestSeq;
-    const target = all ? feed.latestSeq : headAfter(place, scope, this.#given);
+    const target = all ? feed.latestSeq : headAfter(place, scope, this.#deps);
     assertWaits(name, target, seq);
     const skipped = await db.transact((tx) => {
       const state = this.#store.begin(tx, name, place);
       const after_seq = Math.max(state.cursor, place);
       const up_to_seq = Math.max(after_seq, target);
       const answer = { name, after_seq, up_to_seq };
-      keep(tx, answer);
+      saveResponse(tx, answer);
       if (up_to_seq === after_seq) return answer;
       const next = { ...state, cursor: up_to_seq, failure: null };
       this.#store.update(tx, next);
@@ -143,7 +147,7 @@ export class HookService {
   }
 
   async #apply(definitions: readonly HookDefinition[], from: number): Promise<void> {
-    const { db, logger } = this.#given;
+    const { db, logger } = this.#deps;
     const before = this.#runners;
     const same = (one: HookDefinition) =>
       isDeepStrictEqual(before.get(one.name)?.definition, one) && isRunnable(one);
@@ -167,12 +171,12 @@ export class HookService {
   }
 
   #runnerOf(definition: HookDefinition, state: ConstructorParameters<typeof HookRunner>[2]) {
-    const given = {
-      ...this.#given,
+    const deps = {
+      ...this.#deps,
       store: this.#store,
       attempt: (...asked: Parameters<HookService['attempt']>) => this.attempt(...asked),
     };
-    return new HookRunner(given, definition, state);
+    return new HookRunner(deps, definition, state);
   }
 
   /** Makes one attempt to deliver an event; null: there is nothing to tell any more. Never rejects. */
@@ -201,12 +205,12 @@ export class HookService {
   ): Promise<{ body: string; secret?: string } | null> {
     const plain = { body: entry.text };
     if (hook.body === 'event' && !(hook.link && entry.kind === 'approval.requested')) return plain;
-    const approval = this.#given.pendingApproval(approvalId);
+    const approval = this.#deps.pendingApproval(approvalId);
     if (hook.body === 'approval')
       return approval === null ? null : { body: JSON.stringify(approval) };
     if (approval === null || approval.kind === 'question') return plain;
     const by = `hook:${hook.name}`;
-    const link = await this.#given.links.make(approvalId, { by }).catch((error: unknown) => {
+    const link = await this.#deps.links.make(approvalId, { by }).catch((error: unknown) => {
       // It was resolved just now.
       if (error instanceof AppError) return null;
       throw error;
@@ -220,13 +224,13 @@ export class HookService {
   #hand(hook: HookDefinition, delivery: Delivery, signal: AbortSignal): Promise<Outcome> {
     const { name, target, timeoutMs } = hook;
     return 'command' in target
-      ? runCommand(this.#given, { name, timeoutMs, ...target }, delivery, signal)
-      : sendPost(this.#given, { name, timeoutMs, ...target }, delivery, signal);
+      ? runCommand(this.#deps, { name, timeoutMs, ...target }, delivery, signal)
+      : sendPost(this.#deps, { name, timeoutMs, ...target }, delivery, signal);
   }
 
   /** An event of the hook's first kind as the description of events has it; it is in no log. */
   #exampleFor({ scope, link }: HookDefinition) {
-    const { ids, clock, ownUrl } = this.#given;
+    const { ids, clock, ownUrl } = this.#deps;
     const [kind = 'runtime.started'] = scope.kinds;
     const described = isEventKind(kind) ? kinds[kind] : kinds['runtime.started'];
     const now = clock.now();
@@ -275,7 +279,7 @@ export class HookService {
 
   /** What is known of a hook that does not run. */
   #resting(name: string): ReturnType<HookRunner['describe']> {
-    const state = this.#given.db.peek((rx) => this.#store.get(rx, name));
+    const state = this.#deps.db.peek((rx) => this.#store.get(rx, name));
     return {
       state: 'off',
       cursor: state?.cursor ?? 0,

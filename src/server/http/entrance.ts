@@ -26,10 +26,10 @@ interface AuthHookDependencies {
 
 /** Logs each request, and admits or refuses it before its route runs. */
 export class AuthHook {
-  readonly #given: AuthHookDependencies;
+  readonly #deps: AuthHookDependencies;
 
-  constructor(given: AuthHookDependencies) {
-    this.#given = given;
+  constructor(deps: AuthHookDependencies) {
+    this.#deps = deps;
   }
 
   /** Prepares a request before any of it is examined. */
@@ -44,7 +44,7 @@ export class AuthHook {
    * if the sender may not enter; after a failed authentication, only once the response may be sent.
    */
   async authenticate(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
-    const { access } = this.#given;
+    const { access } = this.#deps;
     const holder = authenticatedElsewhere();
     if (holder) return this.#authenticateAs(holder, request);
     const asked = accessOf(request);
@@ -92,7 +92,7 @@ export class AuthHook {
 
   /** Whether `authenticate` would admit a request of which only the headers have arrived. */
   mayEnter(raw: IncomingMessage): boolean {
-    const { access } = this.#given;
+    const { access } = this.#deps;
     try {
       assertAddressed({ headers: raw.headers, raw }, access);
       const asked = accessOfPath(raw.url ?? '');
@@ -113,7 +113,7 @@ export class AuthHook {
       const status = reply.raw.statusCode;
       const token = bearer ? { token: bearer.id } : {};
       request.log.info({ method, route, status, ms, ...token }, 'request');
-      this.#given.requests.add(method, status);
+      this.#deps.requests.add(method, status);
     };
     if (request.over.aborted) note();
     else request.over.addEventListener('abort', note, { once: true });
@@ -123,7 +123,7 @@ export class AuthHook {
   async failed(request: FastifyRequest, reply: FastifyReply, by = ''): Promise<void> {
     const source = `${by}${request.socket.remoteAddress ?? 'unknown'}`;
     const failed = { source, log: request.log, signal: request.over };
-    const { hangUp } = await this.#given.failures.note(failed);
+    const { hangUp } = await this.#deps.failures.note(failed);
     if (hangUp) reply.header('connection', 'close');
   }
 }

@@ -43,7 +43,7 @@ export interface Call<E> {
    * Stores the response for the request's Idempotency-Key, if it has one; to be called in the transaction of the
    * effect.
    */
-  keep: SaveResponse;
+  saveResponse: SaveResponse;
   header: (name: string) => string | undefined;
   /** Sets a header of the response. */
   setHeader: (name: string, value: string) => void;
@@ -127,14 +127,14 @@ function answerer<E extends Endpoint>(
   handler: Handler<E>,
   idempotencyStore: IdempotencyStore,
 ): (
-  call: Omit<Call<E>, 'keep'>,
+  call: Omit<Call<E>, 'saveResponse'>,
   request: FastifyRequest,
   reply: FastifyReply,
 ) => Promise<FastifyReply> {
   return async (call, request, reply) => {
     const keyed = endpoint.method === 'POST' ? keyedRequest(request, endpoint) : null;
     if (!keyed) {
-      const result = await handler({ ...call, keep: saveNothing });
+      const result = await handler({ ...call, saveResponse: saveNothing });
       if (reply.sent) return reply;
       // A file that was opened for a client that has disconnected is closed.
       if (call.disconnected.aborted && result instanceof Readable) result.destroy();
@@ -143,7 +143,7 @@ function answerer<E extends Endpoint>(
     const result = await idempotencyStore.once(
       keyed,
       endpoint.status,
-      async (keep) => handler({ ...call, keep }),
+      async (saveResponse) => handler({ ...call, saveResponse }),
       storedRefusal,
     );
     if ('value' in result) return send(reply, endpoint, result.value);
@@ -156,7 +156,7 @@ function answerer<E extends Endpoint>(
 function callReader<E extends Endpoint>(
   endpoint: E,
   streams: EventStreams,
-): (request: FastifyRequest, reply: FastifyReply) => Omit<Call<E>, 'keep'> {
+): (request: FastifyRequest, reply: FastifyReply) => Omit<Call<E>, 'saveResponse'> {
   return (request, reply) => ({
     ...checksOf(endpoint)<E>(request),
     bearer: request.bearer,

@@ -35,15 +35,15 @@ interface EventStreamsDependencies {
 
 /** The open event streams of the server. */
 export class EventStreams {
-  readonly #given: EventStreamsDependencies;
+  readonly #deps: EventStreamsDependencies;
   readonly #limits: StreamLimits;
   readonly #ending = new AbortController();
   readonly #open = new Set<Promise<void>>();
   readonly #sockets = new Set<ServerResponse>();
 
-  constructor(given: EventStreamsDependencies) {
-    this.#given = given;
-    this.#limits = new StreamLimits(given.limits);
+  constructor(deps: EventStreamsDependencies) {
+    this.#deps = deps;
+    this.#limits = new StreamLimits(deps.limits);
   }
 
   /** Throws `too_many` if the holder of a token may not open another stream. */
@@ -81,7 +81,7 @@ export class EventStreams {
   /** Sends each stream its remaining events and ends it; a client that does not read is disconnected after a while. */
   async end(): Promise<void> {
     this.#ending.abort();
-    using _cut = this.#given.clock.after(LAST_WORDS_MS, () => {
+    using _cut = this.#deps.clock.after(LAST_WORDS_MS, () => {
       for (const response of this.#sockets) response.destroy();
     });
     await Promise.all(this.#open);
@@ -100,13 +100,13 @@ export class EventStreams {
       response.writeHead(200, headersOf(headers));
       // Neither a blank line nor a ping follows, because some clients would take that for an event without data.
       response.write('retry: 1000\n');
-      using _ping = this.#given.clock.every(PING_MS, () => {
+      using _ping = this.#deps.clock.every(PING_MS, () => {
         // For a client that is behind, its unread data is a sign of life already.
-        if (!response.writableNeedDrain) response.write(`: ping ${this.#given.feed.latestSeq}\n`);
+        if (!response.writableNeedDrain) response.write(`: ping ${this.#deps.feed.latestSeq}\n`);
       });
       for await (const ready of frames(stopping.signal, this.#ending.signal)) {
         if (response.write(ready)) continue;
-        using _cut = this.#given.clock.after(STALLED_MS, () => response.destroy());
+        using _cut = this.#deps.clock.after(STALLED_MS, () => response.destroy());
         await once(response, 'drain', { signal: stopping.signal }).catch(() => undefined);
       }
     } finally {
@@ -120,7 +120,7 @@ export class EventStreams {
   async #close(response: ServerResponse, disconnected: AbortSignal, ms: number): Promise<void> {
     response.end();
     if (disconnected.aborted) return;
-    using _cut = this.#given.clock.after(ms, () => response.destroy());
+    using _cut = this.#deps.clock.after(ms, () => response.destroy());
     await once(disconnected, 'abort');
   }
 }

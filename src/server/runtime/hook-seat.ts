@@ -79,8 +79,8 @@ export class HookSeat {
   }
 
   /** Throws `not_found` and `conflict`. */
-  async skip(name: string, wish: SkipRequest, keep: SaveResponse): Promise<HookSkip> {
-    return (await this.#service(name)).skip(name, wish, keep);
+  async skip(name: string, wish: SkipRequest, saveResponse: SaveResponse): Promise<HookSkip> {
+    return (await this.#service(name)).skip(name, wish, saveResponse);
   }
 
   /** Makes a link to an approval. Throws `not_found`, `approval_resolved` and `invalid`. */

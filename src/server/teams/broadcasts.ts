@@ -33,12 +33,12 @@ interface BroadcastsDependencies {
  * is cancelled; of a complete one, the pending deliveries that are still held are dispatched.
  */
 export class Broadcasts {
-  readonly #given: BroadcastsDependencies;
+  readonly #deps: BroadcastsDependencies;
   readonly #stopping = new AbortController();
   readonly #underWay = new Set<Promise<void>>();
 
-  constructor(given: BroadcastsDependencies) {
-    this.#given = given;
+  constructor(deps: BroadcastsDependencies) {
+    this.#deps = deps;
   }
 
   /**
@@ -50,7 +50,7 @@ export class Broadcasts {
   async send(
     message: Message,
     limit: Failure | null,
-    keep: SaveResponse,
+    saveResponse: SaveResponse,
   ): Promise<{ message: Message; deliveries: Delivery[] }> {
     const deliveries: Delivery[] = [];
     const hold = (tx: Writer, recipient: string) =>
@@ -58,23 +58,23 @@ export class Broadcasts {
     const last = message.recipient_agent_ids.slice(-1);
     try {
       await this.#inSlices(message.recipient_agent_ids.slice(0, -1), hold, (work) =>
-        this.#given.db.transact((tx) => {
+        this.#deps.db.transact((tx) => {
           this.#assertNotCancelled(tx, message);
           work(tx);
         }),
       );
-      await this.#given.db.transact((tx) => {
+      await this.#deps.db.transact((tx) => {
         this.#assertNotCancelled(tx, message);
         for (const recipient of last) hold(tx, recipient);
-        keep(tx, { message, deliveries });
+        saveResponse(tx, { message, deliveries });
         tx.whenDurable(() => {
-          this.#given.failpoint('broadcast.stored');
+          this.#deps.failpoint('broadcast.stored');
           this.#dispatch(message);
         });
       });
     } catch (error) {
       await this.#cancel(message).catch((failure: unknown) =>
-        this.#given.logger.error(
+        this.#deps.logger.error(
           { err: failure, message_id: message.id },
           'a broadcast is stored in part: the next start cancels it',
         ),
@@ -86,9 +86,9 @@ export class Broadcasts {
 
   /** Cancels or dispatches each broadcast that the previous run of the server left unfinished. */
   async recover(): Promise<void> {
-    for (const message of await this.#given.db.read((rx) => this.#given.store.heldMessages(rx))) {
-      const stored = await this.#given.db.read(
-        (rx) => this.#given.store.deliveryIdsOf(rx, message.id).length,
+    for (const message of await this.#deps.db.read((rx) => this.#deps.store.heldMessages(rx))) {
+      const stored = await this.#deps.db.read(
+        (rx) => this.#deps.store.deliveryIdsOf(rx, message.id).length,
       );
       if (stored < message.recipient_agent_ids.length) await this.#cancel(message);
       else this.#dispatch(message);
@@ -104,37 +104,35 @@ export class Broadcasts {
   /** Stores a delivery as held. */
   #hold(tx: Writer, message: Message, recipient: string, limit: Failure | null): Delivery {
     const delivery = newDelivery(
-      this.#given.ids.next('dlv'),
+      this.#deps.ids.next('dlv'),
       message,
       recipient,
-      this.#given.clock.now(),
+      this.#deps.clock.now(),
     );
-    this.#given.store.createDelivery(tx, delivery);
+    this.#deps.store.createDelivery(tx, delivery);
     // The hops are read again because a person may have sent a member a turn since the limit was exceeded.
-    const error = this.#given.store.hops(tx, message.team_id) > 0 ? limit : null;
-    return this.#given.dispatcher.hold(tx, delivery, message, error);
+    const error = this.#deps.store.hops(tx, message.team_id) > 0 ? limit : null;
+    return this.#deps.dispatcher.hold(tx, delivery, message, error);
   }
 
   /** Dispatches the held deliveries in the background. A slice whose write to the disk fails is tried again. */
   #dispatch(message: Message): void {
     const { signal } = this.#stopping;
     const work = async () => {
-      const ids = await this.#given.db.read((rx) =>
-        this.#given.store.deliveryIdsOf(rx, message.id),
-      );
+      const ids = await this.#deps.db.read((rx) => this.#deps.store.deliveryIdsOf(rx, message.id));
       const send = (tx: Writer, id: string) => {
-        const delivery = this.#given.store.deliveries.get(tx, id);
-        if (delivery?.status === 'pending') this.#given.dispatcher.dispatch(tx, delivery, message);
+        const delivery = this.#deps.store.deliveries.get(tx, id);
+        if (delivery?.status === 'pending') this.#deps.dispatcher.dispatch(tx, delivery, message);
       };
       await this.#inSlices(ids, send, async (slice) => {
-        if (!signal.aborted) await persist(this.#given, signal, { message_id: message.id }, slice);
+        if (!signal.aborted) await persist(this.#deps, signal, { message_id: message.id }, slice);
         signal.throwIfAborted();
       });
     };
     const done = work()
       .catch((error: unknown) => {
         if (!signal.aborted)
-          this.#given.logger.error(
+          this.#deps.logger.error(
             { err: error, message_id: message.id },
             'a broadcast could not be dispatched',
           );
@@ -145,17 +143,17 @@ export class Broadcasts {
 
   /** Cancels a message whose sender got no response, with its deliveries. */
   async #cancel({ id, team_id }: Message): Promise<void> {
-    const ids = await this.#given.db.transact((tx) => {
-      const message = this.#given.store.message(tx, team_id, id);
+    const ids = await this.#deps.db.transact((tx) => {
+      const message = this.#deps.store.message(tx, team_id, id);
       if (message.cancelled_at === null)
-        this.#given.store.cancelMessage(tx, { ...message, cancelled_at: this.#given.clock.now() });
-      return this.#given.store.deliveryIdsOf(tx, id);
+        this.#deps.store.cancelMessage(tx, { ...message, cancelled_at: this.#deps.clock.now() });
+      return this.#deps.store.deliveryIdsOf(tx, id);
     });
     const cancel = (tx: Writer, deliveryId: string) => {
-      const delivery = this.#given.store.deliveries.get(tx, deliveryId);
-      if (delivery && waits(delivery)) this.#given.dispatcher.cancel(tx, delivery);
+      const delivery = this.#deps.store.deliveries.get(tx, deliveryId);
+      if (delivery && waits(delivery)) this.#deps.dispatcher.cancel(tx, delivery);
     };
-    await this.#inSlices(ids, cancel, (work) => this.#given.db.transact(work));
+    await this.#inSlices(ids, cancel, (work) => this.#deps.db.transact(work));
   }
 
   /** Runs `step` for each item, a slice in each transaction of `run`, yielding to the event loop between them. */
@@ -167,16 +165,16 @@ export class Broadcasts {
     for (let at = 0; at < items.length;) {
       const from = at;
       await run((tx) => {
-        at = runSlice(this.#given.clock, items, from, (item) => step(tx, item));
+        at = runSlice(this.#deps.clock, items, from, (item) => step(tx, item));
       });
-      this.#given.failpoint('broadcast.slice');
+      this.#deps.failpoint('broadcast.slice');
       await yieldToEventLoop();
     }
   }
 
   #assertNotCancelled(rx: Reader, { team_id, id }: Message): void {
-    this.#given.store.openTeam(rx, team_id);
-    if (this.#given.store.message(rx, team_id, id).cancelled_at !== null)
+    this.#deps.store.openTeam(rx, team_id);
+    if (this.#deps.store.message(rx, team_id, id).cancelled_at !== null)
       throw new AppError('delivery_state', `message ${id} was cancelled while it was sent`);
   }
 }

@@ -31,16 +31,16 @@ interface DispatcherDependencies {
 
 /** Puts deliveries into the inboxes of their recipients, and follows them there. */
 export class Dispatcher {
-  readonly #given: DispatcherDependencies;
+  readonly #deps: DispatcherDependencies;
   /**
    * The message that was read last. It is cached because a broadcast reads it for each recipient and its text never
    * changes.
    */
   #lastRead: Message | undefined;
 
-  constructor(given: DispatcherDependencies) {
-    this.#given = given;
-    given.inbox.register(OWNER, this.#inboxOwner());
+  constructor(deps: DispatcherDependencies) {
+    this.#deps = deps;
+    deps.inbox.register(OWNER, this.#inboxOwner());
   }
 
   /** Puts a pending delivery into the inbox of its recipient, as the policy of its message says. */
@@ -49,16 +49,16 @@ export class Dispatcher {
     const { needsIdle, interrupts } = policies[message.policy];
     const obstacle = this.#obstacle(tx, delivery);
     if (obstacle) return this.#fail(tx, delivery, obstacle);
-    if (needsIdle && !this.#given.inbox.isFree(tx, recipient))
+    if (needsIdle && !this.#deps.inbox.isFree(tx, recipient))
       return this.#fail(tx, delivery, {
         code: 'recipient_busy',
         message: `session ${recipient} is busy or was stopped: retry when it is idle`,
       });
     this.#put(tx, delivery, message, { interrupts: interrupts === 'at_tool_boundary' });
-    if (interrupts !== 'never') this.#given.inbox.endPause(tx, recipient);
-    if (interrupts === 'at_tool_boundary') this.#given.inbox.atBoundary(tx, recipient);
-    if (interrupts === 'at_once') this.#given.inbox.interruptNow(tx, recipient);
-    this.#given.inbox.beginNextTurn(tx, recipient);
+    if (interrupts !== 'never') this.#deps.inbox.endPause(tx, recipient);
+    if (interrupts === 'at_tool_boundary') this.#deps.inbox.atBoundary(tx, recipient);
+    if (interrupts === 'at_once') this.#deps.inbox.interruptNow(tx, recipient);
+    this.#deps.inbox.beginNextTurn(tx, recipient);
   }
 
   /**
@@ -67,16 +67,16 @@ export class Dispatcher {
   hold(tx: Writer, delivery: Delivery, message: Message, error: Failure | null): Delivery {
     this.#put(tx, delivery, message, { held: true });
     if (!error) return delivery;
-    const deferred = defer(delivery, error, this.#given.clock.now());
-    this.#given.store.moveDelivery(tx, deferred);
+    const deferred = defer(delivery, error, this.#deps.clock.now());
+    this.#deps.store.moveDelivery(tx, deferred);
     return deferred;
   }
 
   /** Releases a held delivery, which then waits like any other. */
   release(tx: Writer, delivery: Delivery): void {
-    const message = this.#given.store.message(tx, delivery.team_id, delivery.message_id);
+    const message = this.#deps.store.message(tx, delivery.team_id, delivery.message_id);
     this.#put(tx, delivery, message, {});
-    this.#given.inbox.beginNextTurn(tx, delivery.recipient_agent_id);
+    this.#deps.inbox.beginNextTurn(tx, delivery.recipient_agent_id);
   }
 
   /**
@@ -85,30 +85,30 @@ export class Dispatcher {
    */
   retry(tx: Writer, before: Delivery): void {
     const { recipient_agent_id: recipient } = before;
-    if (before.status === 'pending' && this.#given.inbox.isPaused(tx, recipient)) {
-      this.#given.inbox.endHold(tx, recipient);
-      this.#given.inbox.beginNextTurn(tx, recipient);
+    if (before.status === 'pending' && this.#deps.inbox.isPaused(tx, recipient)) {
+      this.#deps.inbox.endHold(tx, recipient);
+      this.#deps.inbox.beginNextTurn(tx, recipient);
       return;
     }
-    const delivery = retry(before, this.#given.clock.now());
-    this.#given.store.moveDelivery(tx, delivery);
-    this.#given.inbox.endHold(tx, recipient);
+    const delivery = retry(before, this.#deps.clock.now());
+    this.#deps.store.moveDelivery(tx, delivery);
+    this.#deps.inbox.endHold(tx, recipient);
     this.dispatch(
       tx,
       delivery,
-      this.#given.store.message(tx, delivery.team_id, delivery.message_id),
+      this.#deps.store.message(tx, delivery.team_id, delivery.message_id),
     );
   }
 
   /** Cancels a waiting delivery. */
   cancel(tx: Writer, delivery: Delivery): void {
-    this.#given.inbox.remove(tx, OWNER, delivery.id);
-    this.#given.store.moveDelivery(tx, cancel(delivery, this.#given.clock.now()));
+    this.#deps.inbox.remove(tx, OWNER, delivery.id);
+    this.#deps.store.moveDelivery(tx, cancel(delivery, this.#deps.clock.now()));
   }
 
   /** Fails a waiting delivery. */
   giveUp(tx: Writer, delivery: Delivery, error: Failure): void {
-    this.#given.inbox.remove(tx, OWNER, delivery.id);
+    this.#deps.inbox.remove(tx, OWNER, delivery.id);
     this.#fail(tx, delivery, error);
   }
 
@@ -118,7 +118,7 @@ export class Dispatcher {
     { priority }: Message,
     flags: { held?: boolean; interrupts?: boolean },
   ): void {
-    this.#given.inbox.put(tx, { session_id, owner: OWNER, ref, rank: ranks[priority], ...flags });
+    this.#deps.inbox.put(tx, { session_id, owner: OWNER, ref, rank: ranks[priority], ...flags });
   }
 
   #inboxOwner(): InboxSource {
@@ -126,7 +126,7 @@ export class Dispatcher {
       content: (tx, { ref }) => {
         const message = this.#cachedMessage(tx, this.#delivery(tx, ref));
         const title =
-          this.#given.store.member(tx, message.team_id, message.sender_agent_id)?.title ?? null;
+          this.#deps.store.member(tx, message.team_id, message.sender_agent_id)?.title ?? null;
         const source = message.onboarding ? 'onboarding' : 'team_message';
         return { source, input: messageInput(message, title) };
       },
@@ -134,8 +134,8 @@ export class Dispatcher {
       injected: (tx, ref) => this.#move(tx, ref, injected),
       deferred: (tx, ref, turn) => this.#deferred(tx, this.#delivery(tx, ref), turn),
       ended: (tx, ref, turn) => {
-        const finished = finish(this.#delivery(tx, ref), turn, this.#given.clock.now());
-        this.#given.store.moveDelivery(
+        const finished = finish(this.#delivery(tx, ref), turn, this.#deps.clock.now());
+        this.#deps.store.moveDelivery(
           tx,
           finished,
           finished.consumed_at === null ? 'delivery.injected' : 'delivery.consumed',
@@ -152,33 +152,33 @@ export class Dispatcher {
 
   /** Updates a delivery whose turn did not start. Returns whether it still waits: its message or team may be gone. */
   #deferred(tx: Writer, delivery: Delivery, turn: Turn): boolean {
-    const now = this.#given.clock.now();
+    const now = this.#deps.clock.now();
     const isCancelled =
       this.#messageOf(tx, delivery).cancelled_at !== null ||
-      this.#given.store.team(tx, delivery.team_id).deleted_at !== null;
+      this.#deps.store.team(tx, delivery.team_id).deleted_at !== null;
     const obstacle = isCancelled ? null : this.#obstacle(tx, delivery);
-    if (isCancelled) this.#given.store.moveDelivery(tx, cancel(delivery, now));
+    if (isCancelled) this.#deps.store.moveDelivery(tx, cancel(delivery, now));
     else if (obstacle) this.#fail(tx, delivery, obstacle);
-    else this.#given.store.moveDelivery(tx, defer(delivery, errorOf(turn), now));
+    else this.#deps.store.moveDelivery(tx, defer(delivery, errorOf(turn), now));
     return !isCancelled && obstacle === null;
   }
 
   #obstacle(rx: Reader, { team_id, recipient_agent_id: recipient }: Delivery): Failure | null {
-    if (this.#given.store.member(rx, team_id, recipient))
-      return unreachable(this.#given.sessionStore.session(rx, recipient));
+    if (this.#deps.store.member(rx, team_id, recipient))
+      return unreachable(this.#deps.sessionStore.session(rx, recipient));
     return recipientLeft(recipient);
   }
 
   #fail(tx: Writer, delivery: Delivery, error: Failure): void {
-    this.#given.store.moveDelivery(tx, fail(delivery, error, this.#given.clock.now()));
+    this.#deps.store.moveDelivery(tx, fail(delivery, error, this.#deps.clock.now()));
   }
 
   #move(tx: Writer, ref: string, change: (delivery: Delivery, now: number) => Delivery): void {
-    this.#given.store.moveDelivery(tx, change(this.#delivery(tx, ref), this.#given.clock.now()));
+    this.#deps.store.moveDelivery(tx, change(this.#delivery(tx, ref), this.#deps.clock.now()));
   }
 
   #delivery(rx: Reader, id: string): Delivery {
-    const delivery = this.#given.store.deliveries.get(rx, id);
+    const delivery = this.#deps.store.deliveries.get(rx, id);
     if (!delivery)
       throw new Error(`an inbox entry refers to the delivery ${id}, which does not exist`);
     return delivery;
@@ -190,7 +190,7 @@ export class Dispatcher {
   }
 
   #messageOf(rx: Reader, { team_id, message_id }: Delivery): Message {
-    return this.#given.store.message(rx, team_id, message_id);
+    return this.#deps.store.message(rx, team_id, message_id);
   }
 }
 

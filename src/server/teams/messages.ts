@@ -72,27 +72,27 @@ const CONSUMED = "iif(json_extract(record, '$.consumed_at') IS NULL, status, 'co
 
 /** The messages between members. Each method resolves once its result is on disk, and waits for no provider. */
 export class MessageService {
-  readonly #given: MessageServiceDependencies;
+  readonly #deps: MessageServiceDependencies;
 
-  constructor(given: MessageServiceDependencies) {
-    this.#given = given;
+  constructor(deps: MessageServiceDependencies) {
+    this.#deps = deps;
   }
 
   send(
     teamId: string,
     body: BodyOf<typeof sendMessage>,
-    keep: SaveResponse = saveNothing,
+    saveResponse: SaveResponse = saveNothing,
   ): Promise<Sent> {
-    return this.#send(teamId, body, keep, () => imagesAt(body.image_paths));
+    return this.#send(teamId, body, saveResponse, () => imagesAt(body.image_paths));
   }
 
   broadcast(
     teamId: string,
     { include_sender, ...body }: BodyOf<typeof broadcast>,
-    keep: SaveResponse = saveNothing,
+    saveResponse: SaveResponse = saveNothing,
   ): Promise<Sent> {
     const all = { recipient_agent_id: null, include_sender: include_sender ?? false };
-    return this.#send(teamId, { ...body, ...all }, keep, () => imagesAt(body.image_paths));
+    return this.#send(teamId, { ...body, ...all }, saveResponse, () => imagesAt(body.image_paths));
   }
 
   /**
@@ -107,9 +107,9 @@ export class MessageService {
     teamId: string,
     { limit, cursor }: QueryOf<typeof listMessages>,
   ): Promise<RecordPage<Message>> {
-    return this.#given.db.read((rx) => {
-      this.#given.store.team(rx, teamId);
-      return this.#given.store.messages.page(rx, { team_id: teamId }, limit, cursor);
+    return this.#deps.db.read((rx) => {
+      this.#deps.store.team(rx, teamId);
+      return this.#deps.store.messages.page(rx, { team_id: teamId }, limit, cursor);
     });
   }
 
@@ -117,19 +117,23 @@ export class MessageService {
     teamId: string,
     { limit, cursor, status, ...filters }: QueryOf<typeof listDeliveries>,
   ): Promise<RecordPage<Delivery>> {
-    return this.#given.db.read((rx) => {
-      this.#given.store.team(rx, teamId);
+    return this.#deps.db.read((rx) => {
+      this.#deps.store.team(rx, teamId);
       const wanted = { team_id: teamId, [status === 'consumed' ? CONSUMED : 'status']: status };
-      return this.#given.store.deliveries.page(rx, { ...wanted, ...filters }, limit, cursor);
+      return this.#deps.store.deliveries.page(rx, { ...wanted, ...filters }, limit, cursor);
     });
   }
 
   /** Cancels a message, with those of its deliveries that still wait. */
-  cancel(teamId: string, messageId: string, keep: SaveResponse = saveNothing): Promise<Message> {
-    return this.#given.db.transact((tx) => {
-      this.#given.store.openTeam(tx, teamId);
-      const message = this.#given.store.message(tx, teamId, messageId);
-      const deliveries = this.#given.store.deliveriesOf(tx, messageId);
+  cancel(
+    teamId: string,
+    messageId: string,
+    saveResponse: SaveResponse = saveNothing,
+  ): Promise<Message> {
+    return this.#deps.db.transact((tx) => {
+      this.#deps.store.openTeam(tx, teamId);
+      const message = this.#deps.store.message(tx, teamId, messageId);
+      const deliveries = this.#deps.store.deliveriesOf(tx, messageId);
       const waiting = deliveries.filter(waits);
       if (deliveries.length > 0 && waiting.length === 0)
         throw new AppError(
@@ -138,40 +142,44 @@ export class MessageService {
         );
       const now: Message = {
         ...message,
-        cancelled_at: message.cancelled_at ?? this.#given.clock.now(),
+        cancelled_at: message.cancelled_at ?? this.#deps.clock.now(),
       };
-      if (message.cancelled_at === null) this.#given.store.cancelMessage(tx, now);
-      for (const delivery of waiting) this.#given.dispatcher.cancel(tx, delivery);
-      keep(tx, now);
+      if (message.cancelled_at === null) this.#deps.store.cancelMessage(tx, now);
+      for (const delivery of waiting) this.#deps.dispatcher.cancel(tx, delivery);
+      saveResponse(tx, now);
       return now;
     });
   }
 
   /** Retries a delivery. */
-  retry(teamId: string, deliveryId: string, keep: SaveResponse = saveNothing): Promise<Delivery> {
-    return this.#given.db.transact((tx) => {
-      this.#given.store.openTeam(tx, teamId);
-      const delivery = this.#given.store.delivery(tx, teamId, deliveryId);
-      this.#given.dispatcher.retry(tx, delivery);
-      const now = this.#given.store.delivery(tx, teamId, deliveryId);
-      keep(tx, now);
+  retry(
+    teamId: string,
+    deliveryId: string,
+    saveResponse: SaveResponse = saveNothing,
+  ): Promise<Delivery> {
+    return this.#deps.db.transact((tx) => {
+      this.#deps.store.openTeam(tx, teamId);
+      const delivery = this.#deps.store.delivery(tx, teamId, deliveryId);
+      this.#deps.dispatcher.retry(tx, delivery);
+      const now = this.#deps.store.delivery(tx, teamId, deliveryId);
+      saveResponse(tx, now);
       return now;
     });
   }
 
   /** Resets the hops of a session's teams, and releases the deliveries that had exceeded the limit. */
   resetHops(tx: Writer, session: Session): void {
-    for (const { id } of this.#given.store.teamsOf(tx, session.id)) {
-      if (this.#given.store.hops(tx, id) === 0) continue;
-      this.#given.store.setHops(tx, id, 0);
-      for (const delivery of this.#given.store.waitingIn(tx, id))
-        if (delivery.error?.code === HOP_LIMIT) this.#given.dispatcher.release(tx, delivery);
+    for (const { id } of this.#deps.store.teamsOf(tx, session.id)) {
+      if (this.#deps.store.hops(tx, id) === 0) continue;
+      this.#deps.store.setHops(tx, id, 0);
+      for (const delivery of this.#deps.store.waitingIn(tx, id))
+        if (delivery.error?.code === HOP_LIMIT) this.#deps.dispatcher.release(tx, delivery);
     }
   }
 
   /** Throws `unsupported_provider_images` if the provider of one of the sessions accepts no images. */
   assertAcceptImages(sessions: readonly Pick<Session, 'id' | 'provider'>[]): void {
-    const refusing = sessions.find(({ provider }) => !this.#given.acceptsImages(provider));
+    const refusing = sessions.find(({ provider }) => !this.#deps.acceptsImages(provider));
     if (!refusing) return;
     throw new AppError(
       'unsupported_provider_images',
@@ -186,8 +194,8 @@ export class MessageService {
     attached: readonly InputItem[] = [],
   ): Promise<MessageContent> {
     const items = Array.isArray(input) ? input : [input];
-    const stored = await this.#given.blobs.copyImages([...items, ...attached], () =>
-      this.#given.db.read((rx) => this.#given.sessionStore.session(rx, sender).cwd),
+    const stored = await this.#deps.blobs.copyImages([...items, ...attached], () =>
+      this.#deps.db.read((rx) => this.#deps.sessionStore.session(rx, sender).cwd),
     );
     const storedInput = stored.slice(0, items.length);
     const images = stored.slice(items.length) as StoredImage[];
@@ -200,29 +208,29 @@ export class MessageService {
   /** Stores a message to at most `ONE_TRANSACTION_RECIPIENTS` recipients, and dispatches it. */
   store(tx: Writer, team: Team, draft: CheckedDraft): Sent {
     const message = this.#message(team, draft);
-    this.#given.store.createMessage(tx, message);
+    this.#deps.store.createMessage(tx, message);
     const deliveries = draft.recipients.map((recipient) =>
-      newDelivery(this.#given.ids.next('dlv'), message, recipient, message.created_at),
+      newDelivery(this.#deps.ids.next('dlv'), message, recipient, message.created_at),
     );
-    for (const delivery of deliveries) this.#given.store.createDelivery(tx, delivery);
+    for (const delivery of deliveries) this.#deps.store.createDelivery(tx, delivery);
     const limit = draft.isHop ? this.#countHop(tx, team) : null;
     for (const delivery of deliveries) {
-      if (limit) this.#given.dispatcher.hold(tx, delivery, message, limit);
-      else this.#given.dispatcher.dispatch(tx, delivery, message);
+      if (limit) this.#deps.dispatcher.hold(tx, delivery, message, limit);
+      else this.#deps.dispatcher.dispatch(tx, delivery, message);
     }
-    return { message, deliveries: this.#given.store.deliveriesOf(tx, message.id) };
+    return { message, deliveries: this.#deps.store.deliveriesOf(tx, message.id) };
   }
 
   /** Stores a message to many recipients, without its deliveries. */
   #begin(tx: Writer, team: Team, draft: CheckedDraft): { message: Message; limit: Failure | null } {
     const message = this.#message(team, draft);
-    this.#given.store.createMessage(tx, message);
+    this.#deps.store.createMessage(tx, message);
     return { message, limit: draft.isHop ? this.#countHop(tx, team) : null };
   }
 
   #message(team: Team, { recipients, content, ...draft }: CheckedDraft): Message {
     return {
-      id: this.#given.ids.next('msg'),
+      id: this.#deps.ids.next('msg'),
       team_id: team.id,
       scope: draft.recipient_agent_id === null ? 'broadcast' : 'direct',
       sender_agent_id: draft.sender_agent_id,
@@ -235,7 +243,7 @@ export class MessageService {
       correlation_id: draft.correlation_id ?? null,
       reply_to_message_id: draft.reply_to_message_id ?? null,
       onboarding: draft.onboarding ?? false,
-      created_at: this.#given.clock.now(),
+      created_at: this.#deps.clock.now(),
       cancelled_at: null,
     };
   }
@@ -243,32 +251,32 @@ export class MessageService {
   async #send(
     teamId: string,
     draft: Draft,
-    keep: SaveResponse,
+    saveResponse: SaveResponse,
     admit: () => InputItem[] | Promise<InputItem[]>,
   ): Promise<Sent> {
-    this.#given.assertRoom();
-    await this.#given.db.read((rx) => this.#check(rx, teamId, draft));
+    this.#deps.assertRoom();
+    await this.#deps.db.read((rx) => this.#check(rx, teamId, draft));
     const content = await this.copyImages(draft.sender_agent_id, draft.input, await admit());
-    const stored = await this.#given.db.transact((tx) => {
+    const stored = await this.#deps.db.transact((tx) => {
       const { team, recipients } = this.#check(tx, teamId, draft);
       const checked = { ...draft, recipients, content };
       if (recipients.length > ONE_TRANSACTION_RECIPIENTS) return this.#begin(tx, team, checked);
       const sent = this.store(tx, team, checked);
-      keep(tx, sent);
+      saveResponse(tx, sent);
       return sent;
     });
     if ('deliveries' in stored) return stored;
-    return this.#given.broadcasts.send(stored.message, stored.limit, keep);
+    return this.#deps.broadcasts.send(stored.message, stored.limit, saveResponse);
   }
 
   /** Returns the team and the recipients of a message. Throws if the message may not be sent. */
   #check(rx: Reader, teamId: string, draft: Draft): { team: Team; recipients: string[] } {
-    const team = this.#given.store.openTeam(rx, teamId);
-    const recipients = recipientsOf(draft, team, this.#given.store.agents(rx, teamId));
+    const team = this.#deps.store.openTeam(rx, teamId);
+    const recipients = recipientsOf(draft, team, this.#deps.store.agents(rx, teamId));
     const { reply_to_message_id: reply } = draft;
-    if (reply !== undefined && reply !== null) this.#given.store.message(rx, teamId, reply);
+    if (reply !== undefined && reply !== null) this.#deps.store.message(rx, teamId, reply);
     if (hasImages(draft))
-      this.assertAcceptImages(recipients.map((id) => this.#given.sessionStore.session(rx, id)));
+      this.assertAcceptImages(recipients.map((id) => this.#deps.sessionStore.session(rx, id)));
     return { team, recipients };
   }
 
@@ -276,9 +284,9 @@ export class MessageService {
    * Counts a message that an agent sends on its own initiative. If it exceeds the limit, returns the deferral's error.
    */
   #countHop(tx: Writer, { id }: Team): Failure | null {
-    const max = this.#given.maxHops();
-    const hops = this.#given.store.hops(tx, id) + 1;
-    this.#given.store.setHops(tx, id, hops);
+    const max = this.#deps.maxHops();
+    const hops = this.#deps.store.hops(tx, id) + 1;
+    this.#deps.store.setHops(tx, id, hops);
     if (max === 0 || hops <= max) return null;
     const message = `agents have sent ${max} messages in a row: it waits until somebody sends a turn to a member`;
     return { code: HOP_LIMIT, message };

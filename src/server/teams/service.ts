@@ -42,23 +42,23 @@ interface TeamServiceDependencies {
 
 /** The use-cases of teams and their members. Each method resolves once its result is on disk. */
 export class TeamService {
-  readonly #given: TeamServiceDependencies;
+  readonly #deps: TeamServiceDependencies;
 
-  constructor(given: TeamServiceDependencies) {
-    this.#given = given;
+  constructor(deps: TeamServiceDependencies) {
+    this.#deps = deps;
   }
 
   async create(
     { name, lead_agent_id, member_agent_ids }: BodyOf<typeof createTeam>,
-    keep: SaveResponse = saveNothing,
+    saveResponse: SaveResponse = saveNothing,
   ): Promise<TeamWithMembers> {
-    this.#given.assertRoom();
-    return this.#given.db.transact((tx) => {
-      const now = this.#given.clock.now();
+    this.#deps.assertRoom();
+    return this.#deps.db.transact((tx) => {
+      const now = this.#deps.clock.now();
       const agents = [...new Set([lead_agent_id, ...(member_agent_ids ?? [])])];
-      for (const id of agents) assertNotClosed(this.#given.sessionStore.session(tx, id));
+      for (const id of agents) assertNotClosed(this.#deps.sessionStore.session(tx, id));
       const team: Team = {
-        id: this.#given.ids.next('team'),
+        id: this.#deps.ids.next('team'),
         name,
         lead_agent_id,
         created_by: BY_API,
@@ -66,138 +66,140 @@ export class TeamService {
         updated_at: now,
         deleted_at: null,
       };
-      this.#given.store.createTeam(tx, team);
+      this.#deps.store.createTeam(tx, team);
       for (const agent_id of agents) this.#join(tx, team, { agent_id });
-      return this.#response(tx, team.id, keep);
+      return this.#response(tx, team.id, saveResponse);
     });
   }
 
   list({ limit, cursor }: QueryOf<typeof listTeams>): Promise<RecordPage<Team>> {
-    return this.#given.db.read((rx) => this.#given.store.teams.page(rx, {}, limit, cursor));
+    return this.#deps.db.read((rx) => this.#deps.store.teams.page(rx, {}, limit, cursor));
   }
 
   get(id: string): Promise<TeamWithMembers> {
-    return this.#given.db.read((rx) => this.#withMembers(rx, id));
+    return this.#deps.db.read((rx) => this.#withMembers(rx, id));
   }
 
   /** Deletes a team and cancels its waiting deliveries. A second call changes nothing. */
   delete(id: string): Promise<void> {
-    return this.#given.db.transact((tx) => {
-      const team = this.#given.store.team(tx, id);
+    return this.#deps.db.transact((tx) => {
+      const team = this.#deps.store.team(tx, id);
       if (team.deleted_at !== null) return;
-      const now = this.#given.clock.now();
-      for (const delivery of this.#given.store.waitingIn(tx, id))
-        this.#given.dispatcher.cancel(tx, delivery);
-      this.#given.store.updateTeam(
+      const now = this.#deps.clock.now();
+      for (const delivery of this.#deps.store.waitingIn(tx, id))
+        this.#deps.dispatcher.cancel(tx, delivery);
+      this.#deps.store.updateTeam(
         tx,
         { ...team, deleted_at: now, updated_at: now },
         'team.deleted',
       );
-      this.#given.onDeleted(tx, id);
+      this.#deps.onDeleted(tx, id);
     });
   }
 
   addMember(
     id: string,
     body: BodyOf<typeof addMember>,
-    keep: SaveResponse = saveNothing,
+    saveResponse: SaveResponse = saveNothing,
   ): Promise<TeamWithMembers> {
-    return this.#given.db.transact((tx) => {
-      const team = this.#given.store.openTeam(tx, id);
-      assertNotClosed(this.#given.sessionStore.session(tx, body.agent_id));
-      if (body.added_by) this.#given.sessionStore.session(tx, body.added_by);
-      if (body.worktree_id) this.#given.worktrees.worktree(tx, body.worktree_id);
+    return this.#deps.db.transact((tx) => {
+      const team = this.#deps.store.openTeam(tx, id);
+      assertNotClosed(this.#deps.sessionStore.session(tx, body.agent_id));
+      if (body.added_by) this.#deps.sessionStore.session(tx, body.added_by);
+      if (body.worktree_id) this.#deps.worktrees.worktree(tx, body.worktree_id);
       this.#join(tx, team, body);
-      return this.#response(tx, id, keep);
+      return this.#response(tx, id, saveResponse);
     });
   }
 
   /** Removes a session from a team. Its waiting deliveries in the team fail. */
   removeMember(id: string, agentId: string): Promise<TeamWithMembers> {
-    return this.#given.db.transact((tx) => {
-      const team = this.#given.store.openTeam(tx, id);
-      const members = this.#given.store.members(tx, id);
-      const after = withoutMember(team, members, agentId, this.#given.clock.now());
-      for (const delivery of this.#given.store.waitingIn(tx, id))
+    return this.#deps.db.transact((tx) => {
+      const team = this.#deps.store.openTeam(tx, id);
+      const members = this.#deps.store.members(tx, id);
+      const after = withoutMember(team, members, agentId, this.#deps.clock.now());
+      for (const delivery of this.#deps.store.waitingIn(tx, id))
         if (delivery.recipient_agent_id === agentId)
-          this.#given.dispatcher.giveUp(tx, delivery, recipientLeft(agentId));
-      this.#given.store.removeMember(tx, memberIn(members, team, agentId));
-      this.#given.onLeft(tx, id);
-      if (after.isNewLead) this.#given.store.updateTeam(tx, after.team, 'team.lead_changed');
+          this.#deps.dispatcher.giveUp(tx, delivery, recipientLeft(agentId));
+      this.#deps.store.removeMember(tx, memberIn(members, team, agentId));
+      this.#deps.onLeft(tx, id);
+      if (after.isNewLead) this.#deps.store.updateTeam(tx, after.team, 'team.lead_changed');
       return this.#withMembers(tx, id);
     });
   }
 
-  setLead(id: string, agentId: string, keep: SaveResponse = saveNothing): Promise<TeamWithMembers> {
-    return this.#given.db.transact((tx) => {
-      const team = this.#given.store.openTeam(tx, id);
-      memberIn(this.#given.store.members(tx, id), team, agentId);
-      assertNotClosed(this.#given.sessionStore.session(tx, agentId));
+  setLead(
+    id: string,
+    agentId: string,
+    saveResponse: SaveResponse = saveNothing,
+  ): Promise<TeamWithMembers> {
+    return this.#deps.db.transact((tx) => {
+      const team = this.#deps.store.openTeam(tx, id);
+      memberIn(this.#deps.store.members(tx, id), team, agentId);
+      assertNotClosed(this.#deps.sessionStore.session(tx, agentId));
       if (team.lead_agent_id !== agentId) {
-        const updated_at = this.#given.clock.now();
+        const updated_at = this.#deps.clock.now();
         const led: Team = { ...team, lead_agent_id: agentId, updated_at };
-        this.#given.store.updateTeam(tx, led, 'team.lead_changed');
+        this.#deps.store.updateTeam(tx, led, 'team.lead_changed');
       }
-      return this.#response(tx, id, keep);
+      return this.#response(tx, id, saveResponse);
     });
   }
 
   /** Interrupts the active turns of all members. */
   interruptAll(
     id: string,
-    keep: SaveResponse = saveNothing,
+    saveResponse: SaveResponse = saveNothing,
   ): Promise<ResponseOf<typeof interruptTeam>> {
-    return this.#given.db.transact((tx) => {
-      const agents = this.agentsOf(tx, this.#given.store.openTeam(tx, id).id);
-      const interrupted = agents.filter((agent) =>
-        this.#given.sessions.requestInterrupt(tx, agent),
-      );
+    return this.#deps.db.transact((tx) => {
+      const agents = this.agentsOf(tx, this.#deps.store.openTeam(tx, id).id);
+      const interrupted = agents.filter((agent) => this.#deps.sessions.requestInterrupt(tx, agent));
       const response = {
         interrupted_session_ids: interrupted,
         skipped_session_ids: agents.filter((agent) => !interrupted.includes(agent)),
       };
-      keep(tx, response);
+      saveResponse(tx, response);
       return response;
     });
   }
 
   /** Returns the ids of the sessions in a team. Throws `not_found`. */
   agentsOf(rx: Reader, id: string): string[] {
-    return this.#given.store
-      .members(rx, this.#given.store.team(rx, id).id)
+    return this.#deps.store
+      .members(rx, this.#deps.store.team(rx, id).id)
       .map(({ agent_id }) => agent_id);
   }
 
   /** Resolves with the teams that a session is in, without deleted ones. */
   teamsOf(agentId: string): Promise<Team[]> {
-    return this.#given.db.read((rx) => this.#given.store.teamsOf(rx, agentId));
+    return this.#deps.db.read((rx) => this.#deps.store.teamsOf(rx, agentId));
   }
 
   /** Resolves with the number of waiting deliveries of all teams. */
   waitingCount(): Promise<number> {
-    return this.#given.db.read((rx) => this.#given.store.allWaitingCount(rx));
+    return this.#deps.db.read((rx) => this.#deps.store.allWaitingCount(rx));
   }
 
   diagnostics(): CommsDiagnostics {
-    return this.#given.db.peek((rx) => this.#given.store.counts(rx));
+    return this.#deps.db.peek((rx) => this.#deps.store.counts(rx));
   }
 
   #join(tx: Writer, team: Team, joining: NewMember): void {
-    if (this.#given.store.member(tx, team.id, joining.agent_id))
+    if (this.#deps.store.member(tx, team.id, joining.agent_id))
       throw new AppError(
         'already_member',
         `session ${joining.agent_id} is in team ${team.id} already`,
       );
-    this.#given.store.addMember(tx, newMember(team, joining, this.#given.clock.now()));
+    this.#deps.store.addMember(tx, newMember(team, joining, this.#deps.clock.now()));
   }
 
-  #response(tx: Writer, id: string, keep: SaveResponse): TeamWithMembers {
+  #response(tx: Writer, id: string, saveResponse: SaveResponse): TeamWithMembers {
     const response = this.#withMembers(tx, id);
-    keep(tx, response);
+    saveResponse(tx, response);
     return response;
   }
 
   #withMembers(rx: Reader, id: string): TeamWithMembers {
-    return { team: this.#given.store.team(rx, id), members: this.#given.store.members(rx, id) };
+    return { team: this.#deps.store.team(rx, id), members: this.#deps.store.members(rx, id) };
   }
 }

@@ -77,20 +77,20 @@ interface SpawnServiceDependencies {
 
 /** Opens sessions as members of teams. Session, worktree, member and first message are all created, or none is. */
 export class SpawnService {
-  readonly #given: SpawnServiceDependencies;
+  readonly #deps: SpawnServiceDependencies;
   readonly #underWay = new OneAtATime();
 
-  constructor(given: SpawnServiceDependencies) {
-    this.#given = given;
+  constructor(deps: SpawnServiceDependencies) {
+    this.#deps = deps;
   }
 
   /** Opens a session as a member of a team, and sends it its first message. */
   async spawn(
     teamId: string,
     request: SpawnRequest,
-    keep: SaveResponse = saveNothing,
+    saveResponse: SaveResponse = saveNothing,
   ): Promise<SpawnedMember> {
-    return (await this.#begin(teamId, request, keep, null)).done;
+    return (await this.#begin(teamId, request, saveResponse, null)).done;
   }
 
   /**
@@ -108,19 +108,19 @@ export class SpawnService {
   async #begin(
     teamId: string,
     request: SpawnRequest,
-    keep: SaveResponse,
+    saveResponse: SaveResponse,
     spawner: Spawner | null,
   ): Promise<{ operation_id: string; done: Promise<SpawnedMember> }> {
     const spawn: Spawn = {
-      id: this.#given.ids.next('op'),
+      id: this.#deps.ids.next('op'),
       team_id: teamId,
       source_session_id: request.source_session_id,
       by_agent: spawner?.isLimited ?? false,
     };
-    const { team, source } = await this.#given.db.read((rx) => this.#check(rx, spawn));
-    const draft = () => this.#given.sessions.draft(this.#sessionFor(request, source, spawner));
+    const { team, source } = await this.#deps.db.read((rx) => this.#check(rx, spawn));
+    const draft = () => this.#deps.sessions.draft(this.#sessionFor(request, source, spawner));
     const image_paths = request.image_paths ?? [];
-    if (image_paths.length > 0) this.#given.messages.assertAcceptImages([await draft()]);
+    if (image_paths.length > 0) this.#deps.messages.assertAcceptImages([await draft()]);
     else await draft();
     assertNamed(request);
     const { images, runsScript } = spawner
@@ -130,27 +130,23 @@ export class SpawnService {
     // Provider and settings are checked again, because they may have changed while a person was asked.
     const session = await draft();
     const text = request.prompt ?? `You are now a member of team "${team.name}".`;
-    const content = await this.#given.messages.copyImages(
-      source.id,
-      { type: 'text', text },
-      images,
-    );
+    const content = await this.#deps.messages.copyImages(source.id, { type: 'text', text }, images);
     // Without a worktree, all is one transaction, so nothing would have to be undone after a crash.
     if (wantsWorktree(request))
-      await this.#given.db.transact((tx) => {
+      await this.#deps.db.transact((tx) => {
         this.#check(tx, spawn);
-        this.#given.store.spawns.insert(tx, spawn);
+        this.#deps.store.spawns.insert(tx, spawn);
       });
-    this.#given.failpoint('spawn.begun');
+    this.#deps.failpoint('spawn.begun');
     const done = this.#underWay.run(spawn.id, () =>
       this.#undoOnError(spawn, () =>
         this.#inWorkplace(spawn, approved, async (workplace) => {
           const cwd = await workingDirectory(workplace.worktree?.path ?? session.cwd);
-          this.#given.failpoint('spawn.prepared');
-          return this.#given.db.transact((tx) => {
+          this.#deps.failpoint('spawn.prepared');
+          return this.#deps.db.transact((tx) => {
             const parts = { session: { ...session, cwd }, content, ...workplace };
             const spawned = this.#join(tx, spawn, request, parts);
-            keep(tx, spawned);
+            saveResponse(tx, spawned);
             return spawned;
           });
         }),
@@ -170,7 +166,7 @@ export class SpawnService {
       code: 'runtime_restarted',
       message: 'the server died while the member was spawned',
     };
-    for (const spawn of await this.#given.db.read((rx) => this.#given.store.unfinishedSpawns(rx)))
+    for (const spawn of await this.#deps.db.read((rx) => this.#deps.store.unfinishedSpawns(rx)))
       await this.#underWay.run(spawn.id, () => this.#undo(spawn, error));
   }
 
@@ -181,9 +177,9 @@ export class SpawnService {
 
   /** Returns the request for the member's session. Omitted settings are those of the source session or of its turn. */
   #sessionFor(request: SpawnRequest, source: Session, spawner: Spawner | null): NewSession {
-    const preset = presetOf(request, this.#given.presets());
+    const preset = presetOf(request, this.#deps.presets());
     const { provider, agent: asked } = servedBy(request, source, preset);
-    const agent = this.#given.agentFor(provider, asked);
+    const agent = this.#deps.agentFor(provider, asked);
     const isSame = provider === source.provider && agent === source.agent;
     // One agent's model names mean nothing to another.
     const inherited = isSame ? source : { model: null, thinking_effort: null };
@@ -220,7 +216,7 @@ export class SpawnService {
       team_id,
       operation_id: id,
     };
-    return this.#given.worktrees.use(worktreeRequest, (worktree, created) => {
+    return this.#deps.worktrees.use(worktreeRequest, (worktree, created) => {
       if (mode === 'create' && !created)
         throw new AppError(
           'conflict',
@@ -240,9 +236,9 @@ export class SpawnService {
     const { session, content, worktree, created } = parts;
     const { team, source } = this.#check(tx, spawn);
     const { id } = session;
-    this.#given.sessionStore.createSession(tx, session);
-    if (spawn.by_agent) this.#given.store.insertSpawned(tx, id, source.id);
-    if (worktree) this.#given.claims.make(tx, worktree.id, id, created ? 'owner' : 'consumer');
+    this.#deps.sessionStore.createSession(tx, session);
+    if (spawn.by_agent) this.#deps.store.insertSpawned(tx, id, source.id);
+    if (worktree) this.#deps.claims.make(tx, worktree.id, id, created ? 'owner' : 'consumer');
     const member = newMember(
       team,
       {
@@ -251,10 +247,10 @@ export class SpawnService {
         added_by: source.id,
         worktree_id: worktree?.id,
       },
-      this.#given.clock.now(),
+      this.#deps.clock.now(),
     );
-    this.#given.store.addMember(tx, member, spawn.id);
-    const { message, deliveries } = this.#given.messages.store(tx, team, {
+    this.#deps.store.addMember(tx, member, spawn.id);
+    const { message, deliveries } = this.#deps.messages.store(tx, team, {
       sender_agent_id: source.id,
       recipient_agent_id: id,
       recipients: [id],
@@ -262,13 +258,13 @@ export class SpawnService {
       content,
       onboarding: true,
     });
-    this.#given.store.endSpawn(tx, spawn);
+    this.#deps.store.endSpawn(tx, spawn);
     return {
       operation_id: spawn.id,
       team,
-      session: this.#given.sessionStore.session(tx, id),
+      session: this.#deps.sessionStore.session(tx, id),
       member,
-      worktree: worktree && this.#given.worktreeStore.worktree(tx, worktree.id),
+      worktree: worktree && this.#deps.worktreeStore.worktree(tx, worktree.id),
       onboarding: { message_id: message.id, delivery_ids: deliveries.map((one) => one.id) },
     };
   }
@@ -282,7 +278,7 @@ export class SpawnService {
           ? { code: error.code, message: error.message }
           : { code: 'internal', message: 'the server log has the details' };
       await this.#undo(spawn, reported).catch((failure: unknown) =>
-        this.#given.logger.error(
+        this.#deps.logger.error(
           { err: failure, operation_id: spawn.id },
           'a spawn could not be undone',
         ),
@@ -293,9 +289,9 @@ export class SpawnService {
 
   /** Appends `team.spawn_failed`. A worktree that was made for the spawn has been removed by then. */
   async #undo(spawn: Spawn, error: { code: string; message: string }): Promise<void> {
-    await this.#given.db.transact((tx) => {
-      this.#given.store.endSpawn(tx, spawn);
-      this.#given.store.appendSpawnFailed(tx, spawn, error);
+    await this.#deps.db.transact((tx) => {
+      this.#deps.store.endSpawn(tx, spawn);
+      this.#deps.store.appendSpawnFailed(tx, spawn, error);
     });
   }
 
@@ -307,18 +303,18 @@ export class SpawnService {
     team: Team;
     source: Session;
   } {
-    const team = this.#given.store.openTeam(rx, team_id);
-    const source = this.#given.sessionStore.session(rx, sourceId);
-    memberIn(this.#given.store.members(rx, team_id), team, sourceId);
+    const team = this.#deps.store.openTeam(rx, team_id);
+    const source = this.#deps.sessionStore.session(rx, sourceId);
+    memberIn(this.#deps.store.members(rx, team_id), team, sourceId);
     assertOpen(source);
     if (by_agent) this.#assertRoomInFamily(rx, sourceId, id);
     return { team, source };
   }
 
   #assertRoomInFamily(rx: Reader, sourceId: string, spawnId: string): void {
-    const max = this.#given.maxSpawned();
-    const root = this.#given.store.rootOf(rx, sourceId);
-    if (this.#given.store.familySize(rx, root, spawnId) < max) return;
+    const max = this.#deps.maxSpawned();
+    const root = this.#deps.store.rootOf(rx, sourceId);
+    if (this.#deps.store.familySize(rx, root, spawnId) < max) return;
     throw new AppError(
       'too_many',
       `session ${root} and its spawned sessions have ${max} open members, as many as teams.max_spawned_per_session allows: let the operator close some`,

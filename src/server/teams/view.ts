@@ -55,10 +55,10 @@ interface TeamViewsDependencies {
  * meanwhile may be in the view or not, but always has an event after `latest_seq`.
  */
 export class TeamViews {
-  readonly #given: TeamViewsDependencies;
+  readonly #deps: TeamViewsDependencies;
 
-  constructor(given: TeamViewsDependencies) {
-    this.#given = given;
+  constructor(deps: TeamViewsDependencies) {
+    this.#deps = deps;
   }
 
   async view(
@@ -93,8 +93,8 @@ export class TeamViews {
     const messages = await this.#messagesFrom(teamId, range);
     const deliveries: TeamPart['deliveries'] = [];
     for (const { message } of messages) {
-      const page = await this.#given.db.read((rx) =>
-        this.#given.store.deliveries.page(rx, { message_id: message.id }, PART_DELIVERIES),
+      const page = await this.#deps.db.read((rx) =>
+        this.#deps.store.deliveries.page(rx, { message_id: message.id }, PART_DELIVERIES),
       );
       deliveries.push([message.id, page.records.toReversed()]);
     }
@@ -110,8 +110,8 @@ export class TeamViews {
     let cursor: string | undefined = messageCursor;
     for (let left = messageLimit; left > 0; left--) {
       const from = cursor;
-      const { records, nextCursor } = await this.#given.db.read((rx) =>
-        this.#given.store.messages.page(rx, { team_id: teamId }, 1, from),
+      const { records, nextCursor } = await this.#deps.db.read((rx) =>
+        this.#deps.store.messages.page(rx, { team_id: teamId }, 1, from),
       );
       for (const message of records) messages.push({ message, next: nextCursor });
       if (nextCursor === null) break;
@@ -122,16 +122,16 @@ export class TeamViews {
 
   /** Yields a view as JSON, in pieces. */
   textInSlices(view: TeamView): AsyncIterable<string> {
-    return jsonInSlices(this.#given.clock, view);
+    return jsonInSlices(this.#deps.clock, view);
   }
 
   #start(teamId: string): Promise<{ team: Team; agents: string[]; latest_seq: number }> {
-    return this.#given.db.read((rx) => ({
-      team: this.#given.store.team(rx, teamId),
-      agents: this.#given.store.agents(rx, teamId),
+    return this.#deps.db.read((rx) => ({
+      team: this.#deps.store.team(rx, teamId),
+      agents: this.#deps.store.agents(rx, teamId),
       // The reads below may see rows whose group commit is still open. Their events come after this seq, so none is
       // missed.
-      latest_seq: this.#given.db.durableSeq,
+      latest_seq: this.#deps.db.durableSeq,
     }));
   }
 
@@ -140,9 +140,9 @@ export class TeamViews {
     const messageCache = new Map<string, Message>();
     for (let at = 0; at < agents.length;) {
       const from = at;
-      at = await this.#given.db.read((rx) =>
-        runSlice(this.#given.clock, agents, from, (agent) => {
-          const member = this.#given.store.member(rx, teamId, agent);
+      at = await this.#deps.db.read((rx) =>
+        runSlice(this.#deps.clock, agents, from, (agent) => {
+          const member = this.#deps.store.member(rx, teamId, agent);
           if (member) rows.push(this.#row(rx, member, messageCache));
         }),
       );
@@ -157,8 +157,8 @@ export class TeamViews {
     let cursor: string | null | undefined;
     while (messages.length < limit && cursor !== null) {
       const [from, count] = [cursor, Math.min(MESSAGES_AT_ONCE, limit - messages.length)];
-      const page = await this.#given.db.read((rx) =>
-        this.#given.store.messages.page(rx, { team_id: teamId }, count, from),
+      const page = await this.#deps.db.read((rx) =>
+        this.#deps.store.messages.page(rx, { team_id: teamId }, count, from),
       );
       messages.push(...page.records);
       cursor = page.nextCursor;
@@ -173,8 +173,8 @@ export class TeamViews {
     let cursor: string | null | undefined;
     while (cursor !== null) {
       const from = cursor;
-      const page = await this.#given.db.read((rx) =>
-        this.#given.store.deliveries.page(rx, { message_id: messageId }, DELIVERIES_AT_ONCE, from),
+      const page = await this.#deps.db.read((rx) =>
+        this.#deps.store.deliveries.page(rx, { message_id: messageId }, DELIVERIES_AT_ONCE, from),
       );
       newestFirst.push(...page.records);
       cursor = page.nextCursor;
@@ -185,18 +185,18 @@ export class TeamViews {
 
   #row(rx: Reader, member: Member, messageCache: Map<string, Message>): MemberRow {
     const { team_id, agent_id } = member;
-    const session = this.#given.sessionStore.session(rx, agent_id);
+    const session = this.#deps.sessionStore.session(rx, agent_id);
     const worktreeId = member.worktree_id ?? session.worktree_id;
     return {
       ...member,
       state: memberStateOf(session),
-      worktree: worktreeId === null ? null : this.#given.worktrees.worktree(rx, worktreeId),
+      worktree: worktreeId === null ? null : this.#deps.worktrees.worktree(rx, worktreeId),
       last_message: this.#lastMessage(rx, member, messageCache),
       context_window_remaining_percentage: contextRemaining(
-        this.#given.sessionStore.newestWithContext(rx, agent_id),
+        this.#deps.sessionStore.newestWithContext(rx, agent_id),
       ),
-      pending_deliveries: this.#given.store.waitingCount(rx, team_id, agent_id),
-      takes_tools: this.#given.takesTools(agent_id),
+      pending_deliveries: this.#deps.store.waitingCount(rx, team_id, agent_id),
+      takes_tools: this.#deps.takesTools(agent_id),
     };
   }
 
@@ -206,12 +206,12 @@ export class TeamViews {
     { team_id, agent_id }: Member,
     messageCache: Map<string, Message>,
   ): MemberRow['last_message'] {
-    const sent = this.#given.store.lastSent(rx, team_id, agent_id);
-    const receivedId = this.#given.store.lastReceivedId(rx, team_id, agent_id);
+    const sent = this.#deps.store.lastSent(rx, team_id, agent_id);
+    const receivedId = this.#deps.store.lastReceivedId(rx, team_id, agent_id);
     const received =
       receivedId === undefined
         ? undefined
-        : (messageCache.get(receivedId) ?? this.#given.store.messages.get(rx, receivedId));
+        : (messageCache.get(receivedId) ?? this.#deps.store.messages.get(rx, receivedId));
     if (received) messageCache.set(received.id, received);
     const isSent = sent !== undefined && (!received || sent.id >= received.id);
     const last = isSent ? sent : received;

@@ -28,7 +28,7 @@ export async function expectADayAsKept(size: { rows: number; columns: number }):
     const { type, expectShows, glass } = terminal;
 
     await expectShows('n opens one');
-    await day.keep('start');
+    await day.saveResponse('start');
 
     type('n');
     await expectShows('worktree   none');
@@ -47,7 +47,7 @@ export async function expectADayAsKept(size: { rows: number; columns: number }):
     type('\r');
     await expectShows(/(^|│ )Hello from/m);
     await expectShows(allSeen);
-    await day.keep('talk');
+    await day.saveResponse('talk');
 
     type('i');
     await expectShows('enter sends');
@@ -55,7 +55,7 @@ export async function expectADayAsKept(size: { rows: number; columns: number }):
     await expectShows('a accept');
     type('a');
     await expectShows(/enter accept once|space on/);
-    await day.keep('approve');
+    await day.saveResponse('approve');
     type('\u001b[F');
     await expectShows('enter accept once');
     type('\r');
@@ -70,7 +70,7 @@ export async function expectADayAsKept(size: { rows: number; columns: number }):
     type('\u001b[F');
     await expectShows('+two');
     await expectShows('enter accept once');
-    await day.keep('diff');
+    await day.saveResponse('diff');
     type('\r');
     await expectShows('you accepted "Edit');
     await expectShows(allSeen);
@@ -84,22 +84,22 @@ export async function expectADayAsKept(size: { rows: number; columns: number }):
     await expectShows(/(^|│ )all passed/m);
     await expectShows(/4:(done )?1/);
     await expectShows('ended  o switches');
-    await day.keep('log');
+    await day.saveResponse('log');
     type('r');
     await expectShows('restarted');
     await expectShows(/4:(done )?2/);
     await expectShows(/(^|│ )all passed/m);
     await expectShows('ended  o switches');
     // The notice goes after a few seconds.
-    await day.keep('restart', { isWithoutFoot: true });
+    await day.saveResponse('restart', { isWithoutFoot: true });
 
     type('q/echo');
     await expectShows('/ echo');
-    await day.keep('filter');
+    await day.saveResponse('filter');
     type('\r');
     type('y');
     await expectShows('copy 1');
-    await day.keep('copy');
+    await day.saveResponse('copy');
     type('1');
     await expectShows('copied');
     expect(glass.written).toContain('\u001b]52;c;');
@@ -108,10 +108,10 @@ export async function expectADayAsKept(size: { rows: number; columns: number }):
 
     await server.end('SIGKILL');
     await expectShows('reconnecting');
-    await day.keep('server killed');
+    await day.saveResponse('server killed');
     server = await startServer(directory, { args });
     await expectShows(/live$/m);
-    await day.keep('server back');
+    await day.saveResponse('server back');
     type('q');
     expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
     await expect(day.text()).toMatchFileSnapshot(
@@ -136,7 +136,7 @@ class Day {
   }
 
   /** Keeps what is shown, once nothing more is written. */
-  async keep(name: string, { isWithoutFoot = false } = {}): Promise<void> {
+  async saveResponse(name: string, { isWithoutFoot = false } = {}): Promise<void> {
     const { glass } = this.#terminal;
     let before = -1;
     let since = 0;

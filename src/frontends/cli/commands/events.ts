@@ -53,20 +53,20 @@ export function eventCommands(program: Command, world: World): void {
     .action(clientAction(world, tail));
 }
 
-async function tail(given: CommandContext, options: TailOptions): Promise<void> {
+async function tail(base: CommandContext, options: TailOptions): Promise<void> {
   const { session, process, team, kind, cursorFile: file } = options;
   const [said, ...others] = [session, process, team].filter((one) => one !== undefined);
   if (others.length > 0)
     throw new AppError('usage', 'give --session, --process or --team, not several of them');
-  const servers = serversOf(given.client);
+  const servers = serversOf(base.client);
   if (servers && said === undefined)
-    return (await import('../tail-all.ts')).tailAll(given, servers, options);
+    return (await import('../tail-all.ts')).tailAll(base, servers, options);
   if (options.node !== undefined)
     throw new AppError(
       'usage',
       'give --node where several servers are asked, and without --session, --process and --team',
     );
-  const context = await withOwner(given, options);
+  const context = await withOwner(base, options);
   const { world, client, global } = context;
   const cursor = file === undefined ? null : new CursorFile(file, descriptorOf(world.stdout));
   const reading: Reading = {

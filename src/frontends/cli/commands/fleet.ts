@@ -123,7 +123,7 @@ function statusFields(found: FleetFound) {
 async function onFleet<T>(
   options: GlobalOptions,
   world: World,
-  ask: (given: Asked) => Promise<T>,
+  ask: (deps: Asked) => Promise<T>,
   as: Partial<Pick<FleetVisit, 'name' | 'credentials'>> = {},
 ): Promise<T> {
   const { fleetVisit } = await import('../fleet.ts');

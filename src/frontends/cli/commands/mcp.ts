@@ -43,16 +43,19 @@ export function mcpCommands(program: Command, world: World): void {
     )
     .addOption(new Option('--args <json>', 'all arguments, as one object').conflicts('arg'))
     .action(
-      clientAction(world, async ({ client }, tool: string, given: CallOptions) => {
+      clientAction(world, async ({ client }, tool: string, options: CallOptions) => {
         const properties =
-          given.arg.length === 0
+          options.arg.length === 0
             ? {}
             : propertiesOf(await client.call(endpoints.getCapabilities, {}), tool);
         const body = {
           tool_name: tool,
-          caller_agent_id: await sessionId(client, given.as),
+          caller_agent_id: await sessionId(client, options.as),
           invocation_id: newUuid(),
-          args: given.args === undefined ? fromPairs(given.arg, properties) : fromJson(given.args),
+          args:
+            options.args === undefined
+              ? fromPairs(options.arg, properties)
+              : fromJson(options.args),
         };
         const envelope = await client.call(endpoints.invokeTool, { body }, world.interrupted());
         world.stdout.write(`${jsonFor(world, envelope, 2)}\n`);

@@ -77,9 +77,9 @@ async function earlierSession(
   if (session !== undefined && options.continue)
     throw new AppError('usage', 'give --continue or --session, not both');
   const onlyForNew = ['provider', 'agent', 'title', 'worktree'] as const;
-  const given = onlyForNew.find((name) => options[name] !== undefined);
-  if (given !== undefined)
-    throw new AppError('usage', `--${given} is for a new session: leave it out, or start one`);
+  const misplaced = onlyForNew.find((name) => options[name] !== undefined);
+  if (misplaced !== undefined)
+    throw new AppError('usage', `--${misplaced} is for a new session: leave it out, or start one`);
   if (session !== undefined) return sessionId(client, session);
   const here = path.resolve(world.cwd(), cwd);
   const { id, title, cwd: there } = await latestHere(client, here);

@@ -44,15 +44,15 @@ function installCommand(service: Command, world: World): void {
     .addOption(managerOption())
     .option('--force', 'replace a file that cadre has not written, or that was edited')
     .option('--allow-root', 'install a service of root, with agents that are root')
-    .action(async (given: InstallOptions & Chosen & { print?: boolean }, command: Command) => {
-      const options = { ...command.optsWithGlobals<ServeOptions>(), ...given };
-      if (given.print) {
-        const manager = managerToPrint(given.manager, world.env);
+    .action(async (own: InstallOptions & Chosen & { print?: boolean }, command: Command) => {
+      const options = { ...command.optsWithGlobals<ServeOptions>(), ...own };
+      if (own.print) {
+        const manager = managerToPrint(own.manager, world.env);
         const text = serviceText(world, options, manager);
         const document = { manager: manager.name, file: manager.file, text };
         return showDocument(world, options, document, () => text);
       }
-      const installed = await install(world, options, managerFor(given.manager, world.env));
+      const installed = await install(world, options, managerFor(own.manager, world.env));
       showDocument(world, options, installed, () => installedText(installed));
     });
 }
@@ -89,9 +89,9 @@ function uninstallCommand(service: Command, world: World): void {
     .description('stop the service and remove it; data and configuration stay')
     .addOption(managerOption())
     .option('--force', 'remove a file that cadre has not written, or that was edited')
-    .action(async (given: Chosen & { force?: boolean }, command: Command) => {
-      const manager = managerFor(given.manager, world.env);
-      const result = await uninstall(manager, given.force === true);
+    .action(async (own: Chosen & { force?: boolean }, command: Command) => {
+      const manager = managerFor(own.manager, world.env);
+      const result = await uninstall(manager, own.force === true);
       const { file, removed, ran } = result;
       showDocument(world, command.optsWithGlobals<ServeOptions>(), result, () =>
         removed
@@ -147,12 +147,12 @@ function logsCommand(service: Command, world: World): void {
     .description('show the log of the service, or of a server in the background')
     .option('--tail <lines>', 'how many of the newest lines', count, TAIL_LINES)
     .option('-f, --follow', 'show what comes, too')
-    .action(async (given: { tail: number; follow?: boolean }, command: Command) => {
+    .action(async (own: { tail: number; follow?: boolean }, command: Command) => {
       const options = command.optsWithGlobals<ServeOptions>();
       await showLog(world, managerOf(world.env), {
         directory: await serverDirectory(options, world.env),
-        tail: given.tail,
-        isFollowed: given.follow === true,
+        tail: own.tail,
+        isFollowed: own.follow === true,
         isJson: options.json === true,
       });
     });

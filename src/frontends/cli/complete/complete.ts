@@ -48,29 +48,29 @@ function flagsOf({ path }: CursorContext): Offer[] {
 }
 
 async function valuesFor(
-  { value, flag, given }: CursorContext,
-  values: CompletionTable['values'],
+  { value, flag, values }: CursorContext,
+  known: CompletionTable['values'],
   typed: string,
   { env, clock }: Surroundings,
 ): Promise<readonly Offer[]> {
   if (!value) return [];
   const placeholder = (flag === null ? undefined : byFlag[flag]) ?? value.name;
-  const words = value.choices.length > 0 ? value.choices : values[placeholder];
+  const words = value.choices.length > 0 ? value.choices : known[placeholder];
   if (words) return words.map((word) => ({ word, about: '' }));
   if (/^(file|directory)$/.test(value.name)) return [{ word: `<${value.name}>`, about: '' }];
   if (flag === '--on' || flag === '--node') return serverNames(withoutConfig(env));
   if (!isRecord(placeholder)) return [];
   const options: Asked = {
-    url: given.get('--url'),
-    tokenFile: given.get('--token-file'),
-    dataDir: given.get('--data-dir'),
-    on: given.get('--on'),
+    url: values.get('--url'),
+    tokenFile: values.get('--token-file'),
+    dataDir: values.get('--data-dir'),
+    on: values.get('--on'),
   };
   const clients = await clientsOf(options, withoutConfig(env));
   try {
     const late = new AbortController();
     using _limit = clock.after(PATIENCE_MS, () => late.abort());
-    return await recordOffers(placeholder, typed, given, getFrom(clients, late.signal));
+    return await recordOffers(placeholder, typed, values, getFrom(clients, late.signal));
   } finally {
     for (const client of clients) client.close();
   }

@@ -12,13 +12,13 @@ export interface CursorContext {
   /** Whether a name of a command may stand here. */
   takesCommand: boolean;
   /** The values that are on the line already, by their placeholder (arguments) or flag (options). */
-  given: ReadonlyMap<string, string>;
+  values: ReadonlyMap<string, string>;
 }
 
 /** Reads the words before the last one, of which the first is the first argument of the program. */
 export function placeOf(tree: CommandTree, words: readonly string[]): CursorContext {
   const path = [tree];
-  const given = new Map<string, string>();
+  const values = new Map<string, string>();
   let count = 0;
   let waiting: { flag: string; value: CommandValue } | null = null;
   for (const word of words.slice(0, -1)) {
@@ -27,16 +27,16 @@ export function placeOf(tree: CommandTree, words: readonly string[]): CursorCont
     const here = path.at(-1) ?? tree;
     const next = here.commands.find(({ name, aliases }) => name === word || aliases.includes(word));
     if (waiting && !isOther(waiting.flag, word)) {
-      given.set(waiting.flag, word);
+      values.set(waiting.flag, word);
       waiting = null;
       continue;
     }
     waiting = null;
-    if (word.startsWith('-')) waiting = valueOf(path, word, given);
+    if (word.startsWith('-')) waiting = valueOf(path, word, values);
     else if (count === 0 && next) path.push(next);
     else {
       const operand = operandAt(here, count);
-      if (operand) given.set(operand.name, word);
+      if (operand) values.set(operand.name, word);
       count += 1;
     }
   }
@@ -47,7 +47,7 @@ export function placeOf(tree: CommandTree, words: readonly string[]): CursorCont
     value: waiting?.value ?? operandAt(here, count),
     flag: waiting?.flag ?? null,
     takesCommand: waiting === null && count === 0 && here.commands.length > 0,
-    given,
+    values,
   };
 }
 
@@ -60,7 +60,7 @@ function isOther(flag: string, word: string): boolean {
 function valueOf(
   path: readonly CommandTree[],
   word: string,
-  given: Map<string, string>,
+  values: Map<string, string>,
 ): { flag: string; value: CommandValue } | null {
   const [name = '', ...text] = word.split('=');
   const options = path.flatMap((command) => command.options);
@@ -68,7 +68,7 @@ function valueOf(
   if (!option?.value) return null;
   const flag = option.flags.at(-1) ?? name;
   if (text.length === 0) return { flag, value: option.value };
-  given.set(flag, text.join('='));
+  values.set(flag, text.join('='));
   return null;
 }
 

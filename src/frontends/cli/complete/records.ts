@@ -13,9 +13,9 @@ export type Get = (path: string) => Promise<unknown>;
 
 interface Kind {
   /** The path of the list; null where the line does not say what it is of. */
-  path(given: LineContext): Promise<string | null> | string | null;
+  path(values: LineContext): Promise<string | null> | string | null;
   /** The rows of the answer, if it is not the list itself. */
-  rows?: (answer: unknown, given: LineContext) => readonly Row[];
+  rows?: (answer: unknown, values: LineContext) => readonly Row[];
   id: string;
   /** Whether the command wants the whole id. */
   whole?: boolean;
@@ -182,16 +182,16 @@ const kinds: Readonly<Record<string, Kind>> = {
 export async function recordOffers(
   placeholder: string,
   typed: string,
-  given: ReadonlyMap<string, string>,
+  values: ReadonlyMap<string, string>,
   get: Get,
 ): Promise<Offer[]> {
   const kind = kinds[placeholder];
   if (!kind) return [];
-  const session = () => wholeId('session', given.get('session') ?? given.get('--session'), get);
-  const team = () => wholeId('team', given.get('team'), get);
-  const agent = given.get('--agent');
+  const session = () => wholeId('session', values.get('session') ?? values.get('--session'), get);
+  const team = () => wholeId('team', values.get('team'), get);
+  const agent = values.get('--agent');
   const provider = async () =>
-    given.get('--provider') ??
+    values.get('--provider') ??
     // The only provider whose agents have names.
     (agent === undefined ? providerOf(await session(), get) : 'acp');
   const line: LineContext = { session, team, provider, agent, typed, get };

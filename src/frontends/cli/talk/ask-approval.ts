@@ -25,15 +25,15 @@ export interface AskingMore {
  * Where nobody is there to be asked it prints the command that answers.
  */
 export class ApprovalAsker {
-  readonly #given: Dependencies;
+  readonly #deps: Dependencies;
   /** All that were ever taken, so that none is asked twice. */
   readonly #taken = new Set<string>();
   readonly #waiting: Approval[] = [];
   #shown: Shown | null = null;
   #asking: Promise<void> | null = null;
 
-  constructor(given: Dependencies) {
-    this.#given = given;
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
   }
 
   /**
@@ -41,9 +41,9 @@ export class ApprovalAsker {
    * hold all of it, or old, so that it is answered already.
    */
   requested({ id, kind, title, session_id }: Requested): void {
-    if (this.#given.ask) return this.askedIn(session_id);
+    if (this.#deps.ask) return this.askedIn(session_id);
     if (this.#isKnown(id)) return;
-    this.#given.talkOutput.note(
+    this.#deps.talkOutput.note(
       `\n[${kind}] the agent asks: ${plain(title)}\n` +
         `  answer with: cadre approvals accept ${id}   (or decline)\n`,
     );
@@ -51,7 +51,7 @@ export class ApprovalAsker {
 
   /** Takes all that waits in a session. Returns before it is answered. */
   askedIn(session_id: string): void {
-    const { client, talkOutput } = this.#given;
+    const { client, talkOutput } = this.#deps;
     const query = { status: 'pending' as const };
     client.call(endpoints.listSessionApprovals, { params: { session_id }, query }).then(
       (pending) => {
@@ -63,7 +63,7 @@ export class ApprovalAsker {
 
   /** Takes note of how an approval was resolved, and withdraws its question. */
   resolved({ id, status, title }: Pick<Approval, 'id' | 'status' | 'title'>): void {
-    const { ask, talkOutput } = this.#given;
+    const { ask, talkOutput } = this.#deps;
     if (!ask) return talkOutput.note(`  ${status}\n`);
     const at = this.#waiting.findIndex((one) => one.id === id);
     if (at >= 0) {
@@ -81,7 +81,7 @@ export class ApprovalAsker {
   }
 
   #take(approval: Approval): void {
-    const { ask } = this.#given;
+    const { ask } = this.#deps;
     if (!ask) return this.requested(approval);
     if (this.#isKnown(approval.id)) return;
     this.#waiting.push(approval);
@@ -96,15 +96,15 @@ export class ApprovalAsker {
   }
 
   async #askAll(ask: Asking): Promise<void> {
-    using _held = this.#given.talkOutput.hold();
+    using _held = this.#deps.talkOutput.hold();
     for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
-      if (this.#given.stopped.aborted) return;
+      if (this.#deps.stopped.aborted) return;
       await this.#askOne(next, ask);
     }
   }
 
   async #askOne(approval: Approval, ask: Asking): Promise<void> {
-    const { world, client, stopped } = this.#given;
+    const { world, client, stopped } = this.#deps;
     const shown: Shown = { id: approval.id, withdrawal: new AbortController(), isAnswered: false };
     this.#shown = shown;
     const signal = AbortSignal.any([shown.withdrawal.signal, stopped]);

@@ -23,9 +23,9 @@ export async function askQuestions(
   }
   const answers: Record<string, string[]> = {};
   for (const question of questions ?? []) {
-    const given = await askOne(terminal, question, signal);
-    if (given === null) return { decision: 'decline' };
-    if (given.length > 0) answers[question.id] = given;
+    const answer = await askOne(terminal, question, signal);
+    if (answer === null) return { decision: 'decline' };
+    if (answer.length > 0) answers[question.id] = answer;
   }
   return { decision: 'accept', answers };
 }
@@ -72,12 +72,12 @@ export function readAnswer(line: string, question: Question): string[] | string 
   if (chosen.every((one) => one !== undefined)) return chosen;
   if (!isFree) return `Give a number from 1 to ${options.length}.`;
   const answers = multiple && options.length > 0 ? parts.filter(Boolean) : [text];
-  const given = answers.map((part) => optionOf(part, question) ?? part);
+  const answer = answers.map((part) => optionOf(part, question) ?? part);
   const isNumber = (part: string) =>
     type === 'integer' ? /^[-+]?\d+$/.test(part) : part !== '' && Number.isFinite(Number(part));
-  if (type !== 'text' && !given.every(isNumber))
+  if (type !== 'text' && !answer.every(isNumber))
     return type === 'integer' ? 'Give a whole number.' : 'Give a number.';
-  return given;
+  return answer;
 }
 
 /** The option that a number or a label means. */

@@ -31,7 +31,7 @@ export class Attached {
 
   constructor(
     context: CommandContext,
-    given: {
+    deps: {
       id: string;
       talkOutput: TalkOutput;
       text: TurnText;
@@ -40,11 +40,11 @@ export class Attached {
     },
   ) {
     this.#context = context;
-    this.#id = given.id;
-    this.#output = given.talkOutput;
-    this.#text = given.text;
-    this.#running = given.running;
-    this.#agentMode = given.agentMode;
+    this.#id = deps.id;
+    this.#output = deps.talkOutput;
+    this.#text = deps.text;
+    this.#running = deps.running;
+    this.#agentMode = deps.agentMode;
   }
 
   /** Whether a turn runs. */

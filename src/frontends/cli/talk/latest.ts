@@ -11,9 +11,9 @@ import { repositoryOf } from './repository.ts';
  * The session in which something happened last, of those that take a turn and work in the directory `here`, an absolute
  * path; where none does, of those that work in a worktree of its repository. Throws `not_found`.
  */
-export async function latestHere(given: Client, here: string): Promise<Session> {
+export async function latestHere(clients: Client, here: string): Promise<Session> {
   // Another machine may have a directory of the same name.
-  const client = await firstOf(given);
+  const client = await firstOf(clients);
   const open: Session[] = [];
   for await (const page of sessions.all(client))
     open.push(...page.filter(({ status }) => status !== 'closed' && status !== 'failed'));

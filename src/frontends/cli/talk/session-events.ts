@@ -11,7 +11,7 @@ import type { CommandContext } from '../world.ts';
  */
 export async function* sessionEvents(
   { world, client }: CommandContext,
-  given: {
+  deps: {
     sessionId: string;
     after: number;
     reconnectMs: number | undefined;
@@ -23,7 +23,7 @@ export async function* sessionEvents(
     onReturn?: () => unknown;
   },
 ): AsyncGenerator<RuntimeEventRecord, void> {
-  const { sessionId, reconnectMs, tell, ...more } = given;
+  const { sessionId, reconnectMs, tell, ...more } = deps;
   let isLost = false;
   try {
     yield* streamEvents({
@@ -36,7 +36,7 @@ export async function* sessionEvents(
         isLost = lost;
         const what = lost ? 'the connection was lost: trying again' : 'connected again';
         tell(`cadre: ${what}\n`);
-        if (!lost) given.onReturn?.();
+        if (!lost) deps.onReturn?.();
       },
     });
   } catch (error) {

@@ -22,16 +22,16 @@ export class TurnText {
   /** The steps of the plan as they were shown last. */
   #plan: readonly string[] = [];
 
-  constructor(given: {
+  constructor(deps: {
     talkOutput: TalkOutput;
     asker: ApprovalAsker;
     palette: Palette;
     isVerbose: boolean;
   }) {
-    this.#output = given.talkOutput;
-    this.#asker = given.asker;
-    this.#palette = given.palette;
-    this.#isVerbose = given.isVerbose;
+    this.#output = deps.talkOutput;
+    this.#asker = deps.asker;
+    this.#palette = deps.palette;
+    this.#isVerbose = deps.isVerbose;
   }
 
   write(event: RuntimeEventRecord): void {

@@ -62,18 +62,18 @@ function whole(
 
 /** Divides the room: each gets the same, and what one does not need goes to those that need more. */
 export function shares(needs: readonly number[], room: number): number[] {
-  const given = needs.map(() => 0);
+  const sizes = needs.map(() => 0);
   for (let left = room; left > 0;) {
-    const hungry = needs.flatMap((need, i) => (need > (given[i] ?? 0) ? [i] : []));
+    const hungry = needs.flatMap((need, i) => (need > (sizes[i] ?? 0) ? [i] : []));
     if (hungry.length === 0) break;
     const each = Math.max(1, Math.floor(left / hungry.length));
     for (const i of hungry) {
-      const more = Math.min(each, left, (needs[i] ?? 0) - (given[i] ?? 0));
-      given[i] = (given[i] ?? 0) + more;
+      const more = Math.min(each, left, (needs[i] ?? 0) - (sizes[i] ?? 0));
+      sizes[i] = (sizes[i] ?? 0) + more;
       left -= more;
     }
   }
-  return given;
+  return sizes;
 }
 
 /** The lines around the chosen one, where not even the headings have room. */

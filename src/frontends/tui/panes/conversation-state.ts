@@ -122,11 +122,11 @@ function takeTool(draft: Draft, { kind, payload }: EventOf<KindIn<'tool'>>): voi
 /** A text with one more piece; null for a piece that it has already. A piece at 0 begins it again. */
 function grown(
   { sizes }: Draft,
-  given: { key: string; before: string; offset: number; text: string; isOpen: boolean },
+  delta: { key: string; before: string; offset: number; text: string; isOpen: boolean },
 ): string | null {
-  const { key, before, offset, text } = given;
+  const { key, before, offset, text } = delta;
   const size = sizes.get(key) ?? 0;
-  if (!given.isOpen || (offset > 0 && offset < size)) return null;
+  if (!delta.isOpen || (offset > 0 && offset < size)) return null;
   sizes.set(key, offset + Buffer.byteLength(text));
   return offset === 0 ? text : before + text;
 }

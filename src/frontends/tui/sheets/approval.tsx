@@ -103,9 +103,9 @@ function PermissionDialog(props: PermissionProps): ReactNode {
                 return decide({ decision: 'accept', scope: asks, reason });
               return setAsks('nothing');
             }
-            const given = text === '' ? null : text;
-            if (asks === 'why not') return decide({ decision: 'decline', reason: given });
-            setReason(given);
+            const typed = text === '' ? null : text;
+            if (asks === 'why not') return decide({ decision: 'decline', reason: typed });
+            setReason(typed);
             setAsks('nothing');
           }}
         />

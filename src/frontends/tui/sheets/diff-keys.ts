@@ -95,8 +95,10 @@ export const DIFF_KEYS =
   'c comment  v range  x drop  s send  e editor  ] [ part  } { file  r reload';
 
 /** The keys of the sheet. */
-export function diffKeys(given: Omit<DiffKeys, 'sheet'> & { sheet: ReviewLines | null }): KeyTable {
-  const { sheet, view, setView, index, top, height, comments, onLeave, setAsking } = given;
+export function diffKeys(
+  context: Omit<DiffKeys, 'sheet'> & { sheet: ReviewLines | null },
+): KeyTable {
+  const { sheet, view, setView, index, top, height, comments, onLeave, setAsking } = context;
   if (!sheet) return {};
   const { rows } = sheet;
   const to = (wanted: number, first = top) => {
@@ -132,16 +134,16 @@ export function diffKeys(given: Omit<DiffKeys, 'sheet'> & { sheet: ReviewLines |
     tab: next(isComment),
     'shift tab': previous(isComment),
     v: () => setView({ ...view, from: view.from === null ? (rows[index]?.key ?? null) : null }),
-    c: () => comment({ ...given, sheet }),
-    return: () => comment({ ...given, sheet }),
-    x: () => drop({ ...given, sheet }),
+    c: () => comment({ ...context, sheet }),
+    return: () => comment({ ...context, sheet }),
+    x: () => drop({ ...context, sheet }),
     s() {
       if (comments.length > 0) setAsking({ what: 'send', count: comments.length });
-      else given.notices.tell('no comments so far: c writes one');
+      else context.notices.tell('no comments so far: c writes one');
     },
-    e: given.edit,
-    '?': () => given.notices.tell(DIFF_KEYS),
-    r: given.reload,
+    e: context.edit,
+    '?': () => context.notices.tell(DIFF_KEYS),
+    r: context.reload,
     escape: () => (view.from === null ? onLeave() : setView({ ...view, from: null })),
     q: onLeave,
     D: onLeave,
@@ -149,9 +151,9 @@ export function diffKeys(given: Omit<DiffKeys, 'sheet'> & { sheet: ReviewLines |
 }
 
 /** Asks for the text of a comment on the line or the range, or for another text of the comment at the cursor. */
-function comment(given: DiffKeys): void {
-  const { sheet, index, view, setAsking, notices } = given;
-  const known = commentAt(given);
+function comment(context: DiffKeys): void {
+  const { sheet, index, view, setAsking, notices } = context;
+  const known = commentAt(context);
   if (known) return setAsking({ what: 'text', title: `on ${placeText(known)}`, comment: known });
   const range = rangeOf(sheet, view.from ?? sheet.rows[index]?.key ?? '', index);
   const file = sheet.files[range?.file ?? -1];
@@ -168,10 +170,10 @@ function comment(given: DiffKeys): void {
   setAsking({ what: 'text', title: `on ${placeText(anchor)}`, anchor });
 }
 
-function drop(given: DiffKeys): void {
-  const known = commentAt(given);
-  if (known) given.setAsking({ what: 'drop', comment: known });
-  else given.notices.tell('go to a comment: tab goes to the next one');
+function drop(context: DiffKeys): void {
+  const known = commentAt(context);
+  if (known) context.setAsking({ what: 'drop', comment: known });
+  else context.notices.tell('go to a comment: tab goes to the next one');
 }
 
 function commentAt({ sheet, comments, index }: DiffKeys): ReviewComment | undefined {

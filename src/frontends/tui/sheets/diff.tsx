@@ -48,7 +48,7 @@ export function DiffDialog(props: DiffDialogProps): ReactNode {
     const done = () => setAsking(null);
     notices.attempt(props.acts.editReview(read).finally(done));
   };
-  const given = {
+  const keyContext = {
     ...props,
     sheet,
     comments,
@@ -61,7 +61,7 @@ export function DiffDialog(props: DiffDialogProps): ReactNode {
     reload,
     edit,
   };
-  useKeys(sheet ? diffKeys(given) : { escape: onLeave, q: onLeave }, asking === null);
+  useKeys(sheet ? diffKeys(keyContext) : { escape: onLeave, q: onLeave }, asking === null);
   useKeys(
     asking && asking.what !== 'text' ? answerKeys(props, asking, () => setAsking(null)) : {},
     asking !== null && asking.what !== 'text',

@@ -40,12 +40,12 @@ interface ApprovalBrokerDependencies {
  * holds only the agents that wait for one.
  */
 export class ApprovalBroker {
-  readonly #given: ApprovalBrokerDependencies;
+  readonly #deps: ApprovalBrokerDependencies;
   #closed = false;
   readonly #asking = new Map<string, { turnId: string; answer: (answer: AgentAnswer) => void }>();
 
-  constructor(given: ApprovalBrokerDependencies) {
-    this.#given = given;
+  constructor(deps: ApprovalBrokerDependencies) {
+    this.#deps = deps;
   }
 
   /**
@@ -60,11 +60,11 @@ export class ApprovalBroker {
   ): Promise<AgentAnswer> {
     const ruled = await this.#askRules(sessionId, turnId, request);
     if (ruled) return ruled;
-    const id = this.#given.ids.next('apr');
+    const id = this.#deps.ids.next('apr');
     const answered = Promise.withResolvers<AgentAnswer>();
     this.#asking.set(id, { turnId, answer: answered.resolve });
     try {
-      const approval = await this.#given.db.transact((tx) =>
+      const approval = await this.#deps.db.transact((tx) =>
         this.#open(tx, id, sessionId, turnId, request),
       );
       if (!approval) return { decision: 'cancelled' };
@@ -87,21 +87,21 @@ export class ApprovalBroker {
 
   /** Resolves an approval. Its agent receives the decision once that is on disk. Throws `approval_resolved`. */
   resolve(tx: Writer, approval: Approval, resolution: Resolution): Approval {
-    const turn = this.#given.store.turn(tx, approval.session_id, approval.turn_id);
+    const turn = this.#deps.store.turn(tx, approval.session_id, approval.turn_id);
     const isHeld =
       approval.kind !== 'budget' &&
       resolution.status === 'accepted' &&
       turn.provider_turn_ref === null;
-    const decided = resolveApproval(approval, resolution, this.#given.clock.now());
+    const decided = resolveApproval(approval, resolution, this.#deps.clock.now());
     // No agent receives it, and the one that resumes the turn gets it as the answer to one equal request.
     const resolved = isHeld ? { ...decided, held: true, scope: 'once' as const } : decided;
-    this.#given.store.resolveApproval(
+    this.#deps.store.resolveApproval(
       tx,
-      this.#given.store.session(tx, approval.session_id),
+      this.#deps.store.session(tx, approval.session_id),
       turn,
       resolved,
     );
-    this.#given.onResolved(tx, resolved);
+    this.#deps.onResolved(tx, resolved);
     tx.whenDurable(() => this.#asking.get(approval.id)?.answer(answerOf(resolved)));
     return resolved;
   }
@@ -132,7 +132,7 @@ export class ApprovalBroker {
    */
   watchExpiry(approval: Approval, leftMs = this.#timeLeft(approval)): Disposable {
     if (approval.expires_at === null) return { [Symbol.dispose]: () => undefined };
-    const { clock, onExpired } = this.#given;
+    const { clock, onExpired } = this.#deps;
     const dispose = () => {
       timer[Symbol.dispose]();
       looks?.[Symbol.dispose]();
@@ -149,18 +149,18 @@ export class ApprovalBroker {
   }
 
   #isOverdue({ expires_at: end }: Approval): boolean {
-    return end !== null && this.#given.clock.now() >= end;
+    return end !== null && this.#deps.clock.now() >= end;
   }
 
   #timeLeft(approval: Approval): number {
-    const left = (approval.expires_at ?? 0) - this.#given.clock.now();
+    const left = (approval.expires_at ?? 0) - this.#deps.clock.now();
     return Math.min(Math.max(0, left), timeoutOf(approval));
   }
 
   /** Returns the approval in which a person accepted an equal request for the session; null if there is none. */
   #consentTo(request: AgentRequest, { id }: Session): Approval | null {
     if (!request.isKeptByCadre) return null;
-    const { db, store } = this.#given;
+    const { db, store } = this.#deps;
     const accepted = db.peek((rx) => store.acceptedForSession(rx, id));
     return accepted.find((one) => this.isSame(one, request)) ?? null;
   }
@@ -171,9 +171,9 @@ export class ApprovalBroker {
     turnId: string,
     request: AgentRequest,
   ): Promise<AgentAnswer | null> {
-    const { db, store, clock, ids } = this.#given;
+    const { db, store, clock, ids } = this.#deps;
     const session = db.peek((rx) => store.session(rx, sessionId));
-    const { effect, rule, why } = this.#given.ruleDecisionOn(request, session);
+    const { effect, rule, why } = this.#deps.ruleDecisionOn(request, session);
     if (rule !== null && effect === 'ask') return null;
     if (effect === 'allow' && !offersOf(request).includes('once')) return null;
     const consent = rule === null ? this.#consentTo(request, session) : null;
@@ -209,12 +209,12 @@ export class ApprovalBroker {
     turnId: string,
     request: AgentRequest,
   ): Approval | null {
-    const turn = this.#given.store.turn(tx, sessionId, turnId);
+    const turn = this.#deps.store.turn(tx, sessionId, turnId);
     if (isOver(turn)) return null;
     this.#assertBelowLimit(tx, turn);
-    const session = this.#given.store.session(tx, sessionId);
+    const session = this.#deps.store.session(tx, sessionId);
     const approval = this.#newApproval(id, session, turnId, request);
-    this.#given.store.requestApproval(tx, session, turn, approval);
+    this.#deps.store.requestApproval(tx, session, turn, approval);
     return approval;
   }
 
@@ -224,8 +224,8 @@ export class ApprovalBroker {
     turnId: string,
     request: AgentRequest,
   ): Approval {
-    const now = this.#given.clock.now();
-    const timeout = this.#given.timeoutMs();
+    const now = this.#deps.clock.now();
+    const timeout = this.#deps.timeoutMs();
     const { details, isLarge } = boundedDetails(request.details);
     return {
       id,
@@ -250,8 +250,8 @@ export class ApprovalBroker {
 
   /** Counts the approvals of the turn alone, because only the active turn of a session has pending ones. */
   #assertBelowLimit(rx: Reader, { session_id, turn_id }: Turn): void {
-    const max = this.#given.maxPending();
-    if (this.#given.store.pendingApprovals(rx, turn_id).length < max) return;
+    const max = this.#deps.maxPending();
+    if (this.#deps.store.pendingApprovals(rx, turn_id).length < max) return;
     throw new AppError(
       'too_many',
       `${max} approvals of session ${session_id} are pending, which is the limit (approvals.max_pending_per_session): wait until some are answered`,
@@ -261,13 +261,13 @@ export class ApprovalBroker {
   async #withdraw(approval: Approval): Promise<void> {
     if (this.#closed) return;
     try {
-      await this.#given.db.transact((tx) => {
-        const now = this.#given.store.approval(tx, approval.session_id, approval.id);
+      await this.#deps.db.transact((tx) => {
+        const now = this.#deps.store.approval(tx, approval.session_id, approval.id);
         if (now.status === 'pending')
           this.resolve(tx, now, { status: 'cancelled', reason: 'the agent took it back' });
       });
     } catch (error) {
-      this.#given.logger.warn({ err: error }, 'a withdrawn approval could not be cancelled');
+      this.#deps.logger.warn({ err: error }, 'a withdrawn approval could not be cancelled');
     }
     this.#asking.get(approval.id)?.answer({ decision: 'cancelled' });
   }

@@ -79,7 +79,7 @@ interface Dependencies {
  * once it is on disk.
  */
 export class Inbox {
-  readonly #given: Dependencies;
+  readonly #deps: Dependencies;
   readonly #store: InboxStore;
   readonly #owners = new Map<string, InboxSource>();
   readonly #trials: AgentTrials;
@@ -89,11 +89,11 @@ export class Inbox {
   #due: string[] = [];
   #isWorking = false;
 
-  constructor(given: Dependencies) {
-    this.#given = given;
-    this.#store = new InboxStore(given.db);
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
+    this.#store = new InboxStore(deps.db);
     this.#trials = new AgentTrials({
-      ...given,
+      ...deps,
       tryAgent: (sessionId) => this.#tryAgent(sessionId),
       onReady: (tx, sessionId) => {
         this.#store.endBackOff(tx, sessionId);
@@ -134,7 +134,7 @@ export class Inbox {
 
   /** Whether an entry for the session would become a turn at once. */
   isFree(rx: Reader, sessionId: string): boolean {
-    const session = this.#given.sessionStore.sessions.get(rx, sessionId);
+    const session = this.#deps.sessionStore.sessions.get(rx, sessionId);
     return session?.status === 'ready' && this.obstacles(rx, sessionId).length === 0;
   }
 
@@ -147,8 +147,8 @@ export class Inbox {
     const pause = this.#store.pause(rx, sessionId);
     return [
       ...(pause && this.#isNow(pause) ? [pauseAsHold(pause.until)] : []),
-      ...this.#given.holds.of(rx, sessionId),
-      ...this.#given.budgetHolds(rx, sessionId),
+      ...this.#deps.holds.of(rx, sessionId),
+      ...this.#deps.budgetHolds(rx, sessionId),
     ];
   }
 
@@ -159,12 +159,12 @@ export class Inbox {
   }
 
   #isNow({ until }: { until: number | null }): boolean {
-    return until === null || until > this.#given.clock.now();
+    return until === null || until > this.#deps.clock.now();
   }
 
   /** Makes one turn of the entries that wait for a session, if the session is idle and not paused. */
   beginNextTurn(tx: Writer, sessionId: string): void {
-    const { sessionStore, clock, ids, accepted, isHeldNow } = this.#given;
+    const { sessionStore, clock, ids, accepted, isHeldNow } = this.#deps;
     if (!this.#isOpen || !this.isFree(tx, sessionId)) return;
     const entries = this.#next(tx, sessionId);
     const [first] = entries;
@@ -189,7 +189,7 @@ export class Inbox {
   /** Lets entries become turns from now on. A start of the server ends every backoff. */
   async open(): Promise<void> {
     this.#isOpen = true;
-    const due = await this.#given.db.transact((tx) => {
+    const due = await this.#deps.db.transact((tx) => {
       this.#store.endBackOffs(tx);
       return this.#store.sessionsWithEntries(tx);
     });
@@ -207,7 +207,7 @@ export class Inbox {
 
   /** Must be called when a turn has ended. Its entries wait again if no agent has seen them. */
   turnEnded(tx: Writer, turn: Turn, isUnseen = turn.started_at === null): void {
-    this.#given.onTurnEnded(tx, turn);
+    this.#deps.onTurnEnded(tx, turn);
     const entries = this.#store.ofTurn(tx, turn.turn_id);
     for (const entry of entries) {
       const owner = this.#ownerOf(entry);
@@ -227,7 +227,7 @@ export class Inbox {
       if (!this.#ownerOf(entry).unreachable(tx, entry.ref, session))
         this.#store.remove(tx, entry.owner, entry.ref);
     this.#store.endPause(tx, session.id);
-    if (session.status === 'closed') this.#given.holds.forget(tx, session.id);
+    if (session.status === 'closed') this.#deps.holds.forget(tx, session.id);
     else this.#trials.lift(tx, session.id);
   }
 
@@ -257,8 +257,8 @@ export class Inbox {
 
   /** Interrupts the active turn of a session, so that its waiting entries become the next turn. */
   interruptNow(tx: Writer, sessionId: string): void {
-    const turn = this.#given.sessionStore.activeTurn(tx, sessionId);
-    if (turn) this.#given.requestInterrupt(tx, turn);
+    const turn = this.#deps.sessionStore.activeTurn(tx, sessionId);
+    if (turn) this.#deps.requestInterrupt(tx, turn);
   }
 
   /**
@@ -267,20 +267,20 @@ export class Inbox {
    */
   atBoundary(tx: Writer, sessionId: string): void {
     if (!this.#isOpen || !this.#store.wantsInterrupt(tx, sessionId)) return;
-    const turn = this.#given.sessionStore.activeTurn(tx, sessionId);
+    const turn = this.#deps.sessionStore.activeTurn(tx, sessionId);
     if (!turn || turn.interrupt_requested_at !== null) return;
-    const { sessionStore } = this.#given;
+    const { sessionStore } = this.#deps;
     const mustWait =
       sessionStore.pendingApprovals(tx, turn.turn_id).length > 0 ||
       sessionStore.openItems(tx, turn.turn_id).some(({ kind }) => kind === 'tool');
-    if (!mustWait) this.#given.requestInterrupt(tx, turn);
+    if (!mustWait) this.#deps.requestInterrupt(tx, turn);
   }
 
   /** Tries all sessions that something waits for, once the transaction is on disk: what held several of them is over. */
   wake(tx: Writer): void {
     tx.whenDurable(() => {
       if (!this.#isOpen) return;
-      this.#due.push(...this.#given.db.peek((rx) => this.#store.sessionsWithEntries(rx)));
+      this.#due.push(...this.#deps.db.peek((rx) => this.#store.sessionsWithEntries(rx)));
       this.#beginDue();
     });
   }
@@ -308,7 +308,7 @@ export class Inbox {
   }
 
   #backOff(tx: Writer, { session_id: sessionId, error }: Turn): void {
-    const { clock } = this.#given;
+    const { clock } = this.#deps;
     const failures = (this.#store.pause(tx, sessionId)?.failures ?? 0) + 1;
     if (this.#trials.hold(tx, sessionId, failures, error?.message ?? 'no reason is known')) return;
     const delay = retryDelay(failures);
@@ -318,7 +318,7 @@ export class Inbox {
 
   /** Tries to get the agent of the next turn, unless something else holds the session anyway. */
   async #tryAgent(sessionId: string): Promise<Trial> {
-    const { db, sessionStore, tryAgent } = this.#given;
+    const { db, sessionStore, tryAgent } = this.#deps;
     const next = db.peek((rx) => ({
       session: sessionStore.session(rx, sessionId),
       isHeld: this.obstacles(rx, sessionId).some(({ code }) => code !== NO_AGENT),
@@ -337,7 +337,7 @@ export class Inbox {
 
   #beginDue(): void {
     this.#beginDueTurns().catch((error: unknown) =>
-      this.#given.logger.error({ err: error }, 'the turn of an inbox could not be begun'),
+      this.#deps.logger.error({ err: error }, 'the turn of an inbox could not be begun'),
     );
   }
 
@@ -356,7 +356,7 @@ export class Inbox {
   }
 
   async #beginTurnsOf(sessionIds: readonly string[]): Promise<void> {
-    const { db, clock } = this.#given;
+    const { db, clock } = this.#deps;
     for (let at = 0; at < sessionIds.length && this.#isOpen;) {
       const from = at;
       at = await db.transact((tx) =>

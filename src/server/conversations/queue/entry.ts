@@ -36,9 +36,9 @@ export interface Aged {
 }
 
 /** Returns a new entry: due at once, unless it has a time that has not come. */
-export function newEntry(given: EntryRequest, now: number): Entry {
+export function newEntry(request: EntryRequest, now: number): Entry {
   const fresh: Entry = {
-    ...given,
+    ...request,
     status: 'scheduled',
     next_at: null,
     due_at: null,
@@ -53,7 +53,7 @@ export function newEntry(given: EntryRequest, now: number): Entry {
     created_at: now,
     updated_at: now,
   };
-  return timed(fresh, given, now);
+  return timed(fresh, request, now);
 }
 
 /** Returns the entry once its next time has come; unchanged before. */

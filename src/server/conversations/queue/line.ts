@@ -38,15 +38,15 @@ interface LineDependencies {
  * while it is not due. The inbox decides when it becomes a turn.
  */
 export class QueueInboxSource {
-  readonly #given: LineDependencies;
+  readonly #deps: LineDependencies;
 
-  constructor(given: LineDependencies) {
-    this.#given = given;
-    given.inbox.register(OWNER, this.#owner());
+  constructor(deps: LineDependencies) {
+    this.#deps = deps;
+    deps.inbox.register(OWNER, this.#owner());
   }
 
   add(tx: Writer, entry: StoredQueueEntry): void {
-    this.#given.store.entries.insert(tx, entry);
+    this.#deps.store.entries.insert(tx, entry);
     this.#put(tx, entry);
     this.#append(tx, 'queue.added', entry);
   }
@@ -62,7 +62,7 @@ export class QueueInboxSource {
   edit(tx: Writer, before: StoredQueueEntry, after: StoredQueueEntry): void {
     this.#store(tx, after);
     const entry = isDeepStrictEqual(before.input, after.input) ? { ...after, input: null } : after;
-    this.#given.log.append(tx, { kind: 'queue.edited', ...ofTurn(after), payload: { entry } });
+    this.#deps.log.append(tx, { kind: 'queue.edited', ...ofTurn(after), payload: { entry } });
     this.#beginIfDue(tx, after);
   }
 
@@ -76,14 +76,14 @@ export class QueueInboxSource {
     this.#store(tx, entry);
     if (kind) this.#append(tx, kind, entry);
     for (const runs of skipped)
-      this.#given.log.append(tx, {
+      this.#deps.log.append(tx, {
         kind: 'queue.skipped',
         session_id: entry.session_id,
         payload: { entry: inEvents(entry), ...runs },
       });
     const due_at = newlyDue(before, entry);
     if (due_at !== null)
-      this.#given.log.append(tx, {
+      this.#deps.log.append(tx, {
         kind: 'queue.due',
         session_id: entry.session_id,
         payload: { entry: inEvents(entry), due_at },
@@ -92,29 +92,29 @@ export class QueueInboxSource {
   }
 
   remove(tx: Writer, entry: StoredQueueEntry, why: 'done' | 'dropped' | 'trimmed'): void {
-    this.#given.inbox.remove(tx, OWNER, entry.id);
+    this.#deps.inbox.remove(tx, OWNER, entry.id);
     this.#forget(tx, entry, why);
   }
 
   /** Returns the ids of the entries of a session, in their order. */
   order(rx: Reader, sessionId: string): string[] {
-    return this.#given.inbox.order(rx, sessionId, OWNER);
+    return this.#deps.inbox.order(rx, sessionId, OWNER);
   }
 
   /** Orders the entries of a session. */
   arrange(tx: Writer, session_id: string, entry_ids: string[]): void {
-    this.#given.inbox.arrange(tx, session_id, OWNER, entry_ids);
-    this.#given.log.append(tx, { kind: 'queue.moved', session_id, payload: { entry_ids } });
+    this.#deps.inbox.arrange(tx, session_id, OWNER, entry_ids);
+    this.#deps.log.append(tx, { kind: 'queue.moved', session_id, payload: { entry_ids } });
   }
 
   #store(tx: Writer, entry: StoredQueueEntry): void {
-    this.#given.store.entries.update(tx, entry);
+    this.#deps.store.entries.update(tx, entry);
     this.#put(tx, entry);
   }
 
   /** Stores a schedule of which a run has ended, behind all that waits: otherwise its runs could keep that waiting for ever. */
   #storeBehind(tx: Writer, entry: StoredQueueEntry): void {
-    const { inbox, log } = this.#given;
+    const { inbox, log } = this.#deps;
     const { id, session_id } = entry;
     const before = this.order(tx, session_id);
     if (inbox.hasNext(tx, session_id)) inbox.remove(tx, OWNER, id);
@@ -125,29 +125,29 @@ export class QueueInboxSource {
   }
 
   #beginIfDue(tx: Writer, { status, session_id }: StoredQueueEntry): void {
-    if (status === 'waiting') this.#given.inbox.beginNextTurn(tx, session_id);
+    if (status === 'waiting') this.#deps.inbox.beginNextTurn(tx, session_id);
   }
 
   #put(tx: Writer, { id: ref, session_id, status, next_at }: StoredQueueEntry): void {
     const held = status !== 'waiting';
-    this.#given.inbox.put(tx, { session_id, owner: OWNER, ref, rank: RANK, held });
-    if (next_at !== null) tx.whenDurable(() => this.#given.onTime(next_at));
+    this.#deps.inbox.put(tx, { session_id, owner: OWNER, ref, rank: RANK, held });
+    if (next_at !== null) tx.whenDurable(() => this.#deps.onTime(next_at));
   }
 
   #forget(tx: Writer, entry: StoredQueueEntry, why: 'done' | 'dropped' | 'trimmed'): void {
-    this.#given.store.entries.deleteWhere(tx, 'id = ?', entry.id);
+    this.#deps.store.entries.deleteWhere(tx, 'id = ?', entry.id);
     const payload = { entry: inEvents(entry), why };
-    this.#given.log.append(tx, { kind: 'queue.removed', session_id: entry.session_id, payload });
+    this.#deps.log.append(tx, { kind: 'queue.removed', session_id: entry.session_id, payload });
   }
 
   #append(tx: Writer, kind: Plain, entry: StoredQueueEntry): void {
     const of = ofTurn(entry);
-    if (kind === 'queue.added') this.#given.log.append(tx, { kind, ...of, payload: { entry } });
-    else this.#given.log.append(tx, { kind, ...of, payload: { entry: inEvents(entry) } });
+    if (kind === 'queue.added') this.#deps.log.append(tx, { kind, ...of, payload: { entry } });
+    else this.#deps.log.append(tx, { kind, ...of, payload: { entry: inEvents(entry) } });
   }
 
   #owner(): InboxSource {
-    const { store, clock } = this.#given;
+    const { store, clock } = this.#deps;
     const entryOf = (rx: Reader, id: string) => store.entry(rx, id);
     return {
       isAlone: true,
@@ -185,11 +185,11 @@ export class QueueInboxSource {
   /** Returns whether the entry stays: a schedule does, until somebody drops it. */
   #ended(tx: Writer, before: StoredQueueEntry, { turn_id, status }: Turn): boolean {
     const { session_id } = before;
-    const entry = finishedEntry(before, { status }, this.#given.clock.now());
+    const entry = finishedEntry(before, { status }, this.#deps.clock.now());
     const stays = before.every !== null;
     if (stays) this.#storeBehind(tx, entry);
     const payload = { entry: inEvents(entry), status };
-    this.#given.log.append(tx, { kind: 'queue.finished', session_id, turn_id, payload });
+    this.#deps.log.append(tx, { kind: 'queue.finished', session_id, turn_id, payload });
     if (!stays) this.#forget(tx, entry, 'done');
     return stays;
   }

@@ -47,10 +47,10 @@ interface QueueServiceDependencies {
 
 /** The use-cases of the queue. Each resolves or rejects once the rows that its result was read from are on disk. */
 export class QueueService {
-  readonly #given: QueueServiceDependencies;
+  readonly #deps: QueueServiceDependencies;
 
-  constructor(given: QueueServiceDependencies) {
-    this.#given = given;
+  constructor(deps: QueueServiceDependencies) {
+    this.#deps = deps;
   }
 
   /**
@@ -61,16 +61,16 @@ export class QueueService {
     sessionId: string,
     body: BodyOf<typeof addToQueue>,
     by: string,
-    keep: SaveResponse = saveNothing,
+    saveResponse: SaveResponse = saveNothing,
   ): Promise<QueueEntry> {
-    const { db, sessionStore, sessions, line, inbox, clock, ids } = this.#given;
+    const { db, sessionStore, sessions, line, inbox, clock, ids } = this.#deps;
     const times = timesOf(body, clock.now());
     const input = await sessions.prepareInput(sessionId, body);
     assertSize(input);
     return db.transact((tx) => {
       assertOpen(sessionStore.session(tx, sessionId));
       this.#assertRoom(tx, sessionId);
-      const given = {
+      const request = {
         id: ids.next('que'),
         session_id: sessionId,
         name: body.name ?? null,
@@ -81,26 +81,25 @@ export class QueueService {
         overlap: body.overlap ?? ('skip' as const),
         created_by: by,
       };
-      const entry = newEntry(given, clock.now());
+      const entry = newEntry(request, clock.now());
       line.add(tx, entry);
       if (entry.status === 'waiting') {
         // As a turn that is sent, it ends the rest after an interrupt.
         inbox.endPause(tx, sessionId);
         inbox.beginNextTurn(tx, sessionId);
       }
-      return this.#answer(tx, entry.id, keep);
+      return this.#answer(tx, entry.id, saveResponse);
     });
   }
 
   get(id: string): Promise<QueueEntry> {
-    return this.#given.db.read((rx) => this.#placed(rx, this.#given.store.entry(rx, id)));
+    return this.#deps.db.read((rx) => this.#placed(rx, this.#deps.store.entry(rx, id)));
   }
 
   list({ limit, cursor, ...filters }: QueryOf<typeof listQueue>): Promise<RecordPage<QueueEntry>> {
-    return this.#given.db.read((rx) => {
-      if (filters.session_id !== undefined)
-        this.#given.sessionStore.session(rx, filters.session_id);
-      const page = this.#given.store.entries.page(rx, filters, limit, cursor);
+    return this.#deps.db.read((rx) => {
+      if (filters.session_id !== undefined) this.#deps.sessionStore.session(rx, filters.session_id);
+      const page = this.#deps.store.entries.page(rx, filters, limit, cursor);
       const lines = new Map<string, Line>();
       return {
         ...page,
@@ -110,12 +109,12 @@ export class QueueService {
   }
 
   ofSession(sessionId: string): Promise<SessionQueue> {
-    return this.#given.db.read((rx) => this.#sessionQueue(rx, sessionId));
+    return this.#deps.db.read((rx) => this.#sessionQueue(rx, sessionId));
   }
 
   /** Changes an entry. Throws `conflict` for one whose only turn has begun. */
   async edit(id: string, body: BodyOf<typeof editQueueEntry>): Promise<QueueEntry> {
-    const { db, store, sessions, line, clock } = this.#given;
+    const { db, store, sessions, line, clock } = this.#deps;
     const known = await this.get(id);
     const settings = { ...known, ...changeOf(body, known, clock.now()) };
     const said = body.input ?? { type: 'text' as const, text: '' };
@@ -144,9 +143,9 @@ export class QueueService {
   move(
     id: string,
     { before, to }: BodyOf<typeof moveQueueEntry>,
-    keep: SaveResponse = saveNothing,
+    saveResponse: SaveResponse = saveNothing,
   ): Promise<SessionQueue> {
-    const { db, store, line } = this.#given;
+    const { db, store, line } = this.#deps;
     return db.transact((tx) => {
       const { session_id } = store.entry(tx, id);
       const order = line.order(tx, session_id);
@@ -165,14 +164,18 @@ export class QueueService {
       if (place >= 0 && order[place] !== id)
         line.arrange(tx, session_id, others.toSpliced(place, 0, id));
       const answer = this.#sessionQueue(tx, session_id);
-      keep(tx, answer);
+      saveResponse(tx, answer);
       return answer;
     });
   }
 
   /** Holds an entry until it is resumed, also where its session is brought back before. One that is paused stays as it is. */
-  pause(id: string, reason: string | null, keep: SaveResponse = saveNothing): Promise<QueueEntry> {
-    const { db, store, line, clock } = this.#given;
+  pause(
+    id: string,
+    reason: string | null,
+    saveResponse: SaveResponse = saveNothing,
+  ): Promise<QueueEntry> {
+    const { db, store, line, clock } = this.#deps;
     return db.transact((tx) => {
       const entry = store.entry(tx, id);
       assertNotBegun(entry, 'paused');
@@ -181,25 +184,25 @@ export class QueueService {
       const hold = { code: 'paused', message, since: now, until: null };
       if (entry.hold === null || entry.hold.code === 'session_failed')
         line.write(tx, 'queue.held', heldEntry(entry, hold, now));
-      return this.#answer(tx, id, keep);
+      return this.#answer(tx, id, saveResponse);
     });
   }
 
   /** Ends the pause of an entry. Throws `session_closed` or `session_failed` if its session can have no turn. */
-  resume(id: string, keep: SaveResponse = saveNothing): Promise<QueueEntry> {
-    const { db, store, sessionStore, line, clock } = this.#given;
+  resume(id: string, saveResponse: SaveResponse = saveNothing): Promise<QueueEntry> {
+    const { db, store, sessionStore, line, clock } = this.#deps;
     return db.transact((tx) => {
       const entry = store.entry(tx, id);
       assertOpen(sessionStore.session(tx, entry.session_id));
       if (entry.hold !== null)
         line.age(tx, entry, releasedEntry(entry, clock.now()), 'queue.released');
-      return this.#answer(tx, id, keep);
+      return this.#answer(tx, id, saveResponse);
     });
   }
 
   /** Removes an entry. Throws `conflict` for one whose only turn has begun. */
   drop(id: string): Promise<QueueEntry> {
-    const { db, store, line } = this.#given;
+    const { db, store, line } = this.#deps;
     return db.transact((tx) => {
       const entry = store.entry(tx, id);
       assertNotBegun(entry, 'dropped');
@@ -213,40 +216,43 @@ export class QueueService {
   pauseSession(
     sessionId: string,
     { reason, until = null }: BodyOf<typeof pauseSessionQueue>,
-    keep: SaveResponse = saveNothing,
+    saveResponse: SaveResponse = saveNothing,
   ): Promise<SessionQueue> {
-    const { db, sessionStore, holds, clock } = this.#given;
+    const { db, sessionStore, holds, clock } = this.#deps;
     if (until !== null && until <= clock.now())
       throw new AppError('invalid', 'body.until: is past: give a time that is to come');
     return db.transact((tx) => {
       assertNotClosed(sessionStore.session(tx, sessionId));
       const message = reason ?? 'a person paused it';
       holds.put(tx, sessionId, { code: 'paused', message, until });
-      return this.#answerSession(tx, sessionId, keep);
+      return this.#answerSession(tx, sessionId, saveResponse);
     });
   }
 
   /** Ends the pause of a session, its wait for a usage limit, and the rest after an interrupt or a failed start. */
-  resumeSession(sessionId: string, keep: SaveResponse = saveNothing): Promise<SessionQueue> {
-    const { db, sessionStore, holds, inbox, onResumed } = this.#given;
+  resumeSession(
+    sessionId: string,
+    saveResponse: SaveResponse = saveNothing,
+  ): Promise<SessionQueue> {
+    const { db, sessionStore, holds, inbox, onResumed } = this.#deps;
     return db.transact((tx) => {
       assertNotClosed(sessionStore.session(tx, sessionId));
       holds.end(tx, sessionId, 'paused');
       onResumed?.(tx, sessionId);
       inbox.endHold(tx, sessionId);
       inbox.beginNextTurn(tx, sessionId);
-      return this.#answerSession(tx, sessionId, keep);
+      return this.#answerSession(tx, sessionId, saveResponse);
     });
   }
 
   /** Removes the entries of a closed session whose contents retention deletes. */
   sessionTrimmed(tx: Writer, sessionId: string): void {
-    for (const entry of this.#given.store.ofSession(tx, sessionId))
-      this.#given.line.remove(tx, entry, 'trimmed');
+    for (const entry of this.#deps.store.ofSession(tx, sessionId))
+      this.#deps.line.remove(tx, entry, 'trimmed');
   }
 
   diagnostics(): QueueDiagnostics {
-    const { db, store, holds } = this.#given;
+    const { db, store, holds } = this.#deps;
     return db.peek((rx) => ({
       entries: store.byStatus(rx),
       sessions_held: holds.count(rx),
@@ -255,7 +261,7 @@ export class QueueService {
   }
 
   #assertRoom(rx: Reader, sessionId: string): void {
-    const { store } = this.#given;
+    const { store } = this.#deps;
     const { entries, entriesOfSession } = queueLimits;
     if (store.count(rx, sessionId) >= entriesOfSession)
       throw new AppError(
@@ -269,20 +275,20 @@ export class QueueService {
       );
   }
 
-  #answer(tx: Writer, id: string, keep: SaveResponse = saveNothing): QueueEntry {
-    const answer = this.#placed(tx, this.#given.store.entry(tx, id));
-    keep(tx, answer);
+  #answer(tx: Writer, id: string, saveResponse: SaveResponse = saveNothing): QueueEntry {
+    const answer = this.#placed(tx, this.#deps.store.entry(tx, id));
+    saveResponse(tx, answer);
     return answer;
   }
 
-  #answerSession(tx: Writer, sessionId: string, keep: SaveResponse): SessionQueue {
+  #answerSession(tx: Writer, sessionId: string, saveResponse: SaveResponse): SessionQueue {
     const answer = this.#sessionQueue(tx, sessionId);
-    keep(tx, answer);
+    saveResponse(tx, answer);
     return answer;
   }
 
   #sessionQueue(rx: Reader, sessionId: string): SessionQueue {
-    const { store, sessionStore, inbox } = this.#given;
+    const { store, sessionStore, inbox } = this.#deps;
     const session = sessionStore.session(rx, sessionId);
     const lines = new Map<string, Line>();
     const entries = store
@@ -297,7 +303,7 @@ export class QueueService {
   /** Returns an entry with its place. `lines`: those of the sessions that were read before. */
   #placed(rx: Reader, entry: StoredQueueEntry, lines = new Map<string, Line>()): QueueEntry {
     const { session_id } = entry;
-    const { line, inbox } = this.#given;
+    const { line, inbox } = this.#deps;
     const { order, session_holds } = lines.get(session_id) ?? {
       order: line.order(rx, session_id),
       session_holds: inbox.obstacles(rx, session_id),

@@ -38,7 +38,7 @@ interface Days {
 
 /** Looks when the next entry is due or the next hold ends, by the wall clock. All that it knows is in the rows. */
 export class Scheduler {
-  readonly #given: SchedulerDependencies;
+  readonly #deps: SchedulerDependencies;
   #isOpen = false;
   #looking: Promise<void> | undefined;
   #timer: Disposable | undefined;
@@ -46,8 +46,8 @@ export class Scheduler {
   #firesAt = Infinity;
   #isFailing = false;
 
-  constructor(given: SchedulerDependencies) {
-    this.#given = given;
+  constructor(deps: SchedulerDependencies) {
+    this.#deps = deps;
   }
 
   /** Looks at once, if anything has a time, and from now on in time. Resolves after the first look. */
@@ -61,7 +61,7 @@ export class Scheduler {
     // A look that is under way sees it.
     if (!this.#isOpen || this.#looking) return;
     const wait = this.#waitFor(at);
-    if (this.#given.clock.monotonic() + wait < this.#firesAt) this.#setTimer(wait);
+    if (this.#deps.clock.monotonic() + wait < this.#firesAt) this.#setTimer(wait);
   }
 
   /** Leaves everything for the next start of the server. */
@@ -78,7 +78,7 @@ export class Scheduler {
   }
 
   async #lookUntilSettled(): Promise<void> {
-    const { clock, logger } = this.#given;
+    const { clock, logger } = this.#deps;
     try {
       do await this.#settleAll();
       while (this.#isOpen && this.#nextTime() <= clock.now());
@@ -98,13 +98,13 @@ export class Scheduler {
 
   /** When the next entry is due or the next hold ends, in Unix ms; Infinity: nothing has a time. */
   #nextTime(): number {
-    const { db, store, holds, budgets } = this.#given;
+    const { db, store, holds, budgets } = this.#deps;
     const times = db.peek((rx) => [store.nextAt(rx), holds.nextEnd(rx), budgets.nextEnd(rx)]);
     return Math.min(...times.map((at) => at ?? Infinity));
   }
 
   #setTimer(wait: number): void {
-    const { clock } = this.#given;
+    const { clock } = this.#deps;
     this.#timer?.[Symbol.dispose]();
     this.#firesAt = clock.monotonic() + wait;
     this.#timer = clock.after(wait, () => {
@@ -114,11 +114,11 @@ export class Scheduler {
   }
 
   #waitFor(at: number): number {
-    return Math.min(Math.max(0, at - this.#given.clock.now()), LOOK_EVERY_MS);
+    return Math.min(Math.max(0, at - this.#deps.clock.now()), LOOK_EVERY_MS);
   }
 
   async #settleAll(): Promise<void> {
-    const { db, store, holds, budgets, inbox, clock } = this.#given;
+    const { db, store, holds, budgets, inbox, clock } = this.#deps;
     const days = db.peek((rx) => budgets.nextEnd(rx));
     if (days !== null && days <= clock.now()) await db.transact((tx) => budgets.endPast(tx));
     for (let isMore = true; isMore && this.#isOpen;)
@@ -138,7 +138,7 @@ export class Scheduler {
   }
 
   #settle(tx: Writer, id: string): void {
-    const { store, line, clock } = this.#given;
+    const { store, line, clock } = this.#deps;
     const entry = store.entries.get(tx, id);
     const now = clock.now();
     if (!entry || entry.next_at === null) return;

@@ -38,18 +38,18 @@ interface ReviewServiceDependencies {
 
 /** The comments of people on the diffs of sessions: a draft that all clients share, until it is sent as one turn. */
 export class ReviewService {
-  readonly #given: ReviewServiceDependencies;
+  readonly #deps: ReviewServiceDependencies;
   readonly #table: RecordTable<StoredReviewComment>;
 
-  constructor(given: ReviewServiceDependencies) {
-    this.#given = given;
-    this.#table = new RecordTable(given.db, 'review_comments', ({ id }) => id);
+  constructor(deps: ReviewServiceDependencies) {
+    this.#deps = deps;
+    this.#table = new RecordTable(deps.db, 'review_comments', ({ id }) => id);
   }
 
   /** Returns the draft of a session, with what has become of the lines of each comment. */
   async get(sessionId: string): Promise<Review> {
-    const comments = await this.#given.db.read((rx) => {
-      this.#given.sessionStore.session(rx, sessionId);
+    const comments = await this.#deps.db.read((rx) => {
+      this.#deps.sessionStore.session(rx, sessionId);
       return this.#of(rx, sessionId);
     });
     return { session_id: sessionId, comments: inOrder(await this.#judged(sessionId, comments)) };
@@ -60,9 +60,9 @@ export class ReviewService {
     sessionId: string,
     body: BodyOf<typeof addReviewComment>,
     by: string,
-    keep: SaveResponse = saveNothing,
+    saveResponse: SaveResponse = saveNothing,
   ): Promise<ReviewComment> {
-    const { db, log, clock, ids, sessionStore } = this.#given;
+    const { db, log, clock, ids, sessionStore } = this.#deps;
     await db.read((rx) => assertNotClosed(sessionStore.session(rx, sessionId)));
     const { path, first_line, text } = body;
     const place = {
@@ -95,14 +95,14 @@ export class ReviewService {
       this.#table.insert(tx, comment);
       log.append(tx, { kind: 'review.added', session_id: sessionId, payload: { comment } });
       const added = { ...comment, ...state };
-      keep(tx, added);
+      saveResponse(tx, added);
       return added;
     });
   }
 
   /** Changes what a comment says. */
   async edit(sessionId: string, id: string, text: string): Promise<ReviewComment> {
-    const { db, log, clock } = this.#given;
+    const { db, log, clock } = this.#deps;
     const comment = await db.transact((tx) => {
       const before = this.#comment(tx, sessionId, id);
       if (before.text === text) return before;
@@ -116,7 +116,7 @@ export class ReviewService {
   }
 
   drop(sessionId: string, id: string): Promise<StoredReviewComment> {
-    return this.#given.db.transact((tx) => {
+    return this.#deps.db.transact((tx) => {
       const comment = this.#comment(tx, sessionId, id);
       this.#remove(tx, [comment]);
       this.#appendDropped(tx, sessionId, [comment]);
@@ -126,8 +126,8 @@ export class ReviewService {
 
   /** Drops all comments of a session, and returns the draft, which is empty then. */
   dropAll(sessionId: string): Promise<Review> {
-    return this.#given.db.transact((tx) => {
-      this.#given.sessionStore.session(tx, sessionId);
+    return this.#deps.db.transact((tx) => {
+      this.#deps.sessionStore.session(tx, sessionId);
       this.sessionTrimmed(tx, sessionId);
       return { session_id: sessionId, comments: [] };
     });
@@ -150,7 +150,7 @@ export class ReviewService {
     sessionId: string,
     body: BodyOf<typeof sendReview>,
     by: string,
-    keep: SaveResponse = saveNothing,
+    saveResponse: SaveResponse = saveNothing,
   ): Promise<Sent> {
     const { text: said, queue: isQueued, expected_turn_id, ...settings } = body;
     if (isQueued && (expected_turn_id ?? null) !== null)
@@ -169,23 +169,23 @@ export class ReviewService {
       this.#assertSame(tx, sessionId, comments);
       this.#remove(tx, comments);
       const comment_ids = comments.map(({ id }) => id);
-      this.#given.log.append(tx, {
+      this.#deps.log.append(tx, {
         kind: 'review.sent',
         session_id: sessionId,
         payload: { comment_ids, turn_id, entry_id },
       });
       sent = { session_id: sessionId, turn_id, entry_id, comments: comments.length };
-      keep(tx, sent);
+      saveResponse(tx, sent);
     };
     if (isQueued)
-      await this.#given.queue.add(
+      await this.#deps.queue.add(
         sessionId,
         { input, name: 'review', ...settings },
         by,
         (tx, entry) => settle(tx, { entry_id: (entry as { id: string }).id }),
       );
     else
-      await this.#given.sessions.send(
+      await this.#deps.sessions.send(
         sessionId,
         { input, expected_turn_id, ...settings },
         (tx, accepted) => settle(tx, { turn_id: (accepted as { turn_id: string }).turn_id }),
@@ -222,7 +222,7 @@ export class ReviewService {
 
   #appendDropped(tx: Writer, session_id: string, comments: readonly StoredReviewComment[]): void {
     const payload = { comment_ids: comments.map(({ id }) => id) };
-    this.#given.log.append(tx, { kind: 'review.dropped', session_id, payload });
+    this.#deps.log.append(tx, { kind: 'review.dropped', session_id, payload });
   }
 
   async #judged(
@@ -237,7 +237,7 @@ export class ReviewService {
   /** The diff of a session; one that names no file where it cannot be read now, for example because its directory is gone. */
   async #diffOf(sessionId: string): Promise<{ files: DiffFile[]; isCut: boolean }> {
     try {
-      const { files, is_cut } = await this.#given.diffOf(sessionId);
+      const { files, is_cut } = await this.#deps.diffOf(sessionId);
       return { files: readPatches(files), isCut: is_cut };
     } catch (error) {
       if (error instanceof AppError) return { files: [], isCut: true };

@@ -44,10 +44,10 @@ const CANDIDATES = 16;
 
 /** Finds texts by the index, the newest first, and reads each as it is stored now. */
 export class Finder {
-  readonly #given: { db: Database; store: SessionStore; rows: Rows; clock: Clock };
+  readonly #deps: { db: Database; store: SessionStore; rows: Rows; clock: Clock };
 
-  constructor(given: { db: Database; store: SessionStore; rows: Rows; clock: Clock }) {
-    this.#given = given;
+  constructor(deps: { db: Database; store: SessionStore; rows: Rows; clock: Clock }) {
+    this.#deps = deps;
   }
 
   /**
@@ -61,7 +61,7 @@ export class Finder {
   ): Promise<{ found: Found[]; next: number | null }> {
     const match = matchExpression(wanted.terms, wanted.marks);
     const found: Found[] = [];
-    const pace = new Pace(this.#given.clock);
+    const pace = new Pace(this.#deps.clock);
     let next = below;
     for (const key of index.shardsSince(wanted.since)) {
       if (index.endOf(key - 1) >= below) continue;
@@ -88,7 +88,7 @@ export class Finder {
 
   /** The texts as they are stored now: what retention has deleted is missing. */
   #read(candidates: readonly Candidate[], { isWanted, since }: SearchRequest): Promise<Read[]> {
-    const { db, rows, store } = this.#given;
+    const { db, rows, store } = this.#deps;
     const sessions = new Map<string, Session | undefined>();
     const sessionOf = (rx: Reader, id: string) => {
       if (!sessions.has(id)) sessions.set(id, store.sessions.get(rx, id));

@@ -44,18 +44,18 @@ const MAX_MARKED = 500;
 
 /** Finds what was said. The first search begins the index. */
 export class SearchService {
-  readonly #given: SearchDependencies;
+  readonly #deps: SearchDependencies;
   readonly #rows: Rows;
   readonly #upkeep: Upkeep;
   readonly #finder: Finder;
   readonly #turns = new OneAtATime();
 
-  constructor(given: SearchDependencies) {
-    this.#given = given;
-    const rows = new Rows(given);
+  constructor(deps: SearchDependencies) {
+    this.#deps = deps;
+    const rows = new Rows(deps);
     this.#rows = rows;
-    this.#upkeep = new Upkeep({ ...given, rows });
-    this.#finder = new Finder({ ...given, rows });
+    this.#upkeep = new Upkeep({ ...deps, rows });
+    this.#finder = new Finder({ ...deps, rows });
   }
 
   /** Goes on with an index that an earlier run has left. */
@@ -110,7 +110,7 @@ export class SearchService {
   }
 
   #best(found: readonly Found[]): SearchHit[] {
-    const now = this.#given.clock.now();
+    const now = this.#deps.clock.now();
     const value = ({ hit, score }: Found) =>
       score * worth[hit.kind] * (0.5 + 0.5 * 2 ** (-Math.max(0, now - hit.created_at) / AGING_MS));
     return found.toSorted((a, b) => value(b) - value(a)).map(({ hit }) => hit);
@@ -120,7 +120,7 @@ export class SearchService {
     const terms = query.q === undefined ? [] : termsOf(query.q);
     const { kind, session_id, team_id, provider } = query;
     const cwd = query.cwd === undefined ? undefined : withoutSlash(path.normalize(query.cwd));
-    return this.#given.db.read((rx) => {
+    return this.#deps.db.read((rx) => {
       const ids = this.#sessions(rx, session_id, team_id);
       const rows =
         ids && ids.length <= MAX_MARKED
@@ -145,9 +145,9 @@ export class SearchService {
 
   /** The sessions that a query is about; null: all. */
   #sessions(rx: Reader, session?: string, team?: string): readonly string[] | null {
-    const members = team === undefined ? null : this.#given.agentsOf(rx, team);
+    const members = team === undefined ? null : this.#deps.agentsOf(rx, team);
     if (session === undefined) return members;
-    this.#given.store.session(rx, session);
+    this.#deps.store.session(rx, session);
     return members === null || members.includes(session) ? [session] : [];
   }
 }

@@ -39,7 +39,7 @@ interface Open {
 
 /** Opens the index, keeps it up to date in the background, and makes a new one where it is damaged. */
 export class Upkeep {
-  readonly #given: UpkeepDependencies;
+  readonly #deps: UpkeepDependencies;
   readonly #steps = new OneAtATime();
   readonly #stopped = new AbortController();
   #open: Open | null = null;
@@ -49,8 +49,8 @@ export class Upkeep {
   #isWanted = false;
   #detail: string | null = null;
 
-  constructor(given: UpkeepDependencies) {
-    this.#given = given;
+  constructor(deps: UpkeepDependencies) {
+    this.#deps = deps;
   }
 
   /** Looks for new rows after `wait` milliseconds, where there is an index. */
@@ -59,7 +59,7 @@ export class Upkeep {
     this.#isWanted = true;
     if (this.#working) return;
     this.#timer?.[Symbol.dispose]();
-    this.#timer = this.#given.clock.after(wait, () => {
+    this.#timer = this.#deps.clock.after(wait, () => {
       this.#timer = undefined;
       this.#isWanted = false;
       this.#working = this.#work().finally(() => {
@@ -86,7 +86,7 @@ export class Upkeep {
   status(): SearchIndex {
     const none = { documents: 0, done: 0, back_to: null, bytes: 0, detail: this.#detail };
     if (!this.#open) {
-      const isLeft = IndexFile.exists(this.#given.directory);
+      const isLeft = IndexFile.exists(this.#deps.directory);
       return { state: isLeft ? 'building' : 'off', ...none };
     }
     const { index, indexer } = this.#open;
@@ -108,7 +108,7 @@ export class Upkeep {
       this.#open?.index.abandon();
       this.#open = null;
       this.#detail = null;
-      IndexFile.remove(this.#given.directory);
+      IndexFile.remove(this.#deps.directory);
     });
   }
 
@@ -129,7 +129,7 @@ export class Upkeep {
 
   /** Whether there is an index: nobody but a search begins one. */
   get #isThere(): boolean {
-    return this.#open !== null || IndexFile.exists(this.#given.directory);
+    return this.#open !== null || IndexFile.exists(this.#deps.directory);
   }
 
   async #using<T>(fn: (index: IndexFile) => Promise<T>): Promise<T> {
@@ -140,8 +140,8 @@ export class Upkeep {
   }
 
   async #catchUp(): Promise<void> {
-    if (this.#given.shortage() !== null) return;
-    const { clock } = this.#given;
+    if (this.#deps.shortage() !== null) return;
+    const { clock } = this.#deps;
     const end = clock.monotonic() + CATCH_UP_MS;
     const step = async () => {
       const { index, indexer } = await this.#opened();
@@ -159,12 +159,12 @@ export class Upkeep {
 
   /** Reads rows until there are no more. Never rejects. */
   async #work(): Promise<void> {
-    const { clock } = this.#given;
+    const { clock } = this.#deps;
     const { signal } = this.#stopped;
     try {
       while (!signal.aborted) {
         const began = clock.monotonic();
-        this.#detail = this.#given.shortage();
+        this.#detail = this.#deps.shortage();
         const isMore =
           this.#detail === null && (await this.#steps.run('step', () => this.#workStep()));
         if (!isMore) break;
@@ -189,7 +189,7 @@ export class Upkeep {
 
   #retry(): void {
     if (this.#stopped.signal.aborted) return;
-    this.#timer ??= this.#given.clock.after(RETRY_MS, () => {
+    this.#timer ??= this.#deps.clock.after(RETRY_MS, () => {
       this.#timer = undefined;
       this.wake(0);
     });
@@ -201,7 +201,7 @@ export class Upkeep {
     const opened = await this.#openFile();
     if (!(await opened.indexer.isOfThisStore())) {
       opened.index.abandon();
-      IndexFile.remove(this.#given.directory);
+      IndexFile.remove(this.#deps.directory);
       this.#open = await this.#openFile();
     } else this.#open = opened;
     await this.#open.indexer.begin();
@@ -210,13 +210,13 @@ export class Upkeep {
   }
 
   async #openFile(): Promise<Open> {
-    const { db, rows, clock } = this.#given;
-    const index = await IndexFile.open({ ...this.#given, epoch: db.epoch });
+    const { db, rows, clock } = this.#deps;
+    const index = await IndexFile.open({ ...this.#deps, epoch: db.epoch });
     return { index, indexer: new Indexer({ rows, index, clock }) };
   }
 
   #noteFailure(error: unknown): void {
-    this.#given.logger.warn({ err: error }, 'the index of searches could not be written');
+    this.#deps.logger.warn({ err: error }, 'the index of searches could not be written');
     this.#detail = isFull(error)
       ? 'the disk is full: free some space'
       : error instanceof Error
@@ -237,7 +237,7 @@ export class Upkeep {
 
   /** Deletes the index after a failure. */
   async #begin(error: unknown): Promise<void> {
-    this.#given.logger.warn({ err: error }, 'the index of searches is made anew');
+    this.#deps.logger.warn({ err: error }, 'the index of searches is made anew');
     await this.drop();
   }
 }

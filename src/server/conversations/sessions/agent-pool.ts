@@ -64,7 +64,7 @@ interface AgentPoolDependencies {
  * a quota of places, and so has a session with those that agents have spawned from it.
  */
 export class AgentPool {
-  readonly #given: AgentPoolDependencies;
+  readonly #deps: AgentPoolDependencies;
   readonly #entries = new Map<string, Entry>();
   /** Sessions that get no agent until the promise resolves, because their agent is ending or `whileIdle` runs. */
   readonly #barred = new Map<string, Promise<void>>();
@@ -81,8 +81,8 @@ export class AgentPool {
   /** Starting a process blocks the event loop for milliseconds, so starts yield to the event loop between them. */
   #lastStart = Promise.resolve();
 
-  constructor(given: AgentPoolDependencies) {
-    this.#given = given;
+  constructor(deps: AgentPoolDependencies) {
+    this.#deps = deps;
   }
 
   /** Returns the live agent of a session, busy or idle. */
@@ -124,7 +124,7 @@ export class AgentPool {
   ): Promise<LiveAgent> {
     const entry = this.#entries.get(session.id);
     if (entry && !entry.live.agent.isLost()) return leased(entry);
-    const kind = this.#given.kindOf(session);
+    const kind = this.#deps.kindOf(session);
     if (entry) await this.#end(entry, AGENT_GRACE_MS);
     await this.#barred.get(session.id);
     if (this.#entries.has(session.id)) return this.lease(session, sinkFor, signal, onWait);
@@ -154,7 +154,7 @@ export class AgentPool {
     const place = this.#placeFor(session);
     const isFull = this.#shortageFor(place) !== null;
     if (this.#entries.has(id) || this.#barred.has(id) || isFull) return this.find(id);
-    const kind = this.#given.kindOf(session);
+    const kind = this.#deps.kindOf(session);
     const done = Promise.withResolvers<void>();
     const trying = new AbortController();
     this.#barred.set(id, done.promise);
@@ -184,7 +184,7 @@ export class AgentPool {
     const entry = this.#entries.get(live.session.id);
     if (entry?.live !== live || --entry.leases > 0) return;
     entry.place.isBusy = false;
-    const { clock, idleTimeoutMs } = this.#given;
+    const { clock, idleTimeoutMs } = this.#deps;
     const { canResume } = live.agent;
     const unload = clock.after(idleTimeoutMs(), () => {
       if (canResume) return void this.end(live.session.id);
@@ -198,7 +198,7 @@ export class AgentPool {
 
   /** The turns that wait for a place, the one that has waited for longest first. */
   get waiting(): WaitingForPlace[] {
-    const now = this.#given.clock.monotonic();
+    const now = this.#deps.clock.monotonic();
     return this.#waiting.map(({ place, since }) => ({
       session_id: place.sessionId,
       waited_ms: Math.round(now - since),
@@ -212,7 +212,7 @@ export class AgentPool {
    */
   admit(): void {
     for (const one of Array.from(this.#waiting)) {
-      if (this.#entries.size + this.#moving >= this.#given.maxLive()) break;
+      if (this.#entries.size + this.#moving >= this.#deps.maxLive()) break;
       if (this.#shortageFor(one.place) !== null) continue;
       this.#waiting.splice(this.#waiting.indexOf(one), 1);
       this.#moving++;
@@ -223,7 +223,7 @@ export class AgentPool {
       if (!this.#longestIdle(() => true)) break;
       if (!one.isServed) this.#makeRoom(one);
     }
-    while (this.#entries.size > this.#given.maxLive()) {
+    while (this.#entries.size > this.#deps.maxLive()) {
       const longest = this.#longestIdle(() => true);
       if (longest === undefined) return;
       void this.#end(longest, AGENT_GRACE_MS);
@@ -248,13 +248,13 @@ export class AgentPool {
 
   #placeFor({ id, provider, agent }: Session): AgentPlace {
     const isLasting = this.#lasting.get(JSON.stringify([provider, agent])) ?? false;
-    return { family: this.#given.familyOf(id), sessionId: id, isLasting, isBusy: true };
+    return { family: this.#deps.familyOf(id), sessionId: id, isLasting, isBusy: true };
   }
 
   #shortageFor(place: AgentPlace): Shortage | null {
     const live = [...this.#entries.values()].map((one) => one.place);
     const ending = this.#moving - this.#starting.size;
-    return shortageFor(place, [...live, ...this.#starting], this.#given.maxLive(), ending);
+    return shortageFor(place, [...live, ...this.#starting], this.#deps.maxLive(), ending);
   }
 
   #whyWaiting(place: AgentPlace): string {
@@ -330,7 +330,7 @@ export class AgentPool {
     void live.agent.gone.then(() => {
       this.#forget(entry);
       this.admit();
-      this.#given.onExit(live);
+      this.#deps.onExit(live);
     });
     return live;
   }
@@ -351,7 +351,7 @@ export class AgentPool {
     onWait: (reason: string) => void,
   ): Promise<void> {
     signal.throwIfAborted();
-    const { clock } = this.#given;
+    const { clock } = this.#deps;
     const admitted = Promise.withResolvers<void>();
     const waiting: Waiting = { place, since: clock.monotonic(), admitted, isServed: false };
     const leave = () => {

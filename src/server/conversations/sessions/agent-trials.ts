@@ -72,18 +72,18 @@ export function retryDelay(failures: number): number {
  * for each try would be a failed turn, with its events, every few minutes for as long as the server runs.
  */
 export class AgentTrials {
-  readonly #given: Dependencies;
+  readonly #deps: Dependencies;
   readonly #failures = new Map<string, number>();
   readonly #due: string[] = [];
   #isOpen = false;
   #isWorking = false;
 
-  constructor(given: Dependencies) {
-    this.#given = given;
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
   }
 
   isHolding(rx: Reader, sessionId: string): boolean {
-    return this.#given.holds.of(rx, sessionId).some(({ code }) => code === NO_AGENT);
+    return this.#deps.holds.of(rx, sessionId).some(({ code }) => code === NO_AGENT);
   }
 
   /** Holds a session of which so many turns in a row got no agent. Returns false where that is too few. */
@@ -96,13 +96,13 @@ export class AgentTrials {
 
   /** Ends the hold, because a person wants a try. Returns the failures after which that try is the last; null: no hold. */
   lift(tx: Writer, sessionId: string): number | null {
-    return this.#given.holds.end(tx, sessionId, NO_AGENT) ? TRIES - 1 : null;
+    return this.#deps.holds.end(tx, sessionId, NO_AGENT) ? TRIES - 1 : null;
   }
 
   /** Tries all sessions that the last run held, one after the other. */
   open(): void {
     this.#isOpen = true;
-    const { db, holds } = this.#given;
+    const { db, holds } = this.#deps;
     for (const id of db.peek((rx) => holds.sessionsWith(rx, NO_AGENT))) this.#try(id);
   }
 
@@ -111,7 +111,7 @@ export class AgentTrials {
   }
 
   #put(tx: Writer, sessionId: string, reason: string): void {
-    const { holds } = this.#given;
+    const { holds } = this.#deps;
     const message = `no agent could be started: ${reason}`;
     const before = holds.of(tx, sessionId).find(({ code }) => code === NO_AGENT);
     if (before?.message !== message)
@@ -120,7 +120,7 @@ export class AgentTrials {
 
   #tryLater(sessionId: string, failures: number): void {
     this.#failures.set(sessionId, failures);
-    this.#given.clock.after(retryDelay(failures), () => this.#try(sessionId));
+    this.#deps.clock.after(retryDelay(failures), () => this.#try(sessionId));
   }
 
   #try(sessionId: string): void {
@@ -134,12 +134,12 @@ export class AgentTrials {
   async #work(): Promise<void> {
     for (let id = this.#due.shift(); this.#isOpen && id !== undefined; id = this.#due.shift())
       await this.#tryNow(id).catch((error: unknown) =>
-        this.#given.logger.error({ err: error, session_id: id }, 'an agent could not be tried'),
+        this.#deps.logger.error({ err: error, session_id: id }, 'an agent could not be tried'),
       );
   }
 
   async #tryNow(sessionId: string): Promise<void> {
-    const { db, holds, tryAgent, onReady } = this.#given;
+    const { db, holds, tryAgent, onReady } = this.#deps;
     const failures = this.#failures.get(sessionId) ?? TRIES;
     this.#failures.delete(sessionId);
     if (!db.peek((rx) => this.isHolding(rx, sessionId))) return;

@@ -77,7 +77,7 @@ interface TurnOutputDependencies {
  * `broken`, and its open items are closed from the stored rows instead.
  */
 export class TurnOutput {
-  readonly #given: TurnOutputDependencies;
+  readonly #deps: TurnOutputDependencies;
   #speech: SpeechItem | undefined;
   #tools = new Map<string, OpenTool>();
   readonly #closedTools = new Set<string>();
@@ -92,9 +92,9 @@ export class TurnOutput {
   #costBefore: number;
   readonly #reports = new UsageReports();
 
-  constructor(given: TurnOutputDependencies) {
-    this.#given = given;
-    this.#costBefore = (given.costBefore ?? 0) + (given.usedBefore?.cost_usd ?? 0);
+  constructor(deps: TurnOutputDependencies) {
+    this.#deps = deps;
+    this.#costBefore = (deps.costBefore ?? 0) + (deps.usedBefore?.cost_usd ?? 0);
   }
 
   get closed(): boolean {
@@ -191,7 +191,7 @@ export class TurnOutput {
       this.#write((tx) => {
         this.#closeSpeech(tx, 'completed');
         const item = this.#newItem(kind, null);
-        this.#given.store.items.insert(tx, item);
+        this.#deps.store.items.insert(tx, item);
         this.#speech = { kind, item, ref, waiting: text, bytes: 0 };
         this.#writeBatch(tx);
       });
@@ -209,9 +209,9 @@ export class TurnOutput {
 
   /** Closes the text outside a turn once nothing has followed it for a while: no end of a turn does. */
   #settleSoon(): void {
-    if (this.#given.scope.turn_id !== null) return;
+    if (this.#deps.scope.turn_id !== null) return;
     this.#settling?.[Symbol.dispose]();
-    this.#settling = this.#given.clock.after(SETTLE_MS, () =>
+    this.#settling = this.#deps.clock.after(SETTLE_MS, () =>
       this.#write((tx) => this.#closeSpeech(tx, 'completed')),
     );
   }
@@ -228,7 +228,7 @@ export class TurnOutput {
       const status = change.status ?? open?.status ?? 'pending';
       if (!open) {
         this.#closeSpeech(tx, 'completed');
-        this.#given.store.items.insert(tx, after);
+        this.#deps.store.items.insert(tx, after);
         const { item_id, tool } = after;
         this.#event(tx, { kind: 'tool.started', payload: { item_id, offset: 0, tool, status } });
       }
@@ -236,7 +236,7 @@ export class TurnOutput {
         this.#tools.delete(ref);
         this.#closedTools.add(ref);
         this.#closeItem(tx, after, status);
-        this.#given.onToolEnded(tx);
+        this.#deps.onToolEnded(tx);
         return;
       }
       this.#tools.set(ref, { item: after, status });
@@ -273,7 +273,7 @@ export class TurnOutput {
 
   /** What the turn has used, also before its agent was gone. */
   #wholeUsage(): Usage | null {
-    return addUsage(this.#given.usedBefore ?? null, this.#usage);
+    return addUsage(this.#deps.usedBefore ?? null, this.#usage);
   }
 
   #mergeUsage(reported: Partial<Usage>): void {
@@ -281,7 +281,7 @@ export class TurnOutput {
     this.#write((tx) => {
       this.writeNotices(tx);
       this.#event(tx, { kind: 'usage.updated', payload: { usage } });
-      this.#given.onUsage(tx, usage);
+      this.#deps.onUsage(tx, usage);
     });
   }
 
@@ -289,14 +289,14 @@ export class TurnOutput {
   #write(change: (tx: Writer) => void): void {
     if (this.#closed) return;
     this.#pending++;
-    this.#given.db
+    this.#deps.db
       .transact((tx) => {
         this.#writeBatch(tx);
         change(tx);
       })
       .catch((error: unknown) => {
         this.#broken = true;
-        this.#given.onError(error);
+        this.#deps.onError(error);
       })
       .finally(() => {
         this.#pending--;
@@ -333,27 +333,27 @@ export class TurnOutput {
   }
 
   #closeItem(tx: Writer, item: Item, status: ClosedStatus): void {
-    const closed = { ...item, status, completed_at: this.#given.clock.now() };
-    this.#given.store.items.update(tx, closed);
+    const closed = { ...item, status, completed_at: this.#deps.clock.now() };
+    this.#deps.store.items.update(tx, closed);
     this.#event(tx, closingEvent(closed));
-    this.#given.log.settleItem(tx, item.item_id);
+    this.#deps.log.settleItem(tx, item.item_id);
   }
 
   #newItem<Tool extends Item['tool']>(kind: Item['kind'], tool: Tool): Item & { tool: Tool } {
     return {
-      item_id: this.#given.ids.next('item'),
-      ...this.#given.scope,
+      item_id: this.#deps.ids.next('item'),
+      ...this.#deps.scope,
       kind,
       status: 'open',
       text: '',
       tool,
-      created_at: this.#given.clock.now(),
+      created_at: this.#deps.clock.now(),
       completed_at: null,
     };
   }
 
   #event(tx: Writer, body: EventBody): void {
-    this.#given.log.append(tx, { ...body, ...this.#given.scope });
+    this.#deps.log.append(tx, { ...body, ...this.#deps.scope });
   }
 }
 

@@ -32,10 +32,10 @@ export interface OutputsDependencies {
  * Opens the outputs of live agents: one for each turn, and one for the updates that an agent sends outside any turn.
  */
 export class AgentOutputs {
-  readonly #given: OutputsDependencies;
+  readonly #deps: OutputsDependencies;
 
-  constructor(given: OutputsDependencies) {
-    this.#given = given;
+  constructor(deps: OutputsDependencies) {
+    this.#deps = deps;
   }
 
   /** Opens the output of a turn, or, with null, one outside any turn. `onError` is called when a write fails. */
@@ -44,12 +44,12 @@ export class AgentOutputs {
     turn: Pick<Turn, 'turn_id' | 'started_at'> | null,
     onError: (error: unknown) => void,
   ): TurnOutput {
-    const { db, store, log, inbox } = this.#given;
+    const { db, store, log, inbox } = this.#deps;
     const turnId = turn?.turn_id ?? null;
     const usage = db.peek((rx) => store.sessions.get(rx, session.id)?.usage);
     const isAgain = turn !== null && turn.started_at !== null;
     return new TurnOutput({
-      ...this.#given,
+      ...this.#deps,
       scope: { session_id: session.id, turn_id: turnId },
       costBefore: usage?.cost_usd ?? null,
       usedBefore: isAgain ? db.peek((rx) => log.lastUsage(rx, session.id, turn.turn_id)) : null,
@@ -57,7 +57,7 @@ export class AgentOutputs {
       onToolEnded: (tx: Writer) => inbox.atBoundary(tx, session.id),
       onUsage: (tx: Writer, reported: Usage) => {
         if (turnId !== null)
-          this.#given.onUsage(tx, { session_id: session.id, turn_id: turnId }, reported);
+          this.#deps.onUsage(tx, { session_id: session.id, turn_id: turnId }, reported);
       },
     });
   }
@@ -66,7 +66,7 @@ export class AgentOutputs {
   sinkFor(live: LiveAgent, ask: AgentSink['ask']): AgentSink {
     return {
       update: (update) => this.#accept(live, update),
-      keep: (data) => this.#given.blobs.keep(data).catch(() => null),
+      keep: (data) => this.#deps.blobs.keep(data).catch(() => null),
       ask: (request, withdrawn) =>
         ask(request, withdrawn).catch((error: unknown) => {
           if (!(error instanceof AppError) || error.code !== 'too_many') throw error;
@@ -80,7 +80,7 @@ export class AgentOutputs {
     const { id } = live.session;
     if (update.type === 'title') return this.#write((tx) => this.#entitle(tx, id, update.title));
     if (update.type === 'commands')
-      return this.#write((tx) => this.#given.store.setCommands(tx, id, update.commands));
+      return this.#write((tx) => this.#deps.store.setCommands(tx, id, update.commands));
     if (update.type === 'usage' && !live.output && live.last)
       return this.#amendUsage(live.last, update);
     return this.#of(live).accept(update);
@@ -91,7 +91,7 @@ export class AgentOutputs {
     return (why: string): void => {
       const payload = { code: 'waits_for_agent', message: `the turn waits for an agent: ${why}` };
       void this.#write((tx) =>
-        this.#given.log.append(tx, { kind: 'session.notice', session_id, turn_id, payload }),
+        this.#deps.log.append(tx, { kind: 'session.notice', session_id, turn_id, payload }),
       );
     };
   }
@@ -104,7 +104,7 @@ export class AgentOutputs {
   }
 
   #entitle(tx: Writer, sessionId: string, title: string): void {
-    const { store, clock } = this.#given;
+    const { store, clock } = this.#deps;
     const before = store.session(tx, sessionId);
     const after = titledByAgent(before, title, clock.now());
     if (after !== before) store.updateSession(tx, after, 'session.updated');
@@ -116,7 +116,7 @@ export class AgentOutputs {
     update: Extract<AgentUpdate, { type: 'usage' }>,
   ): Promise<void> | undefined {
     if (!output.closed) return output.accept(update);
-    const { store } = this.#given;
+    const { store } = this.#deps;
     return this.#write((tx) => {
       const turn = store.turns.get(tx, turn_id);
       if (!turn || turn.trimmed) return;
@@ -124,13 +124,13 @@ export class AgentOutputs {
       output.writeNotices(tx);
       const session = amendUsage(store.session(tx, turn.session_id), turn.usage, usage);
       store.amendUsage(tx, session, { ...turn, usage });
-      this.#given.onUsageAmended(tx, { ...turn, usage }, turn.usage);
+      this.#deps.onUsageAmended(tx, { ...turn, usage }, turn.usage);
     });
   }
 
   /** What is lost here is told again, or is no reason to fail a turn. */
   async #write(change: (tx: Writer) => void): Promise<void> {
-    await this.#given.db.transact(change).catch(() => undefined);
+    await this.#deps.db.transact(change).catch(() => undefined);
   }
 
   /** Closes the output outside any turn. Must be called before the agent's next turn, and when the agent has exited. */
@@ -138,6 +138,6 @@ export class AgentOutputs {
     const { aside } = live;
     live.aside = undefined;
     if (!aside || aside.broken) return;
-    await this.#given.db.transact((tx) => aside.close(tx, 'completed')).catch(() => undefined);
+    await this.#deps.db.transact((tx) => aside.close(tx, 'completed')).catch(() => undefined);
   }
 }

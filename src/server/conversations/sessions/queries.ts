@@ -23,14 +23,14 @@ export interface SessionQueriesDependencies {
 
 /** The reads of sessions. Results are returned once they are on disk. Each throws `not_found` for an unknown id. */
 export class SessionQueries {
-  readonly #given: SessionQueriesDependencies;
+  readonly #deps: SessionQueriesDependencies;
 
-  constructor(given: SessionQueriesDependencies) {
-    this.#given = given;
+  constructor(deps: SessionQueriesDependencies) {
+    this.#deps = deps;
   }
 
   get(id: string): Promise<Session> {
-    return this.#given.db.read((rx) => this.#given.store.session(rx, id));
+    return this.#deps.db.read((rx) => this.#deps.store.session(rx, id));
   }
 
   list({
@@ -40,55 +40,55 @@ export class SessionQueries {
     limit,
     cursor,
   }: QueryOf<typeof listSessions>): Promise<RecordPage<Session>> {
-    return this.#given.db.read((rx) => {
-      const id = team_id === undefined ? undefined : this.#given.agentsOf(rx, team_id);
-      return this.#given.store.sessions.page(rx, { status, provider, id }, limit, cursor);
+    return this.#deps.db.read((rx) => {
+      const id = team_id === undefined ? undefined : this.#deps.agentsOf(rx, team_id);
+      return this.#deps.store.sessions.page(rx, { status, provider, id }, limit, cursor);
     });
   }
 
   commands(sessionId: string): Promise<AgentCommand[]> {
-    return this.#given.db.read((rx) => this.#given.store.commands(rx, sessionId));
+    return this.#deps.db.read((rx) => this.#deps.store.commands(rx, sessionId));
   }
 
   turn(sessionId: string, turnId: string): Promise<Turn> {
-    return this.#given.db.read((rx) => this.#given.store.turn(rx, sessionId, turnId));
+    return this.#deps.db.read((rx) => this.#deps.store.turn(rx, sessionId, turnId));
   }
 
   turns(
     sessionId: string,
     { limit, cursor }: { limit: number; cursor?: string | undefined },
   ): Promise<RecordPage<Turn>> {
-    return this.#given.db.read((rx) => {
-      this.#given.store.session(rx, sessionId);
-      return this.#given.store.turns.page(rx, { session_id: sessionId }, limit, cursor);
+    return this.#deps.db.read((rx) => {
+      this.#deps.store.session(rx, sessionId);
+      return this.#deps.store.turns.page(rx, { session_id: sessionId }, limit, cursor);
     });
   }
 
   items(sessionId: string, turnId: string): Promise<Item[]> {
-    return this.#given.db.read((rx) => {
-      this.#given.store.turn(rx, sessionId, turnId);
-      return this.#given.store.itemsOf(rx, turnId);
+    return this.#deps.db.read((rx) => {
+      this.#deps.store.turn(rx, sessionId, turnId);
+      return this.#deps.store.itemsOf(rx, turnId);
     });
   }
 
   item(sessionId: string, turnId: string, itemId: string): Promise<Item> {
-    return this.#given.db.read((rx) => {
-      this.#given.store.turn(rx, sessionId, turnId);
-      const item = this.#given.store.items.get(rx, itemId);
+    return this.#deps.db.read((rx) => {
+      this.#deps.store.turn(rx, sessionId, turnId);
+      const item = this.#deps.store.items.get(rx, itemId);
       if (item?.turn_id === turnId) return item;
       throw new AppError('not_found', `turn "${turnId}" has no item "${itemId}"`);
     });
   }
 
   approval(sessionId: string, approvalId: string): Promise<Approval> {
-    return this.#given.db.read((rx) => this.#given.store.approval(rx, sessionId, approvalId));
+    return this.#deps.db.read((rx) => this.#deps.store.approval(rx, sessionId, approvalId));
   }
 
   /** Returns a page of the approvals of one session, or of all. */
   approvals({ status, session_id, limit, cursor }: ApprovalFilter): Promise<RecordPage<Approval>> {
-    return this.#given.db.read((rx) => {
-      if (session_id !== undefined) this.#given.store.session(rx, session_id);
-      return this.#given.store.approvals.page(rx, { status, session_id }, limit, cursor);
+    return this.#deps.db.read((rx) => {
+      if (session_id !== undefined) this.#deps.store.session(rx, session_id);
+      return this.#deps.store.approvals.page(rx, { status, session_id }, limit, cursor);
     });
   }
 
@@ -97,9 +97,9 @@ export class SessionQueries {
    * person can be asked: that needs an active turn without an interrupt.
    */
   permission(sessionId: string): Promise<Modes & { canAsk: boolean }> {
-    return this.#given.db.read((rx) => {
-      const session = this.#given.store.session(rx, sessionId);
-      const turn = this.#given.store.activeTurn(rx, sessionId);
+    return this.#deps.db.read((rx) => {
+      const session = this.#deps.store.session(rx, sessionId);
+      const turn = this.#deps.store.activeTurn(rx, sessionId);
       const { permissionMode, agentMode } = settingsOf(session, turn ?? session);
       return {
         mode: permissionMode,

@@ -80,19 +80,19 @@ interface SessionServiceDependencies extends SessionQueriesDependencies {
 
 /** The use-cases of sessions. Each resolves or rejects once the rows that its result was read from are on disk. */
 export class SessionService extends SessionQueries {
-  readonly #given: SessionServiceDependencies;
+  readonly #deps: SessionServiceDependencies;
 
-  constructor(given: SessionServiceDependencies) {
-    super(given);
-    this.#given = given;
+  constructor(deps: SessionServiceDependencies) {
+    super(deps);
+    this.#deps = deps;
   }
 
   /** Opens a session. Its agent starts with the first turn. */
-  async create(body: NewSession, keep: SaveResponse = saveNothing): Promise<Session> {
+  async create(body: NewSession, saveResponse: SaveResponse = saveNothing): Promise<Session> {
     const session = await this.draft(body);
-    await this.#given.db.transact((tx) => {
-      this.#given.store.createSession(tx, session, body.mcp_servers);
-      keep(tx, session);
+    await this.#deps.db.transact((tx) => {
+      this.#deps.store.createSession(tx, session, body.mcp_servers);
+      saveResponse(tx, session);
     });
     return session;
   }
@@ -102,13 +102,13 @@ export class SessionService extends SessionQueries {
     const cwd = await workingDirectory(body.cwd);
     const { provider } = body;
     assertTaken(provider, body.mcp_servers ?? []);
-    const agent = this.#given.agentFor(provider, body.agent ?? null);
-    const { asks } = this.#given.availableKind({ provider, agent });
-    this.#given.assertRoom();
+    const agent = this.#deps.agentFor(provider, body.agent ?? null);
+    const { asks } = this.#deps.availableKind({ provider, agent });
+    this.#deps.assertRoom();
     const requested = requestedSettings(body);
     this.#assertPossible({ provider, agent }, settingsOf(requested, requested));
     return newSession({
-      id: this.#given.ids.next('sess'),
+      id: this.#deps.ids.next('sess'),
       provider,
       agent,
       agent_asks: asks ?? null,
@@ -117,13 +117,13 @@ export class SessionService extends SessionQueries {
       metadata: body.metadata ?? null,
       title: body.title ?? null,
       after_limit: body.after_limit ?? null,
-      created_at: this.#given.clock.now(),
+      created_at: this.#deps.clock.now(),
     });
   }
 
   /** Changes what people keep with a session. Throws `invalid` for a `seen_seq` that no event can have yet. */
   update(sessionId: string, change: SessionChange): Promise<Session> {
-    const { db, store, clock } = this.#given;
+    const { db, store, clock } = this.#deps;
     return db.transact((tx) => {
       const before = store.session(tx, sessionId);
       const newest = tx.lastSeq;
@@ -135,7 +135,7 @@ export class SessionService extends SessionQueries {
       const after = changeSession(before, change, clock.now());
       if (after === before) return after;
       store.updateSession(tx, after, 'session.updated');
-      if (after.after_limit !== before.after_limit) this.#given.onAfterLimitChosen(tx, after);
+      if (after.after_limit !== before.after_limit) this.#deps.onAfterLimitChosen(tx, after);
       return store.session(tx, sessionId);
     });
   }
@@ -144,19 +144,19 @@ export class SessionService extends SessionQueries {
   async send(
     sessionId: string,
     body: BodyOf<typeof sendTurn>,
-    keep: SaveResponse = saveNothing,
+    saveResponse: SaveResponse = saveNothing,
   ): Promise<Turn> {
     const input = await this.prepareInput(sessionId, body);
-    return this.#given.db.transact((tx) => {
-      const session = this.#given.store.session(tx, sessionId);
+    return this.#deps.db.transact((tx) => {
+      const session = this.#deps.store.session(tx, sessionId);
       assertAcceptsTurn(session, body.expected_turn_id);
-      this.#given.assertBudget(tx, sessionId);
+      this.#deps.assertBudget(tx, sessionId);
       const turn = this.#newTurn(sessionId, input, body);
-      this.#given.store.acceptTurn(tx, beginTurn(session, turn, turn.accepted_at), turn);
-      this.#given.inbox.endHold(tx, sessionId);
-      this.#given.onTurnSent(tx, session);
-      keep(tx, acceptance(turn));
-      this.#given.runner.accepted(tx, session, turn);
+      this.#deps.store.acceptTurn(tx, beginTurn(session, turn, turn.accepted_at), turn);
+      this.#deps.inbox.endHold(tx, sessionId);
+      this.#deps.onTurnSent(tx, session);
+      saveResponse(tx, acceptance(turn));
+      this.#deps.runner.accepted(tx, session, turn);
       return turn;
     });
   }
@@ -172,17 +172,21 @@ export class SessionService extends SessionQueries {
     this.#assertPossibleTurn(sessionId, body);
     const items: InputItem[] = Array.isArray(body.input) ? body.input : [body.input];
     const directoryOf = async () => (await this.get(sessionId)).cwd;
-    return this.#given.blobs.copyImages(items, directoryOf);
+    return this.#deps.blobs.copyImages(items, directoryOf);
   }
 
   /** Interrupts a turn. It ends as interrupted, unless its own end was stored first. Throws `turn_not_active`. */
-  interrupt(sessionId: string, turnId: string, keep: SaveResponse = saveNothing): Promise<Turn> {
-    return this.#given.db.transact((tx) => {
-      const turn = this.#given.store.turn(tx, sessionId, turnId);
+  interrupt(
+    sessionId: string,
+    turnId: string,
+    saveResponse: SaveResponse = saveNothing,
+  ): Promise<Turn> {
+    return this.#deps.db.transact((tx) => {
+      const turn = this.#deps.store.turn(tx, sessionId, turnId);
       if (hasEnded(turn))
         throw new AppError('turn_not_active', `turn ${turnId} has ended: it is ${turn.status}`);
       const interrupted = this.#stopTurn(tx, turn);
-      keep(tx, interrupted);
+      saveResponse(tx, interrupted);
       return interrupted;
     });
   }
@@ -192,33 +196,33 @@ export class SessionService extends SessionQueries {
    * transaction is on disk. Returns false if the session has no active turn.
    */
   requestInterrupt(tx: Writer, sessionId: string): boolean {
-    const turn = this.#given.store.activeTurn(tx, sessionId);
+    const turn = this.#deps.store.activeTurn(tx, sessionId);
     if (turn) this.#stopTurn(tx, turn);
     return turn !== undefined;
   }
 
   /** Interrupts a turn for a person, and pauses the session's inbox until somebody sends the session a turn. */
   #stopTurn(tx: Writer, turn: Turn): Turn {
-    this.#given.inbox.pause(tx, turn.session_id);
-    return this.#given.runner.requestInterrupt(tx, turn);
+    this.#deps.inbox.pause(tx, turn.session_id);
+    return this.#deps.runner.requestInterrupt(tx, turn);
   }
 
   /** Closes a session with its turn, inbox, claims and processes in one transaction. Its agent is ended after that. */
   close(
     sessionId: string,
     reason: string | null,
-    keep: SaveResponse = saveNothing,
+    saveResponse: SaveResponse = saveNothing,
   ): Promise<Session> {
-    return this.#given.db.transact((tx) => {
-      const session = this.#given.store.session(tx, sessionId);
+    return this.#deps.db.transact((tx) => {
+      const session = this.#deps.store.session(tx, sessionId);
       const closed = session.status === 'closed' ? session : this.#close(tx, session, reason);
-      keep(tx, closed);
+      saveResponse(tx, closed);
       return closed;
     });
   }
 
   #close(tx: Writer, session: Session, reason: string | null): Session {
-    const { store, runner, inbox, pool, clock, onClosing } = this.#given;
+    const { store, runner, inbox, pool, clock, onClosing } = this.#deps;
     const turn = store.activeTurn(tx, session.id);
     if (turn) runner.endNow(tx, turn, { status: 'interrupted', error: null }, { isLast: true });
     inbox.giveUp(tx, { ...session, status: 'closed' });
@@ -233,7 +237,7 @@ export class SessionService extends SessionQueries {
    * Makes a failed session ready again. Throws `session_failed` if its provider no longer has the session. A session
    * that has not failed is returned unchanged.
    */
-  async resume(sessionId: string, keep: SaveResponse = saveNothing): Promise<Session> {
+  async resume(sessionId: string, saveResponse: SaveResponse = saveNothing): Promise<Session> {
     const session = await this.get(sessionId);
     assertNotClosed(session);
     if (session.status !== 'failed') return session;
@@ -243,30 +247,30 @@ export class SessionService extends SessionQueries {
         `${session.provider} does not have session ${sessionId} any more: open a new one`,
       );
     }
-    return this.#given.db.transact((tx) => {
-      const now = this.#given.store.session(tx, sessionId);
+    return this.#deps.db.transact((tx) => {
+      const now = this.#deps.store.session(tx, sessionId);
       if (now.status !== 'failed') return now;
       const ready: Session = {
         ...now,
         status: 'ready',
         failure: null,
-        updated_at: this.#given.clock.now(),
+        updated_at: this.#deps.clock.now(),
       };
-      this.#given.store.updateSession(tx, ready, 'session.resumed');
-      this.#given.inbox.takeBack(tx, sessionId);
-      keep(tx, ready);
+      this.#deps.store.updateSession(tx, ready, 'session.resumed');
+      this.#deps.inbox.takeBack(tx, sessionId);
+      saveResponse(tx, ready);
       return ready;
     });
   }
 
   async #providerHas(session: Session): Promise<boolean> {
-    const kind = this.#given.availableKind(session);
+    const kind = this.#deps.availableKind(session);
     const providerSession = knownSession(session);
     if (providerSession === null) return true;
     if (!kind.capabilities.resume) return false;
     try {
       const has = () => kind.has(providerSession, new AbortController().signal);
-      return (await this.#given.pool.whileIdle(session.id, has)) ?? true;
+      return (await this.#deps.pool.whileIdle(session.id, has)) ?? true;
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
       throw new AppError('provider_unavailable', error.message, { cause: error });
@@ -278,7 +282,7 @@ export class SessionService extends SessionQueries {
    * `cancelled` if the session has no active turn. Throws `too_many` if too many approvals of the session are pending.
    */
   ask(sessionId: string, request: AgentRequest, withdrawn: AbortSignal): Promise<AgentAnswer> {
-    return this.#given.runner.ask(sessionId, request, withdrawn);
+    return this.#deps.runner.ask(sessionId, request, withdrawn);
   }
 
   /**
@@ -290,12 +294,12 @@ export class SessionService extends SessionQueries {
     approvalId: string,
     body: BodyOf<typeof decideApproval>,
     by: string,
-    keep: SaveResponse = saveNothing,
+    saveResponse: SaveResponse = saveNothing,
   ): Promise<Approval> {
     const status = decisionOf(body.decision);
     const scope = body.scope ?? 'once';
     const answers = body.answers ?? null;
-    return this.#resolve(sessionId, approvalId, keep, (approval) => {
+    return this.#resolve(sessionId, approvalId, saveResponse, (approval) => {
       if (approval.status === 'pending' && status === 'accepted') {
         assertOffered(approval, scope);
         assertAnswers(approval, answers);
@@ -314,10 +318,10 @@ export class SessionService extends SessionQueries {
   async #resolve(
     sessionId: string,
     approvalId: string,
-    keep: SaveResponse,
+    saveResponse: SaveResponse,
     resolutionOf: (approval: Approval) => Resolution | null,
   ): Promise<Approval> {
-    const { db, broker, store } = this.#given;
+    const { db, broker, store } = this.#deps;
     let isLate = false;
     const result = await db.transact((tx) => {
       const approval = store.approval(tx, sessionId, approvalId);
@@ -326,7 +330,7 @@ export class SessionService extends SessionQueries {
       isLate = broker.isLate(approval, resolution);
       const resolved = broker.resolve(tx, approval, isLate ? EXPIRED : resolution);
       this.#continueWithoutAgent(tx, store.turn(tx, sessionId, approval.turn_id), resolved);
-      if (!isLate) keep(tx, resolved);
+      if (!isLate) saveResponse(tx, resolved);
       return resolved;
     });
     if (!isLate) return result;
@@ -338,7 +342,7 @@ export class SessionService extends SessionQueries {
    * otherwise it starts again once none of its approvals is pending. A turn with an agent is left to the agent.
    */
   #continueWithoutAgent(tx: Writer, turn: Turn, { status }: Approval): void {
-    const { store, runner } = this.#given;
+    const { store, runner } = this.#deps;
     if (turn.provider_turn_ref !== null || hasEnded(turn)) return;
     if (status !== 'accepted') runner.endNow(tx, turn, { status: 'interrupted', error: null });
     else if (store.pendingApprovals(tx, turn.turn_id).length === 0)
@@ -351,31 +355,31 @@ export class SessionService extends SessionQueries {
     body: Omit<BodyOf<typeof sendTurn>, 'expected_turn_id'>,
   ): void {
     // Only fields that never change are read, so a peek is enough. An unknown session is refused later.
-    const session = this.#given.db.peek((rx) => this.#given.store.sessions.get(rx, sessionId));
+    const session = this.#deps.db.peek((rx) => this.#deps.store.sessions.get(rx, sessionId));
     if (!session) return;
-    this.#given.assertRoom();
+    this.#deps.assertRoom();
     const hasImages = Array.isArray(body.input) ? body.input.some(isImage) : isImage(body.input);
-    if (hasImages && !this.#given.availableKind(session).capabilities.images) {
+    if (hasImages && !this.#deps.availableKind(session).capabilities.images) {
       throw new AppError('invalid', `${session.provider} accepts no images`);
     }
-    const agent = this.#given.pool.find(sessionId)?.agent;
+    const agent = this.#deps.pool.find(sessionId)?.agent;
     this.#assertPossible(session, settingsOf(session, requestedSettings(body)), agent);
   }
 
   /** Throws `invalid` for settings that the live agent, or without one its kind, refuses. */
   #assertPossible(session: Served, settings: TurnSettings, agent?: Agent): void {
-    const objection = agent?.objection(settings) ?? this.#given.objectionOf(session, settings);
+    const objection = agent?.objection(settings) ?? this.#deps.objectionOf(session, settings);
     if (objection) throw new AppError('invalid', objection.message);
   }
 
   #newTurn(sessionId: string, input: StoredInputItem[], body: BodyOf<typeof sendTurn>): Turn {
     return newTurn({
       session_id: sessionId,
-      turn_id: this.#given.ids.next('turn'),
+      turn_id: this.#deps.ids.next('turn'),
       source: 'user',
       input,
       ...requestedSettings(body),
-      accepted_at: this.#given.clock.now(),
+      accepted_at: this.#deps.clock.now(),
     });
   }
 }

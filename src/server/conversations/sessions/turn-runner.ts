@@ -47,14 +47,14 @@ interface Dependencies extends OutputsDependencies, TimeLimitDependencies {
 
 /** Runs turns on live agents. Every decision about a turn is taken from its rows, never from the state in memory. */
 export class TurnRunner {
-  readonly #given: Dependencies;
+  readonly #deps: Dependencies;
   readonly #outputs: AgentOutputs;
   readonly #running = new Map<string, RunningTurn>();
   readonly #stopping = new AbortController();
 
-  constructor(given: Dependencies) {
-    this.#given = given;
-    this.#outputs = new AgentOutputs(given);
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
+    this.#outputs = new AgentOutputs(deps);
   }
 
   /**
@@ -62,14 +62,14 @@ export class TurnRunner {
    * the same transaction, which saves the agent the wait for a second one.
    */
   accepted(tx: Writer, session: Session, turn: Turn): void {
-    const live = this.#given.pool.findIdle(turn.session_id);
+    const live = this.#deps.pool.findIdle(turn.session_id);
     const isBegun =
       live !== undefined &&
       !live.aside &&
       !this.#stopping.signal.aborted &&
       live.agent.objection(settingsOf(session, turn)) === null &&
       live.agent.awaits?.(settingsOf(session, turn)) !== true;
-    if (isBegun) beginTurnInRows(tx, turn, live.agent, this.#given);
+    if (isBegun) beginTurnInRows(tx, turn, live.agent, this.#deps);
     tx.whenDurable(() => this.start(turn, isBegun ? live.agent : undefined));
   }
 
@@ -83,7 +83,7 @@ export class TurnRunner {
     this.#running.set(turn.turn_id, running);
     void this.#run(turn, running, cut)
       .catch((error: unknown) =>
-        this.#given.logger.error(
+        this.#deps.logger.error(
           { err: error, turn_id: turn.turn_id },
           'a turn failed unexpectedly',
         ),
@@ -91,7 +91,7 @@ export class TurnRunner {
       .finally(() => {
         this.#running.delete(turn.turn_id);
         running.over.abort();
-        if (running.live) this.#given.pool.release(running.live);
+        if (running.live) this.#deps.pool.release(running.live);
         finish();
       });
   }
@@ -104,7 +104,7 @@ export class TurnRunner {
    */
   endNow(tx: Writer, turn: Turn, outcome: TurnOutcome, { isLast = false } = {}): Turn {
     if (hasEnded(turn)) {
-      this.#given.logger.warn(
+      this.#deps.logger.warn(
         { turn_id: turn.turn_id, status: outcome.status },
         'a second end of a turn was ignored',
       );
@@ -113,18 +113,18 @@ export class TurnRunner {
     const output = this.#running.get(turn.turn_id)?.output;
     const isWhole = !(output?.broken && outcome.status === 'completed');
     const stored = isWhole ? outcome : storageFailure(new Error('a write to the disk failed'));
-    const { ended } = endTurnInRows(tx, turn, stored, this.#given, output);
+    const { ended } = endTurnInRows(tx, turn, stored, this.#deps, output);
     tx.whenDurable(() => this.#cleanUp(ended));
-    this.#given.inbox.turnEnded(tx, ended, isUnseen(ended, this.#running.get(ended.turn_id)));
-    this.#given.onTurnEnded(tx, ended, stored);
-    if (!isLast) this.#given.inbox.beginNextTurn(tx, ended.session_id);
+    this.#deps.inbox.turnEnded(tx, ended, isUnseen(ended, this.#running.get(ended.turn_id)));
+    this.#deps.onTurnEnded(tx, ended, stored);
+    if (!isLast) this.#deps.inbox.beginNextTurn(tx, ended.session_id);
     return ended;
   }
 
   /** Cancels the agent's pending requests and ends the wait for the agent. Runs once the turn's end is on disk. */
   #cleanUp({ turn_id }: Turn): void {
     const running = this.#running.get(turn_id);
-    this.#given.broker.cancelRequests(turn_id);
+    this.#deps.broker.cancelRequests(turn_id);
     running?.over.abort();
     running?.cutShort({ status: 'interrupted', error: null });
   }
@@ -134,7 +134,7 @@ export class TurnRunner {
    * disk, the agent is asked to end the turn, and is killed if it does not. A turn that no agent has seen ends at once.
    */
   requestInterrupt(tx: Writer, turn: Turn, error: Turn['error'] = null): Turn {
-    const { store, clock } = this.#given;
+    const { store, clock } = this.#deps;
     if (hasEnded(turn)) return turn;
     if (turn.interrupt_requested_at === null) {
       const interrupted = { ...turn, interrupt_requested_at: clock.now(), error };
@@ -144,7 +144,7 @@ export class TurnRunner {
         interrupted,
         'turn.interrupt_requested',
       );
-      cancelApprovals(tx, interrupted, 'the turn was interrupted', this.#given);
+      cancelApprovals(tx, interrupted, 'the turn was interrupted', this.#deps);
     }
     const now = store.turn(tx, turn.session_id, turn.turn_id);
     if (now.provider_turn_ref === null)
@@ -155,7 +155,7 @@ export class TurnRunner {
 
   /** Asks the agent of a turn to end the turn, and kills the agent if it does not do so in time. */
   #interrupt(turn: Turn): void {
-    const { clock, broker, pool } = this.#given;
+    const { clock, broker, pool } = this.#deps;
     const running = this.#running.get(turn.turn_id);
     broker.cancelRequests(turn.turn_id);
     if (!running) return;
@@ -177,7 +177,7 @@ export class TurnRunner {
   }
 
   #activeTurns(): RunningTurn[] {
-    const { db, store } = this.#given;
+    const { db, store } = this.#deps;
     const statusOf = (id: string) => db.peek((rx) => store.turns.get(rx, id)?.status);
     return [...this.#running]
       .filter(([id]) => statusOf(id) !== 'waiting_for_approval')
@@ -189,7 +189,7 @@ export class TurnRunner {
    * Turns that no agent has seen, and turns that wait for an approval, are left for the next start.
    */
   async stop(drainMs: number, hurry: AbortSignal): Promise<void> {
-    const { clock, pool, broker } = this.#given;
+    const { clock, pool, broker } = this.#deps;
     this.#stopping.abort(new Error('the server is stopping'));
     const drained = new AbortController();
     const limit = clock
@@ -209,7 +209,7 @@ export class TurnRunner {
   }
 
   async #run(turn: Turn, running: RunningTurn, cut: Promise<TurnOutcome>): Promise<void> {
-    const { db, store, failpoint } = this.#given;
+    const { db, store, failpoint } = this.#deps;
     if (!running.begunFor) failpoint('turn.accepted');
     const session = db.peek((rx) => store.session(rx, turn.session_id));
     const signal = AbortSignal.any([running.over.signal, this.#stopping.signal]);
@@ -220,7 +220,7 @@ export class TurnRunner {
       broken.resolve(storageFailure(error)),
     );
     const prompt = this.#promptOf(turn, running);
-    const before = this.#given.beforeTurn(session, turn, signal);
+    const before = this.#deps.beforeTurn(session, turn, signal);
     if (before !== null) await before;
     // The start is on disk before the agent sees the turn.
     if (!(await this.#begin(turn, live, running))) return;
@@ -248,13 +248,13 @@ export class TurnRunner {
     await this.#persist(turn, (tx) =>
       this.endNow(tx, store.turn(tx, turn.session_id, turn.turn_id), outcome),
     );
-    this.#given.afterTurn(session, turn);
+    this.#deps.afterTurn(session, turn);
   }
 
   /** Starts the agent that a turn with some settings needs, without a turn. */
   tryAgent(session: Session, settings: TurnSettings): Promise<Trial> {
     const { signal } = this.#stopping;
-    const start = () => this.#given.pool.tryStart(session, (one) => this.#sinkOf(one), signal);
+    const start = () => this.#deps.pool.tryStart(session, (one) => this.#sinkOf(one), signal);
     return tryAgent(start, settings, signal);
   }
 
@@ -274,7 +274,7 @@ export class TurnRunner {
     running.live = undefined;
     try {
       const wait = this.#outputs.waitNotice(turn);
-      const live = await this.#given.pool.lease(session, (one) => this.#sinkOf(one), signal, wait);
+      const live = await this.#deps.pool.lease(session, (one) => this.#sinkOf(one), signal, wait);
       running.live = live;
       await offered(live.agent, settings, signal);
       await this.#outputs.closeAside(live);
@@ -290,7 +290,7 @@ export class TurnRunner {
     input: readonly StoredInputItem[],
     settings: TurnSettings,
   ): Promise<TurnOutcome> {
-    using _limit = turnTimeLimit(this.#given, live.session.id, (tx, turn, error) =>
+    using _limit = turnTimeLimit(this.#deps, live.session.id, (tx, turn, error) =>
       this.requestInterrupt(tx, turn, error),
     );
     try {
@@ -305,7 +305,7 @@ export class TurnRunner {
    * ended or the server stops.
    */
   async #begin(turn: Turn, { agent }: LiveAgent, running: RunningTurn): Promise<boolean> {
-    const { db, store } = this.#given;
+    const { db, store } = this.#deps;
     const stored = (rx: Reader) => store.turn(rx, turn.session_id, turn.turn_id);
     const isOpen = (now: Turn) => !hasEnded(now) && !running.over.signal.aborted;
     if (running.begunFor === agent) return isOpen(db.peek(stored));
@@ -314,8 +314,8 @@ export class TurnRunner {
       const now = stored(tx);
       begun = isOpen(now);
       if (!begun) return;
-      if (running.begunFor) changeAgentInRows(tx, now, agent, this.#given);
-      else beginTurnInRows(tx, now, agent, this.#given);
+      if (running.begunFor) changeAgentInRows(tx, now, agent, this.#deps);
+      else beginTurnInRows(tx, now, agent, this.#deps);
     });
     if (isStored && begun) running.begunFor = agent;
     return isStored && begun;
@@ -324,7 +324,7 @@ export class TurnRunner {
   /** Returns the prompt of the turn: its input, or the requests that were approved while it had no agent. */
   #promptOf(turn: Turn, running: RunningTurn): readonly StoredInputItem[] {
     if (turn.status !== 'waiting_for_approval') return turn.input;
-    const { db, store } = this.#given;
+    const { db, store } = this.#deps;
     const approvals = db.peek((rx) => store.approvalsOf(rx, turn.turn_id));
     running.grants = approvals.filter(({ held }) => held);
     return [{ type: 'text', text: continuationPrompt(running.grants) }];
@@ -340,7 +340,7 @@ export class TurnRunner {
     request: AgentRequest,
     withdrawn: AbortSignal,
   ): Promise<AgentAnswer> {
-    const { db, store, broker } = this.#given;
+    const { db, store, broker } = this.#deps;
     const turnId = db.peek((rx) => store.sessions.get(rx, sessionId)?.active_turn_id);
     const running = turnId ? this.#running.get(turnId) : undefined;
     if (!turnId || !running) return { decision: 'cancelled' };
@@ -359,7 +359,7 @@ export class TurnRunner {
 
   /** Stores a change of a turn, and retries until it is stored. Resolves with false if the server stops before. */
   #persist({ turn_id }: Turn, move: (tx: Writer) => void): Promise<boolean> {
-    return persist(this.#given, this.#stopping.signal, { turn_id }, move);
+    return persist(this.#deps, this.#stopping.signal, { turn_id }, move);
   }
 
   /**
@@ -368,7 +368,7 @@ export class TurnRunner {
    */
   async #leave(turn: Turn, { begunFor, over }: RunningTurn): Promise<void> {
     if (!begunFor || over.signal.aborted) return;
-    const { store } = this.#given;
+    const { store } = this.#deps;
     await this.#persist(turn, (tx) =>
       this.endNow(tx, store.turn(tx, turn.session_id, turn.turn_id), stopped),
     );
@@ -376,7 +376,7 @@ export class TurnRunner {
 
   /** Fails a turn that no agent has seen, and its session too if the provider no longer has it. */
   async #failUnseen(turn: Turn, error: unknown): Promise<void> {
-    const { store, logger } = this.#given;
+    const { store, logger } = this.#deps;
     const failure = failureOf(error);
     const isLast = failure.code === 'resume_failed';
     // What a provider refuses is no fault of the server, so its stack would say nothing.
@@ -390,8 +390,8 @@ export class TurnRunner {
       const now = store.turn(tx, turn.session_id, turn.turn_id);
       this.endNow(tx, now, { status: 'failed', error: failure }, { isLast });
       if (!isLast) return;
-      failSessionInRows(tx, turn.session_id, failure, this.#given);
-      this.#given.onSessionFailed(tx, turn.session_id);
+      failSessionInRows(tx, turn.session_id, failure, this.#deps);
+      this.#deps.onSessionFailed(tx, turn.session_id);
     });
   }
 }

@@ -28,10 +28,10 @@ interface UsageServiceDependencies {
 
 /** What turns have used. */
 export class UsageService {
-  readonly #given: UsageServiceDependencies;
+  readonly #deps: UsageServiceDependencies;
 
-  constructor(given: UsageServiceDependencies) {
-    this.#given = given;
+  constructor(deps: UsageServiceDependencies) {
+    this.#deps = deps;
   }
 
   /** Sums what turns have used. A turn that ends meanwhile is in the report or not. Throws `invalid`. */
@@ -42,13 +42,13 @@ export class UsageService {
         'invalid',
         `query.time_zone: "${time_zone}" is no time zone: Europe/Berlin is one`,
       );
-    const now = this.#given.clock.now();
+    const now = this.#deps.clock.now();
     // A turn of this millisecond has ended.
     const until = query.until ?? now + 1;
     const since =
       query.since ?? startOfDay(startOfDay(now, time_zone) - DAYS * DAY_MS + DAY_MS / 2, time_zone);
     const { sums, total } = await this.#sum({ by: query.by, since, until, time_zone });
-    const rows = this.#given.db.peek((rx) =>
+    const rows = this.#deps.db.peek((rx) =>
       sums.slice(0, query.limit).map((one) => this.#row(rx, query.by, one)),
     );
     const left_out = Math.max(0, sums.length - query.limit);
@@ -62,7 +62,7 @@ export class UsageService {
     until,
     time_zone,
   }: Range): Promise<{ sums: KeyedSums[]; total: UsageSums }> {
-    const { db, sessionStore, clock } = this.#given;
+    const { db, sessionStore, clock } = this.#deps;
     const byKey = new SumsByKey();
     const days: KeyedSums[] = [];
     let total = noSums;
@@ -93,7 +93,7 @@ export class UsageService {
   }
 
   #row(rx: Reader, by: UsageReport['by'], { key, second, ...sums }: KeyedSums): UsageRow {
-    const { sessionStore, teamName } = this.#given;
+    const { sessionStore, teamName } = this.#deps;
     const session =
       by === 'session' && key !== null ? sessionStore.sessions.get(rx, key) : undefined;
     const name = by === 'team' && key !== null ? teamName(rx, key) : (session?.title ?? null);

@@ -7,8 +7,8 @@ export function approvalRuleRoutes(mount: Mount, rules: RuleService): void {
   mount(endpoints.listApprovalRules, async ({ query, setHeader }) =>
     onePage(await rules.list(query), setHeader),
   );
-  mount(endpoints.addApprovalRule, ({ body, bearer, keep }) =>
-    rules.add(body, senderOf({ bearer }), keep),
+  mount(endpoints.addApprovalRule, ({ body, bearer, saveResponse }) =>
+    rules.add(body, senderOf({ bearer }), saveResponse),
   );
   mount(endpoints.removeApprovalRule, ({ params, bearer }) =>
     rules.remove(params.rule_id, senderOf({ bearer })),

@@ -10,7 +10,7 @@ export interface Hooks {
   skip(
     name: string,
     wish: { all: boolean; seq: number | null; by: string },
-    keep: SaveResponse,
+    saveResponse: SaveResponse,
   ): Promise<HookSkip>;
   link(
     approvalId: string,
@@ -22,10 +22,10 @@ export interface Hooks {
 export function hookRoutes(mount: Mount, hooks: Hooks): void {
   mount(endpoints.listHooks, () => hooks.list());
   mount(endpoints.testHook, ({ params }) => hooks.test(params.hook_name));
-  mount(endpoints.skipHook, ({ params, body, bearer, keep }) => {
+  mount(endpoints.skipHook, ({ params, body, bearer, saveResponse }) => {
     const by = senderOf({ bearer });
     const wish = { all: body.all ?? false, seq: body.event_seq ?? null, by };
-    return hooks.skip(params.hook_name, wish, keep);
+    return hooks.skip(params.hook_name, wish, saveResponse);
   });
   mount(endpoints.linkApproval, ({ params, body, bearer }) =>
     hooks.link(params.approval_id, {

@@ -6,8 +6,8 @@ import { startingPoint } from './events.ts';
 
 /** Processes and their output. */
 export function processRoutes(mount: Mount, processes: ProcessService): void {
-  mount(endpoints.createProcess, async ({ body, keep }) => ({
-    process: await processes.run(body, keep),
+  mount(endpoints.createProcess, async ({ body, saveResponse }) => ({
+    process: await processes.run(body, saveResponse),
   }));
   mount(endpoints.listProcesses, async ({ query, setHeader }) =>
     onePage(await processes.list(query), setHeader),
@@ -16,11 +16,16 @@ export function processRoutes(mount: Mount, processes: ProcessService): void {
     processes.get(params.process_id, query.session_id),
   );
   mount(endpoints.getProcessLogs, ({ params, query }) => processes.logs(params.process_id, query));
-  mount(endpoints.killProcess, async ({ params, query, body, keep }) => ({
-    process: await processes.kill(params.process_id, query.session_id, body.reason ?? null, keep),
+  mount(endpoints.killProcess, async ({ params, query, body, saveResponse }) => ({
+    process: await processes.kill(
+      params.process_id,
+      query.session_id,
+      body.reason ?? null,
+      saveResponse,
+    ),
   }));
-  mount(endpoints.restartProcess, async ({ params, query, keep }) => ({
-    process: await processes.restart(params.process_id, query.session_id, keep),
+  mount(endpoints.restartProcess, async ({ params, query, saveResponse }) => ({
+    process: await processes.restart(params.process_id, query.session_id, saveResponse),
   }));
   mount(endpoints.writeToProcess, async ({ params, query, body }) => ({
     process_id: params.process_id,

@@ -10,20 +10,22 @@ export function sessionRoutes(
   sessions: SessionService,
   opening: SessionOpening,
 ): void {
-  mount(endpoints.createSession, ({ body, keep }) => opening.open(body, keep));
+  mount(endpoints.createSession, ({ body, saveResponse }) => opening.open(body, saveResponse));
   mount(endpoints.getSession, ({ params }) => sessions.get(params.session_id));
   mount(endpoints.updateSession, ({ params, body }) => sessions.update(params.session_id, body));
   mount(endpoints.listCommands, ({ params }) => sessions.commands(params.session_id));
   mount(endpoints.listSessions, async ({ query, setHeader }) =>
     onePage(await sessions.list(query), setHeader),
   );
-  mount(endpoints.closeSession, ({ params, body, keep }) =>
-    sessions.close(params.session_id, body.reason ?? null, keep),
+  mount(endpoints.closeSession, ({ params, body, saveResponse }) =>
+    sessions.close(params.session_id, body.reason ?? null, saveResponse),
   );
-  mount(endpoints.resumeSession, ({ params, keep }) => sessions.resume(params.session_id, keep));
+  mount(endpoints.resumeSession, ({ params, saveResponse }) =>
+    sessions.resume(params.session_id, saveResponse),
+  );
 
-  mount(endpoints.sendTurn, async ({ params, body, keep }) =>
-    acceptance(await sessions.send(params.session_id, body, keep)),
+  mount(endpoints.sendTurn, async ({ params, body, saveResponse }) =>
+    acceptance(await sessions.send(params.session_id, body, saveResponse)),
   );
   mount(endpoints.listTurns, async ({ params, query, setHeader }) =>
     onePage(await sessions.turns(params.session_id, query), setHeader),
@@ -33,12 +35,18 @@ export function sessionRoutes(
   mount(endpoints.getItem, ({ params }) =>
     sessions.item(params.session_id, params.turn_id, params.item_id),
   );
-  mount(endpoints.interruptTurn, ({ params, keep }) =>
-    sessions.interrupt(params.session_id, params.turn_id, keep),
+  mount(endpoints.interruptTurn, ({ params, saveResponse }) =>
+    sessions.interrupt(params.session_id, params.turn_id, saveResponse),
   );
 
-  mount(endpoints.decideApproval, ({ params, body, bearer, keep }) =>
-    sessions.decide(params.session_id, params.approval_id, body, senderOf({ bearer }), keep),
+  mount(endpoints.decideApproval, ({ params, body, bearer, saveResponse }) =>
+    sessions.decide(
+      params.session_id,
+      params.approval_id,
+      body,
+      senderOf({ bearer }),
+      saveResponse,
+    ),
   );
   mount(endpoints.getApproval, ({ params }) =>
     sessions.approval(params.session_id, params.approval_id),

@@ -16,7 +16,7 @@ export interface Teams {
 
 /** Teams, their members, and the messages between them. */
 export function teamRoutes(mount: Mount, { teams, messages, spawns, views }: Teams): void {
-  mount(endpoints.createTeam, ({ body, keep }) => teams.create(body, keep));
+  mount(endpoints.createTeam, ({ body, saveResponse }) => teams.create(body, saveResponse));
   mount(endpoints.listTeams, async ({ query, setHeader }) =>
     onePage(await teams.list(query), setHeader),
   );
@@ -30,36 +30,38 @@ export function teamRoutes(mount: Mount, { teams, messages, spawns, views }: Tea
   );
   mount(endpoints.getCommsDiagnostics, () => teams.diagnostics());
 
-  mount(endpoints.addMember, ({ params, body, keep }) =>
-    teams.addMember(params.team_id, body, keep),
+  mount(endpoints.addMember, ({ params, body, saveResponse }) =>
+    teams.addMember(params.team_id, body, saveResponse),
   );
   mount(endpoints.removeMember, ({ params }) =>
     teams.removeMember(params.team_id, params.agent_id),
   );
-  mount(endpoints.setLead, ({ params, body, keep }) =>
-    teams.setLead(params.team_id, body.lead_agent_id, keep),
+  mount(endpoints.setLead, ({ params, body, saveResponse }) =>
+    teams.setLead(params.team_id, body.lead_agent_id, saveResponse),
   );
-  mount(endpoints.spawnMember, ({ params, body, keep }) =>
-    spawns.spawn(params.team_id, body, keep),
+  mount(endpoints.spawnMember, ({ params, body, saveResponse }) =>
+    spawns.spawn(params.team_id, body, saveResponse),
   );
-  mount(endpoints.interruptTeam, ({ params, keep }) => teams.interruptAll(params.team_id, keep));
+  mount(endpoints.interruptTeam, ({ params, saveResponse }) =>
+    teams.interruptAll(params.team_id, saveResponse),
+  );
 
-  mount(endpoints.sendMessage, ({ params, body, keep }) =>
-    messages.send(params.team_id, body, keep),
+  mount(endpoints.sendMessage, ({ params, body, saveResponse }) =>
+    messages.send(params.team_id, body, saveResponse),
   );
-  mount(endpoints.broadcast, ({ params, body, keep }) =>
-    messages.broadcast(params.team_id, body, keep),
+  mount(endpoints.broadcast, ({ params, body, saveResponse }) =>
+    messages.broadcast(params.team_id, body, saveResponse),
   );
   mount(endpoints.listMessages, async ({ params, query, setHeader }) =>
     onePage(await messages.list(params.team_id, query), setHeader),
   );
-  mount(endpoints.cancelMessage, ({ params, keep }) =>
-    messages.cancel(params.team_id, params.message_id, keep),
+  mount(endpoints.cancelMessage, ({ params, saveResponse }) =>
+    messages.cancel(params.team_id, params.message_id, saveResponse),
   );
   mount(endpoints.listDeliveries, async ({ params, query, setHeader }) =>
     onePage(await messages.deliveries(params.team_id, query), setHeader),
   );
-  mount(endpoints.retryDelivery, ({ params, keep }) =>
-    messages.retry(params.team_id, params.delivery_id, keep),
+  mount(endpoints.retryDelivery, ({ params, saveResponse }) =>
+    messages.retry(params.team_id, params.delivery_id, saveResponse),
   );
 }

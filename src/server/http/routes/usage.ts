@@ -10,8 +10,8 @@ export function usageRoutes(mount: Mount, usage: UsageService, budgets: BudgetSe
     onePage(await budgets.list(query), setHeader),
   );
   mount(endpoints.getBudget, ({ params }) => budgets.get(params.budget_id));
-  mount(endpoints.setBudget, ({ body, bearer, keep }) =>
-    budgets.set(body, senderOf({ bearer }), keep),
+  mount(endpoints.setBudget, ({ body, bearer, saveResponse }) =>
+    budgets.set(body, senderOf({ bearer }), saveResponse),
   );
   mount(endpoints.removeBudget, ({ params, bearer }) =>
     budgets.remove(params.budget_id, senderOf({ bearer })),

@@ -9,31 +9,31 @@ export function worktreeRoutes(
   worktrees: WorktreeService,
   initScripts: InitScripts,
 ): void {
-  mount(endpoints.createWorktree, ({ body, keep }) => worktrees.create(body, keep));
+  mount(endpoints.createWorktree, ({ body, saveResponse }) => worktrees.create(body, saveResponse));
   mount(endpoints.listWorktrees, async ({ query, setHeader }) =>
     onePage(await worktrees.list(query), setHeader),
   );
   mount(endpoints.getWorktree, ({ params }) => worktrees.get(params.worktree_id));
-  mount(endpoints.claimWorktree, ({ params, body, keep }) =>
-    worktrees.claim(params.worktree_id, body, keep),
+  mount(endpoints.claimWorktree, ({ params, body, saveResponse }) =>
+    worktrees.claim(params.worktree_id, body, saveResponse),
   );
-  mount(endpoints.releaseWorktree, ({ params, body, keep }) =>
-    worktrees.release(params.worktree_id, body, keep),
+  mount(endpoints.releaseWorktree, ({ params, body, saveResponse }) =>
+    worktrees.release(params.worktree_id, body, saveResponse),
   );
   mount(endpoints.cleanUpWorktree, ({ params, body }) =>
     worktrees.cleanUp(params.worktree_id, body.reason ?? null),
   );
-  mount(endpoints.restoreWorktree, ({ params, body, keep }) =>
-    worktrees.restore(params.worktree_id, body, keep),
+  mount(endpoints.restoreWorktree, ({ params, body, saveResponse }) =>
+    worktrees.restore(params.worktree_id, body, saveResponse),
   );
-  mount(endpoints.mergeWorktree, ({ params, body, keep }) =>
-    worktrees.merge(params.worktree_id, body, keep),
+  mount(endpoints.mergeWorktree, ({ params, body, saveResponse }) =>
+    worktrees.merge(params.worktree_id, body, saveResponse),
   );
-  mount(endpoints.rebaseWorktree, ({ params, body, keep }) =>
-    worktrees.rebase(params.worktree_id, body, keep),
+  mount(endpoints.rebaseWorktree, ({ params, body, saveResponse }) =>
+    worktrees.rebase(params.worktree_id, body, saveResponse),
   );
-  mount(endpoints.openPullRequest, ({ params, body, keep }) =>
-    worktrees.openPullRequest(params.worktree_id, body, keep),
+  mount(endpoints.openPullRequest, ({ params, body, saveResponse }) =>
+    worktrees.openPullRequest(params.worktree_id, body, saveResponse),
   );
   mount(endpoints.collectWorktrees, ({ body }) => worktrees.collect(body));
   mount(endpoints.getWorktreeDiagnostics, () => worktrees.diagnostics());
@@ -42,10 +42,10 @@ export function worktreeRoutes(
     onePage(await initScripts.list(query), setHeader),
   );
   mount(endpoints.lookAtBrought, ({ body }) => initScripts.brings(body.repo_root));
-  mount(endpoints.trustContent, ({ body, bearer, keep }) =>
-    initScripts.trust(body.repo_root, body.sha256, senderOf({ bearer }), keep),
+  mount(endpoints.trustContent, ({ body, bearer, saveResponse }) =>
+    initScripts.trust(body.repo_root, body.sha256, senderOf({ bearer }), saveResponse),
   );
-  mount(endpoints.untrustContent, ({ body, keep }) =>
-    initScripts.untrust(body.repo_root, body.sha256 ?? null, keep),
+  mount(endpoints.untrustContent, ({ body, saveResponse }) =>
+    initScripts.untrust(body.repo_root, body.sha256 ?? null, saveResponse),
   );
 }

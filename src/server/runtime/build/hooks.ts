@@ -14,7 +14,7 @@ export function buildHooks(
     supervisor: children.supervisor,
     approval: (rx, id) => sessions.store.approvals.get(rx, id),
     session: (rx, id) => sessions.store.session(rx, id),
-    decide: ({ session_id, id }, decision, by, keep) =>
-      sessions.service.decide(session_id, id, { decision }, by, keep),
+    decide: ({ session_id, id }, decision, by, saveResponse) =>
+      sessions.service.decide(session_id, id, { decision }, by, saveResponse),
   });
 }

@@ -35,17 +35,17 @@ interface ToolPolicyDependencies {
 
 /** Checks calls against the gate table, and asks a person if the verdict demands it. */
 export class ToolPolicy {
-  readonly #given: ToolPolicyDependencies;
+  readonly #deps: ToolPolicyDependencies;
 
-  constructor(given: ToolPolicyDependencies) {
-    this.#given = given;
+  constructor(deps: ToolPolicyDependencies) {
+    this.#deps = deps;
   }
 
   /** Returns the current circumstances of a call. */
   async circumstances(caller: Caller): Promise<Circumstances> {
-    const freed = this.#given.freed();
+    const freed = this.#deps.freed();
     if (!caller.session) return { mode: caller.mode, asked: 'nobody', freed };
-    const { mode: own, canAsk } = await this.#given.sessions.permission(caller.id);
+    const { mode: own, canAsk } = await this.#deps.sessions.permission(caller.id);
     const mode = caller.tokenMode === undefined ? own : stricterMode(own, caller.tokenMode);
     const asked = caller.isOperator ? 'operator' : canAsk ? 'person' : 'nobody';
     return { mode, asked, freed };
@@ -54,7 +54,7 @@ export class ToolPolicy {
   /** Returns the modes of the caller's turn, which a member that it spawns inherits. */
   async modes(caller: Caller): Promise<Modes> {
     if (!caller.session) return { mode: caller.mode, agentMode: null };
-    const { agentMode } = await this.#given.sessions.permission(caller.id);
+    const { agentMode } = await this.#deps.sessions.permission(caller.id);
     const { mode } = await this.circumstances(caller);
     return { mode, agentMode };
   }
@@ -99,7 +99,7 @@ export class ToolPolicy {
     const shown = { tool, ...request };
     const details = [...parts, ...inputDetails({ tool })];
     const asking = { kind, tool, title: oneLine(title), request: shown, details, subject: shown };
-    const answer = await this.#given.sessions
+    const answer = await this.#deps.sessions
       .ask(session.id, asking, signal)
       .catch((error: unknown) => {
         if (!(error instanceof AppError) || error.code !== 'too_many') throw error;

@@ -49,10 +49,10 @@ interface ToolGatewayDependencies {
 
 /** Calls tools as sessions. A tool's refusal is returned in its envelope; a malformed call throws an AppError. */
 export class ToolGateway {
-  readonly #given: ToolGatewayDependencies;
+  readonly #deps: ToolGatewayDependencies;
 
-  constructor(given: ToolGatewayDependencies) {
-    this.#given = given;
+  constructor(deps: ToolGatewayDependencies) {
+    this.#deps = deps;
   }
 
   /**
@@ -62,18 +62,18 @@ export class ToolGateway {
   async capabilitiesFor({ sessionId }: GatewayBearer): Promise<Capabilities> {
     if (sessionId !== null) {
       await this.#live(sessionId);
-      this.#given.offers.taken(sessionId);
+      this.#deps.offers.taken(sessionId);
     }
     return this.capabilities();
   }
 
   capabilities(): Capabilities {
-    const enabled = this.#given.toolkits.filter((kit) => kit.disabled() === null);
+    const enabled = this.#deps.toolkits.filter((kit) => kit.disabled() === null);
     const namespaces = enabled.map(({ namespace: name, descriptions }) => ({
       name,
       tools: toolInfosOf(descriptions),
     }));
-    return { namespaces, ...this.#given.teamFacts() };
+    return { namespaces, ...this.#deps.teamFacts() };
   }
 
   /**
@@ -111,7 +111,7 @@ export class ToolGateway {
    * unknown.
    */
   async #live(id: string): Promise<Session> {
-    const session = await this.#given.db.read((rx) => this.#given.sessionStore.session(rx, id));
+    const session = await this.#deps.db.read((rx) => this.#deps.sessionStore.session(rx, id));
     if (session.status !== 'closed' && session.status !== 'failed') return session;
     throw new AppError('invalid', `session ${id} is ${session.status}: it cannot call tools`);
   }
@@ -122,7 +122,7 @@ export class ToolGateway {
   async #once(invocationId: string, call: Invocation, caller: Caller): Promise<ToolEnvelope> {
     const request = keyedBy(['invocation', call.callerId, invocationId], call.tool, call.args);
     try {
-      const answer = await this.#given.idempotencyStore.once(
+      const answer = await this.#deps.idempotencyStore.once(
         request,
         200,
         () => this.#run(call, caller),
@@ -155,7 +155,7 @@ export class ToolGateway {
   }
 
   #kitOf(tool: string): Toolkit {
-    const kit = this.#given.toolkits.find(({ namespace }) => tool.startsWith(`${namespace}_`));
+    const kit = this.#deps.toolkits.find(({ namespace }) => tool.startsWith(`${namespace}_`));
     if (!kit) throw noTool(tool);
     const disabled = kit.disabled();
     if (disabled !== null) throw new ToolError('feature_disabled', disabled);
@@ -165,7 +165,7 @@ export class ToolGateway {
   #envelopeOf(error: unknown): ToolEnvelope {
     const refusal = failureOf(error);
     if (refusal) return refusal;
-    this.#given.logger.error({ err: error }, 'a tool failed on a bug');
+    this.#deps.logger.error({ err: error }, 'a tool failed on a bug');
     return failure('internal', 'internal error: the server log has the details');
   }
 }

@@ -46,10 +46,10 @@ interface TeamToolPolicyDependencies {
 
 /** Checks the effects of the team tools: messages and new members, with images, worktrees and init scripts. */
 export class TeamToolPolicy {
-  readonly #given: TeamToolPolicyDependencies;
+  readonly #deps: TeamToolPolicyDependencies;
 
-  constructor(given: TeamToolPolicyDependencies) {
-    this.#given = given;
+  constructor(deps: TeamToolPolicyDependencies) {
+    this.#deps = deps;
   }
 
   /** Resolves with the images of a message once it may be sent. Throws if it may not. */
@@ -71,7 +71,7 @@ export class TeamToolPolicy {
       ...(interrupts ? [{ tool, action: 'interrupt' } as const] : []),
       ...files.map(({ isInside }) => ({ tool, action: imageAction(isInside) }) as const),
     ];
-    await this.#given.toolPolicy.pass(caller, effects, () => ({
+    await this.#deps.toolPolicy.pass(caller, effects, () => ({
       kind: 'tool',
       title: `send the image ${outside(files)} to ${args.recipient_agent_id}`,
       request: { ...args, images: files },
@@ -90,8 +90,8 @@ export class TeamToolPolicy {
     const { session } = caller;
     const { worktree_name: name } = args;
     const files = await locateImages(args.image_paths, session.cwd);
-    const worktree = name ? await this.#given.previewWorktree(session.cwd, name) : null;
-    const circumstances = await this.#given.toolPolicy.circumstances(caller);
+    const worktree = name ? await this.#deps.previewWorktree(session.cwd, name) : null;
+    const circumstances = await this.#deps.toolPolicy.circumstances(caller);
     const script = name ? await this.#scriptFor(session, name, circumstances) : null;
     const effects: Effect[] = [
       { tool, action: 'add_member' },
@@ -99,12 +99,12 @@ export class TeamToolPolicy {
       ...(worktree ? [{ tool, action: 'create_worktree' } as const] : []),
       ...(script && !script.trusted ? [{ tool, action: 'run_init_script' } as const] : []),
     ];
-    const verdict = await this.#given.toolPolicy.pass(caller, effects, () =>
+    const verdict = await this.#deps.toolPolicy.pass(caller, effects, () =>
       questionFor(args, { files, worktree, script }),
     );
     const needsConsent = script !== null && !script.trusted;
     if (needsConsent && verdict === 'ask')
-      await this.#given.initScripts.allow(script.repo_root, script.sha256, session.id);
+      await this.#deps.initScripts.allow(script.repo_root, script.sha256, session.id);
     return { images: await readImages(files), runsScript: needsConsent && verdict === 'free' };
   }
 
@@ -114,7 +114,7 @@ export class TeamToolPolicy {
     worktree_name: string,
     circumstances: Circumstances,
   ): Promise<InitScript | null> {
-    const found = await this.#given.initScripts.look({ source_session_id: id, worktree_name });
+    const found = await this.#deps.initScripts.look({ source_session_id: id, worktree_name });
     if (!found || found.trusted) return found ?? null;
     const effect = { tool: 'cadre_team_manage', action: 'run_init_script' } as const;
     // The operator consents with a separate command.

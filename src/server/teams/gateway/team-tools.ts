@@ -76,14 +76,14 @@ type Args<Tool extends keyof typeof toolNamespaces.cadre_team> = Parameters<
 >[0];
 
 class TeamTools {
-  readonly #given: TeamToolsDependencies;
+  readonly #deps: TeamToolsDependencies;
 
-  constructor(given: TeamToolsDependencies) {
-    this.#given = given;
+  constructor(deps: TeamToolsDependencies) {
+    this.#deps = deps;
   }
 
   async status(args: Args<'cadre_team_status'>, caller: SessionCaller): Promise<Answer> {
-    const { toolPolicy, views } = this.#given;
+    const { toolPolicy, views } = this.#deps;
     const { id } = await this.#teamOf(args.team_id, caller.session);
     const effect = { tool: 'cadre_team_status', action: 'read' } as const;
     await toolPolicy.passOne(caller, effect, { team_id: id });
@@ -109,8 +109,8 @@ class TeamTools {
       input: { type: 'text' as const, text: message },
       image_paths: absolute(image_paths, session),
     };
-    const admit = () => this.#given.gate.message(caller, { ...args, team_id: id });
-    const sent = await this.#given.messages.sendAsAgent(id, draft, admit);
+    const admit = () => this.#deps.gate.message(caller, { ...args, team_id: id });
+    const sent = await this.#deps.messages.sendAsAgent(id, draft, admit);
     return bounded({ message: sent.message }, { deliveries: { items: sent.deliveries } });
   }
 
@@ -130,7 +130,7 @@ class TeamTools {
     this.#assertMayRemove(team, leaving, session);
     const effect = { tool: 'cadre_team_manage', action: 'remove_member' } as const;
     const shown = { team_id: team.id, remove_agent_ids: leaving };
-    await this.#given.toolPolicy.passOne(caller, effect, shown);
+    await this.#deps.toolPolicy.passOne(caller, effect, shown);
     const results = [];
     for (const agent_id of leaving) results.push(await this.#remove(team, agent_id));
     return bounded({}, { results: { items: results } });
@@ -138,9 +138,9 @@ class TeamTools {
 
   /** Returns the named team, else the only one that the caller is in. */
   async #teamOf(named: string | null | undefined, { id }: Session): Promise<Team> {
-    const mine = await this.#given.teams.teamsOf(id);
+    const mine = await this.#deps.teams.teamsOf(id);
     if (named !== null && named !== undefined) {
-      const { team } = await this.#given.teams.get(named);
+      const { team } = await this.#deps.teams.get(named);
       if (team.deleted_at !== null)
         throw new AppError('team_deleted', `team ${team.id} was deleted`);
       if (mine.some((one) => one.id === named)) return team;
@@ -159,25 +159,25 @@ class TeamTools {
   async #add(team: Team, args: AddArgs, caller: SessionCaller): Promise<Record<string, unknown>> {
     const { session } = caller;
     const { worktree_name: name, image_paths, ...rest } = args;
-    if (team.lead_agent_id !== session.id && !this.#given.settings().non_lead_can_add_members)
+    if (team.lead_agent_id !== session.id && !this.#deps.settings().non_lead_can_add_members)
       throw new ToolError(
         'unauthorized',
         `only ${team.lead_agent_id}, the lead, adds members: ask it to`,
       );
-    const modes = await this.#given.toolPolicy.modes(caller);
+    const modes = await this.#deps.toolPolicy.modes(caller);
     const member = {
       ...rest,
       source_session_id: session.id,
       image_paths: absolute(image_paths, session),
       worktree: name ? { mode: 'reuse' as const, name } : null,
     };
-    const { operation_id, done } = await this.#given.spawns.beginAsAgent(team.id, member, {
+    const { operation_id, done } = await this.#deps.spawns.beginAsAgent(team.id, member, {
       modes,
       isLimited: !caller.isOperator,
-      admit: () => this.#given.gate.member(caller, { ...args, team_id: team.id }),
+      admit: () => this.#deps.gate.member(caller, { ...args, team_id: team.id }),
     });
     const late = new AbortController();
-    const limit = this.#given.clock.sleep(SPAWN_WAIT_MS, late.signal).then(
+    const limit = this.#deps.clock.sleep(SPAWN_WAIT_MS, late.signal).then(
       () => ({ operation_id, status: 'running' }),
       () => ({}),
     );
@@ -193,7 +193,7 @@ class TeamTools {
     const others = leaving.filter((agent) => agent !== id);
     if (others.length === 0) return;
     if (lead === id) return;
-    if (!this.#given.settings().non_lead_can_remove_members)
+    if (!this.#deps.settings().non_lead_can_remove_members)
       throw new ToolError('unauthorized', `only ${lead}, the lead, removes members: ask it to`);
     if (others.includes(lead))
       throw new ToolError('unauthorized', `${lead} leads the team: you cannot remove it`);
@@ -201,7 +201,7 @@ class TeamTools {
 
   async #remove({ id }: Team, agent_id: string) {
     try {
-      await this.#given.teams.removeMember(id, agent_id);
+      await this.#deps.teams.removeMember(id, agent_id);
       return { agent_id, ok: true };
     } catch (error) {
       const failed = failureOf(error);

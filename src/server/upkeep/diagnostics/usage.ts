@@ -25,15 +25,15 @@ interface StorageUsageDependencies {
 
 /** Measures how many rows are stored, and how much disk space they take. */
 export class StorageUsage {
-  readonly #given: StorageUsageDependencies;
+  readonly #deps: StorageUsageDependencies;
   /** Created on first use, so that a start need not examine every table. */
   #tables: TableSizes | undefined;
   readonly #oldest: Statement<[number | null]>;
   #counted: { at: number; what: Promise<Counted> } | undefined;
 
-  constructor(given: StorageUsageDependencies) {
-    this.#given = given;
-    this.#oldest = given.db.prepare(
+  constructor(deps: StorageUsageDependencies) {
+    this.#deps = deps;
+    this.#oldest = deps.db.prepare(
       `SELECT min(seq) FROM (SELECT (SELECT min(seq) FROM events) AS seq
        UNION ALL SELECT (SELECT min(seq) FROM deltas))`,
     );
@@ -41,13 +41,13 @@ export class StorageUsage {
 
   /** Returns the figures that need no counting. */
   figures(): StorageFigures {
-    const { max_bytes, min_free_bytes } = this.#given.settings();
-    const { usedBytes, databaseBytes, databaseFreeBytes, diskFreeBytes } = this.#given.budget;
+    const { max_bytes, min_free_bytes } = this.#deps.settings();
+    const { usedBytes, databaseBytes, databaseFreeBytes, diskFreeBytes } = this.#deps.budget;
     return {
-      latest_seq: this.#given.db.durableSeq,
+      latest_seq: this.#deps.db.durableSeq,
       database_bytes: databaseBytes,
       free_bytes_in_database: databaseFreeBytes,
-      wal_bytes: this.#given.db.walBytes,
+      wal_bytes: this.#deps.db.walBytes,
       budget: { max_bytes, used_bytes: usedBytes },
       disk_free_bytes: diskFreeBytes,
       min_free_bytes,
@@ -56,7 +56,7 @@ export class StorageUsage {
 
   /** Returns all figures; those that need counting may be a minute old. */
   async diagnostics(): Promise<StorageDiagnostics> {
-    const now = this.#given.clock.monotonic();
+    const now = this.#deps.clock.monotonic();
     if (!this.#counted || now - this.#counted.at >= COUNTED_FOR_MS) {
       this.#counted = { at: now, what: this.#count() };
       this.#counted.what.catch(() => (this.#counted = undefined));
@@ -66,13 +66,13 @@ export class StorageUsage {
   }
 
   async #count(): Promise<Counted> {
-    this.#tables ??= new TableSizes(this.#given.db);
+    this.#tables ??= new TableSizes(this.#deps.db);
     return {
       tables: await this.#tables.measure(),
-      blobs_bytes: await bytesIn(path.join(this.#given.directory, 'blobs')),
-      logs_bytes: await bytesIn(path.join(this.#given.directory, 'logs')),
-      oldest_seq: await this.#given.db.read((rx) => this.#oldest.get(rx)?.[0] ?? null),
-      counted_at: this.#given.clock.now(),
+      blobs_bytes: await bytesIn(path.join(this.#deps.directory, 'blobs')),
+      logs_bytes: await bytesIn(path.join(this.#deps.directory, 'logs')),
+      oldest_seq: await this.#deps.db.read((rx) => this.#oldest.get(rx)?.[0] ?? null),
+      counted_at: this.#deps.clock.now(),
     };
   }
 }

@@ -152,10 +152,10 @@ function failProcesses(
 class Repairs {
   readonly cancelled: string[] = [];
   readonly failedSessions: RecoverySummary['sessions_failed'] = [];
-  readonly #given: RecoverOptions;
+  readonly #deps: RecoverOptions;
 
-  constructor(given: RecoverOptions) {
-    this.#given = given;
+  constructor(deps: RecoverOptions) {
+    this.#deps = deps;
   }
 
   /** Fails a turn whose agent died with the server. A turn with a stored interrupt ends as interrupted instead. */
@@ -165,10 +165,10 @@ class Repairs {
     code = 'runtime_restarted',
     message = 'the server died while an agent was at this turn',
   ): void {
-    const { log, sessionStore: store, clock } = this.#given;
+    const { log, sessionStore: store, clock } = this.#deps;
     const outcome = { status: 'failed' as const, error: { code, message } };
     const { ended, cancelled } = endTurnInRows(tx, turn, outcome, { store, log, clock });
-    this.#given.inbox.turnEnded(tx, ended);
+    this.#deps.inbox.turnEnded(tx, ended);
     this.cancelled.push(...cancelled.map(({ id }) => id));
   }
 
@@ -176,7 +176,7 @@ class Repairs {
    * Fails a turn that waited for an approval and that nothing can continue, and its session, as the interface demands.
    */
   failWithSession(tx: Writer, turn: Turn): void {
-    const { sessionStore: store, inbox, clock } = this.#given;
+    const { sessionStore: store, inbox, clock } = this.#deps;
     const message =
       'the turn waited for an approval, and nothing could continue it after the restart';
     this.fail(tx, turn, 'approval_orphaned', message);
@@ -187,7 +187,7 @@ class Repairs {
 
   /** Detaches a turn from its agent, which is gone: closes its open items, so that the next agent can continue it. */
   detach(tx: Writer, turn: Turn): void {
-    const { log, sessionStore: store, clock } = this.#given;
+    const { log, sessionStore: store, clock } = this.#deps;
     closeStoredItems(tx, store.openItems(tx, turn.turn_id), 'interrupted', { log, store, clock });
     store.turns.update(tx, { ...turn, provider_turn_ref: null });
   }

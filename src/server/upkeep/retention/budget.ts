@@ -27,7 +27,7 @@ interface StorageBudgetDependencies {
 
 /** Decides whether there is room for new work, in the budget and on the disk. Work under way is never refused. */
 export class StorageBudget {
-  readonly #given: StorageBudgetDependencies;
+  readonly #deps: StorageBudgetDependencies;
   readonly #pages: Statement<[number]>;
   readonly #freePages: Statement<[number]>;
   readonly #pageSize: number;
@@ -37,12 +37,12 @@ export class StorageBudget {
   /** The size of the logs of processes when they were last measured, in bytes. */
   logBytes = 0;
 
-  constructor(given: StorageBudgetDependencies) {
-    this.#given = given;
-    this.#pages = given.db.prepare('PRAGMA page_count');
-    this.#freePages = given.db.prepare('PRAGMA freelist_count');
-    const pageSize = given.db.prepare<[number]>('PRAGMA page_size');
-    this.#pageSize = given.db.peek((rx) => pageSize.get(rx)?.[0]) ?? 4096;
+  constructor(deps: StorageBudgetDependencies) {
+    this.#deps = deps;
+    this.#pages = deps.db.prepare('PRAGMA page_count');
+    this.#freePages = deps.db.prepare('PRAGMA freelist_count');
+    const pageSize = deps.db.prepare<[number]>('PRAGMA page_size');
+    this.#pageSize = deps.db.peek((rx) => pageSize.get(rx)?.[0]) ?? 4096;
   }
 
   /** Throws `storage_full` if there is no room for new work. */
@@ -53,11 +53,11 @@ export class StorageBudget {
 
   /** Returns why there is no room for new work and what to do about it; null if there is room. */
   shortage(): string | null {
-    const { max_bytes, min_free_bytes } = this.#given.settings();
+    const { max_bytes, min_free_bytes } = this.#deps.settings();
     if (this.isSpent && max_bytes > 0 && this.usedBytes > max_bytes)
       return `the data takes more than retention.max_bytes (${max_bytes}), and nothing of it may be deleted: close sessions, or raise the limit`;
     if (this.diskFreeBytes < min_free_bytes)
-      return `less than retention.min_free_bytes (${min_free_bytes}) is free on the disk of ${this.#given.directory}: free some space`;
+      return `less than retention.min_free_bytes (${min_free_bytes}) is free on the disk of ${this.#deps.directory}: free some space`;
     return null;
   }
 
@@ -77,7 +77,7 @@ export class StorageBudget {
 
   /** Measures the logs of processes. */
   async measureLogs(): Promise<void> {
-    this.logBytes = await bytesIn(this.#given.logs);
+    this.logBytes = await bytesIn(this.#deps.logs);
   }
 
   get freePages(): number {
@@ -86,7 +86,7 @@ export class StorageBudget {
 
   /** The number of free bytes on the disk of the data, cached for `DISK_CACHE_MS`. */
   get diskFreeBytes(): number {
-    const now = this.#given.clock.monotonic();
+    const now = this.#deps.clock.monotonic();
     if (now - this.#disk.readAt >= DISK_CACHE_MS) {
       this.#disk = { free: this.#readFreeBytes(), readAt: now };
     }
@@ -95,7 +95,7 @@ export class StorageBudget {
 
   /** Without its directory a server could store nothing, and no write would tell it so: each is refused before. */
   #readFreeBytes(): number {
-    const { db, directory } = this.#given;
+    const { db, directory } = this.#deps;
     try {
       const { bavail, bsize } = fs.statfsSync(directory);
       return bavail * bsize;
@@ -105,6 +105,6 @@ export class StorageBudget {
   }
 
   #count(statement: Statement<[number]>): number {
-    return this.#given.db.peek((rx) => statement.get(rx)?.[0] ?? 0);
+    return this.#deps.db.peek((rx) => statement.get(rx)?.[0] ?? 0);
   }
 }

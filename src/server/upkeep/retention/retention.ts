@@ -44,15 +44,15 @@ interface RetentionDependencies {
  * unfinished turns. The records of sessions, turns and processes stay.
  */
 export class Retention {
-  readonly #given: RetentionDependencies;
+  readonly #deps: RetentionDependencies;
   readonly #trim: EventTrim;
   readonly #vacuum;
   #running = false;
 
-  constructor(given: RetentionDependencies) {
-    this.#given = given;
-    this.#trim = new EventTrim(given);
-    this.#vacuum = given.db.prepare(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`);
+  constructor(deps: RetentionDependencies) {
+    this.#deps = deps;
+    this.#trim = new EventTrim(deps);
+    this.#vacuum = deps.db.prepare(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`);
   }
 
   /** Trims the data that is too old or exceeds the budget, in small steps, until `signal` aborts. */
@@ -60,21 +60,20 @@ export class Retention {
     if (this.#running) return;
     this.#running = true;
     try {
-      const { max_age_days: days, max_bytes: max } = this.#given.settings();
-      await this.#given.budget.measureLogs();
+      const { max_age_days: days, max_bytes: max } = this.#deps.settings();
+      await this.#deps.budget.measureLogs();
       if (days !== null) {
-        const before = this.#given.clock.now() - days * DAY_MS;
+        const before = this.#deps.clock.now() - days * DAY_MS;
         await this.#pass('max_age_days', before, () => !signal.aborted);
       }
-      if (max > 0 && !signal.aborted && this.#given.budget.usedBytes > max) {
-        const isOver = () =>
-          !signal.aborted && this.#given.budget.usedBytes > max * TARGET_FRACTION;
+      if (max > 0 && !signal.aborted && this.#deps.budget.usedBytes > max) {
+        const isOver = () => !signal.aborted && this.#deps.budget.usedBytes > max * TARGET_FRACTION;
         await this.#pass('max_bytes', Number.MAX_SAFE_INTEGER, isOver);
       }
       if (signal.aborted) return;
-      this.#given.budget.isSpent = max > 0 && this.#given.budget.usedBytes > max;
-      while (!signal.aborted && this.#given.budget.freePages > KEPT_FREE_PAGES)
-        await this.#given.db.transact((tx) => void this.#vacuum.all(tx));
+      this.#deps.budget.isSpent = max > 0 && this.#deps.budget.usedBytes > max;
+      while (!signal.aborted && this.#deps.budget.freePages > KEPT_FREE_PAGES)
+        await this.#deps.db.transact((tx) => void this.#vacuum.all(tx));
     } finally {
       this.#running = false;
     }
@@ -86,7 +85,7 @@ export class Retention {
     let after: number | null = 0;
     while (after !== null && shouldContinue()) {
       const from: number = after;
-      after = await this.#given.db.transact((tx) => {
+      after = await this.#deps.db.transact((tx) => {
         const { end, ...trimmed } = this.#trim.oldest(tx, from, before, STEP_EVENTS);
         if (trimmed.events > 0) this.#append(tx, reason, trimmed, {});
         return end;
@@ -96,25 +95,25 @@ export class Retention {
 
   /** Trims a step of the session or process that ended first. Resolves with false if none ended before `before`. */
   async #trimOldestEnded(reason: Reason, before: number): Promise<boolean> {
-    const { session, process } = await this.#given.db.read((rx) => ({
-      session: this.#given.store.oldestTrimmable(rx),
-      process: this.#given.processes.oldestTrimmable(rx),
+    const { session, process } = await this.#deps.db.read((rx) => ({
+      session: this.#deps.store.oldestTrimmable(rx),
+      process: this.#deps.processes.oldestTrimmable(rx),
     }));
     const closed = session?.closed_at ?? Number.POSITIVE_INFINITY;
     const ended = process?.ended_at ?? Number.POSITIVE_INFINITY;
     if (Math.min(closed, ended) >= before) return false;
     if (session && closed <= ended)
-      await this.#given.db.transact((tx) => this.#trimSession(tx, reason, session));
+      await this.#deps.db.transact((tx) => this.#trimSession(tx, reason, session));
     else if (process) await this.#trimProcess(reason, process);
     return true;
   }
 
   #trimSession(tx: Writer, reason: Reason, { id }: Session): void {
     const trimmed = this.#trim.eventsOf(tx, 'session_id', id, STEP_EVENTS);
-    const isWhole = !trimmed.isFull && !this.#given.store.trimTurns(tx, id, STEP_TURNS);
+    const isWhole = !trimmed.isFull && !this.#deps.store.trimTurns(tx, id, STEP_TURNS);
     if (isWhole) {
-      this.#given.onSessionTrimmed(tx, id);
-      this.#given.store.markTrimmed(tx, this.#given.store.session(tx, id));
+      this.#deps.onSessionTrimmed(tx, id);
+      this.#deps.store.markTrimmed(tx, this.#deps.store.session(tx, id));
     }
     if (isWhole || trimmed.events > 0)
       this.#append(tx, reason, trimmed, { closed_session_id: id, is_whole: isWhole });
@@ -122,12 +121,12 @@ export class Retention {
 
   async #trimProcess(reason: Reason, { process_id }: Process): Promise<void> {
     // If the server dies before the event is stored, the next pass finds no files and stores the event.
-    this.#given.budget.logBytes -= await this.#given.removeLogs(process_id);
-    await this.#given.db.transact((tx) => {
-      const process = this.#given.processes.process(tx, process_id);
+    this.#deps.budget.logBytes -= await this.#deps.removeLogs(process_id);
+    await this.#deps.db.transact((tx) => {
+      const process = this.#deps.processes.process(tx, process_id);
       const trimmed = this.#trim.eventsOf(tx, 'process_id', process_id, STEP_EVENTS);
       const isWhole = !trimmed.isFull;
-      if (isWhole) this.#given.processes.markTrimmed(tx, process);
+      if (isWhole) this.#deps.processes.markTrimmed(tx, process);
       this.#append(tx, reason, trimmed, { process_id, is_whole: isWhole });
     });
   }
@@ -139,6 +138,6 @@ export class Retention {
     subject: Partial<Payload<'storage.trimmed'>>,
   ): void {
     const payload = { reason, events, trimmed_seq: seq, ...subject };
-    this.#given.log.append(tx, { kind: 'storage.trimmed', payload });
+    this.#deps.log.append(tx, { kind: 'storage.trimmed', payload });
   }
 }

@@ -113,16 +113,16 @@ interface GitDependencies {
  * marker, by which the keeper and the next start find them.
  */
 export class Git {
-  readonly #given: GitDependencies;
+  readonly #deps: GitDependencies;
 
-  constructor(given: GitDependencies) {
-    this.#given = given;
+  constructor(deps: GitDependencies) {
+    this.#deps = deps;
   }
 
   /** Returns one whose commands end when `signal` aborts, too. */
   within(signal: AbortSignal): Git {
-    const { signal: own, stopping = own } = this.#given;
-    return new Git({ ...this.#given, stopping, signal: AbortSignal.any([own, signal]) });
+    const { signal: own, stopping = own } = this.#deps;
+    return new Git({ ...this.#deps, stopping, signal: AbortSignal.any([own, signal]) });
   }
 
   /** Returns the output of a command, without trailing whitespace. Throws GitFailure. */
@@ -159,7 +159,7 @@ export class Git {
   ): Promise<string> {
     const chunks: Buffer[] = [];
     const printed = () => Buffer.concat(chunks).toString('latin1');
-    const { maxOutputBytes = MAX_OUTPUT_BYTES } = this.#given;
+    const { maxOutputBytes = MAX_OUTPUT_BYTES } = this.#deps;
     let room = maxOutputBytes;
     const take = (chunk: Buffer) => {
       room -= chunk.length;
@@ -226,7 +226,7 @@ export class Git {
         config: location.mayBeBare ? [...CONFIG, 'safe.bareRepository=all'] : CONFIG,
         timeout: { block: SILENT_MS },
         completion: { onClose: true, onExit: false },
-        abort: signal ? AbortSignal.any([this.#given.signal, signal]) : this.#given.signal,
+        abort: signal ? AbortSignal.any([this.#deps.signal, signal]) : this.#deps.signal,
         allowEnvironment: [...Object.keys(FIXED_VARIABLES), ...LOCATION_VARIABLES],
         unsafe: {
           allowUnsafeHooksPath: true,
@@ -248,13 +248,13 @@ export class Git {
         // cleanup.
         stdout.once('end', () => stdout.emit('data', Buffer.alloc(0)));
       });
-      this.#given.keeper?.ensure();
+      this.#deps.keeper?.ensure();
       await git.raw([...args]);
     } catch (error) {
       if (failure) throw failure;
       // The command was ended early, so the processes that it started are killed too.
       await killCarriers(`${CALL_VARIABLE}=${call}`);
-      const { signal: own, stopping = own } = this.#given;
+      const { signal: own, stopping = own } = this.#deps;
       const { message } = error as Error;
       // The reason of the stop is a refusal, which a request that git was run for is answered with.
       const cause: unknown = stopping.aborted ? stopping.reason : error;
@@ -275,7 +275,7 @@ export class Git {
       ...FIXED_VARIABLES,
       ...(mayConnect ? { GIT_ALLOW_PROTOCOL: 'https:http:ssh:file' } : {}),
       ...Object.fromEntries(locations),
-      [MARKER_VARIABLE]: this.#given.marker,
+      [MARKER_VARIABLE]: this.#deps.marker,
       [CALL_VARIABLE]: call,
     };
   }

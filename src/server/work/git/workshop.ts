@@ -29,16 +29,16 @@ export class GitContext {
   /** The directory of all worktrees. */
   readonly root: string;
   readonly failpoint: Failpoint;
-  readonly #given: GitContextDependencies;
+  readonly #deps: GitContextDependencies;
   /** A mutex for each repository, by its common directory, for work that reads or moves refs. */
   readonly #repositories = new OneAtATime();
 
-  constructor(given: GitContextDependencies) {
-    for (const directory of [given.root, given.scratch]) makeDirectory(directory);
-    this.git = given.git;
-    this.root = fs.realpathSync(given.root);
-    this.failpoint = given.failpoint;
-    this.#given = given;
+  constructor(deps: GitContextDependencies) {
+    for (const directory of [deps.root, deps.scratch]) makeDirectory(directory);
+    this.git = deps.git;
+    this.root = fs.realpathSync(deps.root);
+    this.failpoint = deps.failpoint;
+    this.#deps = deps;
   }
 
   /**
@@ -51,7 +51,7 @@ export class GitContext {
 
   /** Runs `work` with an empty directory, which is removed afterwards. */
   async withScratch<T>({ id }: { id: string }, work: (scratch: string) => Promise<T>): Promise<T> {
-    const scratch = await fs.promises.mkdtemp(path.join(this.#given.scratch, `${id}-`));
+    const scratch = await fs.promises.mkdtemp(path.join(this.#deps.scratch, `${id}-`));
     try {
       return await work(scratch);
     } finally {
@@ -66,7 +66,7 @@ export class GitContext {
   ): Promise<readonly Setting[]> {
     const filters = filtersIn(settings);
     if (filters.length === 0) return [];
-    const isTrusted = await this.#given.isTrusted(repository.root, sha256Of(filtersText(filters)));
+    const isTrusted = await this.#deps.isTrusted(repository.root, sha256Of(filtersText(filters)));
     return isTrusted ? filters : [];
   }
 
@@ -99,8 +99,8 @@ export class GitContext {
 
   /** Removes the scratch directories and archived files that earlier runs left. */
   async sweep(): Promise<void> {
-    for (const name of fs.readdirSync(this.#given.scratch))
-      await removeTree(path.join(this.#given.scratch, name));
+    for (const name of fs.readdirSync(this.#deps.scratch))
+      await removeTree(path.join(this.#deps.scratch, name));
     for (const name of fs.readdirSync(this.asideDirectory))
       if (name.endsWith('.archived')) await removeTree(path.join(this.asideDirectory, name));
   }

@@ -32,19 +32,19 @@ type Request = Pick<BodyOf<typeof mergeWorktree>, 'dry_run' | 'expected_tree'>;
 
 /** Merges and rebases worktrees. The caller holds the mutex of the worktree's name. */
 export class MergeService {
-  readonly #given: MergeServiceDependencies;
+  readonly #deps: MergeServiceDependencies;
 
-  constructor(given: MergeServiceDependencies) {
-    this.#given = given;
+  constructor(deps: MergeServiceDependencies) {
+    this.#deps = deps;
   }
 
   merge(
     worktree: Worktree,
     request: BodyOf<typeof mergeWorktree>,
-    keep: SaveResponse,
+    saveResponse: SaveResponse,
   ): Promise<MergeResult> {
-    const { gitContext, clock } = this.#given;
-    return this.#apply(worktree, request, keep, {
+    const { gitContext, clock } = this.#deps;
+    return this.#apply(worktree, request, saveResponse, {
       plan: (repository) =>
         planMerge(gitContext, worktree, repository, { request, now: clock.now() }),
       event: ({ target: into, target_commit, how }, commit) => ({
@@ -57,10 +57,10 @@ export class MergeService {
   rebase(
     worktree: Worktree,
     request: BodyOf<typeof rebaseWorktree>,
-    keep: SaveResponse,
+    saveResponse: SaveResponse,
   ): Promise<MergeResult> {
-    const { gitContext, clock } = this.#given;
-    return this.#apply(worktree, request, keep, {
+    const { gitContext, clock } = this.#deps;
+    return this.#apply(worktree, request, saveResponse, {
       plan: (repository) =>
         planRebase(gitContext, worktree, repository, { request, now: clock.now() }),
       event: ({ target: onto, target_commit, source_commit, how }, commit) => ({
@@ -74,13 +74,13 @@ export class MergeService {
   async #apply(
     worktree: Worktree,
     request: Request,
-    keep: SaveResponse,
+    saveResponse: SaveResponse,
     steps: {
       plan: (repository: Repository) => Promise<Plan>;
       event: (shown: MergePlanView, commit: string) => MergeEvent;
     },
   ): Promise<MergeResult> {
-    const { db, store, gitContext, assertRoom } = this.#given;
+    const { db, store, gitContext, assertRoom } = this.#deps;
     assertThere(worktree);
     assertRoom();
     const repository = await repositoryOf(gitContext, worktree);
@@ -92,7 +92,7 @@ export class MergeService {
       const isAct = request.dry_run === false;
       if (!isAct || shown.outcome === 'nothing_to_do') {
         const answer = { worktree, ...shown };
-        await db.transact((tx) => keep(tx, answer));
+        await db.transact((tx) => saveResponse(tx, answer));
         return answer;
       }
       refuse(shown.obstacles);
@@ -106,11 +106,11 @@ export class MergeService {
       const all = { id: worktree.id, ...moves };
       await this.#move(worktree, repository, { all, event, shown, check });
       return db.transact((tx) => {
-        const now = store.finish(tx, worktree.id, event, this.#given.clock.now());
+        const now = store.finish(tx, worktree.id, event, this.#deps.clock.now());
         store.operations.deleteWhere(tx, 'id = ?', worktree.id);
         const done = { outcome: 'done' as const, result_commit: commit };
         const answer = { ...shown, ...done, worktree: now };
-        keep(tx, answer);
+        saveResponse(tx, answer);
         return answer;
       });
     });
@@ -118,7 +118,7 @@ export class MergeService {
 
   /** Finishes moves that failed halfway, for instance because the disk was full. */
   async #completeLeft({ id }: Worktree, repository: Repository): Promise<void> {
-    const { db, store, gitContext, clock } = this.#given;
+    const { db, store, gitContext, clock } = this.#deps;
     const operation = await db.read((rx) => store.operations.get(rx, id));
     if (operation?.kind !== 'move' || !operation.moves) return;
     const { moves, told: event } = operation;
@@ -140,7 +140,7 @@ export class MergeService {
       check: () => Promise<void>;
     },
   ): Promise<void> {
-    const { db, store, gitContext } = this.#given;
+    const { db, store, gitContext } = this.#deps;
     const { all: moves, event, shown, check } = about;
     await db.transact((tx) =>
       store.operations.insert(tx, { kind: 'move', worktree, tip: null, moves, told: event }),
@@ -159,7 +159,7 @@ export class MergeService {
 
   /** Says which sessions have a turn running in the worktree or where its target is checked out. */
   #turnsIn(worktree: Worktree, { checkout }: MergePlanView): Promise<string[]> {
-    const { db, store, sessionStore } = this.#given;
+    const { db, store, sessionStore } = this.#deps;
     return db.read((rx) => {
       const claiming = store
         .activeClaimsOn(rx, worktree.id)
@@ -177,7 +177,7 @@ export class MergeService {
   }
 
   #claimsOn(rx: Reader, { id, source_session_id }: Worktree): string[] {
-    const others = this.#given.store
+    const others = this.#deps.store
       .activeClaimsOn(rx, id)
       .map(({ session_id }) => session_id)
       .filter((one) => one !== source_session_id);

@@ -33,14 +33,18 @@ interface Dependencies extends MergeServiceDependencies {
 
 /** Opens pull requests for worktrees. The caller holds the mutex of the worktree's name. */
 export class PullRequests {
-  readonly #given: Dependencies;
+  readonly #deps: Dependencies;
 
-  constructor(given: Dependencies) {
-    this.#given = given;
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
   }
 
-  async open(worktree: Worktree, request: Request, keep: SaveResponse): Promise<PullRequest> {
-    const { db, store, gitContext, clock } = this.#given;
+  async open(
+    worktree: Worktree,
+    request: Request,
+    saveResponse: SaveResponse,
+  ): Promise<PullRequest> {
+    const { db, store, gitContext, clock } = this.#deps;
     assertThere(worktree);
     const repository = await repositoryOf(gitContext, worktree);
     const source = await lookAt(gitContext, worktree, repository, { isCommitted: false });
@@ -49,14 +53,14 @@ export class PullRequests {
       const { shown, address } = await this.#plan(source, request, isolated);
       if (request.dry_run !== false) {
         const answer = { worktree, ...shown };
-        await db.transact((tx) => keep(tx, answer));
+        await db.transact((tx) => saveResponse(tx, answer));
         return answer;
       }
       refuse(shown.obstacles);
       const { source_commit: commit, branch, target: into } = shown;
       if (!shown.pushed) await this.#push(isolated, { address, commit, branch });
       const { title, body, draft } = shown;
-      const { supervisor, stopping: signal } = this.#given;
+      const { supervisor, stopping: signal } = this.#deps;
       const proposal = { address, branch, into, title, body, draft };
       const opened = await createPullRequest(proposal, { supervisor, clock, scratch, signal });
       return db.transact((tx) => {
@@ -64,7 +68,7 @@ export class PullRequests {
         const told = { kind: 'worktree.pull_request_opened', payload } as const;
         const now = store.finish(tx, worktree.id, told, clock.now());
         const answer = { ...shown, outcome: 'done' as const, pushed: true, url: opened };
-        keep(tx, { ...answer, worktree: now });
+        saveResponse(tx, { ...answer, worktree: now });
         return { ...answer, worktree: now };
       });
     });
@@ -76,7 +80,7 @@ export class PullRequests {
     request: Request,
     isolated: GitLocation,
   ): Promise<{ shown: MergePlanView; address: string }> {
-    const { git } = this.#given.gitContext;
+    const { git } = this.#deps.gitContext;
     const { worktree, repository, tip, obstacles } = source;
     const { remote = null, push = false, draft = false } = request;
     const name = remote ?? 'origin';
@@ -139,14 +143,14 @@ export class PullRequests {
 
   async #addressOf(repository: Repository, remote: string): Promise<string> {
     const args = ['remote', 'get-url', '--push', '--', remote];
-    const url = await this.#given.gitContext.git.maybe(refsOf(repository), args);
+    const url = await this.#deps.gitContext.git.maybe(refsOf(repository), args);
     if (url !== null && url !== '') return url.split('\n')[0] ?? '';
     throw new AppError('invalid', `the repository has no remote "${remote}": name one as remote`);
   }
 
   /** Returns the commit that the pull request begins at, as far as the repository knows. */
   async #baseOf({ worktree, repository, tip }: Source, remote: string, into: string) {
-    const { git } = this.#given.gitContext;
+    const { git } = this.#deps.gitContext;
     const location = refsOf(repository);
     for (const ref of [`refs/remotes/${remote}/${into}`, `refs/heads/${into}`]) {
       const there = await commitOf(git, location, ref);
@@ -177,7 +181,7 @@ export class PullRequests {
 
   async #reach(isolated: GitLocation, args: string[], address: string): Promise<string> {
     try {
-      return await this.#given.gitContext.git.text(isolated, args);
+      return await this.#deps.gitContext.git.text(isolated, args);
     } catch (error) {
       if (!(error instanceof GitFailure) || isOfStop(error)) throw error;
       const rejected = /^!\t\S+\t(.*)$/m.exec(error.output)?.[1];

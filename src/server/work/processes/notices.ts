@@ -23,22 +23,22 @@ interface ExitNoticesDependencies {
  * idle, else after its turn. Each end is notified once, also if the server is restarted meanwhile.
  */
 export class ExitNotices {
-  readonly #given: ExitNoticesDependencies;
+  readonly #deps: ExitNoticesDependencies;
 
-  constructor(given: ExitNoticesDependencies) {
-    this.#given = given;
-    given.inbox.register(OWNER, this.#inboxOwner());
+  constructor(deps: ExitNoticesDependencies) {
+    this.#deps = deps;
+    deps.inbox.register(OWNER, this.#inboxOwner());
   }
 
   /** Puts the notice of a process that ends in this transaction into its owner's inbox. */
   put(tx: Writer, process: Process, tails: { stdout: string; stderr: string }): void {
     const { session_id, process_id: ref, notice } = process;
     if (session_id === null || notice !== 'pending') return;
-    if (this.#given.sessionStore.session(tx, session_id).status === 'closed')
+    if (this.#deps.sessionStore.session(tx, session_id).status === 'closed')
       return this.#settle(tx, ref, 'dropped');
     const text = noticeText(process, tails);
-    this.#given.inbox.put(tx, { session_id, owner: OWNER, ref, rank: RANK, text });
-    this.#given.inbox.beginNextTurn(tx, session_id);
+    this.#deps.inbox.put(tx, { session_id, owner: OWNER, ref, rank: RANK, text });
+    this.#deps.inbox.beginNextTurn(tx, session_id);
   }
 
   #inboxOwner(): InboxSource {
@@ -63,9 +63,9 @@ export class ExitNotices {
   }
 
   #settle(tx: Writer, processId: string, notice: NonNullable<Process['notice']>): void {
-    const process = this.#given.store.processes.get(tx, processId);
+    const process = this.#deps.store.processes.get(tx, processId);
     if (process && process.notice !== notice)
-      this.#given.store.processes.update(tx, { ...process, notice });
+      this.#deps.store.processes.update(tx, { ...process, notice });
   }
 }
 

@@ -106,7 +106,7 @@ interface StreamOutputDependencies {
 }
 
 class StreamOutput {
-  readonly #given: StreamOutputDependencies;
+  readonly #deps: StreamOutputDependencies;
   #source: Readable | undefined;
   readonly #closed = Promise.withResolvers<void>();
   #chunks = 0;
@@ -120,16 +120,16 @@ class StreamOutput {
   #announcedAt = Number.NEGATIVE_INFINITY;
   #timer: Disposable | undefined;
 
-  constructor(given: StreamOutputDependencies) {
-    this.#given = given;
+  constructor(deps: StreamOutputDependencies) {
+    this.#deps = deps;
   }
 
   get total(): number {
-    return this.#given.file.total + this.#lost;
+    return this.#deps.file.total + this.#lost;
   }
 
   get isTruncated(): boolean {
-    return this.#given.file.total > this.#given.capBytes || this.#lost > 0;
+    return this.#deps.file.total > this.#deps.capBytes || this.#lost > 0;
   }
 
   collect(source: Readable): void {
@@ -152,7 +152,7 @@ class StreamOutput {
     }
     await this.#writing;
     // Nobody has to wait for that: what was written can be read already.
-    this.#given.file.close().catch(this.#given.onError);
+    this.#deps.file.close().catch(this.#deps.onError);
   }
 
   flush(): void {
@@ -165,26 +165,26 @@ class StreamOutput {
     const incomplete = isOver ? 0 : Math.min(incompleteBytes(this.#end), bytes);
     if (incomplete === bytes) return;
     const announced = bytes - incomplete;
-    const room = Math.min(EVENT_TEXT_BYTES, this.#given.budget.text, announced);
+    const room = Math.min(EVENT_TEXT_BYTES, this.#deps.budget.text, announced);
     let text = head.subarray(0, room);
     if (room < announced || incomplete > 0)
       text = text.subarray(0, text.length - incompleteBytes(text));
     // A rest of the budget that is too small for the next character counts as spent.
-    this.#given.budget.text =
-      room === this.#given.budget.text ? 0 : this.#given.budget.text - text.length;
+    this.#deps.budget.text =
+      room === this.#deps.budget.text ? 0 : this.#deps.budget.text - text.length;
     this.#pending = {
       offset: offset + announced,
       head: this.#end.subarray(this.#end.length - incomplete),
       bytes: incomplete,
     };
-    this.#announcedAt = this.#given.clock.monotonic();
-    this.#given.announce({ offset, bytes: announced, text: text.toString('utf8') });
+    this.#announcedAt = this.#deps.clock.monotonic();
+    this.#deps.announce({ offset, bytes: announced, text: text.toString('utf8') });
   }
 
   /** Waits, and yields to the event loop, because the exit may be known before the last output can be read. */
   async #pauseUnless(closed: Promise<boolean>): Promise<boolean> {
     const paused = Promise.withResolvers<boolean>();
-    using _pause = this.#given.clock.after(CHECK_MS, () =>
+    using _pause = this.#deps.clock.after(CHECK_MS, () =>
       setImmediate(() => paused.resolve(false)),
     );
     return await Promise.race([closed, paused.promise]);
@@ -208,7 +208,7 @@ class StreamOutput {
 
   /** Writes output to the log, and announces it. */
   async #write(chunk: Buffer): Promise<void> {
-    const { file, onChunk, onError, capBytes } = this.#given;
+    const { file, onChunk, onError, capBytes } = this.#deps;
     const before = this.total;
     try {
       if (this.#lost > 0) this.#lost += chunk.length;
@@ -231,9 +231,9 @@ class StreamOutput {
     };
     this.#end = Buffer.concat([this.#end, chunk.subarray(-4)]).subarray(-4);
     const pause =
-      this.#given.budget.text > 0
+      this.#deps.budget.text > 0
         ? BATCH_MS
-        : this.#announcedAt + SELDOM_MS - this.#given.clock.monotonic();
-    this.#timer ??= this.#given.clock.after(Math.max(BATCH_MS, pause), () => this.flush());
+        : this.#announcedAt + SELDOM_MS - this.#deps.clock.monotonic();
+    this.#timer ??= this.#deps.clock.after(Math.max(BATCH_MS, pause), () => this.flush());
   }
 }

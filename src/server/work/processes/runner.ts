@@ -66,7 +66,7 @@ export interface Prepared extends Disposable {
  * leader has exited and its process group is empty, even if another process still holds its pipes.
  */
 export class ProcessRunner {
-  readonly #given: Dependencies;
+  readonly #deps: Dependencies;
   readonly #queue: Running[] = [];
   readonly #all = new Map<string, Running>();
   readonly #stopping = new AbortController();
@@ -75,8 +75,8 @@ export class ProcessRunner {
   readonly #reserved = new Set<{ owner: string | null }>();
   readonly #running = new Set<Running>();
 
-  constructor(given: Dependencies) {
-    this.#given = given;
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
   }
 
   get counts(): { queued: number; running: number } {
@@ -88,7 +88,7 @@ export class ProcessRunner {
    * is full, or if the session has reached its limit.
    */
   reserve(owner: string | null): Disposable {
-    const { max_concurrent, max_queued } = this.#given.settings();
+    const { max_concurrent, max_queued } = this.#deps.settings();
     if (
       this.#queue.length + this.#reserved.size + this.#running.size >=
       max_concurrent + max_queued
@@ -105,7 +105,7 @@ export class ProcessRunner {
   }
 
   #assertWithinQuota(owner: string): void {
-    const { max_per_session, max_queued_per_session } = this.#given.settings();
+    const { max_per_session, max_queued_per_session } = this.#deps.settings();
     const waiting = this.#queue.filter(({ process }) => ownerOf(process) === owner).length;
     const reserved = [...this.#reserved].filter((one) => one.owner === owner).length;
     if (waiting + reserved + this.#runningOf(owner) < max_per_session + max_queued_per_session)
@@ -127,9 +127,9 @@ export class ProcessRunner {
    * `after`: the id of a process that has to end before.
    */
   prepare(process: Process, reserved: Disposable, after?: string): Prepared {
-    const running = runningOf(process, this.#given, after);
+    const running = runningOf(process, this.#deps, after);
     if (after === undefined && this.#hasRoomFor(process)) {
-      running.waiting = this.#given.supervisor.wait(this.#commandOf(process));
+      running.waiting = this.#deps.supervisor.wait(this.#commandOf(process));
       if (running.waiting) {
         reserved[Symbol.dispose]();
         this.#running.add(running);
@@ -148,7 +148,7 @@ export class ProcessRunner {
 
   /** Whether a process may start now. Those in the queue wait for something else, or it would have no place. */
   #hasRoomFor(process: Process): boolean {
-    const { max_concurrent, max_per_session } = this.#given.settings();
+    const { max_concurrent, max_per_session } = this.#deps.settings();
     const owner = ownerOf(process);
     if (this.#stopping.signal.aborted || this.#running.size >= max_concurrent) return false;
     return owner === null || this.#runningOf(owner) < max_per_session;
@@ -159,7 +159,7 @@ export class ProcessRunner {
    * soon as there is a place for it.
    */
   accept(tx: Writer, { running }: Prepared): void {
-    const { store, clock } = this.#given;
+    const { store, clock } = this.#deps;
     const { process, waiting, after } = running;
     store.create(tx, process);
     if (waiting) {
@@ -235,12 +235,12 @@ export class ProcessRunner {
   }
 
   logPath(processId: string, stream: StreamName): string {
-    return logPath(this.#given.directory, processId, stream);
+    return logPath(this.#deps.directory, processId, stream);
   }
 
   /** Starts queued processes while there are places. Must be called when a process has ended or a limit was raised. */
   admit(): void {
-    const { max_concurrent, max_per_session } = this.#given.settings();
+    const { max_concurrent, max_per_session } = this.#deps.settings();
     const counts = new Map<string, number>();
     for (const one of this.#running) count(counts, one);
     for (let at = 0; at < this.#queue.length && this.#running.size < max_concurrent;) {
@@ -287,7 +287,7 @@ export class ProcessRunner {
       if (remaining.length > 0) failure = notEnded(remaining);
       await output.finish();
     } catch (error) {
-      this.#given.logger.warn(
+      this.#deps.logger.warn(
         { err: error, process_id: process.process_id },
         'a process could not be started',
       );
@@ -298,14 +298,14 @@ export class ProcessRunner {
   }
 
   #startChild({ process }: Running): Promise<Child> {
-    const { supervisor, store, clock } = this.#given;
+    const { supervisor, store, clock } = this.#deps;
     return supervisor.start(this.#commandOf(process), (tx, pid) =>
       store.move(tx, startProcess(process, pid, clock.now()), 'process.started'),
     );
   }
 
   #commandOf({ process_id, session_id, command, cwd, stdin }: Process): ChildCommand {
-    const { settings, secretVariables } = this.#given;
+    const { settings, secretVariables } = this.#deps;
     const { allow_shell, env_remove, env_pass: pass } = settings();
     const [program, ...args] = allow_shell
       ? (['/bin/sh', '-c', command] as const)
@@ -322,7 +322,7 @@ export class ProcessRunner {
   #timeLimit(running: Running, child: Child): Disposable {
     const { timeout_ms } = running.process;
     if (timeout_ms === 0) return { [Symbol.dispose]: () => undefined };
-    return this.#given.clock.after(timeout_ms, () => {
+    return this.#deps.clock.after(timeout_ms, () => {
       running.cause ??= { status: 'timed_out', reason: null };
       this.#end(running, child);
     });
@@ -331,14 +331,14 @@ export class ProcessRunner {
   /** Ends the group, then the processes that have left it but still have its id in their environment. */
   #end(running: Running, child: Child): void {
     const { process_id } = running.process;
-    running.ending ??= child.end(this.#given.settings().kill_grace_ms).then(async (remaining) => {
+    running.ending ??= child.end(this.#deps.settings().kill_grace_ms).then(async (remaining) => {
       await killCarriers(`CADRE_PROCESS_ID=${process_id}`);
       return remaining;
     });
   }
 
   async #finish(running: Running, end: Omit<ProcessEnd, 'output'>): Promise<void> {
-    const { store, clock, notices } = this.#given;
+    const { store, clock, notices } = this.#deps;
     const { process_id } = running.process;
     running.output.flush();
     running.input?.close();
@@ -346,7 +346,7 @@ export class ProcessRunner {
       running.process.on_exit === null
         ? null
         : (await readPrinted((stream) => this.logPath(process_id, stream), NOTICE_TAIL)).tails;
-    await persist(this.#given, this.#stopping.signal, { process_id }, (tx) => {
+    await persist(this.#deps, this.#stopping.signal, { process_id }, (tx) => {
       const now = store.process(tx, process_id);
       if (hasEnded(now)) return;
       const ended = endProcess(now, { ...end, output: running.output.totals }, clock.now());

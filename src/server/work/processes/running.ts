@@ -41,7 +41,7 @@ interface Dependencies {
 }
 
 /** Returns the state of a process that has not begun. */
-export function runningOf(process: Process, given: Dependencies, after?: string): Running {
+export function runningOf(process: Process, deps: Dependencies, after?: string): Running {
   const listeners: Running['listeners'] = new Set();
   return {
     process,
@@ -55,7 +55,7 @@ export function runningOf(process: Process, given: Dependencies, after?: string)
     cause: null,
     ending: undefined,
     done: Promise.withResolvers<void>(),
-    output: outputOf(process, given, listeners),
+    output: outputOf(process, deps, listeners),
   };
 }
 

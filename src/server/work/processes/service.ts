@@ -49,38 +49,38 @@ interface ProcessServiceDependencies {
 
 /** The use-cases of processes. Each method resolves once its result is on disk. */
 export class ProcessService {
-  readonly #given: ProcessServiceDependencies;
+  readonly #deps: ProcessServiceDependencies;
   readonly #waits: ProcessWaits;
 
-  constructor(given: ProcessServiceDependencies) {
-    this.#given = given;
-    this.#waits = new ProcessWaits(given);
+  constructor(deps: ProcessServiceDependencies) {
+    this.#deps = deps;
+    this.#waits = new ProcessWaits(deps);
   }
 
   /** Accepts a command. It starts as soon as there is a place for it. */
-  run(body: NewProcess, keep: SaveResponse = saveNothing): Promise<Process> {
-    return this.#accept(body, keep);
+  run(body: NewProcess, saveResponse: SaveResponse = saveNothing): Promise<Process> {
+    return this.#accept(body, saveResponse);
   }
 
   /** Runs the command of a process again, once the process has ended; one that still runs is ended. */
   async restart(
     id: string,
     owner: string | undefined,
-    keep: SaveResponse = saveNothing,
+    saveResponse: SaveResponse = saveNothing,
   ): Promise<Process> {
     const { command, cwd, timeout_ms, session_id, caller_id, on_exit, stdin } = await this.get(
       id,
       owner,
     );
     const again = { command, cwd, timeout_ms, session_id, caller_id, on_exit, stdin };
-    return this.#accept(again, keep, id);
+    return this.#accept(again, saveResponse, id);
   }
 
   /** Accepts a command, which starts after the end of the process `old`, if one is named. */
-  async #accept(body: NewProcess, keep: SaveResponse, old?: string): Promise<Process> {
-    this.#given.assertRoom();
+  async #accept(body: NewProcess, saveResponse: SaveResponse, old?: string): Promise<Process> {
+    this.#deps.assertRoom();
     const { command, session_id, caller_id, on_exit } = body;
-    const settings = this.#given.settings();
+    const settings = this.#deps.settings();
     assertCommand(command, settings.allow_shell);
     if (on_exit && !session_id)
       throw new AppError(
@@ -88,14 +88,14 @@ export class ProcessService {
         'on_exit: there is nobody to notify: name the owner as session_id',
       );
     const cwd = await this.#directoryOf(body, settings);
-    using place = this.#given.runner.reserve(session_id ?? caller_id ?? null);
+    using place = this.#deps.runner.reserve(session_id ?? caller_id ?? null);
     const queued = this.#queued(body, cwd, settings);
-    using prepared = this.#given.runner.prepare(queued, place, old);
-    return await this.#given.db.transact((tx) => {
+    using prepared = this.#deps.runner.prepare(queued, place, old);
+    return await this.#deps.db.transact((tx) => {
       if (session_id) this.#owner(tx, session_id);
       if (old !== undefined) this.#kill(tx, old, undefined, 'restarted');
-      this.#given.runner.accept(tx, prepared);
-      keep(tx, { process: queued });
+      this.#deps.runner.accept(tx, prepared);
+      saveResponse(tx, { process: queued });
       return queued;
     });
   }
@@ -104,7 +104,7 @@ export class ProcessService {
   #queued(body: NewProcess, cwd: string, settings: ServiceSettings): Process {
     const { session_id, caller_id, command, on_exit } = body;
     return {
-      process_id: this.#given.ids.next('proc'),
+      process_id: this.#deps.ids.next('proc'),
       session_id: session_id ?? null,
       caller_id: caller_id ?? null,
       command,
@@ -123,7 +123,7 @@ export class ProcessService {
       stderr_truncated: false,
       on_exit: on_exit ?? null,
       notice: null,
-      queued_at: this.#given.clock.now(),
+      queued_at: this.#deps.clock.now(),
       started_at: null,
       ended_at: null,
       trimmed: false,
@@ -135,15 +135,15 @@ export class ProcessService {
     { session_id, command, cwd: asked }: NewProcess,
     settings: ServiceSettings,
   ): Promise<string> {
-    const owner = session_id ? this.#given.db.peek((rx) => this.#owner(rx, session_id)) : undefined;
+    const owner = session_id ? this.#deps.db.peek((rx) => this.#owner(rx, session_id)) : undefined;
     const cwd = await workingDirectory(path.resolve(owner?.cwd ?? '.', asked ?? '.'));
     if (!settings.allow_shell) await assertProgram(command, cwd, globalThis.process.env.PATH);
     return cwd;
   }
 
   get(id: string, owner?: string): Promise<Process> {
-    return this.#given.db.read((rx) =>
-      this.#given.runner.withTotals(this.#given.store.process(rx, id, owner)),
+    return this.#deps.db.read((rx) =>
+      this.#deps.runner.withTotals(this.#deps.store.process(rx, id, owner)),
     );
   }
 
@@ -154,9 +154,9 @@ export class ProcessService {
     limit,
     cursor,
   }: QueryOf<typeof listProcesses> & { caller_id?: string }): Promise<RecordPage<Process>> {
-    return this.#given.db.read((rx) => {
-      if (session_id !== undefined) this.#given.sessionStore.session(rx, session_id);
-      const page = this.#given.store.processes.page(
+    return this.#deps.db.read((rx) => {
+      if (session_id !== undefined) this.#deps.sessionStore.session(rx, session_id);
+      const page = this.#deps.store.processes.page(
         rx,
         { session_id, [CALLER]: caller_id, status },
         limit,
@@ -164,7 +164,7 @@ export class ProcessService {
       );
       return {
         ...page,
-        records: page.records.map((process) => this.#given.runner.withTotals(process)),
+        records: page.records.map((process) => this.#deps.runner.withTotals(process)),
       };
     });
   }
@@ -174,17 +174,17 @@ export class ProcessService {
     id: string,
     owner: string | undefined,
     reason: string | null,
-    keep: SaveResponse = saveNothing,
+    saveResponse: SaveResponse = saveNothing,
   ): Promise<Process> {
-    return this.#given.db.transact((tx) => {
+    return this.#deps.db.transact((tx) => {
       const now = this.#kill(tx, id, owner, reason);
-      keep(tx, { process: now });
+      saveResponse(tx, { process: now });
       return now;
     });
   }
 
   #kill(tx: Writer, id: string, owner: string | undefined, reason: string | null): Process {
-    const { store, runner } = this.#given;
+    const { store, runner } = this.#deps;
     const found = store.process(tx, id, owner);
     if (!hasEnded(found)) store.move(tx, found, 'process.kill_requested');
     tx.whenDurable(() => runner.kill(id, { status: 'killed', reason }));
@@ -201,23 +201,23 @@ export class ProcessService {
     const bytes = Buffer.from(data ?? '', encoding ?? 'utf8');
     if (encoding === 'base64' && bytes.toString('base64') !== data)
       throw new AppError('invalid', 'body.data: is no base64');
-    await this.#given.runner.write(id, bytes, eof ?? false);
+    await this.#deps.runner.write(id, bytes, eof ?? false);
     return bytes.length;
   }
 
   /** Ends the queued and running processes of a session, once the transaction is on disk. */
   killAllOf(tx: Writer, sessionId: string, reason: string): void {
-    this.#killAll(tx, this.#given.store.unfinishedOf(tx, sessionId), reason);
+    this.#killAll(tx, this.#deps.store.unfinishedOf(tx, sessionId), reason);
   }
 
   /** Ends the queued and running processes of an external caller, once the transaction is on disk. */
   killAllOfCaller(tx: Writer, callerId: string, reason: string): void {
-    this.#killAll(tx, this.#given.store.unfinishedOfCaller(tx, callerId), reason);
+    this.#killAll(tx, this.#deps.store.unfinishedOfCaller(tx, callerId), reason);
   }
 
   #killAll(tx: Writer, processes: readonly Process[], reason: string): void {
     for (const { process_id } of processes)
-      tx.whenDurable(() => this.#given.runner.kill(process_id, { status: 'killed', reason }));
+      tx.whenDurable(() => this.#deps.runner.kill(process_id, { status: 'killed', reason }));
   }
 
   async logs(
@@ -232,7 +232,7 @@ export class ProcessService {
       throw new AppError('invalid', 'from_byte is a position in one stream: name it with stream');
     const part = async (stream: StreamName) => {
       if (query.stream !== 'both' && query.stream !== stream) return null;
-      const file = this.#given.runner.logPath(process_id, stream);
+      const file = this.#deps.runner.logPath(process_id, stream);
       const tail =
         query.from_byte === undefined
           ? await readTail(file, bounds)
@@ -252,12 +252,12 @@ export class ProcessService {
     from: number,
     signal: AbortSignal,
   ): AsyncGenerator<{ offset: number; text: string; next: number }, void> {
-    const file = this.#given.runner.logPath(id, stream);
+    const file = this.#deps.runner.logPath(id, stream);
     let next = from;
     let changed = Promise.withResolvers<void>();
     const wake = () => changed.resolve();
-    using _listening = this.#given.runner.listen(id, wake);
-    void this.#given.runner.done(id).then(wake);
+    using _listening = this.#deps.runner.listen(id, wake);
+    void this.#deps.runner.done(id).then(wake);
     signal.addEventListener('abort', wake, { once: true });
     for (;;) {
       changed = Promise.withResolvers<void>();
@@ -287,18 +287,18 @@ export class ProcessService {
   }
 
   diagnostics(): ProcessDiagnostics {
-    const settings = this.#given.settings();
+    const settings = this.#deps.settings();
     const { max_concurrent, max_queued, max_per_session, max_queued_per_session } = settings;
     const limits = { max_concurrent, max_queued, max_per_session, max_queued_per_session };
-    return { ...this.#given.runner.counts, ...limits, ended: { ...this.#given.runner.ended } };
+    return { ...this.#deps.runner.counts, ...limits, ended: { ...this.#deps.runner.ended } };
   }
 
   #hasEnded(id: string): Promise<boolean> {
-    return this.#given.db.read((rx) => hasEnded(this.#given.store.process(rx, id)));
+    return this.#deps.db.read((rx) => hasEnded(this.#deps.store.process(rx, id)));
   }
 
   #owner(rx: Reader, id: string) {
-    const owner = this.#given.sessionStore.session(rx, id);
+    const owner = this.#deps.sessionStore.session(rx, id);
     assertOpen(owner);
     return owner;
   }

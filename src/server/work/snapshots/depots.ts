@@ -25,18 +25,18 @@ interface Dependencies {
  * as a whole with its snapshots, so nothing has to find out which object is still needed.
  */
 export class SnapshotObjectStores {
-  readonly #given: Dependencies;
+  readonly #deps: Dependencies;
   /** The number and the bytes of the depot that each session writes to. */
   readonly #open = new Map<string, { number: number; bytes: number }>();
   readonly #busy = new Set<string>();
   #trimmedAt: number | null = null;
 
-  constructor(given: Dependencies) {
-    this.#given = given;
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
   }
 
   pathOf(depot: string): string {
-    return path.join(this.#given.root, depot);
+    return path.join(this.#deps.root, depot);
   }
 
   /** Runs `work` with the depot of a session for new objects, which is not removed meanwhile. */
@@ -63,7 +63,7 @@ export class SnapshotObjectStores {
 
   /** Removes the depots that are too old, and the oldest while all together are too large; seldom, if called often. */
   async trim(): Promise<void> {
-    const { clock, settings } = this.#given;
+    const { clock, settings } = this.#deps;
     const now = clock.monotonic();
     if (this.#trimmedAt !== null && now - this.#trimmedAt < TRIM_EVERY_MS) return;
     this.#trimmedAt = now;
@@ -80,7 +80,7 @@ export class SnapshotObjectStores {
   }
 
   async #remove(depot: string): Promise<void> {
-    const { db, store } = this.#given;
+    const { db, store } = this.#deps;
     this.#open.delete(path.dirname(depot));
     await db.transact((tx) => store.forgetObjectStore(tx, depot));
     await fs.rm(this.pathOf(depot), { recursive: true, force: true });
@@ -90,7 +90,7 @@ export class SnapshotObjectStores {
 
   /** Lists all depots, with the time of their newest snapshot; one without any counts as old. */
   async #all(): Promise<{ depot: string; at: number; bytes: number }[]> {
-    const { db, store, root } = this.#given;
+    const { db, store, root } = this.#deps;
     const found: { depot: string; at: number; bytes: number }[] = [];
     for (const session of await namesIn(root))
       for (const number of await namesIn(path.join(root, session))) {
@@ -102,7 +102,7 @@ export class SnapshotObjectStores {
   }
 
   async #newest(sessionId: string): Promise<{ number: number; bytes: number }> {
-    const names = await namesIn(path.join(this.#given.root, sessionId));
+    const names = await namesIn(path.join(this.#deps.root, sessionId));
     const number = Math.max(1, ...names.map(Number).filter(Number.isInteger));
     const bytes = await treeBytes(this.pathOf(path.join(sessionId, String(number))));
     return { number, bytes };

@@ -47,25 +47,25 @@ export interface WorkContext {
 
 /** Where requests about the files of sessions are worked on: a few at once, each within a time limit. */
 export class SnapshotRequests {
-  readonly #given: Dependencies;
+  readonly #deps: Dependencies;
   readonly #lanes = new OneAtATime();
   #count = 0;
 
-  constructor(given: Dependencies) {
-    this.#given = given;
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
   }
 
   get snapshotObjectStores(): SnapshotObjectStores {
-    return this.#given.snapshotObjectStores;
+    return this.#deps.snapshotObjectStores;
   }
 
   now(): number {
-    return this.#given.clock.now();
+    return this.#deps.clock.now();
   }
 
   /** Runs `work` for a session. Throws `not_found`, and `conflict` if git fails or the time is over. */
   async work<T>(sessionId: string, work: (place: WorkContext) => Promise<T>): Promise<T> {
-    const { db, clock, sessionStore, worktrees, gitContext } = this.#given;
+    const { db, clock, sessionStore, worktrees, gitContext } = this.#deps;
     const [session, worktree] = await db.read((rx) => {
       const found = sessionStore.session(rx, sessionId);
       const id = found.worktree_id;
@@ -102,13 +102,13 @@ export class SnapshotRequests {
 
   /** Returns a snapshot. Throws `not_found`, and `conflict` if it could not be taken. */
   snapshotAt(sessionId: string, turnId: string, moment: Moment): Taken {
-    const { db, store } = this.#given;
+    const { db, store } = this.#deps;
     return db.peek((rx) => store.at(rx, sessionId, turnId, moment));
   }
 
   /** Returns the snapshots of a session that were taken after one of them, oldest first. */
   snapshotsSince({ session_id, turn_id, moment }: Taken): StoredSnapshot[] {
-    const { db, store } = this.#given;
+    const { db, store } = this.#deps;
     const all = db.peek((rx) => store.of(rx, session_id));
     const at = all.findIndex((one) => one.turn_id === turn_id && one.moment === moment);
     return all.slice(at + 1);
@@ -116,7 +116,7 @@ export class SnapshotRequests {
 
   /** Returns the snapshot of the beginning of the first turn of a session; null if there is none. */
   firstOf(sessionId: string): Taken | null {
-    const { db, store, sessionStore } = this.#given;
+    const { db, store, sessionStore } = this.#deps;
     return db.peek((rx) => {
       const oldest = { index: 'turns_session', where: 'session_id = ?', order: 'n' };
       const [turn] = sessionStore.turns.first(rx, oldest, 1, sessionId);

@@ -23,19 +23,19 @@ type Answer = ResponseOf<typeof getSnapshots>;
 
 /** The snapshots of sessions, and the files in them. */
 export class SnapshotService {
-  readonly #given: Dependencies;
+  readonly #deps: Dependencies;
 
-  constructor(given: Dependencies) {
-    this.#given = given;
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
   }
 
   get(sessionId: string): Promise<Answer> {
-    return this.#given.db.read((rx) => this.#answer(rx, sessionId));
+    return this.#deps.db.read((rx) => this.#answer(rx, sessionId));
   }
 
   /** Switches the snapshots of a session on or off; null: as configured. Throws `session_closed`. */
   set(sessionId: string, enabled: boolean | null): Promise<Answer> {
-    const { db, sessionStore, store, taker } = this.#given;
+    const { db, sessionStore, store, taker } = this.#deps;
     // It is read before, so that the choice which is stored now is put into the memory of the others.
     taker.choiceOf(sessionId);
     return db.transact((tx) => {
@@ -51,7 +51,7 @@ export class SnapshotService {
     sessionId: string,
     { turn_id, moment, path: below }: QueryOf<typeof listSessionFiles>,
   ): Promise<ResponseOf<typeof listSessionFiles>> {
-    const { requests } = this.#given;
+    const { requests } = this.#deps;
     return requests.work(sessionId, async (place) => {
       const { git, scratch, signal, filters } = place;
       const paths = below === undefined ? [] : [below];
@@ -76,8 +76,8 @@ export class SnapshotService {
     });
   }
 
-  #answer(rx: Reader, sessionId: string, chosen = this.#given.taker.choiceOf(sessionId)): Answer {
-    const { sessionStore, store, taker } = this.#given;
+  #answer(rx: Reader, sessionId: string, chosen = this.#deps.taker.choiceOf(sessionId)): Answer {
+    const { sessionStore, store, taker } = this.#deps;
     const { id } = sessionStore.session(rx, sessionId);
     return {
       session_id: id,

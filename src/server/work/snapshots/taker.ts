@@ -33,30 +33,30 @@ interface Dependencies {
 
 /** Takes the snapshots of turns, where they are switched on. A turn never fails because of one. */
 export class SnapshotTaker {
-  readonly #given: Dependencies;
+  readonly #deps: Dependencies;
   /** One mutex for each session, so that its snapshots have the order of its turns. */
   readonly #sessions = new OneAtATime();
   #choices: Map<string, boolean> | undefined;
   readonly #slow = new Map<string, number>();
 
-  constructor(given: Dependencies) {
-    this.#given = given;
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
   }
 
   /** What a person chose for a session; null: nothing. */
   choiceOf(sessionId: string): boolean | null {
-    const { db, store } = this.#given;
+    const { db, store } = this.#deps;
     this.#choices ??= db.peek((rx) => store.choices(rx));
     return this.#choices.get(sessionId) ?? null;
   }
 
   /** Whether snapshots are taken where nothing was chosen. */
   get isEnabled(): boolean {
-    return this.#given.isEnabled();
+    return this.#deps.isEnabled();
   }
 
   isOn(sessionId: string): boolean {
-    return this.choiceOf(sessionId) ?? this.#given.isEnabled();
+    return this.choiceOf(sessionId) ?? this.#deps.isEnabled();
   }
 
   /** Takes over what a person chose, once it is stored. */
@@ -86,7 +86,7 @@ export class SnapshotTaker {
   }
 
   async #before(session: Session, turn: Turn, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#given;
+    const { clock } = this.#deps;
     let isLate = false;
     const taken = new AbortController();
     const taking = this.#take(session, turn, 'start', { isLate: () => isLate });
@@ -103,7 +103,7 @@ export class SnapshotTaker {
     moment: Moment,
     { isLate }: { isLate: () => boolean },
   ): Promise<void> {
-    const { db, logger, store, snapshotObjectStores } = this.#given;
+    const { db, logger, store, snapshotObjectStores } = this.#deps;
     return this.#sessions.run(session.id, async () => {
       if ((this.#slow.get(session.id) ?? 0) >= SLOW) return;
       try {
@@ -128,7 +128,7 @@ export class SnapshotTaker {
     moment: Moment,
     depot: string,
   ): Promise<StoredSnapshot> {
-    const { clock } = this.#given;
+    const { clock } = this.#deps;
     const began = clock.monotonic();
     const late = new AbortController();
     using _ = clock.after(LIMIT_MS, () => late.abort(new Error('it took too long')));
@@ -146,7 +146,7 @@ export class SnapshotTaker {
   }
 
   async #read(session: Session, depot: string, signal: AbortSignal) {
-    const { db, worktrees, gitContext, snapshotObjectStores } = this.#given;
+    const { db, worktrees, gitContext, snapshotObjectStores } = this.#deps;
     const git = gitContext.git.within(signal);
     const id = session.worktree_id;
     const worktree = id === null ? null : await db.read((rx) => worktrees.worktree(rx, id));

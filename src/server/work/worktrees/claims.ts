@@ -16,33 +16,33 @@ interface ClaimsDependencies {
 
 /** Makes and releases the claims of sessions on worktrees. */
 export class Claims {
-  readonly #given: ClaimsDependencies;
+  readonly #deps: ClaimsDependencies;
 
-  constructor(given: ClaimsDependencies) {
-    this.#given = given;
+  constructor(deps: ClaimsDependencies) {
+    this.#deps = deps;
   }
 
   /** Claims a worktree for a session; returns the existing claim if it has the same role. */
   make(tx: Writer, worktreeId: string, sessionId: string, role?: Claim['claim_role']): Claim {
-    const worktree = this.#given.store.worktree(tx, worktreeId);
-    const session = this.#given.sessionStore.session(tx, sessionId);
+    const worktree = this.#deps.store.worktree(tx, worktreeId);
+    const session = this.#deps.sessionStore.session(tx, sessionId);
     assertOpen(session);
     assertThere(worktree);
-    const held = this.#given.store.claim(tx, worktreeId, sessionId);
-    const now = this.#given.clock.now();
+    const held = this.#deps.store.claim(tx, worktreeId, sessionId);
+    const now = this.#deps.clock.now();
     const claim = claimedBy(sessionId, role ?? 'consumer', { worktree, held, now });
     if (claim === held) return claim;
     const active: Worktree = { ...worktree, status: 'active', updated_at: now };
-    this.#given.store.moveClaim(tx, active, claim, 'worktree.claimed');
+    this.#deps.store.moveClaim(tx, active, claim, 'worktree.claimed');
     this.#point(tx, session, worktreeId);
     return claim;
   }
 
   /** Releases a claim; after the last one the worktree is retained. Throws `not_found` if there is no such claim. */
   release(tx: Writer, worktreeId: string, sessionId: string): { worktree: Worktree; claim: Claim } {
-    const worktree = this.#given.store.worktree(tx, worktreeId);
-    const session = this.#given.sessionStore.session(tx, sessionId);
-    const held = this.#given.store.claim(tx, worktreeId, sessionId);
+    const worktree = this.#deps.store.worktree(tx, worktreeId);
+    const session = this.#deps.sessionStore.session(tx, sessionId);
+    const held = this.#deps.store.claim(tx, worktreeId, sessionId);
     if (!held || held.released_at !== null)
       throw new AppError('not_found', `session "${sessionId}" does not claim "${worktreeId}"`);
     const released = this.#release(tx, worktree, held);
@@ -52,44 +52,44 @@ export class Claims {
 
   /** Releases all claims of a session that is closing or closed; returns the ids of the worktrees. */
   releaseAllOf(tx: Writer, sessionId: string): string[] {
-    const claims = this.#given.store.activeClaimsOf(tx, sessionId);
+    const claims = this.#deps.store.activeClaimsOf(tx, sessionId);
     for (const claim of claims) {
       const { worktree } = this.#release(
         tx,
-        this.#given.store.worktree(tx, claim.worktree_id),
+        this.#deps.store.worktree(tx, claim.worktree_id),
         claim,
       );
-      if (worktree.status === 'retained') this.#given.store.move(tx, worktree, 'worktree.retained');
+      if (worktree.status === 'retained') this.#deps.store.move(tx, worktree, 'worktree.retained');
     }
-    const session = this.#given.sessionStore.session(tx, sessionId);
+    const session = this.#deps.sessionStore.session(tx, sessionId);
     // This change has no event of its own, because the event that closes the session carries it.
     if (session.worktree_id !== null)
-      this.#given.sessionStore.sessions.update(tx, { ...session, worktree_id: null });
+      this.#deps.sessionStore.sessions.update(tx, { ...session, worktree_id: null });
     return claims.map(({ worktree_id }) => worktree_id);
   }
 
   #release(tx: Writer, worktree: Worktree, held: Claim): { worktree: Worktree; claim: Claim } {
-    const now = this.#given.clock.now();
+    const now = this.#deps.clock.now();
     const claim: Claim = { ...held, released_at: now };
-    const others = this.#given.store.activeClaimsOn(tx, worktree.id).length - 1;
+    const others = this.#deps.store.activeClaimsOn(tx, worktree.id).length - 1;
     const isLast = others === 0 && worktree.status === 'active';
     const after: Worktree = {
       ...worktree,
       status: isLast ? 'retained' : worktree.status,
       updated_at: now,
     };
-    this.#given.store.moveClaim(tx, after, claim, 'worktree.released');
+    this.#deps.store.moveClaim(tx, after, claim, 'worktree.released');
     return { worktree: after, claim };
   }
 
   #newestOf(rx: Reader, sessionId: string): string | null {
-    const claims = this.#given.store.activeClaimsOf(rx, sessionId);
+    const claims = this.#deps.store.activeClaimsOf(rx, sessionId);
     return claims.toSorted((a, b) => a.created_at - b.created_at).at(-1)?.worktree_id ?? null;
   }
 
   #point(tx: Writer, session: Session, worktree_id: string | null): void {
-    const updated_at = this.#given.clock.now();
-    this.#given.sessionStore.updateSession(
+    const updated_at = this.#deps.clock.now();
+    this.#deps.sessionStore.updateSession(
       tx,
       { ...session, worktree_id, updated_at },
       'session.updated',

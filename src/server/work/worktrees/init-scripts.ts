@@ -31,12 +31,12 @@ interface InitScriptsDependencies {
  * Content is allowed by its digest, for one repository each.
  */
 export class InitScripts {
-  readonly #given: InitScriptsDependencies;
+  readonly #deps: InitScriptsDependencies;
   readonly #trusted: RecordTable<Trusted>;
 
-  constructor(given: InitScriptsDependencies) {
-    this.#given = given;
-    this.#trusted = new RecordTable<Trusted>(given.db, 'worktree_trust', trustId);
+  constructor(deps: InitScriptsDependencies) {
+    this.#deps = deps;
+    this.#trusted = new RecordTable<Trusted>(deps.db, 'worktree_trust', trustId);
   }
 
   /**
@@ -48,13 +48,13 @@ export class InitScripts {
     source_session_id: string;
     worktree_name: string;
   }): Promise<{ repo_root: string; sha256: string; text: string; trusted: boolean } | null> {
-    const session = await this.#given.db.read((rx) =>
-      this.#given.sessionStore.session(rx, request.source_session_id),
+    const session = await this.#deps.db.read((rx) =>
+      this.#deps.sessionStore.session(rx, request.source_session_id),
     );
-    const repository = await findRepository(this.#given.git, path.resolve(session.cwd));
+    const repository = await findRepository(this.#deps.git, path.resolve(session.cwd));
     const { root } = repository;
-    const named = await this.#given.db.read((rx) =>
-      this.#given.worktrees.named(rx, root, request.worktree_name),
+    const named = await this.#deps.db.read((rx) =>
+      this.#deps.worktrees.named(rx, root, request.worktree_name),
     );
     if (named.some(({ status }) => status === 'active' || status === 'retained')) return null;
     const { script } = await this.committedIn(repository, { patterns: false });
@@ -69,14 +69,19 @@ export class InitScripts {
 
   /** Allows content for a repository from now on. `by` names who allowed it; allowing it again changes nothing. */
   async allow(repo_root: string, sha256: string, by: string): Promise<void> {
-    await this.#allow({ repo_root, sha256, trusted_by: by, trusted_at: this.#given.clock.now() });
+    await this.#allow({ repo_root, sha256, trusted_by: by, trusted_at: this.#deps.clock.now() });
   }
 
   /** Does the same for a directory that a person names. Throws `invalid` if that is not a repository. */
-  async trust(directory: string, sha256: string, by: string, keep: SaveResponse): Promise<Trusted> {
+  async trust(
+    directory: string,
+    sha256: string,
+    by: string,
+    saveResponse: SaveResponse,
+  ): Promise<Trusted> {
     const { root: repo_root } = await this.#named(directory);
-    const trusted_at = this.#given.clock.now();
-    return this.#allow({ repo_root, sha256, trusted_by: by, trusted_at }, keep);
+    const trusted_at = this.#deps.clock.now();
+    return this.#allow({ repo_root, sha256, trusted_by: by, trusted_at }, saveResponse);
   }
 
   /**
@@ -86,27 +91,27 @@ export class InitScripts {
   async untrust(
     directory: string,
     sha256: string | null,
-    keep: SaveResponse,
+    saveResponse: SaveResponse,
   ): Promise<{ repo_root: string; withdrawn: Trusted[] }> {
     // The repository may be gone; then the path that it was allowed under is used.
     const repo_root = await this.#named(directory).then(
       ({ root }) => root,
       () => path.resolve(directory),
     );
-    return this.#given.db.transact((tx) => {
+    return this.#deps.db.transact((tx) => {
       const all = this.#trusted.where(tx, 'repo_root = ?', repo_root);
       const withdrawn = all.filter((one) => sha256 === null || one.sha256 === sha256);
       if (withdrawn.length === 0 && sha256 !== null)
         throw new AppError('not_found', `${sha256} is not allowed for ${repo_root}`);
       for (const one of withdrawn) this.#trusted.deleteWhere(tx, 'id = ?', trustId(one));
       const answer = { repo_root, withdrawn };
-      keep(tx, answer);
+      saveResponse(tx, answer);
       return answer;
     });
   }
 
   list({ limit, cursor, repo_root }: QueryOf<typeof listTrusted>): Promise<RecordPage<Trusted>> {
-    return this.#given.db.read((rx) => this.#trusted.page(rx, { repo_root }, limit, cursor));
+    return this.#deps.db.read((rx) => this.#trusted.page(rx, { repo_root }, limit, cursor));
   }
 
   /** Returns everything that a repository brings and that a person has to allow. Throws `invalid` if the directory is not a repository. */
@@ -120,9 +125,9 @@ export class InitScripts {
       brings.push({ kind, name, sha256, text: content.toString(), trusted });
     };
     const { script, patterns } = await this.committedIn(repository);
-    if (script !== null) await add('init_script', this.#given.script(), script.content);
+    if (script !== null) await add('init_script', this.#deps.script(), script.content);
     if (patterns !== null) await add('included_files', PATTERNS_FILE, patterns.content);
-    const filters = filtersIn(await ownSettings(this.#given.git, repository, null));
+    const filters = filtersIn(await ownSettings(this.#deps.git, repository, null));
     if (filters.length > 0) await add('filters', 'git config', filtersText(filters));
     return { repo_root, brings };
   }
@@ -141,11 +146,11 @@ export class InitScripts {
       without: 'set copy_included to false',
     };
     const program = {
-      file: this.#given.script(),
+      file: this.#deps.script(),
       what: 'the init script',
       without: 'set run_init_script to false',
     };
-    const [patterns = null, script = null] = await committedFiles(this.#given.git, repository, [
+    const [patterns = null, script = null] = await committedFiles(this.#deps.git, repository, [
       wanted.patterns === false ? null : list,
       wanted.script === false ? null : program,
     ]);
@@ -154,21 +159,21 @@ export class InitScripts {
 
   /** Whether a person has allowed this content for a repository. */
   isTrusted(repo_root: string, sha256: string): Promise<boolean> {
-    return this.#given.db.read(
+    return this.#deps.db.read(
       (rx) => this.#trusted.get(rx, trustId({ repo_root, sha256 })) !== undefined,
     );
   }
 
   #named(directory: string): Promise<Repository> {
-    return findRepository(this.#given.git, path.resolve(directory), { isNamed: true });
+    return findRepository(this.#deps.git, path.resolve(directory), { isNamed: true });
   }
 
-  #allow(trusted: Trusted, keep: SaveResponse = saveNothing): Promise<Trusted> {
-    return this.#given.db.transact((tx) => {
+  #allow(trusted: Trusted, saveResponse: SaveResponse = saveNothing): Promise<Trusted> {
+    return this.#deps.db.transact((tx) => {
       const before = this.#trusted.get(tx, trustId(trusted));
       if (!before) this.#trusted.insert(tx, trusted);
       const answer = before ?? trusted;
-      keep(tx, answer);
+      saveResponse(tx, answer);
       return answer;
     });
   }

@@ -59,14 +59,14 @@ export interface WorktreeCreatorDependencies {
 
 /** Makes and restores worktrees. The caller holds the mutex of the worktree's name. */
 export class WorktreeCreator {
-  readonly #given: WorktreeCreatorDependencies;
+  readonly #deps: WorktreeCreatorDependencies;
   readonly #checkouts: Checkouts;
   /** The mutex of choosing ports: what is chosen is stored before the next choice. */
   readonly #choosing = new OneAtATime();
 
-  constructor(given: WorktreeCreatorDependencies) {
-    this.#given = given;
-    this.#checkouts = new Checkouts(given.gitContext);
+  constructor(deps: WorktreeCreatorDependencies) {
+    this.#deps = deps;
+    this.#checkouts = new Checkouts(deps.gitContext);
   }
 
   /** Makes a worktree. `finish` runs in the transaction that stores it; its result is returned. */
@@ -76,7 +76,7 @@ export class WorktreeCreator {
     request: WorktreeRequest,
     finish: (tx: Writer, made: Worktree) => T,
   ): Promise<T> {
-    const { db, store, gitContext, ids, clock, settings, failpoint } = this.#given;
+    const { db, store, gitContext, ids, clock, settings, failpoint } = this.#deps;
     const checked = await gitContext.alone(repository, async () => {
       const { tip, ...base } = await this.#base(repository, directory, request);
       const found = newWorktree(request, {
@@ -98,7 +98,7 @@ export class WorktreeCreator {
     failpoint('worktree.creating');
     return this.#orUndo(planned, 'the worktree could not be made', async () => {
       await this.#checkouts.add(planned, repository);
-      const { patterns, script } = await this.#given.initScripts.committedIn(repository, {
+      const { patterns, script } = await this.#deps.initScripts.committedIn(repository, {
         patterns: request.copy_included !== false && repository.root !== repository.commonDir,
         script: request.run_init_script !== false,
       });
@@ -116,7 +116,7 @@ export class WorktreeCreator {
 
   /** Stores an operation before its first step, and returns its worktree, which has ports of its own from then on. */
   #begin(operation: Operation): Promise<Worktree> {
-    const { db, store, settings, logger } = this.#given;
+    const { db, store, settings, logger } = this.#deps;
     const { worktree: planned } = operation;
     return this.#choosing.run('ports', async () => {
       const taken = await db.read((rx) => store.withPorts(rx, planned.id));
@@ -138,7 +138,7 @@ export class WorktreeCreator {
     request: WorktreeRequest,
   ): Promise<{ baseRef: string; baseCommit: string; tip: string | null }> {
     const named = request.base_ref ?? null;
-    const { git } = this.#given.gitContext;
+    const { git } = this.#deps.gitContext;
     // Each worktree has its own HEAD; a bare repository has only the one in its common directory.
     const { commonDir } = repository;
     const isBare = (await realPath(directory)) === commonDir;
@@ -166,7 +166,7 @@ export class WorktreeCreator {
   ): Promise<Worktree['included']> {
     const { request, patterns } = about;
     const { copy_included } = request;
-    const { initScripts, gitContext } = this.#given;
+    const { initScripts, gitContext } = this.#deps;
     if (copy_included === false) return worktree.included;
     const { root } = repository;
     if (patterns === null) return nothingIncluded('not_found');
@@ -185,7 +185,7 @@ export class WorktreeCreator {
   ): Promise<Worktree['init_script']> {
     const { request, script } = about;
     const { run_init_script } = request;
-    const { settings, initScripts, gitContext, stopping, supervisor, clock } = this.#given;
+    const { settings, initScripts, gitContext, stopping, supervisor, clock } = this.#deps;
     if (run_init_script === false) return worktree.init_script;
     if (script === null) return noScript('not_found');
     const mayRun =
@@ -208,7 +208,7 @@ export class WorktreeCreator {
    * startup recovery does this instead.
    */
   async #orUndo<T>(worktree: Worktree, what: string, steps: () => Promise<T>): Promise<T> {
-    const { db, store, gitContext, stopping, logger } = this.#given;
+    const { db, store, gitContext, stopping, logger } = this.#deps;
     try {
       return await steps();
     } catch (error) {
@@ -235,12 +235,12 @@ export class WorktreeCreator {
   }
 
   #forgetOperation(tx: Writer, { id }: Worktree): void {
-    this.#given.store.operations.deleteWhere(tx, 'id = ?', id);
+    this.#deps.store.operations.deleteWhere(tx, 'id = ?', id);
   }
 
   /** Restores a cleaned worktree from its archive, under `name`. */
-  async restore(old: Worktree, name: string, keep: SaveResponse): Promise<Worktree> {
-    const { db, store, gitContext, clock, failpoint } = this.#given;
+  async restore(old: Worktree, name: string, saveResponse: SaveResponse): Promise<Worktree> {
+    const { db, store, gitContext, clock, failpoint } = this.#deps;
     const repository = await recordedRepository(gitContext.git, old.repo_root);
     if (!repository)
       throw new AppError(
@@ -264,7 +264,7 @@ export class WorktreeCreator {
         const now: Worktree = { ...planned, status: 'retained', updated_at: clock.now() };
         store.move(tx, now, 'worktree.restored');
         this.#forgetOperation(tx, planned);
-        keep(tx, now);
+        saveResponse(tx, now);
         return now;
       });
     });

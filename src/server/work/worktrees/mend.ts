@@ -26,19 +26,19 @@ interface WorktreeRecoveryDependencies {
 
 /** Repairs worktrees after a crash: first the files, then, in the transaction of startup recovery, the rows. */
 export class WorktreeRecovery {
-  readonly #given: WorktreeRecoveryDependencies;
+  readonly #deps: WorktreeRecoveryDependencies;
   readonly #worktreeFiles: WorktreeFiles;
 
-  constructor(given: WorktreeRecoveryDependencies) {
-    this.#given = given;
-    this.#worktreeFiles = new WorktreeFiles(given.gitContext);
+  constructor(deps: WorktreeRecoveryDependencies) {
+    this.#deps = deps;
+    this.#worktreeFiles = new WorktreeFiles(deps.gitContext);
   }
 
   /**
    * Finishes or undoes the operations that the crash interrupted; returns the changes of rows that follow from that.
    */
   async recoverFiles(): Promise<((tx: Writer) => void)[]> {
-    const { db, store, gitContext, logger } = this.#given;
+    const { db, store, gitContext, logger } = this.#deps;
     const changes: ((tx: Writer) => void)[] = [];
     for (const operation of db.peek((rx) => store.cutOff(rx))) {
       const worktree_id = operation.worktree.id;
@@ -61,15 +61,15 @@ export class WorktreeRecovery {
 
   /** Releases the claims of closed sessions, and marks the worktrees whose directories are missing. */
   reconcile(tx: Writer): { claims_released: string[]; worktrees_missing: string[] } {
-    const claims_released = this.#given.store
+    const claims_released = this.#deps.store
       .claimants(tx)
-      .filter((id) => this.#given.sessionStore.session(tx, id).status === 'closed')
-      .flatMap((id) => this.#given.claims.releaseAllOf(tx, id));
-    const missing = this.#given.store.present(tx).filter(({ path }) => !fs.existsSync(path));
+      .filter((id) => this.#deps.sessionStore.session(tx, id).status === 'closed')
+      .flatMap((id) => this.#deps.claims.releaseAllOf(tx, id));
+    const missing = this.#deps.store.present(tx).filter(({ path }) => !fs.existsSync(path));
     for (const worktree of missing)
-      this.#given.store.move(
+      this.#deps.store.move(
         tx,
-        { ...worktree, status: 'missing', updated_at: this.#given.clock.now() },
+        { ...worktree, status: 'missing', updated_at: this.#deps.clock.now() },
         'worktree.missing',
       );
     return { claims_released, worktrees_missing: missing.map(({ id }) => id) };
@@ -77,10 +77,10 @@ export class WorktreeRecovery {
 
   async #recover(operation: Operation): Promise<(tx: Writer) => void> {
     const { kind, worktree, tip } = operation;
-    const repository = await recordedRepository(this.#given.gitContext.git, worktree.repo_root);
+    const repository = await recordedRepository(this.#deps.gitContext.git, worktree.repo_root);
     if (kind === 'move') return this.#completeMove(operation, repository);
     if (kind !== 'remove') {
-      await new Checkouts(this.#given.gitContext).discard(worktree, repository, tip ?? '');
+      await new Checkouts(this.#deps.gitContext).discard(worktree, repository, tip ?? '');
       return () => undefined;
     }
     const hasBegun =
@@ -88,11 +88,11 @@ export class WorktreeRecovery {
     if (hasBegun) {
       if (!repository) throw new Error(`the repository ${worktree.repo_root} is gone`);
       // The crash lost which other worktrees were being removed, so all of them count as leaving.
-      const branches = this.#given.db
-        .peek((rx) => this.#given.store.beside(rx, worktree))
+      const branches = this.#deps.db
+        .peek((rx) => this.#deps.store.beside(rx, worktree))
         .map(({ branch }) => branch);
       const beside = { branches, leaving: branches };
-      const { left } = await this.#given.gitContext.alone(repository, () =>
+      const { left } = await this.#deps.gitContext.alone(repository, () =>
         this.#worktreeFiles.remove(worktree, repository, { tip, beside }),
       );
       if (left !== null) throw new Error(left);
@@ -102,10 +102,10 @@ export class WorktreeRecovery {
       repository !== null && (await this.#worktreeFiles.hasArchive(worktree, repository));
     const archive_ref = hasArchive ? archiveRef(worktree.id) : null;
     return (tx) => {
-      const updated_at = this.#given.clock.now();
-      const now = { ...this.#given.store.worktree(tx, worktree.id), archive_ref, updated_at };
-      if (hasBegun) this.#given.store.clean(tx, { ...now, status: 'cleaned' }, 'recovery');
-      else this.#given.store.worktrees.update(tx, now);
+      const updated_at = this.#deps.clock.now();
+      const now = { ...this.#deps.store.worktree(tx, worktree.id), archive_ref, updated_at };
+      if (hasBegun) this.#deps.store.clean(tx, { ...now, status: 'cleaned' }, 'recovery');
+      else this.#deps.store.worktrees.update(tx, now);
     };
   }
 
@@ -114,7 +114,7 @@ export class WorktreeRecovery {
     repository: Repository | null,
   ): Promise<(tx: Writer) => void> {
     if (!repository || !moves || !told) return () => undefined;
-    const { store, clock, gitContext } = this.#given;
+    const { store, clock, gitContext } = this.#deps;
     const hasMoved = await gitContext.alone(repository, () =>
       completeMoves(gitContext, repository, moves),
     );

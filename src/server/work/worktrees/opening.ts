@@ -25,19 +25,19 @@ interface Dependencies {
 
 /** Opens sessions, each in a worktree where that is asked for. */
 export class SessionOpening {
-  readonly #given: Dependencies;
+  readonly #deps: Dependencies;
 
-  constructor(given: Dependencies) {
-    this.#given = given;
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
   }
 
   /** Opens a session. Session, worktree and claim are all created, or none is. */
   async open(
     { worktree: wish, ...body }: OpenRequest,
-    keep: SaveResponse = saveNothing,
+    saveResponse: SaveResponse = saveNothing,
   ): Promise<Session> {
-    if (!wish) return this.#given.sessions.create(body, keep);
-    const { db, sessions, sessionStore, worktrees, claims } = this.#given;
+    if (!wish) return this.#deps.sessions.create(body, saveResponse);
+    const { db, sessions, sessionStore, worktrees, claims } = this.#deps;
     const session = await sessions.draft(body);
     const request = requestOf(wish === true ? {} : wish, session);
     const open = async (worktree: Worktree, created: boolean): Promise<Session> => {
@@ -50,7 +50,7 @@ export class SessionOpening {
         sessionStore.createSession(tx, { ...session, cwd }, body.mcp_servers);
         claims.make(tx, worktree.id, session.id, created ? 'owner' : 'consumer');
         const opened = sessionStore.session(tx, session.id);
-        keep(tx, opened);
+        saveResponse(tx, opened);
         return opened;
       });
     };

@@ -21,18 +21,18 @@ interface ReleasesDependencies {
  * start does it if the server dies in between. The caller holds the mutex of the worktree's name.
  */
 export class Releases {
-  readonly #given: ReleasesDependencies;
+  readonly #deps: ReleasesDependencies;
 
-  constructor(given: ReleasesDependencies) {
-    this.#given = given;
+  constructor(deps: ReleasesDependencies) {
+    this.#deps = deps;
   }
 
   async release(
     id: string,
     body: BodyOf<typeof releaseWorktree>,
-    keep: SaveResponse,
+    saveResponse: SaveResponse,
   ): Promise<ResponseOf<typeof releaseWorktree>> {
-    const { db, store, claims, clock } = this.#given;
+    const { db, store, claims, clock } = this.#deps;
     const released = await db.transact((tx) => {
       const { worktree, claim } = claims.release(tx, id, body.session_id);
       const active_claims = store.activeClaimsOn(tx, id).length;
@@ -42,19 +42,19 @@ export class Releases {
       const now = isDue ? { ...worktree, cleanup_due_at: clock.now() } : worktree;
       if (isDue) store.worktrees.update(tx, now);
       const answer = { worktree: now, claim, active_claims, cleanup: null };
-      keep(tx, answer);
+      saveResponse(tx, answer);
       return { isDue, answer };
     });
     if (!released.isDue) return released.answer;
     const cleanup = await this.cleanUp(id);
     const answer = { ...released.answer, worktree: cleanup.worktree, cleanup };
-    await db.transact((tx) => keep(tx, answer));
+    await db.transact((tx) => saveResponse(tx, answer));
     return answer;
   }
 
   /** Cleans up a worktree whose last claim was released. */
   async cleanUp(id: string): Promise<CleanupResult> {
-    const { db, cleanup } = this.#given;
+    const { db, cleanup } = this.#deps;
     const result = await cleanup.cleanUp(id, 'the last claim was released', { wasActive: true });
     if ((result.worktree.cleanup_due_at ?? null) === null) return result;
     return db.transact((tx) => ({ ...result, worktree: this.#settled(tx, id) }));
@@ -62,7 +62,7 @@ export class Releases {
 
   /** Stores that the cleanup has ended, also where it left the worktree as it is. */
   #settled(tx: Writer, id: string): Worktree {
-    const { store } = this.#given;
+    const { store } = this.#deps;
     const settled = { ...store.worktree(tx, id), cleanup_due_at: null };
     store.worktrees.update(tx, settled);
     return settled;

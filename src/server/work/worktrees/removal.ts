@@ -43,14 +43,14 @@ type Outcome = Partial<CleanupResult> & Pick<CleanupResult, 'status'>;
 
 /** Cleans up worktrees. The caller holds the mutex of the worktree's name. */
 export class WorktreeCleanup {
-  readonly #given: Dependencies;
+  readonly #deps: Dependencies;
   readonly #worktreeFiles: WorktreeFiles;
   /** The ids of worktrees whose cleanup is running or waiting for the mutex of their repository. */
   readonly #leaving = new Set<string>();
 
-  constructor(given: Dependencies) {
-    this.#given = given;
-    this.#worktreeFiles = new WorktreeFiles(given.gitContext);
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
+    this.#worktreeFiles = new WorktreeFiles(deps.gitContext);
   }
 
   /**
@@ -61,7 +61,7 @@ export class WorktreeCleanup {
     reason: string | null,
     { anyway = false, wasActive = false }: CleanupOptions = {},
   ): Promise<CleanupResult> {
-    const { db, store, gitContext } = this.#given;
+    const { db, store, gitContext } = this.#deps;
     const found = await db.read((rx) => store.worktree(rx, id));
     if (found.status === 'cleaned') {
       const left = await this.finishLeft(found);
@@ -115,7 +115,7 @@ export class WorktreeCleanup {
    * fails again, null if nothing is left. The operation is stored until then, so that startup recovery tries it too.
    */
   async finishLeft(worktree: Worktree): Promise<string | null> {
-    const { db, store, gitContext } = this.#given;
+    const { db, store, gitContext } = this.#deps;
     const operation = await db.read((rx) => store.operations.get(rx, worktree.id));
     if (operation?.kind !== 'remove') return null;
     const { tip } = operation;
@@ -132,7 +132,7 @@ export class WorktreeCleanup {
 
   /** Returns the current branches of the other worktrees of the same repository. */
   #beside(worktree: Worktree): Promise<Beside> {
-    const { db, store } = this.#given;
+    const { db, store } = this.#deps;
     return db.read((rx) => {
       const others = store.beside(rx, worktree);
       const leaving = others.filter(({ id }) => this.#leaving.has(id));
@@ -149,7 +149,7 @@ export class WorktreeCleanup {
     reason: string | null,
     { anyway, wasActive }: Required<CleanupOptions>,
   ): Promise<CleanupResult> {
-    const { db, store, claims, clock } = this.#given;
+    const { db, store, claims, clock } = this.#deps;
     const { id } = worktree;
     const beside = await this.#beside(worktree);
     const settings = await this.#worktreeFiles.settingsOf(worktree, repository);
@@ -202,25 +202,25 @@ export class WorktreeCleanup {
   }
 
   async #retain(id: string, wasActive: boolean, why: string): Promise<CleanupResult> {
-    const { db, store } = this.#given;
+    const { db, store } = this.#deps;
     if (wasActive)
       await db.transact((tx) => store.move(tx, store.worktree(tx, id), 'worktree.retained'));
     return this.#result(id, { status: 'retained_by_policy', diagnostics: [why] });
   }
 
   async #fail(id: string, reason: string | null, why: string): Promise<CleanupResult> {
-    const { db, store } = this.#given;
+    const { db, store } = this.#deps;
     const diagnostics = [why];
     await db.transact((tx) => store.failCleanup(tx, store.worktree(tx, id), reason, diagnostics));
     return this.#result(id, { status: 'failed', diagnostics });
   }
 
   #forgetOperation(tx: Writer, { id }: Worktree): void {
-    this.#given.store.operations.deleteWhere(tx, 'id = ?', id);
+    this.#deps.store.operations.deleteWhere(tx, 'id = ?', id);
   }
 
   #result(id: string, outcome: Outcome): Promise<CleanupResult> {
-    const { db, store } = this.#given;
+    const { db, store } = this.#deps;
     return db.read((rx) => {
       const worktree = store.worktree(rx, id);
       return {
@@ -237,7 +237,7 @@ export class WorktreeCleanup {
 
   /** Returns one sentence for each session or process that claims a worktree or works in it. */
   #usersOf(rx: Reader, { id, path: directory }: Worktree): string[] {
-    const { store, sessionStore, processes } = this.#given;
+    const { store, sessionStore, processes } = this.#deps;
     return [
       ...store.activeClaimsOn(rx, id).map(({ session_id }) => `session ${session_id} claims it`),
       ...sessionStore.openIn(rx, directory).map((one) => `session ${one.id} works in it`),
@@ -262,7 +262,7 @@ export class WorktreeCleanup {
     await this.noteIfMissing(worktree);
     const { repo_root, path: directory, status } = worktree;
     if ((status !== 'active' && status !== 'retained') || !(await isThere(directory))) return;
-    const repository = await recordedRepository(this.#given.gitContext.git, repo_root);
+    const repository = await recordedRepository(this.#deps.gitContext.git, repo_root);
     if (!repository)
       throw new AppError('conflict', `its repository ${repo_root} is gone: bring it back`);
     const known = await adminDirectory(repository, directory);
@@ -275,7 +275,7 @@ export class WorktreeCleanup {
 
   /** Marks a worktree as missing if its directory is gone. */
   async noteIfMissing({ id, path: directory }: Worktree): Promise<void> {
-    const { db, store, clock } = this.#given;
+    const { db, store, clock } = this.#deps;
     if (await isThere(directory)) return;
     await db.transact((tx) => {
       const now = store.worktree(tx, id);

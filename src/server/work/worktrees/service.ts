@@ -52,7 +52,7 @@ interface Dependencies extends WorktreeCreatorDependencies {
  * transactions, and each step of git is stored as an operation before it runs.
  */
 export class WorktreeService {
-  readonly #given: Dependencies;
+  readonly #deps: Dependencies;
   readonly #turns = new OneAtATime();
   readonly #creator: WorktreeCreator;
   readonly #cleanup: WorktreeCleanup;
@@ -60,31 +60,31 @@ export class WorktreeService {
   readonly #merges: MergeService;
   readonly #pullRequests: PullRequests;
 
-  constructor(given: Dependencies) {
-    this.#given = given;
-    this.#creator = new WorktreeCreator(given);
-    this.#cleanup = new WorktreeCleanup(given);
-    this.#releases = new Releases({ ...given, cleanup: this.#cleanup });
-    this.#merges = new MergeService(given);
-    this.#pullRequests = new PullRequests(given);
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
+    this.#creator = new WorktreeCreator(deps);
+    this.#cleanup = new WorktreeCleanup(deps);
+    this.#releases = new Releases({ ...deps, cleanup: this.#cleanup });
+    this.#merges = new MergeService(deps);
+    this.#pullRequests = new PullRequests(deps);
   }
 
   /** Makes a worktree and claims it; if one of that name exists, claims that one. */
   create(
     request: WorktreeRequest,
-    keep: SaveResponse = saveNothing,
+    saveResponse: SaveResponse = saveNothing,
   ): Promise<ResponseOf<typeof createWorktree>> {
-    const { claims } = this.#given;
+    const { claims } = this.#deps;
     return this.#inTurnOfRequest(request, async (repository, directory) => {
       const existing = await this.#findExisting(repository, request, (tx, worktree, held) => {
         const role = activeRole(held) ?? 'owner';
         const claim = claims.make(tx, worktree.id, request.source_session_id, role);
-        return this.#answer(tx, worktree.id, claim, { created: false }, keep);
+        return this.#answer(tx, worktree.id, claim, { created: false }, saveResponse);
       });
       if (existing) return existing;
       return this.#creator.make(repository, directory, request, (tx, { id }) => {
         const claim = claims.make(tx, id, request.source_session_id, 'owner');
-        return this.#answer(tx, id, claim, { created: true }, keep);
+        return this.#answer(tx, id, claim, { created: true }, saveResponse);
       });
     });
   }
@@ -104,10 +104,10 @@ export class WorktreeService {
       if (existing) return use(existing, false);
       const made = await this.#creator.make(repository, directory, request, (tx, worktree) => {
         const unclaimed: Worktree = { ...worktree, status: 'retained' };
-        this.#given.store.worktrees.update(tx, unclaimed);
+        this.#deps.store.worktrees.update(tx, unclaimed);
         return unclaimed;
       });
-      this.#given.failpoint('worktree.made');
+      this.#deps.failpoint('worktree.made');
       try {
         return await use(made, true);
       } catch (error) {
@@ -120,7 +120,7 @@ export class WorktreeService {
 
   /** Removes the worktrees that the previous run of the server made for a {@link use} that it did not finish. */
   async undoUnused(): Promise<void> {
-    const { db, store } = this.#given;
+    const { db, store } = this.#deps;
     for (const { id } of await db.read((rx) => store.neverClaimed(rx)))
       await this.#inTurnOf(id, async () => {
         const isUnused = await db.read((rx) => store.claimsOn(rx, id).length === 0);
@@ -129,7 +129,7 @@ export class WorktreeService {
   }
 
   async get(id: string): Promise<ResponseOf<typeof getWorktree>> {
-    const { db, store } = this.#given;
+    const { db, store } = this.#deps;
     return db.read((rx) => ({ ...store.worktree(rx, id), claims: store.claimsOn(rx, id) }));
   }
 
@@ -139,7 +139,7 @@ export class WorktreeService {
     repo_root,
     ...filters
   }: QueryOf<typeof listWorktrees>): Promise<RecordPage<Worktree>> {
-    const { db, store } = this.#given;
+    const { db, store } = this.#deps;
     const root = repo_root === undefined ? undefined : await realPath(repo_root);
     return db.read((rx) =>
       store.worktrees.page(rx, { ...filters, repo_root: root }, limit, cursor),
@@ -147,13 +147,17 @@ export class WorktreeService {
   }
 
   /** Claims a worktree for a session. Throws `conflict` if it is missing or cleaned. */
-  async claim(id: string, body: BodyOf<typeof claimWorktree>, keep: SaveResponse): Promise<Claim> {
-    const { db, claims } = this.#given;
+  async claim(
+    id: string,
+    body: BodyOf<typeof claimWorktree>,
+    saveResponse: SaveResponse,
+  ): Promise<Claim> {
+    const { db, claims } = this.#deps;
     return this.#inTurnOf(id, async (worktree) => {
       await this.#cleanup.assertUsable(worktree);
       return db.transact((tx) => {
         const claim = claims.make(tx, id, body.session_id, body.claim_role ?? undefined);
-        keep(tx, claim);
+        saveResponse(tx, claim);
         return claim;
       });
     });
@@ -163,14 +167,14 @@ export class WorktreeService {
   release(
     id: string,
     body: BodyOf<typeof releaseWorktree>,
-    keep: SaveResponse = saveNothing,
+    saveResponse: SaveResponse = saveNothing,
   ): Promise<ResponseOf<typeof releaseWorktree>> {
-    return this.#inTurnOf(id, () => this.#releases.release(id, body, keep));
+    return this.#inTurnOf(id, () => this.#releases.release(id, body, saveResponse));
   }
 
   /** Does the cleanups that were due when the last run died. */
   async finishCleanups(): Promise<void> {
-    const { db, store } = this.#given;
+    const { db, store } = this.#deps;
     for (const { id } of await db.read((rx) => store.dueForCleanup(rx)))
       await this.#inTurnOf(id, () => this.#releases.cleanUp(id));
   }
@@ -183,44 +187,50 @@ export class WorktreeService {
   merge(
     id: string,
     request: BodyOf<typeof mergeWorktree>,
-    keep: SaveResponse,
+    saveResponse: SaveResponse,
   ): Promise<MergeResult> {
-    return this.#inTurnOf(id, (worktree) => this.#merges.merge(worktree, request, keep));
+    return this.#inTurnOf(id, (worktree) => this.#merges.merge(worktree, request, saveResponse));
   }
 
   /** Writes the commits of a worktree again on top of a branch, or shows what that would do. */
   rebase(
     id: string,
     request: BodyOf<typeof rebaseWorktree>,
-    keep: SaveResponse,
+    saveResponse: SaveResponse,
   ): Promise<MergeResult> {
-    return this.#inTurnOf(id, (worktree) => this.#merges.rebase(worktree, request, keep));
+    return this.#inTurnOf(id, (worktree) => this.#merges.rebase(worktree, request, saveResponse));
   }
 
   /** Opens a pull request for the branch of a worktree, or shows what that would do. */
   openPullRequest(
     id: string,
     request: BodyOf<typeof openPullRequest>,
-    keep: SaveResponse,
+    saveResponse: SaveResponse,
   ): Promise<PullRequest> {
-    return this.#inTurnOf(id, (worktree) => this.#pullRequests.open(worktree, request, keep));
+    return this.#inTurnOf(id, (worktree) =>
+      this.#pullRequests.open(worktree, request, saveResponse),
+    );
   }
 
   /** Restores a worktree from its archive, under its own name or another. */
   async restore(
     id: string,
     { name }: BodyOf<typeof restoreWorktree>,
-    keep: SaveResponse,
+    saveResponse: SaveResponse,
   ): Promise<Worktree> {
-    this.#given.assertRoom();
-    return this.#inTurnOf(id, (old) => this.#restore(id, name ?? old.worktree_name, keep), name);
+    this.#deps.assertRoom();
+    return this.#inTurnOf(
+      id,
+      (old) => this.#restore(id, name ?? old.worktree_name, saveResponse),
+      name,
+    );
   }
 
   /** Cleans up all worktrees without a claim; with `dry_run` it only lists them. */
   async collect({
     dry_run,
   }: BodyOf<typeof collectWorktrees>): Promise<ResponseOf<typeof collectWorktrees>> {
-    const { db, store } = this.#given;
+    const { db, store } = this.#deps;
     const retained = await db.read((rx) => store.retained(rx));
     const worktrees = [];
     for (const { id, path: directory, status } of retained) {
@@ -238,7 +248,7 @@ export class WorktreeService {
   }
 
   diagnostics(): WorktreeDiagnostics {
-    const { db, store } = this.#given;
+    const { db, store } = this.#deps;
     const { byStatus, activeClaims, underWay } = db.peek((rx) => store.counts(rx));
     const count = (status: Worktree['status']) => byStatus.get(status) ?? 0;
     return {
@@ -273,7 +283,7 @@ export class WorktreeService {
     work: (worktree: Worktree) => Promise<T>,
     name?: string | null,
   ): Promise<T> {
-    const { db, store } = this.#given;
+    const { db, store } = this.#deps;
     const now = () => db.read((rx) => store.worktree(rx, id));
     const { repo_root, worktree_name } = await now();
     const names = [worktree_name, name ?? worktree_name].map((one) => turnOf(repo_root, one));
@@ -293,7 +303,7 @@ export class WorktreeService {
     work: (repository: Repository, directory: string) => Promise<T>,
     source?: Session,
   ): Promise<T> {
-    const { db, sessionStore, gitContext, assertRoom } = this.#given;
+    const { db, sessionStore, gitContext, assertRoom } = this.#deps;
     assertRoom();
     const session =
       source ?? (await db.read((rx) => sessionStore.session(rx, request.source_session_id)));
@@ -314,7 +324,7 @@ export class WorktreeService {
     request: WorktreeRequest,
     take: (tx: Writer, worktree: Worktree, claim: Claim | undefined) => T,
   ): Promise<T | null> {
-    const { db, store } = this.#given;
+    const { db, store } = this.#deps;
     const newest = (rx: Reader) => store.named(rx, root, request.worktree_name).at(-1);
     const found = await db.read(newest);
     if (found) await this.#cleanup.assertUsable(found);
@@ -334,7 +344,7 @@ export class WorktreeService {
    * the next start tries again. The caller holds the mutex of the worktree's name.
    */
   async #undo(id: string, reason: string): Promise<void> {
-    const { db, store, logger } = this.#given;
+    const { db, store, logger } = this.#deps;
     try {
       await db.transact((tx) => {
         const worktree = store.worktree(tx, id);
@@ -351,15 +361,15 @@ export class WorktreeService {
     id: string,
     claim: Claim,
     { created }: { created: boolean },
-    keep: SaveResponse,
+    saveResponse: SaveResponse,
   ): ResponseOf<typeof createWorktree> {
-    const answer = { ...this.#given.store.worktree(tx, id), claim, created };
-    keep(tx, answer);
+    const answer = { ...this.#deps.store.worktree(tx, id), claim, created };
+    saveResponse(tx, answer);
     return answer;
   }
 
   async #clearName(id: string): Promise<void> {
-    const { db, store } = this.#given;
+    const { db, store } = this.#deps;
     const worktree = await db.read((rx) => store.worktree(rx, id));
     if (worktree.status === 'missing')
       await this.#cleanup.cleanUp(id, 'its name was taken again', { anyway: true });
@@ -376,8 +386,8 @@ export class WorktreeService {
       );
   }
 
-  async #restore(id: string, name: string, keep: SaveResponse): Promise<Worktree> {
-    const { db, store } = this.#given;
+  async #restore(id: string, name: string, saveResponse: SaveResponse): Promise<Worktree> {
+    const { db, store } = this.#deps;
     const found = await db.read((rx) => store.worktree(rx, id));
     await this.#cleanup.noteIfMissing(found);
     if ((await db.read((rx) => store.worktree(rx, id))).status === 'missing')
@@ -389,7 +399,7 @@ export class WorktreeService {
         `worktree ${id} is ${old.status}: there is nothing to restore`,
       );
     await this.#assertNothingLeft(old);
-    return this.#creator.restore(old, name, keep);
+    return this.#creator.restore(old, name, saveResponse);
   }
 }
 

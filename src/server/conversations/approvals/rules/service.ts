@@ -33,14 +33,14 @@ interface RuleServiceDependencies {
 
 /** The rules that decide requests of agents instead of a person. */
 export class RuleService {
-  readonly #given: RuleServiceDependencies;
+  readonly #deps: RuleServiceDependencies;
   readonly #table: RecordTable<StoredRule>;
   #rules: readonly ApprovalRule[];
 
-  constructor(given: RuleServiceDependencies) {
-    this.#given = given;
-    this.#table = new RecordTable(given.db, 'approval_rules', ({ id }) => id);
-    this.#rules = given.db.peek((rx) => this.#table.where(rx, 'true').map(withRefusal));
+  constructor(deps: RuleServiceDependencies) {
+    this.#deps = deps;
+    this.#table = new RecordTable(deps.db, 'approval_rules', ({ id }) => id);
+    this.#rules = deps.db.peek((rx) => this.#table.where(rx, 'true').map(withRefusal));
   }
 
   /** Decides a request of an agent of the session. */
@@ -69,7 +69,7 @@ export class RuleService {
     limit,
     cursor,
   }: QueryOf<typeof listApprovalRules>): Promise<RecordPage<ApprovalRule>> {
-    const { records, nextCursor } = await this.#given.db.read((rx) =>
+    const { records, nextCursor } = await this.#deps.db.read((rx) =>
       this.#table.page(rx, {}, limit, cursor),
     );
     return { records: records.map(withRefusal), nextCursor };
@@ -82,9 +82,9 @@ export class RuleService {
   async add(
     body: BodyOf<typeof addApprovalRule>,
     by: string,
-    keep: SaveResponse = saveNothing,
+    saveResponse: SaveResponse = saveNothing,
   ): Promise<ApprovalRule> {
-    const { db, clock, ids, logger } = this.#given;
+    const { db, clock, ids, logger } = this.#deps;
     const {
       effect,
       provider = null,
@@ -112,7 +112,7 @@ export class RuleService {
       if (same) this.#table.update(tx, record);
       else this.#table.insert(tx, record);
       const rule = withRefusal(record);
-      keep(tx, rule);
+      saveResponse(tx, rule);
       tx.whenDurable(() => {
         this.#rules = same
           ? this.#rules.map((one) => (one.id === rule.id ? rule : one))
@@ -130,7 +130,7 @@ export class RuleService {
 
   /** Removes a rule, and all of the same conditions that an earlier version stored. Throws `not_found`. */
   async remove(id: string, by: string): Promise<ApprovalRule> {
-    const removed = await this.#given.db.transact((tx) => {
+    const removed = await this.#deps.db.transact((tx) => {
       const found = this.#table.get(tx, id);
       if (!found) throw new AppError('not_found', `no rule "${id}"`);
       const conditions = conditionsOf(found);
@@ -142,7 +142,7 @@ export class RuleService {
       tx.whenDurable(() => (this.#rules = this.#rules.filter((one) => !same.includes(one.id))));
       return withRefusal(found);
     });
-    this.#given.logger.info(
+    this.#deps.logger.info(
       { rule_id: id, rule: ruleText(removed), by },
       'a rule for approvals was removed',
     );

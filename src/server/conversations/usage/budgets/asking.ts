@@ -22,15 +22,15 @@ interface AskingDependencies {
 
 /** Asks people about budgets: by an approval of the session whose turn ended last. */
 export class BudgetAsking {
-  readonly #given: AskingDependencies;
+  readonly #deps: AskingDependencies;
 
-  constructor(given: AskingDependencies) {
-    this.#given = given;
+  constructor(deps: AskingDependencies) {
+    this.#deps = deps;
   }
 
   /** What a budget is for, for people. */
   labelOf(rx: Reader, budget: Budget): string {
-    const { sessionStore, teamName } = this.#given;
+    const { sessionStore, teamName } = this.#deps;
     const { session_id, team_id } = budget;
     if (session_id !== null)
       return labelOf(budget, sessionStore.sessions.get(rx, session_id)?.title ?? null);
@@ -39,7 +39,7 @@ export class BudgetAsking {
 
   /** Opens the approval of a budget that is used up. `turn` has ended. */
   ask(tx: Writer, budget: Budget, turn: Turn): Pick<Budget, 'approval_id' | 'approval_session_id'> {
-    const { sessionStore, clock, ids } = this.#given;
+    const { sessionStore, clock, ids } = this.#deps;
     const session = sessionStore.session(tx, turn.session_id);
     const approval: Approval = {
       id: ids.next('apr'),
@@ -69,14 +69,14 @@ export class BudgetAsking {
 
   /** Returns the turn of a budget that ended last; null if none has. */
   lastTurn(rx: Reader, budget: Budget): Turn | null {
-    const { sessionStore } = this.#given;
+    const { sessionStore } = this.#deps;
     const last = sessionStore.usage.last(rx, budget);
     return last === undefined ? null : (sessionStore.turns.get(rx, last) ?? null);
   }
 
   /** Cancels the approval of a budget, if it is pending. */
   cancel(tx: Writer, { approval_id }: Budget, reason: string): void {
-    const { sessionStore, clock } = this.#given;
+    const { sessionStore, clock } = this.#deps;
     const approval = approval_id === null ? undefined : sessionStore.approvals.get(tx, approval_id);
     if (approval?.status !== 'pending') return;
     const cancelled = resolveApproval(approval, { status: 'cancelled', reason }, clock.now());
@@ -98,7 +98,7 @@ export class BudgetAsking {
     ].flat();
     if (missing.length === 0) return;
     const message = `its agent reported ${missing.join(' and ')}: the budget of ${this.labelOf(tx, budget)} does not count what it does not know`;
-    this.#given.log.append(tx, {
+    this.#deps.log.append(tx, {
       kind: 'session.notice',
       session_id,
       turn_id,

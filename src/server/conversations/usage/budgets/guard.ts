@@ -43,17 +43,17 @@ interface GuardDependencies {
  * that it knows is in the rows, but for what running turns of hard budgets have used so far.
  */
 export class BudgetGuard {
-  readonly #given: GuardDependencies;
+  readonly #deps: GuardDependencies;
   /** What running turns have used so far, for hard budgets. */
   readonly #running = new Map<string, { session_id: string; usage: Usage }>();
 
-  constructor(given: GuardDependencies) {
-    this.#given = given;
+  constructor(deps: GuardDependencies) {
+    this.#deps = deps;
   }
 
   /** Counts a turn that has ended. Must be called once for each, before the session begins its next one. */
   turnEnded(tx: Writer, turn: Turn): void {
-    const { store, sessionStore } = this.#given;
+    const { store, sessionStore } = this.#deps;
     this.#running.delete(turn.turn_id);
     if (turn.started_at === null || store.isEmpty(tx)) return;
     const teams = sessionStore.usage.teamsAt(tx, turn);
@@ -61,7 +61,7 @@ export class BudgetGuard {
     for (const { id } of store.over(tx, turn.session_id, teams)) {
       const budget = store.budget(tx, id);
       // A day that begins with this turn has it in its sums already.
-      const isNew = isDayOver(budget, this.#given.clock.now());
+      const isNew = isDayOver(budget, this.#deps.clock.now());
       const today = isNew ? this.#newDay(tx, budget) : budget;
       const counted = isNew ? today : { ...today, spent: withTurn(today.spent, turn.usage) };
       this.#judge(tx, counted, turn);
@@ -70,7 +70,7 @@ export class BudgetGuard {
 
   /** Counts what an agent says of a turn after its end. */
   turnAmended(tx: Writer, turn: Turn, before: Usage | null): void {
-    const { store, sessionStore, clock } = this.#given;
+    const { store, sessionStore, clock } = this.#deps;
     if (turn.started_at === null || store.isEmpty(tx)) return;
     const teams = sessionStore.usage.teamsAt(tx, turn);
     for (const { id } of store.over(tx, turn.session_id, teams)) {
@@ -84,7 +84,7 @@ export class BudgetGuard {
 
   /** Takes what a running turn has used so far: a hard budget that is used up with it interrupts its turns. */
   turnUses(tx: Writer, turn: { session_id: string; turn_id: string }, usage: Usage): void {
-    const { store, teamsOf, clock } = this.#given;
+    const { store, teamsOf, clock } = this.#deps;
     if (store.isEmpty(tx)) return;
     const { session_id, turn_id } = turn;
     const hard = store
@@ -103,7 +103,7 @@ export class BudgetGuard {
 
   /** Returns why no turn of a session begins. */
   holds(rx: Reader, sessionId: string): Hold[] {
-    const { store, asking, teamsOf, clock } = this.#given;
+    const { store, asking, teamsOf, clock } = this.#deps;
     if (store.isEmpty(rx)) return [];
     return store
       .over(rx, sessionId, teamsOf(rx, sessionId))
@@ -129,7 +129,7 @@ export class BudgetGuard {
   /** Takes the answer to the approval of a budget. */
   answered(tx: Writer, approval: Approval): void {
     if (approval.kind !== 'budget') return;
-    const { store, clock, wake } = this.#given;
+    const { store, clock, wake } = this.#deps;
     const found = store.asking(tx, approval.id);
     if (!found) return;
     const budget = isDayOver(found, clock.now()) ? this.#newDay(tx, found) : found;
@@ -144,7 +144,7 @@ export class BudgetGuard {
 
   /** Stores a budget that a person has set, new or anew, with what its turns have used until now. */
   put(tx: Writer, budget: Budget, before: Budget | undefined): Budget {
-    const { store, asking, sessionStore, clock, wake } = this.#given;
+    const { store, asking, sessionStore, clock, wake } = this.#deps;
     if (before) asking.cancel(tx, before, 'the budget was set anew');
     const day = dayAt(budget.time_zone, clock.now());
     const since = day.day_begins_at ?? 0;
@@ -163,7 +163,7 @@ export class BudgetGuard {
 
   /** Removes a budget. */
   drop(tx: Writer, budget: Budget, why: 'removed' | 'closed' | 'deleted'): void {
-    const { store, asking, wake } = this.#given;
+    const { store, asking, wake } = this.#deps;
     const reason = {
       removed: 'the budget was removed',
       closed: 'its session was closed',
@@ -176,19 +176,19 @@ export class BudgetGuard {
 
   /** Must be called when a session is closed: its budgets go with it. */
   sessionClosed(tx: Writer, session_id: string): void {
-    for (const budget of this.#given.store.of(tx, { session_id, team_id: null }))
+    for (const budget of this.#deps.store.of(tx, { session_id, team_id: null }))
       this.drop(tx, budget, 'closed');
   }
 
   /** Must be called when a team is deleted: its budgets go with it. */
   teamDeleted(tx: Writer, team_id: string): void {
-    for (const budget of this.#given.store.of(tx, { session_id: null, team_id }))
+    for (const budget of this.#deps.store.of(tx, { session_id: null, team_id }))
       this.drop(tx, budget, 'deleted');
   }
 
   /** Must be called when a session has left a team, whose budgets hold it no more. */
   memberLeft(tx: Writer, team_id: string): void {
-    const { store, wake } = this.#given;
+    const { store, wake } = this.#deps;
     const budgets = store.of(tx, { session_id: null, team_id });
     if (budgets.some(({ status }) => status !== 'open')) wake(tx);
   }
@@ -198,7 +198,7 @@ export class BudgetGuard {
    * with sums out of range is due at once.
    */
   nextEnd(rx: Reader): number | null {
-    const ends = this.#given.store.all(rx).flatMap((one) => {
+    const ends = this.#deps.store.all(rx).flatMap((one) => {
       if (!isSound(one)) return 0;
       return one.status === 'open' ? [] : (one.day_ends_at ?? []);
     });
@@ -207,7 +207,7 @@ export class BudgetGuard {
 
   /** Begins the next day of the budgets that are used up and whose day is over, and counts those anew that are not sound. */
   endPast(tx: Writer): void {
-    const { store, clock, wake } = this.#given;
+    const { store, clock, wake } = this.#deps;
     const over = store
       .all(tx)
       .filter((one) => !isSound(one) || (one.status !== 'open' && isDayOver(one, clock.now())));
@@ -217,7 +217,7 @@ export class BudgetGuard {
 
   /** Stores a budget after what it has spent changed. Returns it as it is stored. */
   #judge(tx: Writer, budget: Budget, turn: Turn | null): Budget {
-    const { asking } = this.#given;
+    const { asking } = this.#deps;
     if (turn) asking.warnOf(tx, budget, turn);
     if (budget.status === 'open' && usedUp(budget).length > 0) return this.#reach(tx, budget, turn);
     const isUnasked = budget.status === 'reached' && budget.approval_id === null;
@@ -227,7 +227,7 @@ export class BudgetGuard {
 
   /** Holds the sessions of a budget, and asks whether it goes on. `turn`: the one that has ended; null: none has now. */
   #reach(tx: Writer, budget: Budget, turn: Turn | null): Budget {
-    const { store, asking, clock, onTime } = this.#given;
+    const { store, asking, clock, onTime } = this.#deps;
     const reached: Budget = { ...budget, status: 'reached', reached_at: clock.now() };
     const last = turn ?? (usedUp(budget).length > 0 ? asking.lastTurn(tx, budget) : null);
     const asked = last ? asking.ask(tx, reached, last) : {};
@@ -240,7 +240,7 @@ export class BudgetGuard {
   }
 
   #interruptAll(tx: Writer, budget: Budget): void {
-    const { sessionStore, asking, interrupt } = this.#given;
+    const { sessionStore, asking, interrupt } = this.#deps;
     const used = spentText({ ...budget, spent: this.#withRunning(tx, budget) });
     const message = `the budget of ${asking.labelOf(tx, budget)} is used up, and is hard (${used})`;
     for (const id of this.#sessionsOf(tx, budget)) {
@@ -251,7 +251,7 @@ export class BudgetGuard {
   }
 
   #sessionsOf(rx: Reader, { session_id, team_id }: Budget): string[] {
-    const { sessionStore, membersOf } = this.#given;
+    const { sessionStore, membersOf } = this.#deps;
     if (session_id !== null) return [session_id];
     if (team_id !== null) return membersOf(rx, team_id);
     return sessionStore.sessionsWithActiveTurn(rx).map(({ id }) => id);
@@ -270,7 +270,7 @@ export class BudgetGuard {
 
   /** Returns a budget on its next day; one that was used up is so no more. */
   #newDay(tx: Writer, budget: Budget): Budget {
-    const { sessionStore, asking, clock } = this.#given;
+    const { sessionStore, asking, clock } = this.#deps;
     const day = dayAt(budget.time_zone, clock.now());
     const spent = spentBy(sessionStore.usage.sumOf(tx, budget, day.day_begins_at ?? 0));
     const today = { ...budget, ...day, spent, allowed: budget.limit };
@@ -282,13 +282,13 @@ export class BudgetGuard {
   #release(tx: Writer, budget: Budget, why: 'accepted' | 'day'): Budget {
     const released = this.#write(tx, { ...budget, ...notReached });
     const payload = { budget: released, why };
-    this.#given.store.tell(tx, released, { kind: 'budget.released', payload });
+    this.#deps.store.tell(tx, released, { kind: 'budget.released', payload });
     return released;
   }
 
   #write(tx: Writer, budget: Budget): Budget {
-    const written = { ...budget, updated_at: this.#given.clock.now() };
-    this.#given.store.update(tx, written);
+    const written = { ...budget, updated_at: this.#deps.clock.now() };
+    this.#deps.store.update(tx, written);
     return written;
   }
 }

@@ -33,19 +33,19 @@ interface BudgetServiceDependencies {
 
 /** The use-cases of budgets. Each resolves or rejects once the rows that its result was read from are on disk. */
 export class BudgetService {
-  readonly #given: BudgetServiceDependencies;
+  readonly #deps: BudgetServiceDependencies;
 
-  constructor(given: BudgetServiceDependencies) {
-    this.#given = given;
+  constructor(deps: BudgetServiceDependencies) {
+    this.#deps = deps;
   }
 
   list({ limit, cursor, ...filters }: QueryOf<typeof listBudgets>): Promise<RecordPage<Budget>> {
-    const { db, store } = this.#given;
+    const { db, store } = this.#deps;
     return db.read((rx) => store.budgets.page(rx, filters, limit, cursor));
   }
 
   get(id: string): Promise<Budget> {
-    return this.#given.db.read((rx) => this.#given.store.budget(rx, id));
+    return this.#deps.db.read((rx) => this.#deps.store.budget(rx, id));
   }
 
   /**
@@ -55,9 +55,9 @@ export class BudgetService {
   async set(
     body: BodyOf<typeof setBudget>,
     by: string,
-    keep: SaveResponse = saveNothing,
+    saveResponse: SaveResponse = saveNothing,
   ): Promise<Budget> {
-    const { db, store, guard, clock, ids, logger } = this.#given;
+    const { db, store, guard, clock, ids, logger } = this.#deps;
     const wish = budgetRequestOf(body);
     const set = await db.transact((tx) => {
       this.#assertThere(tx, wish);
@@ -84,7 +84,7 @@ export class BudgetService {
         updated_at: now,
       };
       const put = guard.put(tx, budget, before);
-      keep(tx, put);
+      saveResponse(tx, put);
       return put;
     });
     logger.info({ budget_id: set.id, limit: set.limit, by }, 'a budget was set');
@@ -93,7 +93,7 @@ export class BudgetService {
 
   /** Removes a budget. Throws `not_found`. */
   async remove(id: string, by: string): Promise<Budget> {
-    const { db, store, guard, logger } = this.#given;
+    const { db, store, guard, logger } = this.#deps;
     const removed = await db.transact((tx) => {
       const budget = store.budget(tx, id);
       guard.drop(tx, budget, 'removed');
@@ -104,7 +104,7 @@ export class BudgetService {
   }
 
   #assertThere(rx: Reader, { session_id, team_id }: BudgetRequest): void {
-    const { sessionStore, assertTeam } = this.#given;
+    const { sessionStore, assertTeam } = this.#deps;
     if (session_id !== null) assertNotClosed(sessionStore.session(rx, session_id));
     if (team_id !== null) assertTeam(rx, team_id);
   }

@@ -34,13 +34,13 @@ interface LimitsDependencies {
  * caller, and everything is in rows.
  */
 export class Limits {
-  readonly #given: LimitsDependencies;
+  readonly #deps: LimitsDependencies;
   readonly #store: LimitStore;
 
-  constructor(given: LimitsDependencies) {
-    this.#given = given;
-    this.#store = new LimitStore(given.db);
-    given.inbox.register(OWNER, this.#owner());
+  constructor(deps: LimitsDependencies) {
+    this.#deps = deps;
+    this.#store = new LimitStore(deps.db);
+    deps.inbox.register(OWNER, this.#owner());
   }
 
   /** Must be called when a turn has ended, before the next one begins. */
@@ -55,14 +55,14 @@ export class Limits {
    */
   isHeldNow(tx: Writer, sessionId: string): boolean {
     if (!this.#store.isUsed(tx)) return false;
-    const session = this.#given.sessionStore.session(tx, sessionId);
+    const session = this.#deps.sessionStore.session(tx, sessionId);
     const limit = this.#store.of(tx, session);
     if (!limit) return false;
-    if (limit.until !== null && limit.until <= this.#given.clock.now()) {
+    if (limit.until !== null && limit.until <= this.#deps.clock.now()) {
       this.#store.drop(tx, session);
       return false;
     }
-    const [turnId = null] = this.#given.inbox.order(tx, sessionId, OWNER);
+    const [turnId = null] = this.#deps.inbox.order(tx, sessionId, OWNER);
     const reached = { said: limit.message, resetsAt: limit.until, fruitless: 0 };
     this.#wait(tx, session, reached, turnId);
     return true;
@@ -71,14 +71,14 @@ export class Limits {
   /** A person has sent a turn: it takes the place of the one that was cut off, and shows whether the limit is over. */
   turnSent(tx: Writer, sessionId: string): void {
     if (!this.#store.isUsed(tx)) return;
-    const { inbox, holds } = this.#given;
+    const { inbox, holds } = this.#deps;
     for (const ref of inbox.order(tx, sessionId, OWNER)) inbox.remove(tx, OWNER, ref);
     holds.end(tx, sessionId, CODE);
   }
 
   /** A person resumes a session: it goes on, whatever is known of the limit. */
   resume(tx: Writer, sessionId: string): void {
-    const { sessionStore, holds } = this.#given;
+    const { sessionStore, holds } = this.#deps;
     if (holds.end(tx, sessionId, CODE)) this.#store.drop(tx, sessionStore.session(tx, sessionId));
   }
 
@@ -95,10 +95,10 @@ export class Limits {
    * the sessions that wait: each ends, and the next one has the new login.
    */
   async loginChanged(account: Account): Promise<void> {
-    await this.#given.db.transact((tx) => {
+    await this.#deps.db.transact((tx) => {
       this.#store.drop(tx, account);
       const waiting = this.#waiting(tx, account);
-      for (const { id } of waiting) tx.whenDurable(() => this.#given.endAgent(id));
+      for (const { id } of waiting) tx.whenDurable(() => this.#deps.endAgent(id));
       this.#letGo(tx, waiting);
     });
   }
@@ -106,13 +106,13 @@ export class Limits {
   /** Must be called when a hold of a session has ended. */
   released(tx: Writer, sessionId: string, code: string): void {
     if (code !== CODE) return;
-    const { sessionStore } = this.#given;
+    const { sessionStore } = this.#deps;
     const session = sessionStore.session(tx, sessionId);
     this.#write(tx, { ...session, usage_limit: null }, 'session.limit_ended');
   }
 
   #reached(tx: Writer, turn: Turn, { resetsAt, isOfAccount }: ReportedLimit): void {
-    const { clock, sessionStore, inbox } = this.#given;
+    const { clock, sessionStore, inbox } = this.#deps;
     const { session_id, turn_id } = turn;
     this.#store.use();
     const session = sessionStore.session(tx, session_id);
@@ -132,7 +132,7 @@ export class Limits {
     reached: { said: string; resetsAt: number | null; fruitless: number },
     turn_id: string | null,
   ): void {
-    const { clock, holds } = this.#given;
+    const { clock, holds } = this.#deps;
     const { said: message, ...times } = reached;
     const now = clock.now();
     const usage_limit: UsageLimit = {
@@ -148,12 +148,12 @@ export class Limits {
   }
 
   #resumes({ after_limit: own }: Session): boolean {
-    return (own ?? this.#given.afterLimit()) === 'resume';
+    return (own ?? this.#deps.afterLimit()) === 'resume';
   }
 
   /** A turn that began after the limit was reported and has completed shows that the limit is over. */
   #passed(tx: Writer, { session_id, started_at }: Turn): void {
-    const session = this.#given.sessionStore.session(tx, session_id);
+    const session = this.#deps.sessionStore.session(tx, session_id);
     const limit = this.#store.of(tx, session);
     if (!limit || limit.since >= (started_at ?? 0)) return;
     this.#store.drop(tx, session);
@@ -162,7 +162,7 @@ export class Limits {
 
   /** Returns the sessions of an account that wait for a usage limit. */
   #waiting(rx: Reader, account: Account): Session[] {
-    const { sessionStore, holds } = this.#given;
+    const { sessionStore, holds } = this.#deps;
     return holds
       .sessionsWith(rx, CODE)
       .map((id) => sessionStore.session(rx, id))
@@ -171,25 +171,25 @@ export class Limits {
 
   /** Lets those of some sessions go on that do so by themselves. */
   #letGo(tx: Writer, sessions: readonly Session[]): void {
-    const { holds, clock } = this.#given;
+    const { holds, clock } = this.#deps;
     for (const session of sessions)
       if (this.#resumes(session)) holds.endAt(tx, session.id, CODE, clock.now());
   }
 
   /** Returns how many turns in a row, up to this one, have gone on after a limit and met one before they did anything. */
   #fruitless(tx: Writer, turn: Turn): number {
-    const newest = this.#given.sessionStore.newestTurns(tx, turn.session_id, 10);
+    const newest = this.#deps.sessionStore.newestTurns(tx, turn.session_id, 10);
     const at = newest.findIndex((one) => one.source !== 'usage_limit' || this.#hasWorked(tx, one));
     return at === -1 ? newest.length : at;
   }
 
   #hasWorked(rx: Reader, { turn_id }: Turn): boolean {
-    return this.#given.sessionStore.itemsOf(rx, turn_id).length > 0;
+    return this.#deps.sessionStore.itemsOf(rx, turn_id).length > 0;
   }
 
   #write(tx: Writer, session: Session, kind: 'session.limited' | 'session.limit_ended'): void {
-    const updated_at = this.#given.clock.now();
-    this.#given.sessionStore.updateSession(tx, { ...session, updated_at }, kind);
+    const updated_at = this.#deps.clock.now();
+    this.#deps.sessionStore.updateSession(tx, { ...session, updated_at }, kind);
   }
 
   /** The owner of the turns that were cut off. One of which an agent has done nothing is sent again as it was. */
@@ -197,7 +197,7 @@ export class Limits {
     return {
       isAlone: true,
       content: (rx, { ref }) => {
-        const turn = this.#given.sessionStore.turns.get(rx, ref);
+        const turn = this.#deps.sessionStore.turns.get(rx, ref);
         const isAgain = turn && turn.input.length > 0 && !this.#hasWorked(rx, turn);
         return {
           source: 'usage_limit',
