@@ -62,7 +62,7 @@ export class Addresses implements Servers {
     return this.#lastKnown.write(name, listed);
   }
 
-  follow(options: FollowAll, signal: AbortSignal): ServersEventStream {
+  streamEvents(options: FollowAll, signal: AbortSignal): ServersEventStream {
     const addresses = this.#addresses.filter(({ name }) => (options.node ?? name) === name);
     return new JoinedEventStream(addresses, this.#clock, options, signal);
   }

@@ -63,7 +63,7 @@ export interface Client {
    * Follows a scope of the log after a seq, where that is not a stream over HTTP: yields the newest seq once it begins,
    * then events. Throws `unreachable` when it breaks.
    */
-  follow?(
+  streamEvents?(
     scope: EventScope,
     after: number | 'latest',
     signal?: AbortSignal,

@@ -28,7 +28,7 @@ export async function* streamLogs(source: {
   while (!signal.aborted) {
     try {
       const own = (await client.clientOf?.(processId)) ?? client;
-      if (own.follow) {
+      if (own.streamEvents) {
         for await (const { text, next } of pagedLogs({ ...source, client: own, from })) {
           onConnection?.(false);
           from = next;
@@ -71,7 +71,7 @@ export async function readLogs(source: {
   let from: number | null = null;
   const pieces: Buffer[] = [];
   // The end of this loop closes the connection.
-  for await (const { offset, text } of own.follow
+  for await (const { offset, text } of own.streamEvents
     ? pagedLogs({ ...source, client: own })
     : streamedLogs({ ...source, client: own })) {
     if (offset >= to) break;

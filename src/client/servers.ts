@@ -82,7 +82,7 @@ export interface Servers {
   /** Keeps what a server has listed, for `known`. Absent where that is kept without it. */
   remember?(name: string, listed: Partial<Omit<ServerSnapshot, 'at'>>): Promise<void>;
   /** Throws `conflict` from its iteration for the cursor of another log. */
-  follow(options: FollowAll, signal: AbortSignal): ServersEventStream;
+  streamEvents(options: FollowAll, signal: AbortSignal): ServersEventStream;
   /** Closes all connections. */
   close(): void;
 }

@@ -35,8 +35,8 @@ async function* connection(
 ): AsyncGenerator<RuntimeEventRecord | { latestSeq: number }, void> {
   const id = sessionId ?? processId ?? teamId;
   const client = (id === undefined ? undefined : await several.clientOf?.(id)) ?? several;
-  if (client.follow) {
-    yield* client.follow({ sessionId, processId, teamId, kinds }, after, signal);
+  if (client.streamEvents) {
+    yield* client.streamEvents({ sessionId, processId, teamId, kinds }, after, signal);
     return;
   }
   const query = { after_seq: after, ...(kinds ? { kind: [...kinds] } : {}) };

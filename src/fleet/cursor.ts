@@ -86,7 +86,13 @@ export class FleetCursor {
   }
 
   /** Notes that an event was taken. */
-  take({ node, epoch, kind, seq, prev }: Omit<MirroredMessage, 'streamSeq' | 'text' | 'id'>): void {
+  advance({
+    node,
+    epoch,
+    kind,
+    seq,
+    prev,
+  }: Omit<MirroredMessage, 'streamSeq' | 'text' | 'id'>): void {
     this.mark(node, epoch, { seq, stays: newestStaying({ kind, seq, prev }) });
   }
 

@@ -77,7 +77,7 @@ export class NodeClient implements Client {
   }
 
   /** Follows a scope of the node's log, page by page. */
-  follow(
+  streamEvents(
     scope: EventScope,
     after: number | 'latest',
     signal?: AbortSignal,

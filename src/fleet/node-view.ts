@@ -32,7 +32,7 @@ export class NodeView {
   }
 
   /** Takes the next message of the node. */
-  take({ message: { kind, seq, text }, at }: Arrived): void {
+  apply({ message: { kind, seq, text }, at }: Arrived): void {
     this.#at = Math.round(at);
     if (kind === EPOCH_KIND) this.#changeLog(JSON.parse(text) as EpochMark);
     if (isMark(kind)) return;

@@ -50,7 +50,7 @@ export class Places {
    * The node that a request goes to: the one that was kept under its key, by whichever client, else the one that
    * `choose` names, which is kept from now on.
    */
-  async take(key: string, choose: () => Promise<string>): Promise<Reservation> {
+  async reserve(key: string, choose: () => Promise<string>): Promise<Reservation> {
     const at = placeKey(key);
     for (;;) {
       const { value, revision } = await this.#bucket.get(at);

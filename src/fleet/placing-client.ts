@@ -89,7 +89,7 @@ export class PlacingClient implements Client {
     const { connection, names, clock } = this.#visit;
     const places = new Places(new Bucket(connection, names, names.places));
     for (let tries = 1; ; tries++) {
-      const place = await patiently(clock, () => places.take(key, () => this.#choose()), signal);
+      const place = await patiently(clock, () => places.reserve(key, () => this.#choose()), signal);
       try {
         return await this.#node(place.node).ask(endpoint, input, signal, key);
       } catch (error) {

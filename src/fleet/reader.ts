@@ -158,7 +158,7 @@ async function* taken(parts: ReaderParts, message: MirroredMessage): AsyncGenera
       yield { notice: { node, kind: 'gap', ...gap, why: 'they left its log before they came' } };
   } else if (!mark || seq > mark.seq) {
     if (mark && prev > mark.stays && prev > mark.seq) yield* filled(parts, message, mark);
-    cursor.take(message);
+    cursor.advance(message);
     yield { event: { node, epoch, seq, kind, text } };
   }
 }

@@ -85,12 +85,12 @@ export class FleetServers implements Servers {
       ),
     );
     const view = new NodeView();
-    for await (const arrived of joined(readings)) view.take(arrived);
+    for await (const arrived of joined(readings)) view.apply(arrived);
     return view.known;
   }
 
   /** The events of all nodes, or of one, as the fleet's stream has them: also of nodes that do not answer. */
-  follow(options: FollowAll, signal: AbortSignal): ServersEventStream {
+  streamEvents(options: FollowAll, signal: AbortSignal): ServersEventStream {
     const { connection, names, clock } = this.#visit;
     const filter = options.node === undefined ? names.allEvents : names.eventsOf(options.node);
     const parts = {

@@ -68,7 +68,7 @@ const adapters: Record<string, (message: never) => AgentUpdate[]> = {
       onWork: () => undefined,
     });
     reports.beginTurn();
-    void reports.take(update, null, defaultSettings());
+    void reports.forward(update, null, defaultSettings());
     return made;
   },
   codex({ method, params }: { method: string; params: Record<string, unknown> }) {

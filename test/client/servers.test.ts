@@ -33,7 +33,7 @@ const open = (given: SeveralServers, node: string, title: string) => openOn(give
 /** Reads until so many events have come; answers with them as `node seq`, and the cursor after the last. */
 async function read(servers: Servers, options: FollowAll, count = Infinity) {
   const stop = new AbortController();
-  const following = servers.follow(options, stop.signal);
+  const following = servers.streamEvents(options, stop.signal);
   const found: string[] = [];
   const notices: FromServer[] = [];
   if (count > 0)
@@ -203,7 +203,7 @@ describe('a server that is gone', () => {
         const seen: string[] = [];
         const done = (async () => {
           const from = { kinds: ['session.created'], from: 'start' } as const;
-          for await (const one of servers.follow(from, stop.signal))
+          for await (const one of servers.streamEvents(from, stop.signal))
             seen.push('notice' in one ? `${one.node} ${one.notice.state}` : `${one.node} event`);
         })();
         await expectEventually(() => seen).toContain('gpu unreachable');

@@ -11,7 +11,7 @@ const server = sharedDemo();
 
 function take(view: NodeView, kind: string, text: string, at: number): void {
   const message = { streamSeq: at, node: 'n1', kind, epoch: 'e', seq: at, prev: 0, id: null, text };
-  view.take({ message, at });
+  view.apply({ message, at });
 }
 
 function viewOf(events: readonly RuntimeEventRecord[]): NodeView {

@@ -71,10 +71,10 @@ describe('the chosen node', () => {
 describe('the place of a request', () => {
   test('is chosen once: whoever repeats the request gets the same node.', async () => {
     const { places } = stage();
-    expect(await places.take('key', async () => 'a')).toMatchObject({ node: 'a' });
-    expect(await places.take('key', async () => 'b')).toMatchObject({ node: 'a' });
-    expect(await places.take('other key!', async () => 'b')).toMatchObject({ node: 'b' });
-    expect(await places.take('other key!', async () => 'c')).toMatchObject({ node: 'b' });
+    expect(await places.reserve('key', async () => 'a')).toMatchObject({ node: 'a' });
+    expect(await places.reserve('key', async () => 'b')).toMatchObject({ node: 'a' });
+    expect(await places.reserve('other key!', async () => 'b')).toMatchObject({ node: 'b' });
+    expect(await places.reserve('other key!', async () => 'c')).toMatchObject({ node: 'b' });
   });
 
   test('is the one of whoever was faster.', async () => {
@@ -83,14 +83,14 @@ describe('the place of a request', () => {
       engine.onRead = () => undefined;
       engine.write(subject('key'), '{"node":"theirs"}');
     };
-    expect(await places.take('key', async () => 'ours')).toMatchObject({ node: 'theirs' });
+    expect(await places.reserve('key', async () => 'ours')).toMatchObject({ node: 'theirs' });
   });
 
   test('that was given up is chosen anew, and one that another client has chosen since stays.', async () => {
     const { engine, places, subject } = stage();
-    const first = await places.take('key', async () => 'a');
+    const first = await places.reserve('key', async () => 'a');
     await places.release('key', first);
-    const second = await places.take('key', async () => 'b');
+    const second = await places.reserve('key', async () => 'b');
     expect(second.node).toBe('b');
     await places.release('key', first);
     expect(engine.read(subject('key'))).toBe('{"node":"b"}');

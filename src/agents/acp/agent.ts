@@ -344,8 +344,8 @@ export class AcpAgent implements Agent {
       this.#choices.hear(choice, !this.#isDeaf);
       void this.#deferred.offered();
     }
-    if (this.#isDeaf) return this.#reports.takeOfSession(raw, other);
-    return this.#reports.take(raw, other, this.#settings);
+    if (this.#isDeaf) return this.#reports.forwardOfSession(raw, other);
+    return this.#reports.forward(raw, other, this.#settings);
   }
 
   /** A permission request becomes an approval where approvals are on; else, by the interface, it fails the turn. */

@@ -51,7 +51,7 @@ export class UpdateForwarder {
   }
 
   /** Takes an update of a turn, of the session, or of what goes on after a turn. */
-  take(raw: unknown, other: string | null, settings: TurnSettings): Promise<void> | undefined {
+  forward(raw: unknown, other: string | null, settings: TurnSettings): Promise<void> | undefined {
     const { sink } = this.#deps;
     const kept = withMediaKept(raw, (data) => sink.keep(data));
     return kept instanceof Promise
@@ -60,7 +60,7 @@ export class UpdateForwarder {
   }
 
   /** Takes an update while the agent replays a history or confirms a setting: only what is of the session counts. */
-  takeOfSession(raw: unknown, other: string | null): Promise<void> | undefined {
+  forwardOfSession(raw: unknown, other: string | null): Promise<void> | undefined {
     const update = readUpdate(new MessageBudget().bounded(raw));
     const counts = typeof update !== 'string' && other === null && isOfSession(update);
     return counts ? this.#deps.sink.update(update) : undefined;

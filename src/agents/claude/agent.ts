@@ -319,7 +319,7 @@ class ClaudeAgent implements Agent {
     connection: Connection,
     tools: ToolsChannel,
   ): Promise<void> {
-    const carried = request.subtype === 'mcp_message' ? tools.take(request) : null;
+    const carried = request.subtype === 'mcp_message' ? tools.answer(request) : null;
     if (carried) return connection.answer(id, await carried);
     const permission = request.subtype === 'can_use_tool' ? readPermission(request) : null;
     if (!permission) {

@@ -33,7 +33,7 @@ export class ToolsChannel {
   }
 
   /** The answer to a control request; null where the request carries no message for the tools of cadre. */
-  take(request: unknown): Promise<object> | null {
+  answer(request: unknown): Promise<object> | null {
     const message = carried.safeParse(request).data?.message;
     if (!message) return null;
     const answered = Promise.withResolvers<object>();

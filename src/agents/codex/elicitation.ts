@@ -52,7 +52,7 @@ export function readElicitation(params: Params): Elicitation {
  * An MCP server uses one request to ask whether a tool may run, and to ask questions of its own. Such a question does
  * not name the call that it is about, so an answer is good for that one question.
  */
-export function wishOf(asked: Elicitation): Omit<AgentRequest, 'request'> {
+export function fieldsRequest(asked: Elicitation): Omit<AgentRequest, 'request'> {
   const { serverName, message, url, _meta: meta } = asked;
   if (meta?.codex_approval_kind === 'mcp_tool_call') {
     const { tool_name: name, tool_params: input } = meta;

@@ -9,7 +9,7 @@ import type { Params } from './connection.ts';
 import { cutTitle } from '../../core/lib/cut-title.ts';
 import { approvalTitle } from '../approval-title.ts';
 import { commandDetail } from '../details.ts';
-import { contentFor, readElicitation, wishOf } from './elicitation.ts';
+import { contentFor, readElicitation, fieldsRequest } from './elicitation.ts';
 import { allDetails, changeDetails, legacyChangeDetails } from './changes.ts';
 import { type Reader, titleOfChanges } from './items.ts';
 
@@ -162,7 +162,7 @@ const kinds: Record<string, Kind> = {
   'mcpServer/elicitation/request'(params) {
     const asked = readElicitation(params);
     return {
-      ...about(params, wishOf(asked)),
+      ...about(params, fieldsRequest(asked)),
       answer: (reply) => ({
         action: reply.decision === 'cancelled' ? 'cancel' : reply.decision,
         content: contentFor(asked, reply),

@@ -83,7 +83,7 @@ export class Feed {
    * the follower has not read yet, the next page reports it, once. A follower that waited for an event awaits `gather`
    * before it reads: what comes meanwhile is in the same page.
    */
-  async *follow(
+  async *subscribe(
     scope: Scope,
     after: number,
     signal: AbortSignal,
@@ -135,7 +135,7 @@ export class Feed {
       this.#page.ascii(END_OF_FRAME);
     });
     follower.cursor = end;
-    return { frames: this.#page.take(), last };
+    return { frames: this.#page.flush(), last };
   }
 
   /**

@@ -27,7 +27,7 @@ export class BytePage {
   }
 
   /** Returns a copy of what was written, and begins anew. */
-  take(): Buffer {
+  flush(): Buffer {
     const taken = Buffer.allocUnsafeSlow(this.#length);
     this.#buffer.copy(taken, 0, 0, this.#length);
     this.clear();

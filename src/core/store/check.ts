@@ -8,7 +8,7 @@ import { RawStatement, SqliteError, type SqlValue } from './raw-statement.ts';
 import { openReadOnly } from './read-only.ts';
 
 /** One finding of a check. */
-export interface Damage {
+export interface Corruption {
   table: string | null;
   row: string | number | null;
   /** What is wrong with the row, and what to do about it. */
@@ -19,7 +19,7 @@ export interface CheckReport {
   bytes: number;
   /** The tables whose rows have checksums. */
   tables: { name: string; rows: number }[];
-  damage: Damage[];
+  damage: Corruption[];
 }
 
 /** Called with the progress of a check. */
@@ -67,7 +67,7 @@ type RecordRow = [key: number, id: SqlValue, record: SqlValue, sum: number];
 
 /** One check of a store; its findings are in `damage`. */
 class Check {
-  readonly damage: Damage[] = [];
+  readonly damage: Corruption[] = [];
   readonly #host: HostedSqlite;
   readonly #handle: number;
   readonly #sql: SqlTools;

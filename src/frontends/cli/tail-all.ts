@@ -20,7 +20,7 @@ export async function tailAll(
   const names = only === undefined ? (await servers.list()).map(({ name }) => name) : [only];
   const width = Math.max(0, ...names.map((name) => name.length));
   const news = new LogWakeup(names, (text) => world.stderr.write(`cadre: ${text}\n`));
-  const events = servers.follow(
+  const events = servers.streamEvents(
     { from, kinds, node: only, reconnectMs, isStoredOnly: !follow },
     signal,
   );

@@ -58,7 +58,7 @@ export class JoinedOverview implements OverviewStore {
   async #follow(): Promise<void> {
     const { signal } = this.#stopped;
     void this.#learnOrder();
-    const following = this.#servers.follow({ from: 'latest', kinds: overviewKinds }, signal);
+    const following = this.#servers.streamEvents({ from: 'latest', kinds: overviewKinds }, signal);
     for await (const one of following) {
       if (signal.aborted) return;
       const part = this.#partOf(one.node);

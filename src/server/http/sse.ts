@@ -139,7 +139,7 @@ export function eventFrames(feed: Feed, scope: Scope, after: number): Frames {
   return async function* (signal, ending) {
     if (after > feed.latestSeq) yield gapFrame(after, feed.trimmedSeq(scope), feed.latestSeq);
     let cursor = after;
-    for await (const { frames, last, trimmed } of feed.follow(scope, after, signal, ending)) {
+    for await (const { frames, last, trimmed } of feed.subscribe(scope, after, signal, ending)) {
       if (trimmed !== null) yield gapFrame(cursor, trimmed, feed.latestSeq);
       if (frames.length === 0) continue;
       cursor = last;

@@ -45,7 +45,7 @@ export class FleetSeat {
   }
 
   /** Begins to join the configured fleet, in the background. Called once the server listens. */
-  take(parts: FleetParts): void {
+  join(parts: FleetParts): void {
     if (this.#membership === null) return;
     this.#taking = this.#join(this.#membership, parts).catch((error: unknown) => {
       this.#failure = error instanceof Error ? error.message : String(error);

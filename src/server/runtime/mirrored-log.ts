@@ -25,7 +25,7 @@ export function mirroredLog(parts: { db: Database; log: EventLog; feed: Feed }):
     },
     stayingUpTo: (seq) => db.peek((rx) => staying.get(rx, seq)?.[0] ?? 0),
     async *follow(after, ending, gather) {
-      const pages = feed.follow(EVERYTHING, after, NEVER, ending, gather);
+      const pages = feed.subscribe(EVERYTHING, after, NEVER, ending, gather);
       for await (const { frames, trimmed } of pages) yield { entries: entriesOf(frames), trimmed };
     },
   };

@@ -53,7 +53,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const background = startBackground(base, nouns, summary);
   nouns.hooks.open(() => edge.server.url);
   announce(base, nouns, edge, undo);
-  edge.fleet.take({
+  edge.fleet.join({
     agents: nouns.sessions.pool,
     server: edge.server,
     feed: nouns.storage.feed,

@@ -43,7 +43,7 @@ function follow(feed: Feed, scope: Scope, after = 0, ending?: AbortSignal): Read
   const seqs: number[] = [];
   const pages: LogEntry[][] = [];
   const done = (async () => {
-    for await (const frames of feed.follow(scope, after, abort.signal, ending)) {
+    for await (const frames of feed.subscribe(scope, after, abort.signal, ending)) {
       const page = entriesIn(frames);
       pages.push(page);
       seqs.push(...page.map(({ seq }) => seq));
@@ -187,7 +187,8 @@ describe.for(rings)('a follower, with $name', ({ ringBytes }) => {
     withStore(async (given) => {
       const feed = new Feed({ ...given, ringBytes });
       await append(given, 5);
-      for await (const _page of feed.follow(runtime, 0, AbortSignal.abort())) expect.unreachable();
+      for await (const _page of feed.subscribe(runtime, 0, AbortSignal.abort()))
+        expect.unreachable();
       expect(feed.stats().followers).toBe(0);
     }));
 
@@ -305,7 +306,7 @@ describe('a follower', () => {
       const feed = new Feed(given);
       await append(given, 300);
       const abort = new AbortController();
-      const pages = feed.follow(runtime, 0, abort.signal);
+      const pages = feed.subscribe(runtime, 0, abort.signal);
       await pages.next();
       await append(given, 100);
       expect(feed.stats()).toEqual({ followers: 1, waiting: 0, max_lag: 144 });

@@ -58,7 +58,7 @@ function replay(
 async function followed(feed: Feed, of: Scope, after: number): Promise<LogEntry[]> {
   const entries: LogEntry[] = [];
   const { signal } = new AbortController();
-  for await (const page of feed.follow(of, after, signal, AbortSignal.abort()))
+  for await (const page of feed.subscribe(of, after, signal, AbortSignal.abort()))
     entries.push(...entriesIn(page));
   return entries;
 }
@@ -171,7 +171,7 @@ describe('a page of some kinds', () => {
     withStore(async (given) => {
       const feed = new Feed({ ...given, ringBytes: 0 });
       const leaving = new AbortController();
-      const pages = feed.follow(rare, 0, leaving.signal);
+      const pages = feed.subscribe(rare, 0, leaving.signal);
       const next = pages.next();
       for (let i = 0; i < 20; i++) await append(given, [plan]);
       await append(given, [{ ...plan, hole: 3 * WINDOW }]);

@@ -16,7 +16,7 @@ test('A page has the pieces in their order, whatever their sizes, and begins ane
       }
       const whole = Buffer.concat(expected);
       expect(page.length).toBe(whole.length);
-      expect(page.take().equals(whole)).toBe(true);
+      expect(page.flush().equals(whole)).toBe(true);
       expect(page.length).toBe(0);
     }),
     { numRuns: 50 },
@@ -26,10 +26,10 @@ test('A page has the pieces in their order, whatever their sizes, and begins ane
 test('What was taken of a page does not change with what is written later.', () => {
   const page = new BytePage();
   page.ascii('first');
-  const taken = page.take();
+  const taken = page.flush();
   page.ascii('later');
   expect(taken.toString()).toBe('first');
   page.clear();
   page.bytes(Buffer.from('last'));
-  expect(page.take().toString()).toBe('last');
+  expect(page.flush().toString()).toBe('last');
 });

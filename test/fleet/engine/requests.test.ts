@@ -180,7 +180,7 @@ describe('a request through the fleet', () => {
     const kinds: string[] = [];
     const send = { params: { session_id: id }, body: { input: [{ type: 'text', text: 'go' }] } };
     await own.call(endpoints.sendTurn, send as never);
-    for await (const one of own.follow({ sessionId: id }, 0, over.signal)) {
+    for await (const one of own.streamEvents({ sessionId: id }, 0, over.signal)) {
       if ('kind' in one) kinds.push(one.kind);
       if (kinds.at(-1) === 'turn.completed') break;
     }

@@ -39,7 +39,7 @@ test('A line that is refused because of a turn whose end was shown before the re
       await expectEventually(async () => (await events()).map(({ kind }) => kind)).toContain(
         'turn.completed',
       );
-      for (const event of await events()) attached.take(event);
+      for (const event of await events()) attached.showEvent(event);
       arrival.resolve();
 
       const mine = await provider.nextTurn();

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { sharedDemo } from '../../support/demo-server.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { describeProgram, describeTree } from '../../../src/frontends/cli/complete/describe.ts';
-import { placeOf } from '../../../src/frontends/cli/complete/place.ts';
+import { cursorContextOf } from '../../../src/frontends/cli/complete/place.ts';
 import { completionScript, shells } from '../../../src/frontends/cli/complete/scripts.ts';
 import type { CompletionTable } from '../../../src/frontends/cli/complete/table.ts';
 import { commands } from '../../../src/frontends/cli/commands/index.ts';
@@ -81,7 +81,7 @@ describe('the table of the build', () => {
   });
 
   const at = (...words: string[]) => {
-    const { path: commands, value, flag, takesCommand } = placeOf(table.tree, words);
+    const { path: commands, value, flag, takesCommand } = cursorContextOf(table.tree, words);
     return {
       at: commands.map(({ name }) => name).join(' '),
       value: value?.name,

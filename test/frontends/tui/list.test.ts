@@ -228,7 +228,7 @@ describe('the place in the list', () => {
       overviewOf({ sessions: [session('newer', 1), session('idle', 50), session('z', 70)] }),
     );
     expect(chosen()).toBe('idle');
-    listState.wish({ order: 'attention' });
+    listState.changeView({ order: 'attention' });
     expect(chosen()).toBe('idle');
     source.set(overviewOf({ sessions: [session('newer', 1), session('z', 70)] }));
     expect(chosen()).toBe('z');
@@ -241,7 +241,7 @@ describe('the place in the list', () => {
       return chosen();
     });
     expect(visited).toEqual(['new', 'broken', 'news', 'old', 'new']);
-    listState.wish({ lens: 'done' });
+    listState.changeView({ lens: 'done' });
     expect(listState.nextThatNeedsMe()).toBe(true);
     expect(listState.view.get().lens).toBe('all');
     expect(boardOf(overviewOf({ sessions: [session('a', 1)] })).listState.nextThatNeedsMe()).toBe(
@@ -264,7 +264,7 @@ describe('the place in the list', () => {
 
   test('shows what is selected from elsewhere, whatever is filtered or folded.', () => {
     const { listState, chosen } = boardOf(busy);
-    listState.wish({ filter: 'news' });
+    listState.changeView({ filter: 'news' });
     listState.select('done');
     expect(chosen()).toBe('done');
     expect(listState.view.get()).toMatchObject({ filter: '', lens: 'all' });

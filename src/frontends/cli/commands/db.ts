@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type { Command } from 'commander';
-import type { Damage } from '../../../core/store/check.ts';
+import type { Corruption } from '../../../core/store/check.ts';
 import type { GlobalOptions } from '../context.ts';
 import { backUp } from '../db/backup.ts';
 import { check } from '../db/check.ts';
@@ -93,7 +93,7 @@ function rollbackCommand(db: Command, world: World): void {
     });
 }
 
-function lineOf({ table, row, problem }: Damage): string {
+function lineOf({ table, row, problem }: Corruption): string {
   const place = [table ?? 'file', ...(row === null ? [] : [`row ${row}`])].join(', ');
   return `${place}: ${plain(problem).replaceAll(/\s+/g, ' ')}\n`;
 }

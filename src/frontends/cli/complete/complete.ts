@@ -3,7 +3,7 @@ import { defaultConfigFile } from '../../../core/config/paths.ts';
 import { readAsset } from '../../../core/lib/self.ts';
 import { type Asked, clientsOf, getFrom, serverNames } from './clients.ts';
 import type { World } from '../world.ts';
-import { type CursorContext, placeOf } from './place.ts';
+import { type CursorContext, cursorContextOf } from './place.ts';
 import { isRecord, type Offer, recordOffers } from './records.ts';
 import { type CompletionTable, tableAsset } from './table.ts';
 
@@ -32,7 +32,7 @@ async function offersFor(
   words: readonly string[],
   world: Surroundings,
 ): Promise<readonly Offer[]> {
-  const place = placeOf(tree, words);
+  const place = cursorContextOf(tree, words);
   const typed = words.at(-1) ?? '';
   if (place.flag === null && typed.startsWith('-')) return flagsOf(place);
   const commands = place.takesCommand ? (place.path.at(-1)?.commands ?? []) : [];

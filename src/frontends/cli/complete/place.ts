@@ -16,7 +16,7 @@ export interface CursorContext {
 }
 
 /** Reads the words before the last one, of which the first is the first argument of the program. */
-export function placeOf(tree: CommandTree, words: readonly string[]): CursorContext {
+export function cursorContextOf(tree: CommandTree, words: readonly string[]): CursorContext {
   const path = [tree];
   const values = new Map<string, string>();
   let count = 0;

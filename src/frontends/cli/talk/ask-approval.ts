@@ -43,7 +43,7 @@ export class ApprovalAsker {
   requested({ id, kind, title, session_id }: Requested): void {
     if (this.#deps.ask) return this.askedIn(session_id);
     if (this.#isKnown(id)) return;
-    this.#deps.talkOutput.note(
+    this.#deps.talkOutput.status(
       `\n[${kind}] the agent asks: ${plain(title)}\n` +
         `  answer with: cadre approvals accept ${id}   (or decline)\n`,
     );
@@ -57,18 +57,19 @@ export class ApprovalAsker {
       (pending) => {
         for (const approval of pending.toReversed()) this.#take(approval);
       },
-      (error: unknown) => talkOutput.note(`cadre: the approvals were not read: ${String(error)}\n`),
+      (error: unknown) =>
+        talkOutput.status(`cadre: the approvals were not read: ${String(error)}\n`),
     );
   }
 
   /** Takes note of how an approval was resolved, and withdraws its question. */
   resolved({ id, status, title }: Pick<Approval, 'id' | 'status' | 'title'>): void {
     const { ask, talkOutput } = this.#deps;
-    if (!ask) return talkOutput.note(`  ${status}\n`);
+    if (!ask) return talkOutput.status(`  ${status}\n`);
     const at = this.#waiting.findIndex((one) => one.id === id);
     if (at >= 0) {
       this.#waiting.splice(at, 1);
-      talkOutput.note(`[${status}] ${plain(title)}\n`);
+      talkOutput.status(`[${status}] ${plain(title)}\n`);
     } else if (this.#shown?.id === id && !this.#shown.isAnswered) {
       this.#shown.resolved = status;
       this.#shown.withdrawal.abort();

@@ -86,10 +86,10 @@ export async function attach(
     after,
     reconnectMs: undefined,
     signal: leaving.signal,
-    tell: (what) => line.note(what),
+    tell: (what) => line.status(what),
     onReturn: () => asker.askedIn(session.id),
   });
-  for await (const event of events) if (!attached.take(event)) break;
+  for await (const event of events) if (!attached.showEvent(event)) break;
   leave(0);
   await asker.idle();
   line.close();

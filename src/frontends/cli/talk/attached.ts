@@ -56,22 +56,22 @@ export class Attached {
   say(text: string): void {
     this.#waiting.push(text);
     if (this.#running === null) void this.#sendNext();
-    else this.#output.note('cadre: this is sent when the turn has ended\n');
+    else this.#output.status('cadre: this is sent when the turn has ended\n');
   }
 
   /** Asks for the running turn to end. */
   async interrupt(): Promise<void> {
     if (this.#running === null) {
-      this.#output.note('cadre: no turn runs; Ctrl-D leaves\n');
+      this.#output.status('cadre: no turn runs; Ctrl-D leaves\n');
       return;
     }
-    this.#output.note('cadre: interrupting the turn\n');
+    this.#output.status('cadre: interrupting the turn\n');
     const params = { session_id: this.#id, turn_id: this.#running };
     await this.#telling(this.#context.client.call(endpoints.interruptTurn, { params, body: {} }));
   }
 
   /** Shows an event. Answers false after the last one of a session. */
-  take(event: RuntimeEventRecord): boolean {
+  showEvent(event: RuntimeEventRecord): boolean {
     if (isDescribed(event) && event.kind === 'turn.accepted') this.#accepted(event);
     this.#text.write(event);
     if (isDescribed(event) && event.kind === 'session.limited')
@@ -79,18 +79,18 @@ export class Attached {
     if (isEnding(event)) {
       this.#running = null;
       this.#ended++;
-      this.#output.note(howItEnded(event.payload.turn));
+      this.#output.status(howItEnded(event.payload.turn));
       void markSeen(this.#context, this.#id, event.seq);
       void this.#sendNext();
     }
     if (event.kind !== 'session.closed') return true;
-    this.#output.note('cadre: the session was closed\n');
+    this.#output.status('cadre: the session was closed\n');
     return false;
   }
 
   #noteLimit({ usage_limit: limit }: Pick<Session, 'usage_limit'>): void {
     const now = this.#context.world.clock.now();
-    if (limit) this.#output.note(`cadre: ${waitText(limit, now)}\n`);
+    if (limit) this.#output.status(`cadre: ${waitText(limit, now)}\n`);
   }
 
   #accepted({ payload, turn_id }: EventOf<'turn.accepted'>): void {
@@ -98,7 +98,7 @@ export class Attached {
     const text = inputText(payload.turn?.input ?? []);
     const mine = this.#sent.indexOf(text);
     if (mine >= 0) this.#sent.splice(mine, 1);
-    else this.#output.note(`${promptText(text)}\n`);
+    else this.#output.status(`${promptText(text)}\n`);
   }
 
   async #sendNext(): Promise<void> {
@@ -126,7 +126,7 @@ export class Attached {
       return null;
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      if (error.code !== known) this.#output.note(`cadre: ${error.message}\n`);
+      if (error.code !== known) this.#output.status(`cadre: ${error.message}\n`);
       return error;
     }
   }

@@ -46,7 +46,7 @@ export async function followTurn(
     sessionId: params.session_id,
     after,
     reconnectMs: reconnectMs(options, world),
-    tell: (line) => talkOutput.note(line),
+    tell: (line) => talkOutput.status(line),
     onReturn: () => global.json || asker.askedIn(params.session_id),
   });
   for await (const event of events) {
@@ -57,7 +57,7 @@ export async function followTurn(
     await asker.idle();
     signal.removeEventListener('abort', interrupt);
     const { turn } = event.payload;
-    if (!global.json) talkOutput.note(howItEnded(turn));
+    if (!global.json) talkOutput.status(howItEnded(turn));
     if (!global.json && turn.error?.code === 'usage_limit')
       await noteLimit(context, params, talkOutput);
     await markSeen(context, params.session_id, event.seq);
@@ -78,7 +78,7 @@ async function noteLimit(
   const { holds } = await client.call(endpoints.getSessionQueue, { params });
   const others = holds.filter(({ code }) => code !== 'usage_limit');
   const words = others.map(({ message }) => plain(message));
-  talkOutput.note(`cadre: ${waitText(limit, world.clock.now(), words)}\n`);
+  talkOutput.status(`cadre: ${waitText(limit, world.clock.now(), words)}\n`);
 }
 
 type TurnEnding = EventOf<'turn.completed' | 'turn.interrupted' | 'turn.failed'>;

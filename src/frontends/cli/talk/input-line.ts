@@ -85,15 +85,15 @@ export class InputLine implements TalkOutput {
     return text;
   }
 
-  said(text: string): void {
+  message(text: string): void {
     this.#do(() => this.#add('said', text));
   }
 
-  beside(text: string): void {
+  detail(text: string): void {
     this.#do(() => this.#add('beside', text));
   }
 
-  note(text: string): void {
+  status(text: string): void {
     this.#do(() => {
       this.#endLine();
       if (text !== '') this.#print(text.replace(/\n$/, ''));

@@ -3,11 +3,11 @@ import type { World } from '../world.ts';
 /** Where a command writes what an agent says and does. */
 export interface TalkOutput {
   /** The agent's own words, as they come. */
-  said(text: string): void;
+  message(text: string): void;
   /** What else comes in pieces, such as thoughts. */
-  beside(text: string): void;
+  detail(text: string): void;
   /** What happens, in whole lines. */
-  note(text: string): void;
+  status(text: string): void;
   /** Keeps back all that is written until the result is disposed, because a question is on the terminal. */
   hold(): Disposable;
 }
@@ -28,15 +28,15 @@ export class StandardTalkOutput implements TalkOutput {
     this.#world = world;
   }
 
-  said(text: string): void {
+  message(text: string): void {
     this.#put('stdout', text);
   }
 
-  beside(text: string): void {
+  detail(text: string): void {
     this.#put('stderr', text);
   }
 
-  note(text: string): void {
+  status(text: string): void {
     this.#do(() => {
       this.#endLine();
       this.#world.stderr.write(text);

@@ -42,7 +42,7 @@ export class TurnText {
     } else if (kind === 'approval.resolved') {
       this.#asker.resolved(payload.approval);
     } else if (kind === 'session.notice')
-      this.#output.note(`[${plain(payload.code)}] ${plain(payload.message)}\n`);
+      this.#output.status(`[${plain(payload.code)}] ${plain(payload.message)}\n`);
     else if (kind === 'plan.updated') this.#writePlan(payload.entries ?? []);
     else this.#writeItem(event);
   }
@@ -50,10 +50,10 @@ export class TurnText {
   #writeItem({ kind, payload }: DescribedEvent): void {
     switch (kind) {
       case 'message.delta':
-        this.#output.said(this.#begun(payload));
+        this.#output.message(this.#begun(payload));
         break;
       case 'message.completed':
-        this.#output.said(`${this.#rest(payload)}\n`);
+        this.#output.message(`${this.#rest(payload)}\n`);
         break;
       case 'reasoning.delta':
         this.#writeBeside(this.#begun(payload));
@@ -61,7 +61,7 @@ export class TurnText {
       case 'reasoning.completed':
         this.#writeBeside(this.#rest(payload));
         // Ends the line.
-        if (this.#isVerbose) this.#output.note('');
+        if (this.#isVerbose) this.#output.status('');
         break;
       case 'tool.started':
         this.#noteTool('started', payload.tool);
@@ -99,13 +99,13 @@ export class TurnText {
   }
 
   #noteTool(how: string, tool: Parameters<typeof toolText>[0] | undefined): void {
-    this.#output.note(`[${how}] ${tool ? toolText(tool) : 'a tool'}\n`);
+    this.#output.status(`[${how}] ${tool ? toolText(tool) : 'a tool'}\n`);
   }
 
   #writeBeside(text: string): void {
     if (!this.#isVerbose) return;
     const body = text.replace(/\n+$/, '');
-    this.#output.beside(this.#palette.faint(body) + text.slice(body.length));
+    this.#output.detail(this.#palette.faint(body) + text.slice(body.length));
   }
 
   /** The steps that are new or have changed. */
@@ -113,7 +113,7 @@ export class TurnText {
     const before = new Set(this.#plan);
     this.#plan = entries.map(({ content, status }) => `[plan] ${status}: ${plain(content)}\n`);
     if (!this.#isVerbose) return;
-    for (const step of this.#plan) if (!before.has(step)) this.#output.note(step);
+    for (const step of this.#plan) if (!before.has(step)) this.#output.status(step);
   }
 }
 

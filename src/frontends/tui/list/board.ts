@@ -69,7 +69,7 @@ export class ListState {
   }
 
   /** Changes what is shown, and how. The place stays at its id. */
-  wish(wish: Partial<ListSettings>): void {
+  changeView(wish: Partial<ListSettings>): void {
     this.#show({ ...this.view.get(), ...wish });
   }
 

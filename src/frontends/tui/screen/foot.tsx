@@ -19,9 +19,9 @@ export function Foot({ shown }: { shown: Shown }): ReactNode {
           columns={columns}
           question="/"
           initial={view.filter}
-          onChange={(filter) => place.listState.wish({ filter })}
+          onChange={(filter) => place.listState.changeView({ filter })}
           onCancel={() => {
-            place.listState.wish({ filter: '' });
+            place.listState.changeView({ filter: '' });
             back();
           }}
           onAnswer={back}

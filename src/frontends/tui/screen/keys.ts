@@ -10,7 +10,7 @@ export function listKeys(shown: Shown): KeyTable {
   const { place, view, height, setMode, setPeeks, onLeave } = shown;
   const { listState } = place;
   const step = (by: number) => () => listState.step(by);
-  const lens = (index: number) => () => listState.wish({ lens: lenses[index] ?? 'all' });
+  const lens = (index: number) => () => listState.changeView({ lens: lenses[index] ?? 'all' });
   return {
     ...listItemKeys(shown),
     ...moveKeys({
@@ -24,7 +24,7 @@ export function listKeys(shown: Shown): KeyTable {
     3: lens(2),
     4: lens(3),
     5: lens(4),
-    s: () => listState.wish({ order: view.order === 'stable' ? 'attention' : 'stable' }),
+    s: () => listState.changeView({ order: view.order === 'stable' ? 'attention' : 'stable' }),
     '/': () => setMode({ name: 'filter' }),
     leftArrow: () => fold(shown, true),
     rightArrow: () => fold(shown, false),
@@ -33,7 +33,7 @@ export function listKeys(shown: Shown): KeyTable {
     q: onLeave,
     escape: () => {
       setPeeks(() => false);
-      listState.wish({ filter: '' });
+      listState.changeView({ filter: '' });
     },
   };
 }

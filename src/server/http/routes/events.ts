@@ -58,7 +58,7 @@ export function eventRoutes(
     let left = query.limit;
     for (let isFull = false; !isFull && after < upTo;) {
       const bounds = { after, upTo, limit: left, maxBytes: REPLAY_BYTES - body.length };
-      const page = log.page(scope, bounds, (_seq, _kind, text) => body.push(text));
+      const page = log.page(scope, bounds, (_seq, _kind, text) => body.append(text));
       left -= page.count;
       after = page.end;
       isFull = page.isFull || body.length >= REPLAY_BYTES;
@@ -116,15 +116,15 @@ class JsonArray {
   /** Its size so far, in bytes. */
   length = 0;
 
-  push(text: Buffer): void {
+  append(text: Buffer): void {
     this.#page.ascii(this.length === 0 ? '[' : ',\n');
     this.#page.bytes(text);
     this.length += text.length + 2;
-    if (this.#page.length >= CHUNK_BYTES) this.#full.push(this.#page.take());
+    if (this.#page.length >= CHUNK_BYTES) this.#full.push(this.#page.flush());
   }
 
   end(): Buffer {
     this.#page.ascii(this.length === 0 ? '[]' : ']');
-    return Buffer.concat([...this.#full, this.#page.take()]);
+    return Buffer.concat([...this.#full, this.#page.flush()]);
   }
 }

@@ -47,7 +47,7 @@ export function processRoutes(mount: Mount, processes: ProcessService): void {
     const { process_id } = await processes.get(params.process_id, query.session_id);
     // When the server stops, processes end before streams do, so this stream ends by itself.
     return stream(async function* (signal) {
-      for await (const { next, ...piece } of processes.follow(
+      for await (const { next, ...piece } of processes.followOutput(
         process_id,
         query.stream,
         from,

@@ -67,7 +67,7 @@ function connectDirectly(
     return transport;
   });
   return {
-    take: (message) => void serving.then((transport) => transport.take(message)),
+    take: (message) => void serving.then((transport) => transport.receive(message)),
     close: () => void serving.then((transport) => transport.close()),
   };
 }

@@ -87,7 +87,7 @@ export class DirectTransport extends CheckingTransport {
     this.#send = send;
   }
 
-  take(message: unknown): void {
+  receive(message: unknown): void {
     this.takeValue(message);
   }
 

@@ -246,7 +246,7 @@ export class ProcessService {
   }
 
   /** Yields the output of a process from byte `from` on, until the process has ended and all of it was yielded. */
-  async *follow(
+  async *followOutput(
     id: string,
     stream: StreamName,
     from: number,

@@ -7,7 +7,7 @@ import type { Database } from '../../../core/store/database.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
 import type { SnapshotRequests } from './desk.ts';
 import { openTrees, readFilesNow } from './files-now.ts';
-import { type SnapshotStore, toldOf } from './store.ts';
+import { type SnapshotStore, summaryOfSnapshot } from './store.ts';
 import type { SnapshotTaker } from './taker.ts';
 import { listTree } from './tree.ts';
 
@@ -83,7 +83,7 @@ export class SnapshotService {
       session_id: id,
       enabled: chosen ?? taker.isEnabled,
       chosen,
-      snapshots: store.of(rx, id).map(toldOf),
+      snapshots: store.of(rx, id).map(summaryOfSnapshot),
     };
   }
 }

@@ -102,7 +102,7 @@ export function isTaken(snapshot: StoredSnapshot): snapshot is Taken {
 }
 
 /** Returns the record as clients get it. */
-export function toldOf({
+export function summaryOfSnapshot({
   depot: _depot,
   repository: _repository,
   ...told

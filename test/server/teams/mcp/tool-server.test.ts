@@ -191,8 +191,8 @@ it('Messages that come over a channel within the process are checked in the same
   const said: object[] = [];
   const transport = new DirectTransport((message) => void said.push(message));
   const serving = serveTools(transport, backend(), systemClock);
-  transport.take({ jsonrpc: '2.0', id: 3, method: 'tools/call', params: {} });
-  transport.take('nonsense');
+  transport.receive({ jsonrpc: '2.0', id: 3, method: 'tools/call', params: {} });
+  transport.receive('nonsense');
   expect(said).toMatchObject([
     { id: 3, error: { code: -32602 } },
     { id: null, error: { code: -32600 } },

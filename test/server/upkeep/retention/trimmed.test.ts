@@ -32,7 +32,7 @@ function trim({ db }: TestStore, session: string, limit = 1_000_000) {
 
 /** A follower that has been told to end: it gives page after page until it has everything. */
 function reader(feed: Feed, scope: Scope, after = 0): AsyncGenerator<FeedPage, void> {
-  return feed.follow(scope, after, new AbortController().signal, AbortSignal.abort());
+  return feed.subscribe(scope, after, new AbortController().signal, AbortSignal.abort());
 }
 
 interface Read {
@@ -137,7 +137,7 @@ describe('a follower whose cursor lies below what was trimmed', () => {
       await trim(given, 'a');
       const feed = new Feed(given);
       const leaving = new AbortController();
-      const pages = feed.follow(ofSession('a'), 0, leaving.signal);
+      const pages = feed.subscribe(ofSession('a'), 0, leaving.signal);
       const { value: told } = await pages.next();
       expect(told).toMatchObject({ frames: Buffer.alloc(0), trimmed: gone.at(-1) });
       const next = pages.next();

@@ -9,7 +9,10 @@ import type { RequestedAction, RequestedCommand } from './wish.ts';
  * Decides a wish by the rules. To deny or to ask, a rule has to fit any part of it; to allow, one rule has to fit all of
  * it. A command that cannot be read with certainty fits no pattern, and is never allowed.
  */
-export function rule(rules: readonly ApprovalRule[], action: RequestedAction): RuleDecision {
+export function evaluateRules(
+  rules: readonly ApprovalRule[],
+  action: RequestedAction,
+): RuleDecision {
   if (action.kind === 'question')
     return byPeople('it is a question, which only a person can answer');
   for (const effect of ['deny', 'ask'] as const) {

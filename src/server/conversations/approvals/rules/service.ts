@@ -18,7 +18,7 @@ import type { Database } from '../../../../core/store/database.ts';
 import { type SaveResponse, saveNothing } from '../../../../core/store/kept-answers.ts';
 import { type RecordPage, RecordTable } from '../../../../core/store/records.ts';
 import { conditionsOf, refusalOf } from './refusal.ts';
-import { rule, ruleText } from './ruling.ts';
+import { evaluateRules, ruleText } from './ruling.ts';
 import { commandIn, fileIn, type RequestedAction, requestedActionOf } from './wish.ts';
 
 /** The maximum number of rules, because all of them are in memory. */
@@ -46,7 +46,7 @@ export class RuleService {
   /** Decides a request of an agent of the session. */
   decide(request: AgentRequest, session: Pick<Session, 'provider' | 'cwd'>): RuleDecision {
     if (this.#rules.length === 0) return { effect: 'ask', rule: null, why: 'there are no rules' };
-    return rule(this.#rules, requestedActionOf(request, session));
+    return evaluateRules(this.#rules, requestedActionOf(request, session));
   }
 
   /** Says what would be decided. Throws `invalid` for a directory that does not exist. */
@@ -62,7 +62,7 @@ export class RuleService {
       files: path === null ? [] : [fileIn(nodePath.resolve(cwd, path), cwd)],
       rest: null,
     };
-    return rule(this.#rules, action);
+    return evaluateRules(this.#rules, action);
   }
 
   async list({
