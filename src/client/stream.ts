@@ -7,7 +7,7 @@ import { framesOf } from './frames.ts';
 import { resume, type ResumeOptions } from './resume.ts';
 
 export interface StreamOptions extends EventScope, ResumeOptions<AppError> {
-  client: Pick<Client, 'open' | 'follow' | 'clientOf'>;
+  client: Pick<Client, 'open' | 'streamEvents' | 'clientOf'>;
   /** Called when the server reports that events are missing before the next one. */
   onGap?: (gap: StreamGap) => void;
 }
