@@ -88,13 +88,13 @@ export const synchronous = {
   'core/lib/self': 'it reads the files that the program consists of, at its start',
   'server/work/processes/log-file': 'it makes its own directory once',
   'server/upkeep/retention/budget': 'it asks for the room of the data directory',
-  'server/conversations/approvals/rules/wish':
+  'server/conversations/approvals/rules/requested-action':
     'a rule decides at once; the paths of a request are counted where they are read (agents/budget)',
   'server/runtime/search': 'it looks for the index in the data directory, at the start',
   'server/runtime/try-agents': 'it makes a directory of its own, in a command',
   'server/conversations/search/index-file': 'it looks at files of its own in the data directory',
   'frontends/service/start': 'it resolves the program and its Node, in a command',
-  'server/work/worktrees/mend':
+  'server/work/worktrees/worktree-recovery':
     'it looks for worktrees of the data directory in the transaction of the start, before anything is served',
-  'server/work/git/workshop': 'it clears directories of its own, at the start',
+  'server/work/git/git-context': 'it clears directories of its own, at the start',
 };

@@ -308,7 +308,7 @@ export const rooms = {
     beyond: {
       may: [
         'core/access',
-        'core/store/kept-answers',
+        'core/store/idempotency-store',
         'core/events',
         'core/config',
         'core/lib',

@@ -21,7 +21,7 @@ import * as teamView from './team-view.ts';
 import * as teams from './teams.ts';
 import * as tokens from './tokens.ts';
 import * as turns from './turns.ts';
-import * as worktreeFinish from './worktree-finish.ts';
+import * as worktreeFinish from './worktree-merge.ts';
 import * as usage from './usage.ts';
 import * as worktreeTrust from './worktree-trust.ts';
 import * as worktrees from './worktrees.ts';

@@ -2,7 +2,7 @@ import { endpoints } from '../api/index.ts';
 import { AppError } from '../api/errors.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import { type Address, within } from './address.ts';
-import { JoinedEventStream } from './follow-addresses.ts';
+import { JoinedEventStream } from './joined-event-stream.ts';
 import { ownerOf } from './owner.ts';
 import type { LastKnown } from './last-known.ts';
 import type {

@@ -2,7 +2,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { Bucket } from './bucket.ts';
 import { nodesInStream } from './engine-status.ts';
 import type { Names } from './names.ts';
-import { livingNodes, type NodeHeartbeat } from './sign-of-life.ts';
+import { livingNodes, type NodeHeartbeat } from './heartbeat.ts';
 
 /** A node of a fleet: what it says of itself, or of one that gives no sign of life, nothing but its name. */
 export type FleetNode = { node: string; state: 'alive' | 'unreachable' } & {

@@ -6,7 +6,7 @@ import type { EventScope } from '../client/event-scope.ts';
 import { replay } from '../client/replay.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import type { Names } from './names.ts';
-import { LogWakeup } from './news.ts';
+import { LogWakeup } from './log-wakeup.ts';
 
 /** The most events of a page. */
 const PAGE = 500;

@@ -6,7 +6,7 @@ import { type Access, connectTo } from './connection.ts';
 import { ALIVE_TTL_MS, type Names, namesOf } from './names.ts';
 import { NatsMirrorStream } from './nats-mirror-stream.ts';
 import { type Ask, serveRequests } from './requests.ts';
-import { type Identity, type NodeHeartbeat, Heartbeat } from './sign-of-life.ts';
+import { type Identity, type NodeHeartbeat, Heartbeat } from './heartbeat.ts';
 
 /** What a member of a fleet is joined with. */
 export interface MemberOptions {

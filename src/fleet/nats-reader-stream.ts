@@ -7,7 +7,7 @@ import {
 import type { Clock } from '../core/lib/clock.ts';
 import { EngineRefusal, explaining } from './engine-error.ts';
 import { eventHeaders, type Names } from './names.ts';
-import { LogWakeup } from './news.ts';
+import { LogWakeup } from './log-wakeup.ts';
 import { readMessage } from './read-message.ts';
 import type { Arrived, From, ReaderStream } from './reader.ts';
 import { type StreamInfo, streamInfo } from './stream-info.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { AppError } from '../api/errors.ts';
 import { type Bucket, Changed } from './bucket.ts';
-import type { NodeHeartbeat } from './sign-of-life.ts';
+import type { NodeHeartbeat } from './heartbeat.ts';
 
 /**
  * The better of two random nodes among those that have all the labels and room; null where there is none. Everybody

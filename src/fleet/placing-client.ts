@@ -6,7 +6,7 @@ import { Bucket } from './bucket.ts';
 import { patiently } from './patiently.ts';
 import { NodeClient, type Visit } from './node-client.ts';
 import { chosenNode, noRoom, Places } from './placement.ts';
-import { livingNodes } from './sign-of-life.ts';
+import { livingNodes } from './heartbeat.ts';
 
 /** How often a place is looked for, where each node that was chosen refuses. */
 const MAX_TRIES = 5;

@@ -5,7 +5,7 @@ import { EngineRefusal, explaining } from './engine-error.ts';
 import { REPLACED_KIND } from './mirrored.ts';
 import { engineHeaders, type Names } from './names.ts';
 import { NatsMirrorStream } from './nats-mirror-stream.ts';
-import { livingNodes } from './sign-of-life.ts';
+import { livingNodes } from './heartbeat.ts';
 
 const ANSWER_MS = 3000;
 

@@ -10,7 +10,7 @@ import { AppError } from '../api/errors.ts';
 import { type FleetNode, fleetNodes } from './fleet-nodes.ts';
 import { fill } from './fill.ts';
 import { joined } from './joined.ts';
-import { type FollowedNode, FleetEventStream } from './following-fleet.ts';
+import { type FollowedNode, FleetEventStream } from './fleet-event-stream.ts';
 import { NatsReaderStream } from './nats-reader-stream.ts';
 import { NodeClient, type Visit } from './node-client.ts';
 import { NodeView, viewKinds } from './node-view.ts';

@@ -1,11 +1,11 @@
 import { describe, expect, test, vi } from 'vitest';
-import { PermissionPromptMonitor } from '../../src/agents/acp/frankness.ts';
+import { PermissionPromptMonitor } from '../../src/agents/acp/permission-prompt-monitor.ts';
 import {
   approvalRequest as acpRequest,
   readPermission as readAcp,
 } from '../../src/agents/acp/permission.ts';
 import { elicitationRequest, readElicitation } from '../../src/agents/acp/elicitation.ts';
-import { UpdateForwarder } from '../../src/agents/acp/reports.ts';
+import { UpdateForwarder } from '../../src/agents/acp/update-forwarder.ts';
 import { UsageMeter } from '../../src/agents/acp/usage.ts';
 import { DERIVED_LIMITS } from '../../src/agents/budget.ts';
 import {

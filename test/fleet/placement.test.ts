@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { Bucket } from '../../src/fleet/bucket.ts';
 import { namesOf } from '../../src/fleet/names.ts';
 import { chosenNode, noRoom, Places } from '../../src/fleet/placement.ts';
-import type { NodeHeartbeat } from '../../src/fleet/sign-of-life.ts';
+import type { NodeHeartbeat } from '../../src/fleet/heartbeat.ts';
 import { ScriptedEngine } from '../support/fleet/scripted-engine.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 

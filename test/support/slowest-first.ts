@@ -9,7 +9,7 @@ const SLOWEST = [
   'campaigns/idempotency',
   'campaigns/demo-agent',
   'server/work/worktrees/restore',
-  'server/work/merge/finish',
+  'server/work/merge/merge',
   'campaigns/crash/worktrees',
   'frontends/tui/job-control',
   'server/work/worktrees/odd',

@@ -1,7 +1,7 @@
 import type { McpServer } from '../../api/mcp-servers.ts';
 import { type AgentTools, ProviderError } from '../provider.ts';
 import type { AgentAbilities } from './process.ts';
-import { TOOL_SERVER } from './own-tools.ts';
+import { TOOL_SERVER } from './cadre-tools.ts';
 
 /**
  * The MCP servers that an agent is given with its session: that of cadre, and those of the client. Throws

@@ -9,14 +9,14 @@ import {
   type BarrierCommand,
   openBarrier,
   startAtBarrier,
-} from './gate.ts';
+} from './spawn-barrier.ts';
 import { groupRuns, isAlive, membersOf, signal } from './identity.ts';
 import type { Keeper } from './keeper.ts';
 import type { Ledger } from './ledger.ts';
 import { MARKER_VARIABLE } from './marker.ts';
 import { processTable } from './this-machine.ts';
 
-export type { ChildExit } from './gate.ts';
+export type { ChildExit } from './spawn-barrier.ts';
 
 /** How long to wait, in milliseconds, for a killed process to exit before the signal is sent again. */
 const KILLED_MS = 1000;

@@ -4,7 +4,7 @@ import { Distribution } from '../lib/distribution.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { DATABASE_FILE } from './connection.ts';
 import { Control } from './control.ts';
-import { CorruptionLog } from './damage.ts';
+import { CorruptionLog } from './corruption-log.ts';
 import type { FileSystem, HostFile } from './host/file-system.ts';
 import type { HostedSqlite } from './host/sqlite.ts';
 import { Group, undo } from './group.ts';

@@ -1,5 +1,5 @@
 import type { RuntimeEventRecord } from '../../api/events.ts';
-import { summarizeEvent } from '../../client/telling.ts';
+import { summarizeEvent } from '../../client/event-summary.ts';
 import { AppError } from '../../api/errors.ts';
 import { parseDuration } from '../../core/lib/duration.ts';
 import { shorten } from '../../core/lib/shorten.ts';

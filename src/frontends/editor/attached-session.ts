@@ -11,7 +11,7 @@ import type { InputItem, Session } from '../../api/sessions.ts';
 import { AppError } from '../../api/errors.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import { ApprovalRelay } from './approval-relay.ts';
-import type { EditorSettings } from './choosing.ts';
+import type { EditorSettings } from './editor-settings.ts';
 import { remarksOf } from './history.ts';
 import type { AskedCall } from './permission.ts';
 import { PATIENCE_MS, Prompting } from './prompting.ts';

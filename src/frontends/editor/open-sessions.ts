@@ -8,7 +8,7 @@ import { AppError } from '../../api/errors.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import { AttachedSession } from './attached-session.ts';
 import type { Offered } from './choices.ts';
-import { EditorSettings } from './choosing.ts';
+import { EditorSettings } from './editor-settings.ts';
 import { endedTurns, historyOf } from './history.ts';
 import type { ServerLink } from './server-link.ts';
 

@@ -4,7 +4,7 @@ import type { BodyInputOf } from '../../api/endpoint.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Process } from '../../api/processes.ts';
 import type { SessionQueue } from '../../api/queue.ts';
-import type { MergeResult } from '../../api/worktree-finish.ts';
+import type { MergeResult } from '../../api/worktree-merge.ts';
 import type { AgentCommand } from '../../api/commands.ts';
 import type { Review, ReviewComment } from '../../api/reviews.ts';
 import type { Session } from '../../api/sessions.ts';

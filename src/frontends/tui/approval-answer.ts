@@ -1,4 +1,4 @@
-import { oneLine } from '../../client/telling.ts';
+import { oneLine } from '../../client/event-summary.ts';
 import type { Resolved } from './overview.ts';
 
 /** How an approval was resolved, and by whom: this screen, another client, or nobody. */

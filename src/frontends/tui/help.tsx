@@ -2,7 +2,7 @@ import { Box, Text } from 'ink';
 import type { ReactNode } from 'react';
 import { wrapped } from '../terminal/width.ts';
 import { useKeys } from './keyboard.ts';
-import { useScroll } from './sheets/scroll.ts';
+import { useScroll } from './dialogs/scroll.ts';
 import { Tint } from './tint.tsx';
 
 export type Keys = readonly (readonly [keys: string, meaning: string])[];

@@ -1,6 +1,6 @@
 import { Text } from 'ink';
 import type { ReactNode } from 'react';
-import { oneLine } from '../../client/telling.ts';
+import { oneLine } from '../../client/event-summary.ts';
 import { truncated, wrapped } from '../terminal/width.ts';
 import type { Connection } from './follow.ts';
 import { Tint } from './tint.tsx';

@@ -1,6 +1,6 @@
 import { Box, render, Text, useApp, useWindowSize } from 'ink';
 import { type ReactNode, useState } from 'react';
-import { oneLine } from '../../client/telling.ts';
+import { oneLine } from '../../client/event-summary.ts';
 import { AppError } from '../../api/errors.ts';
 import { paletteFor } from '../terminal/palette.ts';
 import { wrapped } from '../terminal/width.ts';

@@ -1,5 +1,5 @@
 import { isDelta, isDescribed, type RuntimeEventRecord, settlingKinds } from '../../api/events.ts';
-import { oneLine, summarizeEvent } from '../../client/telling.ts';
+import { oneLine, summarizeEvent } from '../../client/event-summary.ts';
 
 /** A line of the list: one event, or all events of one message, one tool call or one output of a process. */
 export interface Row {

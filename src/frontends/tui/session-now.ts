@@ -6,7 +6,7 @@ import {
   sessionAfterApproval,
   sessionAfterTurn,
 } from '../../client/session-after.ts';
-import { oneLine, summarizeEvent } from '../../client/telling.ts';
+import { oneLine, summarizeEvent } from '../../client/event-summary.ts';
 import { shorten } from '../../core/lib/shorten.ts';
 import { changed, type Overview, type SessionNow } from './overview.ts';
 

@@ -1,11 +1,11 @@
 import type { ReactNode } from 'react';
 import type { RuntimeEventRecord } from '../../api/events.ts';
 import type { EventScope } from '../../client/event-scope.ts';
-import { describeGap } from '../../client/telling.ts';
+import { describeGap } from '../../client/event-summary.ts';
 import { Bar } from './bar.tsx';
 import { Notice } from './notice.tsx';
 import { Prompt } from './prompt.tsx';
-import type { Asked } from './sheets/approval.tsx';
+import type { Asked } from './dialogs/approval.tsx';
 import { matchCount, type View } from './state.ts';
 import { Tint } from './tint.tsx';
 

@@ -1,6 +1,6 @@
 import type { Approval } from '../../api/approvals.ts';
 import type { EventScope } from '../../client/event-scope.ts';
-import type { Notices } from './hooks.ts';
+import type { Notices } from './react-hooks.ts';
 import { moveKeys, useKeys } from './keyboard.ts';
 import { readKinds } from './kinds.ts';
 import { narrowed, scopes } from './scope.ts';

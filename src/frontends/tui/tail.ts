@@ -4,7 +4,7 @@ import type { EventScope } from '../../client/event-scope.ts';
 import { replay, replayBefore } from '../../client/replay.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import { type Connection, follow } from './follow.ts';
-import { Observable } from './source.ts';
+import { Observable } from './observable.ts';
 import { emptyView, following, type View, withNewer, withOlder } from './state.ts';
 
 /** This many events are read at the start, and each time the user scrolls up to older ones. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/lib/clock.ts';
 import { toClipboard } from '../terminal/clipboard.ts';
-import { Observable } from './source.ts';
+import { Observable } from './observable.ts';
 
 /** The terminal that the screen is on, beyond what ink draws. */
 export interface Terminal {

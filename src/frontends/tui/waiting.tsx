@@ -1,7 +1,7 @@
 import { Box, Text } from 'ink';
 import type { ReactNode } from 'react';
 import type { Approval } from '../../api/approvals.ts';
-import { oneLine } from '../../client/telling.ts';
+import { oneLine } from '../../client/event-summary.ts';
 import { Tint } from './tint.tsx';
 
 /** The pending approval that the keys answer, and the number of pending approvals. */

@@ -7,7 +7,7 @@ import type { Clock } from '../../core/lib/clock.ts';
 import { type Ids, newSecret } from '../../core/lib/ids.ts';
 import type { Logger } from '../../core/lib/log.ts';
 import type { Database } from '../../core/store/database.ts';
-import type { SaveResponse } from '../../core/store/kept-answers.ts';
+import type { SaveResponse } from '../../core/store/idempotency-store.ts';
 import { RecordTable } from '../../core/store/records.ts';
 import type { Reader, Writer } from '../../core/store/transaction.ts';
 

@@ -8,7 +8,7 @@ import type { Database } from '../../core/store/database.ts';
 import type { Writer } from '../../core/store/transaction.ts';
 import type { HookDefinition } from './definition.ts';
 import type { Outcome } from './outcome.ts';
-import { Throttle } from './pace.ts';
+import { Throttle } from './throttle.ts';
 import { pauseAfter, FAILURE_NOTICE_AFTER_MS } from './retry.ts';
 import type { HookState, HookStore } from './store.ts';
 

@@ -10,7 +10,7 @@ import type { Clock } from '../../core/lib/clock.ts';
 import type { Ids } from '../../core/lib/ids.ts';
 import type { Logger } from '../../core/lib/log.ts';
 import type { Database } from '../../core/store/database.ts';
-import type { SaveResponse } from '../../core/store/kept-answers.ts';
+import type { SaveResponse } from '../../core/store/idempotency-store.ts';
 import type { HookDefinition } from './definition.ts';
 import { type ApprovalLinks, LINK_PATH } from './links.ts';
 import type { Delivery, Outcome } from './outcome.ts';

@@ -2,7 +2,7 @@ import { type FastifyInstance, fastify, LogController } from 'fastify';
 import type { Ids } from '../../core/lib/ids.ts';
 import type { Logger } from '../../core/lib/log.ts';
 import { connectionLimit, limitConnections } from './connections.ts';
-import type { AuthHook } from './entrance.ts';
+import type { AuthHook } from './auth-hook.ts';
 import { readJson } from './json-body.ts';
 import { refuseGarbage, refuseUnknown, sendError } from './refuse.ts';
 

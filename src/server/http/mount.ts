@@ -10,7 +10,7 @@ import {
   type StoredResponse,
   type IdempotencyStore,
   type KeyedRequest,
-} from '../../core/store/kept-answers.ts';
+} from '../../core/store/idempotency-store.ts';
 import type { Bearer } from '../../core/access/admit.ts';
 import { errorReply } from './errors.ts';
 import type { EventStreams, Frames } from './sse.ts';

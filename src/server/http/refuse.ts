@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../api/errors.ts';
-import { pathOf } from './entrance.ts';
+import { pathOf } from './auth-hook.ts';
 import { errorReply } from './errors.ts';
 import { isShadowed, methodsOf } from './route-table.ts';
 

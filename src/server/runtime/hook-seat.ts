@@ -5,7 +5,7 @@ import { AppError } from '../../api/errors.ts';
 import type { Feed } from '../../core/events/feed.ts';
 import type { ApprovalLinks, HookService, SkipRequest } from '../hooks/index.ts';
 import type { LinkDependencies, LinkedApproval } from '../hooks/links.ts';
-import type { SaveResponse } from '../../core/store/kept-answers.ts';
+import type { SaveResponse } from '../../core/store/idempotency-store.ts';
 import type { Base } from './base.ts';
 
 /** The parts of the server that hooks and links use. */

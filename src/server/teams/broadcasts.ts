@@ -1,6 +1,6 @@
 import type { Delivery, Message } from '../../api/team-messages.ts';
 import { AppError } from '../../api/errors.ts';
-import type { SaveResponse } from '../../core/store/kept-answers.ts';
+import type { SaveResponse } from '../../core/store/idempotency-store.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import type { Failpoint } from '../../core/lib/failpoint.ts';
 import type { Ids } from '../../core/lib/ids.ts';

@@ -10,7 +10,7 @@ import type {
 } from '../../api/team-messages.ts';
 import type { Team } from '../../api/teams.ts';
 import { AppError } from '../../api/errors.ts';
-import { type SaveResponse, saveNothing } from '../../core/store/kept-answers.ts';
+import { type SaveResponse, saveNothing } from '../../core/store/idempotency-store.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import type { Ids } from '../../core/lib/ids.ts';
 import type { Blobs } from '../conversations/sessions/blobs.ts';

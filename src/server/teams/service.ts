@@ -9,7 +9,7 @@ import type {
   TeamWithMembers,
 } from '../../api/teams.ts';
 import { AppError } from '../../api/errors.ts';
-import { type SaveResponse, saveNothing } from '../../core/store/kept-answers.ts';
+import { type SaveResponse, saveNothing } from '../../core/store/idempotency-store.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import type { Ids } from '../../core/lib/ids.ts';
 import type { SessionService } from '../conversations/sessions/service.ts';

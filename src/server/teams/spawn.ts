@@ -3,7 +3,7 @@ import { agentProvider, type ProviderId } from '../../api/provider-kinds.ts';
 import type { InputItem, Session } from '../../api/sessions.ts';
 import type { SpawnedMember, spawnMember, Team } from '../../api/teams.ts';
 import { AppError } from '../../api/errors.ts';
-import { type SaveResponse, saveNothing } from '../../core/store/kept-answers.ts';
+import { type SaveResponse, saveNothing } from '../../core/store/idempotency-store.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import type { Ids } from '../../core/lib/ids.ts';
 import type { NewSession, SessionService } from '../conversations/sessions/service.ts';

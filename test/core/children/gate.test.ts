@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { openBarrier, startAtBarrier } from '../../../src/core/children/gate.ts';
+import { openBarrier, startAtBarrier } from '../../../src/core/children/spawn-barrier.ts';
 import { openDatabase } from '../../support/database.ts';
 import { ended, eventsOf, Gate, get, logs, ranTo, run } from '../../support/processes/work.ts';
 import { openRuntime, withRuntime } from '../../support/runtime.ts';

@@ -4,7 +4,7 @@ import { Bucket } from '../../../src/fleet/bucket.ts';
 import { namesOf } from '../../../src/fleet/names.ts';
 import { NatsMirrorStream } from '../../../src/fleet/nats-mirror-stream.ts';
 import { replaceNode } from '../../../src/fleet/replace-node.ts';
-import { livingNodes } from '../../../src/fleet/sign-of-life.ts';
+import { livingNodes } from '../../../src/fleet/heartbeat.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { Cluster, type TestFleet, withFleet } from '../../support/fleet/cluster.ts';
 import { Relay } from '../../support/fleet/relay.ts';

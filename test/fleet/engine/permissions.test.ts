@@ -6,7 +6,7 @@ import { Bucket } from '../../../src/fleet/bucket.ts';
 import { connectTo } from '../../../src/fleet/connection.ts';
 import { NatsReaderStream } from '../../../src/fleet/nats-reader-stream.ts';
 import { NodeClient } from '../../../src/fleet/node-client.ts';
-import { livingNodes } from '../../../src/fleet/sign-of-life.ts';
+import { livingNodes } from '../../../src/fleet/heartbeat.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
 import { names, securedFleet } from '../../support/fleet/secured.ts';
 

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { sharedDemo } from '../../support/demo-server.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { describeProgram, describeTree } from '../../../src/frontends/cli/complete/describe.ts';
-import { cursorContextOf } from '../../../src/frontends/cli/complete/place.ts';
+import { cursorContextOf } from '../../../src/frontends/cli/complete/cursor-context.ts';
 import { completionScript, shells } from '../../../src/frontends/cli/complete/scripts.ts';
 import type { CompletionTable } from '../../../src/frontends/cli/complete/table.ts';
 import { commands } from '../../../src/frontends/cli/commands/index.ts';

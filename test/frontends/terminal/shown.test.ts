@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import type { MergeResult, PullRequest } from '../../../src/api/worktree-finish.ts';
+import type { MergeResult, PullRequest } from '../../../src/api/worktree-merge.ts';
 import { jsonFor, type World } from '../../../src/frontends/cli/world.ts';
 import {
   mergeResultLines,
   type MergeResultStyle,
   pullRequestLines,
-} from '../../../src/frontends/terminal/finish.ts';
+} from '../../../src/frontends/terminal/merge-result.ts';
 import { colorless } from '../../../src/frontends/terminal/palette.ts';
 
 const HIDDEN = 'x\u001b]0;p\u0007\u202e\u009b\u200b\u00ad\u2028\r.txt';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ListState } from '../../../src/frontends/tui/list/board.ts';
+import { ListState } from '../../../src/frontends/tui/list/list-state.ts';
 import { layout, shares } from '../../../src/frontends/tui/list/layout.ts';
 import { containsText, rowTextOf } from '../../../src/frontends/tui/list/row-text.ts';
 import {
@@ -7,9 +7,9 @@ import {
   sectionsOf,
   type ListSettings,
 } from '../../../src/frontends/tui/list/sections.ts';
-import { standingOf, listItemsOf } from '../../../src/frontends/tui/list/things.ts';
+import { standingOf, listItemsOf } from '../../../src/frontends/tui/list/list-items.ts';
 import type { Overview } from '../../../src/frontends/tui/overview.ts';
-import { Observable } from '../../../src/frontends/tui/source.ts';
+import { Observable } from '../../../src/frontends/tui/observable.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { approval, NOW, overviewOf, process, session } from '../../support/tui/things.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { configSchema } from '../../../src/core/config/schema.ts';
 import { leadsTo, objectionToAddress } from '../../../src/server/hooks/addresses.ts';
 import { definitionsOf } from '../../../src/server/hooks/definition.ts';
-import { Throttle } from '../../../src/server/hooks/pace.ts';
+import { Throttle } from '../../../src/server/hooks/throttle.ts';
 import { pauseAfter } from '../../../src/server/hooks/retry.ts';
 import { signatureHeaders } from '../../../src/server/hooks/signature.ts';
 

@@ -7,7 +7,7 @@ import type { Client } from '../../../src/client/client.ts';
 import { noDefaults } from '../../../src/client/defaults.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
 import { App, type Start } from '../../../src/frontends/tui/app.tsx';
-import { Observable } from '../../../src/frontends/tui/source.ts';
+import { Observable } from '../../../src/frontends/tui/observable.ts';
 import { expectEventually } from '../expect-eventually.ts';
 
 interface Size {

@@ -3,7 +3,7 @@ import { endpoints } from '../../../api/index.ts';
 import type { Client } from '../../../client/client.ts';
 import { ARGUMENTS_MISSING } from '../../../core/lib/arguments-missing.ts';
 import { filledFields } from '../../../core/lib/filled-fields.ts';
-import { approvalText } from '../../terminal/approval-sheet.ts';
+import { approvalText } from '../../terminal/approval-text.ts';
 import {
   commandGroup,
   endpointCommand,

@@ -6,7 +6,7 @@ import { clientOf, serversOf } from '../../../client/routed.ts';
 import { seqBefore } from '../../../client/seq-before.ts';
 import { type StreamOptions, streamEvents } from '../../../client/stream.ts';
 import { storedEvents } from '../../../client/stored.ts';
-import { describeGap } from '../../../client/telling.ts';
+import { describeGap } from '../../../client/event-summary.ts';
 import { AppError } from '../../../api/errors.ts';
 import { CursorFile } from '../cursor-file.ts';
 import { descriptorOf, eventLine, timeOf } from '../event-line.ts';

@@ -4,7 +4,7 @@ import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { exitCodes } from '../exit.ts';
 import { ago, details, listOf, mebibytes, plain, shortId, table } from '../output.ts';
 import { limit, reason, repositoryOption, sessionAs, worktree } from '../parameters.ts';
-import { mergeCommands } from './worktree-finish.ts';
+import { mergeCommands } from './worktree-merge.ts';
 import { trustCommands } from './worktree-trust.ts';
 
 // A type alias, because options are matched by an index signature.

@@ -3,7 +3,7 @@ import { defaultConfigFile } from '../../../core/config/paths.ts';
 import { readAsset } from '../../../core/lib/self.ts';
 import { type Asked, clientsOf, getFrom, serverNames } from './clients.ts';
 import type { World } from '../world.ts';
-import { type CursorContext, cursorContextOf } from './place.ts';
+import { type CursorContext, cursorContextOf } from './cursor-context.ts';
 import { isRecord, type Offer, recordOffers } from './records.ts';
 import { type CompletionTable, tableAsset } from './table.ts';
 

@@ -5,7 +5,7 @@ import type { Client } from '../../../client/client.ts';
 import { AppError } from '../../../api/errors.ts';
 import { plain } from '../output.ts';
 import type { World } from '../world.ts';
-import type { TalkOutput } from './outlet.ts';
+import type { TalkOutput } from './talk-output.ts';
 
 /** The answer of somebody at the terminal; null where there is none, because the terminal has gone. */
 export type Answer = BodyInputOf<typeof endpoints.decideApproval> | null;

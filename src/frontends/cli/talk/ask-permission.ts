@@ -1,6 +1,6 @@
 import type { Approval, ApprovalScope } from '../../../api/approvals.ts';
 import { CONFIRMATION, needsConfirmation } from '../../../core/lib/arguments-missing.ts';
-import { approvalText } from '../../terminal/approval-sheet.ts';
+import { approvalText } from '../../terminal/approval-text.ts';
 import { widthOf } from '../../terminal/width.ts';
 import type { Answer, AskingMore } from './ask-approval.ts';
 import { Keyboard, noKeys } from './keyboard.ts';

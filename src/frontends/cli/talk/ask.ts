@@ -1,6 +1,6 @@
 import type { CommandContext } from '../world.ts';
 import { ApprovalAsker, type Asking } from './ask-approval.ts';
-import type { TalkOutput } from './outlet.ts';
+import type { TalkOutput } from './talk-output.ts';
 import { type Terminal, terminalOf } from './terminal.ts';
 
 /** Who asks for approvals: at the terminal of the command, if it has one and writes for people. */

@@ -9,7 +9,7 @@ import { waitText } from '../limit-text.ts';
 import { plain } from '../output.ts';
 import type { CommandContext } from '../world.ts';
 import { howItEnded, isEnding } from './follow-turn.ts';
-import type { TalkOutput } from './outlet.ts';
+import type { TalkOutput } from './talk-output.ts';
 import { markSeen } from './seen.ts';
 import type { TurnText } from './turn-text.ts';
 

@@ -8,7 +8,7 @@ import { plain } from '../output.ts';
 import { jsonFor, type CommandContext } from '../world.ts';
 import { askerOf } from './ask.ts';
 import { type FollowOptions, reconnectMs } from './follow-options.ts';
-import { StandardTalkOutput } from './outlet.ts';
+import { StandardTalkOutput } from './talk-output.ts';
 import { markSeen } from './seen.ts';
 import { sessionEvents } from './session-events.ts';
 import { TurnText } from './turn-text.ts';

@@ -1,6 +1,6 @@
 import { createInterface, type Interface } from 'node:readline';
 import { widthOf, wrapped } from '../../terminal/width.ts';
-import type { TalkOutput } from './outlet.ts';
+import type { TalkOutput } from './talk-output.ts';
 import { Pastes, withBreaks } from './pastes.ts';
 
 /** What somebody does at the line. */

@@ -4,7 +4,7 @@ import { toolText } from '../../terminal/conversation.ts';
 import type { Palette } from '../../terminal/palette.ts';
 import { plain } from '../output.ts';
 import type { ApprovalAsker } from './ask-approval.ts';
-import type { TalkOutput } from './outlet.ts';
+import type { TalkOutput } from './talk-output.ts';
 
 /**
  * Writes the events of turns as text: messages as they grow, and a line when a tool starts and when it ends; with

@@ -4,7 +4,7 @@ import { permissionModes } from '../../../api/permission-modes.ts';
 import type { AgentChoice } from '../../../client/agent-choices.ts';
 import type { Acts, NewSession as Wanted } from '../acts.ts';
 import { useKey } from '../keyboard.ts';
-import type { Observable } from '../source.ts';
+import type { Observable } from '../observable.ts';
 import { Tint } from '../tint.tsx';
 import { type Editor, emptyEditor, inserted } from './editor.ts';
 import { Field } from './field.tsx';

@@ -1,5 +1,5 @@
 import type { Section, SectionName } from './sections.ts';
-import type { ListItem } from './things.ts';
+import type { ListItem } from './list-items.ts';
 
 /** A line of the list, or the several lines of a row. */
 export type Line =

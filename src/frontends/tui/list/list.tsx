@@ -1,7 +1,7 @@
 import { Box, Text } from 'ink';
 import type { ReactNode } from 'react';
 import { Tint } from '../tint.tsx';
-import type { ListView } from './board.ts';
+import type { ListView } from './list-state.ts';
 import { type Line, layout } from './layout.ts';
 import { Row } from './row.tsx';
 

@@ -2,11 +2,11 @@ import path from 'node:path';
 import type { Process } from '../../../api/processes.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { agentOf } from '../../../client/agent-of.ts';
-import { oneLine } from '../../../client/telling.ts';
+import { oneLine } from '../../../client/event-summary.ts';
 import { durationText } from '../../terminal/time.ts';
 import { duration } from '../duration.ts';
 import type { Tone } from '../tint.tsx';
-import { sinceOf, type Standing, standingOf, type ListItem } from './things.ts';
+import { sinceOf, type Standing, standingOf, type ListItem } from './list-items.ts';
 
 /** The texts of a row, each one line of plain text; empty where a thing has no such text. */
 export interface RowText {

@@ -4,7 +4,7 @@ import { graphemesOf } from '../forms/editor.ts';
 import { Highlight } from '../highlight.tsx';
 import { Tint } from '../tint.tsx';
 import { type RowText, rowTextOf } from './row-text.ts';
-import type { ListItem } from './things.ts';
+import type { ListItem } from './list-items.ts';
 
 interface RowProps {
   thing: ListItem;

@@ -1,4 +1,4 @@
-import { sinceOf, type Standing, standingOf, standings, type ListItem } from './things.ts';
+import { sinceOf, type Standing, standingOf, standings, type ListItem } from './list-items.ts';
 import { containsText } from './row-text.ts';
 
 /** The sections of the list, from top to bottom. */

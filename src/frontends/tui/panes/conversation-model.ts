@@ -4,7 +4,7 @@ import type { Clock } from '../../../core/lib/clock.ts';
 import { promptLine } from '../../terminal/conversation.ts';
 import { codeBlocks } from '../../terminal/markdown.ts';
 import { type Connection, follow } from '../follow.ts';
-import { Observable } from '../source.ts';
+import { Observable } from '../observable.ts';
 import { ConversationPages } from './conversation-pages.ts';
 import {
   conversationKinds,
@@ -14,7 +14,7 @@ import {
 } from './conversation-state.ts';
 import { ConversationText } from './conversation-text.ts';
 import type { Copyable, PaneModel } from './pane-model.ts';
-import { RenderThrottle } from './pace.ts';
+import { RenderThrottle } from './render-throttle.ts';
 import { Reader } from './reader.ts';
 
 export interface ConversationOptions {

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { useState } from 'react';
-import { useSource } from '../hooks.ts';
+import { useSource } from '../react-hooks.ts';
 import type { ConversationModel } from './conversation-model.ts';
 import { Outline } from './outline.tsx';
 import { ReaderPane } from './pane.tsx';

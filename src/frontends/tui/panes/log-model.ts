@@ -4,7 +4,7 @@ import { readLogs, streamLogs } from '../../../client/log-stream.ts';
 import { AppError } from '../../../api/errors.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import { BATCH_MS, type Connection, untilAnswered } from '../follow.ts';
-import { Observable } from '../source.ts';
+import { Observable } from '../observable.ts';
 import {
   emptyLog,
   type LogState,
@@ -15,7 +15,7 @@ import {
 } from './log-state.ts';
 import { LogText, type Shown } from './log-text.ts';
 import type { Copyable, PaneModel } from './pane-model.ts';
-import { RenderThrottle } from './pace.ts';
+import { RenderThrottle } from './render-throttle.ts';
 import { Reader } from './reader.ts';
 
 /** So much of each output is read at first, and each time the reader comes to the top. */

@@ -1,5 +1,5 @@
 import type { Connection } from '../follow.ts';
-import type { Observable } from '../source.ts';
+import type { Observable } from '../observable.ts';
 import type { Reader } from './reader.ts';
 
 /** A text that can be copied. */

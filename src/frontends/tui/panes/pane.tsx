@@ -3,7 +3,7 @@ import { type ReactNode, useLayoutEffect, useState } from 'react';
 import { oneLine } from '../../../core/lib/plain.ts';
 import { truncated } from '../../terminal/width.ts';
 import { AppError } from '../../../api/errors.ts';
-import { useSource } from '../hooks.ts';
+import { useSource } from '../react-hooks.ts';
 import { moveKeys, useKeys } from '../keyboard.ts';
 import { Prompt } from '../prompt.tsx';
 import type { PaneModel } from './pane-model.ts';

@@ -1,6 +1,6 @@
 import { colorless, withoutColors } from '../../terminal/palette.ts';
 import { matchingLines, withMatches } from '../../terminal/search.ts';
-import { Observable } from '../source.ts';
+import { Observable } from '../observable.ts';
 import type { Shape } from './shape.ts';
 import { type Blocks, topOfEnd, isBefore, linesFrom, moved, type LinePosition } from './window.ts';
 

@@ -8,7 +8,7 @@ import type { Clock } from '../../../core/lib/clock.ts';
 import { inputText } from '../../terminal/conversation.ts';
 import type { Palette } from '../../terminal/palette.ts';
 import { type Connection, follow } from '../follow.ts';
-import { Observable } from '../source.ts';
+import { Observable } from '../observable.ts';
 import type { Copyable, PaneModel } from './pane-model.ts';
 import { Reader } from './reader.ts';
 import { memberLines, TeamText } from './team-text.ts';

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { useSource } from '../hooks.ts';
+import { useSource } from '../react-hooks.ts';
 import { ReaderPane } from './pane.tsx';
 import type { PaneProps } from './pane-props.ts';
 import type { TeamModel } from './team-model.ts';

@@ -2,9 +2,9 @@ import { useEffect, useEffectEvent } from 'react';
 import { plain } from '../../../core/lib/plain.ts';
 import { isMuted, nameOf, sessionTitleOf } from '../list/row-text.ts';
 import { needsMe } from '../list/sections.ts';
-import type { ListItem } from '../list/things.ts';
+import type { ListItem } from '../list/list-items.ts';
 import type { PaneModel } from '../panes/pane-model.ts';
-import type { ScreenContext } from './place.ts';
+import type { ScreenContext } from './screen-context.ts';
 
 /** A session counts as seen once it was shown for this time. */
 const LOOK_MS = 1000;

@@ -5,19 +5,19 @@ import type { Session } from '../../../api/sessions.ts';
 import { NewSessionForm } from '../forms/new-session.tsx';
 import { recentDirectories } from '../forms/recent.ts';
 import { Help } from '../help.tsx';
-import { useSource } from '../hooks.ts';
+import { useSource } from '../react-hooks.ts';
 import { List } from '../list/list.tsx';
-import { ApprovalDialog } from '../sheets/approval.tsx';
-import { DiffDialog } from '../sheets/diff.tsx';
-import { MergeDialog } from '../sheets/finish.tsx';
-import { QueueDialog } from '../sheets/queue.tsx';
-import { SearchDialog } from '../sheets/search.tsx';
-import { ServerDialog } from '../sheets/server.tsx';
-import { UsageDialog } from '../sheets/usage.tsx';
+import { ApprovalDialog } from '../dialogs/approval.tsx';
+import { DiffDialog } from '../dialogs/diff.tsx';
+import { MergeDialog } from '../dialogs/merge.tsx';
+import { QueueDialog } from '../dialogs/queue.tsx';
+import { SearchDialog } from '../dialogs/search.tsx';
+import { ServerDialog } from '../dialogs/server.tsx';
+import { UsageDialog } from '../dialogs/usage.tsx';
 import { Tint } from '../tint.tsx';
 import { keysFor } from './help.ts';
 import { PanePart } from './pane-part.tsx';
-import type { ScreenContext } from './place.ts';
+import type { ScreenContext } from './screen-context.ts';
 import type { Shown } from './shown.ts';
 
 /** Everything between the first line and the last: the list and the pane, or a sheet or a form over both. */

@@ -2,11 +2,11 @@ import { Text } from 'ink';
 import type { ReactNode } from 'react';
 import type { Clock } from '../../../core/lib/clock.ts';
 import { Bar } from '../bar.tsx';
-import type { OverviewStore } from '../desk.ts';
-import { useNow, useSource } from '../hooks.ts';
+import type { OverviewStore } from '../overview-store.ts';
+import { useNow, useSource } from '../react-hooks.ts';
 import { Link } from '../link.tsx';
 import { NodesHealth } from './nodes-health.tsx';
-import type { ListView } from '../list/board.ts';
+import type { ListView } from '../list/list-state.ts';
 import { lenses } from '../list/sections.ts';
 import { Tint } from '../tint.tsx';
 

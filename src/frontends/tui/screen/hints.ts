@@ -1,5 +1,5 @@
 import type { Choice } from '../list/layout.ts';
-import type { ListItem } from '../list/things.ts';
+import type { ListItem } from '../list/list-items.ts';
 
 /** The keys that are of use for what is selected, in a few words; the most useful ones first. */
 export function hintOf(chosen: Choice | undefined): string {

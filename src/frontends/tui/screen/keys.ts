@@ -1,5 +1,5 @@
 import { nameOf } from '../list/row-text.ts';
-import { sessionIdOf, type ListItem } from '../list/things.ts';
+import { sessionIdOf, type ListItem } from '../list/list-items.ts';
 import { moveKeys, type KeyTable } from '../keyboard.ts';
 import { lenses } from '../list/sections.ts';
 import type { Shown } from './shown.ts';

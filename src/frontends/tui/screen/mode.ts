@@ -1,5 +1,5 @@
 import type { Session } from '../../../api/sessions.ts';
-import type { Asked } from '../sheets/approval.tsx';
+import type { Asked } from '../dialogs/approval.tsx';
 
 /** What the keys go to: the list, the pane beside it, or something over one of them. */
 export type Mode =

@@ -3,7 +3,7 @@ import { type ReactNode, useContext } from 'react';
 import type { Session } from '../../../api/sessions.ts';
 import { Say } from '../forms/say.tsx';
 import { limitText, rowTextOf } from '../list/row-text.ts';
-import type { ListItem } from '../list/things.ts';
+import type { ListItem } from '../list/list-items.ts';
 import { Colors } from '../palette.ts';
 import { ConversationPane } from '../panes/conversation-pane.tsx';
 import { LogPane } from '../panes/log-pane.tsx';

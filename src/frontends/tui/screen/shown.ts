@@ -1,11 +1,11 @@
 import type { EventScope } from '../../../client/event-scope.ts';
-import type { Notices } from '../hooks.ts';
-import type { ListView } from '../list/board.ts';
-import type { ListItem } from '../list/things.ts';
+import type { Notices } from '../react-hooks.ts';
+import type { ListView } from '../list/list-state.ts';
+import type { ListItem } from '../list/list-items.ts';
 import type { Copyable } from '../panes/pane-model.ts';
 import type { Hold } from '../panes/pane-props.ts';
 import type { Mode } from './mode.ts';
-import type { ScreenContext } from './place.ts';
+import type { ScreenContext } from './screen-context.ts';
 import type { Pane } from './use-pane.ts';
 
 /** The page at one moment: what its keys and its parts need of it. */

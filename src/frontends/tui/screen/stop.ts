@@ -2,7 +2,7 @@ import type { Process } from '../../../api/processes.ts';
 import type { Session } from '../../../api/sessions.ts';
 import type { Acts } from '../acts.ts';
 import { nameOf, sessionTitleOf } from '../list/row-text.ts';
-import type { ListItem } from '../list/things.ts';
+import type { ListItem } from '../list/list-items.ts';
 import type { Overview } from '../overview.ts';
 import type { Question } from './mode.ts';
 

@@ -1,9 +1,9 @@
 import { useEffect, useState } from 'react';
-import { sessionIdOf, type ListItem } from '../list/things.ts';
+import { sessionIdOf, type ListItem } from '../list/list-items.ts';
 import { ConversationModel } from '../panes/conversation-model.ts';
 import { LogModel } from '../panes/log-model.ts';
 import { TeamModel } from '../panes/team-model.ts';
-import type { ScreenContext } from './place.ts';
+import type { ScreenContext } from './screen-context.ts';
 
 /** What is shown of a thing: of an approval, the conversation that it belongs to. */
 export type Pane =

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'react';
-import type { Notices } from '../hooks.ts';
+import type { Notices } from '../react-hooks.ts';
 import type { Pane } from './use-pane.ts';
 
 interface Target {

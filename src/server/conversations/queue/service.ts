@@ -23,13 +23,13 @@ import { assertNotClosed, assertOpen } from '../sessions/session.ts';
 import { requestedSettings } from '../sessions/settings.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../../../core/store/database.ts';
-import { type SaveResponse, saveNothing } from '../../../core/store/kept-answers.ts';
+import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
 import type { RecordPage } from '../../../core/store/records.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { editedEntry, heldEntry, newEntry, releasedEntry } from './entry.ts';
-import { holdFor, type QueueInboxSource } from './line.ts';
+import { holdFor, type QueueInboxSource } from './inbox-source.ts';
 import type { QueueStore } from './store.ts';
-import { changeOf, timesOf } from './wishes.ts';
+import { changeOf, timesOf } from './request-times.ts';
 
 interface QueueServiceDependencies {
   db: Database;

@@ -19,7 +19,7 @@ import { assertNotClosed } from '../sessions/session.ts';
 import type { SessionService } from '../sessions/service.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../../../core/store/database.ts';
-import { type SaveResponse, saveNothing } from '../../../core/store/kept-answers.ts';
+import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
 import { RecordTable } from '../../../core/store/records.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { reviewText } from './words.ts';

@@ -9,7 +9,7 @@ import type {
 } from '../../../api/sessions.ts';
 import type { sendTurn } from '../../../api/turns.ts';
 import { AppError } from '../../../api/errors.ts';
-import { type SaveResponse, saveNothing } from '../../../core/store/kept-answers.ts';
+import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { Ids } from '../../../core/lib/ids.ts';
 import {
@@ -24,7 +24,7 @@ import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { AgentPool } from './agent-pool.ts';
 import { assertAnswers } from '../approvals/answers.ts';
 import { assertOffered, decisionOf, type Resolution } from '../approvals/approval.ts';
-import type { ApprovalBroker } from '../approvals/approval-desk.ts';
+import type { ApprovalBroker } from '../approvals/approval-broker.ts';
 import type { Blobs } from './blobs.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import { SessionQueries, type SessionQueriesDependencies } from './queries.ts';

@@ -14,7 +14,7 @@ import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { AgentPool, LiveAgent } from './agent-pool.ts';
 import { offered, type Trial, tryAgent } from './agent-trials.ts';
 import { continuationPrompt } from '../approvals/approval.ts';
-import type { ApprovalBroker } from '../approvals/approval-desk.ts';
+import type { ApprovalBroker } from '../approvals/approval-broker.ts';
 import { beginTurnInRows, changeAgentInRows } from './begin-turn.ts';
 import { cancelApprovals, endTurnInRows } from './end-turn.ts';
 import { failSessionInRows } from './fail-session.ts';

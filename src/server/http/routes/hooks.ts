@@ -1,6 +1,6 @@
 import { endpoints } from '../../../api/index.ts';
 import type { ApprovalLink, Hook, HookSkip, HookTest } from '../../../api/hooks.ts';
-import type { SaveResponse } from '../../../core/store/kept-answers.ts';
+import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import { type Mount, senderOf } from '../mount.ts';
 
 /** What the routes of hooks and links need of them. */

@@ -1,7 +1,7 @@
 import { endpoints } from '../../../api/index.ts';
 import type { SessionService } from '../../conversations/sessions/service.ts';
 import { acceptance } from '../../conversations/sessions/turn.ts';
-import type { SessionOpening } from '../../work/worktrees/opening.ts';
+import type { SessionOpening } from '../../work/worktrees/session-opening.ts';
 import { type Mount, onePage, senderOf } from '../mount.ts';
 
 /** Sessions, their turns and their approvals. */

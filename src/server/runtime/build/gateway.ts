@@ -1,10 +1,10 @@
 import { SessionTokens } from '../../../core/access/session-tokens.ts';
 import type { Config } from '../../../core/config/schema.ts';
 import { agentTools } from '../../teams/gateway/agent-tools.ts';
-import { ToolPolicy } from '../../teams/gateway/gatekeeper.ts';
+import { ToolPolicy } from '../../teams/gateway/tool-policy.ts';
 import { processToolkit } from '../../teams/gateway/process-tools.ts';
 import { type TeamFacts, ToolGateway } from '../../teams/gateway/service.ts';
-import { TeamToolPolicy } from '../../teams/gateway/team-gate.ts';
+import { TeamToolPolicy } from '../../teams/gateway/team-tool-policy.ts';
 import { ToolOffers, TOOLS_WITHIN_MS } from '../../teams/gateway/tool-offers.ts';
 import { teamToolkit } from '../../teams/gateway/team-tools.ts';
 import { previewWorktree } from '../../work/worktrees/preview.ts';

@@ -1,8 +1,8 @@
 import type { Limits } from '../../conversations/usage/limits/service.ts';
-import { QueueInboxSource } from '../../conversations/queue/line.ts';
+import { QueueInboxSource } from '../../conversations/queue/inbox-source.ts';
 import { QueueService } from '../../conversations/queue/service.ts';
 import { QueueStore } from '../../conversations/queue/store.ts';
-import { Scheduler } from '../../conversations/queue/ticker.ts';
+import { Scheduler } from '../../conversations/queue/scheduler.ts';
 import type { Base } from '../base.ts';
 import { fill } from '../hooks.ts';
 import type { Budgets } from './budgets.ts';

@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { Approval } from '../../../api/approvals.ts';
 import { RuleService } from '../../conversations/approvals/rules/service.ts';
 import { AgentPool } from '../../conversations/sessions/agent-pool.ts';
-import { ApprovalBroker } from '../../conversations/approvals/approval-desk.ts';
+import { ApprovalBroker } from '../../conversations/approvals/approval-broker.ts';
 import { Blobs } from '../../conversations/sessions/blobs.ts';
 import { Holds } from '../../conversations/inbox/holds.ts';
 import { Inbox } from '../../conversations/inbox/inbox.ts';

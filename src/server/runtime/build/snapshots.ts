@@ -1,6 +1,6 @@
 import path from 'node:path';
-import { SnapshotObjectStores } from '../../work/snapshots/depots.ts';
-import { SnapshotRequests } from '../../work/snapshots/desk.ts';
+import { SnapshotObjectStores } from '../../work/snapshots/object-stores.ts';
+import { SnapshotRequests } from '../../work/snapshots/snapshot-requests.ts';
 import { Differ } from '../../work/snapshots/differ.ts';
 import { Restorer } from '../../work/snapshots/restorer.ts';
 import { SnapshotService } from '../../work/snapshots/service.ts';

@@ -4,7 +4,7 @@ import { sqlWasm } from '../../../core/lib/self.ts';
 import { prepareLogs } from '../../work/processes/log-file.ts';
 import { StorageBudget } from '../../upkeep/retention/budget.ts';
 import { Backups } from '../../../core/store/backup.ts';
-import { IdempotencyStore } from '../../../core/store/kept-answers.ts';
+import { IdempotencyStore } from '../../../core/store/idempotency-store.ts';
 import type { Base } from '../base.ts';
 import type { Undo } from '../../../core/lib/undo.ts';
 

@@ -8,7 +8,7 @@ import type { ProcessService } from '../../work/processes/service.ts';
 import { workingDirectory } from '../../conversations/sessions/working-directory.ts';
 import { ANSWER_BYTES, bounded, boundedPage, fitted, type LeftOut } from './bounded.ts';
 import { ToolError } from './envelope.ts';
-import { type ToolPolicy, inputDetails } from './gatekeeper.ts';
+import { type ToolPolicy, inputDetails } from './tool-policy.ts';
 import { type Answer, type Caller, type Toolkit, toolkit } from './toolkit.ts';
 
 /** The default number of processes in an answer. */

@@ -4,7 +4,7 @@ import type { getCapabilities, invokeTool, ToolEnvelope } from '../../../api/gat
 import type { Session } from '../../../api/sessions.ts';
 import { toolInfosOf, toolNamespaces } from '../../../api/tools.ts';
 import { AppError } from '../../../api/errors.ts';
-import { keyedBy, type IdempotencyStore } from '../../../core/store/kept-answers.ts';
+import { keyedBy, type IdempotencyStore } from '../../../core/store/idempotency-store.ts';
 import type { Logger } from '../../../core/lib/log.ts';
 import { explain, issueInWords } from '../../../core/lib/explain.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';

@@ -10,8 +10,8 @@ import type { SpawnService } from '../spawn.ts';
 import type { TeamPart, TeamViews } from '../view.ts';
 import { failureOf, ToolError } from './envelope.ts';
 import { ANSWER_BYTES, bounded, type LeftOut } from './bounded.ts';
-import type { ToolPolicy } from './gatekeeper.ts';
-import type { TeamToolPolicy } from './team-gate.ts';
+import type { ToolPolicy } from './tool-policy.ts';
+import type { TeamToolPolicy } from './team-tool-policy.ts';
 import {
   type Answer,
   type Caller,

@@ -16,7 +16,7 @@ import type { SessionStore } from '../../conversations/sessions/store.ts';
 import type { Database } from '../../../core/store/database.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { TeamStore } from '../../teams/store.ts';
-import type { WorktreeRecovery } from '../../work/worktrees/mend.ts';
+import type { WorktreeRecovery } from '../../work/worktrees/worktree-recovery.ts';
 import { type Plan, planRecovery } from './plan.ts';
 
 /**

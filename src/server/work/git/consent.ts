@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import path from 'node:path';
 import { AppError } from '../../../api/errors.ts';
 import { shellWord } from '../../../core/lib/shell-word.ts';
-import type { Setting } from './bench.ts';
+import type { Setting } from './isolated-git-dir.ts';
 import type { Git, GitLocation } from './git.ts';
 import { commitOf, refsOf, type Repository } from './repository.ts';
 

@@ -1,7 +1,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { readForeignFile } from '../../../core/lib/foreign-file.ts';
-import { INDEX_BYTES } from './bench.ts';
+import { INDEX_BYTES } from './isolated-git-dir.ts';
 import { entryKindOf } from './foreign.ts';
 import type { Git, GitLocation } from './git.ts';
 import { bytePath, nulTerminated } from './names.ts';

@@ -1,6 +1,6 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { openIsolatedGitDir, ownSettings } from './bench.ts';
+import { openIsolatedGitDir, ownSettings } from './isolated-git-dir.ts';
 import { assertGitDirectory, entryKindOf } from './foreign.ts';
 import type { Git } from './git.ts';
 import { commitOf, linkOf, type Repository } from './repository.ts';

@@ -1,14 +1,20 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { AppError } from '../../../api/errors.ts';
-import { filtersIn, isOn, openIsolatedGitDir, ownSettings, type Setting } from '../git/bench.ts';
+import {
+  filtersIn,
+  isOn,
+  openIsolatedGitDir,
+  ownSettings,
+  type Setting,
+} from '../git/isolated-git-dir.ts';
 import { assertFiles, assertGitDirectory, entryKindOf, readLog, readNote } from '../git/foreign.ts';
 import type { GitLocation } from '../git/git.ts';
 import { adminDirectories, checkoutsOf, refIn, type Repository } from '../git/repository.ts';
 import { bytePath } from '../git/names.ts';
 import { copyIndex } from '../git/index-copy.ts';
-import { INCLUDED } from '../worktrees/snapshot.ts';
-import type { GitContext } from '../git/workshop.ts';
+import { INCLUDED } from '../worktrees/worktree-state.ts';
+import type { GitContext } from '../git/git-context.ts';
 import { toText } from './commits.ts';
 
 /** A directory with the files of a branch: the main worktree of a repository, or another one. */

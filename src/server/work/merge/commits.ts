@@ -1,5 +1,5 @@
 import type { Git } from '../git/git.ts';
-import { lastOf, type Setting } from '../git/bench.ts';
+import { lastOf, type Setting } from '../git/isolated-git-dir.ts';
 import { refsOf, type Repository } from '../git/repository.ts';
 
 /** Who commits, as the settings of git have it; one character for each byte. */

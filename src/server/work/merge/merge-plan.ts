@@ -1,11 +1,11 @@
 import type { BodyOf } from '../../../api/endpoint.ts';
-import type { MergeResult, mergeWorktree } from '../../../api/worktree-finish.ts';
+import type { MergeResult, mergeWorktree } from '../../../api/worktree-merge.ts';
 import { AppError } from '../../../api/errors.ts';
-import type { Setting } from '../git/bench.ts';
+import type { Setting } from '../git/isolated-git-dir.ts';
 import type { Repository } from '../git/repository.ts';
-import type { GitContext } from '../git/workshop.ts';
+import type { GitContext } from '../git/git-context.ts';
 import { type Commit, signatureOf, subjectOf, toText, writeCommit } from './commits.ts';
-import { mergeCommits, type Merged, openMerging, treesOf } from './merging.ts';
+import { mergeCommits, type Merged, openMerging, treesOf } from './merge-commits.ts';
 import { differencesOf, type Move } from './moves.ts';
 import {
   checkoutObstacles,
@@ -19,7 +19,7 @@ import {
   type MergePlanView,
   uncommittedOf,
 } from './plan.ts';
-import { commitsBeyond, filesBetween } from './showing.ts';
+import { commitsBeyond, filesBetween } from './merge-view.ts';
 import { lookAt, type Source, targetOf } from './source.ts';
 
 type MergeRequest = BodyOf<typeof mergeWorktree>;

@@ -3,13 +3,13 @@ import path from 'node:path';
 import { AppError } from '../../../api/errors.ts';
 import { readForeignFile } from '../../../core/lib/foreign-file.ts';
 import { newUuid } from '../../../core/lib/ids.ts';
-import { INDEX_BYTES } from '../git/bench.ts';
+import { INDEX_BYTES } from '../git/isolated-git-dir.ts';
 import { assertGitDirectory, entryKindOf, readNote } from '../git/foreign.ts';
 import { type Git, GitFailure, type GitLocation, isOfStop } from '../git/git.ts';
 import { checkoutsOf, commitOf, refsOf, type Repository } from '../git/repository.ts';
 import { bytePath, nulTerminated } from '../git/names.ts';
 import { copyIndexFile } from '../git/index-copy.ts';
-import type { GitContext } from '../git/workshop.ts';
+import type { GitContext } from '../git/git-context.ts';
 import { type Checkout, type Difference, isAt, openCheckout } from './checkout.ts';
 
 /** The move of a branch from one commit to another, and the checkout whose files follow it. */

@@ -1,8 +1,8 @@
-import type { MergeResult } from '../../../api/worktree-finish.ts';
-import { isOn, type Setting, settingsAt } from '../git/bench.ts';
+import type { MergeResult } from '../../../api/worktree-merge.ts';
+import { isOn, type Setting, settingsAt } from '../git/isolated-git-dir.ts';
 import type { Git } from '../git/git.ts';
 import { refsOf, type Repository } from '../git/repository.ts';
-import type { GitContext } from '../git/workshop.ts';
+import type { GitContext } from '../git/git-context.ts';
 import {
   changesOf,
   type Checkout,
@@ -13,7 +13,7 @@ import {
 } from './checkout.ts';
 import { type Commit, type Person, personOf, toBytes, toText } from './commits.ts';
 import type { Moves } from './moves.ts';
-import { firstOf, hooksOf, NAMES } from './showing.ts';
+import { firstOf, hooksOf, NAMES } from './merge-view.ts';
 import { filtersMessage, type Source } from './source.ts';
 
 /** An answer without the record of the worktree. */

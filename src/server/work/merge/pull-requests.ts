@@ -1,20 +1,20 @@
 import type { BodyOf } from '../../../api/endpoint.ts';
-import type { openPullRequest, PullRequest } from '../../../api/worktree-finish.ts';
+import type { openPullRequest, PullRequest } from '../../../api/worktree-merge.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
 import type { Supervisor } from '../../../core/children/supervisor.ts';
 import { AppError } from '../../../api/errors.ts';
-import type { SaveResponse } from '../../../core/store/kept-answers.ts';
-import { openIsolatedGitDir, ownSettings } from '../git/bench.ts';
+import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
+import { openIsolatedGitDir, ownSettings } from '../git/isolated-git-dir.ts';
 import { GitFailure, type GitLocation, isOfStop } from '../git/git.ts';
 import { commitOf, refsOf, type Repository } from '../git/repository.ts';
 import { assertThere } from '../worktrees/worktree.ts';
 import { subjectOf } from './commits.ts';
-import type { MergeServiceDependencies } from './finishing.ts';
+import type { MergeServiceDependencies } from './service.ts';
 import { createPullRequest, findGh, NO_GH, withoutPassword } from './github.ts';
 import { refuse } from './merge-plan.ts';
 import { differencesOf } from './moves.ts';
 import { uncommittedOf } from './plan.ts';
-import { commitsBeyond, filesBetween, hooksOf } from './showing.ts';
+import { commitsBeyond, filesBetween, hooksOf } from './merge-view.ts';
 import { lookAt, repositoryOf, type Source } from './source.ts';
 
 type Request = BodyOf<typeof openPullRequest>;

@@ -1,10 +1,10 @@
 import type { BodyOf } from '../../../api/endpoint.ts';
-import type { rebaseWorktree } from '../../../api/worktree-finish.ts';
-import type { Setting } from '../git/bench.ts';
+import type { rebaseWorktree } from '../../../api/worktree-merge.ts';
+import type { Setting } from '../git/isolated-git-dir.ts';
 import { refsOf, type Repository } from '../git/repository.ts';
-import type { GitContext } from '../git/workshop.ts';
+import type { GitContext } from '../git/git-context.ts';
 import { type Commit, readCommits, signatureOf, subjectOf } from './commits.ts';
-import { openMerging, replayCommits, type Replayed, treeOf } from './merging.ts';
+import { openMerging, replayCommits, type Replayed, treeOf } from './merge-commits.ts';
 import { assertSame, committed, nothing, refuse } from './merge-plan.ts';
 import { differencesOf } from './moves.ts';
 import {
@@ -18,7 +18,7 @@ import {
   type MergePlanView,
   uncommittedOf,
 } from './plan.ts';
-import { commitsBeyond, filesBetween } from './showing.ts';
+import { commitsBeyond, filesBetween } from './merge-view.ts';
 import { lookAt, type Source, targetOf } from './source.ts';
 
 /** How many commits are written again at most. */

@@ -1,6 +1,6 @@
 import type { Worktree } from '../../../api/worktrees.ts';
 import { AppError } from '../../../api/errors.ts';
-import type { Setting } from '../git/bench.ts';
+import type { Setting } from '../git/isolated-git-dir.ts';
 import type { Git, GitLocation } from '../git/git.ts';
 import {
   adminDirectory,
@@ -11,8 +11,8 @@ import {
 } from '../git/repository.ts';
 import { nulTerminated } from '../git/names.ts';
 import { nestedMessage, unknownToGit } from '../worktrees/words.ts';
-import { readHeads } from '../worktrees/starts.ts';
-import type { GitContext } from '../git/workshop.ts';
+import { readHeads } from '../worktrees/heads.ts';
+import type { GitContext } from '../git/git-context.ts';
 import {
   changesOf,
   type Changes,

@@ -10,7 +10,7 @@ import type {
   writeToProcess,
 } from '../../../api/processes.ts';
 import { AppError } from '../../../api/errors.ts';
-import { type SaveResponse, saveNothing } from '../../../core/store/kept-answers.ts';
+import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { Ids } from '../../../core/lib/ids.ts';
 import { assertOpen } from '../../conversations/sessions/session.ts';

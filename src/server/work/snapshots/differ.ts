@@ -7,7 +7,7 @@ import { commitOf, refsOf, type Repository } from '../git/repository.ts';
 import type { Checkout } from './checkout.ts';
 import { compareTrees } from './compare.ts';
 import { openTrees, readFilesNow } from './files-now.ts';
-import type { SnapshotRequests, WorkContext } from './desk.ts';
+import type { SnapshotRequests, WorkContext } from './snapshot-requests.ts';
 import type { Taken } from './store.ts';
 
 /** How many entries of `left_out` are listed. */

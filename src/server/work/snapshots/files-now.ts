@@ -2,7 +2,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { replaceFile } from '../../../core/lib/replace-file.ts';
 import type { LeftOut } from '../../../api/diffs.ts';
-import { openIsolatedGitDir, ownSettings, type Setting } from '../git/bench.ts';
+import { openIsolatedGitDir, ownSettings, type Setting } from '../git/isolated-git-dir.ts';
 import { readLog } from '../git/foreign.ts';
 import type { Git, GitLocation } from '../git/git.ts';
 import { copyIndex } from '../git/index-copy.ts';
@@ -14,7 +14,7 @@ import {
   INCLUDED,
   readStatus,
   STATUS,
-} from '../worktrees/snapshot.ts';
+} from '../worktrees/worktree-state.ts';
 import type { Repository } from '../git/repository.ts';
 import type { Checkout } from './checkout.ts';
 

@@ -10,7 +10,7 @@ import {
   replaceForeignFile,
 } from '../../../core/lib/replace-foreign-file.ts';
 import type { GitLocation } from '../git/git.ts';
-import type { SnapshotRequests, WorkContext } from './desk.ts';
+import type { SnapshotRequests, WorkContext } from './snapshot-requests.ts';
 import { openTrees } from './files-now.ts';
 import { blobsAt, contentAt, entryAt } from './tree.ts';
 import { isTaken, type StoredSnapshot, type Taken } from './store.ts';

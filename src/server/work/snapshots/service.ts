@@ -5,7 +5,7 @@ import { assertNotClosed } from '../../conversations/sessions/session.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 import type { Database } from '../../../core/store/database.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
-import type { SnapshotRequests } from './desk.ts';
+import type { SnapshotRequests } from './snapshot-requests.ts';
 import { openTrees, readFilesNow } from './files-now.ts';
 import { type SnapshotStore, summaryOfSnapshot } from './store.ts';
 import type { SnapshotTaker } from './taker.ts';

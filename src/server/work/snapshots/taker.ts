@@ -7,9 +7,9 @@ import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
 import type { Database } from '../../../core/store/database.ts';
 import { GitFailure } from '../git/git.ts';
 import type { WorktreeStore } from '../worktrees/store.ts';
-import type { GitContext } from '../git/workshop.ts';
+import type { GitContext } from '../git/git-context.ts';
 import { checkoutOfSession } from './checkout.ts';
-import type { SnapshotObjectStores } from './depots.ts';
+import type { SnapshotObjectStores } from './object-stores.ts';
 import { readFilesNow } from './files-now.ts';
 import type { SnapshotStore, StoredSnapshot } from './store.ts';
 

@@ -1,10 +1,10 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { AppError } from '../../../api/errors.ts';
-import { openIsolatedGitDir, ownSettings } from '../git/bench.ts';
+import { openIsolatedGitDir, ownSettings } from '../git/isolated-git-dir.ts';
 import type { GitLocation } from '../git/git.ts';
 import type { Checkout } from './checkout.ts';
-import type { WorkContext } from './desk.ts';
+import type { WorkContext } from './snapshot-requests.ts';
 import { readable, upTo } from './files-now.ts';
 
 /** The maximum number of files of a tree that are listed, and the maximum size of git's list, in bytes. */

@@ -1,10 +1,10 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { openIsolatedGitDir, ownSettings } from '../git/bench.ts';
+import { openIsolatedGitDir, ownSettings } from '../git/isolated-git-dir.ts';
 import type { Git, GitLocation } from '../git/git.ts';
 import { refsOf, type Repository } from '../git/repository.ts';
 import { nulTerminated } from '../git/names.ts';
-import { CONFLICTS, type Snapshot, type Sparse } from './snapshot.ts';
+import { CONFLICTS, type Snapshot, type Sparse } from './worktree-state.ts';
 
 /** The content of a worktree as its archive records it. */
 export interface Archived {

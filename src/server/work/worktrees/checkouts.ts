@@ -5,11 +5,11 @@ import { AppError } from '../../../api/errors.ts';
 import { makeDirectory } from '../../../core/lib/make-directory.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
 import { type Archived, archiveRef, fillFromArchive, readArchive } from './archive.ts';
-import { openIsolatedGitDir, ownSettings } from '../git/bench.ts';
+import { openIsolatedGitDir, ownSettings } from '../git/isolated-git-dir.ts';
 import { isThere } from '../git/foreign.ts';
 import { removeTree } from '../git/remove-tree.ts';
 import { adminDirectory, commitOf, refsOf, type Repository } from '../git/repository.ts';
-import type { GitContext } from '../git/workshop.ts';
+import type { GitContext } from '../git/git-context.ts';
 
 /** The disk limits checkouts, so running more of them at once is no faster. */
 const CHECKOUTS_AT_ONCE = 4;

@@ -8,14 +8,14 @@ import {
   ForeignFileError,
   openForeignFile,
 } from '../../../core/lib/foreign-file.ts';
-import { openIsolatedGitDir, ownSettings } from '../git/bench.ts';
+import { openIsolatedGitDir, ownSettings } from '../git/isolated-git-dir.ts';
 import { type Committed, howToAllow } from '../git/consent.ts';
 import { assertFiles, entryKindOf } from '../git/foreign.ts';
 import { type Git, GitFailure, type GitLocation } from '../git/git.ts';
 import { adminDirectory, type Repository } from '../git/repository.ts';
 import { bytePath, nulTerminated } from '../git/names.ts';
 import { copyIndex } from '../git/index-copy.ts';
-import { INCLUDED } from './snapshot.ts';
+import { INCLUDED } from './worktree-state.ts';
 
 /** The maximum number of files that a worktree gets, and of their bytes together. */
 const MAX_FILES = 1000;

@@ -2,10 +2,10 @@ import type { BodyOf, ResponseOf } from '../../../api/endpoint.ts';
 import type { CleanupResult, releaseWorktree, Worktree } from '../../../api/worktrees.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { Database } from '../../../core/store/database.ts';
-import type { SaveResponse } from '../../../core/store/kept-answers.ts';
+import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import type { Claims } from './claims.ts';
-import type { WorktreeCleanup } from './removal.ts';
+import type { WorktreeCleanup } from './worktree-cleanup.ts';
 import type { WorktreeStore } from './store.ts';
 
 interface ReleasesDependencies {

@@ -19,9 +19,9 @@ import type {
   openPullRequest,
   PullRequest,
   rebaseWorktree,
-} from '../../../api/worktree-finish.ts';
+} from '../../../api/worktree-merge.ts';
 import type { Session } from '../../../api/sessions.ts';
-import { type SaveResponse, saveNothing } from '../../../core/store/kept-answers.ts';
+import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
 import { AppError } from '../../../api/errors.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
 import { treeBytes } from '../../../core/lib/directory-size.ts';
@@ -30,11 +30,11 @@ import { assertOpen } from '../../conversations/sessions/session.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 import type { RecordPage } from '../../../core/store/records.ts';
 import type { Claims } from './claims.ts';
-import { WorktreeCreator, type WorktreeCreatorDependencies } from './making.ts';
-import { MergeService } from '../merge/finishing.ts';
+import { WorktreeCreator, type WorktreeCreatorDependencies } from './worktree-creator.ts';
+import { MergeService } from '../merge/service.ts';
 import { PullRequests } from '../merge/pull-requests.ts';
 import { Releases } from './releases.ts';
-import { WorktreeCleanup } from './removal.ts';
+import { WorktreeCleanup } from './worktree-cleanup.ts';
 import { findRepository, realPath, type Repository } from '../git/repository.ts';
 import { assertMatches, type WorktreeRequest } from './worktree.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { RenderThrottle } from '../../../../src/frontends/tui/panes/pace.ts';
+import { RenderThrottle } from '../../../../src/frontends/tui/panes/render-throttle.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 test('A text is shown each time it grows, and now and then where it grows faster than anybody reads.', () => {

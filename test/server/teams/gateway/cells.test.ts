@@ -9,7 +9,10 @@ import type { Session } from '../../../../src/api/sessions.ts';
 import type { Message } from '../../../../src/api/team-messages.ts';
 import type { TeamWithMembers } from '../../../../src/api/teams.ts';
 import type { Worktree } from '../../../../src/api/worktrees.ts';
-import type { policyTable, Verdict } from '../../../../src/server/teams/gateway/gate.ts';
+import type {
+  policyTable,
+  Verdict,
+} from '../../../../src/server/teams/gateway/tool-policy-table.ts';
 import { sharedStage, type Stage } from '../../../support/sessions/stage.ts';
 import { completed, interrupted } from '../../../support/teams/team.ts';
 import { commit, makeRepository, write } from '../../../support/worktrees/work.ts';

@@ -15,11 +15,11 @@ import type { Logger } from '../../../../core/lib/log.ts';
 import type { AgentRequest } from '../../../../agents/provider.ts';
 import { workingDirectory } from '../../sessions/working-directory.ts';
 import type { Database } from '../../../../core/store/database.ts';
-import { type SaveResponse, saveNothing } from '../../../../core/store/kept-answers.ts';
+import { type SaveResponse, saveNothing } from '../../../../core/store/idempotency-store.ts';
 import { type RecordPage, RecordTable } from '../../../../core/store/records.ts';
 import { conditionsOf, refusalOf } from './refusal.ts';
-import { evaluateRules, ruleText } from './ruling.ts';
-import { commandIn, fileIn, type RequestedAction, requestedActionOf } from './wish.ts';
+import { evaluateRules, ruleText } from './evaluate-rules.ts';
+import { commandIn, fileIn, type RequestedAction, requestedActionOf } from './requested-action.ts';
 
 /** The maximum number of rules, because all of them are in memory. */
 const MAX_RULES = 1000;

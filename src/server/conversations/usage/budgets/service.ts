@@ -13,7 +13,7 @@ import type { Logger } from '../../../../core/lib/log.ts';
 import { assertNotClosed } from '../../sessions/session.ts';
 import type { SessionStore } from '../../sessions/store.ts';
 import type { Database } from '../../../../core/store/database.ts';
-import { type SaveResponse, saveNothing } from '../../../../core/store/kept-answers.ts';
+import { type SaveResponse, saveNothing } from '../../../../core/store/idempotency-store.ts';
 import type { RecordPage } from '../../../../core/store/records.ts';
 import type { Reader } from '../../../../core/store/transaction.ts';
 import type { BudgetGuard } from './guard.ts';

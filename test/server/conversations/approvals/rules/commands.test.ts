@@ -14,7 +14,7 @@ import {
   whyNothingFits,
 } from '../../../../../src/server/conversations/approvals/rules/command-pattern.ts';
 import { readCommand } from '../../../../../src/server/conversations/approvals/rules/shell-words.ts';
-import { commandIn } from '../../../../../src/server/conversations/approvals/rules/wish.ts';
+import { commandIn } from '../../../../../src/server/conversations/approvals/rules/requested-action.ts';
 import { tempDirectory } from '../../../../support/temp.ts';
 import { hostileCommands, usualRules } from './hostile-commands.ts';
 

@@ -1,0 +1,204 @@
+import type { StreamGap } from '../api/events.ts';
+import { endpoints } from '../api/index.ts';
+import { AppError } from '../api/errors.ts';
+import type { Clock } from '../core/lib/clock.ts';
+import { type Address, within } from './address.ts';
+import { byTime } from './by-time.ts';
+import type { Client } from './client.ts';
+import { Funnel } from './funnel.ts';
+import { seqBefore } from './seq-before.ts';
+import type { FollowAll, ServersEventStream, FromServer, Notice } from './servers.ts';
+import { storedEvents } from './stored.ts';
+import { streamEvents } from './stream.ts';
+import { describeGap } from './event-summary.ts';
+
+/** A server that does not answer is asked again after this time. */
+const RETRY_MS = 1000;
+
+/** A place in the log of one server. */
+interface Position {
+  epoch: string;
+  seq: number;
+}
+
+/** The events of several servers, each read from its own log. */
+export class JoinedEventStream implements ServersEventStream {
+  readonly #addresses: readonly Address<Client>[];
+  readonly #clock: Clock;
+  readonly #options: FollowAll;
+  readonly #signal: AbortSignal;
+  /** By the name of the server. Also those of the cursor whose servers were not reached yet. */
+  readonly #positions: Map<string, Position>;
+
+  constructor(
+    addresses: readonly Address<Client>[],
+    clock: Clock,
+    options: FollowAll,
+    signal: AbortSignal,
+  ) {
+    this.#addresses = addresses;
+    this.#clock = clock;
+    this.#options = options;
+    this.#signal = signal;
+    this.#positions = positionsIn(options.from);
+  }
+
+  cursor(): string {
+    return JSON.stringify(Object.fromEntries(this.#positions));
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<FromServer, void> {
+    for await (const one of this.#options.isStoredOnly ? this.#stored() : this.#live()) {
+      const position = this.#positions.get(one.node);
+      if (position && 'event' in one) position.seq = one.event.seq;
+      yield one;
+    }
+  }
+
+  /** What is stored on all servers, by time. */
+  #stored(): AsyncIterable<FromServer> {
+    return byTime(this.#addresses.map((address) => this.#storedOf(address)));
+  }
+
+  async *#storedOf({ name: node, client }: Address<Client>): AsyncGenerator<FromServer, void> {
+    try {
+      if (client instanceof AppError) throw client;
+      const position = await this.#positionOf(node, client);
+      this.#positions.set(node, position);
+      const gaps: StreamGap[] = [];
+      const scope = { kinds: this.#options.kinds };
+      const events = storedEvents(client, scope, position.seq, (gap) => void gaps.push(gap));
+      for await (const event of events) {
+        for (const gap of gaps.splice(0)) yield { node, notice: gapNotice(gap) };
+        yield { node, event };
+      }
+    } catch (error) {
+      if (!isAbsence(error)) throw error;
+      yield { node, notice: { state: 'unreachable', detail: error.message } };
+    }
+  }
+
+  async *#live(): AsyncGenerator<FromServer, void> {
+    // What breaks one reader ends the others.
+    const ended = new AbortController();
+    const signal = AbortSignal.any([ended.signal, this.#signal]);
+    const funnel = new Funnel<FromServer>();
+    for (const address of this.#addresses)
+      funnel.add(() => this.#read(address, (one) => funnel.put(one), signal));
+    try {
+      yield* funnel;
+    } finally {
+      ended.abort();
+    }
+  }
+
+  async #read(
+    { name: node, client }: Address<Client>,
+    put: (one: FromServer) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const notify = (notice: Notice) => void put({ node, notice });
+    if (client instanceof AppError) return notify({ state: 'unreachable', detail: client.message });
+    const position = await this.#begin(node, client, notify, signal);
+    if (!position) return;
+    this.#positions.set(node, position);
+    notify({ state: 'reachable' });
+    const { kinds, reconnectMs } = this.#options;
+    const events = streamEvents({
+      client,
+      clock: this.#clock,
+      kinds,
+      after: position.seq,
+      signal,
+      reconnectMs,
+      onGap: (gap) => notify(gapNotice(gap)),
+      onConnection: (state) =>
+        notify(
+          state.lost
+            ? { state: 'unreachable', detail: awayText(node, state.error) }
+            : { state: 'reachable' },
+        ),
+    });
+    try {
+      for await (const event of events) await put({ node, event });
+    } catch (error) {
+      if (!isAbsence(error)) throw error;
+      throw new AppError(error.code, awayText(node, error), { cause: error });
+    }
+  }
+
+  /** Where the log of a server is read from, once it answers; null where nobody waits for it any more. */
+  async #begin(
+    node: string,
+    client: Client,
+    notify: (notice: Notice) => void,
+    signal: AbortSignal,
+  ): Promise<Position | null> {
+    const began = this.#clock.monotonic();
+    for (let isFirst = true; !signal.aborted; isFirst = false) {
+      try {
+        return await this.#positionOf(node, client);
+      } catch (error) {
+        if (!isAbsence(error)) throw error;
+        if (isFirst) notify({ state: 'unreachable', detail: error.message });
+        const waited = this.#clock.monotonic() - began;
+        if (waited >= (this.#options.reconnectMs ?? Number.POSITIVE_INFINITY)) throw error;
+        await this.#clock.sleep(RETRY_MS, signal).catch(() => undefined);
+      }
+    }
+    return null;
+  }
+
+  /** Where the log of a server is read from. Throws `conflict` where the cursor is of another log. */
+  async #positionOf(node: string, client: Client): Promise<Position> {
+    const { from } = this.#options;
+    const { value, headers } = await within(this.#clock, (signal) =>
+      client.ask(endpoints.getVersion, {}, signal),
+    );
+    const { epoch } = value;
+    const known = this.#positions.get(node);
+    if (known && known.epoch !== epoch)
+      throw new AppError(
+        'conflict',
+        `the cursor belongs to another event log of ${node}: the data of that server was replaced; begin anew without it`,
+      );
+    if (known) return known;
+    if (from === 'latest') return { epoch, seq: Number(headers['x-seq'] ?? 0) };
+    if (typeof from === 'string' || 'cursor' in from) return { epoch, seq: 0 };
+    return { epoch, seq: await seqBefore(client, from.since) };
+  }
+}
+
+/** Whether an error concerns one server alone: the others are asked nevertheless. A mistake of the request does not. */
+function isAbsence(error: unknown): error is AppError {
+  return error instanceof AppError && !['conflict', 'invalid', 'usage'].includes(error.code);
+}
+
+/** Why a server does not answer, with its name. */
+function awayText(node: string, { message }: AppError): string {
+  return message.startsWith(node) ? message : `${node} is unreachable: ${message}`;
+}
+
+function gapNotice(gap: StreamGap): Notice {
+  return { state: 'gap', text: describeGap(gap) };
+}
+
+/** The positions in a cursor. Throws `usage` for any other text. */
+function positionsIn(from: FollowAll['from']): Map<string, Position> {
+  if (typeof from === 'string' || !('cursor' in from)) return new Map();
+  const wrong = new AppError('usage', 'this is no cursor of several servers');
+  let found: unknown;
+  try {
+    found = JSON.parse(from.cursor);
+  } catch {
+    throw wrong;
+  }
+  if (typeof found !== 'object' || found === null) throw wrong;
+  const positions = new Map<string, Position>();
+  for (const [node, position] of Object.entries(found)) {
+    const { epoch, seq } = (position ?? {}) as Partial<Position>;
+    if (typeof epoch !== 'string' || !Number.isSafeInteger(seq)) throw wrong;
+    positions.set(node, { epoch, seq: seq as number });
+  }
+  return positions;
+}

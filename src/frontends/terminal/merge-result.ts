@@ -1,0 +1,128 @@
+import type { MergeResult, PullRequest } from '../../api/worktree-merge.ts';
+import { revealed } from '../../core/lib/plain.ts';
+import type { Palette } from './palette.ts';
+
+/** How many commits and files are shown to people. */
+const SHOWN = 20;
+/** How many digits of a commit. */
+const SHORT = 8;
+
+/** How a plan is shown. */
+export interface MergeResultStyle {
+  palette: Palette;
+  /** What helps after a refusal; null: nothing that is known. */
+  hintFor: (refusal: string) => string | null;
+}
+
+const HOW: Record<MergeResult['how'], string> = {
+  fast_forward: 'moves forward',
+  merge_commit: 'gets a commit that merges both',
+  squash: 'gets one commit of all',
+  replay: 'is written again',
+  none: '',
+};
+
+/** What a merge or a rebase would do, line by line. */
+export function mergeResultLines(plan: MergeResult, style: MergeResultStyle): string[] {
+  const { worktree, target, outcome, how, obstacles, conflicts } = plan;
+  const { palette } = style;
+  const branch = exact(worktree.branch);
+  const isRebase = how === 'replay' || plan.checkout === worktree.path;
+  if (outcome === 'nothing_to_do')
+    return [
+      isRebase
+        ? `nothing to do: ${branch} is on top of ${exact(target)}`
+        : `nothing to do: ${exact(target)} has all of ${branch}`,
+    ];
+  const moving = isRebase ? `${branch} onto ${exact(target)}` : `${branch} into ${exact(target)}`;
+  const moved = isRebase ? branch : exact(target);
+  const lines = [palette.strong(how === 'none' ? moving : `${moving}: ${moved} ${HOW[how]}`)];
+  lines.push(...commitLines(plan, style));
+  lines.push(...fileLines(plan, style));
+  if (plan.checkout !== null && how !== 'none')
+    lines.push(`the files in ${exact(plan.checkout)} follow`);
+  if (plan.committer !== null && how !== 'fast_forward' && how !== 'none')
+    lines.push(`committed by ${exact(plan.committer)}`);
+  lines.push(...plan.notes.map((note) => palette.warn(`note: ${exact(note)}`)));
+  for (const { path, kind } of conflicts)
+    lines.push(palette.bad(`conflict: ${exact(path)} (${exact(kind)})`));
+  if (plan.conflict_in !== null) lines.push(`the conflict is in ${exact(plan.conflict_in)}`);
+  lines.push(...refusalLines(obstacles, style));
+  if (conflicts.length > 0)
+    lines.push(
+      isRebase
+        ? 'nothing is changed: merge it instead, or rebase with git in the worktree'
+        : `nothing is changed: merge ${exact(target)} in the worktree, resolve and commit there, then try again`,
+    );
+  return lines;
+}
+
+/** What a pull request would be, line by line. */
+export function pullRequestLines(plan: PullRequest, style: MergeResultStyle): string[] {
+  const { palette } = style;
+  const { branch, target, remote, remote_url, pushed } = plan;
+  const where = `${exact(remote)} (${exact(remote_url)})`;
+  const lines = [
+    palette.strong(`${exact(branch)} into ${exact(target)}, at ${where}`),
+    pushed ? `${exact(branch)} is there already` : `${exact(branch)} is pushed there first`,
+    `title: ${exact(plan.title)}${plan.draft ? ' (draft)' : ''}`,
+    ...plan.body.split('\n').map((line) => `  | ${exact(line)}`),
+    ...commitLines(plan, style),
+    ...fileLines(plan, style),
+    ...plan.notes.map((note) => palette.warn(`note: ${exact(note)}`)),
+    ...refusalLines(plan.obstacles, style),
+  ];
+  if (!pushed && plan.obstacles.length > 0) lines.splice(1, 1);
+  return lines;
+}
+
+type Shown = Pick<
+  MergeResult,
+  'commits' | 'commit_count' | 'files' | 'file_count' | 'uncommitted' | 'uncommitted_count'
+>;
+
+function commitLines({ commits, commit_count }: Shown, { palette }: MergeResultStyle): string[] {
+  const lines = commits
+    .slice(0, SHOWN)
+    .map((one) => `  ${palette.accent(one.commit.slice(0, SHORT))} ${exact(one.subject)}`);
+  return withMore(`commits: ${commit_count}`, lines, commit_count);
+}
+
+function fileLines(
+  { files, file_count, uncommitted, uncommitted_count }: Shown,
+  { palette }: MergeResultStyle,
+): string[] {
+  const lines = files.slice(0, SHOWN).map(({ path, change, lines_added, lines_deleted }) => {
+    const size =
+      lines_added === null
+        ? 'binary'
+        : `${palette.added(`+${lines_added}`)} ${palette.removed(`-${lines_deleted}`)}`;
+    return `  ${{ added: 'A', deleted: 'D', modified: 'M' }[change]} ${exact(path)} ${size}`;
+  });
+  const open = uncommitted.slice(0, SHOWN).map((name) => `  ${exact(name)}`);
+  return [
+    ...(file_count > 0 ? withMore(`files: ${file_count}`, lines, file_count) : []),
+    ...(uncommitted_count > 0
+      ? withMore(`not committed: ${uncommitted_count}`, open, uncommitted_count)
+      : []),
+  ];
+}
+
+function withMore(title: string, lines: readonly string[], count: number): string[] {
+  return [title, ...lines, ...(count > lines.length ? [`  and ${count - lines.length} more`] : [])];
+}
+
+function refusalLines(
+  obstacles: readonly string[],
+  { palette, hintFor }: MergeResultStyle,
+): string[] {
+  return obstacles.map((one) => {
+    const hint = hintFor(one);
+    return palette.bad(`refused: ${exact(one)}${hint === null ? '' : `, ${hint}`}`);
+  });
+}
+
+/** A text on one line, with each character that a terminal would hide or obey as its code point. */
+function exact(text: string): string {
+  return revealed(text).replaceAll('\n', '<U+000A>').replaceAll('\t', '<U+0009>');
+}

@@ -1,0 +1,172 @@
+import { Box } from 'ink';
+import { type ReactNode, useContext, useEffect, useEffectEvent, useState } from 'react';
+import type { Approval, ApprovalScope } from '../../../api/approvals.ts';
+import { CONFIRMATION, needsConfirmation } from '../../../core/lib/arguments-missing.ts';
+import { approvalText } from '../../terminal/approval-text.ts';
+import type { Acts, Decision } from '../acts.ts';
+import { Bar } from '../bar.tsx';
+import type { Notices } from '../react-hooks.ts';
+import { useKeys } from '../keyboard.ts';
+import { Colors } from '../palette.ts';
+import { Prompt } from '../prompt.tsx';
+import { Tint } from '../tint.tsx';
+import { Lines } from './lines.tsx';
+import { QuestionDialog } from './question.tsx';
+import { useScroll } from './scroll.ts';
+
+/** An approval that is to be answered. A sheet that was opened to decline begins with the question for the reason. */
+export interface Asked {
+  approval: Approval;
+  intent: 'accept' | 'decline';
+}
+
+export interface ApprovalDialogProps {
+  asked: Asked;
+  acts: Acts;
+  rows: number;
+  columns: number;
+  notices: Notices;
+  onDone: () => void;
+}
+
+/** All that an approval would allow, and the answer to it. Nothing is accepted before its end was shown. */
+export function ApprovalDialog(props: ApprovalDialogProps): ReactNode {
+  const { asked, acts, notices, onDone } = props;
+  const [whole, setWhole] = useState<Approval | null>(null);
+  const read = useEffectEvent(() => notices.attempt(acts.approval(asked.approval).then(setWhole)));
+  useEffect(() => read(), []);
+  const decide = (body: Decision) => {
+    notices.attempt(acts.decide(asked.approval, body));
+    onDone();
+  };
+  const approval = whole ?? asked.approval;
+  const shown = { ...props, approval, decide };
+  return approval.kind === 'question' && approval.questions && asked.intent === 'accept' ? (
+    <QuestionDialog {...shown} questions={approval.questions} />
+  ) : (
+    <PermissionDialog {...shown} isWhole={whole !== null} />
+  );
+}
+
+interface PermissionProps extends ApprovalDialogProps {
+  approval: Approval;
+  /** Whether all of it was read from the server: until then nothing can be accepted. */
+  isWhole: boolean;
+  decide: (body: Decision) => void;
+}
+
+function PermissionDialog(props: PermissionProps): ReactNode {
+  const { approval, asked, rows, columns, isWhole, notices, decide, onDone } = props;
+  const palette = useContext(Colors);
+  const [asks, setAsks] = useState<'nothing' | 'reason' | 'why not' | ApprovalScope>(
+    asked.intent === 'decline' ? 'why not' : 'nothing',
+  );
+  const [reason, setReason] = useState<string | null>(null);
+  const lines = approvalText(approval, { columns, palette });
+  const height = rows - 1;
+  const { top, unread, keys } = useScroll(lines.length, height);
+  // What an event told may be cut, so its end is not the end.
+  const left = isWhole ? unread : 'unknown';
+  const accept = (scope: 'once' | 'session') => () => {
+    const why = obstacle(approval, scope, left);
+    if (why !== null) notices.tell(why);
+    else if (needsConfirmation(approval)) setAsks(scope);
+    else decide({ decision: 'accept', scope, reason });
+  };
+  useKeys(
+    {
+      ...keys,
+      return: accept('once'),
+      y: accept('once'),
+      a: accept('once'),
+      s: accept('session'),
+      r: () => setAsks('reason'),
+      d: () => setAsks('why not'),
+      escape: onDone,
+      q: onDone,
+    },
+    asks === 'nothing',
+  );
+  return (
+    <Box flexDirection="column" height={rows}>
+      <Lines lines={lines} top={top} height={height} />
+      {asks === 'nothing' ? (
+        <Foot approval={approval} left={left} notice={notices.notice} columns={columns} />
+      ) : (
+        <Prompt
+          columns={columns}
+          question={prompts[asks]}
+          onCancel={asked.intent === 'decline' ? onDone : () => setAsks('nothing')}
+          onAnswer={(text) => {
+            if (asks === 'once' || asks === 'session') {
+              if (text.trim() === CONFIRMATION)
+                return decide({ decision: 'accept', scope: asks, reason });
+              return setAsks('nothing');
+            }
+            const typed = text === '' ? null : text;
+            if (asks === 'why not') return decide({ decision: 'decline', reason: typed });
+            setReason(typed);
+            setAsks('nothing');
+          }}
+        />
+      )}
+    </Box>
+  );
+}
+
+const CONFIRM = `type ${CONFIRMATION}: not all that this would do is shown:`;
+const prompts = {
+  reason: 'reason:',
+  'why not': 'decline it? Enter, or why:',
+  once: CONFIRM,
+  session: CONFIRM,
+};
+
+/** How many lines were never shown; unknown until all of them were read from the server. */
+type Left = number | 'unknown';
+
+/** Why the screen cannot accept an approval; null where it can. */
+function obstacle(
+  { kind, scopes }: Approval,
+  scope: 'once' | 'session',
+  left: Left,
+): string | null {
+  if (kind === 'question') return 'this agent does not list its questions: it can be declined only';
+  if (!scopes.includes(scope))
+    return scope === 'session'
+      ? 'the agent does not offer to allow this for the session'
+      : 'the agent offers only to decline this';
+  if (left === 'unknown') return 'not yet: it is still being read';
+  if (left > 0) return `not yet: ${left} lines are below`;
+  return null;
+}
+
+function Foot({
+  approval,
+  left,
+  notice,
+  columns,
+}: {
+  approval: Approval;
+  left: Left;
+  notice: string;
+  columns: number;
+}): ReactNode {
+  const session = approval.scopes.includes('session') ? '  s for this session' : '';
+  const offers =
+    left === 'unknown'
+      ? 'reading all of it'
+      : left > 0
+        ? `space on: ${left} lines below`
+        : `enter accept once${session}`;
+  return (
+    <Bar
+      left={
+        <Tint tone="asks" wrap="truncate-end">
+          {notice === '' ? `${offers}  d decline` : notice}
+        </Tint>
+      }
+      right={<Tint tone="faint">{columns < 60 ? 'esc' : 'r reason  esc back'}</Tint>}
+    />
+  );
+}

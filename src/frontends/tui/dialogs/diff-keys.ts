@@ -1,0 +1,200 @@
+import type { ReviewComment } from '../../../api/reviews.ts';
+import type { Session } from '../../../api/sessions.ts';
+import { type Anchor, ANCHOR_LINES, anchorIn } from '../../../core/lib/diff-anchor.ts';
+import type { ReviewLines, ReviewLine } from '../../terminal/review-lines.ts';
+import type { Acts } from '../acts.ts';
+import type { Notices } from '../react-hooks.ts';
+import { moveKeys, type KeyTable } from '../keyboard.ts';
+
+export interface DiffDialogProps {
+  session: Session;
+  acts: Acts;
+  notices: Notices;
+  /** Changes with each change of any review. */
+  version: number;
+  rows: number;
+  columns: number;
+  onLeave: () => void;
+}
+
+/** Where the cursor is, and what is shown around it. */
+export interface View {
+  /** The row of the cursor. */
+  key: string;
+  /** Where that row was: the cursor stays there when the row has gone. */
+  index: number;
+  /** The first row that is shown. */
+  top: number;
+  /** The first column of lines that is shown. */
+  left: number;
+  /** The row at which a range of lines begins; null: there is no range. */
+  from: string | null;
+}
+
+/** What is asked for on the last lines. */
+export type Asking =
+  | { what: 'drop'; comment: ReviewComment }
+  | { what: 'send'; count: number }
+  | { what: 'wait' }
+  | ({ what: 'text'; title: string } & (
+      | { what: 'text'; comment: ReviewComment; anchor?: undefined }
+      | { what: 'text'; comment?: undefined; anchor: Anchor }
+    ));
+
+/** The index of the row of the cursor in the rows as they are now. */
+export function placeIn({ rows }: ReviewLines, { key, index }: View): number {
+  if (rows[index]?.key === key) return index;
+  const found = rows.findIndex((row) => row.key === key);
+  return found === -1 ? Math.max(0, Math.min(index, rows.length - 1)) : found;
+}
+
+/** The index of the last of the comments below a row, which are to be seen with it; of the row itself where there are none. */
+export function withComments({ rows }: ReviewLines, index: number): number {
+  const next = rows.findIndex((row, i) => i > index && row.kind !== 'comment');
+  return (next === -1 ? rows.length : next) - 1;
+}
+
+/** Whether a row is a line of the range that ends at the cursor: all lines of a range are in one hunk. */
+export function isWithin(
+  sheet: ReviewLines,
+  { from }: View,
+  cursor: number,
+  index: number,
+): boolean {
+  const row = sheet.rows[index];
+  if (from === null || row?.kind !== 'line') return false;
+  const range = rangeOf(sheet, from, cursor);
+  return (
+    range !== null &&
+    row.file === range.file &&
+    row.hunk === range.hunk &&
+    row.at >= range.from &&
+    row.at <= range.to
+  );
+}
+
+interface DiffKeys extends DiffDialogProps {
+  sheet: ReviewLines;
+  comments: readonly ReviewComment[];
+  index: number;
+  top: number;
+  height: number;
+  view: View;
+  setView: (view: View) => void;
+  setAsking: (asking: Asking) => void;
+  reload: () => void;
+  /** Opens all comments in an editor. */
+  edit: () => void;
+}
+
+/** How many columns one key moves long lines. */
+const SCROLL = 8;
+
+/** What the keys do, in a line of 80 columns. */
+export const DIFF_KEYS =
+  'c comment  v range  x drop  s send  e editor  ] [ part  } { file  r reload';
+
+/** The keys of the sheet. */
+export function diffKeys(
+  context: Omit<DiffKeys, 'sheet'> & { sheet: ReviewLines | null },
+): KeyTable {
+  const { sheet, view, setView, index, top, height, comments, onLeave, setAsking } = context;
+  if (!sheet) return {};
+  const { rows } = sheet;
+  const to = (wanted: number, first = top) => {
+    const at = Math.max(0, Math.min(wanted, rows.length - 1));
+    setView({ ...view, key: rows[at]?.key ?? '', index: at, top: first });
+  };
+  const by = (count: number) => () => to(index + count);
+  // A file or a part begins at the top of what is shown.
+  const next = (isWanted: (row: ReviewLine) => boolean) => () => {
+    const at = rows.findIndex((row, i) => i > index && isWanted(row));
+    if (at >= 0) to(at, at);
+  };
+  const previous = (isWanted: (row: ReviewLine) => boolean) => () => {
+    const at = rows.findLastIndex((row, i) => i < index && isWanted(row));
+    if (at >= 0) to(at, at);
+  };
+  const isFile = ({ kind }: ReviewLine) => kind === 'file';
+  const isHunk = ({ kind }: ReviewLine) => kind === 'hunk';
+  const isComment = ({ kind, comment }: ReviewLine) =>
+    kind === 'comment' && comment !== rows[index]?.comment;
+  const scroll = (columns: number) => () =>
+    setView({ ...view, left: Math.max(0, view.left + columns) });
+  return {
+    ...moveKeys({ height, by, toStart: () => to(0), toEnd: () => to(rows.length - 1) }),
+    ' ': by(height - 1),
+    b: by(1 - height),
+    leftArrow: scroll(-SCROLL),
+    rightArrow: scroll(SCROLL),
+    ']': next(isHunk),
+    '[': previous(isHunk),
+    '}': next(isFile),
+    '{': previous(isFile),
+    tab: next(isComment),
+    'shift tab': previous(isComment),
+    v: () => setView({ ...view, from: view.from === null ? (rows[index]?.key ?? null) : null }),
+    c: () => comment({ ...context, sheet }),
+    return: () => comment({ ...context, sheet }),
+    x: () => drop({ ...context, sheet }),
+    s() {
+      if (comments.length > 0) setAsking({ what: 'send', count: comments.length });
+      else context.notices.tell('no comments so far: c writes one');
+    },
+    e: context.edit,
+    '?': () => context.notices.tell(DIFF_KEYS),
+    r: context.reload,
+    escape: () => (view.from === null ? onLeave() : setView({ ...view, from: null })),
+    q: onLeave,
+    D: onLeave,
+  };
+}
+
+/** Asks for the text of a comment on the line or the range, or for another text of the comment at the cursor. */
+function comment(context: DiffKeys): void {
+  const { sheet, index, view, setAsking, notices } = context;
+  const known = commentAt(context);
+  if (known) return setAsking({ what: 'text', title: `on ${placeText(known)}`, comment: known });
+  const range = rangeOf(sheet, view.from ?? sheet.rows[index]?.key ?? '', index);
+  const file = sheet.files[range?.file ?? -1];
+  const hunk = file?.hunks[range?.hunk ?? -1];
+  const anchor = file && hunk && range ? anchorIn(file, hunk, range.from, range.to) : null;
+  if (!anchor)
+    return notices.tell(
+      view.from === null
+        ? 'go to a line, or to a comment'
+        : 'a comment is about lines of one part: v ends the range',
+    );
+  if (anchor.lines.length > ANCHOR_LINES)
+    return notices.tell(`a comment is about ${ANCHOR_LINES} lines at most`);
+  setAsking({ what: 'text', title: `on ${placeText(anchor)}`, anchor });
+}
+
+function drop(context: DiffKeys): void {
+  const known = commentAt(context);
+  if (known) context.setAsking({ what: 'drop', comment: known });
+  else context.notices.tell('go to a comment: tab goes to the next one');
+}
+
+function commentAt({ sheet, comments, index }: DiffKeys): ReviewComment | undefined {
+  const id = sheet.rows[index]?.comment;
+  return comments.find((one) => one.id === id);
+}
+
+/** The lines between two rows; null where they are not in one hunk. */
+function rangeOf({ rows }: ReviewLines, from: string, cursor: number) {
+  const one = rows.find(({ key }) => key === from);
+  const other = rows[cursor];
+  if (one?.kind !== 'line' || !other || one.file !== other.file || one.hunk !== other.hunk)
+    return null;
+  // The cursor may be on a comment below the line.
+  const at = rows.findLast((row, i) => i <= cursor && row.kind === 'line')?.at ?? one.at;
+  const { file, hunk } = one;
+  return { file, hunk, from: Math.min(one.at, at), to: Math.max(one.at, at) };
+}
+
+function placeText({ first_line, last_line, side }: Omit<Anchor, 'lines'>): string {
+  const lines =
+    first_line === last_line ? `line ${first_line}` : `lines ${first_line}-${last_line}`;
+  return side === 'old' ? `${lines} (removed)` : lines;
+}

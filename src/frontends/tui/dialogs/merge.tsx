@@ -1,0 +1,110 @@
+import { Box } from 'ink';
+import { type ReactNode, useContext, useEffect, useState } from 'react';
+import type { MergeResult } from '../../../api/worktree-merge.ts';
+import { AppError } from '../../../api/errors.ts';
+import { plain } from '../../../core/lib/plain.ts';
+import { mergeResultLines } from '../../terminal/merge-result.ts';
+import { wrapped } from '../../terminal/width.ts';
+import type { Acts, MergeAction } from '../acts.ts';
+import type { Notices } from '../react-hooks.ts';
+import { useKeys } from '../keyboard.ts';
+import { Colors } from '../palette.ts';
+import { Tint } from '../tint.tsx';
+import { Lines } from './lines.tsx';
+import { useScroll } from './scroll.ts';
+
+interface MergeDialogProps {
+  worktreeId: string;
+  acts: Acts;
+  notices: Notices;
+  rows: number;
+  columns: number;
+  onLeave: () => void;
+}
+
+/** What a merge, a squash or a rebase of a worktree would do; one key does exactly what is shown. */
+export function MergeDialog(props: MergeDialogProps): ReactNode {
+  const { worktreeId, acts, notices, rows, columns, onLeave } = props;
+  const palette = useContext(Colors);
+  // A new object with each key, so that the same key looks again.
+  const [wished, setWish] = useState<Wished>({ how: 'merge' });
+  const { how } = wished;
+  const wish = (next: MergeAction) => () => setWish({ how: next });
+  const { plan, problem } = usePlan(props, wished);
+  const text = plan
+    ? mergeResultLines(plan, { palette, hintFor: () => null })
+    : [problem ?? 'looking …'];
+  const lines = text.flatMap((line) => wrapped(line, columns, { trims: !line.startsWith(' ') }));
+  const { top, keys } = useScroll(lines.length, rows - 1);
+  const act = () => {
+    if (!plan || !mayHappen(plan)) return;
+    const work = async () => {
+      const done = await acts.finish(worktreeId, how, { expected_tree: plan.result_tree });
+      notices.tell(
+        `${how === 'rebase' ? 'rebased onto' : 'merged into'} ${done.target}; the worktree stays`,
+      );
+    };
+    notices.attempt(work());
+    onLeave();
+  };
+  useKeys({
+    ...keys,
+    y: act,
+    m: wish('merge'),
+    s: wish('squash'),
+    b: wish('rebase'),
+    escape: onLeave,
+    q: onLeave,
+    M: onLeave,
+  });
+  const doing = plan && mayHappen(plan) ? 'y do it  ' : '';
+  return (
+    <Box flexDirection="column" height={rows} overflow="hidden">
+      <Lines lines={lines} top={top} height={rows - 1} />
+      <Tint tone="faint" wrap="truncate-end">
+        {`${doing}m merge  s squash  b rebase  esc back`}
+      </Tint>
+    </Box>
+  );
+}
+
+function mayHappen({ outcome, conflicts, obstacles }: MergeResult): boolean {
+  return outcome === 'planned' && conflicts.length === 0 && obstacles.length === 0;
+}
+
+interface Wished {
+  how: MergeAction;
+}
+
+/** What the server has said of it: what would happen, or why it cannot tell that; neither until then. */
+interface Answer {
+  plan: MergeResult | null;
+  problem: string | null;
+}
+
+const none: Answer = { plan: null, problem: null };
+
+function usePlan({ worktreeId, acts, notices }: MergeDialogProps, wished: Wished): Answer {
+  const [answer, setAnswer] = useState(none);
+  useEffect(() => {
+    let isShown = true;
+    const show = (next: Answer) => {
+      if (isShown) setAnswer(next);
+    };
+    show(none);
+    notices.attempt(
+      acts.finish(worktreeId, wished.how, null).then(
+        (plan) => show({ plan, problem: null }),
+        (error: unknown) => {
+          if (!(error instanceof AppError)) throw error;
+          show({ plan: null, problem: plain(error.message) });
+        },
+      ),
+    );
+    return () => {
+      isShown = false;
+    };
+    // oxlint-disable-next-line react-hooks/exhaustive-deps -- asked again with each wish, not with each drawing
+  }, [acts, worktreeId, wished]);
+  return answer;
+}

@@ -1,0 +1,169 @@
+import { Box, Text } from 'ink';
+import { type ReactNode, useContext, useState } from 'react';
+import type { Approval, Question } from '../../../api/approvals.ts';
+import { oneLine } from '../../../client/event-summary.ts';
+import { plain } from '../../../core/lib/plain.ts';
+import { wrapped } from '../../terminal/width.ts';
+import type { Decision } from '../acts.ts';
+import { Bar } from '../bar.tsx';
+import { Field } from '../forms/field.tsx';
+import type { Notices } from '../react-hooks.ts';
+import { type KeyTable, useKeys } from '../keyboard.ts';
+import { Colors } from '../palette.ts';
+import { Prompt } from '../prompt.tsx';
+import { Tint } from '../tint.tsx';
+import {
+  type Answering,
+  answersOf,
+  firstQuestion,
+  movedTo,
+  shownOf,
+  stepped,
+  taken,
+  toggled,
+  written,
+} from './answering.ts';
+import { Lines } from './lines.tsx';
+
+interface QuestionProps {
+  approval: Approval;
+  questions: readonly Question[];
+  rows: number;
+  columns: number;
+  notices: Notices;
+  decide: (body: Decision) => void;
+  onDone: () => void;
+}
+
+/** The questions of an agent, one at a time: options to choose, and a text where it may be one. */
+export function QuestionDialog(props: QuestionProps): ReactNode {
+  const { questions, rows, columns, notices, decide, onDone } = props;
+  const [state, setState] = useState(() => firstQuestion(questions));
+  const [declines, setDeclines] = useState(false);
+  const { question, isTyping } = shownOf(state);
+  const next = () => {
+    const after = taken(state);
+    const answers = answersOf(after);
+    if (question?.required && !answers[question.id])
+      return notices.tell('this question needs an answer');
+    setState(movedTo(after, 1));
+    if (state.at === questions.length - 1) decide({ decision: 'accept', answers });
+  };
+  const typingKeys: KeyTable = {
+    upArrow: () => setState((now) => stepped(now, -1)),
+    downArrow: () => setState((now) => stepped(now, 1)),
+    tab: () => setState((now) => movedTo(now, 1)),
+    'shift tab': () => setState((now) => movedTo(now, -1)),
+    escape: onDone,
+  };
+  const choosingKeys: KeyTable = {
+    ...digits((index) => setState((now) => toggled(now, index))),
+    ...typingKeys,
+    k: typingKeys.upArrow,
+    j: typingKeys.downArrow,
+    ' ': () => setState((now) => toggled(now, now.row)),
+    return: next,
+    d: () => setDeclines(true),
+    q: onDone,
+  };
+  useKeys(isTyping ? typingKeys : choosingKeys, !declines);
+  return (
+    <Box flexDirection="column" height={rows}>
+      <Options
+        state={state}
+        isActive={!declines}
+        rows={rows - 1}
+        columns={columns}
+        onChange={(change) => setState((now) => written(now, change))}
+        onEnter={next}
+      />
+      {declines ? (
+        <Prompt
+          columns={columns}
+          question="decline it? Enter, or why:"
+          onCancel={() => setDeclines(false)}
+          onAnswer={(text) => decide({ decision: 'decline', reason: text === '' ? null : text })}
+        />
+      ) : (
+        <Foot state={state} notice={notices.notice} />
+      )}
+    </Box>
+  );
+}
+
+interface OptionsProps {
+  state: Answering;
+  isActive: boolean;
+  rows: number;
+  columns: number;
+  onChange: Parameters<typeof Field>[0]['onChange'];
+  onEnter: () => void;
+}
+
+/** The question and its options, those around the row where not all have room. */
+function Options(props: OptionsProps): ReactNode {
+  const { state, isActive, rows, columns, onChange, onEnter } = props;
+  const { strong, accent } = useContext(Colors);
+  const { question, options, isFree, isTyping, labels, editor } = shownOf(state);
+  if (!question) return null;
+  const header = question.header === null ? [] : [accent(oneLine(question.header))];
+  const asked = wrapped(plain(question.question), columns).map(strong);
+  const heading = [...header, ...asked, ''];
+  const room = Math.max(1, rows - heading.length - 4);
+  const from = Math.max(0, Math.min(state.row - Math.floor(room / 2), options.length - room));
+  return (
+    <Box flexDirection="column" height={rows} overflow="hidden">
+      <Lines lines={heading} top={0} height={Math.min(heading.length, rows - 2)} />
+      {options.slice(from, from + room).map((option) => {
+        const index = options.indexOf(option);
+        const isHere = index === state.row;
+        const mark = labels.includes(option.label) ? '●' : '○';
+        const { description } = option;
+        return (
+          <Text key={option.label} wrap="truncate-end" bold={isHere}>
+            <Tint tone="name">{isHere ? '▌' : ' '}</Tint>
+            {`${mark} ${index + 1} ${oneLine(option.label)}`}
+            <Tint tone="faint">{description === null ? '' : `  ${oneLine(description)}`}</Tint>
+          </Text>
+        );
+      })}
+      {isFree && (
+        <Box>
+          <Tint tone="name">{isTyping ? '▌' : ' '}</Tint>
+          <Field
+            editor={editor}
+            columns={columns - 2}
+            rows={4}
+            isActive={isTyping && isActive}
+            placeholder={options.length === 0 ? 'your answer' : 'another answer'}
+            onChange={onChange}
+            onEnter={onEnter}
+          />
+        </Box>
+      )}
+    </Box>
+  );
+}
+
+function Foot({ state, notice }: { state: Answering; notice: string }): ReactNode {
+  const { questions, at } = state;
+  const { question, isTyping } = shownOf(state);
+  const enter = at < questions.length - 1 ? 'enter next' : 'enter answer';
+  const several = question?.multiple ? '  space choose' : '';
+  return (
+    <Bar
+      left={
+        <Tint tone="asks" wrap="truncate-end">
+          {notice === '' ? `${at + 1}/${questions.length}  ${enter}${several}` : notice}
+        </Tint>
+      }
+      right={<Tint tone="faint">{isTyping ? 'esc back' : 'd decline  esc back'}</Tint>}
+    />
+  );
+}
+
+function digits(take: (index: number) => void): KeyTable {
+  return Object.fromEntries(
+    Array.from({ length: 9 }, (_, index) => [String(index + 1), () => take(index)]),
+  );
+}

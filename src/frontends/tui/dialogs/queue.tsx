@@ -1,0 +1,207 @@
+import { Box, Text } from 'ink';
+import { type ReactNode, useEffect, useState } from 'react';
+import type { QueueEntry, SessionQueue } from '../../../api/queue.ts';
+import type { Session } from '../../../api/sessions.ts';
+import { oneLine } from '../../../client/event-summary.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import { shorten } from '../../../core/lib/shorten.ts';
+import type { Acts } from '../acts.ts';
+import { duration } from '../duration.ts';
+import type { Notices } from '../react-hooks.ts';
+import { type KeyTable, useKeys } from '../keyboard.ts';
+import { Prompt } from '../prompt.tsx';
+import { Tint } from '../tint.tsx';
+
+interface QueueDialogProps {
+  session: Session;
+  acts: Acts;
+  clock: Clock;
+  notices: Notices;
+  /** Changes with each change of any queue. */
+  version: number;
+  rows: number;
+  columns: number;
+  onLeave: () => void;
+}
+
+/** What waits for a session, in its order, with the keys that change it. */
+export function QueueDialog(props: QueueDialogProps): ReactNode {
+  const { acts, clock, notices, rows, columns, onLeave } = props;
+  const queue = useQueue(props);
+  const [choice, choose] = useState<Choice>({ id: null, place: 0 });
+  const [mode, setMode] = useState<Mode>('list');
+  const entries = queue?.entries ?? [];
+  const place = placeOf(choice, entries);
+  const chosen = entries[place];
+  useKeys(listKeys({ entries, place, choose, setMode, acts, notices, onLeave }), mode === 'list');
+  const toList = () => setMode('list');
+  const asked = mode === 'list' ? null : mode.entry;
+  const isDrop = mode !== 'list' && mode.act === 'drop';
+  const drop = () => {
+    if (asked) notices.attempt(acts.dropEntry(asked.id));
+    toList();
+  };
+  useKeys({ y: drop, n: toList, escape: toList }, isDrop);
+  const now = clock.now();
+  return (
+    <Box flexDirection="column" height={rows} overflow="hidden">
+      <Text wrap="truncate-end" bold>
+        {headOf(queue, now)}
+      </Text>
+      {entries.slice(Math.max(0, place - rows + 4), Math.max(rows - 3, place + 1)).map((entry) => (
+        <Entry key={entry.id} entry={entry} isChosen={entry === chosen} now={now} />
+      ))}
+      <Box flexGrow={1} />
+      {asked && !isDrop ? (
+        <Prompt
+          columns={columns}
+          question="says (enter: change):"
+          initial={textOf(asked) ?? ''}
+          onCancel={toList}
+          onAnswer={(text) => {
+            toList();
+            if (text.trim() !== '') notices.attempt(acts.editEntry(asked.id, text));
+          }}
+        />
+      ) : (
+        <Tint tone="faint" wrap="truncate-end">
+          {asked
+            ? `take "${shorten(labelOf(asked), columns - 40)}" out of the queue?  y yes  n no`
+            : KEYS}
+        </Tint>
+      )}
+    </Box>
+  );
+}
+
+/** The list, or a question about an entry: the queue may change while a person answers. */
+type Mode = 'list' | { act: 'edit' | 'drop'; entry: QueueEntry };
+/** The entry that is chosen, and the place at which the choice stays once it has left the queue. */
+interface Choice {
+  id: string | null;
+  place: number;
+}
+const KEYS = 'J K move  e edit  p pause or resume  x drop  esc back';
+
+/** The queue of a session, read again with each change of it; null until it was read. */
+function useQueue({ session, acts, notices, version }: QueueDialogProps): SessionQueue | null {
+  const [queue, setQueue] = useState<SessionQueue | null>(null);
+  const { attempt } = notices;
+  useEffect(() => {
+    let isShown = true;
+    attempt(
+      acts.queue(session.id).then((read) => {
+        if (isShown) setQueue(read);
+      }),
+    );
+    return () => {
+      isShown = false;
+    };
+    // oxlint-disable-next-line react-hooks/exhaustive-deps -- read again with each change, and not with each drawing
+  }, [acts, session.id, version]);
+  return queue;
+}
+
+/** The keys of the list: they choose an entry, and change the one that is chosen. */
+function listKeys({
+  entries,
+  place,
+  choose,
+  setMode,
+  acts,
+  notices: { attempt, tell },
+  onLeave,
+}: Pick<QueueDialogProps, 'acts' | 'notices' | 'onLeave'> & {
+  entries: readonly QueueEntry[];
+  place: number;
+  choose: (choice: Choice) => void;
+  setMode: (mode: Mode) => void;
+}): KeyTable {
+  const chosen = entries[place];
+  const withChosen = (act: (entry: QueueEntry) => void) => () => {
+    if (chosen) act(chosen);
+  };
+  const step = (by: number) => () => {
+    const to = Math.max(0, Math.min(place + by, entries.length - 1));
+    choose({ id: entries[to]?.id ?? null, place: to });
+  };
+  const move = (by: number) =>
+    withChosen(({ id }) => {
+      const before = entries.filter((one) => one.id !== id)[place + by]?.id;
+      if (place + by < 0) return;
+      choose({ id, place });
+      attempt(acts.moveEntry(id, before === undefined ? { to: 'last' } : { before }));
+    });
+  return {
+    escape: onLeave,
+    q: onLeave,
+    w: onLeave,
+    upArrow: step(-1),
+    k: step(-1),
+    downArrow: step(1),
+    j: step(1),
+    K: move(-1),
+    J: move(1),
+    e: withChosen((entry) => {
+      if (textOf(entry) === null) tell('it has several lines: cadre queue edit changes it');
+      else setMode({ act: 'edit', entry });
+    }),
+    p: withChosen(({ id, hold }) =>
+      attempt(hold === null ? acts.pauseEntry(id) : acts.resumeEntry(id)),
+    ),
+    x: withChosen((entry) => setMode({ act: 'drop', entry })),
+  };
+}
+
+function Entry({
+  entry,
+  isChosen,
+  now,
+}: {
+  entry: QueueEntry;
+  isChosen: boolean;
+  now: number;
+}): ReactNode {
+  return (
+    <Text wrap="truncate-end" bold={isChosen}>
+      <Tint tone="name">{isChosen ? '▌' : ' '}</Tint>
+      <Tint tone="faint">{`${whenOf(entry, now).padEnd(16)} `}</Tint>
+      {labelOf(entry)}
+    </Text>
+  );
+}
+
+/** The place of the choice among the entries as they are now. */
+function placeOf({ id, place }: Choice, entries: readonly QueueEntry[]): number {
+  const found = entries.findIndex((one) => one.id === id);
+  return found === -1 ? Math.max(0, Math.min(place, entries.length - 1)) : found;
+}
+
+function labelOf({ name, input }: QueueEntry): string {
+  const said = input.map((item) => (item.type === 'text' ? item.text : '[image]')).join(' ');
+  return oneLine([name, said].filter(Boolean).join(': '));
+}
+
+function headOf(queue: SessionQueue | null, now: number): string {
+  if (!queue) return 'reading the queue';
+  const { holds, entries } = queue;
+  const held = holds.map(({ message, until }) => {
+    const end = until === null ? '' : ` for ${duration(until - now)}`;
+    return `held${end}: ${oneLine(message)}`;
+  });
+  return [`${entries.length} in the queue`, ...held].join(' · ');
+}
+
+/** When an entry is due, or why it waits, in a few characters. */
+function whenOf({ status, next_at, hold, every }: QueueEntry, now: number): string {
+  if (hold !== null) return hold.code.replace('_', ' ');
+  if (status !== 'scheduled' || next_at === null) return status;
+  return `in ${duration(next_at - now)}${every === null ? '' : ' ↻'}`;
+}
+
+/** The text of an entry that one line can change; null for any other. */
+function textOf({ input }: QueueEntry): string | null {
+  const [first, ...more] = input;
+  const isLine = first?.type === 'text' && more.length === 0 && !first.text.includes('\n');
+  return isLine ? first.text : null;
+}

@@ -1,0 +1,69 @@
+import { Box, Text } from 'ink';
+import type { ReactNode } from 'react';
+import type { Diagnostics } from '../../../api/runtime.ts';
+import type { OverviewStore } from '../overview-store.ts';
+import { duration } from '../duration.ts';
+import type { NodeState } from '../node-state.ts';
+import { useSource } from '../react-hooks.ts';
+import { useKeys } from '../keyboard.ts';
+import { Tint } from '../tint.tsx';
+
+/** How the server is, or each of several, as of the last poll. */
+export function ServerDialog({
+  overviewStore,
+  url,
+  rows,
+  onLeave,
+}: {
+  overviewStore: OverviewStore;
+  url: string;
+  rows: number;
+  columns: number;
+  onLeave: () => void;
+}): ReactNode {
+  const server = useSource(overviewStore.server);
+  const nodes = useSource(overviewStore.nodes);
+  useKeys({ escape: onLeave, return: onLeave, q: onLeave, v: onLeave });
+  if (nodes.length > 0) return <Nodes nodes={nodes} rows={rows} />;
+  return (
+    <Box flexDirection="column" height={rows} overflow="hidden">
+      {[['server', url] as const, ...(server ? figuresOf(server) : [])].map(([name, figure]) => (
+        <Text key={name} wrap="truncate-end">
+          <Tint tone="name">{name.padEnd(9)}</Tint>
+          {figure}
+        </Text>
+      ))}
+    </Box>
+  );
+}
+
+/** Several servers, each in a line. */
+function Nodes({ nodes, rows }: { nodes: readonly NodeState[]; rows: number }): ReactNode {
+  const width = Math.max(...nodes.map(({ name }) => name.length)) + 2;
+  return (
+    <Box flexDirection="column" height={rows} overflow="hidden">
+      {nodes.map(({ name, url, state, detail, server }) => (
+        <Text key={name} wrap="truncate-end">
+          <Tint tone={state === 'away' ? 'bad' : 'name'}>{name.padEnd(width)}</Tint>
+          {server ? figuresOf(server).map(figureText).join('  ') : (detail ?? state)}
+          <Tint tone="faint">{server ? `  ${url}` : ''}</Tint>
+        </Text>
+      ))}
+    </Box>
+  );
+}
+
+function figureText([name, figure]: readonly [name: string, figure: string]): string {
+  return name === 'status' ? figure : `${name} ${figure}`;
+}
+
+function figuresOf({ health, memory, streams, storage }: Diagnostics) {
+  return [
+    ['status', health.status],
+    ['version', health.version],
+    ['up', duration(health.uptime_ms)],
+    ['memory', `${Math.round(memory.rss_bytes / 1024 ** 2)} MiB`],
+    ['streams', String(streams.followers)],
+    ['events', String(storage.latest_seq)],
+  ] as const;
+}

@@ -1,0 +1,58 @@
+import type { Budget } from '../../../api/budgets.ts';
+import type { UsageReport, UsageRow } from '../../../api/usage.ts';
+import { oneLine } from '../../../client/event-summary.ts';
+import { dollars, quantity, spentText } from '../../../core/lib/amounts.ts';
+import { shorten } from '../../../core/lib/shorten.ts';
+
+/** The budgets, and below them what turns have used, as lines for people. */
+export function usageLines(report: UsageReport, budgets: readonly Budget[]): string[] {
+  const rows = report.rows.map((row) => [labelOf(report.by, row), ...figuresOf(row)]);
+  const sums = { key: null, name: null, provider: null, agent: null, ...report.total };
+  const heading = [report.by, 'turns', 'tokens', 'cost'];
+  const isPartial = rows.flat().some((cell) => cell.endsWith('+'));
+  return [
+    ...budgets.map(budgetLine),
+    ...(budgets.length > 0 ? [''] : []),
+    ...aligned([heading, ...rows, ['total', ...figuresOf(sums)]]),
+    ...(isPartial ? ['', '+ some turns report no number: what they used is not in the sum'] : []),
+  ];
+}
+
+/** `node`: the name of its server, where there are several. */
+function budgetLine(budget: Budget & { node?: string }): string {
+  const { session_id, team_id, time_zone, status, node } = budget;
+  const id = (session_id ?? team_id)?.slice(-8);
+  const whose =
+    id === undefined ? 'all sessions' : `${session_id === null ? 'team' : 'session'} ${id}`;
+  const state = status === 'open' ? '' : `  ${status}`;
+  const where = node === undefined ? '' : ` on ${oneLine(node)}`;
+  return `budget of ${whose}${where}${time_zone === null ? '' : ' today'}: ${spentText(budget)}${state}`;
+}
+
+function labelOf(by: UsageReport['by'], { key, name, provider, agent }: UsageRow): string {
+  if (by === 'provider') return [provider ?? '-', agent ?? []].flat().join(' ');
+  if (key === null) return 'no team';
+  return by === 'day' ? key : `${key.slice(-8)}  ${shorten(oneLine(name ?? ''), 30)}`.trimEnd();
+}
+
+function figuresOf(row: UsageRow): string[] {
+  const { turns, total_tokens: tokens, cost_usd: cost } = row;
+  const mark = (without: number) => (without > 0 ? '+' : '');
+  return [
+    quantity(turns),
+    tokens === null ? '-' : `${quantity(tokens)}${mark(row.turns_without_tokens)}`,
+    cost === null ? '-' : `${dollars(cost)}${mark(row.turns_without_cost)}`,
+  ];
+}
+
+/** Rows with their cells below each other: the first to the left, numbers to the right. */
+function aligned(rows: readonly (readonly string[])[]): string[] {
+  const widths = (rows[0] ?? []).map((_, at) =>
+    Math.max(...rows.map((row) => row[at]?.length ?? 0)),
+  );
+  return rows.map((row) =>
+    row
+      .map((cell, at) => (at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0)))
+      .join('  '),
+  );
+}

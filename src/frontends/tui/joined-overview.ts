@@ -1,0 +1,192 @@
+import type { RuntimeEventRecord } from '../../api/events.ts';
+import { endpoints } from '../../api/index.ts';
+import type { Diagnostics } from '../../api/runtime.ts';
+import type { Notice, Servers } from '../../client/servers.ts';
+import { AppError } from '../../api/errors.ts';
+import type { Clock } from '../../core/lib/clock.ts';
+import { type OverviewStore, SERVER_MS } from './overview-store.ts';
+import { BATCH_MS, type Connection } from './follow.ts';
+import type { NodeState } from './node-state.ts';
+import { emptyOverview, joined, type Overview, type Resolved } from './overview.ts';
+import { overviewKinds, withEvent } from './overview-events.ts';
+import { overviewOf, readOverview, readWork, withWorkOf } from './read-overview.ts';
+import { Observable } from './observable.ts';
+
+/** What is known of one server. */
+interface Part {
+  state: NodeState;
+  overview: Overview;
+  /** Events that wait for the next batch, or until the server was listed. */
+  events: RuntimeEventRecord[];
+  isListing: boolean;
+}
+
+/** Keeps the overview of several servers: of each from its listing and the events after it. */
+export class JoinedOverview implements OverviewStore {
+  readonly overview = new Observable<Overview>(emptyOverview);
+  readonly connection = new Observable<Connection>({ state: 'reading' });
+  readonly server = new Observable<Diagnostics | null>(null);
+  readonly nodes = new Observable<readonly NodeState[]>([]);
+  readonly #servers: Servers;
+  readonly #clock: Clock;
+  readonly #stopped = new AbortController();
+  readonly #parts = new Map<string, Part>();
+  #resolved: Resolved | null = null;
+  #looks: Disposable | undefined;
+  #batch: Disposable | undefined;
+
+  constructor(servers: Servers, clock: Clock) {
+    this.#servers = servers;
+    this.#clock = clock;
+  }
+
+  start(): void {
+    this.#looks = this.#clock.every(SERVER_MS, () => this.#lookAtServers());
+    void this.#follow().catch((error: unknown) => {
+      if (this.#stopped.signal.aborted) return;
+      if (!(error instanceof AppError)) throw error;
+      this.connection.set({ state: 'refused', why: error.message });
+    });
+  }
+
+  stop(): void {
+    this.#stopped.abort();
+    this.#looks?.[Symbol.dispose]();
+    this.#batch?.[Symbol.dispose]();
+  }
+
+  async #follow(): Promise<void> {
+    const { signal } = this.#stopped;
+    void this.#learnOrder();
+    const following = this.#servers.streamEvents({ from: 'latest', kinds: overviewKinds }, signal);
+    for await (const one of following) {
+      if (signal.aborted) return;
+      const part = this.#partOf(one.node);
+      if ('notice' in one) this.#notice(part, one.notice);
+      else {
+        part.events.push(one.event);
+        this.#batch ??= this.#clock.after(BATCH_MS, () => this.#flush());
+      }
+    }
+  }
+
+  /** The servers in the order in which people named them, also those that were not heard of yet. */
+  async #learnOrder(): Promise<void> {
+    for (const { name, url } of await this.#servers.list()) {
+      const part = this.#partOf(name);
+      part.state = { ...part.state, url };
+      this.#parts.delete(name);
+      this.#parts.set(name, part);
+    }
+    this.#showNodes();
+  }
+
+  #partOf(name: string): Part {
+    const known = this.#parts.get(name);
+    if (known) return known;
+    const state = { name, url: '', client: null, state: 'reading', detail: null } as const;
+    const part: Part = {
+      state: { ...state, since: null, server: null },
+      overview: emptyOverview,
+      events: [],
+      isListing: true,
+    };
+    this.#parts.set(name, part);
+    return part;
+  }
+
+  #notice(part: Part, notice: Notice): void {
+    if (notice.state === 'unreachable') {
+      part.state = {
+        ...part.state,
+        state: 'away',
+        detail: notice.detail,
+        since: this.#clock.now(),
+        server: null,
+      };
+      if (part.isListing) void this.#recall(part);
+    } else void this.#list(part);
+    this.#show();
+  }
+
+  /** Lists a server. Its events wait meanwhile: those that the lists include already do no harm. */
+  async #list(part: Part): Promise<void> {
+    part.isListing = true;
+    try {
+      const { client } = await this.#servers.named(part.state.name);
+      if (!client) return;
+      const { seq, server, overview } = await readOverview(client);
+      part.overview = overview;
+      part.state = { ...part.state, client, state: 'live', detail: null, since: null, server };
+      this.#show();
+      for await (const now of readWork(client, overview, seq))
+        part.overview = withWorkOf(part.overview, now);
+      part.isListing = false;
+      this.#flush();
+      await this.#remember(part);
+    } catch (error) {
+      // The stream reports that the server is away, and when it is back it is listed again.
+      if (!(error instanceof AppError)) throw error;
+    }
+  }
+
+  /** Shows what was last known of a server that has not answered yet. */
+  async #recall(part: Part): Promise<void> {
+    const known = await this.#servers.known(part.state.name);
+    if (!known || part.state.state !== 'away') return;
+    part.overview = overviewOf(known);
+    this.#show();
+  }
+
+  async #remember({ state, overview }: Part): Promise<void> {
+    await this.#servers.remember?.(state.name, {
+      sessions: [...overview.sessions.values()].map(({ session }) => session),
+      approvals: [...overview.approvals.values()].toReversed(),
+      processes: [...overview.processes.values()],
+    });
+  }
+
+  #flush(): void {
+    this.#batch?.[Symbol.dispose]();
+    this.#batch = undefined;
+    for (const part of this.#parts.values()) {
+      if (part.isListing) continue;
+      const { resolved } = part.overview;
+      part.overview = part.events.splice(0).reduce(withEvent, part.overview);
+      if (part.overview.resolved !== resolved) this.#resolved = part.overview.resolved;
+    }
+    if (!this.#stopped.signal.aborted) this.#show();
+  }
+
+  #show(): void {
+    const parts = [...this.#parts.values()];
+    const named = parts.map(({ state, overview }) => ({
+      node: { name: state.name, isAway: state.state === 'away' },
+      overview,
+    }));
+    this.overview.set(joined(named, this.#resolved));
+    this.#showNodes();
+    if (parts.some(({ state }) => state.state !== 'reading'))
+      this.connection.set({ state: 'live' });
+  }
+
+  #showNodes(): void {
+    this.nodes.set([...this.#parts.values()].map(({ state }) => state));
+  }
+
+  #lookAtServers(): void {
+    for (const part of this.#parts.values()) {
+      const { client, state } = part.state;
+      if (!client || state !== 'live') continue;
+      client.call(endpoints.getDiagnostics, {}).then(
+        (server) => {
+          part.state = { ...part.state, server };
+          this.#showNodes();
+          return this.#remember(part);
+        },
+        // The stream reports that the server is away.
+        () => undefined,
+      );
+    }
+  }
+}

@@ -1,0 +1,184 @@
+import type { Clock } from '../../../core/lib/clock.ts';
+import type { Overview } from '../overview.ts';
+import { Observable } from '../observable.ts';
+import { type Choice, selectableIn, idOfSection } from './layout.ts';
+import {
+  countsOf,
+  type Lens,
+  needsMe,
+  type Section,
+  type SectionName,
+  sectionsOf,
+  type ListSettings,
+} from './sections.ts';
+import { type ListItem, listItemsOf } from './list-items.ts';
+
+/** The list as it is shown, and the place in it. */
+export interface ListView extends ListSettings {
+  /** All things, also those that are not shown. */
+  things: readonly ListItem[];
+  sections: readonly Section[];
+  choices: readonly Choice[];
+  chosen: Choice | undefined;
+  counts: Record<Lens, number>;
+  /** The time that ages count to, in Unix milliseconds: it is renewed when an age may have changed. */
+  now: number;
+}
+
+/** Ages are in minutes, so the list looks at the clock this often. */
+const LOOK_MS = 10_000;
+
+const before: ListView = {
+  lens: 'all',
+  order: 'stable',
+  filter: '',
+  folded: new Set<SectionName>(['snoozed', 'done']),
+  things: [],
+  sections: [],
+  choices: [],
+  chosen: undefined,
+  counts: { 'needs me': 0, running: 0, idle: 0, done: 0, all: 0 },
+  now: 0,
+};
+
+/** The list of all things, which keeps its place by id while they change. */
+export class ListState {
+  readonly view: Observable<ListView>;
+  readonly #overview: Observable<Overview>;
+  readonly #clock: Clock;
+  readonly #stops: (() => void)[] = [];
+  /** The id to begin at, until it is there or a person has chosen another. */
+  #wanted: string | undefined;
+
+  constructor(overview: Observable<Overview>, clock: Clock, wanted?: string) {
+    this.view = new Observable(before);
+    this.#overview = overview;
+    this.#clock = clock;
+    this.#wanted = wanted;
+  }
+
+  start(): void {
+    const look = () => this.#show(this.view.get());
+    const ticks = this.#clock.every(LOOK_MS, look);
+    this.#stops.push(this.#overview.subscribe(look), () => ticks[Symbol.dispose]());
+    look();
+  }
+
+  stop(): void {
+    for (const stop of this.#stops.splice(0)) stop();
+  }
+
+  /** Changes what is shown, and how. The place stays at its id. */
+  changeView(wish: Partial<ListSettings>): void {
+    this.#show({ ...this.view.get(), ...wish });
+  }
+
+  /** Moves the place by a number of rows. */
+  step(by: number): void {
+    const view = this.view.get();
+    const at = view.choices.findIndex(({ id }) => id === view.chosen?.id);
+    const to = Math.max(0, Math.min(view.choices.length - 1, at + by));
+    this.#place(view.choices[to]);
+  }
+
+  /** Moves the place to an id, and shows it whatever is filtered or folded. False where there is no such thing. */
+  select(id: string): boolean {
+    const found = this.view.get().things.find((thing) => thing.id.endsWith(id));
+    if (!found) return false;
+    this.#reveal(found);
+    return true;
+  }
+
+  /** As `select`, as soon as there is a thing with this id. A person who moves on before stays where they are. */
+  selectOnceThere(id: string): void {
+    if (!this.select(id)) this.#wanted = id;
+  }
+
+  /** Moves to the next thing that needs a person, around the end. False where there is none. */
+  nextThatNeedsMe(): boolean {
+    const { things, choices, chosen, now } = this.view.get();
+    const inOrder = [...new Set([...choices.map(listItemOf), ...things])].filter(
+      (one) => one !== null,
+    );
+    const at = inOrder.findIndex(({ id }) => id === chosen?.id);
+    const round = [...inOrder.slice(at + 1), ...inOrder.slice(0, at + 1)];
+    const next = round.find((thing) => needsMe(thing, things, now));
+    if (next) this.#reveal(next);
+    return next !== undefined;
+  }
+
+  /** Folds a section, or unfolds it. Its heading is selected while it is folded. */
+  fold(name: SectionName, isFolded: boolean): void {
+    const view = this.view.get();
+    const folded = new Set(view.folded);
+    if (isFolded) folded.add(name);
+    else folded.delete(name);
+    const first = view.sections.find((section) => section.name === name)?.things[0]?.id;
+    const id = isFolded ? idOfSection(name) : first;
+    this.#show({ ...view, folded, chosen: id === undefined ? view.chosen : { id, section: name } });
+  }
+
+  #reveal(thing: ListItem): void {
+    const view = this.view.get();
+    const chosen = { id: thing.id, thing };
+    this.#show({ ...view, chosen });
+    if (this.view.get().chosen?.id === thing.id) return;
+    this.#show({ ...view, lens: 'all', filter: '', chosen });
+    if (this.view.get().chosen?.id === thing.id) return;
+    this.#show({ ...view, lens: 'all', filter: '', folded: new Set(), chosen });
+  }
+
+  #place(chosen: Choice | undefined): void {
+    this.#wanted = undefined;
+    this.view.change((view) => ({ ...view, chosen }));
+  }
+
+  #show(wish: ListView): void {
+    const now = this.#clock.now();
+    const things = listItemsOf(this.#overview.get());
+    const sections = sectionsOf(things, wish, now);
+    const choices = selectableIn(sections);
+    const chosen = this.#first(things, choices, now) ?? placed(wish, choices);
+    this.view.set({
+      ...wish,
+      things,
+      sections,
+      choices,
+      chosen,
+      counts: countsOf(things, now),
+      now,
+    });
+  }
+
+  /** Where the list begins: at the id that was asked for, else at what needs a person. */
+  #first(things: readonly ListItem[], choices: readonly Choice[], now: number): Choice | undefined {
+    if (this.#wanted !== undefined) {
+      const wanted = this.#wanted;
+      const found = choices.find(({ id }) => id.endsWith(wanted));
+      if (found) this.#wanted = undefined;
+      return found;
+    }
+    if (this.view.get().chosen) return undefined;
+    return choices.find((one) => {
+      const thing = listItemOf(one);
+      return thing !== null && needsMe(thing, things, now);
+    });
+  }
+}
+
+/** The choice with the id that was chosen; where it is gone, the one in its place. */
+function placed(
+  { chosen, choices: before }: ListView,
+  choices: readonly Choice[],
+): Choice | undefined {
+  const same = choices.find(({ id }) => id === chosen?.id);
+  if (same || !chosen) return same ?? choices[0];
+  const at = before.findIndex(({ id }) => id === chosen.id);
+  // The nearest one below that is still there, so that the place stays although rows above went, too.
+  const below = before.slice(at + 1).find(({ id }) => choices.some((one) => one.id === id));
+  return choices.find(({ id }) => id === below?.id) ?? choices.at(-1);
+}
+
+function listItemOf(choice: Choice): ListItem | null {
+  return 'thing' in choice ? choice.thing : null;
+}

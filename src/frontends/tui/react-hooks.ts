@@ -1,0 +1,74 @@
+import { useEffect, useEffectEvent, useRef, useState, useSyncExternalStore } from 'react';
+import { oneLine } from '../../client/event-summary.ts';
+import { AppError } from '../../api/errors.ts';
+import type { Clock } from '../../core/lib/clock.ts';
+import type { OverviewStore } from './overview-store.ts';
+import type { Resolved } from './overview.ts';
+import type { Observable } from './observable.ts';
+
+/** The current value of a source. */
+export function useSource<T>(source: Observable<T>): T {
+  return useSyncExternalStore(source.subscribe, source.get);
+}
+
+/** The time in Unix milliseconds, updated every second while `isActive`. */
+export function useNow(clock: Clock, isActive = true): number {
+  const [now, setNow] = useState(() => clock.now());
+  useEffect(() => {
+    if (!isActive) return undefined;
+    const ticks = clock.every(1000, () => setNow(clock.now()));
+    return () => ticks[Symbol.dispose]();
+  }, [clock, isActive]);
+  return now;
+}
+
+/** Calls `tell` for every approval that is resolved, by this client or another. */
+export function useResolved(
+  overviewStore: OverviewStore,
+  tell: (resolved: Resolved) => void,
+): void {
+  const onResolved = useEffectEvent(tell);
+  useEffect(() => {
+    let last = overviewStore.overview.get().resolved;
+    return overviewStore.overview.subscribe(() => {
+      const { resolved } = overviewStore.overview.get();
+      if (resolved && resolved !== last) onResolved(resolved);
+      last = resolved;
+    });
+  }, [overviewStore]);
+}
+
+/** A notice is shown for this time, and a long one for so much longer as reading each of its characters takes. */
+const NOTICE_MS = 6000;
+const CHARACTER_MS = 60;
+
+export interface Notices {
+  /** What the user is told; empty where there is nothing to tell. */
+  notice: string;
+  tell: (text: string) => void;
+  /** Waits for a piece of work, and tells why the server refused it. */
+  attempt: (work: Promise<unknown>) => void;
+}
+
+/** What the user is told for a few seconds. */
+export function useNotice(clock: Clock): Notices {
+  const [notice, setNotice] = useState('');
+  const ends = useRef<Disposable>(undefined);
+  const tell = (text: string) => {
+    ends.current?.[Symbol.dispose]();
+    setNotice(text);
+    if (text !== '') ends.current = clock.after(timeOf(text), () => setNotice(''));
+  };
+  useEffect(() => () => ends.current?.[Symbol.dispose](), []);
+  const attempt = (work: Promise<unknown>) => {
+    work.catch((error: unknown) => {
+      if (!(error instanceof AppError)) throw error;
+      tell(oneLine(error.message));
+    });
+  };
+  return { notice, tell, attempt };
+}
+
+function timeOf(text: string): number {
+  return Math.max(NOTICE_MS, text.length * CHARACTER_MS);
+}

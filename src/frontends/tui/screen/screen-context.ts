@@ -1,0 +1,38 @@
+import type { Client } from '../../../client/client.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import type { Acts } from '../acts.ts';
+import type { OverviewStore } from '../overview-store.ts';
+import type { Editor } from '../forms/editor.ts';
+import type { Choices } from '../forms/new-session.tsx';
+import type { ListState } from '../list/list-state.ts';
+import type { Observable } from '../observable.ts';
+import type { Terminal } from '../terminal.ts';
+
+/** The client of the server with a name, else of the one that has the thing with an id; of one server, the only one. */
+export function clientOf(
+  { overviewStore, client }: ScreenContext,
+  { id = '', name = overviewStore.overview.get().nodes.get(id)?.name }: ServerQuery,
+): Client {
+  return overviewStore.nodes.get().find((node) => node.name === name)?.client ?? client;
+}
+
+interface ServerQuery {
+  id?: string | undefined;
+  name?: string | undefined;
+}
+
+/** What the screen has for as long as it is open, whichever page is shown. */
+export interface ScreenContext {
+  client: Client;
+  clock: Clock;
+  overviewStore: OverviewStore;
+  listState: ListState;
+  acts: Acts;
+  /** The same on one of several servers, by its name. */
+  actsOn: (node: string) => Acts;
+  terminal: Terminal;
+  /** What was begun to be said, by session. */
+  drafts: Map<string, Editor>;
+  /** What was chosen for the last new session of this run. */
+  choices: Observable<Choices>;
+}

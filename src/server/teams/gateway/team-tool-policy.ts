@@ -1,0 +1,173 @@
+import type { InputItem, Session } from '../../../api/sessions.ts';
+import type { Message } from '../../../api/team-messages.ts';
+import { policies } from '../delivery.ts';
+import type { Admission } from '../spawn.ts';
+import type { Effect, Circumstances } from './tool-policy-table.ts';
+import { verdictOf } from './tool-policy-table.ts';
+import { type ToolPolicy, inputDetails, type Question } from './tool-policy.ts';
+import { type ImageFile, locateImages, readImages } from './image-files.ts';
+import type { SessionCaller } from './toolkit.ts';
+
+/** The init scripts of repositories, and which of them a person has consented to. */
+export interface InitScripts {
+  /** Returns the script, with its text, that a new worktree would run; null if the repository has none. */
+  look(request: { source_session_id: string; worktree_name: string }): Promise<InitScript | null>;
+  /** Records consent to this content of the script for a repository. */
+  allow(repo_root: string, sha256: string, by: string): Promise<void>;
+}
+
+interface InitScript {
+  repo_root: string;
+  sha256: string;
+  text: string;
+  trusted: boolean;
+}
+
+/** An agent's description of the member that it wants to add. */
+interface MemberArgs {
+  team_id: string;
+  title?: string | null | undefined;
+  prompt?: string | null | undefined;
+  model_preset?: string | null | undefined;
+  provider?: Session['provider'] | null | undefined;
+  agent?: string | null | undefined;
+  worktree_name?: string | null | undefined;
+  image_paths?: string[] | null | undefined;
+}
+
+interface TeamToolPolicyDependencies {
+  toolPolicy: ToolPolicy;
+  previewWorktree: (
+    cwd: string,
+    name: string,
+  ) => Promise<{ repo_root: string; worktree_name: string; branch: string }>;
+  initScripts: InitScripts;
+}
+
+/** Checks the effects of the team tools: messages and new members, with images, worktrees and init scripts. */
+export class TeamToolPolicy {
+  readonly #deps: TeamToolPolicyDependencies;
+
+  constructor(deps: TeamToolPolicyDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Resolves with the images of a message once it may be sent. Throws if it may not. */
+  async message(
+    caller: SessionCaller,
+    args: {
+      team_id: string;
+      recipient_agent_id: string;
+      message: string;
+      image_paths?: string[] | null | undefined;
+      policy?: Message['policy'] | null | undefined;
+    },
+  ): Promise<InputItem[]> {
+    const tool = 'cadre_team_message';
+    const files = await locateImages(args.image_paths, caller.session.cwd);
+    const interrupts = policies[args.policy ?? 'non_interrupting'].interrupts !== 'never';
+    const effects: Effect[] = [
+      { tool, action: 'send' },
+      ...(interrupts ? [{ tool, action: 'interrupt' } as const] : []),
+      ...files.map(({ isInside }) => ({ tool, action: imageAction(isInside) }) as const),
+    ];
+    await this.#deps.toolPolicy.pass(caller, effects, () => ({
+      kind: 'tool',
+      title: `send the image ${outside(files)} to ${args.recipient_agent_id}`,
+      request: { ...args, images: files },
+      details: inputDetails({ ...args, images: files }, ['image_paths']),
+    }));
+    return readImages(files);
+  }
+
+  /**
+   * Resolves once a member may be added, with the images of its first message, and with whether the init script of its
+   * worktree runs this time without consent to its content. A person who accepts the approval consents for the
+   * repository; a mode in which nobody is asked lets the script run once. Throws if the member may not be added.
+   */
+  async member(caller: SessionCaller, args: MemberArgs): Promise<Admission> {
+    const tool = 'cadre_team_manage';
+    const { session } = caller;
+    const { worktree_name: name } = args;
+    const files = await locateImages(args.image_paths, session.cwd);
+    const worktree = name ? await this.#deps.previewWorktree(session.cwd, name) : null;
+    const circumstances = await this.#deps.toolPolicy.circumstances(caller);
+    const script = name ? await this.#scriptFor(session, name, circumstances) : null;
+    const effects: Effect[] = [
+      { tool, action: 'add_member' },
+      ...files.map(({ isInside }) => ({ tool, action: imageAction(isInside) }) as const),
+      ...(worktree ? [{ tool, action: 'create_worktree' } as const] : []),
+      ...(script && !script.trusted ? [{ tool, action: 'run_init_script' } as const] : []),
+    ];
+    const verdict = await this.#deps.toolPolicy.pass(caller, effects, () =>
+      questionFor(args, { files, worktree, script }),
+    );
+    const needsConsent = script !== null && !script.trusted;
+    if (needsConsent && verdict === 'ask')
+      await this.#deps.initScripts.allow(script.repo_root, script.sha256, session.id);
+    return { images: await readImages(files), runsScript: needsConsent && verdict === 'free' };
+  }
+
+  /** Returns the script that will run; null if there is none, or if nobody consents, so that it is skipped. */
+  async #scriptFor(
+    { id }: Session,
+    worktree_name: string,
+    circumstances: Circumstances,
+  ): Promise<InitScript | null> {
+    const found = await this.#deps.initScripts.look({ source_session_id: id, worktree_name });
+    if (!found || found.trusted) return found ?? null;
+    const effect = { tool: 'cadre_team_manage', action: 'run_init_script' } as const;
+    // The operator consents with a separate command.
+    const isDecided =
+      circumstances.asked !== 'operator' && verdictOf(effect, circumstances) !== 'refuse';
+    return isDecided ? found : null;
+  }
+}
+
+function questionFor(
+  args: MemberArgs,
+  about: {
+    files: readonly ImageFile[];
+    worktree: { repo_root: string; worktree_name: string; branch: string } | null;
+    script: InitScript | null;
+  },
+): Question {
+  const { files, worktree, script } = about;
+  const parts = [
+    `add a member${args.title ? ` "${args.title}"` : ''}`,
+    ...(worktree
+      ? [
+          `make the worktree ${worktree.worktree_name} (${worktree.branch}) of ${worktree.repo_root}`,
+        ]
+      : []),
+    ...(script ? ['run its init script'] : []),
+    ...(files.some(({ isInside }) => !isInside) ? [`send it the image ${outside(files)}`] : []),
+  ];
+  return {
+    kind: script ? 'command' : 'tool',
+    title: parts.join(', '),
+    request: {
+      ...args,
+      worktree,
+      init_script: script && { sha256: script.sha256, text: script.text },
+      images: files,
+    },
+    details: [
+      ...inputDetails(args, ['image_paths', 'worktree_name']),
+      ...inputDetails({ worktree, images: files.length > 0 ? files : null }),
+      ...inputDetails({ init_script: script?.text }),
+    ],
+  };
+}
+
+function imageAction(isInside: boolean): 'image_inside_cwd' | 'image_outside_cwd' {
+  return isInside ? 'image_inside_cwd' : 'image_outside_cwd';
+}
+
+/** Lists the images outside the session's directory. */
+function outside(files: readonly ImageFile[]): string {
+  return files
+    .filter(({ isInside }) => !isInside)
+    .map(({ real }) => real)
+    .join(', ');
+}

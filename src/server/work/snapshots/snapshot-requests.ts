@@ -1,0 +1,146 @@
+import type { Session } from '../../../api/sessions.ts';
+import type { Moment } from '../../../api/snapshots.ts';
+import type { Worktree } from '../../../api/worktrees.ts';
+import { AppError } from '../../../api/errors.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
+import type { SessionStore } from '../../conversations/sessions/store.ts';
+import type { Database } from '../../../core/store/database.ts';
+import { assertFiles } from '../git/foreign.ts';
+import { type Git, GitFailure } from '../git/git.ts';
+import type { WorktreeStore } from '../worktrees/store.ts';
+import type { GitContext } from '../git/git-context.ts';
+import { type Checkout, checkoutOfSession } from './checkout.ts';
+import type { SnapshotObjectStores } from './object-stores.ts';
+import type { FiltersOf } from './files-now.ts';
+import { isTaken, type SnapshotStore, type StoredSnapshot, type Taken } from './store.ts';
+
+/** The maximum time for what a client asks for, in milliseconds. */
+const LIMIT_MS = 20_000;
+/** How much of it is done at once; the disk limits it. */
+const AT_ONCE = 2;
+
+interface Dependencies {
+  db: Database;
+  clock: Clock;
+  sessionStore: SessionStore;
+  worktrees: WorktreeStore;
+  gitContext: GitContext;
+  store: SnapshotStore;
+  snapshotObjectStores: SnapshotObjectStores;
+}
+
+/** What a request about the files of a session works with. */
+export interface WorkContext {
+  git: Git;
+  session: Session;
+  /** The worktree of the session; null: it has none of its own. */
+  worktree: Worktree | null;
+  /** Finds the checkout. Throws `conflict` if there is none. */
+  checkout(): Promise<Checkout>;
+  filters: FiltersOf;
+  /** An empty directory, which is removed afterwards. */
+  scratch: string;
+  /** Aborts when the request takes too long. */
+  signal: AbortSignal;
+}
+
+/** Where requests about the files of sessions are worked on: a few at once, each within a time limit. */
+export class SnapshotRequests {
+  readonly #deps: Dependencies;
+  readonly #lanes = new OneAtATime();
+  #count = 0;
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
+  }
+
+  get snapshotObjectStores(): SnapshotObjectStores {
+    return this.#deps.snapshotObjectStores;
+  }
+
+  now(): number {
+    return this.#deps.clock.now();
+  }
+
+  /** Runs `work` for a session. Throws `not_found`, and `conflict` if git fails or the time is over. */
+  async work<T>(sessionId: string, work: (place: WorkContext) => Promise<T>): Promise<T> {
+    const { db, clock, sessionStore, worktrees, gitContext } = this.#deps;
+    const [session, worktree] = await db.read((rx) => {
+      const found = sessionStore.session(rx, sessionId);
+      const id = found.worktree_id;
+      return [found, id === null ? null : worktrees.worktree(rx, id)] as const;
+    });
+    this.#count += 1;
+    return this.#lanes.run(String(this.#count % AT_ONCE), async () => {
+      const late = new AbortController();
+      using _ = clock.after(LIMIT_MS, () => late.abort(new Error('it took too long')));
+      const { signal } = late;
+      const git = gitContext.git.within(signal);
+      let checkout: Checkout | undefined;
+      try {
+        return await gitContext.withScratch(session, (scratch) =>
+          work({
+            git,
+            session,
+            worktree,
+            scratch,
+            signal,
+            async checkout() {
+              checkout ??= await checkoutOfSession(git, session, worktree);
+              return checkout;
+            },
+            filters: async (settings) =>
+              checkout ? gitContext.trustedFilters(checkout.repository, settings) : [],
+          }),
+        );
+      } catch (error) {
+        throw await explained(error, checkout?.files ?? null, signal);
+      }
+    });
+  }
+
+  /** Returns a snapshot. Throws `not_found`, and `conflict` if it could not be taken. */
+  snapshotAt(sessionId: string, turnId: string, moment: Moment): Taken {
+    const { db, store } = this.#deps;
+    return db.peek((rx) => store.at(rx, sessionId, turnId, moment));
+  }
+
+  /** Returns the snapshots of a session that were taken after one of them, oldest first. */
+  snapshotsSince({ session_id, turn_id, moment }: Taken): StoredSnapshot[] {
+    const { db, store } = this.#deps;
+    const all = db.peek((rx) => store.of(rx, session_id));
+    const at = all.findIndex((one) => one.turn_id === turn_id && one.moment === moment);
+    return all.slice(at + 1);
+  }
+
+  /** Returns the snapshot of the beginning of the first turn of a session; null if there is none. */
+  firstOf(sessionId: string): Taken | null {
+    const { db, store, sessionStore } = this.#deps;
+    return db.peek((rx) => {
+      const oldest = { index: 'turns_session', where: 'session_id = ?', order: 'n' };
+      const [turn] = sessionStore.turns.first(rx, oldest, 1, sessionId);
+      const first = turn && store.find(rx, turn.turn_id, 'start');
+      return first && isTaken(first) ? first : null;
+    });
+  }
+}
+
+/** Returns what a client is told instead of the failure of git, or of the end of the time. */
+async function explained(
+  error: unknown,
+  files: string | null,
+  signal: AbortSignal,
+): Promise<unknown> {
+  if (signal.aborted) {
+    // Git waits for ever for a special file in the place of one that it reads; this names it.
+    if (files !== null) await assertFiles(files);
+    return new AppError('conflict', `reading the files took longer than ${LIMIT_MS / 1000} s`, {
+      cause: error,
+    });
+  }
+  if (!(error instanceof GitFailure)) return error;
+  return new AppError('conflict', `the files could not be read: ${error.message}`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,86 @@
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import type { BodyOf } from '../../../api/endpoint.ts';
+import type { createSession, Session } from '../../../api/sessions.ts';
+import type { Worktree } from '../../../api/worktrees.ts';
+import { AppError } from '../../../api/errors.ts';
+import type { SessionService } from '../../conversations/sessions/service.ts';
+import type { SessionStore } from '../../conversations/sessions/store.ts';
+import type { Database } from '../../../core/store/database.ts';
+import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
+import type { Claims } from './claims.ts';
+import { checkoutOf } from '../git/repository.ts';
+import type { WorktreeService } from './service.ts';
+
+type OpenRequest = BodyOf<typeof createSession>;
+type Wish = Exclude<OpenRequest['worktree'], true | null | undefined>;
+
+interface Dependencies {
+  db: Database;
+  sessions: SessionService;
+  sessionStore: SessionStore;
+  worktrees: WorktreeService;
+  claims: Claims;
+}
+
+/** Opens sessions, each in a worktree where that is asked for. */
+export class SessionOpening {
+  readonly #deps: Dependencies;
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
+  }
+
+  /** Opens a session. Session, worktree and claim are all created, or none is. */
+  async open(
+    { worktree: wish, ...body }: OpenRequest,
+    saveResponse: SaveResponse = saveNothing,
+  ): Promise<Session> {
+    if (!wish) return this.#deps.sessions.create(body, saveResponse);
+    const { db, sessions, sessionStore, worktrees, claims } = this.#deps;
+    const session = await sessions.draft(body);
+    const request = requestOf(wish === true ? {} : wish, session);
+    const open = async (worktree: Worktree, created: boolean): Promise<Session> => {
+      const cwd = await directoryIn(
+        worktree,
+        path.resolve(session.cwd, request.repo_root ?? '.'),
+        session.cwd,
+      );
+      return db.transact((tx) => {
+        sessionStore.createSession(tx, { ...session, cwd }, body.mcp_servers);
+        claims.make(tx, worktree.id, session.id, created ? 'owner' : 'consumer');
+        const opened = sessionStore.session(tx, session.id);
+        saveResponse(tx, opened);
+        return opened;
+      });
+    };
+    return worktrees.use(request, open, session);
+  }
+}
+
+function requestOf(wish: Wish, { id }: Session) {
+  const worktree_name = wish.worktree_name ?? `session-${id.slice(-8)}`;
+  return { ...wish, worktree_name, source_session_id: id };
+}
+
+/**
+ * Returns the directory of a worktree that corresponds to `cwd` in the checkout that contains `directory`; if `cwd`
+ * lies outside of that checkout, the worktree itself. Throws `conflict` if the worktree has no such directory.
+ */
+async function directoryIn(worktree: Worktree, directory: string, cwd: string): Promise<string> {
+  const root = await fs.realpath(worktree.path);
+  const checkout = await checkoutOf(directory);
+  const below = checkout === null ? '' : path.relative(checkout, cwd);
+  if (below === '' || isOutside(below)) return root;
+  const found = await fs.realpath(path.join(root, below)).catch(() => null);
+  const isDirectory = found !== null && (await fs.stat(found)).isDirectory();
+  if (isDirectory && !isOutside(path.relative(root, found))) return found;
+  throw new AppError(
+    'conflict',
+    `worktree ${worktree.worktree_name} has no directory "${below}", because ${worktree.base_ref} has none: commit it first, or open the session in a directory that is committed`,
+  );
+}
+
+function isOutside(relative: string): boolean {
+  return relative === '..' || relative.startsWith(`..${path.sep}`);
+}

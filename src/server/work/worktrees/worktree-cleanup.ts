@@ -1,0 +1,286 @@
+import type { CleanupResult, Worktree } from '../../../api/worktrees.ts';
+import type { Clock } from '../../../core/lib/clock.ts';
+import type { ProcessStore } from '../processes/store.ts';
+import type { SessionStore } from '../../conversations/sessions/store.ts';
+import type { Database } from '../../../core/store/database.ts';
+import { AppError } from '../../../api/errors.ts';
+import { archiveRef } from './archive.ts';
+import type { Claims } from './claims.ts';
+import { isThere } from '../git/foreign.ts';
+import type { Beside } from '../git/unreachable-commits.ts';
+import {
+  adminDirectory,
+  gitDirOf,
+  recordedRepository,
+  type Repository,
+} from '../git/repository.ts';
+import { hasUnsavedWork, isClean } from './worktree-state.ts';
+import type { WorktreeStore } from './store.ts';
+import { reasonOf, nestedMessage, unknownToGit } from './words.ts';
+import { WorktreeFiles } from './worktree-files.ts';
+import type { GitContext } from '../git/git-context.ts';
+import type { Reader, Writer } from '../../../core/store/transaction.ts';
+
+interface Dependencies {
+  db: Database;
+  store: WorktreeStore;
+  claims: Claims;
+  sessionStore: SessionStore;
+  processes: ProcessStore;
+  gitContext: GitContext;
+  clock: Clock;
+}
+
+interface CleanupOptions {
+  /** Clean up even if sessions claim the worktree, because its files are gone already. */
+  anyway?: boolean;
+  /** The worktree had claims until now; if it stays, `worktree.retained` is appended. */
+  wasActive?: boolean;
+}
+
+/** The result of a cleanup, without the fields that are read from the rows after it. */
+type Outcome = Partial<CleanupResult> & Pick<CleanupResult, 'status'>;
+
+/** Cleans up worktrees. The caller holds the mutex of the worktree's name. */
+export class WorktreeCleanup {
+  readonly #deps: Dependencies;
+  readonly #worktreeFiles: WorktreeFiles;
+  /** The ids of worktrees whose cleanup is running or waiting for the mutex of their repository. */
+  readonly #leaving = new Set<string>();
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
+    this.#worktreeFiles = new WorktreeFiles(deps.gitContext);
+  }
+
+  /**
+   * Cleans up, or returns why not. A missing worktree is cleaned up under any policy, because only its branch is left.
+   */
+  async cleanUp(
+    id: string,
+    reason: string | null,
+    { anyway = false, wasActive = false }: CleanupOptions = {},
+  ): Promise<CleanupResult> {
+    const { db, store, gitContext } = this.#deps;
+    const found = await db.read((rx) => store.worktree(rx, id));
+    if (found.status === 'cleaned') {
+      const left = await this.finishLeft(found);
+      const diagnostics = ['it was cleaned up already', ...(left === null ? [] : [left])];
+      return this.#result(id, { status: 'cleaned', diagnostics });
+    }
+    await this.noteIfMissing(found);
+    const { worktree, users } = await db.read((rx) => ({
+      worktree: store.worktree(rx, id),
+      users: this.#usersOf(rx, found),
+    }));
+    const operation = await db.read((rx) => store.operations.get(rx, id));
+    if (operation?.kind === 'move')
+      return this.#fail(
+        id,
+        reason,
+        'a merge or rebase of it is not finished: merge it again first',
+      );
+    if (users.length > 0 && !anyway)
+      return this.#result(id, { status: 'skipped_active_claims', diagnostics: users });
+    if (worktree.deletion_policy === 'retain_on_last_claim' && worktree.status !== 'missing')
+      return this.#retain(id, wasActive, 'its deletion_policy is retain_on_last_claim');
+    this.#leaving.add(id);
+    try {
+      const repository = await recordedRepository(gitContext.git, worktree.repo_root);
+      if (!repository)
+        return await this.#fail(id, reason, `its repository ${worktree.repo_root} is gone`);
+      const result = await gitContext.alone(repository, async () => {
+        const obstacle = await this.#worktreeFiles.obstacle(worktree, repository);
+        if (obstacle !== null) return this.#fail(id, reason, obstacle);
+        return this.#archiveAndRemove(worktree, repository, reason, { anyway, wasActive });
+      });
+      // Deleting files takes a while and touches no ref, so it runs without the mutex of the repository.
+      const left = result.status === 'cleaned' ? await this.#worktreeFiles.sweepOf(worktree) : [];
+      return { ...result, diagnostics: [...result.diagnostics, ...left] };
+    } catch (error) {
+      const problem = reasonOf(error);
+      if (problem === null) throw error;
+      // If the files were already renamed, the operation stays, and the next start removes them.
+      if ((await this.#worktreeFiles.aside(found)) === null)
+        await db.transact((tx) => this.#forgetOperation(tx, found));
+      await this.noteIfMissing(found);
+      return await this.#fail(id, reason, problem);
+    } finally {
+      this.#leaving.delete(id);
+    }
+  }
+
+  /**
+   * Deletes the branch of a cleaned worktree if that failed before, for instance because of a lock; returns why it
+   * fails again, null if nothing is left. The operation is stored until then, so that startup recovery tries it too.
+   */
+  async finishLeft(worktree: Worktree): Promise<string | null> {
+    const { db, store, gitContext } = this.#deps;
+    const operation = await db.read((rx) => store.operations.get(rx, worktree.id));
+    if (operation?.kind !== 'remove') return null;
+    const { tip } = operation;
+    const repository = await recordedRepository(gitContext.git, worktree.repo_root);
+    const left =
+      repository === null || tip === null
+        ? null
+        : await gitContext.alone(repository, () =>
+            gitContext.removeBranch(worktree, repository, tip),
+          );
+    if (left === null) await db.transact((tx) => this.#forgetOperation(tx, worktree));
+    return left;
+  }
+
+  /** Returns the current branches of the other worktrees of the same repository. */
+  #beside(worktree: Worktree): Promise<Beside> {
+    const { db, store } = this.#deps;
+    return db.read((rx) => {
+      const others = store.beside(rx, worktree);
+      const leaving = others.filter(({ id }) => this.#leaving.has(id));
+      return {
+        branches: others.map(({ branch }) => branch),
+        leaving: leaving.map(({ branch }) => branch),
+      };
+    });
+  }
+
+  async #archiveAndRemove(
+    worktree: Worktree,
+    repository: Repository,
+    reason: string | null,
+    { anyway, wasActive }: Required<CleanupOptions>,
+  ): Promise<CleanupResult> {
+    const { db, store, claims, clock } = this.#deps;
+    const { id } = worktree;
+    const beside = await this.#beside(worktree);
+    const settings = await this.#worktreeFiles.settingsOf(worktree, repository);
+    const about = { beside, settings };
+    const snapshot = await this.#worktreeFiles.snapshotOf(worktree, repository, about);
+    if (snapshot.nested.length > 0) return this.#fail(id, reason, nestedMessage(snapshot.nested));
+    const isNeeded = hasUnsavedWork(snapshot);
+    const { deletion_policy: policy, status } = worktree;
+    if (!isClean(snapshot) && policy === 'delete_if_clean' && status !== 'missing')
+      return this.#retain(
+        id,
+        wasActive,
+        'it holds work, and its deletion_policy is delete_if_clean',
+      );
+    const { tip } = snapshot;
+    await db.transact((tx) => store.operations.insert(tx, { kind: 'remove', worktree, tip }));
+    if (isNeeded) await this.#worktreeFiles.archive(worktree, repository, snapshot);
+    const users = await db.transact((tx) => {
+      const archive_ref = archiveRef(id);
+      const now: Worktree = { ...store.worktree(tx, id), archive_ref, updated_at: clock.now() };
+      if (isNeeded) store.move(tx, now, 'worktree.archived');
+      const left = anyway ? [] : this.#usersOf(tx, now);
+      if (left.length > 0) this.#forgetOperation(tx, now);
+      return left;
+    });
+    if (users.length > 0)
+      return this.#result(id, { status: 'skipped_active_claims', diagnostics: users });
+    const removed = await this.#worktreeFiles.remove(worktree, repository, { tip, ...about });
+    const hasArchive =
+      removed.hasArchive ?? (await this.#worktreeFiles.hasArchive(worktree, repository));
+    const archive_ref = hasArchive ? archiveRef(id) : null;
+    await db.transact((tx) => {
+      for (const { session_id } of store.activeClaimsOn(tx, id)) claims.release(tx, id, session_id);
+      const cleaned: Worktree = {
+        ...store.worktree(tx, id),
+        status: 'cleaned',
+        archive_ref,
+        cleanup_due_at: null,
+        updated_at: clock.now(),
+      };
+      store.clean(tx, cleaned, reason);
+      if (removed.left === null) this.#forgetOperation(tx, cleaned);
+    });
+    return this.#result(id, {
+      status: 'cleaned',
+      deleted_path: removed.path,
+      deleted_branch: removed.branch,
+      diagnostics: removed.diagnostics,
+    });
+  }
+
+  async #retain(id: string, wasActive: boolean, why: string): Promise<CleanupResult> {
+    const { db, store } = this.#deps;
+    if (wasActive)
+      await db.transact((tx) => store.move(tx, store.worktree(tx, id), 'worktree.retained'));
+    return this.#result(id, { status: 'retained_by_policy', diagnostics: [why] });
+  }
+
+  async #fail(id: string, reason: string | null, why: string): Promise<CleanupResult> {
+    const { db, store } = this.#deps;
+    const diagnostics = [why];
+    await db.transact((tx) => store.failCleanup(tx, store.worktree(tx, id), reason, diagnostics));
+    return this.#result(id, { status: 'failed', diagnostics });
+  }
+
+  #forgetOperation(tx: Writer, { id }: Worktree): void {
+    this.#deps.store.operations.deleteWhere(tx, 'id = ?', id);
+  }
+
+  #result(id: string, outcome: Outcome): Promise<CleanupResult> {
+    const { db, store } = this.#deps;
+    return db.read((rx) => {
+      const worktree = store.worktree(rx, id);
+      return {
+        worktree,
+        deleted_path: false,
+        deleted_branch: false,
+        archive_ref: worktree.archive_ref,
+        active_claims: store.activeClaimsOn(rx, id).length,
+        diagnostics: [],
+        ...outcome,
+      };
+    });
+  }
+
+  /** Returns one sentence for each session or process that claims a worktree or works in it. */
+  #usersOf(rx: Reader, { id, path: directory }: Worktree): string[] {
+    const { store, sessionStore, processes } = this.#deps;
+    return [
+      ...store.activeClaimsOn(rx, id).map(({ session_id }) => `session ${session_id} claims it`),
+      ...sessionStore.openIn(rx, directory).map((one) => `session ${one.id} works in it`),
+      ...processes
+        .unfinishedIn(rx, directory)
+        .map((one) => `process ${one.process_id} works in it`),
+    ];
+  }
+
+  /** Predicts the outcome of a cleanup from the rows alone; the files are not read. */
+  fateOf(rx: Reader, worktree: Worktree): string {
+    const { deletion_policy: policy } = worktree;
+    const users = this.#usersOf(rx, worktree);
+    if (users.length > 0) return `it would stay: ${users.join(', ')}`;
+    if (policy === 'retain_on_last_claim') return `it would stay: its deletion_policy is ${policy}`;
+    if (policy === 'delete_if_clean') return 'nobody claims it: it would go if it is clean';
+    return 'nobody claims it: it would go, its work archived';
+  }
+
+  /** Throws `conflict` for a worktree whose files are there, but in which git cannot work. */
+  async assertUsable(worktree: Worktree): Promise<void> {
+    await this.noteIfMissing(worktree);
+    const { repo_root, path: directory, status } = worktree;
+    if ((status !== 'active' && status !== 'retained') || !(await isThere(directory))) return;
+    const repository = await recordedRepository(this.#deps.gitContext.git, repo_root);
+    if (!repository)
+      throw new AppError('conflict', `its repository ${repo_root} is gone: bring it back`);
+    const known = await adminDirectory(repository, directory);
+    if (known === null || (await gitDirOf(directory).catch(() => null)) !== known)
+      throw new AppError(
+        'conflict',
+        `${unknownToGit(directory)}, remove the directory, or choose another worktree_name`,
+      );
+  }
+
+  /** Marks a worktree as missing if its directory is gone. */
+  async noteIfMissing({ id, path: directory }: Worktree): Promise<void> {
+    const { db, store, clock } = this.#deps;
+    if (await isThere(directory)) return;
+    await db.transact((tx) => {
+      const now = store.worktree(tx, id);
+      if (now.status !== 'active' && now.status !== 'retained') return;
+      store.move(tx, { ...now, status: 'missing', updated_at: clock.now() }, 'worktree.missing');
+    });
+  }
+}

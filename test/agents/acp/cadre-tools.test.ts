@@ -1,0 +1,289 @@
+import { describe, expect, test } from 'vitest';
+import { catalogue } from '../../../src/agents/acp/catalogue.ts';
+import { isCadreTool } from '../../../src/agents/acp/cadre-tools.ts';
+import { readPermission } from '../../../src/agents/acp/permission.ts';
+import type { ReportedCall } from '../../../src/agents/acp/reported-call.ts';
+import { ofKind } from '../../support/turns.ts';
+import { asked } from '../../support/providers/calls.ts';
+import { endTurn, usualOptions, withRawAgent } from '../../support/providers/raw-agent.ts';
+import { asking, goes, touch } from '../../support/providers/rows.ts';
+
+const message = { recipient_agent_id: 'sess_1', message: 'hello' };
+const status = 'mcp__cadre__cadre_process_status';
+const run = 'mcp__cadre__cadre_process_run';
+const textOf = (text: string) => [{ type: 'content', content: { type: 'text', text } }];
+const id = 'mcp_cadre_cadre_process_run__1';
+
+/** One request for a permission: what was reported of the call before, the call in the request, more of the request. */
+interface Asking {
+  before?: object;
+  call: object;
+  more?: object;
+  opencode?: boolean;
+}
+
+const own: [string, Asking][] = [
+  [
+    'the name of the tool in the field of the protocol',
+    { call: { title: 'Send it', name: 'mcp__cadre__cadre_team_message', rawInput: message } },
+  ],
+  [
+    'the name in the call that was reported before',
+    {
+      before: { title: 'Send it', name: 'cadre_cadre_team_message', kind: 'other' },
+      call: { rawInput: message },
+    },
+  ],
+  [
+    'the name in the _meta of an agent',
+    { call: { _meta: { maker: { toolName: 'mcp__cadre__cadre_team_status' } }, rawInput: {} } },
+  ],
+  [
+    'the name at the top of _meta',
+    { call: { _meta: { tool_name: 'cadre_cadre_team_status' }, rawInput: {} } },
+  ],
+  [
+    'the name at any depth of _meta',
+    {
+      call: {
+        _meta: {
+          goose: { toolCall: { toolName: 'cadre__cadre_process_status', extensionName: 'cadre' } },
+        },
+        rawInput: {},
+      },
+    },
+  ],
+  [
+    'the name of the tool beside that of its server',
+    { call: { _meta: { x: [{ server: 'cadre', tool_name: 'cadre_process_status' }] } } },
+  ],
+  [
+    'the title that the call had from its start, without an input',
+    {
+      before: { title: status, kind: 'other', content: textOf('{}') },
+      call: { title: status, content: textOf(`Requesting approval to call ${status}`) },
+    },
+  ],
+  [
+    'the title, where the content of the earlier message is an input of that tool',
+    {
+      before: { title: run, kind: 'other', content: textOf('{"command": "ls"}') },
+      call: { title: run, content: textOf('Requesting approval') },
+    },
+  ],
+  [
+    'the name, where the input has the names of server and tool beside the arguments',
+    {
+      call: {
+        name: run,
+        rawInput: { server: 'cadre', tool: 'cadre_process_run', arguments: { command: 'ls' } },
+      },
+    },
+  ],
+  [
+    'server and tool of a call of which the program says that it is one of MCP',
+    {
+      before: {
+        title: 'mcp.cadre.cadre_process_run',
+        kind: 'execute',
+        rawInput: { server: 'cadre', tool: 'cadre_process_run', arguments: { command: 'ls' } },
+      },
+      call: { kind: 'execute', status: 'pending' },
+      more: { _meta: { is_mcp_tool_approval: true } },
+    },
+  ],
+  [
+    'the server alone, where several calls wait at once',
+    {
+      call: { kind: 'execute', rawInput: { serverName: 'cadre', description: 'Allow?' } },
+      more: { _meta: { is_mcp_tool_approval: true } },
+    },
+  ],
+  [
+    'the id of the call, whose title is the command of the tool',
+    { call: { toolCallId: id, kind: 'other', title: 'rm -rf build', content: [] } },
+  ],
+  [
+    'the title, in an agent whose title without an input is the name of the tool',
+    { call: { kind: 'other', title: 'cadre_cadre_team_message', rawInput: {} }, opencode: true },
+  ],
+];
+
+const name = 'mcp__cadre__cadre_team_message';
+const foreign: [string, Asking][] = [
+  [
+    'a command that looks like one',
+    { call: { kind: 'execute', title: name, rawInput: { command: name } } },
+  ],
+  ['a command with no input', { call: { kind: 'execute', title: name } }],
+  [
+    'another tool with such a title',
+    { call: { kind: 'other', title: `cadre_team_message (cadre MCP Server)`, content: [] } },
+  ],
+  [
+    'a title without an input',
+    { call: { kind: 'other', title: 'cadre_cadre_team_message', rawInput: {} } },
+  ],
+  [
+    'a title beside an input',
+    {
+      call: { kind: 'other', title: 'cadre_cadre_team_message', rawInput: { description: 'x' } },
+      opencode: true,
+    },
+  ],
+  [
+    'a shell with such a title',
+    {
+      call: { kind: 'execute', title: 'cadre_cadre_team_message', rawInput: {} },
+      opencode: true,
+    },
+  ],
+  ['an edit, whatever its name is', { call: { kind: 'edit', name, rawInput: message } }],
+  [
+    'a name beside another name',
+    { call: { name, _meta: { toolName: 'Bash' }, rawInput: message } },
+  ],
+  [
+    'a name that changes',
+    { before: { name: 'Bash', kind: 'other' }, call: { name, rawInput: message } },
+  ],
+  ['a name of which ours is a part', { call: { name: `${name}_now`, rawInput: message } }],
+  ['another server', { call: { name: 'mcp__evil_cadre__cadre_team_message', rawInput: message } }],
+  ['a tool of ours without a server', { call: { name: 'cadre_team_message', rawInput: message } }],
+  [
+    'a tool that we do not have',
+    { call: { name: 'mcp__cadre__shell', rawInput: { command: 'ls' } } },
+  ],
+  [
+    'an input that names our server, of another tool',
+    {
+      call: { kind: 'other', rawInput: { server: 'cadre', tool: 'cadre_team_message' } },
+    },
+  ],
+  [
+    'another MCP server with such arguments',
+    {
+      call: { rawInput: { server: 'evil', tool: 'x', arguments: { server: 'cadre' } } },
+      more: { _meta: { is_mcp_tool_approval: true } },
+    },
+  ],
+  [
+    'a command in the input of a tool that has none',
+    { call: { name: status, rawInput: { command: 'rm -rf build' } } },
+  ],
+  [
+    'a command in the earlier message about the call',
+    {
+      before: { title: status, kind: 'other', content: textOf('{"command": "rm -rf build"}') },
+      call: { title: status },
+    },
+  ],
+  [
+    'a change of a file, whatever its title is',
+    {
+      before: { title: status, kind: 'other' },
+      call: { title: status, content: [{ type: 'diff', path: '/a', newText: 'b' }] },
+    },
+  ],
+  [
+    'a terminal, whatever its name is',
+    { call: { name: status, content: [{ type: 'terminal', terminalId: 't' }] } },
+  ],
+  ['a file, whatever its name is', { call: { name: status, locations: [{ path: '/etc' }] } }],
+  [
+    'a title that the call did not have before',
+    { before: { title: 'Bash' }, call: { title: run } },
+  ],
+  [
+    'a title that the call has only now',
+    { before: { kind: 'other', content: textOf('{"command": "ls"}') }, call: { title: run } },
+  ],
+  [
+    'a title that the input has',
+    {
+      before: { title: run, kind: 'other', content: textOf(`{"command": "${run}"}`) },
+      call: { title: run },
+    },
+  ],
+  [
+    'words of the model within _meta',
+    { call: { _meta: { x: { toolCall: { arguments: { toolName: status } } } }, rawInput: {} } },
+  ],
+  [
+    'another name deep in _meta',
+    { call: { name: status, _meta: { x: { y: { toolName: 'shell' } } }, rawInput: {} } },
+  ],
+  [
+    'a tool of ours beside another server',
+    { call: { _meta: { serverName: 'evil', toolName: 'cadre_process_status' }, rawInput: {} } },
+  ],
+  ['an id within another', { call: { toolCallId: `run__${id}`, kind: 'other', title: 'x' } }],
+  ['an id of a command', { call: { toolCallId: id, kind: 'execute', title: 'x' } }],
+  [
+    'words of the model in an input',
+    { call: { kind: 'other', rawInput: { name, toolName: name } } },
+  ],
+];
+
+/** Whether the request counts as one for a tool of cadre. */
+function isOwn({ before, call, more, opencode = false }: Asking): boolean {
+  const { quirks = [] } = catalogue.find((one) => opencode && one.name === 'opencode') ?? {};
+  const params = { toolCall: { toolCallId: 't1', ...call }, options: usualOptions, ...more };
+  return isCadreTool(readPermission(params), before as ReportedCall | undefined, quirks);
+}
+
+test.each(own)("a tool of cadre's own is recognised by %s", (_what, request) => {
+  expect(isOwn(request)).toBe(true);
+});
+
+test.each(foreign)("no tool of cadre's own is %s", (_what, request) => {
+  expect(isOwn(request)).toBe(false);
+});
+
+describe("a permission request for a tool of cadre's own", () => {
+  const asks = goes(async (agent) => {
+    const { optionId } = await agent.ask({ toolCallId: 't1', name, rawInput: message });
+    agent.say(`answered ${optionId}`);
+    return endTurn;
+  });
+
+  test('is allowed once, and nobody is asked, whatever the permission_mode: the gateway gates', () =>
+    withRawAgent(asks, async ({ open }) => {
+      const session = await open();
+      for (const more of [{}, asking, { permission_mode: 'default' }]) {
+        expect(await session.run('go', more)).toMatchObject({
+          status: 'completed',
+          text: 'answered a1',
+        });
+      }
+      expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
+    }));
+
+  test('is asked for where the agent does not offer to allow it once', () =>
+    withRawAgent(
+      goes(async (agent) => {
+        const call = { toolCallId: 't1', name, rawInput: message };
+        await agent.ask(call, [{ optionId: 'aa', kind: 'allow_always', name: 'Always' }]);
+        return endTurn;
+      }),
+      async ({ open }) => {
+        const session = await open(asking);
+        const approval = await asked(session.watch, await session.send('go'));
+        expect(approval.scopes).toEqual([]);
+      },
+    ));
+
+  test('is not what a command is whose title says so: a person is asked, or the turn fails', () =>
+    withRawAgent(
+      goes(async (agent) => {
+        await agent.ask({ ...touch, title: name, rawInput: { command: `rm -rf ${name}` } });
+        return endTurn;
+      }),
+      async ({ open }) => {
+        const session = await open();
+        expect((await session.run('go')).error?.code).toBe('permission_required');
+        const turnId = await session.send('go', asking);
+        expect(await asked(session.watch, turnId)).toMatchObject({ kind: 'command' });
+      },
+    ));
+});

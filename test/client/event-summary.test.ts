@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest';
+import { type EventKind, eventKinds, kinds } from '../../src/api/events.ts';
+import { summarizeEvent } from '../../src/client/event-summary.ts';
+import type { UntypedEvent } from '../support/untyped-events.ts';
+
+function eventOf(kind: string, payload: object): UntypedEvent {
+  return {
+    seq: 1,
+    id: 'evt_1',
+    kind,
+    scope: 'session',
+    session_id: null,
+    turn_id: null,
+    process_id: null,
+    worktree_id: null,
+    team_id: null,
+    created_at: 1,
+    v: 1,
+    payload: { ...payload },
+  };
+}
+
+describe('the line that tells of an event', () => {
+  test.for<[kind: EventKind, line: string]>([
+    ['runtime.started', ''],
+    ['session.created', 'fix the tests'],
+    ['session.failed', 'the agent does not know the session'],
+    ['turn.accepted', 'fix the tests'],
+    ['turn.started', ''],
+    ['turn.failed', 'the agent exited with 1'],
+    ['message.delta', 'The tests'],
+    ['tool.started', 'pending Read package.json'],
+    ['tool.updated', 'running Read package.json: {"name"'],
+    ['tool.completed', 'Read package.json: {"name":"project"}'],
+    ['approval.requested', 'npm test'],
+    ['approval.resolved', 'accepted by api: npm test'],
+    ['plan.updated', '1/2: run the tests'],
+    ['usage.updated', '1280 of 200000 tokens'],
+    ['process.queued', 'npm test'],
+    ['process.output', '1 passed'],
+    ['process.failed', 'exit code 1'],
+    ['worktree.claimed', 'fix-tests'],
+    ['team.created', 'tests'],
+    ['team.message_created', 'run the tests'],
+    ['team.message_cancelled', ''],
+    ['delivery.failed', 'its recipient was closed'],
+  ])('%s: "%s".', ([kind, line]) => {
+    expect(summarizeEvent(eventOf(kind, kinds[kind].example))).toBe(line);
+  });
+
+  test.for(eventKinds)('%s has one, also where its payload lost what was large.', (kind) => {
+    const { example, large } = kinds[kind];
+    const lost: readonly string[] = large;
+    const rest = Object.entries(example).filter(([name]) => !lost.includes(name));
+    const payload = { ...Object.fromEntries(rest), truncated: true, total_bytes: 300_000 };
+    expect(summarizeEvent(eventOf(kind, payload))).toBeTypeOf('string');
+  });
+
+  test('is empty for a kind that a newer server has added.', () => {
+    expect(summarizeEvent(eventOf('turn.paused', { text: 'paused' }))).toBe('');
+  });
+});

@@ -1,0 +1,116 @@
+import { describe, expect, test } from 'vitest';
+import { Bucket } from '../../src/fleet/bucket.ts';
+import { namesOf } from '../../src/fleet/names.ts';
+import {
+  mayTake,
+  type NodeHeartbeat,
+  readHeartbeat,
+  Heartbeat,
+} from '../../src/fleet/heartbeat.ts';
+import { ScriptedEngine } from '../support/fleet/scripted-engine.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+
+const names = namesOf('f');
+const sign: NodeHeartbeat = {
+  node: 'n1',
+  instance: 'i1',
+  epoch: 'e1',
+  machine: 'm1',
+  version: '1',
+  labels: ['gpu'],
+  live: 1,
+  max_live: 2,
+  mirror: 'on',
+  detail: null,
+};
+
+function stage() {
+  const clock = new ManualClock();
+  const engine = new ScriptedEngine(clock);
+  const bucket = new Bucket(engine.connection(), names, names.nodes);
+  const signOf = (more: Partial<NodeHeartbeat> = {}) =>
+    new Heartbeat({ bucket, names, clock, sign: () => ({ ...sign, ...more }) });
+  const living = () => readHeartbeat(engine.read(names.key(names.nodes, 'alive.n1')) ?? null);
+  return { clock, engine, signOf, living };
+}
+
+describe('a name may be taken', () => {
+  test.for([
+    ['where nobody has it', null, false, true],
+    ['where it is our own', sign, true, true],
+    ['from an earlier start on this machine with the same log', { instance: 'i0' }, false, true],
+    ['not from another log', { instance: 'i0', epoch: 'e0' }, false, false],
+    ['not from another machine', { instance: 'i0', machine: 'm0' }, false, false],
+    ['not from a later start that took it: one of them is a copy', { instance: 'i2' }, true, false],
+  ] as const)('%s.', ([, found, held, may]) => {
+    expect(mayTake(sign, found && { ...sign, ...found }, held)).toBe(may);
+  });
+});
+
+describe('a sign of life', () => {
+  test('is renewed while it is ours, and says what the node says.', async () => {
+    const { clock, signOf, living } = stage();
+    const own = signOf();
+    expect(await own.renew()).toBe(true);
+    clock.advance(4000);
+    expect(await own.renew()).toBe(true);
+    clock.advance(4000);
+    expect(living()).toEqual(sign);
+    expect(own.isOurs).toBe(true);
+  });
+
+  test('that is not renewed for 6 s is not ours any more, and then is gone.', async () => {
+    const { clock, signOf, living } = stage();
+    const own = signOf();
+    await own.renew();
+    clock.advance(6000);
+    expect(own.isOurs).toBe(false);
+    expect(living()).toBeNull();
+    expect(await own.renew()).toBe(true);
+  });
+
+  test('of another server is left alone until it is gone.', async () => {
+    const { clock, signOf, living } = stage();
+    await signOf().renew();
+    const other = signOf({ instance: 'i2', machine: 'm2' });
+    expect(await other.renew()).toBe(false);
+    expect(other.isOurs).toBe(false);
+    clock.advance(6000);
+    expect(await other.renew()).toBe(true);
+    expect(living()?.machine).toBe('m2');
+  });
+
+  test('of an earlier start is taken over at once; a server whose sign was taken gives way.', async () => {
+    const { signOf, living } = stage();
+    const [first, second] = [signOf(), signOf({ instance: 'i2' })];
+    await first.renew();
+    expect(await second.renew()).toBe(true);
+    expect(await first.renew()).toBe(false);
+    expect(first.isOurs).toBe(false);
+    expect(await second.renew()).toBe(true);
+    expect(living()?.instance).toBe('i2');
+  });
+
+  test("that ends is taken away, unless it is somebody else's by then.", async () => {
+    const { clock, signOf, living } = stage();
+    const own = signOf();
+    await own.renew();
+    await own.end();
+    expect(living()).toBeNull();
+    await own.renew();
+    clock.advance(6000);
+    await signOf({ instance: 'i2', machine: 'm2' }).renew();
+    await own.end();
+    expect(living()?.machine).toBe('m2');
+  });
+
+  test('with words that make no sense counts as none.', () => {
+    expect([null, '', '{}', '[]', 'null', '{"node":1}'].map(readHeartbeat)).toEqual(
+      Array.from({ length: 6 }, () => null),
+    );
+    expect(readHeartbeat(JSON.stringify({ ...sign, labels: ['a', 1], live: 'x' }))).toMatchObject({
+      labels: ['a'],
+      live: 0,
+    });
+  });
+});

@@ -1,0 +1,132 @@
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { Session } from '../../../../src/api/sessions.ts';
+import { ToolPolicy } from '../../../../src/server/teams/gateway/tool-policy.ts';
+import {
+  type InitScripts,
+  TeamToolPolicy,
+} from '../../../../src/server/teams/gateway/team-tool-policy.ts';
+import type { AgentAnswer, AgentRequest } from '../../../../src/agents/provider.ts';
+import { tempDirectory } from '../../../support/temp.ts';
+import { aSession } from '../../../support/records.ts';
+
+const script = { repo_root: '/repo', sha256: 'abc', text: '#!/bin/sh\nmake\n', trusted: false };
+const tree = { repo_root: '/repo', worktree_name: 'tree', branch: 'cadre/tree' };
+const wanted = { team_id: 'team_1', title: 'tester', worktree_name: 'tree' };
+
+interface Scene {
+  mode: string | null;
+  canAsk?: boolean;
+  isOperator?: boolean;
+  answer?: AgentAnswer;
+  found?: Awaited<ReturnType<InitScripts['look']>>;
+}
+
+/** Asks for a member with a worktree; answers what people were asked, and what was consented to. */
+async function wantMember({ mode, canAsk = true, isOperator = false, ...scene }: Scene) {
+  await using place = tempDirectory('gate');
+  const asked: AgentRequest[] = [];
+  const allowed: string[][] = [];
+  const toolPolicy = new ToolPolicy({
+    sessions: {
+      permission: async () => ({ mode, agentMode: null, canAsk }),
+      async ask(_session, request) {
+        expect(allowed).toEqual([]);
+        asked.push(request);
+        return scene.answer ?? { decision: 'accept', scope: 'once', answers: null };
+      },
+    },
+    freed: () => [],
+  });
+  const gate = new TeamToolPolicy({
+    toolPolicy,
+    previewWorktree: async () => tree,
+    initScripts: {
+      look: async () => (scene.found === undefined ? script : scene.found),
+      async allow(...what) {
+        allowed.push(what);
+      },
+    },
+  });
+  const session: Session = { ...aSession(), cwd: path.resolve(place.path) };
+  const caller = { id: session.id, session, isOperator, signal: new AbortController().signal };
+  let runsScript = false;
+  let error: { code: string } | null = null;
+  try {
+    ({ runsScript } = await gate.member(caller, wanted));
+  } catch (failure) {
+    error = failure as { code: string };
+  }
+  return { asked, allowed, error, session, runsScript };
+}
+
+describe('the init script of a worktree that an agent wants for a member', () => {
+  test('is shown whole with the worktree, in one approval, and consented to once that is accepted.', async () => {
+    for (const mode of [null, 'require_approval', 'workspace_write']) {
+      const { asked, allowed, error, session } = await wantMember({ mode });
+      expect(error).toBeNull();
+      expect(asked).toHaveLength(1);
+      const [request] = asked;
+      expect(request).toMatchObject({ kind: 'command' });
+      expect(request?.title).toContain('cadre/tree');
+      expect(request?.title).toContain('init script');
+      expect(request?.request).toMatchObject({
+        tool: 'cadre_team_manage',
+        team_id: 'team_1',
+        title: 'tester',
+        worktree: tree,
+        init_script: { sha256: 'abc', text: script.text },
+      });
+      expect(request?.details).toEqual([
+        { type: 'input', name: 'team_id', value: 'team_1' },
+        { type: 'input', name: 'title', value: 'tester' },
+        { type: 'input', name: 'worktree', value: tree },
+        { type: 'input', name: 'init_script', value: script.text },
+        { type: 'input', name: 'tool', value: 'cadre_team_manage' },
+      ]);
+      expect(request?.subject).toEqual(request?.request);
+      expect(allowed).toEqual([['/repo', 'abc', session.id]]);
+    }
+  });
+
+  test('is not consented to where the approval is declined: there is no member.', async () => {
+    const answer = { decision: 'decline', reason: 'no' } as const;
+    const { allowed, error } = await wantMember({ mode: 'workspace_write', answer });
+    expect([allowed, error?.code]).toEqual([[], 'unauthorized']);
+  });
+
+  test('is skipped where the worktree is free and nobody can be asked for the script.', async () => {
+    const { asked, allowed, error, runsScript } = await wantMember({
+      mode: 'workspace_write',
+      canAsk: false,
+    });
+    expect([asked, allowed, error]).toEqual([[], [], null]);
+    expect(runsScript).toBe(false);
+  });
+
+  test('is refused with its worktree in a read_only turn, and where nobody can be asked for the worktree.', async () => {
+    for (const scene of [{ mode: 'read_only' }, { mode: null, canAsk: false }]) {
+      const { asked, allowed, error } = await wantMember(scene);
+      expect([asked, allowed, error?.code]).toEqual([[], [], 'unauthorized']);
+    }
+  });
+
+  test('runs in full_access without anybody being asked, and is consented to by nobody.', async () => {
+    const { asked, allowed, runsScript } = await wantMember({ mode: 'full_access' });
+    expect([asked, allowed, runsScript]).toEqual([[], [], true]);
+  });
+
+  test('that has consent already is shown where the worktree asks, and asks for nothing by itself.', async () => {
+    const found = { ...script, trusted: true };
+    const shown = await wantMember({ mode: null, found });
+    expect(shown.asked[0]?.request).toMatchObject({ init_script: { text: script.text } });
+    expect(shown.allowed).toEqual([]);
+    const free = await wantMember({ mode: 'workspace_write', found });
+    expect([free.asked, free.allowed, free.error]).toEqual([[], [], null]);
+  });
+
+  test('gets no consent by a call of the operator that does not say so.', async () => {
+    const { asked, allowed, error } = await wantMember({ mode: null, isOperator: true });
+    expect([asked, allowed, error]).toEqual([[], [], null]);
+  });
+});

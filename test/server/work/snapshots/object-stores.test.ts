@@ -1,0 +1,117 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { SnapshotObjectStores } from '../../../../src/server/work/snapshots/object-stores.ts';
+import { SnapshotStore, type StoredSnapshot } from '../../../../src/server/work/snapshots/store.ts';
+import { openDatabase } from '../../../support/database.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { tempDirectory } from '../../../support/temp.ts';
+
+const DAY = 86_400_000;
+
+/** Depots of at most 1000 bytes and 14 days, on a real store. */
+async function onDepots(
+  work: (given: {
+    root: string;
+    clock: ManualClock;
+    snapshotObjectStores: SnapshotObjectStores;
+    /** Adds a snapshot with so many bytes of objects to the depot of a session. */
+    add: (session: string, bytes: number) => Promise<void>;
+    /** The depots that are there, on the disk and in the rows. */
+    there: () => { files: string[]; rows: string[] };
+  }) => Promise<void>,
+): Promise<void> {
+  await using own = tempDirectory('depots');
+  const db = await openDatabase(own.path);
+  const clock = new ManualClock();
+  const store = new SnapshotStore(db);
+  const root = path.join(own.path, 'snapshots');
+  const settings = () => ({ max_bytes: 1000, max_age_days: 14 });
+  const snapshotObjectStores = new SnapshotObjectStores({ db, clock, store, root, settings });
+  const sessions = new Set<string>();
+  let count = 0;
+  try {
+    await work({
+      root,
+      clock,
+      snapshotObjectStores,
+      async add(session, bytes) {
+        sessions.add(session);
+        await snapshotObjectStores.use(session, async (depot) => {
+          count += 1;
+          fs.writeFileSync(path.join(root, depot, `object-${count}`), 'x'.repeat(bytes));
+          const snapshot: StoredSnapshot = {
+            session_id: session,
+            turn_id: `turn-${count}`,
+            moment: 'end',
+            taken_at: clock.now(),
+            tree: 'a'.repeat(40),
+            head_commit: null,
+            root: '/repo',
+            is_whole: true,
+            problem: null,
+            is_late: false,
+            took_ms: 1,
+            depot,
+            repository: '/repo/.git',
+          };
+          await db.transact((tx) => store.add(tx, snapshot));
+        });
+        clock.advance(1000);
+      },
+      there: () => ({
+        files: fs.existsSync(root) ? fs.readdirSync(root).toSorted() : [],
+        rows: db.peek((rx) =>
+          [...sessions].filter((one) => store.of(rx, one).length > 0).toSorted(),
+        ),
+      }),
+    });
+  } finally {
+    await db.close();
+  }
+}
+
+function both(...names: string[]) {
+  return { files: names, rows: names };
+}
+
+test('Snapshots above the size go, the oldest first, with their rows, and not before ten minutes after the last look.', () =>
+  onDepots(async ({ snapshotObjectStores, clock, add, there }) => {
+    await snapshotObjectStores.trim();
+    await add('a', 400);
+    await add('b', 400);
+    await add('c', 400);
+    // What was written to last is the newest, however old its depot is.
+    await add('a', 1);
+    await snapshotObjectStores.trim();
+    expect(there()).toEqual(both('a', 'b', 'c'));
+    clock.advance(10 * 60_000);
+    await snapshotObjectStores.trim();
+    expect(there()).toEqual(both('a', 'c'));
+    await add('b', 10);
+    expect(there()).toEqual(both('a', 'b', 'c'));
+  }));
+
+test('Snapshots that are too old go, and one that is being taken stays where it is.', () =>
+  onDepots(async ({ snapshotObjectStores, clock, add, there }) => {
+    await add('a', 10);
+    await add('b', 10);
+    clock.advance(13 * DAY);
+    await add('c', 10);
+    clock.advance(2 * DAY);
+    await snapshotObjectStores.use('b', () => snapshotObjectStores.trim());
+    expect(there()).toEqual(both('b', 'c'));
+    clock.advance(10 * 60_000);
+    await snapshotObjectStores.trim();
+    expect(there()).toEqual(both('c'));
+  }));
+
+test('Files of snapshots whose rows a crash has taken go with the next look, and those of a removed session at once.', () =>
+  onDepots(async ({ snapshotObjectStores, root, add, there }) => {
+    await add('a', 10);
+    fs.mkdirSync(path.join(root, 'lost/1'), { recursive: true });
+    await snapshotObjectStores.trim();
+    expect(there()).toEqual(both('a'));
+    await snapshotObjectStores.removeSession('a');
+    expect(there().files).toEqual([]);
+  }));
