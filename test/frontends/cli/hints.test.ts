@@ -47,8 +47,8 @@ describe('the command that helps after a refusal', () => {
       // What the first say is read by a person with a terminal or an editor, as is what a sidecar says that has no
       // server; what the last one says is read in the log of a repository.
       exclude: [
-        'src/{acp,cli,client,config,tui}/**',
-        'src/frontends/sidecar/sidecar.ts',
+        'src/{client,frontends}/**',
+        'src/core/config/**',
         'src/server/work/worktrees/archive.ts',
       ],
     });
