@@ -40,7 +40,15 @@ export function allPages(): string[] {
 
 /** Pictures of the sources, what was asked for, and two pages whose examples have tests of their own. */
 const SHOWS_NO_COMMAND = new Set(
-  ['architecture', 'interface', 'events', 'client'].map((name) => `docs/${name}.md`),
+  [
+    'architecture',
+    'design-core',
+    'design-server',
+    'design-frontends',
+    'interface',
+    'events',
+    'client',
+  ].map((name) => `docs/${name}.md`),
 );
 
 function documents(): string[] {
