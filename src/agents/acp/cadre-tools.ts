@@ -19,7 +19,7 @@ const TITLE_IS_TOOL = 'title_is_tool';
 /**
  * Reports whether a permission request is about one of cadre's own tools. The gateway decides about these, so nobody has
  * to be asked for them here. Only what the program of an agent states counts: the name of an offered tool with its server,
- * the id of the call, a title that the call had from its start. The input of the call has to be one of that tool: a
+ * the id of the call, and, of an agent that is known to title calls by their tools, the title. The input of the call has to be one of that tool: a
  * request that shows another command, path or change is one for something else, whatever it calls itself.
  */
 export function isCadreTool(
@@ -35,8 +35,7 @@ export function isCadreTool(
   if (mcpApproval.safeParse(raw).success) return ownCall.safeParse(call.rawInput).success;
   if ((call.kind ?? 'other') !== 'other') return false;
   if (isFor(toolOfCallId(call.toolCallId), call, known)) return true;
-  const isTitled = known !== undefined || quirks.some(({ id }) => id === TITLE_IS_TOOL);
-  return isTitled && hasOwnTitle(call, asked, known);
+  return quirks.some(({ id }) => id === TITLE_IS_TOOL) && hasOwnTitle(call, asked, known);
 }
 
 /** Agents join server and tool by one or two signs, and some put `mcp` in front. */

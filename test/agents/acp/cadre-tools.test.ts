@@ -62,6 +62,7 @@ const own: [string, Asking][] = [
     {
       before: { title: status, kind: 'other', content: textOf('{}') },
       call: { title: status, content: textOf(`Requesting approval to call ${status}`) },
+      opencode: true,
     },
   ],
   [
@@ -69,6 +70,7 @@ const own: [string, Asking][] = [
     {
       before: { title: run, kind: 'other', content: textOf('{"command": "ls"}') },
       call: { title: run, content: textOf('Requesting approval') },
+      opencode: true,
     },
   ],
   [
@@ -176,6 +178,7 @@ const foreign: [string, Asking][] = [
     {
       before: { title: status, kind: 'other', content: textOf('{"command": "rm -rf build"}') },
       call: { title: status },
+      opencode: true,
     },
   ],
   [
@@ -183,6 +186,7 @@ const foreign: [string, Asking][] = [
     {
       before: { title: status, kind: 'other' },
       call: { title: status, content: [{ type: 'diff', path: '/a', newText: 'b' }] },
+      opencode: true,
     },
   ],
   [
@@ -191,18 +195,34 @@ const foreign: [string, Asking][] = [
   ],
   ['a file, whatever its name is', { call: { name: status, locations: [{ path: '/etc' }] } }],
   [
+    'a title from its start, in an agent that is not known to title calls by their tools',
+    { before: { title: run, kind: 'other' }, call: { title: run, kind: 'other' } },
+  ],
+  [
+    'a title whose content is an input of that tool, in such an agent',
+    {
+      before: { title: run, kind: 'other', content: textOf('{"command": "ls"}') },
+      call: { title: run },
+    },
+  ],
+  [
     'a title that the call did not have before',
-    { before: { title: 'Bash' }, call: { title: run } },
+    { before: { title: 'Bash' }, call: { title: run }, opencode: true },
   ],
   [
     'a title that the call has only now',
-    { before: { kind: 'other', content: textOf('{"command": "ls"}') }, call: { title: run } },
+    {
+      before: { kind: 'other', content: textOf('{"command": "ls"}') },
+      call: { title: run },
+      opencode: true,
+    },
   ],
   [
     'a title that the input has',
     {
       before: { title: run, kind: 'other', content: textOf(`{"command": "${run}"}`) },
       call: { title: run },
+      opencode: true,
     },
   ],
   [
