@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { ToolChange } from '../provider.ts';
 import { DERIVED_LIMITS, type MessageBudget } from '../budget.ts';
-import { mergeCalls, type ReportedCall, withMessage } from './reported-call.ts';
+import { keptSize } from './kept-size.ts';
+import { mergeCalls, NOT_KEPT, type ReportedCall, withMessage } from './reported-call.ts';
 import { contentText, diffPart, readToolCall } from './tool-call.ts';
 
 /** What was shown as the output of a call. */
@@ -26,10 +27,16 @@ interface Open {
   isShown: boolean;
   /** Whether it was mentioned since the last turn began. */
   isFresh: boolean;
+  /** About how much memory the call and its messages take, in code units. */
+  size: number;
 }
 
-/** So many large calls are known whole. */
-const MAX_LARGE = 8;
+/** The limits of what is kept of the open calls of one agent. The call of the newest message is always kept. */
+const MAX_KEPT_UNITS = 32 * 1024 * 1024;
+const MAX_OPEN = 10_000;
+
+/** What is known of a call that was forgotten: nobody can say that its request shows all of it. */
+const FORGOTTEN: readonly ReportedCall[] = [{ [NOT_KEPT]: 1 }];
 
 /** What an agent has reported of its tool calls. A call may go on after its turn. */
 export class ToolCallTracker {
@@ -37,17 +44,19 @@ export class ToolCallTracker {
   /** The calls that have ended since the last turn began. */
   readonly #ended = new Set<string>();
   readonly #shown = new Map<string, Shown>();
-  /** The calls of which more was said than is derived, oldest first. */
-  readonly #large = new Set<string>();
+  #size = 0;
+  /** Whether an open call was forgotten in this turn. */
+  #hasForgotten = false;
   #isInTurn = false;
 
   /** A turn begins. Calls of which nothing was heard since the last one began are forgotten. */
   beginTurn(): void {
     for (const [ref, one] of this.#open) {
-      if (one.isFresh)
-        this.#open.set(ref, { ...one, said: {}, messages: [], isShown: false, isFresh: false });
-      else this.#open.delete(ref);
+      const blank = { said: {}, messages: [], isShown: false, isFresh: false };
+      if (one.isFresh) this.#keep(ref, { ...one, ...blank });
+      else this.#close(ref);
     }
+    this.#hasForgotten = false;
     for (const ref of this.#shown.keys()) if (!this.#open.has(ref)) this.#shown.delete(ref);
     this.#ended.clear();
     this.#isInTurn = true;
@@ -67,8 +76,10 @@ export class ToolCallTracker {
 
   /** Returns the messages of this turn about a call that has not ended, without those that a later one repeats. */
   messagesOf(ref: string | null): readonly ReportedCall[] {
-    const one = ref === null ? undefined : this.#open.get(ref);
-    return one?.isShown ? one.messages : [];
+    if (ref === null) return [];
+    const one = this.#open.get(ref);
+    if (!one) return this.#hasForgotten ? FORGOTTEN : [];
+    return one.isShown ? one.messages : [];
   }
 
   /**
@@ -91,29 +102,40 @@ export class ToolCallTracker {
     }
     const call = mergeCalls(before?.call ?? {}, news);
     const said = mergeCalls(before?.said ?? {}, raw);
-    if (budget.hasOmitted) this.#noteLarge(ref);
     const isWhole = before?.isShown === false;
     const whole = isWhole ? { ...this.#soFar(ref, call), ...change } : change;
     // A call that has ended is forgotten: a later call may have the same id.
     if (change.status === 'completed' || change.status === 'failed') {
-      this.#open.delete(ref);
+      this.#close(ref);
       this.#ended.add(ref);
     } else {
       const messages = withMessage(before?.messages ?? [], raw);
-      this.#open.set(ref, { call, said, messages, isShown: true, isFresh: true });
+      this.#keep(ref, { call, said, messages, isShown: true, isFresh: true });
+      this.#forgetOldest(ref);
     }
     return { call, change: this.#withOutput({ ref, news, budget }, whole, isWhole) };
   }
 
-  /** Forgets what was said of the oldest of too many large calls: a request about it has to say it again. */
-  #noteLarge(ref: string): void {
-    this.#large.delete(ref);
-    this.#large.add(ref);
-    const [oldest = ref] = this.#large;
-    if (this.#large.size <= MAX_LARGE) return;
-    this.#large.delete(oldest);
-    const one = this.#open.get(oldest);
-    if (one) this.#open.set(oldest, { ...one, said: {}, messages: [] });
+  #keep(ref: string, one: Omit<Open, 'size'>): void {
+    const size = keptSize(one.call) + one.messages.reduce((sum, said) => sum + keptSize(said), 0);
+    this.#size += size - (this.#open.get(ref)?.size ?? 0);
+    this.#open.set(ref, { ...one, size });
+  }
+
+  #close(ref: string): void {
+    this.#size -= this.#open.get(ref)?.size ?? 0;
+    this.#open.delete(ref);
+  }
+
+  /** Forgets the oldest open calls while too much is kept: a request about one of them is not described. */
+  #forgetOldest(newest: string): void {
+    for (const ref of this.#open.keys()) {
+      if (this.#size <= MAX_KEPT_UNITS && this.#open.size <= MAX_OPEN) return;
+      if (ref === newest) continue;
+      this.#close(ref);
+      this.#shown.delete(ref);
+      this.#hasForgotten = true;
+    }
   }
 
   /** A call as it was shown before, with its output. */
