@@ -17,10 +17,10 @@ describe('the pages', () => {
     delete unrun.run;
     const counts = Object.entries(unrun).map(([reason, blocks = []]) => [reason, blocks.length]);
     expect(Object.fromEntries(counts)).toEqual({
-      agent: 9,
+      agent: 18,
       bench: 4,
       editor: 3,
-      install: 3,
+      install: 4,
       machines: 8,
     });
     expect(Object.keys(reasons)).toEqual(expect.arrayContaining(Object.keys(unrun)));
