@@ -69,6 +69,12 @@ CAMPAIGN = vitest run --config test/campaigns/vitest.config.ts
 campaigns: deps ## Run a small part of each campaign in three minutes: kill, flood, take apart, try every route, type every page of the docs
 	$(CAMPAIGN)
 
+.PHONY: pages
+pages: export UPDATE_PAGES = 1
+pages: deps ## Run every command of the docs again, and write what it prints into the pages (PAGE=docs/queue.md)
+	vitest run test/docs/readme $(if $(PAGE),-t '$(PAGE)')
+	$(CAMPAIGN) test/campaigns/pages $(if $(PAGE),-t '$(PAGE)')
+
 .PHONY: test-posix
 test-posix: export CADRE_TEST_ONLY_PLATFORM = posix
 test-posix: export TEST_LENGTH = medium

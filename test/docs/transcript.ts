@@ -6,23 +6,26 @@ export interface Step {
   place: string;
   command: string;
   output: string;
+  /** The line of the page on which the output begins. */
+  outputLine: number;
 }
 
 /** The commands of a transcript: lines after `$ `, which go on after a backslash at their end, and what follows each. */
 export function stepsOf({ page, line, text }: Block): Step[] {
-  const steps: { place: string; command: string[]; output: string[] }[] = [];
+  const steps: { at: number; command: string[]; output: string[] }[] = [];
   for (const [at, words] of text.split('\n').entries()) {
     const last = steps.at(-1);
     if (words.startsWith('$ '))
-      steps.push({ place: `${page}:${line + at}`, command: [words.slice(2)], output: [] });
+      steps.push({ at: line + at, command: [words.slice(2)], output: [] });
     else if (!last) throw new Error(`${page}:${line + at}: a transcript begins with "$ "`);
     else if (last.output.length === 0 && last.command.at(-1)?.endsWith('\\'))
       last.command.push(words);
     else last.output.push(words);
   }
-  return steps.map(({ place, command, output }) => ({
-    place,
+  return steps.map(({ at, command, output }) => ({
+    place: `${page}:${at}`,
     command: command.join('\n'),
     output: output.join('\n').trimEnd(),
+    outputLine: at + command.length,
   }));
 }

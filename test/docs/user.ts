@@ -72,7 +72,8 @@ export function newUser(): User {
   let address = SHOWN.address;
   const asTyped = (text: string) =>
     text.replaceAll(SHOWN.address, address).replaceAll(SHOWN.home, home);
-  const asShown = (text: string) => text.replaceAll(home, SHOWN.home);
+  const asShown = (text: string) =>
+    text.replaceAll(home, SHOWN.home).replaceAll(address, SHOWN.address);
   return {
     home,
     async runs(command, keys = [], size = WIDE) {
