@@ -24,7 +24,7 @@ build: deps ## Build the bundle, dist/cadre.cjs, unless it was built from these 
 	node scripts/build.mjs --unless-built
 
 .PHONY: openapi
-openapi: deps ## Write src/api/openapi.yaml and docs/events.md from the tables of endpoints and kinds
+openapi: deps ## Write src/api/openapi.yaml, docs/reference.md and docs/events.md from the tables of endpoints and kinds
 	node scripts/openapi/write.mjs
 
 .PHONY: completions

@@ -140,8 +140,8 @@ function framesOf({ response, frames }: Endpoint, describe: Describe): object {
   };
 }
 
-/** The error codes of an endpoint: those of every endpoint and its own. */
-function codesOf(endpoint: Endpoint): ServerErrorCode[] {
+/** Returns the error codes of an endpoint: its own, and those of every endpoint of its sort. */
+export function codesOf(endpoint: Endpoint): ServerErrorCode[] {
   const { method, access, answers, errors } = endpoint;
   const isOpen = access === 'public';
   const changes = method !== 'GET';

@@ -1,20 +1,7 @@
 import { z } from 'zod';
 import type { EventScope, Kind } from '../../src/api/event-kinds/kind.ts';
 import { eventGroups, type EventKind, eventKinds, kinds } from '../../src/api/events.ts';
-
-interface Schema {
-  $ref?: string;
-  type?: string | string[];
-  const?: string | number | boolean;
-  enum?: string[];
-  anyOf?: Schema[];
-  oneOf?: Schema[];
-  items?: Schema;
-  properties?: Record<string, Schema>;
-  required?: string[];
-  additionalProperties?: Schema | boolean;
-  description?: string;
-}
+import { type Schema, typeOf } from './schema-words.ts';
 
 /** docs/events.md: for each kind of event when it comes, its payload and an example. */
 export function eventsPage(): string {
@@ -111,22 +98,6 @@ function tableOf({ properties = {}, required = [] }: Schema): string {
     return `| \`${name}\`${optional} | ${typeOf(schema)} | ${schema.description ?? ''} |`;
   });
   return ['| Field | Type | |', '| --- | --- | --- |', ...rows].join('\n');
-}
-
-/** A type in words; a record by its name, with a link. */
-function typeOf(schema: Schema): string {
-  if (schema.$ref) {
-    const name = schema.$ref.replace('#/$defs/', '');
-    return `[${name}](#${name.toLowerCase()})`;
-  }
-  const alternatives = schema.anyOf ?? schema.oneOf;
-  if (alternatives) return alternatives.map(typeOf).join(' or ');
-  if (schema.enum) return schema.enum.map((value) => `\`${value}\``).join(', ');
-  if (schema.const !== undefined) return `\`${schema.const}\``;
-  if (schema.items) return `array of ${typeOf(schema.items)}`;
-  if (typeof schema.additionalProperties === 'object' && !schema.properties)
-    return `object of ${typeOf(schema.additionalProperties)}`;
-  return [schema.type ?? 'anything'].flat().join(' or ');
 }
 
 function recordsOf(records: Record<string, Schema>): string[] {

@@ -38,14 +38,14 @@ export function allPages(): string[] {
   return ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', ...documents()];
 }
 
-/** Pictures of the sources, what was asked for, and two pages whose examples have tests of their own. */
+/** A map of the sources, generated pages, and a page whose examples have tests of their own. */
 const SHOWS_NO_COMMAND = new Set(
   [
     'architecture',
     'design-core',
     'design-server',
     'design-frontends',
-    'interface',
+    'reference',
     'events',
     'client',
   ].map((name) => `docs/${name}.md`),
