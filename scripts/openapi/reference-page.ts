@@ -50,16 +50,18 @@ class ReferencePage {
   text(): string {
     const nouns = Object.entries(this.#nouns()).map(([name, about]) => this.#noun(name, about));
     const tools = toolsSection(this.#linkOf);
-    return [
+    const all = [...this.#operations.values()].map(({ endpoint }) => endpoint);
+    const codes = errorCodes(all, this.#linkOf);
+    const parts = [
       head,
       headers(this.#document),
       ...nouns,
       tools,
       events(),
+      codes,
       this.#records(),
-      errorCodes([...this.#operations.values()].map(({ endpoint }) => endpoint)),
-      '',
-    ].join('\n\n');
+    ];
+    return `${parts.join('\n\n')}\n`;
   }
 
   /** The nouns by which the endpoints are grouped: the tags, and parts of paths that have no tag. */
@@ -319,13 +321,13 @@ const sorts: [words: string, has: (endpoint: Endpoint) => boolean][] = [
   ['every stream', ({ answers }) => answers === 'stream'],
 ];
 
-function errorCodes(all: readonly Endpoint[]): string {
+function errorCodes(all: readonly Endpoint[], linkOf: (name: string) => string): string {
   const rows = serverErrorCodes.map((code) => {
     const { status, when } = refusals[code];
     return [`\`${code}\``, String(status), when, whereOf(code, all)];
   });
   const about =
-    'The body of an error is an [Error](#error), and for 401 an [Unauthorized](#unauthorized). An endpoint with another ' +
+    `The body of an error is an ${linkOf('Error')}, and for 401 an ${linkOf('Unauthorized')}. An endpoint with another ` +
     'status for a code shows that status.';
   return ['## Error codes', about, table(['Code', 'Status', 'Condition', 'Where'], rows)].join(
     '\n\n',

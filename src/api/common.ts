@@ -18,7 +18,7 @@ export const errorBody = z
     description: 'The body of every refusal but 401.',
   });
 
-/** The body of 401, which the interface fixes: it has no code. */
+/** The body of 401, which has no code (interface 2.2). */
 export const unauthorizedBody = z
   .strictObject({ error: z.literal('missing or invalid bearer token') })
   .meta({

@@ -348,7 +348,7 @@ export class AcpAgent implements Agent {
     return this.#reports.forward(raw, other, this.#settings);
   }
 
-  /** A permission request becomes an approval where approvals are on; else, by the interface, it fails the turn. */
+  /** Turns a permission request into an approval with `require_approval`; otherwise it fails the turn (interface 3.4). */
   async #permission(params: unknown, withdrawn: AbortSignal): Promise<unknown> {
     if (this.#isDeaf) return { outcome: 'cancelled' };
     const { sink, cwd, agent } = this.#options;

@@ -3,7 +3,7 @@ import type { LogEntry } from './log.ts';
 /** What follows the text of an event in its frame. */
 export const END_OF_FRAME = '\n\n';
 
-/** Returns what precedes the text of an event in its frame, as docs/interface.md has it (Events). */
+/** Returns what precedes the text of an event in its frame (interface 9.5). */
 export function headOfFrame(seq: number, kind: string): string {
   return `id: ${seq}\nevent: ${kind}\ndata: `;
 }

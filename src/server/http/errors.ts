@@ -16,7 +16,7 @@ export function errorReply(
     return { status: 500, body: { error: message, code: 'internal' }, isBug: true };
   }
   const { code, message } = refusal;
-  // docs/interface.md fixes this body.
+  // The body of 401 has no code (interface 2.2).
   const body = code === 'unauthorized' ? { error: message } : { error: message, code };
   return { status: statusOf(code, statuses), body, isBug: false };
 }

@@ -6,7 +6,7 @@ import type { Clock } from '../../core/lib/clock.ts';
 import type { TokenHolder } from '../../core/access/tokens.ts';
 import { StreamLimits, type StreamSettings } from './stream-limits.ts';
 
-/** The time between two pings; docs/interface.md fixes it (Limits). */
+/** The time between two pings (interface 9.5). */
 const PING_MS = 10_000;
 /**
  * A client that has read nothing for this long while data was waiting is disconnected; it reconnects with its last id.

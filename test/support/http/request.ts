@@ -114,7 +114,7 @@ export function expectRefusal(reply: Reply): void {
   expect(errorCodes).toContain(body.code);
 }
 
-/** The interface, Authentication 3. */
+/** Interface 2.2. */
 export const unauthorized = { error: 'missing or invalid bearer token' };
 
 /** The path of an endpoint with something in each parameter. */

@@ -91,9 +91,9 @@ function narrowed(scope: Scope, kinds: readonly string[] | undefined): Scope {
 }
 
 /**
- * Returns the position at which a stream starts. As docs/interface.md says (Events 3), the query has precedence over
- * the header, and an invalid header is refused. `latest` is an addition of cadre's. It only applies to the first
- * connection: a client that reconnects repeats its query, but its Last-Event-ID marks the events that it has missed.
+ * Returns the position at which a stream starts (interface 9.3). The query has precedence over the header, and an
+ * invalid header is refused. `latest` applies to the first connection only: a client that reconnects repeats its query,
+ * but its Last-Event-ID marks the events that it has missed.
  */
 export function startingPoint<T extends number | 'latest'>(
   query: T | undefined,

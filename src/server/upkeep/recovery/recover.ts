@@ -172,9 +172,7 @@ class Repairs {
     this.cancelled.push(...cancelled.map(({ id }) => id));
   }
 
-  /**
-   * Fails a turn that waited for an approval and that nothing can continue, and its session, as the interface demands.
-   */
+  /** Fails a turn that waited for an approval and that nothing can continue, and its session (interface 12.3). */
   failWithSession(tx: Writer, turn: Turn): void {
     const { sessionStore: store, inbox, clock } = this.#deps;
     const message =
