@@ -4,14 +4,18 @@ import { growthChart } from './report/growth-chart.ts';
 import { withTables } from './report/page.ts';
 import { fullest, readResults } from './report/result.ts';
 import { newestStored } from './report/stored.ts';
+import { workloads } from './workloads.ts';
 
 /**
  * `node bench/page.ts [FILE...]`: writes the tables of docs/performance.md and the chart docs/growth.svg from files that
  * `bench/run.ts --json` wrote, or from the stored results of the newest version. Of two results of a workload the full
- * one counts, and of two full ones the later.
+ * one counts, and of two full ones the later. The descriptions of the workloads are those of this version.
  */
 const files = process.argv.slice(2);
-const results = fullest(readResults(files.length > 0 ? files : [newestStored()]));
+const results = fullest(readResults(files.length > 0 ? files : [newestStored()])).map((result) => ({
+  ...result,
+  about: workloads[result.workload]?.(result.form).about ?? result.about,
+}));
 const docs = path.join(import.meta.dirname, '../docs');
 const page = path.join(docs, 'performance.md');
 fs.writeFileSync(page, withTables(fs.readFileSync(page, 'utf8'), results));

@@ -4,14 +4,14 @@ import { endOnSignals, namesFrom, resultOf, warnIfBusy } from './runner.ts';
 import { cadreAt, OWN, peerFrom, type Subject } from './subject.ts';
 import { workloads } from './workloads.ts';
 
-const HELP = `node bench/run.ts [WORKLOAD...]     measures these workloads, or all
+const HELP = `node bench/run.ts [WORKLOAD...]     Measure these workloads (default: all)
 
-  --short          seconds for each workload, instead of minutes
-  --rounds N       how often each side is measured (3)
-  --json           a line of JSON for each workload on stdout
-  --cadre FILE     the cadre to measure: an executable, or its bin/cadre.js (that of this directory)
-  --before FILE    another cadre, measured in the same rounds: what was there before a change
-  PEER_CMD, PEER_URL and PEER_TOKEN name another server of the same interface: see docs/performance.md
+  --short          Short form: seconds for each workload instead of minutes
+  --rounds N       Number of rounds (default 3)
+  --json           Print a line of JSON for each workload
+  --cadre FILE     cadre to measure: an executable, or its bin/cadre.js (default: this checkout)
+  --before FILE    Another cadre to measure in the same rounds, such as the build before a change
+  PEER_CMD, PEER_URL and PEER_TOKEN name another server with the same HTTP interface: see docs/benchmarks.md
 
 workloads: ${Object.keys(workloads).join(', ')}
 `;

@@ -13,7 +13,7 @@ interface Size {
 
 /** Clients open sessions: each answer means that the session and its event are on disk. */
 export const acknowledgedWrites = workload<Size>({
-  about: `sessions created by one client and by ${MANY.join(' and ')}, each on disk before its answer; bare: the same bodies appended to a file, with grouped fdatasync`,
+  about: `session creation by one client and by ${MANY.join(' and ')} clients; each session is on disk before the response. Baseline: the same bodies are appended to a file with grouped fdatasync`,
   needs: 'server',
   units: {
     'one client': 'ms',

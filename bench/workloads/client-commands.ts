@@ -21,7 +21,7 @@ const INITIALIZE = {
 /** What a person waits for at the terminal, and an agent for its tools. */
 export const clientCommands = workload({
   about:
-    'commands of the client from start to end, and `mcp serve` until it has answered `initialize`; bare: the same Node prints a line',
+    'client commands from start to exit, and `mcp serve` until it responds to `initialize`. Baseline: a program that prints a line with the same Node',
   needs: 'program',
   units: { '--version': 'ms', 'sessions list': 'ms', 'mcp serve, ready': 'ms' },
   sizes: { short: { starts: 5 }, full: { starts: 20 } },

@@ -13,7 +13,7 @@ const FIRST = 50;
 
 /** Short commands, from the request to their end: each is stored and supervised, and its output is kept. */
 export const commands = workload({
-  about: `\`echo\`, one after the other and by ${CLIENTS} clients, each until its end is on the global stream, and the CPU time of the server; bare: spawn of /bin/sh, its output read`,
+  about: `\`echo\` as a process, run by one client and by ${CLIENTS} clients, until the global stream reports its end; and CPU time of the server. Baseline: /bin/sh is spawned and its output read`,
   needs: 'server',
   units: {
     'one, to its end': 'ms',

@@ -11,7 +11,7 @@ const DATA = Buffer.from('\ndata: ');
 
 /** Events on their way to many followers. */
 export const fanOut = workload({
-  about: `one event after the other, from its request to its receipt by each of ${CROWDS.join(', ')} followers; bare: the same bytes, synced to a file and then written to each response`,
+  about: `one event at a time, from the request that causes it until all of ${CROWDS.join(', ')} stream clients have it. Baseline: the same bytes are synced to a file and written to each response`,
   needs: 'server',
   units: Object.fromEntries(
     CROWDS.flatMap((size) => [

@@ -40,7 +40,7 @@ interface Size {
  */
 export const growth = workload<Size>({
   about:
-    'the same work with 1, 10 and 100 times as many events (full: 10,000 to 1,000,000; short: 300 to 30,000): what it takes at 1, and how many times that at 10 and 100',
+    'the same work on logs of 1x, 10x and 100x events (full: 10,000 to 1,000,000; short: 300 to 30,000). The values at 10x and 100x are multiples of the value at 1x',
   needs: 'process',
   units: Object.fromEntries(
     Object.entries(UNITS).flatMap(([what, unit]) =>

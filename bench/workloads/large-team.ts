@@ -22,7 +22,7 @@ interface Size {
 /** What large teams cost other clients: the longest wait of a client that only asks for `/health`. */
 export const largeTeam = workload<Size>({
   about:
-    'the wait for /health during a broadcast to all members of a team (full: 1,000, short: 100) and a second after its answer, and while their view is read; bare: the minimal HTTP server appends a line for each member, and answers as many bytes',
+    'longest response time of /health during a broadcast to a team (full: 1,000 members, short: 100) and the second after it, and while the team view is read. Baseline: the minimal HTTP server appends a line for each member, and returns a response of the same size',
   needs: 'process',
   units: {
     'idle, p99': 'ms',

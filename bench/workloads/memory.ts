@@ -18,7 +18,7 @@ interface Size {
 /** The memory of a server and of its helpers. */
 export const memory = workload<Size>({
   about:
-    'resident memory of the server and its helpers, without agents: idle, after commands and new sessions (full: 1,000 and 500, short: 200 and 100), and the most of the server itself while eight agents use tools as fast as they can (full: 50,000 events, short: 10,000); bare: the minimal HTTP server, which appends as many bodies',
+    'resident memory of the server and its helpers, without agents: idle, and after commands and new sessions (full: 1,000 and 500, short: 200 and 100). Busy: peak memory of the server alone while eight agents use tools without a pause (full: 50,000 events, short: 10,000). Baseline: the minimal HTTP server, which appends the same number of bodies',
   needs: 'process',
   units: { idle: 'MB', 'after the load': 'MB', busy: 'MB' },
   sizes: {

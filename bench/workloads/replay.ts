@@ -19,7 +19,7 @@ interface Size {
 
 /** Reading the log again: what a client does that was away, or is new. */
 export const replay = workload<Size>({
-  about: `pages of ${PAGE} events, the whole log as one stream (full: 1,000,000 events; short: 20,000), what the server's memory grew by meanwhile, and events of a kind that is rare in it; bare: the minimal HTTP server sends a file of as many bytes`,
+  about: `replay in pages of ${PAGE} events, the whole log as one stream (full: 1,000,000 events, short: 20,000) with the growth of the server's memory, and a replay of a rare kind. Baseline: the minimal HTTP server sends a file of the same size`,
   needs: 'process',
   units: {
     [`${PAGE} events`]: 'MB/s',

@@ -19,7 +19,7 @@ const ASKED = 15;
 /** Turns before anybody has searched and after that, and searches. */
 export const search = workload({
   about:
-    'turns of ten words while there is no index of searches, and then with one; searches of what they said; bare: prompts appended to a file that is synced, and read whole for each search',
+    'turns of ten words without and with a search index, and searches in their texts. Baseline: prompts are appended to a synced file, which is read completely for each search',
   needs: 'process',
   units: {
     'CPU of a turn': 'ms',

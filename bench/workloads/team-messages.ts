@@ -15,7 +15,7 @@ interface Size {
 
 /** Messages to members that are busy: what waits for a member becomes one turn. */
 export const teamMessages = workload<Size>({
-  about: `messages by ${CLIENTS} clients to members of a team that work for ${BUSY_MS} ms (full: 1,000 to 50, short: 100 to 5), until the turns they became have ended; bare: as many bodies appended to a file, with grouped fdatasync, and one turn for each member`,
+  about: `messages of ${CLIENTS} clients to team members that are busy for ${BUSY_MS} ms (full: 1,000 messages to 50 members, short: 100 to 5), until the turns with the messages have ended. Baseline: the same number of bodies is appended to a file with grouped fdatasync, and each member has one turn`,
   needs: 'server',
   units: { 'messages accepted': '/s', 'turns for each member': 'x', 'until all have ended': 'ms' },
   sizes: {

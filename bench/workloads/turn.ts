@@ -25,7 +25,7 @@ interface Talk {
 
 /** What one client waits for: a session, a turn, its first word, and each word after that. */
 export const turn = workload({
-  about: `one client, one after the other: a session, turns of one and of ten words, and a word that follows another by ${APART_MS} ms, from the agent to the client; bare: the same agent on pipes, where the prompt, each word and the end are synced to a file`,
+  about: `one client, one request at a time: a new session, turns of one and of ten words, and a word that follows another after ${APART_MS} ms, from the agent to the client. Baseline: the same agent on pipes, with prompt, words and end synced to a file`,
   needs: 'server',
   units: {
     'create a session': 'ms',
