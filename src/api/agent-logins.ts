@@ -6,7 +6,9 @@ const program = z
   .looseObject({
     command: z.string(),
     args: z.array(z.string()),
-    env: z.record(z.string(), z.string()).describe('All of its environment; it may have secrets.'),
+    env: z
+      .record(z.string(), z.string())
+      .describe('Complete environment of the program. It may contain secrets.'),
   })
   .meta({ id: 'LoginProgram', description: "An agent's own login program." });
 export type LoginProgram = z.output<typeof program>;
@@ -19,42 +21,45 @@ const authMethod = z
     type: z
       .enum(['agent', 'env_var', 'terminal'])
       .describe(
-        'agent: the agent logs in by itself, often with a browser. env_var: it reads variables of its environment. terminal: a person runs its login program in a terminal.',
+        "Kind of login. `agent`: the agent logs in by itself, often with a browser. `env_var`: the agent reads environment variables. `terminal`: a user runs the agent's login program in a terminal.",
       ),
     variables: z
       .array(
         z.looseObject({
           name: z.string(),
           optional: z.boolean(),
-          set: z.boolean().describe('Whether the agent gets it.'),
+          set: z.boolean().describe('Whether the variable is set in the environment of the agent.'),
         }),
       )
-      .describe('The variables that it reads, as far as the agent says.'),
-    needs_person: z
-      .boolean()
-      .describe('Whether a person has to take part, or to set a variable first.'),
-    link: z.string().nullable().describe('Where people get what it needs.'),
+      .describe('Environment variables that the agent reads, as far as it reports them.'),
+    needs_person: z.boolean().describe('Whether a user must take part or set a variable first.'),
+    link: z
+      .string()
+      .nullable()
+      .describe(
+        'URL of the page where users get the required key or account. Null if the agent names none.',
+      ),
     program: program
       .nullable()
-      .describe('To be run in a terminal on the machine of the server; null for other types.'),
+      .describe("Program to run in a terminal on the server's machine. Null for other types."),
   })
-  .meta({ id: 'AuthMethod', description: 'A way to log in that an agent offers.' });
+  .meta({ id: 'AuthMethod', description: 'A login method that an agent offers.' });
 export type AuthMethodRecord = z.output<typeof authMethod>;
 
 const agentLogin = z
   .looseObject({
     agent: z.string(),
     auth: authStatus,
-    can_log_out: z.boolean().describe('Whether the agent can end its login when it is asked to.'),
+    can_log_out: z.boolean().describe('Whether the agent can log out on request.'),
     methods: z.array(authMethod),
   })
-  .meta({ id: 'AgentLogin', description: 'How people log in to an agent.' });
+  .meta({ id: 'AgentLogin', description: 'Login state and login methods of an agent.' });
 export type AgentLoginRecord = z.output<typeof agentLogin>;
 
-/** What these routes have in common: each starts the agent. */
+/** The common part of these routes. Each starts the agent. */
 const common = {
   access: 'admin',
-  params: { agent: z.string().describe('The name of the agent.') },
+  params: { agent: z.string().describe('Name of the agent.') },
   errors: ['not_found', 'provider_unavailable', 'provider_managed'],
   statuses,
 } as const;
@@ -63,7 +68,7 @@ export const getAgentLogin = endpoint({
   ...common,
   method: 'GET',
   path: '/v1/providers/acp/agents/{agent}/login',
-  summary: 'The ways to log in that an agent offers; starts the agent to ask it',
+  summary: 'Get the login methods of an agent; starts the agent',
   secret: true,
   response: agentLogin,
 });
@@ -73,23 +78,25 @@ export const authenticateAgent = endpoint({
   method: 'POST',
   path: '/v1/providers/acp/agents/{agent}/authenticate',
   summary:
-    'Log in to an agent; it answers once the agent has, which may wait for a person at its browser',
+    'Log in to an agent; responds when the login has finished, which may require a user at the browser',
   secret: true,
   body: z.strictObject({
     method_id: z
       .string()
       .min(1)
       .nullish()
-      .describe('Absent or null: the configured method, else the only one that can be called.'),
+      .describe(
+        'Id of the login method. Default: the configured method, or else the only method that can be used.',
+      ),
   }),
   response: authStatus,
 });
 
 const loginPage = z
-  .looseObject({ message: z.string().describe("The agent's words."), url: z.string() })
+  .looseObject({ message: z.string().describe('Message of the agent.'), url: z.string() })
   .meta({
     id: 'LoginPage',
-    description: 'A page that a person is to open, to log in to an agent.',
+    description: 'A web page that a user must open to log in to an agent.',
   });
 export type LoginPage = z.output<typeof loginPage>;
 
@@ -97,7 +104,7 @@ export const listLoginPages = endpoint({
   ...common,
   method: 'GET',
   path: '/v1/providers/acp/agents/{agent}/login/pages',
-  summary: 'The pages that a login under way asks a person to open; nothing is started',
+  summary: 'List the web pages that the running login needs a user to open; starts no agent',
   secret: true,
   response: z.array(loginPage),
 });
@@ -106,7 +113,7 @@ export const checkAgentLogin = endpoint({
   ...common,
   method: 'POST',
   path: '/v1/providers/acp/agents/{agent}/check',
-  summary: 'Start an agent and open a session, to see whether somebody is logged in',
+  summary: 'Start an agent and open a session to check the login state',
   secret: true,
   response: authStatus,
 });
@@ -115,7 +122,7 @@ export const logOutAgent = endpoint({
   ...common,
   method: 'POST',
   path: '/v1/providers/acp/agents/{agent}/logout',
-  summary: 'End the login of an agent, where it can do so',
+  summary: 'Log out of an agent, if the agent supports it',
   secret: true,
   response: authStatus,
 });

@@ -6,8 +6,7 @@ import { providerId } from './provider-kinds.ts';
 export const ruleEffect = z.enum(['allow', 'ask', 'deny']).meta({
   id: 'RuleEffect',
   description:
-    'What a rule does with a request that fits it. `deny`: it is declined. `ask`: a person decides, whatever other ' +
-    'rules allow. `allow`: it is accepted for once. Of the rules that fit, `deny` wins over `ask`, and `ask` over `allow`.',
+    'Effect of a rule on a matching request. `deny`: the request is declined. `ask`: a user decides, even if other rules allow the request. `allow`: the request is accepted once. If several rules match, `deny` takes precedence over `ask`, and `ask` over `allow`.',
 });
 
 const text = (most: number) =>
@@ -16,47 +15,42 @@ const text = (most: number) =>
     .trim()
     .min(1)
     .max(most)
-    .regex(/^[^\u0000-\u001f\u007f-\u009f]*$/, 'has to be without control characters');
+    .regex(/^[^\u0000-\u001f\u007f-\u009f]*$/, 'must not contain control characters');
 
 const conditions = {
-  provider: providerId.nullable().describe('Only requests of agents of this provider.'),
+  provider: providerId
+    .nullable()
+    .describe('Match only requests of agents of this provider. Null matches every provider.'),
   tool: z
     .string()
     .nullable()
     .describe(
-      'Only requests to use the tool of this name. Agents of claude name all their tools, calls of cadre’s own tools have ' +
-        'the name of the tool; agents of acp and codex name none.',
+      'Match only requests to use the tool with this name. Agents of claude name all their tools, and calls of cadre’s own tools have the name of the tool. Agents of acp and codex name no tools.',
     ),
   command: z
     .string()
     .nullable()
     .describe(
-      'Only requests to run one simple command whose words fit these. `*` stands for one word, or for a part of one; ' +
-        '`**` at the end for any number of words. To allow, a `*` at the start of a word stands for no option, assignment or ' +
-        'address, and no `*` for a hidden file, a path that leads out of the directory of the command, or files of git and ' +
-        'agents.',
+      'Match only requests to run one simple command whose words match this pattern. `*` matches one word or a part of one. `**` at the end matches any number of words. In an `allow` rule, a `*` at the start of a word does not match an option, assignment or address. No `*` in an `allow` rule matches a hidden file, a path outside the directory of the command, or a file of git or an agent.',
     ),
   path: z
     .string()
     .nullable()
     .describe(
-      'Only requests to change files that all fit this path, below the directory of the session if it does not begin ' +
-        'with `/`. `*` stands for any part of a name, `**` for any number of names. To allow, neither stands ' +
-        'for a hidden name: the rule has to write its dot, and all of the name of a file of git or an agent (`.git`).',
+      'Match only requests whose changed files all match this path. A path that does not start with `/` is relative to the directory of the session. `*` matches any part of a name, `**` any number of names. In an `allow` rule, neither matches a hidden name: the rule must contain its dot, and the full name of a file of git or an agent (such as `.git`).',
     ),
   directory: z
     .string()
     .nullable()
     .describe(
-      'Only requests in this directory or below it: the one that a command would run in, else that of the session. ' +
-        'Without it, a command is allowed in the directory of the session alone.',
+      'Match only requests in this directory or below it. The directory of a request is the one that its command would run in, or else that of the session. If null, an `allow` rule for commands applies only in the directory of the session.',
     ),
 };
 
 const iKnow = z
   .boolean()
   .describe(
-    'Whether a person confirms that a `*` is harmless behind this program, which is not on the list of known safe ones.',
+    'Whether a user confirms that any arguments matched by `*` are safe for this program. Needed for programs that are not on the list of known safe programs.',
   );
 
 export const approvalRule = z
@@ -69,20 +63,19 @@ export const approvalRule = z
       .string()
       .nullable()
       .describe(
-        'Why a rule that an earlier version stored could not be added now. Its `effect` is `ask` if it was added as ' +
-          '`allow`. Null if the rule could be added.',
+        'Reason why a rule stored by an earlier version would be refused now. Its `effect` is `ask` if it was added as `allow`. Null if the rule is valid.',
       ),
     reason: z
       .string()
       .nullable()
-      .describe('Why there is this rule. An agent is told it if its request is declined.'),
-    created_by: z.string().describe('The token that it was made with.'),
+      .describe('Reason for the rule. An agent receives it when its request is declined.'),
+    created_by: z.string().describe('Token that created the rule.'),
     created_at: timestamp,
   })
   .meta({
     id: 'ApprovalRule',
     description:
-      'Decides requests of agents without asking a person. A request fits if it fits all conditions that are not null.',
+      'A rule that decides requests of agents without a user. A rule matches a request if all its conditions that are not null match.',
   });
 export type ApprovalRule = z.output<typeof approvalRule>;
 
@@ -91,16 +84,16 @@ export const ruling = z
     effect: ruleEffect,
     rule: approvalRule
       .nullable()
-      .describe('The rule that decides; null if none does, so that a person is asked.'),
-    why: z.string().describe('Why it is so, for people.'),
+      .describe('Rule that decides. Null if no rule matches, so that a user decides.'),
+    why: z.string().describe('Explanation of the decision, for users to read.'),
   })
-  .meta({ id: 'Ruling', description: 'What the rules decide about a request.' });
+  .meta({ id: 'Ruling', description: 'Decision of the rules about a request.' });
 export type RuleDecision = z.output<typeof ruling>;
 
 export const listApprovalRules = endpoint({
   method: 'GET',
   path: '/v1/approval-rules',
-  summary: 'List the rules that decide approvals, newest first',
+  summary: 'List approval rules, newest first',
   query: pageQuery,
   response: z.array(approvalRule),
 });
@@ -109,7 +102,7 @@ export const addApprovalRule = endpoint({
   method: 'POST',
   path: '/v1/approval-rules',
   summary:
-    'Add a rule that decides approvals from now on, or return the existing one; needs `tool`, `command`, `path` or `directory`',
+    'Add an approval rule, or return the existing one; requires `tool`, `command`, `path` or `directory`',
   body: z.strictObject({
     effect: ruleEffect,
     provider: providerId.nullish(),
@@ -124,10 +117,12 @@ export const addApprovalRule = endpoint({
       .describe(conditions.path.description ?? ''),
     directory: text(4096)
       .nullish()
-      .describe('An existing directory, as an absolute path. Its real path is stored.'),
+      .describe('Absolute path of an existing directory. The real path is stored.'),
     i_know: iKnow
       .optional()
-      .describe(`${iKnow.description ?? ''} Absent: false, and such a rule to allow is refused.`),
+      .describe(
+        `${iKnow.description ?? ''} Default: false, and an \`allow\` rule that needs the confirmation is refused.`,
+      ),
     reason: text(500).nullish(),
   }),
   response: approvalRule,
@@ -137,8 +132,8 @@ export const addApprovalRule = endpoint({
 export const removeApprovalRule = endpoint({
   method: 'DELETE',
   path: '/v1/approval-rules/{rule_id}',
-  summary: 'Remove a rule and all with the same conditions; decisions that were made by it stay',
-  params: { rule_id: z.string().describe('The rule.') },
+  summary: 'Remove a rule and all rules with the same conditions; earlier decisions remain valid',
+  params: { rule_id: z.string().describe('Rule id.') },
   response: approvalRule,
   errors: ['not_found'],
 });
@@ -146,22 +141,25 @@ export const removeApprovalRule = endpoint({
 export const testApprovalRules = endpoint({
   method: 'POST',
   path: '/v1/approval-rules/test',
-  summary: 'What the rules would decide about a command, a changed file or a tool; changes nothing',
+  summary:
+    'Show the decision of the rules about a command, a changed file or a tool, without any effect',
   body: z.strictObject({
     command: z
       .string()
       .max(65_536)
       .nullish()
-      .describe('The whole command, as an agent would show it.'),
-    path: z.string().min(1).max(4096).nullish().describe('A file that would be changed.'),
+      .describe('Complete command, as an agent would show it.'),
+    path: z.string().min(1).max(4096).nullish().describe('File that would be changed.'),
     tool: z.string().min(1).max(200).nullish(),
     provider: providerId
       .nullish()
-      .describe('The provider of the agent; without it, rules for one provider do not fit.'),
+      .describe('Provider of the agent. If absent, rules for one provider do not match.'),
     cwd: z
       .string()
       .nullish()
-      .describe('The directory of session and command; the default is that of the server.'),
+      .describe(
+        'Working directory of the session and the command. Default: the working directory of the server.',
+      ),
   }),
   response: ruling,
 });

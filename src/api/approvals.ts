@@ -11,28 +11,28 @@ export const question = z
     id: z
       .string()
       .describe(
-        'The key of its answers; the text or the heading of the question is accepted as the key, too.',
+        'Key of the answers. The text or heading of the question is accepted as a key too.',
       ),
     question: z.string(),
     header: z.string().nullable(),
     options: z.array(z.looseObject({ label: z.string(), description: z.string().nullable() })),
     free: z.boolean().describe('Whether an answer may be a text that is not one of the options.'),
-    multiple: z.boolean().describe('Whether several answers may be given.'),
+    multiple: z.boolean().describe('Whether several answers are allowed.'),
     required: z.boolean(),
     type: z.enum(['text', 'number', 'integer']),
   })
-  .meta({ id: 'Question', description: 'One question of an approval of the kind `question`.' });
+  .meta({ id: 'Question', description: 'A question of an approval of the kind `question`.' });
 export type Question = z.output<typeof question>;
 
 const approvalCommand = z
   .looseObject({
     type: z.literal('command'),
-    command: z.string().describe('The whole command, as a shell reads it.'),
+    command: z.string().describe('Complete command, as a shell reads it.'),
     cwd: z
       .string()
       .nullable()
       .describe(
-        'The directory it would run in: the one that the agent names, else that of the session; null if it is unknown.',
+        'Directory that the command would run in: the directory that the agent names, or else that of the session. Null if unknown.',
       ),
   })
   .meta({ id: 'ApprovalCommand', description: 'A command that would run.' });
@@ -40,12 +40,11 @@ const approvalCommand = z
 const approvalDiff = z
   .looseObject({
     type: z.literal('diff'),
-    path: z.string().describe('The file, as the agent names it.'),
+    path: z.string().describe('Path of the file, as the agent names it.'),
     diff: z
       .string()
       .describe(
-        'The whole change as a unified diff, from the content that the file had when the agent asked. A file that ' +
-          'would be created or removed has `/dev/null` as its other name.',
+        'Complete change as a unified diff against the content at the time of the request. A file that would be created or removed has `/dev/null` as its other name.',
       ),
   })
   .meta({ id: 'ApprovalDiff', description: 'A file that would change.' });
@@ -56,26 +55,25 @@ const approvalInput = z
     name: z.string(),
     value: z.unknown(),
   })
-  .meta({ id: 'ApprovalInput', description: 'Anything else that belongs to the request.' });
+  .meta({ id: 'ApprovalInput', description: 'Another part of the request.' });
 
 const approvalOmitted = z
   .looseObject({
     type: z.literal('omitted'),
-    name: z.string().describe('What is not here, in words.'),
-    bytes: z.int().describe('Its size as JSON, in bytes.'),
+    name: z.string().describe('Description of the omitted part.'),
+    bytes: z.int().describe('Size of the omitted part as JSON, in bytes.'),
   })
   .meta({
     id: 'ApprovalOmitted',
     description:
-      'A part of the request that is not shown here, because it is too large. `request` has it, unless `name` says ' +
-      'otherwise. A client must not let anybody accept such an approval without saying so.',
+      'A part of the request that is omitted because it is too large. `request` contains it, unless `name` says otherwise. A client must warn the user before such an approval is accepted.',
   });
 
 export const approvalDetail = z
   .discriminatedUnion('type', [approvalCommand, approvalDiff, approvalInput, approvalOmitted])
   .meta({
     id: 'ApprovalDetail',
-    description: 'One part of what a request would do, for people.',
+    description: 'One part of the effect of a request, for users to read.',
     discriminator: {
       propertyName: 'type',
       mapping: {
@@ -91,10 +89,7 @@ export type ApprovalDetail = z.output<typeof approvalDetail>;
 export const approvalScope = z.enum(['once', 'session']).meta({
   id: 'ApprovalScope',
   description:
-    'What an acceptance is good for. `once`: this one request. `session`: also the requests that `session_allows` names, ' +
-    'never beyond the end of the session. Agents of claude and codex keep it for as long as they run; cadre ends agents ' +
-    'that are idle, and after that they ask again. For agents of acp cadre keeps it, for equal requests. If no agent ' +
-    'runs to receive the acceptance, it is good once.',
+    'Scope of an acceptance. `once`: this request only. `session`: also the requests that `session_allows` describes, until the session ends. Agents of claude and codex remember it while they run; cadre stops idle agents, and after that they request approval again. For agents of acp, cadre remembers it and applies it to equal requests. If no agent is running to receive the acceptance, the scope is `once`.',
 });
 export type ApprovalScope = z.output<typeof approvalScope>;
 
@@ -107,63 +102,60 @@ export const approval = z
     kind: z
       .enum(['command', 'file_change', 'tool', 'question', 'budget'])
       .describe(
-        'budget: no agent asks, but cadre, whether turns may go on although a budget is used up; its turn has ended.',
+        'Kind of the request. `budget`: the request comes from cadre, not from an agent. It requests approval for further turns although a budget is used up; its own turn has ended.',
       ),
     title: z.string(),
-    request: z.unknown().describe('The request as the agent sent it.'),
+    request: z.unknown().describe('Request as the agent sent it.'),
     details: z
       .array(approvalDetail)
       .describe(
-        'All that the request would do, whole and for people, at most 12 MiB as JSON. Empty if the agent does not say.',
+        'Complete effect of the request, for users to read, at most 12 MiB as JSON. Empty if the agent does not report it.',
       ),
     scopes: z
       .array(approvalScope)
-      .describe('What an acceptance may be good for. Empty if the agent offers only to decline.'),
+      .describe('Possible scopes of an acceptance. Empty if the agent offers no way to accept.'),
     session_allows: z
       .string()
       .nullable()
       .describe(
-        "What an acceptance for the session would allow, in the agent's words or by its rules; null if `scopes` does " +
-          'not have `session`.',
+        "Requests that an acceptance with the scope `session` would allow, in the agent's words or by its rules. Null if `scopes` does not contain `session`.",
       ),
     subject: z
       .unknown()
       .describe(
-        'Everything that the request would do: two requests with equal subjects are the same request. Null if the ' +
-          'agent does not describe it exactly, or it is larger than 1 MiB; if such an approval is accepted while no agent runs, the agent has ' +
-          'to ask again.',
+        'Canonical description of the complete effect of the request. Requests with equal subjects are the same request. Null if the agent does not describe the request exactly, or the description is larger than 1 MiB. If an approval without a subject is accepted while no agent is running, the agent must request approval again.',
       ),
     arguments_missing: z
       .boolean()
       .optional()
       .describe(
-        'True if the agent does not say what the request would do, beyond its title: a terminal, the screen and the page ' +
-          'of a link then take a typed confirmation to accept it. Absent otherwise.',
+        'True if the agent reports only a title and not the effect of the request. Terminal prompts, the screen and approval links then require a typed confirmation to accept it. Absent otherwise.',
       ),
     questions: z
       .array(question)
       .nullish()
       .describe(
-        'The questions that have to be answered to accept an approval of the kind `question`; null if the agent does not list them.',
+        'Questions to answer when accepting an approval of the kind `question`. Null if the agent does not list them.',
       ),
     answers: z.record(z.string(), z.array(z.string())).nullable(),
     held: z
       .boolean()
       .describe(
-        'True if it was accepted while no agent was running to receive the decision; false again once its turn continues or has ended.',
+        'Whether the approval was accepted while no agent was running to receive the decision. It becomes false when the turn continues or ends.',
       ),
     status: approvalStatus,
     decision: z.enum(['accept', 'decline']).nullable(),
     scope: approvalScope
       .nullable()
       .describe(
-        'What the acceptance is good for; null if it was not accepted. `once` also if `session` was asked for while no ' +
-          'agent was running.',
+        'Scope of the acceptance. Null if the approval was not accepted. `once` if `session` was requested while no agent was running.',
       ),
     decided_by: z
       .string()
       .nullable()
-      .describe('The token of the person who decided, or the rule that did.'),
+      .describe(
+        'Token of the user who decided, or the rule that decided. Null if nobody has decided.',
+      ),
     reason: z.string().nullable(),
     expires_at: timestamp.nullable(),
     created_at: timestamp,
@@ -171,34 +163,33 @@ export const approval = z
   })
   .meta({
     id: 'Approval',
-    description: 'A request of an agent for permission, and the decision on it.',
+    description: 'A permission request of an agent, and the decision.',
   });
 export type Approval = z.output<typeof approval>;
 
 const approvalParams = {
   ...sessionParam,
-  approval_id: z.string().describe('The approval.'),
+  approval_id: z.string().describe('Approval id.'),
 };
 
 export const decideApproval = endpoint({
   method: 'POST',
   path: '/v1/sessions/{session_id}/approvals/{approval_id}',
-  summary: 'Decide an approval; the first decision wins',
+  summary: 'Accept or decline an approval; the first decision is final',
   params: approvalParams,
   body: z.strictObject({
     decision: z.enum(['accept', 'accepted', 'decline', 'declined', 'reject', 'rejected']),
     scope: approvalScope
       .nullish()
       .describe(
-        'To accept: what the acceptance is good for, one of `scopes` of the approval; the default is `once`. A decision to decline is good once.',
+        'Scope of the acceptance: one of `scopes` of the approval. Default: `once`. A decline always applies once.',
       ),
     reason: z.string().max(2000).nullish(),
     answers: z
       .record(z.string(), z.array(z.string()))
       .nullish()
       .describe(
-        'To accept a question: the answers to each of its questions, by the id, text or heading of the question. ' +
-          'Each required question needs at least one answer; unknown keys are refused.',
+        'Answers for accepting a question, by the id, text or heading of each question. Each required question needs at least one answer. Unknown keys are refused.',
       ),
   }),
   response: approval,
@@ -208,7 +199,7 @@ export const decideApproval = endpoint({
 export const getApproval = endpoint({
   method: 'GET',
   path: '/v1/sessions/{session_id}/approvals/{approval_id}',
-  summary: 'One approval, whole',
+  summary: 'Get an approval with all details',
   params: approvalParams,
   response: approval,
   errors: ['not_found'],
@@ -217,10 +208,10 @@ export const getApproval = endpoint({
 export const listSessionApprovals = endpoint({
   method: 'GET',
   path: '/v1/sessions/{session_id}/approvals',
-  summary: 'The approvals of a session, newest first',
+  summary: 'List the approvals of a session, newest first',
   params: sessionParam,
   query: {
-    status: approvalStatus.optional().describe('Only approvals with this status.'),
+    status: approvalStatus.optional().describe('Return only approvals with this status.'),
     ...pageQuery,
   },
   response: z.array(approval),
@@ -230,10 +221,10 @@ export const listSessionApprovals = endpoint({
 export const listApprovals = endpoint({
   method: 'GET',
   path: '/v1/approvals',
-  summary: 'The approvals of all sessions, newest first',
+  summary: 'List the approvals of all sessions, newest first',
   query: {
-    status: approvalStatus.default('pending').describe('Only approvals with this status.'),
-    session_id: z.string().optional().describe('Only approvals of this session.'),
+    status: approvalStatus.default('pending').describe('Return only approvals with this status.'),
+    session_id: z.string().optional().describe('Return only approvals of this session.'),
     ...pageQuery,
   },
   response: z.array(approval),

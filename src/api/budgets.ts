@@ -9,17 +9,20 @@ export const MAX_BUDGETS = 1000;
 export const budgetPer = z
   .enum(['total', 'day'])
   .describe(
-    'total: all turns, also those from before the budget was set. day: those that end on one day of its time zone; each day begins anew.',
+    "Period of the budget. `total`: all turns, including turns before the budget was set. `day`: turns that end on one day of the budget's time zone; each day starts at zero.",
   );
 
 const limits = {
-  tokens: z.number().nullable().describe('All tokens, as providers count them; null: no limit.'),
-  cost_usd: z.number().nullable().describe('In US dollars; null: no limit.'),
-  turns: z.number().nullable().describe('Turns; null: no limit.'),
+  tokens: z
+    .number()
+    .nullable()
+    .describe('Total tokens, as providers count them. Null if not limited.'),
+  cost_usd: z.number().nullable().describe('Cost in US dollars. Null if not limited.'),
+  turns: z.number().nullable().describe('Number of turns. Null if not limited.'),
 };
 const budgetAmounts = z
   .looseObject(limits)
-  .meta({ id: 'BudgetAmounts', description: 'What a budget limits.' });
+  .meta({ id: 'BudgetAmounts', description: 'Limits of a budget.' });
 export type BudgetAmounts = z.output<typeof budgetAmounts>;
 
 const spent = z
@@ -29,67 +32,83 @@ const spent = z
     turns: z.int(),
     turns_without_tokens: z
       .int()
-      .describe('The turns of which no tokens are known: what they used is not counted.'),
-    turns_without_cost: z.int().describe('The turns of which no cost is known.'),
+      .describe('Number of turns without known tokens. Their tokens are not counted.'),
+    turns_without_cost: z.int().describe('Number of turns without a known cost.'),
   })
-  .meta({ id: 'BudgetSpent', description: 'What the turns of a budget have used.' });
+  .meta({ id: 'BudgetSpent', description: 'Usage of the turns of a budget.' });
 
 export const budgetStatus = z
   .enum(['open', 'reached', 'declined'])
   .describe(
-    'open: turns may begin. reached: none may, and its approval asks whether it goes on. declined: none may, until the budget is set anew, is removed, or its next day begins.',
+    'Status of the budget. `open`: turns may start. `reached`: no turn starts, and an approval requests a decision to continue. `declined`: no turn starts until the budget is set again or removed, or its next day starts.',
   );
 
 export const budget = z
   .looseObject({
     id: z.string(),
-    session_id: z.string().nullable().describe('The session it is for; null: a team or all.'),
+    session_id: z
+      .string()
+      .nullable()
+      .describe('Session that the budget limits. Null if it limits a team or all sessions.'),
     team_id: z
       .string()
       .nullable()
-      .describe('The team it is for; null, without a session: all sessions together.'),
+      .describe(
+        'Team that the budget limits. If session_id is null too, the budget limits all sessions together.',
+      ),
     per: budgetPer,
-    time_zone: timeZoneName.nullable().describe('In which its days begin; null: it has no days.'),
-    limit: budgetAmounts.describe('What was set.'),
+    time_zone: timeZoneName
+      .nullable()
+      .describe('Time zone in which days start. Null if the budget has no days.'),
+    limit: budgetAmounts.describe('Limits as they were set.'),
     allowed: budgetAmounts.describe(
-      'What may be used now: `limit`, and after each acceptance what was spent until then and `limit` once more. A new day begins with `limit`.',
+      'Limits that apply now. Initially equal to `limit`. After each acceptance: the amount spent so far plus `limit`. Each new day starts with `limit`.',
     ),
-    spent: spent.describe('What has been used: in all, or on its day.'),
+    spent: spent.describe('Usage so far, in total or on the current day of the budget.'),
     hard: z
       .boolean()
-      .describe('Whether running turns are interrupted when it is reached; else they go on.'),
+      .describe(
+        'Whether running turns are interrupted when the budget is reached. Otherwise they continue.',
+      ),
     status: budgetStatus,
     reached_at: timestamp.nullable(),
     approval_id: z
       .string()
       .nullable()
-      .describe('The approval that asks, or was declined; null: there is none.'),
-    approval_session_id: z.string().nullable().describe('The session of that approval.'),
-    day_begins_at: timestamp.nullable().describe('When the day began that `spent` is of.'),
-    day_ends_at: timestamp.nullable().describe('When the next one begins.'),
-    created_by: z.string().describe('The id of the token of the request that set it last.'),
+      .describe('Approval that is pending or was declined. Null if there is none.'),
+    approval_session_id: z
+      .string()
+      .nullable()
+      .describe('Session of that approval. Null if there is none.'),
+    day_begins_at: timestamp
+      .nullable()
+      .describe('Start of the day that `spent` covers (Unix ms). Null if the budget has no days.'),
+    day_ends_at: timestamp
+      .nullable()
+      .describe('Start of the next day (Unix ms). Null if the budget has no days.'),
+    created_by: z.string().describe('Id of the token that last set the budget.'),
     created_at: timestamp,
     updated_at: timestamp,
   })
   .meta({
     id: 'Budget',
-    description: 'How much the turns of a session, a team or all sessions may use.',
+    description: 'A limit on the usage of a session, a team or all sessions.',
   });
 export type Budget = z.output<typeof budget>;
 
 const most = 1e15;
 const count = z.int().positive().max(most).nullish();
-/** The least that a budget can be in US dollars: costs that differ by less count as equal. */
+/** The smallest budget in US dollars. Costs that differ by less count as equal. */
 const LEAST_USD = 1e-6;
 const cost = z.number().min(LEAST_USD).max(most).nullish();
 
 export const listBudgets = endpoint({
   method: 'GET',
   path: '/v1/budgets',
-  summary: 'The budgets, newest first',
+  summary: 'List budgets, newest first',
   query: {
-    session_id: z.string().optional().describe('Only those of this session.'),
-    team_id: z.string().optional().describe('Only those of this team.'),
+    session_id: z.string().optional().describe('Return only budgets of this session.'),
+    team_id: z.string().optional().describe('Return only budgets of this team.'),
     ...pageQuery,
   },
   response: z.array(budget),
@@ -98,8 +117,8 @@ export const listBudgets = endpoint({
 export const getBudget = endpoint({
   method: 'GET',
   path: '/v1/budgets/{budget_id}',
-  summary: 'One budget',
-  params: { budget_id: z.string().describe('The budget.') },
+  summary: 'Get a budget',
+  params: { budget_id: z.string().describe('Budget id.') },
   response: budget,
   errors: ['not_found'],
 });
@@ -107,24 +126,32 @@ export const getBudget = endpoint({
 export const setBudget = endpoint({
   method: 'POST',
   path: '/v1/budgets',
-  summary:
-    'Set the budget of a session, of a team, or of all sessions; one that is there already is replaced',
+  summary: 'Set the budget of a session, a team or all sessions; replaces an existing one',
   body: z.strictObject({
-    session_id: z.string().nullish().describe('The session it is for.'),
-    team_id: z.string().nullish().describe('The team it is for; neither: all sessions together.'),
+    session_id: z.string().nullish().describe('Session to limit.'),
+    team_id: z
+      .string()
+      .nullish()
+      .describe(
+        'Team to limit. Without session_id and team_id, the budget limits all sessions together.',
+      ),
     per: budgetPer
       .nullish()
       .describe(
-        'Absent: total for a session or a team, day for all sessions, which have a budget a day only.',
+        'Period of the budget. Default: `total` for a session or team, `day` for all sessions. A budget for all sessions must be per day.',
       ),
-    time_zone: timeZoneName.nullish().describe("Of days; absent: the server's."),
-    tokens: count.describe('The tokens that may be used.'),
-    cost_usd: cost.describe('The US dollars that may be used.'),
-    turns: count.describe('The turns that may be taken.'),
+    time_zone: timeZoneName
+      .nullish()
+      .describe('Time zone in which days start. Default: the time zone of the server.'),
+    tokens: count.describe('Maximum number of tokens.'),
+    cost_usd: cost.describe('Maximum cost in US dollars.'),
+    turns: count.describe('Maximum number of turns.'),
     hard: z
       .boolean()
       .nullish()
-      .describe('Whether running turns are interrupted when it is reached; absent: they go on.'),
+      .describe(
+        'Whether running turns are interrupted when the budget is reached. Default: false (they continue).',
+      ),
   }),
   response: budget,
   errors: ['not_found', 'session_closed', 'team_deleted', 'too_many'],
@@ -133,8 +160,8 @@ export const setBudget = endpoint({
 export const removeBudget = endpoint({
   method: 'DELETE',
   path: '/v1/budgets/{budget_id}',
-  summary: 'Remove a budget; what it has held goes on',
-  params: { budget_id: z.string().describe('The budget.') },
+  summary: 'Remove a budget; turns that it blocked may start',
+  params: { budget_id: z.string().describe('Budget id.') },
   response: budget,
   errors: ['not_found'],
 });

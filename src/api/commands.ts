@@ -4,9 +4,12 @@ import { sessionParam } from './sessions.ts';
 
 const agentCommand = z
   .looseObject({
-    name: z.string().describe('Without the slash.'),
+    name: z.string().describe('Name of the command, without the slash.'),
     description: z.string(),
-    hint: z.string().nullable().describe('What may follow its name; null: nothing is known of it.'),
+    hint: z
+      .string()
+      .nullable()
+      .describe('Text that shows the arguments of the command. Null if unknown.'),
   })
   .meta({ id: 'AgentCommand', description: 'A slash command of an agent.' });
 export type AgentCommand = z.output<typeof agentCommand>;
@@ -15,8 +18,10 @@ export const listCommands = endpoint({
   method: 'GET',
   path: '/v1/sessions/{session_id}/commands',
   summary:
-    'The slash commands of its agent, as the agent told them last; a prompt that begins with one runs it',
+    'List the slash commands that the agent reported last; a prompt that starts with one runs it',
   params: sessionParam,
-  response: z.array(agentCommand).describe('Empty where the agent has named none so far.'),
+  response: z
+    .array(agentCommand)
+    .describe('Slash commands of the agent. Empty if the agent has reported none yet.'),
   errors: ['not_found'],
 });

@@ -4,18 +4,17 @@ import { serverErrorCodes } from './errors.ts';
 /** Integer Unix milliseconds. */
 export const timestamp = z.int().nonnegative();
 
-/** Integer Unix milliseconds in a request: at most the latest moment that a date can have. */
+/** Integer Unix milliseconds in a request, at most the latest time that a JavaScript date can represent. */
 export const requestedTime = z.int().min(0).max(8.64e15);
 
-/** The body of every refusal but 401. */
 export const errorBody = z
   .looseObject({
-    error: z.string().describe('What was wrong and what to do about it.'),
+    error: z.string().describe('Error message: what failed and how to correct it.'),
     code: z.enum(serverErrorCodes),
   })
   .meta({
     id: 'Error',
-    description: 'The body of every refusal but 401.',
+    description: 'Body of every error response except 401.',
   });
 
 /** The body of 401, which has no code (interface 2.2). */
@@ -23,35 +22,34 @@ export const unauthorizedBody = z
   .strictObject({ error: z.literal('missing or invalid bearer token') })
   .meta({
     id: 'Unauthorized',
-    description: 'The body of 401.',
+    description: 'Body of a 401 response.',
   });
 
-/** A name or title that a person gives. One without a visible character could be neither read nor typed. */
+/** A name or title that a user sets. It needs a visible character so that a user can read and type it. */
 export const givenName = (most: number) =>
-  z.string().min(1).max(most).regex(/\S/, 'is blank: give a name with a visible character');
+  z.string().min(1).max(most).regex(/\S/, 'is blank: enter a name with a visible character');
 
-/** The query of every list. A list is ordered newest first. */
+/** The query of every list. Lists are ordered newest first. */
 export const pageQuery = {
-  limit: z.int().min(1).max(500).default(100).describe('The maximum number of records.'),
+  limit: z.int().min(1).max(500).default(100).describe('Maximum number of records.'),
   cursor: z
     .string()
     .regex(/^\d{1,15}$/)
     .optional()
-    .describe('Where the page begins: the X-Next-Cursor of the page before.'),
+    .describe('Cursor of the page: X-Next-Cursor of the previous page. Default: the first page.'),
 };
 
-/** Why something failed. */
 export const failure = z.looseObject({ code: z.string(), message: z.string() }).meta({
   id: 'Failure',
-  description: 'Why something failed.',
+  description: 'Reason for a failure.',
 });
 
-/** The query of routes of processes that restricts them to those of one session. */
+/** The query of process routes that restricts them to the processes of one session. */
 export const ownerQuery = {
   session_id: z
     .string()
     .optional()
     .describe(
-      'Only processes of this session; one with another owner, or with none, counts as not found.',
+      'Session that owns the process. Processes of other sessions, or of no session, are treated as not found.',
     ),
 };

@@ -7,34 +7,48 @@ const fileChange = z
   .looseObject({
     path: z
       .string()
-      .describe('The path of the file, relative to `root`; bytes that are not UTF-8 are replaced.'),
-    old_path: z.string().nullable().describe('Its path before, if the file was renamed.'),
+      .describe('Path of the file relative to `root`. Bytes that are not UTF-8 are replaced.'),
+    old_path: z
+      .string()
+      .nullable()
+      .describe('Path of the file before the change. Null unless the file was renamed.'),
     status: z.enum(['added', 'deleted', 'modified', 'renamed', 'type_changed']),
-    old_mode: z.string().nullable().describe("As git writes it, such as 100644; null: it wasn't."),
+    old_mode: z
+      .string()
+      .nullable()
+      .describe(
+        "Mode of the file before the change in git's notation, such as 100644. Null if the file did not exist.",
+      ),
     new_mode: z.string().nullable(),
-    old_blob: z.string().nullable().describe('The id of its content before, as git counts it.'),
+    old_blob: z.string().nullable().describe('Git object id of the content before the change.'),
     new_blob: z
       .string()
       .nullable()
-      .describe('The id of its content now. It changes when the content does.'),
-    additions: z.int().nullable().describe('Added lines; null: it is not compared as text.'),
+      .describe('Git object id of the current content. It changes whenever the content changes.'),
+    additions: z
+      .int()
+      .nullable()
+      .describe('Number of added lines. Null if the file is not compared as text.'),
     deletions: z.int().nullable(),
-    old_bytes: z.int().nullable().describe('Its size before, if it is not compared as text.'),
+    old_bytes: z
+      .int()
+      .nullable()
+      .describe('Size before the change, in bytes, if the file is not compared as text.'),
     new_bytes: z.int().nullable(),
     patch: z
       .string()
       .nullable()
       .describe(
-        'Its part of the unified diff, from the line "diff --git" on; bytes that are not UTF-8 are replaced.',
+        'Part of the unified diff for this file, starting with the line "diff --git". Bytes that are not UTF-8 are replaced. Null if it is left out (see no_patch).',
       ),
     no_patch: z
       .enum(['binary', 'large', 'limit', 'not_asked'])
       .nullable()
       .describe(
-        'Why there is no patch. binary: it is no text. large: the file has more than 2 MiB, or its patch more than 512 KiB. limit: the patches before it fill the answer. not_asked: `stat` is true.',
+        'Reason why `patch` is null. `binary`: the file is not text. `large`: the file is larger than 2 MiB or its patch larger than 512 KiB. `limit`: earlier patches fill the response. `not_asked`: the request has `stat` set.',
       ),
   })
-  .meta({ id: 'FileChange', description: 'What changed in one file.' });
+  .meta({ id: 'FileChange', description: 'A changed file.' });
 export type FileChange = z.output<typeof fileChange>;
 
 const leftOut = z
@@ -46,7 +60,7 @@ const leftOut = z
   .meta({
     id: 'LeftOut',
     description:
-      'A changed file whose content was not read. large: it has more than 32 MiB. limit: the changed files before it reach a limit. repository: it is a git repository of its own.',
+      'A changed file whose content was not read. `large`: it is larger than 32 MiB. `limit`: the changed files before it reach a limit. `repository`: it is a separate git repository.',
   });
 export type LeftOut = z.output<typeof leftOut>;
 
@@ -55,71 +69,86 @@ export const diffBase = z
     kind: z
       .enum(['worktree', 'session', 'head', 'turn'])
       .describe(
-        'worktree: the last commit that its worktree shares with the branch at which that began; where that branch is gone or has gone back, the commit from which the worktree was made. session: the commit that was checked out when the session was opened. head: the commit that is checked out. turn: the files at the beginning of a turn.',
+        'Kind of the base. `worktree`: the last commit that the worktree shares with the branch it was created from. If that branch no longer exists or was reset, the commit it was created from. `session`: the commit that was checked out when the session was created. `head`: the commit that is checked out. `turn`: the files at the start of a turn.',
       ),
-    commit: z.string().nullable().describe('null: there is none, so every file counts as added.'),
+    commit: z
+      .string()
+      .nullable()
+      .describe(
+        'Commit to compare with. Null if there is none, so that every file counts as added.',
+      ),
     turn_id: z.string().nullable(),
   })
-  .meta({ id: 'DiffBase', description: 'What the files of a session are compared with.' });
+  .meta({ id: 'DiffBase', description: 'Base that the files of a session are compared with.' });
 export type DiffBase = z.output<typeof diffBase>;
 
 export const sessionDiff = z
   .looseObject({
     session_id: z.string(),
-    root: z.string().describe('The directory that the paths are relative to.'),
+    root: z.string().describe('Directory that the paths are relative to.'),
     base: diffBase,
-    head_commit: z.string().nullable().describe('The commit that is or was checked out.'),
-    taken_at: timestamp.describe('When the files were read.'),
-    files: z.array(fileChange).describe('At most 3,000, in the order of their paths.'),
+    head_commit: z
+      .string()
+      .nullable()
+      .describe('Commit that is or was checked out. Null if there is none.'),
+    taken_at: timestamp.describe('Time at which the files were read (Unix ms).'),
+    files: z.array(fileChange).describe('Changed files, ordered by path. At most 3,000.'),
     files_changed: z.int(),
     additions: z.int(),
     deletions: z.int(),
-    is_cut: z.boolean().describe('Whether files, patches or lists are missing because of a limit.'),
-    left_out: z.array(leftOut).describe('At most 100.'),
+    is_cut: z
+      .boolean()
+      .describe('Whether files, patches or lists are incomplete because of a limit.'),
+    left_out: z.array(leftOut).describe('Changed files whose content was not read. At most 100.'),
     left_out_count: z.int(),
   })
   .meta({
     id: 'SessionDiff',
-    description: 'What changed in the directory of a session, committed or not.',
+    description: 'Changes in the directory of a session, committed or not.',
   });
 export type SessionDiff = z.output<typeof sessionDiff>;
 
-/** Reads what changed; nothing is written into the repository, and no command that it names is run. */
+/** Reads the changes. It writes nothing to the repository and runs no command that the repository configures. */
 export const getSessionDiff = endpoint({
   method: 'GET',
   path: '/v1/sessions/{session_id}/diff',
-  summary: 'What changed in the checkout of a session: its files now against where they began',
+  summary: 'Show the changes in the checkout of a session since it started',
   params: sessionParam,
   query: {
     against: z
       .enum(['start', 'head'])
       .default('start')
       .describe(
-        'start: the last commit that its worktree shares with the branch at which that began, or what was checked out when the session was opened. head: what is checked out, so that only what is not committed is shown.',
+        'Base of the comparison. `start`: the last commit that the worktree shares with the branch it was created from, or the commit that was checked out when the session was created. `head`: the commit that is checked out, which shows uncommitted changes only.',
       ),
     since: z
       .string()
       .max(200)
       .optional()
-      .describe('A turn: against the files at its beginning, of which there has to be a snapshot.'),
+      .describe(
+        'Turn id. Compare with the files at the start of this turn, which must have a snapshot.',
+      ),
     at: z
       .string()
       .max(200)
       .optional()
       .describe(
-        'A turn: the files at its end instead of those of now; without `since`, against its beginning.',
+        'Turn id. Compare the files at the end of this turn instead of the current files. Default for `since`: this turn.',
       ),
     path: z
       .array(z.string().min(1).max(4096))
       .max(100)
       .default([])
-      .describe('Only files at or below these paths, relative to `root`.'),
-    stat: z.boolean().default(false).describe('Only the figures, without patches.'),
+      .describe('Return only files at or below these paths, relative to `root`.'),
+    stat: z
+      .boolean()
+      .default(false)
+      .describe('Whether to return only the numbers, without patches.'),
     exact: z
       .boolean()
       .default(false)
       .describe(
-        "Patches for git apply: of binary files in git's binary form, and none of a file whose patch is not UTF-8, which counts as binary.",
+        "Whether to return patches for `git apply`: binary files in git's binary format. A file whose patch is not UTF-8 counts as binary and has no patch.",
       ),
   },
   response: sessionDiff,

@@ -3,7 +3,7 @@ import type { ServerErrorCode } from './errors.ts';
 
 type Fields = Record<string, z.ZodType>;
 
-/** The description of one route, from which server, client, command line and openapi.yaml are made. */
+/** An HTTP endpoint. The server, the client, the command line and openapi.yaml are generated from it. */
 export interface Endpoint<
   Params extends Fields = Fields,
   Query extends Fields = Fields,
@@ -11,34 +11,35 @@ export interface Endpoint<
   Response extends z.ZodType = z.ZodType,
 > {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** The path; parameters are written `{name}`. */
+  /** The path, with parameters as `{name}`. */
   path: string;
   summary: string;
   /**
-   * `public` needs no token. `token` needs one whose scope allows the method. `admin` needs one of the scope `admin`,
-   * even to read. `gateway` also accepts the tokens of the sessions' agents, which are valid for no other route.
+   * `public` needs no token. `token` needs a token whose scope allows the method. `admin` needs a token with scope
+   * `admin`, even to read. `gateway` also accepts the tokens of the sessions' agents, which are valid for no other
+   * route.
    */
   access: 'public' | 'token' | 'admin' | 'gateway';
   /**
-   * The form of a successful response. `json`: one document. `stream`: Server-Sent Events. `text`: text of the content
-   * type in the metadata of `response`. `bytes`: a file.
+   * The format of a successful response. `json`: one document. `stream`: Server-Sent Events. `text`: text of the
+   * content type in the metadata of `response`. `bytes`: a file.
    */
   answers: 'json' | 'stream' | 'text' | 'bytes';
   params: Params;
   query: Query;
   body: Body | null;
   response: Response;
-  /** For a stream: the schemas of frames with other data than `response`, by the name of their event. */
+  /** For a stream: schemas of frames whose data differs from `response`, by event name. */
   frames: Fields;
-  /** The HTTP status of success. */
+  /** The HTTP status of a successful response. */
   status: 200 | 202 | 204;
-  /** The maximum size of the request body, in bytes. */
+  /** The maximum size of the request body in bytes. */
   bodyLimit: number;
-  /** Whether the response contains a secret: it is then never stored, so no Idempotency-Key is accepted. */
+  /** Whether the response contains a secret. If so, it is never stored and no Idempotency-Key is accepted. */
   secret: boolean;
-  /** The error codes of this route, beside those of every route (400 `invalid`, 401, 403, 500). */
+  /** The error codes of this route, in addition to those of every route (400 `invalid`, 401, 403, 500). */
   errors: readonly ServerErrorCode[];
-  /** HTTP statuses of error codes where they differ from those in `refusals`. */
+  /** The HTTP statuses of error codes that differ from those in `refusals`. */
   statuses: Partial<Record<ServerErrorCode, number>>;
 }
 

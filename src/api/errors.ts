@@ -1,6 +1,6 @@
 /**
- * The codes of a server's errors: refusals of a request, and failures. `api/refusals.ts` maps each to an HTTP status,
- * and `gateway/envelope.ts` to the code of a tool; the compiler keeps both complete.
+ * The error codes of a server. `refusals.ts` maps each code to an HTTP status and `gateway/envelope.ts` to a tool error
+ * code; the compiler checks that both maps are complete.
  */
 export const serverErrorCodes = [
   'invalid',
@@ -38,12 +38,12 @@ export const serverErrorCodes = [
 
 export type ServerErrorCode = (typeof serverErrorCodes)[number];
 
-/** The codes of servers, and those of clients and the command line. `cli/exit.ts` maps each to an exit code. */
+/** The error codes of servers, clients and the command line. `cli/exit.ts` maps each code to an exit code. */
 export const errorCodes = [...serverErrorCodes, 'usage', 'unreachable', 'timeout'] as const;
 
 export type ErrorCode = (typeof errorCodes)[number];
 
-/** Whether an error has one of the codes of servers. A server that throws any other error to its caller has a bug. */
+/** Reports whether an error has a server error code. A server that throws any other error to its caller has a bug. */
 export function isServerError(error: unknown): error is AppError & { code: ServerErrorCode } {
   return (
     error instanceof AppError && (serverErrorCodes as readonly ErrorCode[]).includes(error.code)
@@ -51,8 +51,8 @@ export function isServerError(error: unknown): error is AppError & { code: Serve
 }
 
 /**
- * An error whose message is meant for the caller. The message is in lower case and names the wrong value and what to do
- * instead. Every other error is a bug, and the caller receives it as `internal`.
+ * An error whose message is meant for the caller. The message is in lower case, names the wrong value and says what to
+ * do instead. Every other error is a bug and reaches the caller as `internal`.
  */
 export class AppError extends Error {
   override readonly name = 'AppError';

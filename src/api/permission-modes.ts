@@ -1,6 +1,6 @@
 /**
- * The permission modes that mean the same for every provider. `bypass` is another name of `full_access`. An agent may have
- * modes of its own besides, so a request takes any text.
+ * The permission modes that have the same meaning for every provider. `bypass` is an alias of `full_access`. Agents may
+ * have other modes, so a request accepts any text.
  */
 export const permissionModes = [
   'default',

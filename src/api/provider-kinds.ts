@@ -1,19 +1,19 @@
 import { z } from 'zod';
 
-/** What is known of a provider before any of its code runs. The rest of it is its folder in `src/agents`. */
+/** The facts about a provider that are known before its code is loaded. The code is in its folder in `src/agents`. */
 interface ProviderKind {
-  /** Its name for people. */
+  /** The display name. */
   displayName: string;
   capabilities: Capabilities;
-  /** How its agents reach the MCP servers that a client gives to a session. */
+  /** The transports by which the agents reach the MCP servers that a client sets for a session. */
   mcpServers: readonly ('stdio' | 'http' | 'sse')[];
-  /** Whether it has several agents, each with a name: its sessions then have an `agent`. */
+  /** Whether the provider has several named agents. Its sessions then have an `agent`. */
   hasNamedAgents: boolean;
-  /** How its login is changed; null: its agent keeps its own login, and no route changes that one. */
+  /** How to change the login. Null if the agent keeps its own login, which no route changes. */
   login: ProviderLogin | null;
 }
 
-/** What a provider can do; callers ask this instead of asking which provider it is. */
+/** The capabilities of a provider. Callers check these instead of the provider id. */
 export interface Capabilities {
   images: boolean;
   approvals: boolean;
@@ -23,13 +23,13 @@ export interface Capabilities {
   models: boolean;
 }
 
-/** A login that cadre may change where the agent has a home of cadre's own. */
+/** A login that cadre may change if the agent has a private home directory of cadre. */
 interface ProviderLogin {
-  /** What a user installs to have the agent. */
+  /** The product that a user installs to get the agent. */
   product: string;
-  /** The commands by which users change the login in their own home. */
+  /** The commands that change the login in the user's own home directory. */
   commands: { login: string; logout: string };
-  /** The file in which the agent keeps a login, where cadre takes such a file; null: cadre takes an API key alone. */
+  /** The login file of the agent, if cadre can import it. Null if cadre accepts an API key only. */
   file: string | null;
 }
 
@@ -43,9 +43,9 @@ const everything: Capabilities = {
 };
 
 /**
- * Every provider of the interface. Its routes, the choices of the command line and openapi.yaml are made from this
- * table. A provider that is added here needs its section in `config/schema.ts` and its line in
- * `providers/configured.ts` as well: the compiler asks for both.
+ * All providers. The routes, the choices of the command line and openapi.yaml are generated from this table. A new
+ * provider also needs a section in `config/schema.ts` and a line in `providers/configured.ts`; the compiler reports
+ * both.
  */
 export const providerKinds = {
   codex: {
@@ -82,7 +82,7 @@ export const providerKinds = {
 
 export type ProviderId = keyof typeof providerKinds;
 
-/** The providers whose login cadre may change. */
+/** A provider whose login cadre may change. */
 export type LoginProviderId = {
   [Id in ProviderId]: (typeof providerKinds)[Id]['login'] extends null ? never : Id;
 }[ProviderId];
@@ -93,24 +93,24 @@ export const loginProviderIds = providerIds.filter(
   (id): id is LoginProviderId => providerKinds[id].login !== null,
 );
 
-/** The provider whose agents have names: a request that names an agent means this one. */
+/** The provider with named agents. A request that names an agent uses this provider. */
 export const agentProvider = 'acp' satisfies NamedAgentProviderId;
 
 type NamedAgentProviderId = {
   [Id in ProviderId]: (typeof providerKinds)[Id]['hasNamedAgents'] extends true ? Id : never;
 }[ProviderId];
 
-/** The name of an agent. It stands in paths and variables, so it is short and plain. */
+/** The name of an agent. It is part of paths and variables, so its characters are restricted. */
 export const agentName = z
   .string()
   .regex(
     /^[a-z0-9][a-z0-9._-]{0,63}$/i,
-    'has to be letters, digits, dots, hyphens and underscores, and at most 64 of them',
+    'must have 1 to 64 letters, digits, dots, hyphens and underscores, and start with a letter or digit',
   );
 
-/** The name of the agent whose command stands in the section of its provider itself. */
+/** The name of the agent whose command is in the section of the provider itself. */
 export const DEFAULT_AGENT = 'default';
 
 export const providerId = z
   .enum(providerIds)
-  .meta({ id: 'ProviderId', description: 'A provider that the interface names.' });
+  .meta({ id: 'ProviderId', description: 'Id of a provider.' });

@@ -9,7 +9,7 @@ import {
 } from './provider-kinds.ts';
 import { agentQuery, authStatus, statuses } from './providers.ts';
 
-/** What the routes that change a login have in common. */
+/** The common part of the routes that change a login. */
 const changing = {
   method: 'POST',
   access: 'admin',
@@ -23,20 +23,23 @@ const apiKey = z
   .string()
   .min(1)
   .max(4096)
-  .regex(/^[\x21-\x7e]+$/, 'has to be visible ASCII characters without blanks')
-  .describe('The key. It is shown nowhere again.');
+  .regex(/^[\x21-\x7e]+$/, 'must be visible ASCII characters without spaces')
+  .describe('API key. It is never returned.');
 
-/** The route of each provider that tells whether somebody is logged in. */
+/** The login state route of each provider. */
 export const authStatusEndpoints = byProvider(providerIds, statusEndpoint);
 
-/** The routes that change a login, of each provider that has them; `importLogin` is null where no file is taken. */
+/**
+ * The routes that change a login, for each provider that has them. `importLogin` is null if the provider accepts no
+ * file.
+ */
 export const loginEndpoints = byProvider(loginProviderIds, (id) => ({
   setKey: keyEndpoint(id),
   importLogin: importEndpoint(id, providerKinds[id].login.file),
   end: logoutEndpoint(id),
 }));
 
-/** All of these by the names that they have in openapi.yaml, such as `setCodexApiKey`. */
+/** All of these routes by their names in openapi.yaml, such as `setCodexApiKey`. */
 export const namedLoginEndpoints = {
   ...named(providerIds, 'get', 'AuthStatus', (id) => authStatusEndpoints[id]),
   ...named(loginProviderIds, 'set', 'ApiKey', (id) => loginEndpoints[id].setKey),
@@ -50,8 +53,8 @@ function statusEndpoint(id: ProviderId) {
     method: 'GET',
     path: `/v1/providers/${id}/auth/status`,
     summary: isAgents
-      ? 'Whether the agent is logged in, as far as can be told'
-      : `Whether somebody is logged in to ${id}, told without a network`,
+      ? 'Get the login state of the agent, as far as it is known'
+      : `Get the login state of ${id}, without network access`,
     ...(providerKinds[id].hasNamedAgents ? { query: agentQuery } : {}),
     response: authStatus,
     ...(isAgents ? {} : { errors: ['provider_unavailable'], statuses }),
@@ -62,7 +65,7 @@ function keyEndpoint(id: LoginProviderId) {
   return endpoint({
     ...changing,
     path: `/v1/providers/${id}/auth/api-key`,
-    summary: `Give ${id} an API key, kept in its private home; takes no Idempotency-Key`,
+    summary: `Set the API key of ${id}, stored in its private home directory; accepts no Idempotency-Key`,
     body: z.strictObject({ api_key: apiKey }),
   });
 }
@@ -72,11 +75,11 @@ function importEndpoint(id: LoginProviderId, file: string | null) {
   return endpoint({
     ...changing,
     path: `/v1/providers/${id}/auth/import`,
-    summary: `Give ${id} a login that was made elsewhere; takes no Idempotency-Key`,
+    summary: `Import a login of ${id} from another place; accepts no Idempotency-Key`,
     body: z.strictObject({
       auth_json: z
         .record(z.string(), z.unknown())
-        .describe(`The content of ${id}'s own ${file}. It is shown nowhere again.`),
+        .describe(`Content of the login file of ${id}, ${file}. It is never returned.`),
     }),
   });
 }
@@ -85,11 +88,11 @@ function logoutEndpoint(id: LoginProviderId) {
   return endpoint({
     ...changing,
     path: `/v1/providers/${id}/auth/logout`,
-    summary: `End the login in the private home of ${id}; takes no Idempotency-Key`,
+    summary: `Log out of ${id} in its private home directory; accepts no Idempotency-Key`,
   });
 }
 
-/** The providers that take the file of a login. */
+/** A provider that accepts a login file. */
 type FileProviderId = {
   [Id in LoginProviderId]: (typeof providerKinds)[Id]['login']['file'] extends null ? never : Id;
 }[LoginProviderId];

@@ -8,14 +8,14 @@ export const authStatus = z
       .boolean()
       .nullable()
       .describe(
-        'As it was last seen. Null while only the agent knows: an agent of acp shows it when it opens a session, answers or refuses a prompt, or logs in or out.',
+        'Login state that was seen last. Null if unknown: an agent of the provider `acp` reveals it only when it opens a session, answers or refuses a prompt, or logs in or out.',
       ),
     mode: z.enum(['api_key', 'account', 'agent_managed', 'not_needed', 'not_configured']),
     detail: z.string(),
   })
   .meta({
     id: 'AuthStatus',
-    description: 'Whether a provider is logged in, and how.',
+    description: 'Login state of a provider or agent, and the way it logs in.',
   });
 export type AuthStatus = z.output<typeof authStatus>;
 
@@ -23,40 +23,42 @@ const agent = z
   .looseObject({
     name: agentName,
     display_name: z.string(),
-    configured: z.boolean().describe('Whether the configuration has a section for it.'),
-    installed: z.boolean().describe('Whether its command was found.'),
+    configured: z.boolean().describe('Whether the configuration has a section for the agent.'),
+    installed: z.boolean().describe('Whether the command of the agent was found.'),
     healthy: z
       .boolean()
       .describe(
-        'False: it cannot start, its last start failed, or nobody is logged in, as far as its processes have shown.',
+        'Whether the agent can be used. False if it cannot start, its last start failed, or its processes have reported that it is not logged in.',
       ),
-    detail: z.string().describe('`ready`, or what is wrong and what to do.'),
+    detail: z.string().describe('`ready`, or the problem and how to solve it.'),
     version: z
       .string()
       .nullable()
-      .describe('As it said when it was last started; null: it was not started yet.'),
-    default: z.boolean().describe('Whether new sessions that name no agent get it.'),
+      .describe(
+        'Version that the agent reported at its last start. Null if it has not been started yet.',
+      ),
+    default: z.boolean().describe('Whether new sessions use the agent if they name none.'),
     modes: z
       .array(z.string())
       .describe(
-        'The modes of its own, for agent_mode, as it last offered them; empty: none, or none was seen yet.',
+        "The agent's own modes, for agent_mode, as the agent reported them last. Empty if it has none or none are known yet.",
       ),
     asks: z
       .boolean()
       .nullable()
       .describe(
-        'False: it never asks for a permission, in no mode; true: it does, in some mode; null: not known.',
+        'Whether the agent requests permission in at least one of its modes. False if it never does. Null if unknown.',
       ),
-    auth: authStatus.describe('As it was last seen; nothing is started for this.'),
+    auth: authStatus.describe('Login state that was seen last. Reading it starts no agent.'),
   })
-  .meta({ id: 'Agent', description: 'An agent of a provider whose agents have names.' });
+  .meta({ id: 'Agent', description: 'An agent of a provider that has several agents.' });
 export type AgentRecord = z.output<typeof agent>;
 
-/** The query of a read that is about one agent of a provider. */
+/** The query of requests that read data of one agent of a provider. */
 export const agentQuery = {
   agent: agentName
     .optional()
-    .describe('The agent, where those of the provider have names; absent: its default agent.'),
+    .describe('Name of the agent, for a provider with several agents. Default: the default agent.'),
 };
 
 export const provider = z
@@ -68,7 +70,7 @@ export const provider = z
     detail: z.string(),
     default: z
       .boolean()
-      .describe('Whether the configuration of the server names it as the one for new sessions.'),
+      .describe("Whether the server's configuration selects this provider for new sessions."),
     capabilities: z.looseObject({
       images: z.boolean(),
       approvals: z.boolean(),
@@ -80,12 +82,12 @@ export const provider = z
     agents: z
       .array(agent)
       .describe(
-        'Those that are configured or installed, where its agents have names; else empty. `healthy` of the provider is about its default agent.',
+        'Configured or installed agents, for a provider with several agents. Otherwise empty. The `healthy` field of the provider describes its default agent.',
       ),
   })
   .meta({
     id: 'Provider',
-    description: 'A kind of agent, what it can do and whether it could start.',
+    description: 'A provider of agents, its capabilities and its health.',
   });
 export type ProviderRecord = z.output<typeof provider>;
 
@@ -100,35 +102,44 @@ export type Model = z.output<typeof model>;
 const agentDiagnostics = agent
   .extend({
     command: z.string().nullable(),
-    sessions: z.int().describe('Processes of it that live just now.'),
+    sessions: z.int().describe('Number of running processes of the agent.'),
     unknown_messages: z.int(),
     last_error: z.string().nullable(),
   })
-  .meta({ id: 'AgentDiagnostics', description: 'An agent of a provider with what it runs.' });
+  .meta({
+    id: 'AgentDiagnostics',
+    description: 'An agent of a provider, with its processes and errors.',
+  });
 
 export const providerDiagnostics = provider
   .extend({
     version: z.string().nullable(),
     command: z.string().nullable(),
-    pid: z.int().nullable().describe('Of the process that serves all sessions, where one does.'),
-    sessions: z.int().describe('Agents that live just now.'),
+    pid: z
+      .int()
+      .nullable()
+      .describe('Id of the process that serves all sessions. Null if there is no such process.'),
+    sessions: z.int().describe('Number of running agents.'),
     unknown_messages: z.int(),
     last_error: z.string().nullable(),
     agents: z.array(agentDiagnostics),
   })
   .meta({
     id: 'ProviderDiagnostics',
-    description: 'A provider with what it runs just now.',
+    description: 'A provider with its processes and errors.',
   });
 export type ProviderDiagnostics = z.output<typeof providerDiagnostics>;
 
-/** The path names the provider: that it is not there is no fault of the request, but how the server is just now. */
+/**
+ * A provider that is unavailable answers 409 here, because the path names the provider: the request is correct, but the
+ * server cannot serve it now.
+ */
 export const statuses = { provider_unavailable: 409 };
 
 export const listProviders = endpoint({
   method: 'GET',
   path: '/v1/providers',
-  summary: 'The providers of this server, what they can do and whether they are healthy',
+  summary: 'List the providers, their capabilities and whether they are healthy',
   response: z.array(provider),
 });
 
@@ -136,8 +147,8 @@ export const listModels = endpoint({
   method: 'GET',
   path: '/v1/providers/{provider}/models',
   summary:
-    'The models of a provider, or of one of its agents, as the agent last offered them; it may be started for this',
-  params: { provider: providerId.describe('The provider.') },
+    'List the models of a provider or of one of its agents, as the agent reported them last; may start the agent',
+  params: { provider: providerId.describe('Provider id.') },
   query: agentQuery,
   response: z.array(model),
   errors: ['not_found', 'provider_unavailable'],
@@ -147,6 +158,6 @@ export const listModels = endpoint({
 export const getProviderDiagnostics = endpoint({
   method: 'GET',
   path: '/v1/diagnostics/providers',
-  summary: 'The providers with what they run',
+  summary: 'List the providers with their processes and errors',
   response: z.array(providerDiagnostics),
 });

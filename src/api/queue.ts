@@ -5,92 +5,131 @@ import { agentMode, inputItem, sessionParam, storedInputItem, turnStatus } from 
 
 /** The limits of the queue. */
 export const queueLimits = {
-  /** The maximum number of entries of one session. */
+  /** The maximum number of entries per session. */
   entriesOfSession: 100,
-  /** The maximum number of entries in all. */
+  /** The maximum number of entries of all sessions. */
   entries: 1000,
-  /** The maximum size of the input of an entry as it is stored, in bytes of JSON; images count by their description. */
+  /** The maximum size of the stored input of an entry, in bytes of JSON. Images count with their description only. */
   inputBytes: 256 * 1024,
 };
 
 export const queueStatus = z
   .enum(['scheduled', 'waiting', 'running', 'held'])
   .describe(
-    'scheduled: its time has not come. waiting: it is due, and becomes a turn once its session is free and nothing before it waits. running: its turn is accepted and has not ended. held: it becomes no turn until its hold ends.',
+    'Status of the entry. `scheduled`: it is not due yet. `waiting`: it is due and becomes a turn when its session is free and no entry before it is due. `running`: its turn is accepted and has not ended. `held`: it does not become a turn until its hold ends.',
   );
 
 const overlap = z
   .enum(['skip', 'queue'])
   .describe(
-    'What happens to a run of a schedule that is due while the run before it has not ended. skip: it is skipped. queue: it follows that one; if one follows already, it is skipped.',
+    'Action when a scheduled run is due before the previous run has ended. `skip`: skip the new run. `queue`: start it after the previous run; if a run is queued already, skip it.',
   );
 
-/** Why something waits. */
 export const hold = z
   .looseObject({
     code: z
       .string()
       .describe(
-        'In snake_case: paused, session_closed or session_failed for an entry; paused, stopped or no_agent for a session; others may be added.',
+        'Code in snake_case. Entries: paused, session_closed or session_failed. Sessions: paused, stopped or no_agent. Later versions may add codes.',
       ),
-    message: z.string().describe('The reason, for people.'),
-    since: timestamp.nullable().describe('null: not known.'),
-    until: timestamp.nullable().describe('When it ends by itself; null: it does not.'),
+    message: z.string().describe('Reason, for users to read.'),
+    since: timestamp
+      .nullable()
+      .describe('Time at which the hold started (Unix ms). Null if unknown.'),
+    until: timestamp
+      .nullable()
+      .describe('Time at which the hold ends automatically (Unix ms). Null if it does not.'),
   })
   .meta({
     id: 'Hold',
-    description: 'Why an entry of the queue, or all that a session has to do, waits.',
+    description: 'The reason why a queue entry, or the whole queue of a session, waits.',
   });
 export type Hold = z.output<typeof hold>;
 
-const reason = z.string().max(2000).describe('Why it is there, for the record.');
+const reason = z.string().max(2000).describe('Reason for the entry or action, stored as a note.');
 const timeZone = z
   .string()
   .max(100)
-  .describe('A time zone of the IANA database, such as Europe/Berlin.');
+  .describe('Time zone of the IANA database, such as Europe/Berlin.');
 const cron = z
   .string()
   .max(200)
   .describe(
-    'A cron expression of five fields: minute, hour, day of month, month, day of week; or a name such as @daily. It comes once a minute at most.',
+    'Cron expression with five fields (minute, hour, day of month, month, day of week), or a name such as @daily. It is due at most once per minute.',
   );
 
-/** An entry as it is stored. */
+/** A queue entry as it is stored. */
 export const storedQueueEntry = z
   .looseObject({
     id: z.string(),
     session_id: z.string(),
-    name: z.string().nullable().describe('What people call it.'),
+    name: z.string().nullable().describe('Name of the entry. Null if it has none.'),
     reason: reason.nullable(),
     input: z.array(storedInputItem),
-    permission_mode: z.string().nullable().describe("Of its turns; null: the session's."),
-    agent_mode: z.string().nullable().describe("Of its turns; null: the session's."),
-    model: z.string().nullable().describe("Of its turns; null: the session's."),
-    thinking_effort: z.string().nullable().describe("Of its turns; null: the session's."),
-    at: timestamp.nullable().describe('When its only turn is due; null: it has no such time.'),
-    every: cron.nullable().describe('When its turns are due, in time_zone; null: it has one turn.'),
-    time_zone: timeZone.nullable().describe('Of `every`; for `at`, the one in which it is shown.'),
+    permission_mode: z
+      .string()
+      .nullable()
+      .describe(
+        'Permission mode of the turns of the entry. Null if the setting of the session applies.',
+      ),
+    agent_mode: z
+      .string()
+      .nullable()
+      .describe(
+        'Agent mode of the turns of the entry. Null if the setting of the session applies.',
+      ),
+    model: z
+      .string()
+      .nullable()
+      .describe('Model of the turns of the entry. Null if the setting of the session applies.'),
+    thinking_effort: z
+      .string()
+      .nullable()
+      .describe(
+        'Thinking effort of the turns of the entry. Null if the setting of the session applies.',
+      ),
+    at: timestamp
+      .nullable()
+      .describe('Due time of the only turn of the entry (Unix ms). Null if it has no such time.'),
+    every: cron
+      .nullable()
+      .describe('Schedule of the turns, in time_zone. Null if the entry has only one turn.'),
+    time_zone: timeZone
+      .nullable()
+      .describe('Time zone of `every`, or the time zone in which clients show `at`.'),
     overlap,
     status: queueStatus,
     next_at: timestamp
       .nullable()
-      .describe('When it is due next; null: it is due, it was the last time, or it is held.'),
+      .describe(
+        'Next due time (Unix ms). Null if the entry is due or held, or has no further due time.',
+      ),
     due_at: timestamp
       .nullable()
-      .describe('Since when the run that waits or runs is due; null: there is none.'),
+      .describe('Due time of the waiting or running run (Unix ms). Null if there is none.'),
     again_at: timestamp
       .nullable()
-      .describe('Since when the run is due that follows the one that runs; null: there is none.'),
+      .describe(
+        'Due time of the run that follows the running one (Unix ms). Null if there is none.',
+      ),
     settled_until: timestamp
       .nullable()
-      .describe('Of a schedule: every time up to here has become a run or was skipped.'),
+      .describe(
+        'For schedules: time up to which every due time has become a run or was skipped (Unix ms).',
+      ),
     hold: hold.nullable(),
-    turn_id: z.string().nullable().describe('The turn of the run that runs.'),
-    last_turn_id: z.string().nullable().describe('The turn of the last run that has started.'),
-    last_status: turnStatus.nullable().describe('How that turn ended; null: none has.'),
-    runs: z.int().describe('How many of its turns have started.'),
-    skipped: z.int().describe('How many of its runs were skipped.'),
-    created_by: z.string().describe('The id of the token of the request.'),
+    turn_id: z
+      .string()
+      .nullable()
+      .describe('Turn of the current run. Null if no run is in progress.'),
+    last_turn_id: z
+      .string()
+      .nullable()
+      .describe('Turn of the last run that started. Null if none has started.'),
+    last_status: turnStatus.nullable().describe('Result of that turn. Null if no turn has ended.'),
+    runs: z.int().describe('Number of turns that have started.'),
+    skipped: z.int().describe('Number of runs that were skipped.'),
+    created_by: z.string().describe('Id of the token that created the entry.'),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -105,17 +144,17 @@ const queueEntry = storedQueueEntry
     position: z
       .int()
       .describe(
-        'Its place among the entries of its session, from 1: of those that are due, the first becomes the next turn. A schedule goes behind all that waits when a run of it ends.',
+        'Position among the entries of the session, starting at 1. The first entry that is due becomes the next turn. When a run of a schedule ends, the schedule moves to the end of the queue.',
       ),
     session_holds: z
       .array(hold)
       .describe(
-        'Why nothing that waits for its session becomes a turn now; empty: nothing is in the way.',
+        'Reasons why the queue of the session starts no turns. Empty if it can start turns.',
       ),
   })
   .meta({
     id: 'QueueEntry',
-    description: 'An entry of the queue, with its place and what holds its session.',
+    description: 'A queue entry with its position and the holds of its session.',
   });
 export type QueueEntry = z.output<typeof queueEntry>;
 
@@ -125,47 +164,62 @@ const sessionQueue = z
     holds: z
       .array(hold)
       .describe(
-        'Why no entry becomes a turn now, though the session may be idle; empty: nothing is in the way.',
+        'Reasons why the queue starts no turns, even if the session is idle. Empty if it can start turns.',
       ),
-    entries: z.array(queueEntry).describe('In their order.'),
+    entries: z.array(queueEntry).describe('Entries in queue order.'),
   })
   .meta({ id: 'SessionQueue', description: 'The queue of one session.' });
 export type SessionQueue = z.output<typeof sessionQueue>;
 
-const entryParam = { entry_id: z.string().describe('The entry of the queue.') };
+const entryParam = { entry_id: z.string().describe('Queue entry id.') };
 const input = z
   .union([z.array(inputItem).min(1), inputItem])
-  .describe('As of a turn: an array of items, or a single item.');
+  .describe('Input items, as for a turn: an array of items or a single item.');
 const settings = {
-  permission_mode: z.string().min(1).nullish().describe('For its turns only.'),
-  agent_mode: agentMode.describe("For its turns only: the agent's own mode; for agents of acp."),
-  model: z.string().min(1).nullish().describe('For its turns only.'),
-  thinking_effort: z.string().min(1).nullish().describe('For its turns only.'),
+  permission_mode: z
+    .string()
+    .min(1)
+    .nullish()
+    .describe('Permission mode for the turns of this entry only.'),
+  agent_mode: agentMode.describe(
+    "Mode of an agent of the provider `acp`, by the agent's own name for it, for the turns of this entry only.",
+  ),
+  model: z.string().min(1).nullish().describe('Model for the turns of this entry only.'),
+  thinking_effort: z
+    .string()
+    .min(1)
+    .nullish()
+    .describe('Thinking effort for the turns of this entry only.'),
 };
 const times = {
-  at: requestedTime.nullish().describe('When its turn is due. A time that is past is due at once.'),
-  every: cron
+  at: requestedTime
     .nullish()
-    .describe('When its turns are due, again and again; not together with `at`.'),
+    .describe(
+      'Due time of the turn (Unix ms). An entry with a time in the past is due immediately.',
+    ),
+  every: cron.nullish().describe('Schedule of the turns. Cannot be combined with `at`.'),
   time_zone: timeZone
     .nullish()
     .describe(
-      "Of `every`, or in which `at` is shown; absent: the server's. Only with one of them.",
+      'Time zone of `every`, or the time zone in which clients show `at`. Default: the time zone of the server. Requires `every` or `at`.',
     ),
 };
 
 export const addToQueue = endpoint({
   method: 'POST',
   path: '/v1/sessions/{session_id}/queue',
-  summary:
-    'Queue a turn: for when the session is free, for a time, or for every time of a schedule',
+  summary: 'Queue a prompt: when the session is free, at a given time, or on a schedule',
   params: sessionParam,
   body: z.strictObject({
     input,
-    name: givenName(100).nullish().describe('What people call it.'),
+    name: givenName(100).nullish().describe('Name of the entry.'),
     reason: reason.nullish(),
     ...times,
-    overlap: overlap.nullish().describe('Of a schedule; absent: skip.'),
+    overlap: overlap
+      .nullish()
+      .describe(
+        'Action when a scheduled run is due before the previous run has ended. Default: `skip`.',
+      ),
     ...settings,
   }),
   bodyLimit: 8 * 1024 * 1024,
@@ -176,7 +230,7 @@ export const addToQueue = endpoint({
 export const getSessionQueue = endpoint({
   method: 'GET',
   path: '/v1/sessions/{session_id}/queue',
-  summary: 'The queue of a session, in its order',
+  summary: 'Get the queue of a session, in queue order',
   params: sessionParam,
   response: sessionQueue,
   errors: ['not_found'],
@@ -185,12 +239,13 @@ export const getSessionQueue = endpoint({
 export const pauseSessionQueue = endpoint({
   method: 'POST',
   path: '/v1/sessions/{session_id}/queue/pause',
-  summary:
-    'Let nothing that waits for a session become a turn, until it is resumed; a running turn goes on',
+  summary: 'Pause the queue of a session; a running turn continues',
   params: sessionParam,
   body: z.strictObject({
     reason: reason.nullish(),
-    until: requestedTime.nullish().describe('When the pause ends by itself; absent: it does not.'),
+    until: requestedTime
+      .nullish()
+      .describe('Time at which the pause ends automatically (Unix ms). Default: it does not.'),
   }),
   response: sessionQueue,
   errors: ['not_found', 'session_closed'],
@@ -199,7 +254,7 @@ export const pauseSessionQueue = endpoint({
 export const resumeSessionQueue = endpoint({
   method: 'POST',
   path: '/v1/sessions/{session_id}/queue/resume',
-  summary: 'End the pause of a session, also the one that an interrupt has begun',
+  summary: 'Resume the queue of a session after a pause or an interrupt',
   params: sessionParam,
   body: z.strictObject({}),
   response: sessionQueue,
@@ -209,10 +264,10 @@ export const resumeSessionQueue = endpoint({
 export const listQueue = endpoint({
   method: 'GET',
   path: '/v1/queue',
-  summary: 'The entries of the queues of all sessions, newest first',
+  summary: 'List the queue entries of all sessions, newest first',
   query: {
-    session_id: z.string().optional().describe('Only entries of this session.'),
-    status: queueStatus.optional().describe('Only entries with this status.'),
+    session_id: z.string().optional().describe('Return only entries of this session.'),
+    status: queueStatus.optional().describe('Return only entries with this status.'),
     ...pageQuery,
   },
   response: z.array(queueEntry),
@@ -222,7 +277,7 @@ export const listQueue = endpoint({
 export const getQueueEntry = endpoint({
   method: 'GET',
   path: '/v1/queue/{entry_id}',
-  summary: 'One entry of the queue',
+  summary: 'Get a queue entry',
   params: entryParam,
   response: queueEntry,
   errors: ['not_found'],
@@ -231,15 +286,17 @@ export const getQueueEntry = endpoint({
 export const editQueueEntry = endpoint({
   method: 'PATCH',
   path: '/v1/queue/{entry_id}',
-  summary: 'Change an entry of the queue; a field that is absent stays as it is',
+  summary: 'Update a queue entry; absent fields are not changed',
   params: entryParam,
   body: z.strictObject({
     input: input.optional(),
-    name: givenName(100).nullish().describe('What people call it.'),
+    name: givenName(100).nullish().describe('Name of the entry.'),
     reason: reason.nullish(),
     ...times,
-    at: requestedTime.nullish().describe('When its turn is due; null: now. It replaces `every`.'),
-    every: cron.nullish().describe('When its turns are due; it replaces `at`.'),
+    at: requestedTime
+      .nullish()
+      .describe('Due time of the turn (Unix ms). Null: due now. Replaces `every`.'),
+    every: cron.nullish().describe('Schedule of the turns. Replaces `at`.'),
     overlap: overlap.optional(),
     ...settings,
   }),
@@ -251,18 +308,18 @@ export const editQueueEntry = endpoint({
 export const moveQueueEntry = endpoint({
   method: 'POST',
   path: '/v1/queue/{entry_id}/move',
-  summary: 'Give an entry another place in the queue of its session',
+  summary: 'Move an entry in the queue of its session',
   params: entryParam,
   body: z
     .strictObject({
-      before: z.string().nullish().describe('The entry before which it goes.'),
+      before: z.string().nullish().describe('Entry to place this entry before.'),
       to: z
         .enum(['first', 'last'])
         .nullish()
-        .describe('Before or behind all others; absent, without before: last.'),
+        .describe('Place the entry before or after all others. Default, without `before`: `last`.'),
     })
     .refine(({ before, to }) => (before ?? null) === null || (to ?? null) === null, {
-      error: 'has both before and to: give one',
+      error: 'has both before and to: send only one of them',
     }),
   response: sessionQueue,
   errors: ['not_found'],
@@ -271,8 +328,7 @@ export const moveQueueEntry = endpoint({
 export const pauseQueueEntry = endpoint({
   method: 'POST',
   path: '/v1/queue/{entry_id}/pause',
-  summary:
-    'Let an entry of the queue become no turn until it is resumed; a turn of it that runs goes on',
+  summary: 'Pause a queue entry; a running turn of it continues',
   params: entryParam,
   body: z.strictObject({ reason: reason.nullish() }),
   response: queueEntry,
@@ -282,7 +338,7 @@ export const pauseQueueEntry = endpoint({
 export const resumeQueueEntry = endpoint({
   method: 'POST',
   path: '/v1/queue/{entry_id}/resume',
-  summary: 'End the pause of an entry; what a schedule has missed meanwhile is skipped',
+  summary: 'Resume a paused queue entry; scheduled runs missed during the pause are skipped',
   params: entryParam,
   body: z.strictObject({}),
   response: queueEntry,
@@ -292,7 +348,7 @@ export const resumeQueueEntry = endpoint({
 export const dropQueueEntry = endpoint({
   method: 'DELETE',
   path: '/v1/queue/{entry_id}',
-  summary: 'Take an entry out of the queue; a turn of a schedule that runs goes on',
+  summary: 'Remove an entry from the queue; a running turn of a schedule continues',
   params: entryParam,
   response: queueEntry,
   errors: ['not_found', 'conflict'],
@@ -300,9 +356,13 @@ export const dropQueueEntry = endpoint({
 
 export const queueDiagnostics = z
   .looseObject({
-    entries: z.record(z.string(), z.int()).describe('The number of entries, by status.'),
-    sessions_held: z.int().describe('The sessions of which nothing that waits becomes a turn.'),
-    next_at: timestamp.nullable().describe('When the next entry is due; null: none is scheduled.'),
+    entries: z.record(z.string(), z.int()).describe('Number of entries by status.'),
+    sessions_held: z
+      .int()
+      .describe('Number of sessions whose queue starts no turns because of a hold.'),
+    next_at: timestamp
+      .nullable()
+      .describe('Next due time of all entries (Unix ms). Null if none is scheduled.'),
   })
-  .meta({ id: 'QueueDiagnostics', description: 'What waits in the queues of all sessions.' });
+  .meta({ id: 'QueueDiagnostics', description: 'State of the queues of all sessions.' });
 export type QueueDiagnostics = z.output<typeof queueDiagnostics>;

@@ -5,19 +5,21 @@ import { agentMode, sessionParam } from './sessions.ts';
 
 /** The limits of a review. */
 export const reviewLimits = {
-  /** The maximum number of comments of a session. */
+  /** The maximum number of comments per session. */
   comments: 200,
-  /** The maximum number of lines that a comment is about. */
+  /** The maximum number of lines per comment. */
   lines: 200,
-  /** The maximum length of a comment, in UTF-16 code units. */
+  /** The maximum length of a comment in UTF-16 code units. */
   text: 10_000,
-  /** The maximum size of the turn that sends a review, in bytes. */
+  /** The maximum size in bytes of the turn that contains a review. */
   turnBytes: 256 * 1024,
 };
 
 const side = z
   .enum(['new', 'old'])
-  .describe('Of which file the numbers are. new: after the change. old: before it.');
+  .describe(
+    'File version that the line numbers refer to. `new`: after the change. `old`: before the change.',
+  );
 const lineNumber = z
   .int()
   .min(1)
@@ -29,13 +31,15 @@ const commentFields = {
     .string()
     .min(1)
     .max(4096)
-    .describe('The file, as the diff names it after the change; a removed one as it was named.'),
+    .describe(
+      'Path of the file after the change, as in the diff. For a removed file, its path before the change.',
+    ),
   side,
-  first_line: lineNumber.describe('The first line that it is about.'),
-  last_line: lineNumber.describe('The last one.'),
+  first_line: lineNumber.describe('Number of the first line of the comment.'),
+  last_line: lineNumber.describe('Number of the last line of the comment.'),
 };
 
-/** A comment as it is stored, and as events carry it. */
+/** A comment as it is stored and as events contain it. */
 export const storedReviewComment = z
   .looseObject({
     id: z.string(),
@@ -44,16 +48,16 @@ export const storedReviewComment = z
     lines: z
       .array(z.string())
       .describe(
-        'The lines as they were when the comment was written, each with its mark of the diff (" ", "+", "-"), also those of the other side between them. A line is cut after 1000 characters.',
+        'Lines at the time of the comment, each with its diff marker (" ", "+", "-"). Lines of the other side between them are included. Each line is cut after 1000 characters.',
       ),
-    text: z.string().describe('What is said of them.'),
-    created_by: z.string().describe('The id of the token of the request.'),
+    text: z.string().describe('Text of the comment.'),
+    created_by: z.string().describe('Id of the token that created the comment.'),
     created_at: timestamp,
     updated_at: timestamp,
   })
   .meta({
     id: 'StoredReviewComment',
-    description: 'A comment on lines of the diff of a session, which was not sent yet.',
+    description: 'An unsent comment on lines of the diff of a session.',
   });
 export type StoredReviewComment = z.output<typeof storedReviewComment>;
 
@@ -62,30 +66,30 @@ const reviewComment = storedReviewComment
     state: z
       .enum(['current', 'moved', 'changed', 'gone', 'unknown'])
       .describe(
-        'What has become of its lines. current: the diff shows them as they were. moved: they have other numbers now. changed: the diff does not show them so any more. gone: the file is no longer in the diff. unknown: the diff cannot be read now. A comment is never moved; all but current and unknown are stale.',
+        'State of the commented lines in the current diff. `current`: unchanged. `moved`: they have other numbers. `changed`: the diff no longer shows them in this form. `gone`: the file is no longer in the diff. `unknown`: the diff cannot be read. Comments are never moved. A comment in any state except `current` and `unknown` is outdated.',
       ),
     found_at: z
       .int()
       .nullable()
-      .describe('Of a comment whose lines have moved: the number of the first of them now.'),
+      .describe('Current number of the first line, if the lines have moved. Null otherwise.'),
   })
-  .meta({ id: 'ReviewComment', description: 'A comment, with what has become of its lines.' });
+  .meta({ id: 'ReviewComment', description: 'A comment with the state of its lines.' });
 export type ReviewComment = z.output<typeof reviewComment>;
 
 const review = z
   .looseObject({
     session_id: z.string(),
-    comments: z.array(reviewComment).describe('By path and line.'),
+    comments: z.array(reviewComment).describe('Comments, ordered by path and line.'),
   })
-  .meta({ id: 'Review', description: 'The comments on the diff of a session that were not sent.' });
+  .meta({ id: 'Review', description: 'The unsent comments on the diff of a session.' });
 export type Review = z.output<typeof review>;
 
-const commentParams = { ...sessionParam, comment_id: z.string().describe('The comment.') };
+const commentParams = { ...sessionParam, comment_id: z.string().describe('Comment id.') };
 
 export const getReview = endpoint({
   method: 'GET',
   path: '/v1/sessions/{session_id}/review',
-  summary: 'The comments on the diff of a session that were not sent yet',
+  summary: 'List the unsent comments on the diff of a session',
   params: sessionParam,
   response: review,
   errors: ['not_found'],
@@ -94,20 +98,20 @@ export const getReview = endpoint({
 export const addReviewComment = endpoint({
   method: 'POST',
   path: '/v1/sessions/{session_id}/review/comments',
-  summary: 'Comment on lines of the diff of a session; nothing is sent yet',
+  summary: 'Add a comment on lines of the diff of a session; it is not sent yet',
   params: sessionParam,
   body: z
     .strictObject({
       ...commentFields,
-      side: side.nullish().describe('Of which file the numbers are; absent: new.'),
-      last_line: lineNumber.nullish().describe('The last line; absent: the first one.'),
+      side: side.nullish().describe('File version that the line numbers refer to. Default: `new`.'),
+      last_line: lineNumber.nullish().describe('Number of the last line. Default: `first_line`.'),
       lines: z
         .array(quotedLine)
         .min(1)
         .max(reviewLimits.lines)
         .nullish()
         .describe(
-          'The lines as the person has seen them, with their marks, cut after 1000 characters; absent: as the diff shows them now.',
+          'Lines as the user has seen them, with their diff markers, cut after 1000 characters. Default: the lines in the current diff.',
         ),
       text: commentText,
     })
@@ -123,7 +127,7 @@ export const addReviewComment = endpoint({
 export const editReviewComment = endpoint({
   method: 'PATCH',
   path: '/v1/sessions/{session_id}/review/comments/{comment_id}',
-  summary: 'Change what a comment says',
+  summary: 'Update the text of a comment',
   params: commentParams,
   body: z.strictObject({ text: commentText }),
   response: reviewComment,
@@ -133,7 +137,7 @@ export const editReviewComment = endpoint({
 export const dropReviewComment = endpoint({
   method: 'DELETE',
   path: '/v1/sessions/{session_id}/review/comments/{comment_id}',
-  summary: 'Drop a comment',
+  summary: 'Delete a comment',
   params: commentParams,
   response: storedReviewComment,
   errors: ['not_found'],
@@ -142,7 +146,7 @@ export const dropReviewComment = endpoint({
 export const dropReview = endpoint({
   method: 'DELETE',
   path: '/v1/sessions/{session_id}/review',
-  summary: 'Drop all comments on the diff of a session',
+  summary: 'Delete all comments on the diff of a session',
   params: sessionParam,
   response: review,
   errors: ['not_found'],
@@ -151,28 +155,40 @@ export const dropReview = endpoint({
 export const sendReview = endpoint({
   method: 'POST',
   path: '/v1/sessions/{session_id}/review/send',
-  summary: 'Send all comments on the diff of a session as one turn; they leave the draft with it',
+  summary: 'Send all comments on the diff of a session as one turn, and remove them from the draft',
   params: sessionParam,
   body: z.strictObject({
-    text: z.string().max(reviewLimits.text).nullish().describe('What is said before the comments.'),
+    text: z.string().max(reviewLimits.text).nullish().describe('Text to send before the comments.'),
     queue: z
       .boolean()
       .nullish()
-      .describe('true: it becomes a turn once the session is free; absent: now.'),
+      .describe(
+        'Whether to queue the turn until the session is free. Default: false (send it now).',
+      ),
     expected_turn_id: z
       .string()
       .nullish()
-      .describe("A guard: it is refused unless this is the session's most recent turn."),
-    permission_mode: z.string().min(1).nullish().describe('For this turn only.'),
-    agent_mode: agentMode.describe("For this turn only: the agent's own mode."),
-    model: z.string().min(1).nullish().describe('For this turn only.'),
-    thinking_effort: z.string().min(1).nullish().describe('For this turn only.'),
+      .describe(
+        'Guard: id of the turn that must be the most recent one of the session. Otherwise the request is refused.',
+      ),
+    permission_mode: z.string().min(1).nullish().describe('Permission mode for this turn only.'),
+    agent_mode: agentMode.describe(
+      "Mode of an agent of the provider `acp`, by the agent's own name for it, for this turn only.",
+    ),
+    model: z.string().min(1).nullish().describe('Model for this turn only.'),
+    thinking_effort: z.string().min(1).nullish().describe('Thinking effort for this turn only.'),
   }),
   response: z.looseObject({
     session_id: z.string(),
-    turn_id: z.string().nullable().describe('The turn that was accepted; null: it was queued.'),
-    entry_id: z.string().nullable().describe('The entry of the queue; null: it was sent at once.'),
-    comments: z.int().describe('How many comments it has.'),
+    turn_id: z
+      .string()
+      .nullable()
+      .describe('Turn that was accepted. Null if the comments were queued.'),
+    entry_id: z
+      .string()
+      .nullable()
+      .describe('Queue entry that was created. Null if the comments were sent immediately.'),
+    comments: z.int().describe('Number of comments that were sent.'),
   }),
   errors: [
     'not_found',

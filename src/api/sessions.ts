@@ -23,21 +23,23 @@ export const turnStatus = z.enum([
   'failed',
 ]);
 
-/** The usage of a turn or session, as the provider counts it; null where it does not report a number. */
 export const usage = z
   .looseObject({
     input_tokens: z.number().nullable(),
     output_tokens: z.number().nullable(),
     cached_input_tokens: z.number().nullable(),
     total_tokens: z.number().nullable(),
-    context_tokens: z.number().nullable().describe('The size of the last request to the model.'),
+    context_tokens: z
+      .number()
+      .nullable()
+      .describe('Size of the last request to the model, in tokens.'),
     context_window: z.number().nullable(),
     cost_usd: z.number().nullable(),
   })
   .meta({
     id: 'Usage',
     description:
-      'The usage of a turn or session, as the provider counts it; null where it does not report a number.',
+      'Usage of a turn or session, as the provider counts it. A field is null if the provider does not report it.',
   });
 export type Usage = z.output<typeof usage>;
 
@@ -45,19 +47,19 @@ export const sessionTitle = z
   .string()
   .nullable()
   .describe(
-    'If no person gave one: the one that its agent gives, and until then the first line of its first prompt, each of at most 80 characters.',
+    'Title of the session. If no user has set one, it is the title from the agent, or the first line of the first prompt until the agent sends one. Both are cut to 80 characters. Null if there is no title yet.',
   );
 export const titleSource = z
   .enum(['person', 'prompt', 'agent'])
   .nullish()
   .describe(
-    'Where the title is from: a person gave it, it is the first line of the first prompt, or the agent gave it; null: there is none. Absent in sessions of older versions, whose title no agent replaces.',
+    'Source of the title: `person` (set by a user), `prompt` (first line of the first prompt) or `agent` (set by the agent). Null if there is no title. Absent in sessions of older versions, whose titles agents do not replace.',
   );
 export const lastWords = z
   .string()
   .nullable()
   .describe(
-    'The last message of its agent as one line of at most 200 characters; null: there is none, or retention has deleted it. It changes when a turn ends.',
+    'Last message of the agent as one line of at most 200 characters. Updated when a turn ends. Null if there is none or retention has deleted it.',
   );
 
 export const session = z
@@ -67,53 +69,59 @@ export const session = z
     agent: z
       .string()
       .nullable()
-      .describe('The name of its agent, where those of the provider have names; else null.'),
+      .describe('Name of the agent, if the provider has several agents (`acp`). Null otherwise.'),
     model: z.string().nullable(),
     cwd: z.string(),
     permission_mode: z
       .string()
       .nullable()
-      .describe('Who is asked, and what the agent may do; null: as the agent is configured.'),
+      .describe(
+        'Permission mode: which actions the agent may take and which need approval. Null if the configuration of the agent applies.',
+      ),
     agent_mode: z
       .string()
       .nullable()
       .describe(
-        "The agent's own mode, by its own name, for agents of acp; null: the one that permission_mode names, else the one in which the agent began.",
+        "Mode of an agent of the provider `acp`, by the agent's own name for it. Null if the mode follows from permission_mode, or is the mode that the agent started in.",
       ),
     agent_asks: z
       .boolean()
       .nullable()
       .describe(
-        'False: its agent never asks for a permission, in no mode; true: it does, in some mode; null: not known.',
+        'Whether the agent requests permission in at least one of its modes. False if it never does. Null if unknown.',
       ),
     thinking_effort: z.string().nullable(),
     metadata: z.unknown(),
     title: sessionTitle,
     title_source: titleSource,
     status: sessionStatus,
-    pinned: z.boolean().describe('Whether a person wants to see it before others.'),
+    pinned: z
+      .boolean()
+      .describe('Whether a user has pinned the session. Clients show pinned sessions first.'),
     snoozed_until: timestamp
       .nullable()
       .describe(
-        'Until when a person does not want to be told of it. It is not cleared afterwards.',
+        'Time until which the session sends no notifications to the user (Unix ms). It is not cleared when it has passed. Null if the session is not snoozed.',
       ),
     muted: z
       .boolean()
       .describe(
-        'Whether a person wants no bell and no desktop notification for it. It is listed as ever.',
+        'Whether the bell and desktop notifications are turned off for the session. A muted session is still listed.',
       ),
     seen_seq: z
       .int()
       .nonnegative()
-      .describe('The seq of the newest of its events that a person has been shown. It only grows.'),
+      .describe(
+        'Sequence number (seq) of the newest event of the session that a user has seen. It never decreases.',
+      ),
     news_seq: z
       .int()
       .nonnegative()
       .describe(
-        'The seq of its newest event that a person should see: a turn that ended, an approval that was requested, or its failure; 0: there is none. It is unseen while news_seq is above seen_seq.',
+        'Sequence number (seq) of the newest event that needs attention: the end of a turn, an approval request, or the failure of the session. 0 if there is none. The session has unseen events while news_seq is greater than seen_seq.',
       ),
     last_activity_at: timestamp.describe(
-      'When a turn was last accepted, started or ended, or an approval requested; before the first turn, when the session was created.',
+      'Time at which a turn was last accepted, started or ended, or an approval was last requested (Unix ms). Creation time of the session until its first turn.',
     ),
     last_words: lastWords,
     active_turn_id: z.string().nullable(),
@@ -124,18 +132,18 @@ export const session = z
         permission_mode: z
           .string()
           .nullable()
-          .describe('Of agents of acp: their mode, as in agent_mode.'),
+          .describe('For agents of the provider `acp`: the mode of the agent, as in agent_mode.'),
         agent_mode: z.string().nullable(),
         model: z.string().nullable(),
         thinking_effort: z.string().nullable(),
       })
       .meta({
         id: 'ProviderDefaults',
-        description: 'The settings with which an agent began a session.',
+        description: 'Settings with which an agent started a session.',
       })
       .nullable()
       .describe(
-        'The settings with which its agent began. They apply where neither the session nor the turn sets a value.',
+        'Settings with which the agent started. They apply where neither the session nor the turn sets a value. Null before the first start of the agent.',
       ),
     worktree_id: z.string().nullable(),
     usage: usage.nullable(),
@@ -144,7 +152,7 @@ export const session = z
     usage_limit: usageLimit
       .nullish()
       .describe(
-        'Why nothing that waits for it becomes a turn: its agent has reported a usage limit; null or absent: none.',
+        'Usage limit that the agent has reported. While it applies, the queue of the session starts no turns. Null or absent if there is none.',
       ),
     after_limit: ownAfterLimit.optional(),
     created_at: timestamp,
@@ -152,7 +160,9 @@ export const session = z
     closed_at: timestamp.nullable(),
     trimmed: z
       .boolean()
-      .describe('Whether retention has deleted its events and the contents of its turns.'),
+      .describe(
+        'Whether retention has deleted the events of the session and the contents of its turns.',
+      ),
   })
   .meta({
     id: 'Session',
@@ -162,7 +172,7 @@ export type Session = z.output<typeof session>;
 
 const textInput = z
   .strictObject({ type: z.literal('text'), text: z.string() })
-  .meta({ id: 'TextInput', description: 'A text for an agent.' });
+  .meta({ id: 'TextInput', description: 'Text input for an agent.' });
 const imageByPath = z
   .strictObject({
     type: z.literal('image'),
@@ -170,40 +180,40 @@ const imageByPath = z
       .string()
       .min(1)
       .describe(
-        'A file on the machine of the server, relative to the directory of the session; it is copied.',
+        "Path of an image file on the server's machine, relative to the working directory of the session. The server stores a copy.",
       ),
   })
-  .meta({ id: 'ImageByPath', description: 'An image in a file.' });
+  .meta({ id: 'ImageByPath', description: "Image in a file on the server's machine." });
 const imageInline = z
   .strictObject({
     type: z.literal('image'),
-    data: z.base64().min(1).describe('The file as base64.'),
+    data: z.base64().min(1).describe('Contents of the image file, base64-encoded.'),
     media_type: z
       .string()
       .optional()
       .describe(
-        'The type is detected from the bytes; a request that states another one is refused.',
+        'Media type of the image. The server detects the type from the bytes and refuses a request that states a different one.',
       ),
   })
-  .meta({ id: 'ImageInline', description: 'An image in the request.' });
+  .meta({ id: 'ImageInline', description: 'Image data in the request.' });
 
 const nonBlankText = textInput
-  .extend({ text: z.string().regex(/\S/, 'is blank: say something') })
-  .meta({ id: 'SaidText', description: 'A text for an agent that is not blank.' });
+  .extend({ text: z.string().regex(/\S/, 'is blank: enter a text') })
+  .meta({ id: 'SaidText', description: 'Text input for an agent. It must not be blank.' });
 
-/** One input item of a team message: unlike in a turn, its text must not be blank. */
+/** An input item of a team message. Unlike in a turn, its text must not be blank. */
 export const messageInputItem = z.union([nonBlankText, imageByPath, imageInline]);
 
-/** One input item of a turn, as a client sends it. */
+/** An input item of a turn, as a client sends it. */
 export const inputItem = z.union([textInput, imageByPath, imageInline]).meta({
   id: 'InputItem',
-  description: 'One input item of a turn or message.',
+  description: 'Input item of a turn or message.',
 });
 export type InputItem = z.output<typeof inputItem>;
 
 const storedText = z
   .looseObject({ type: z.literal('text'), text: z.string() })
-  .meta({ id: 'StoredText', description: 'A text of a stored input.' });
+  .meta({ id: 'StoredText', description: 'Text of a stored input.' });
 
 export const storedImage = z
   .looseObject({
@@ -213,11 +223,11 @@ export const storedImage = z
     bytes: z.int(),
     sha256: z.string(),
   })
-  .meta({ id: 'StoredImage', description: 'The stored copy of an image of an input.' });
-/** One input item as it is stored: an image by its digest, never its data. */
+  .meta({ id: 'StoredImage', description: 'Stored copy of an input image.' });
 export const storedInputItem = z.discriminatedUnion('type', [storedText, storedImage]).meta({
   id: 'StoredInputItem',
-  description: 'One input item as it is stored: an image by its digest, never its data.',
+  description:
+    'Stored input item. An image is stored as metadata with its digest, without its data.',
   discriminator: {
     propertyName: 'type',
     mapping: {
@@ -236,16 +246,28 @@ export const turn = z
     status: turnStatus,
     source: z.enum(['user', 'queue', 'team_message', 'process_exit', 'onboarding', 'usage_limit']),
     input: z.array(storedInputItem),
-    permission_mode: z.string().nullable().describe("Of this turn only; null: the session's."),
+    permission_mode: z
+      .string()
+      .nullable()
+      .describe('Permission mode of this turn only. Null if the setting of the session applies.'),
     agent_mode: z
       .string()
       .nullable()
       .describe(
-        "Of this turn only; null: the session's, or that of the turn's permission_mode where it has one.",
+        'Agent mode of this turn only. Null if the mode follows from the permission_mode of the turn, if set, or else from the session.',
       ),
-    model: z.string().nullable().describe("Of this turn only; null: the session's."),
-    thinking_effort: z.string().nullable().describe("Of this turn only; null: the session's."),
-    text: z.string().nullable().describe('The last message of the agent in this turn.'),
+    model: z
+      .string()
+      .nullable()
+      .describe('Model of this turn only. Null if the setting of the session applies.'),
+    thinking_effort: z
+      .string()
+      .nullable()
+      .describe('Thinking effort of this turn only. Null if the setting of the session applies.'),
+    text: z
+      .string()
+      .nullable()
+      .describe('Last message of the agent in this turn. Null if there is none.'),
     usage: usage.nullable(),
     error: failure.nullable(),
     provider_turn_ref: z.string().nullable(),
@@ -253,15 +275,16 @@ export const turn = z
     started_at: timestamp.nullable(),
     ended_at: timestamp.nullable(),
     interrupt_requested_at: timestamp.nullable(),
-    trimmed: z.boolean().describe('Whether retention has deleted its input, text and items.'),
+    trimmed: z
+      .boolean()
+      .describe('Whether retention has deleted the input, text and items of the turn.'),
   })
   .meta({
     id: 'Turn',
-    description: 'One turn: an input to an agent, and its outcome.',
+    description: 'A turn: an input to an agent and its result.',
   });
 export type Turn = z.output<typeof turn>;
 
-/** One message, reasoning or tool call of a turn, complete. */
 export const item = z
   .looseObject({
     item_id: z.string(),
@@ -269,41 +292,45 @@ export const item = z
     turn_id: z.string().nullable(),
     kind: z.enum(['message', 'reasoning', 'tool']),
     status: z.enum(['open', 'completed', 'interrupted', 'failed']),
-    text: z.string().describe('The text of the message or reasoning; for a tool call, its output.'),
+    text: z.string().describe('Text of the message or reasoning, or output of the tool call.'),
     tool: toolCall.nullable(),
     created_at: timestamp,
     completed_at: timestamp.nullable(),
   })
   .meta({
     id: 'Item',
-    description: 'One message, reasoning or tool call of a turn, complete.',
+    description: 'A complete message, reasoning or tool call of a turn.',
   });
 export type Item = z.output<typeof item>;
 
-export const sessionParam = { session_id: z.string().describe('The session.') };
+export const sessionParam = { session_id: z.string().describe('Session id.') };
 
 /** The agent's own mode in a request. */
 export const agentMode = z
   .string()
   .min(1)
   .nullish()
-  .describe("The agent's own mode, by its own name; for agents of acp.");
+  .describe("Mode of an agent of the provider `acp`, by the agent's own name for it.");
 
 const titleGiven = givenName(200).nullable();
 
 export const createSession = endpoint({
   method: 'POST',
   path: '/v1/sessions',
-  summary: 'Open a session; its agent starts with the first turn',
+  summary: 'Create a session; its agent starts with the first turn',
   body: z.strictObject({
     provider: providerId,
     agent: agentName
       .nullish()
       .describe(
-        'An agent of the provider acp, as `GET /v1/providers` names them; absent: its default agent.',
+        'Name of an agent of the provider `acp`, as listed by `GET /v1/providers`. Default: the default agent.',
       ),
     model: z.string().min(1).nullish(),
-    cwd: z.string().min(1).nullish().describe("Working directory; absent: the server's."),
+    cwd: z
+      .string()
+      .min(1)
+      .nullish()
+      .describe('Working directory. Default: the working directory of the server.'),
     permission_mode: z.string().min(1).nullish(),
     agent_mode: agentMode,
     metadata: z.unknown().optional(),
@@ -313,7 +340,7 @@ export const createSession = endpoint({
       .union([z.literal(true), sessionWorktree])
       .nullish()
       .describe(
-        'A git worktree for the session, which claims it: it works in the directory of the worktree that corresponds to cwd. If any step fails, nothing is left of it. true: a new one with a name of its own.',
+        'Git worktree that the session claims. The session works in the directory of the worktree that corresponds to cwd. `true` creates a worktree with a generated name. If a step fails, no session or worktree remains.',
       ),
     mcp_servers: mcpServers.nullish(),
     after_limit: ownAfterLimit.optional(),
@@ -327,9 +354,9 @@ export const listSessions = endpoint({
   path: '/v1/sessions',
   summary: 'List sessions, newest first',
   query: {
-    status: sessionStatus.optional().describe('Only sessions with this status.'),
-    provider: providerId.optional().describe('Only sessions of this provider.'),
-    team_id: z.string().optional().describe('Only members of this team.'),
+    status: sessionStatus.optional().describe('Return only sessions with this status.'),
+    provider: providerId.optional().describe('Return only sessions of this provider.'),
+    team_id: z.string().optional().describe('Return only members of this team.'),
     ...pageQuery,
   },
   response: z.array(session),
@@ -339,7 +366,7 @@ export const listSessions = endpoint({
 export const getSession = endpoint({
   method: 'GET',
   path: '/v1/sessions/{session_id}',
-  summary: 'Read a session',
+  summary: 'Get a session',
   params: sessionParam,
   response: session,
   errors: ['not_found'],
@@ -349,13 +376,15 @@ export const updateSession = endpoint({
   method: 'PATCH',
   path: '/v1/sessions/{session_id}',
   summary:
-    'Change what people keep with a session: its title, what they pinned, snoozed, muted or saw, and what it does after a usage limit',
+    'Update the user settings of a session: title, pinned, snoozed, muted, seen, and its behavior after a usage limit',
   params: sessionParam,
   body: z
     .strictObject({
       title: titleGiven
         .optional()
-        .describe('null: it has none, until the next prompt of a person gives it one.'),
+        .describe(
+          'Title of the session. Null removes the title; the next prompt of a user sets a new one.',
+        ),
       pinned: z.boolean().optional(),
       snoozed_until: requestedTime.nullable().optional(),
       muted: z.boolean().optional(),
@@ -364,11 +393,13 @@ export const updateSession = endpoint({
         .nonnegative()
         .optional()
         .describe(
-          'A seq that the server has given. One below the stored value changes nothing, so that clients need not agree on an order.',
+          'Sequence number (seq) of an event that the user has seen. It must be a number that the server has assigned. A number below the stored value changes nothing, so clients need not coordinate.',
         ),
       after_limit: ownAfterLimit.optional(),
     })
-    .describe('A field that is absent stays as it is. A closed session may be changed too.'),
+    .describe(
+      'Settings to change. Absent fields are not changed. Closed sessions can be changed too.',
+    ),
   response: session,
   errors: ['not_found'],
 });
@@ -376,7 +407,7 @@ export const updateSession = endpoint({
 export const closeSession = endpoint({
   method: 'POST',
   path: '/v1/sessions/{session_id}/close',
-  summary: 'Close a session; closing a closed one changes nothing',
+  summary: 'Close a session; a closed session is returned unchanged',
   params: sessionParam,
   body: z.strictObject({ reason: z.string().max(2000).nullish() }),
   response: session,
@@ -387,7 +418,7 @@ export const resumeSession = endpoint({
   method: 'POST',
   path: '/v1/sessions/{session_id}/resume',
   summary:
-    'Resume a failed session, if its provider still has it; an open one is returned unchanged',
+    'Resume a failed session if its provider still has it; an open session is returned unchanged',
   params: sessionParam,
   body: z.strictObject({}),
   response: session,

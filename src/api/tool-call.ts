@@ -1,6 +1,5 @@
 import { z } from 'zod';
 
-/** The call of a tool. */
 export const toolCall = z
   .looseObject({
     call_ref: z.string(),
@@ -11,20 +10,20 @@ export const toolCall = z
       .array(
         z
           .looseObject({ path: z.string(), line: z.number().nullable() })
-          .meta({ id: 'ToolLocation', description: 'A place in a file.' }),
+          .meta({ id: 'ToolLocation', description: 'A position in a file.' }),
       )
       .optional()
-      .describe('The places that it is about; absent where the agent names none.'),
+      .describe('File positions that the call concerns. Absent if the agent reports none.'),
     diffs: z
       .array(
         z
-          .looseObject({ path: z.string(), diff: z.string().describe('As a unified diff.') })
-          .meta({ id: 'ToolDiff', description: 'The change of a file by a tool.' }),
+          .looseObject({ path: z.string(), diff: z.string().describe('Change as a unified diff.') })
+          .meta({ id: 'ToolDiff', description: 'A change to a file by a tool.' }),
       )
       .optional()
       .describe(
-        'The changes of files that it makes or would make; absent where the agent shows none. The text of the item has them, too.',
+        'File changes that the call makes or would make. Absent if the agent reports none. The text of the item contains them too.',
       ),
   })
-  .meta({ id: 'ToolCall', description: 'The call of a tool, as the agent reports it.' });
+  .meta({ id: 'ToolCall', description: 'A tool call, as the agent reports it.' });
 export type ToolCall = z.output<typeof toolCall>;

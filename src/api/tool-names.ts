@@ -1,4 +1,4 @@
-/** Every tool of the gateway. The configuration imports this list before all else, so this file imports nothing. */
+/** Every tool of the gateway. The configuration imports this list first, so this file imports nothing. */
 export const toolNames = [
   'cadre_process_run',
   'cadre_process_status',
@@ -11,7 +11,7 @@ export const toolNames = [
 export type ToolName = (typeof toolNames)[number];
 
 /**
- * Marks the MCP servers of a session in their environment. An agent that serves several sessions keeps those of a closed
- * one running, so the server ends them.
+ * The environment variable that marks the MCP servers of a session. An agent that serves several sessions leaves the
+ * MCP servers of a closed session running; the server finds them by this variable and stops them.
  */
 export const MCP_SESSION_VARIABLE = 'CADRE_MCP_SESSION';

@@ -3,27 +3,29 @@ import { pageQuery } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { agentMode, inputItem, item, sessionParam, turn } from './sessions.ts';
 
-const turnParams = { ...sessionParam, turn_id: z.string().describe('The turn.') };
+const turnParams = { ...sessionParam, turn_id: z.string().describe('Turn id.') };
 
 export const sendTurn = endpoint({
   method: 'POST',
   path: '/v1/sessions/{session_id}/turns',
-  summary: 'Send a turn; its output comes as events',
+  summary: 'Send a prompt to a session and start a turn; its output is sent as events',
   params: sessionParam,
   body: z.strictObject({
     input: z
       .union([z.array(inputItem).min(1), inputItem])
-      .describe('An array of items; a single item is treated as an array of one.'),
+      .describe('Input items. A single item is treated as an array of one.'),
     expected_turn_id: z
       .string()
       .nullish()
-      .describe("A guard: the turn is refused unless this is the session's most recent one."),
-    permission_mode: z.string().min(1).nullish().describe('For this turn only.'),
+      .describe(
+        'Guard: id of the turn that must be the most recent one of the session. Otherwise the request is refused.',
+      ),
+    permission_mode: z.string().min(1).nullish().describe('Permission mode for this turn only.'),
     agent_mode: agentMode.describe(
-      "For this turn only: the agent's own mode, by its own name; for agents of acp.",
+      "Mode of an agent of the provider `acp`, by the agent's own name for it, for this turn only.",
     ),
-    model: z.string().min(1).nullish().describe('For this turn only.'),
-    thinking_effort: z.string().min(1).nullish().describe('For this turn only.'),
+    model: z.string().min(1).nullish().describe('Model for this turn only.'),
+    thinking_effort: z.string().min(1).nullish().describe('Thinking effort for this turn only.'),
   }),
   bodyLimit: 8 * 1024 * 1024,
   response: z.looseObject({
@@ -55,7 +57,7 @@ export const listTurns = endpoint({
 export const getTurn = endpoint({
   method: 'GET',
   path: '/v1/sessions/{session_id}/turns/{turn_id}',
-  summary: 'Read a turn',
+  summary: 'Get a turn',
   params: turnParams,
   response: turn,
   errors: ['not_found'],
@@ -64,7 +66,7 @@ export const getTurn = endpoint({
 export const listItems = endpoint({
   method: 'GET',
   path: '/v1/sessions/{session_id}/turns/{turn_id}/items',
-  summary: 'List the items of a turn, in order: messages, reasoning and tool calls',
+  summary: 'List the messages, reasoning and tool calls of a turn, in order',
   params: turnParams,
   response: z.array(item),
   errors: ['not_found'],
@@ -73,8 +75,8 @@ export const listItems = endpoint({
 export const getItem = endpoint({
   method: 'GET',
   path: '/v1/sessions/{session_id}/turns/{turn_id}/items/{item_id}',
-  summary: 'Read an item of a turn',
-  params: { ...turnParams, item_id: z.string().describe('The item.') },
+  summary: 'Get an item of a turn',
+  params: { ...turnParams, item_id: z.string().describe('Item id.') },
   response: item,
   errors: ['not_found'],
 });
@@ -82,7 +84,7 @@ export const getItem = endpoint({
 export const interruptTurn = endpoint({
   method: 'POST',
   path: '/v1/sessions/{session_id}/turns/{turn_id}/interrupt',
-  summary: 'Interrupt a turn; it ends as interrupted even if its agent does not react',
+  summary: 'Interrupt a turn; it ends as interrupted even if the agent does not respond',
   params: turnParams,
   body: z.strictObject({}),
   status: 202,

@@ -2,37 +2,41 @@ import { z } from 'zod';
 import { afterLimit } from './after-limit.ts';
 import { timestamp } from './common.ts';
 
-/** Why a session waits, where its agent has reported a usage limit. */
+/** The reason why a session waits for a usage limit that its agent has reported. */
 export const usageLimit = z
   .looseObject({
-    message: z.string().describe('What the agent said of the limit, for people.'),
+    message: z.string().describe('Message of the agent about the limit.'),
     since: timestamp,
-    resets_at: timestamp.nullable().describe('When the limit resets; null: the agent did not say.'),
+    resets_at: timestamp
+      .nullable()
+      .describe('Time at which the limit resets (Unix ms). Null if the agent did not report it.'),
     resumes_at: timestamp
       .nullable()
-      .describe('When it goes on by itself; null: not before a person resumes it.'),
+      .describe(
+        'Time at which the session resumes automatically (Unix ms). Null if a user must resume it.',
+      ),
     waits_because: z
       .enum(['chosen', 'unknown_reset', 'repeated'])
       .nullable()
       .describe(
-        'Why it does not go on by itself. chosen: after_limit says so. unknown_reset: the agent did not say when the limit resets. repeated: each time that it went on, the limit was reported again before the agent did anything. null: it does.',
+        'Reason why the session does not resume automatically. `chosen`: after_limit is `wait`. `unknown_reset`: the agent did not report when the limit resets. `repeated`: after each resume, the agent reported the limit again before it did anything. Null if the session resumes automatically.',
       ),
     turn_id: z
       .string()
       .nullable()
       .describe(
-        'The turn that the limit has ended, and that goes on; null: it waits because another session of the account has reached the limit.',
+        'Turn that the limit ended and that the session continues later. Null if the session waits because another session of the same account has reached the limit.',
       ),
   })
   .meta({
     id: 'UsageLimit',
-    description: 'Why a session waits for a usage limit of its agent, and until when.',
+    description: 'A usage limit that a session waits for.',
   });
 export type UsageLimit = z.output<typeof usageLimit>;
 
-/** What a session does after a usage limit, where it says so itself. */
+/** The session's own setting of what to do after a usage limit. */
 export const ownAfterLimit = afterLimit
   .nullable()
   .describe(
-    'What it does when a usage limit of its agent has reset. resume: it goes on by itself. wait: it waits for a person. null: as sessions.after_limit of the configuration says.',
+    'Action when a usage limit of the agent has reset. `resume`: the session resumes automatically. `wait`: a user must resume it. Null if `sessions.after_limit` of the configuration applies.',
   );

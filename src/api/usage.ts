@@ -6,37 +6,35 @@ import { providerId } from './provider-kinds.ts';
 export const usageBy = z
   .enum(['session', 'team', 'provider', 'day'])
   .describe(
-    'What turns are summed by. A turn counts for the day on which it ended, and for every team that its session was in then.',
+    'Grouping of turns. A turn counts for the day on which it ended, and for every team that its session belonged to at that time.',
   );
 
 export const timeZoneName = z
   .string()
   .max(100)
-  .describe('A time zone of the IANA database, such as Europe/Berlin.');
+  .describe('Time zone of the IANA database, such as Europe/Berlin.');
 
 const tokens = (which: string) =>
-  z.number().nullable().describe(`${which}; null: no turn reports them.`);
+  z.number().nullable().describe(`${which}. Null if no turn reports them.`);
 
 const sums = {
   turns: z
     .int()
-    .describe(
-      'The turns that an agent has seen and that have ended; a running one is not counted.',
-    ),
-  input_tokens: tokens('Input tokens, without those from a cache'),
+    .describe('Number of ended turns that were sent to an agent. Running turns are not counted.'),
+  input_tokens: tokens('Input tokens, without cached ones'),
   output_tokens: tokens('Output tokens'),
-  cached_input_tokens: tokens('Input tokens from a cache'),
+  cached_input_tokens: tokens('Cached input tokens'),
   total_tokens: tokens('All tokens, as the provider counts them'),
-  cost_usd: z.number().nullable().describe('In US dollars; null: no turn reports a cost.'),
+  cost_usd: z.number().nullable().describe('Cost in US dollars. Null if no turn reports a cost.'),
   turns_without_tokens: z
     .int()
-    .describe('The turns of which no tokens are known: the sums are too low by what these used.'),
-  turns_without_cost: z.int().describe('The turns of which no cost is known.'),
+    .describe('Number of turns without known tokens. Their tokens are missing from the sums.'),
+  turns_without_cost: z.int().describe('Number of turns without a known cost.'),
 };
 
 export const usageSums = z
   .looseObject(sums)
-  .meta({ id: 'UsageSums', description: 'What some turns have used.' });
+  .meta({ id: 'UsageSums', description: 'Usage of a number of turns.' });
 
 export const usageRow = z
   .looseObject({
@@ -44,46 +42,62 @@ export const usageRow = z
       .string()
       .nullable()
       .describe(
-        'The id of the session or team, the provider, or the day (2026-11-22); null: turns of sessions in no team.',
+        'Id of the session or team, the provider, or the day (2026-11-22). Null for turns of sessions that belong to no team.',
       ),
-    name: z.string().nullable().describe('The title of the session, or the name of the team.'),
-    provider: providerId.nullable().describe('By session or provider; else null.'),
-    agent: z.string().nullable().describe('The name of the agent, where the provider has names.'),
+    name: z
+      .string()
+      .nullable()
+      .describe('Title of the session or name of the team. Null if there is none.'),
+    provider: providerId
+      .nullable()
+      .describe('Provider. Null unless turns are grouped by session or provider.'),
+    agent: z
+      .string()
+      .nullable()
+      .describe('Name of the agent. Null if the provider has no named agents.'),
     ...sums,
   })
   .meta({
     id: 'UsageRow',
-    description: 'What the turns of a session, team, provider or day used.',
+    description: 'Usage of the turns of a session, team, provider or day.',
   });
 export type UsageRow = z.output<typeof usageRow>;
 
 export const usageReport = z
   .looseObject({
     by: usageBy,
-    since: timestamp.describe('The turns that ended from here on.'),
-    until: timestamp.describe('The turns that ended before this.'),
-    time_zone: timeZoneName.describe('The one in which days begin.'),
+    since: timestamp.describe(
+      'Start of the period (Unix ms, inclusive). The report covers turns that ended in the period.',
+    ),
+    until: timestamp.describe('End of the period (Unix ms, exclusive).'),
+    time_zone: timeZoneName.describe('Time zone in which days start.'),
     rows: z
       .array(usageRow)
-      .describe('Days: the newest first. Others: the one with the most tokens first.'),
-    left_out: z.int().describe('How many rows more there are than `limit`.'),
-    total: usageSums.describe('Of all turns, each counted once.'),
+      .describe('Rows. Days are ordered newest first, other rows by tokens, largest first.'),
+    left_out: z.int().describe('Number of rows left out because of `limit`.'),
+    total: usageSums.describe('Usage of all turns, each counted once.'),
   })
-  .meta({ id: 'UsageReport', description: 'What turns have used.' });
+  .meta({ id: 'UsageReport', description: 'Usage of the turns of a period.' });
 export type UsageReport = z.output<typeof usageReport>;
 
 export const getUsage = endpoint({
   method: 'GET',
   path: '/v1/usage',
-  summary: 'What turns have used, by session, team, provider or day',
+  summary: 'Get the usage of turns by session, team, provider or day',
   query: {
     by: usageBy.default('day'),
     since: requestedTime
       .optional()
-      .describe('Turns that ended from here on; absent: since the begin of the day 29 days ago.'),
-    until: requestedTime.optional().describe('Turns that ended before this; absent: up to now.'),
-    time_zone: timeZoneName.optional().describe("In which days begin; absent: the server's."),
-    limit: z.int().min(1).max(1000).default(100).describe('The maximum number of rows.'),
+      .describe(
+        'Start of the period (Unix ms, inclusive). Default: the start of the day 29 days ago.',
+      ),
+    until: requestedTime
+      .optional()
+      .describe('End of the period (Unix ms, exclusive). Default: now.'),
+    time_zone: timeZoneName
+      .optional()
+      .describe('Time zone in which days start. Default: the time zone of the server.'),
+    limit: z.int().min(1).max(1000).default(100).describe('Maximum number of rows.'),
   },
   response: usageReport,
 });
