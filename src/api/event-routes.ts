@@ -7,31 +7,36 @@ import { processParam } from './processes.ts';
 import { sessionParam } from './sessions.ts';
 import { teamParam } from './teams.ts';
 
-/** What a filter may name: every kind of a group, or one kind. */
+/** The values of a filter: every group, and every kind. */
 const patterns = [...eventGroups.map((group) => `${group}.*`), ...eventKinds];
 
 const kindPattern = z
   .enum(patterns, {
     error: ({ input }) =>
-      `there is no kind "${String(input)}"; a kind such as turn.completed, or a group: ${eventGroups.map((group) => `${group}.*`).join(', ')}`,
+      `there is no kind "${String(input)}": use a kind such as turn.completed, or one of the groups ${eventGroups.map((group) => `${group}.*`).join(', ')}`,
   })
-  .meta({ id: 'KindPattern', description: 'A kind of event, or a group of them as "turn.*".' });
+  .meta({
+    id: 'KindPattern',
+    description: 'A kind of event, or a group of kinds such as "turn.*".',
+  });
 
 const kindFilter = z
   .array(kindPattern)
   .min(1)
   .optional()
-  .describe('Only events of these kinds; may be repeated. "turn.*" is every kind of that group.');
+  .describe(
+    'Return only events of these kinds. May be repeated. "turn.*" matches every kind of the group.',
+  );
 
 const replayQuery = {
   kind: kindFilter,
-  after_seq: sequenceNumber.default(0).describe('Only events after this one.'),
+  after_seq: sequenceNumber.default(0).describe('Return only events after this sequence number.'),
   limit: z
     .int()
     .min(1)
     .max(10_000)
     .default(500)
-    .describe('How many at most; a page also ends at 8 MiB.'),
+    .describe('Maximum number of events. A page also ends at 8 MiB.'),
 };
 
 const streamQuery = {
@@ -40,7 +45,7 @@ const streamQuery = {
     .union([sequenceNumber, z.literal('latest')])
     .optional()
     .describe(
-      'Only events after this one; a number wins over Last-Event-ID. "latest": only what is new; Last-Event-ID wins over it.',
+      'Return only events after this sequence number; a number takes precedence over Last-Event-ID. "latest": only new events; Last-Event-ID takes precedence over it.',
     ),
 };
 

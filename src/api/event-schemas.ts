@@ -31,13 +31,13 @@ const eventOf = <Name extends z.ZodType>({
     worktree_id: z.string().nullable(),
     team_id: z.string().nullable(),
     created_at: timestamp,
-    v: z.int().describe("The payload's version."),
+    v: z.int().describe('Version of the payload.'),
     payload,
   });
 
 const whenCut = ['truncated', 'total_bytes'];
 
-/** The payload of a kind, as it is sent: whole, or cut because it was too long. */
+/** The payload of a kind as it is sent: complete, or cut because it was too long. */
 export function payloadSchema({ payload, large }: Kind) {
   const fields = Object.entries(payload).map(([name, schema]) => [
     name,
@@ -52,13 +52,15 @@ export function payloadSchema({ payload, large }: Kind) {
       truncated: z
         .literal(true)
         .optional()
-        .describe('The payload was longer than 256 KiB: its long texts are cut.'),
+        .describe('Present if the payload was longer than 256 KiB. Its long texts are cut.'),
       total_bytes: z
         .int()
         .optional()
-        .describe('With truncated: the bytes of its longest text, else of the whole.'),
+        .describe(
+          'Present with `truncated`: size in bytes of the longest text that was cut, or else of the whole payload.',
+        ),
     })
-    .refine(isWhole, { error: `is without ${large.join(' or ')}, and not truncated` })
+    .refine(isWhole, { error: `lacks ${large.join(' or ')} and is not truncated` })
     .meta(
       large.length === 0
         ? {}
@@ -72,7 +74,10 @@ function fieldsIn(record: string, large: readonly string[]): string[] {
   return large.filter((one) => one.startsWith(start)).map((one) => one.slice(start.length));
 }
 
-/** Records of which a cut event may lack fields, by their own schema: one that several kinds have is one component. */
+/**
+ * The schemas of records in cut events, which may lack fields, by the schema of the record. Several kinds share one
+ * component.
+ */
 const cutRecords = new Map<z.ZodType, z.ZodType>();
 
 function withoutLarge(schema: z.ZodType, fields: readonly string[]): z.ZodType {
@@ -94,7 +99,7 @@ interface Needed {
   path: readonly string[];
 }
 
-/** The large fields that are in every payload that was not cut. */
+/** Returns the large fields that every payload that was not cut contains. */
 function neededIn(payload: Kind['payload'], large: readonly string[]): Needed[] {
   return large
     .map((one) => ({ path: one.split('.') }))
@@ -111,7 +116,7 @@ function isAt(value: unknown, [first, ...rest]: readonly string[]): boolean {
   return isAt((value as Record<string, unknown>)[first], rest);
 }
 
-/** The same as JSON Schema. */
+/** Returns the same condition as JSON Schema. */
 function requirement(needed: readonly Needed[]): object {
   const names = [...new Set(needed.map(({ path: [name = ''] }) => name))];
   const nested = names.flatMap((name) => {
@@ -124,7 +129,7 @@ function requirement(needed: readonly Needed[]): object {
   };
 }
 
-/** The name of the component in openapi.yaml that describes the events of a kind. */
+/** Returns the name of the openapi.yaml component that describes the events of a kind. */
 export function componentOf(kind: EventKind): string {
   const words = kind.split(/[._]/);
   return `${words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')}Event`;
@@ -141,7 +146,7 @@ function describedEvent(): z.ZodType {
   const mapping = eventKinds.map((kind) => [kind, `#/components/schemas/${componentOf(kind)}`]);
   return z.discriminatedUnion('kind', ofKinds as [(typeof ofKinds)[0], ...typeof ofKinds]).meta({
     id: 'DescribedEvent',
-    description: 'An event of a kind that is described here.',
+    description: 'An event of a kind described here.',
     discriminator: { propertyName: 'kind', mapping: Object.fromEntries(mapping) as object },
   });
 }
@@ -152,24 +157,23 @@ function newerEvent(): z.ZodType {
   return eventOf({
     kind: z
       .string()
-      .refine((kind) => !isEventKind(kind), { error: 'is described' })
+      .refine((kind) => !isEventKind(kind), { error: 'must not be a described kind' })
       .meta({ not: { enum: eventKinds } }),
     scope: z.enum(scopes),
     payload: z.record(z.string(), z.unknown()),
   }).meta({
     id: 'NewerEvent',
-    description: 'An event of a kind that is not described here: a newer server has added it.',
+    description: 'An event of a kind that is not described here, from a newer server.',
   });
 }
 
-/** Made when it is asked for: few commands check an event, and all of them load this. */
+/** Created on first use: all commands load this module, but few check an event. */
 export const runtimeEventRecord = z.lazy(
   () =>
     z.union([describedEvent(), newerEvent()]).meta({
       id: 'RuntimeEventRecord',
       description:
-        'One thing that happened. It belongs to each scope whose id it carries. Within v1, kinds are added: who reads ' +
-        'events passes over those of a kind that it does not have.',
+        'An event. It belongs to each scope whose id it carries. New kinds are added within v1. Clients must ignore events of kinds that they do not know.',
     }),
   // Types and schemas are made from the same table; the compiler cannot follow the schemas, one for each kind.
 ) as z.ZodType<RuntimeEventRecord>;

@@ -12,8 +12,8 @@ import { deliveryKinds, teamKinds } from './event-kinds/teams.ts';
 import { worktreeKinds } from './event-kinds/worktrees.ts';
 
 /**
- * Every kind of event: types, schemas, openapi.yaml and docs/events.md are made from this table. Within v1, kinds are
- * added, never changed or removed.
+ * Every kind of event. Types, schemas, openapi.yaml and docs/events.md are generated from this table. Within v1, kinds
+ * are added, never changed or removed.
  */
 export const kinds = {
   ...runtimeKinds,
@@ -33,22 +33,22 @@ export const kinds = {
 
 type Kinds = typeof kinds;
 export type EventKind = keyof Kinds;
-/** The kinds of a group: of `turn`, all that begin with `turn.`. */
+/** The kinds of a group: for `turn`, all that start with `turn.`. */
 export type KindIn<Group extends string> = Extract<EventKind, `${Group}.${string}`>;
 type KindOfPart<Part> = {
   [K in EventKind]: Kinds[K]['part'] extends Part ? K : never;
 }[EventKind];
 
 export const eventKinds = Object.keys(kinds) as EventKind[];
-/** What kinds begin with: `turn`, `message` and so on. */
+/** The first parts of the kinds: `turn`, `message` and so on. */
 export const eventGroups = [...new Set(eventKinds.map((kind) => kind.replace(/\..*/, '')))];
 
 /** The payload of a kind as it is appended. */
 export type Payload<K extends EventKind> = ValuesOf<Kinds[K]['payload']>;
 
 /**
- * The payload of a kind as it is sent. One that was too long is `truncated`: its long texts are cut, and what is large
- * otherwise may be missing.
+ * The payload of a kind as it is sent. A payload that was too long is `truncated`: its long texts are cut, and other
+ * large fields may be missing.
  */
 export type SentPayload<K extends EventKind> =
   | (Payload<K> & { truncated?: never; total_bytes?: never })
@@ -66,7 +66,7 @@ type Without<Value, Fields extends string> = [Fields] extends [never]
     };
 
 interface EventFields {
-  /** Strictly rising over the whole runtime, never given twice, with holes. */
+  /** Strictly increasing over the whole runtime, with gaps. No number is used twice. */
   seq: number;
   id: string;
   session_id: string | null;
@@ -80,39 +80,39 @@ interface EventFields {
   v: number;
 }
 
-/** An event of a kind; of several kinds, a union of which `kind` tells the parts apart. */
+/** An event of one of the given kinds. `kind` discriminates the union. */
 export type EventOf<K extends EventKind> = K extends EventKind
   ? EventFields & { kind: K; scope: Kinds[K]['scope']; payload: SentPayload<K> }
   : never;
 
-/** An event of a kind that this version has. */
+/** An event of a kind that this version describes. */
 export type DescribedEvent = EventOf<EventKind>;
 
-/** An event of a kind that a newer server has added. */
+/** An event of a kind from a newer server. */
 export interface NewerEvent extends EventFields {
   kind: string;
   scope: EventScope;
   payload: Record<string, unknown>;
 }
 
-/** What a client reads: it asks `isDescribed`, and then what it needs to know by `kind`. */
+/** An event as a client reads it. Check `isDescribed` first, then `kind`. */
 export type RuntimeEventRecord = DescribedEvent | NewerEvent;
 
-/** An event of an item, or of a process's output, that grows. */
+/** An event that adds to an item or to the output of a process. */
 export type DeltaEvent = EventOf<KindOfPart<'delta'>>;
-/** An event that closes an item with its whole content, or a process. */
+/** An event that closes an item with its complete content, or a process. */
 export type SettlingEvent = EventOf<KindOfPart<'end'>>;
 
 export function isEventKind(kind: string): kind is EventKind {
   return Object.hasOwn(kinds, kind);
 }
 
-/** Whether an event is of a kind that this version has; its type is then that of its kind. */
+/** Reports whether this version describes the kind of an event, and narrows its type. */
 export function isDescribed(event: RuntimeEventRecord): event is DescribedEvent {
   return isEventKind(event.kind);
 }
 
-/** Whether an event is of a kind of a group that this version has. */
+/** Reports whether the kind of an event belongs to a group that this version describes. */
 export function isIn<Group extends string>(
   group: Group,
   event: RuntimeEventRecord,
@@ -124,12 +124,12 @@ const kindsOfPart = (part: 'delta' | 'end'): ReadonlySet<string> =>
   new Set(eventKinds.filter((kind) => kinds[kind].part === part));
 
 /**
- * The kinds that tell of an item, or of a process's output, while it grows. Once its end is there they say nothing
- * that it, or the files with the output, do not, and they leave the log later.
+ * The kinds that report an item or the output of a process while it grows. The closing event, or the output files,
+ * contain everything they report, so they are deleted from the log later.
  */
 export const deltaKinds = kindsOfPart('delta');
 
-/** The kinds that close an item with its whole content, or a process. */
+/** The kinds that close an item with its complete content, or a process. */
 export const settlingKinds = kindsOfPart('end');
 
 export function isDelta(event: RuntimeEventRecord): event is DeltaEvent {
@@ -140,28 +140,30 @@ export function settles(event: RuntimeEventRecord): event is SettlingEvent {
   return settlingKinds.has(event.kind);
 }
 
-/** The id of the item, or else of the process, that a delta grows or that an event closes. */
+/** Returns the id of the item, or else of the process, that a delta adds to or an event closes. */
 export function settlesWith({ payload, process_id }: DeltaEvent | SettlingEvent): string {
   return 'item_id' in payload ? payload.item_id : (process_id ?? '');
 }
 
-/** A sequence number: strictly rising over the whole runtime, never given twice, with holes. */
+/** A sequence number. Sequence numbers increase strictly over the whole runtime, with gaps. No number is used twice. */
 export const sequenceNumber = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 
-/** Sent on a stream where what follows its cursor is not whole. */
+/** A frame of a stream. It reports that events after the cursor are missing. */
 export const streamGap = z
   .looseObject({
-    requested: sequenceNumber.describe('The cursor.'),
-    trimmed_seq: sequenceNumber.describe('The highest seq that retention took from the scope.'),
-    latest_seq: sequenceNumber.describe('The newest seq there is.'),
+    requested: sequenceNumber.describe('Requested cursor.'),
+    trimmed_seq: sequenceNumber.describe(
+      'Highest sequence number that retention deleted in the scope.',
+    ),
+    latest_seq: sequenceNumber.describe('Newest sequence number.'),
   })
   .meta({
     id: 'StreamGap',
-    description: 'What follows on the stream is not all there was after its cursor.',
+    description: 'Some events after the cursor are missing on the stream.',
   });
 export type StreamGap = z.output<typeof streamGap>;
 
-/** The kinds that a filter names: `turn.completed` alone, or all of a group as `turn.*`. */
+/** Returns the kinds that a filter matches: `turn.completed` alone, or all of a group with `turn.*`. */
 export function kindsMatching(patterns: readonly string[]): Set<EventKind> {
   return new Set(
     patterns.flatMap((pattern) => eventKinds.filter((kind) => matches(pattern, kind))),

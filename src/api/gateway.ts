@@ -18,16 +18,16 @@ export type ToolErrorCode = (typeof toolErrorCodes)[number];
 
 const toolResult = z
   .looseObject({ ok: z.literal(true), result: z.record(z.string(), z.unknown()) })
-  .meta({ id: 'ToolResult', description: 'The result of a tool call that succeeded.' });
+  .meta({ id: 'ToolResult', description: 'The result of a successful tool call.' });
 
 const toolFailure = z
   .looseObject({
     ok: z.literal(false),
     error: z
       .looseObject({ code: z.enum(toolErrorCodes), message: z.string() })
-      .meta({ id: 'ToolError', description: 'Why a tool failed.' }),
+      .meta({ id: 'ToolError', description: 'The reason why a tool call failed.' }),
   })
-  .meta({ id: 'ToolFailure', description: 'The envelope of a tool call that failed.' });
+  .meta({ id: 'ToolFailure', description: 'The envelope of a failed tool call.' });
 
 export const toolEnvelope = z.union([toolResult, toolFailure]).meta({
   id: 'ToolEnvelope',
@@ -49,7 +49,7 @@ const toolAnnotations = z
   .meta({
     id: 'ToolAnnotations',
     description:
-      'The annotations of MCP: hints that a client can show its user before it calls the tool.',
+      'MCP annotations: hints that a client can show to its user before it calls the tool.',
   });
 
 const toolInfo = z
@@ -57,21 +57,21 @@ const toolInfo = z
     name: z.string(),
     title: z.string(),
     description: z.string(),
-    input_schema: z.record(z.string(), z.unknown()).describe('The JSON Schema of its arguments.'),
+    input_schema: z.record(z.string(), z.unknown()).describe('JSON Schema of the arguments.'),
     output_schema: z
       .record(z.string(), z.unknown())
-      .describe('The JSON Schema of the envelope of a call that succeeds.'),
+      .describe('JSON Schema of the envelope of a successful call.'),
     annotations: toolAnnotations,
   })
   .meta({
     id: 'ToolInfo',
-    description: 'A tool, with the schemas of its arguments and of its result.',
+    description: 'A tool with the schemas of its arguments and result.',
   });
 export type ToolInfo = z.output<typeof toolInfo>;
 
 const toolNamespace = z
   .looseObject({ name: z.string(), tools: z.array(toolInfo) })
-  .meta({ id: 'ToolNamespace', description: 'Tools whose names share a prefix.' });
+  .meta({ id: 'ToolNamespace', description: 'A group of tools whose names share a prefix.' });
 
 const modelPreset = z
   .looseObject({
@@ -82,12 +82,12 @@ const modelPreset = z
     thinking_effort: z.string().nullable(),
     agent_mode: z.string().nullable(),
   })
-  .meta({ id: 'ModelPreset', description: 'A configured model that can be chosen by its name.' });
+  .meta({ id: 'ModelPreset', description: 'A configured model that can be selected by name.' });
 
 export const getCapabilities = endpoint({
   method: 'GET',
   path: '/v1/mcp/capabilities',
-  summary: 'The tools that sessions may call at the moment',
+  summary: 'List the tools that sessions can currently call',
   access: 'gateway',
   response: z
     .looseObject({
@@ -100,12 +100,12 @@ export const getCapabilities = endpoint({
     })
     .meta({
       id: 'Capabilities',
-      description: 'The tools of the gateway, and the configuration that affects them.',
+      description: 'The tools of the gateway and the configuration that affects them.',
     }),
 });
 
 /**
- * JSON Schema: one of these spellings of a field has to be present and not blank. zod cannot express it for a field.
+ * JSON Schema: one of these spellings of a field must be present and not blank. zod cannot express this for a field.
  */
 const oneOf = (...names: string[]) => ({
   anyOf: names.map((name) => ({
@@ -117,25 +117,25 @@ const oneOf = (...names: string[]) => ({
 const invocation = z
   .strictObject({
     tool_name: z.string().nullish(),
-    toolName: z.string().nullish().describe('The same as tool_name.'),
+    toolName: z.string().nullish().describe('Alias of tool_name.'),
     caller_agent_id: z
       .string()
       .nullish()
       .describe(
-        'The session that calls; for a call without a session, the id of the own token of the scope tools.',
+        "Session that makes the call. For a call without a session: the id of the caller's own `tools` token.",
       ),
-    callerAgentId: z.string().nullish().describe('The same as caller_agent_id.'),
+    callerAgentId: z.string().nullish().describe('Alias of caller_agent_id.'),
     invocation_id: z
       .string()
       .nullish()
       .describe(
-        'Names the call: within 24 h, a call of the same caller with the same id returns the stored result.',
+        'Id of the call. Within 24 h, a call of the same caller with the same id returns the stored result.',
       ),
-    invocationId: z.string().nullish().describe('The same as invocation_id.'),
+    invocationId: z.string().nullish().describe('Alias of invocation_id.'),
     namespace: z
       .enum(toolNamespaceNames)
       .nullish()
-      .describe('If given, it has to be the prefix of the name of the tool.'),
+      .describe('Namespace of the tool. If set, it must be the prefix of the tool name.'),
     args: z.record(z.string(), z.unknown()).nullish(),
   })
   .refine((body) => (body.tool_name ?? body.toolName) != null, {
@@ -153,7 +153,8 @@ const invocation = z
 export const invokeTool = endpoint({
   method: 'POST',
   path: '/v1/mcp/invoke',
-  summary: 'Call a tool as a session; an error of the tool is in the envelope, with status 200',
+  summary:
+    'Call a tool on behalf of a session; tool errors are returned in the envelope with status 200',
   access: 'gateway',
   bodyLimit: 64 * 1024,
   body: invocation,

@@ -8,25 +8,30 @@ const hookFailure = z
   .looseObject({
     event_seq: seq
       .nullable()
-      .describe('The event that it waits with; null: the log cannot be read.'),
-    since: timestamp.describe('The first failure at this event.'),
-    attempts: z.int().describe('How often it was tried.'),
-    error: z.string().describe('What went wrong last.'),
-    retry_at: timestamp.describe('When it is tried again.'),
+      .describe(
+        'Sequence number of the event that was not delivered. Null if the log cannot be read.',
+      ),
+    since: timestamp.describe('Time of the first failure for this event (Unix ms).'),
+    attempts: z.int().describe('Number of attempts.'),
+    error: z.string().describe('Last error.'),
+    retry_at: timestamp.describe('Time of the next attempt (Unix ms).'),
   })
-  .meta({ id: 'HookFailure', description: 'Why the next event of a hook was not delivered yet.' });
+  .meta({
+    id: 'HookFailure',
+    description: 'The reason why the next event of a hook has not been delivered.',
+  });
 
 const hookGap = z
   .looseObject({
-    after_seq: seq.describe('The last event that was dealt with before.'),
-    trimmed_seq: seq.describe('The highest event that is gone.'),
-    at: timestamp.describe('When it was noticed.'),
-    times: z.int().describe('How many such gaps there were.'),
+    after_seq: seq.describe('Sequence number of the last event handled before the gap.'),
+    trimmed_seq: seq.describe('Highest sequence number that was deleted.'),
+    at: timestamp.describe('Time at which the gap was detected (Unix ms).'),
+    times: z.int().describe('Number of such gaps so far.'),
   })
   .meta({
     id: 'HookGap',
     description:
-      'Retention took events before the hook was given them; some of them may have been for it. The latest such gap.',
+      'Events that retention deleted before the hook received them. Some of them may have matched the hook. The record describes the latest gap.',
   });
 
 export const hook = z
@@ -35,63 +40,74 @@ export const hook = z
     state: z
       .enum(['idle', 'delivering', 'failing', 'off', 'broken'])
       .describe(
-        'idle: it was given all there is. delivering: it is behind. failing: its event is tried again later. off: not enabled. broken: its configuration cannot work, see `problem`.',
+        'State of the hook. `idle`: all events are delivered. `delivering`: events are pending. `failing`: an event failed and is retried later. `off`: the hook is not enabled. `broken`: the configuration of the hook is invalid; see `problem`.',
       ),
-    problem: z.string().nullable().describe('What to mend in its configuration.'),
-    kinds: z.array(z.string()).describe('The kinds as the configuration names them.'),
+    problem: z
+      .string()
+      .nullable()
+      .describe('Error in the configuration of the hook. Null if there is none.'),
+    kinds: z.array(z.string()).describe('Event kinds, as in the configuration.'),
     scope: z
       .looseObject({ type: z.enum(['session', 'team', 'process', 'worktree']), id: z.string() })
-      .meta({ id: 'HookScope', description: 'The one thing of which a hook is told.' })
+      .meta({
+        id: 'HookScope',
+        description: 'The only session, team, process or worktree whose events a hook receives.',
+      })
       .nullable()
-      .describe('null: events of the whole runtime.'),
+      .describe('Scope of the events. Null for events of the whole runtime.'),
     target: z
       .string()
-      .describe('`command`, or the origin of its URL; the rest may be a secret, and is not shown.'),
-    links: z.boolean().describe('Whether it is given links that answer approvals.'),
-    cursor: seq.describe('Every event up to this one is dealt with.'),
-    waiting: z.int().describe('How many events wait for it; counted up to 1000.'),
-    waiting_since: timestamp.nullable().describe('When the oldest of them happened.'),
-    delivered: z.int().describe('How many events it was given in all.'),
-    delivered_at: timestamp.nullable().describe('When it was given one last.'),
+      .describe(
+        '`command`, or the origin of the URL. The rest of the URL is not shown because it may be a secret.',
+      ),
+    links: z.boolean().describe('Whether events contain links that answer approvals.'),
+    cursor: seq.describe('Sequence number up to which all events are handled.'),
+    waiting: z.int().describe('Number of pending events, counted up to 1000.'),
+    waiting_since: timestamp
+      .nullable()
+      .describe('Time of the oldest pending event (Unix ms). Null if none is pending.'),
+    delivered: z.int().describe('Total number of delivered events.'),
+    delivered_at: timestamp
+      .nullable()
+      .describe('Time of the last delivery (Unix ms). Null if there was none.'),
     failure: hookFailure.nullable(),
     gap: hookGap.nullable(),
     slowed_since: timestamp
       .nullable()
       .describe(
-        'Not null: new events come as fast as it is given them, so it gets them together, once a second. If its own effects cause them, it triggers itself.',
+        'Time since which deliveries are limited to one batch per second (Unix ms), because new events match as fast as the hook receives them. A hook whose effects cause such events triggers itself. Null if deliveries are not limited.',
       ),
   })
   .meta({
     id: 'Hook',
-    description:
-      'A command or an address that is told of events, in their order, each at least once.',
+    description: 'A command or URL that receives events in order, each at least once.',
   });
 export type Hook = z.output<typeof hook>;
 
-const nameParam = { hook_name: z.string().describe('The hook.') };
+const nameParam = { hook_name: z.string().describe('Name of the hook.') };
 
 export const listHooks = endpoint({
   method: 'GET',
   path: '/v1/hooks',
-  summary: 'List the hooks of the configuration, with how far each has come',
+  summary: 'List the hooks of the configuration and their delivery state',
   response: z.array(hook),
 });
 
 export const hookTest = z
   .looseObject({
     ok: z.boolean(),
-    error: z.string().nullable().describe('What went wrong.'),
+    error: z.string().nullable().describe('Error. Null if the test succeeded.'),
     elapsed_ms: z.number(),
-    event: z.record(z.string(), z.unknown()).describe('What was sent.'),
+    event: z.record(z.string(), z.unknown()).describe('Event that was sent.'),
   })
-  .meta({ id: 'HookTest', description: 'What came of the test of a hook.' });
+  .meta({ id: 'HookTest', description: 'The result of a hook test.' });
 export type HookTest = z.output<typeof hookTest>;
 
 export const testHook = endpoint({
   method: 'POST',
   path: '/v1/hooks/{hook_name}/test',
   summary:
-    'Give a hook an example of its first kind at once, marked with `test: true`; its place in the log stays',
+    'Send a hook an example event of its first kind, marked with `test: true`; its position in the log does not change',
   params: nameParam,
   response: hookTest,
   errors: ['not_found', 'conflict'],
@@ -100,22 +116,26 @@ export const testHook = endpoint({
 export const hookSkip = z
   .looseObject({
     name: z.string(),
-    after_seq: seq.describe('The last event that was dealt with before.'),
-    up_to_seq: seq.describe('The last event that is skipped; `after_seq` where nothing waits.'),
+    after_seq: seq.describe('Sequence number of the last event handled before the skip.'),
+    up_to_seq: seq.describe(
+      'Sequence number of the last skipped event. Equal to `after_seq` if nothing was pending.',
+    ),
   })
-  .meta({ id: 'HookSkip', description: 'What a hook is never given.' });
+  .meta({ id: 'HookSkip', description: 'The events that a hook skipped.' });
 export type HookSkip = z.output<typeof hookSkip>;
 
 export const skipHook = endpoint({
   method: 'POST',
   path: '/v1/hooks/{hook_name}/skip',
-  summary: 'Have a hook never be given the event that it waits with, or all that wait',
+  summary: 'Skip the event that a hook failed to deliver, or all pending events',
   params: nameParam,
   body: z.strictObject({
     event_seq: seq
       .nullish()
-      .describe('Only if the hook waits with this event; the default is whichever it waits with.'),
-    all: z.boolean().nullish().describe('All that have happened up to now.'),
+      .describe(
+        'Guard: sequence number of the event to skip. The request is refused if the next event of the hook is another one. Default: the next event.',
+      ),
+    all: z.boolean().nullish().describe('Whether to skip all events up to now. Default: false.'),
   }),
   response: hookSkip,
   errors: ['not_found', 'conflict'],
@@ -125,25 +145,29 @@ export const approvalLink = z
   .looseObject({
     id: z
       .string()
-      .describe('Stands in `decided_by` of the approval if it was answered by this link.'),
+      .describe(
+        'Id of the link. If the approval is answered with the link, `decided_by` contains this id.',
+      ),
     url: z
       .string()
-      .describe('The page with the two buttons. Whoever has it can answer this approval, once.'),
+      .describe(
+        'URL of a page that accepts or declines the approval. Anyone who has the URL can answer the approval once.',
+      ),
     expires_at: timestamp,
   })
   .meta({
     id: 'ApprovalLink',
-    description: 'A link that answers one approval, once, and nothing else.',
+    description: 'A link that can answer one approval once.',
   });
 export type ApprovalLink = z.output<typeof approvalLink>;
 
 export const linkApproval = endpoint({
   method: 'POST',
   path: '/v1/sessions/{session_id}/approvals/{approval_id}/link',
-  summary: 'Make a link that answers this approval once; accepts no Idempotency-Key',
+  summary: 'Create a link that answers this approval once; accepts no Idempotency-Key',
   params: {
-    session_id: z.string().describe('The session.'),
-    approval_id: z.string().describe('The approval.'),
+    session_id: z.string().describe('Session id.'),
+    approval_id: z.string().describe('Approval id.'),
   },
   body: z.strictObject({
     expires_in_ms: z
@@ -151,7 +175,9 @@ export const linkApproval = endpoint({
       .min(1000)
       .max(604_800_000)
       .nullish()
-      .describe('The default is `approvals.link_expires_ms` of the configuration.'),
+      .describe(
+        'Lifetime of the link in milliseconds. Default: `approvals.link_expires_ms` of the configuration.',
+      ),
   }),
   secret: true,
   response: approvalLink,

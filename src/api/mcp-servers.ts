@@ -4,21 +4,23 @@ const name = z
   .string()
   .regex(
     /^(?!cadre)[^\p{C}]{1,64}$/iu,
-    'has to be 1 to 64 printable characters, and not to begin with "cadre"',
+    'must have 1 to 64 printable characters and not start with "cadre"',
   )
   .describe(
-    "What agents call it; each server of a session has another one. Names that begin with `cadre` are cadre's own.",
+    'Name of the server as agents see it, unique in the session. Names that start with `cadre` are reserved.',
   );
 const secrets = z
   .record(z.string().min(1), z.string())
   .optional()
-  .describe('By name. They may be secrets: no answer, event or log shows them.');
+  .describe(
+    'Values by name. They may be secrets and are never shown in responses, events or logs.',
+  );
 
 const byStdio = z
   .strictObject({
     type: z.literal('stdio'),
     name,
-    command: z.string().min(1).describe('A program on the machine of the server.'),
+    command: z.string().min(1).describe("Program on the server's machine."),
     args: z.array(z.string()).optional(),
     env: secrets,
   })
@@ -31,12 +33,11 @@ const byAddress = z
     url: z.url({ protocol: /^https?$/ }),
     headers: secrets,
   })
-  .meta({ id: 'McpServerByAddress', description: 'An MCP server that runs already.' });
+  .meta({ id: 'McpServerByAddress', description: 'An MCP server that is already running.' });
 
-/** An MCP server of a client, for the agent of a session. */
 export const mcpServer = z.discriminatedUnion('type', [byStdio, byAddress]).meta({
   id: 'McpServer',
-  description: 'An MCP server of a client, for the agent of a session.',
+  description: 'An MCP server that a client provides for the agent of a session.',
   discriminator: {
     propertyName: 'type',
     mapping: {
@@ -48,13 +49,12 @@ export const mcpServer = z.discriminatedUnion('type', [byStdio, byAddress]).meta
 });
 export type McpServer = z.output<typeof mcpServer>;
 
-/** The MCP servers of a session. */
 export const mcpServers = z
   .array(mcpServer)
   .max(32)
   .refine((servers) => new Set(servers.map((one) => one.name)).size === servers.length, {
-    error: 'has two servers of one name',
+    error: 'has two servers with the same name',
   })
   .describe(
-    'MCP servers that the agent of the session is given beside that of cadre, whenever it starts. They are kept until the session is closed, and never shown.',
+    'MCP servers for the agent of the session, in addition to the MCP server of cadre. The agent gets them at each start. They are stored until the session is closed and are never shown.',
   );

@@ -7,7 +7,7 @@ const processStatus = z.enum(['queued', 'running', 'completed', 'failed', 'timed
 const processStdin = z
   .enum(['none', 'pipe'])
   .describe(
-    'none: it reads the end of its input at once. pipe: it reads what is sent to its stdin, and waits for that.',
+    'Standard input of the process. `none`: it is empty. `pipe`: the process reads the input that is sent to it, and waits for it.',
   );
 
 export const processRecord = z
@@ -16,28 +16,32 @@ export const processRecord = z
     session_id: z
       .string()
       .nullable()
-      .describe('The session that owns it; null if it belongs to no session.'),
+      .describe('Session that owns the process. Null if it belongs to no session.'),
     caller_id: z
       .string()
       .nullable()
-      .describe('The external caller that owns it, by the id of its token; null if none does.'),
+      .describe('Token id of the external caller that owns the process. Null if there is none.'),
     command: z.string(),
     cwd: z.string(),
     status: processStatus.describe(
-      'completed: it exited with code 0. If it was killed, timed out and exited at about the same time, the first of these decides.',
+      'Status of the process. `completed`: it exited with code 0. If it was killed, timed out and exited at about the same time, the first of these determines the status.',
     ),
     pid: z.int().nullable(),
     exit_code: z.int().nullable(),
     signal: z.string().nullable(),
     stdin: processStdin,
-    timeout_ms: z.int().describe('The time limit, counted from its start; 0: none.'),
+    timeout_ms: z
+      .int()
+      .describe(
+        'Time limit in milliseconds, counted from the start of the process. 0 if there is none.',
+      ),
     kill_reason: z.string().nullable(),
     failure: failure
       .nullable()
       .describe(
-        'start_failed: it could not be started. not_ended: it has ended as its status says, but processes of another user that it started still run.',
+        'Reason for a failure. `start_failed`: the process could not be started. `not_ended`: it ended as its status says, but processes of another user that it started are still running. Null if there is none.',
       ),
-    stdout_bytes: z.int().describe('How much it has printed, including what was dropped.'),
+    stdout_bytes: z.int().describe('Size of the output in bytes, including dropped output.'),
     stderr_bytes: z.int(),
     stdout_truncated: z.boolean().describe('Whether the middle of the output was dropped.'),
     stderr_truncated: z.boolean(),
@@ -45,43 +49,47 @@ export const processRecord = z
     notice: z
       .enum(['pending', 'delivered', 'dropped'])
       .nullable()
-      .describe('The state of the turn that notifies the owner of the end.'),
+      .describe(
+        'State of the turn that notifies the owner that the process has ended. Null if there is none.',
+      ),
     queued_at: timestamp,
     started_at: timestamp.nullable(),
     ended_at: timestamp.nullable(),
-    trimmed: z.boolean().describe('Whether retention has deleted its events and its output.'),
+    trimmed: z
+      .boolean()
+      .describe('Whether retention has deleted the events and output of the process.'),
   })
-  .meta({ id: 'Process', description: 'A command that the server runs, or ran.' });
+  .meta({ id: 'Process', description: 'A command that the server runs or ran.' });
 export type Process = z.output<typeof processRecord>;
 
-/** A regular expression for a port, 1 to 65535. */
+/** A regular expression for a port number from 1 to 65535. */
 const PORT = '[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5]';
 
-export const processParam = { process_id: z.string().describe('The process.') };
+export const processParam = { process_id: z.string().describe('Process id.') };
 const envelope = z.looseObject({ process: processRecord });
 
 const logPart = z
   .looseObject({
     content: z.string(),
-    offset: z.int().describe('The position of the first byte of the content in the whole output.'),
+    offset: z.int().describe('Position of the first byte of the content in the whole output.'),
     bytes: z.int(),
-    total_bytes: z.int().describe('The size of the whole output.'),
-    truncated: z.boolean().describe('Whether the content is less than the whole output.'),
+    total_bytes: z.int().describe('Size of the whole output in bytes.'),
+    truncated: z.boolean().describe('Whether the content is only a part of the output.'),
   })
-  .meta({ id: 'LogPart', description: 'The end of the output of a process on one stream.' })
+  .meta({ id: 'LogPart', description: 'The end of one output stream of a process.' })
   .nullable();
 
-/** The body of a request to run a command. */
+/** The body of a request that runs a command. */
 export const newProcess = z.strictObject({
   command: z
     .string()
     .min(1)
-    .describe('A line of shell; if the shell is disabled, a program and its arguments.'),
+    .describe('Shell command line. If the shell is disabled: a program with its arguments.'),
   cwd: z
     .string()
     .nullish()
     .describe(
-      "The working directory, relative to that of the owner; without an owner, to the server's.",
+      'Working directory, relative to the directory of the owner, or of the server if there is no owner.',
     ),
   timeout_ms: z
     .int()
@@ -89,20 +97,20 @@ export const newProcess = z.strictObject({
     .max(2_147_483_647)
     .nullish()
     .describe(
-      'The time limit, counted from its start; 0: none. Default: processes.default_timeout_ms.',
+      'Time limit in milliseconds, counted from the start of the process. 0: no limit. Default: `processes.default_timeout_ms`.',
     ),
   session_id: z.string().nullish(),
-  stdin: processStdin.nullish().describe('Default: none.'),
+  stdin: processStdin.nullish().describe('Standard input of the process. Default: `none`.'),
   on_exit: z
     .enum(['notify'])
     .nullish()
-    .describe('notify: when it has ended, its owner gets one turn that reports it.'),
+    .describe('`notify`: when the process ends, its owner receives one turn that reports it.'),
 });
 
 export const createProcess = endpoint({
   method: 'POST',
   path: '/v1/processes',
-  summary: 'Run a command; it is queued until the number of running processes allows it to start',
+  summary: 'Run a command; it is queued while the maximum number of processes is running',
   body: newProcess,
   response: envelope,
   errors: ['not_found', 'session_closed', 'session_failed', 'too_many', 'storage_full'],
@@ -114,7 +122,7 @@ export const listProcesses = endpoint({
   summary: 'List processes, newest first',
   query: {
     ...ownerQuery,
-    status: processStatus.optional().describe('Only processes with this status.'),
+    status: processStatus.optional().describe('Return only processes with this status.'),
     ...pageQuery,
   },
   response: z.array(processRecord),
@@ -134,24 +142,24 @@ export const getProcess = endpoint({
 export const getProcessLogs = endpoint({
   method: 'GET',
   path: '/v1/processes/{process_id}/logs',
-  summary: 'Read the end of the output of a process',
+  summary: 'Get the end of the output of a process',
   params: processParam,
   query: {
     ...ownerQuery,
-    stream: z.enum(['stdout', 'stderr', 'both']).default('both').describe('The stream to read.'),
+    stream: z.enum(['stdout', 'stderr', 'both']).default('both').describe('Stream to read.'),
     tail_lines: z
       .int()
       .min(0)
       .max(10_000)
       .default(200)
-      .describe('The maximum number of lines of each stream.'),
+      .describe('Maximum number of lines per stream.'),
     max_bytes: z
       .int()
       .min(1)
       .max(4 * 1024 * 1024)
       .default(65_536)
       .describe(
-        'The maximum number of bytes of each stream: the last ones, cut between characters.',
+        'Maximum number of bytes per stream, counted from the end. Characters are never cut.',
       ),
     from_byte: z
       .int()
@@ -159,7 +167,7 @@ export const getProcessLogs = endpoint({
       .max(Number.MAX_SAFE_INTEGER)
       .optional()
       .describe(
-        'Read on from this position instead of the end: the next output in whole characters, at most max_bytes of it, and no more than is there. The stream has to be named; tail_lines does not count.',
+        'Position to read from instead of the end, in bytes. Returns the available output after it, at most max_bytes in whole characters. Requires `stream` to name one stream. tail_lines is ignored.',
       ),
   },
   response: z
@@ -171,23 +179,24 @@ export const getProcessLogs = endpoint({
 export const streamProcessLogs = endpoint({
   method: 'GET',
   path: '/v1/processes/{process_id}/logs/stream',
-  summary: 'Stream the output of a process as frames "log", and a frame "end" after its end',
+  summary:
+    'Stream the output of a process as `log` frames, followed by an `end` frame when the process has ended',
   answers: 'stream',
   params: processParam,
   query: {
     ...ownerQuery,
-    stream: z.enum(['stdout', 'stderr']).default('stdout').describe('The stream to follow.'),
+    stream: z.enum(['stdout', 'stderr']).default('stdout').describe('Stream to follow.'),
     from_byte: z
       .int()
       .min(0)
       .max(Number.MAX_SAFE_INTEGER)
       .optional()
       .describe(
-        'The position to begin at. It takes precedence over Last-Event-ID, which is the position after the last frame.',
+        'Position to start at, in bytes. Takes precedence over Last-Event-ID, which is the position after the last frame.',
       ),
   },
   frames: {
-    end: z.strictObject({}).describe('The process has ended, and its whole output was sent.'),
+    end: z.strictObject({}).describe('The process has ended and its whole output was sent.'),
   },
   response: z.looseObject({ offset: z.int(), text: z.string() }),
   errors: ['not_found', 'too_many'],
@@ -196,8 +205,7 @@ export const streamProcessLogs = endpoint({
 export const waitForProcess = endpoint({
   method: 'GET',
   path: '/v1/processes/{process_id}/wait',
-  summary:
-    'Wait for the end of a process, for a port that accepts connections, or for a text in its output',
+  summary: 'Wait until a process ends, a port accepts connections, or a text appears in its output',
   params: processParam,
   query: {
     ...ownerQuery,
@@ -205,16 +213,20 @@ export const waitForProcess = endpoint({
       .string()
       .regex(
         new RegExp(`^(exit|port:(${PORT})|log:[\\s\\S]{1,1000})$`),
-        'is exit, port:N or log:TEXT',
+        'must be exit, port:N or log:TEXT',
       )
       .default('exit')
-      .describe('What to wait for: exit, port:N on the loopback, or a text in a line of output.'),
+      .describe(
+        'Condition to wait for: `exit`, `port:N` on the loopback interface, or `log:TEXT` for a text in a line of output.',
+      ),
     timeout_ms: z
       .int()
       .min(0)
       .max(60_000)
       .default(60_000)
-      .describe('After this time the response says `matched: false`.'),
+      .describe(
+        'Maximum time to wait, in milliseconds. After it, the response has `matched: false`.',
+      ),
   },
   response: z.looseObject({ process: processRecord, matched: z.boolean() }),
   errors: ['not_found'],
@@ -226,7 +238,7 @@ export const killProcess = endpoint({
   method: 'POST',
   path: '/v1/processes/{process_id}/kill',
   summary:
-    'End a process and all processes that it started; one that has ended is returned unchanged',
+    'Kill a process and all processes that it started; a process that has ended is returned unchanged',
   params: processParam,
   query: ownerQuery,
   body: z.strictObject({ reason: killReason }),
@@ -238,13 +250,13 @@ export const restartProcess = endpoint({
   method: 'POST',
   path: '/v1/processes/{process_id}/restart',
   summary:
-    'Run the command of a process again, as a new process; one that still runs is ended first, with kill_reason "restarted"',
+    'Run the command of a process again as a new process; a running process is killed first, with kill_reason "restarted"',
   params: processParam,
   query: ownerQuery,
   body: z.strictObject({}),
   response: z.looseObject({
     process: processRecord.describe(
-      'The new process: with the command, directory, owner, time limit, on_exit and stdin of the old one. It is queued until the old one has ended.',
+      'New process, with the command, directory, owner, time limit, on_exit and stdin of the old one. It is queued until the old process has ended.',
     ),
   }),
   errors: ['not_found', 'session_closed', 'session_failed', 'too_many', 'storage_full'],
@@ -262,22 +274,24 @@ export const writeToProcess = endpoint({
       .max(131_072)
       .nullish()
       .describe(
-        'What it is to read. The response comes once that was passed on or, up to 64 KiB, is held for it; so whoever sends the next part after the response of the one before sends as fast as the process reads. It is refused if 1 MiB waits already.',
+        'Input for the process. The server responds when the input was passed on or, up to 64 KiB, is buffered. A client that sends the next part after each response therefore keeps the pace of the process. The request is refused if 1 MiB is already waiting.',
       ),
     encoding: z
       .enum(['utf8', 'base64'])
       .nullish()
-      .describe('How data is written; base64 is for bytes that are no text. Default: utf8.'),
+      .describe('Encoding of `data`. Use base64 for bytes that are not text. Default: `utf8`.'),
     eof: z
       .boolean()
       .nullish()
-      .describe('true: it then reads the end of its input, and nothing more can be sent.'),
+      .describe(
+        'Whether to close the standard input of the process after `data`. No input can be sent afterwards.',
+      ),
   }),
   // JSON may need six bytes for a character.
   bodyLimit: 1024 * 1024,
   response: z.looseObject({
     process_id: z.string(),
-    bytes: z.int().describe('The number of bytes that were sent.'),
+    bytes: z.int().describe('Number of bytes that were sent.'),
   }),
   errors: ['not_found', 'conflict', 'too_many'],
 });
@@ -294,14 +308,14 @@ export const processDiagnostics = z
   })
   .meta({
     id: 'ProcessDiagnostics',
-    description:
-      'How many processes run and wait, their limits, and how many have ended, by status.',
+    description: 'Numbers of running, queued and ended processes, and their limits.',
   });
 export type ProcessDiagnostics = z.output<typeof processDiagnostics>;
 
 export const getProcessDiagnostics = endpoint({
   method: 'GET',
   path: '/v1/diagnostics/processes',
-  summary: 'How many processes run and wait, and how many have ended since the start, by status',
+  summary:
+    'Get the number of running and queued processes, and of ended ones since the start of the server, by status',
   response: processDiagnostics,
 });

@@ -1,16 +1,16 @@
 import type { ServerErrorCode } from './errors.ts';
 import type { Endpoint } from './endpoint.ts';
 
-/** The HTTP status of an error code at an endpoint. */
+/** Returns the HTTP status of an error code at an endpoint. */
 export function statusOf(code: ServerErrorCode, statuses: Endpoint['statuses']): number {
   return statuses[code] ?? refusals[code].status;
 }
 
-/** For each error code: its HTTP status, unless an endpoint overrides it, and the condition for it. */
+/** The HTTP status of each error code, unless an endpoint overrides it, and the condition for the code. */
 export const refusals: Record<ServerErrorCode, { status: number; when: string }> = {
   invalid: {
     status: 400,
-    when: 'the request is not as described; the message names the field and what it may be',
+    when: 'the request does not match this description; the message names the field and the allowed values',
   },
   provider_unavailable: {
     status: 400,
@@ -18,33 +18,39 @@ export const refusals: Record<ServerErrorCode, { status: number; when: string }>
   },
   unsupported_provider_images: {
     status: 400,
-    when: 'an image is addressed to a session whose provider accepts none',
+    when: 'the input contains an image, and the provider of the session does not support images',
   },
   unknown_model_preset: {
     status: 400,
-    when: 'teams.model_presets has no such name; the message lists the names',
+    when: 'teams.model_presets has no preset with this name; the message lists the names',
   },
   unauthorized: { status: 401, when: 'missing or invalid bearer token' },
-  forbidden_host: { status: 403, when: 'the Host is not a name of this server' },
-  forbidden_origin: { status: 403, when: 'the Origin is not among server.allowed_origins' },
-  forbidden_scope: { status: 403, when: 'the scope of the token does not allow this' },
-  not_found: { status: 404, when: 'there is no such record, or it belongs to another parent' },
+  forbidden_host: { status: 403, when: 'the Host header is not a name of this server' },
+  forbidden_origin: { status: 403, when: 'the Origin header is not in server.allowed_origins' },
+  forbidden_scope: { status: 403, when: 'the scope of the token does not allow the request' },
+  not_found: { status: 404, when: 'the record does not exist or belongs to another parent' },
   method_not_allowed: {
     status: 405,
-    when: 'the path does not have this method; Allow lists those it has',
+    when: 'the path does not support this method; the Allow header lists the supported methods',
   },
   conflict: {
     status: 409,
-    when: 'the request conflicts with the present state; the message says how',
+    when: 'the request conflicts with the current state; the message describes the conflict',
   },
   turn_in_progress: { status: 409, when: 'the session has an active turn' },
-  turn_conflict: { status: 409, when: "expected_turn_id is not the session's most recent turn" },
+  turn_conflict: {
+    status: 409,
+    when: 'expected_turn_id is not the most recent turn of the session',
+  },
   turn_not_active: { status: 409, when: 'the turn has ended' },
   session_closed: { status: 409, when: 'the session is closed' },
-  session_failed: { status: 409, when: 'the session has failed; resume it' },
+  session_failed: { status: 409, when: 'the session has failed; resume it first' },
   approval_resolved: { status: 409, when: 'the approval is already resolved' },
-  claim_conflict: { status: 409, when: 'the session already claims the worktree in another role' },
-  already_member: { status: 409, when: 'the session is already in the team' },
+  claim_conflict: {
+    status: 409,
+    when: 'the session already has a claim on the worktree with another role',
+  },
+  already_member: { status: 409, when: 'the session is already a member of the team' },
   team_deleted: { status: 409, when: 'the team was deleted' },
   delivery_state: { status: 409, when: 'the state of the delivery does not allow this' },
   idempotency_conflict: {
@@ -53,19 +59,22 @@ export const refusals: Record<ServerErrorCode, { status: number; when: string }>
   },
   provider_managed: {
     status: 409,
-    when: "the login is the user's own; the message names the command that changes it",
+    when: 'the login belongs to the user; the message names the command that changes it',
   },
   budget_reached: {
     status: 409,
-    when: 'a budget of the session, of a team of it, or of all sessions is used up; the message names it',
+    when: 'a budget of the session, of one of its teams, or of all sessions is used up; the message names it',
   },
-  payload_too_large: { status: 413, when: 'the body is larger than this route accepts' },
+  payload_too_large: { status: 413, when: 'the body is larger than the limit of this route' },
   unsupported_media_type: { status: 415, when: 'the body is not application/json' },
   too_many: {
     status: 429,
-    when: 'a configured limit is reached, for example of open streams or of queued processes',
+    when: 'a configured limit is reached, for example for open streams or queued processes',
   },
-  internal: { status: 500, when: 'a bug; the server log has the details under the request id' },
+  internal: {
+    status: 500,
+    when: 'a bug in the server; the server log has the details under the request id',
+  },
   storage_full: {
     status: 500,
     when: 'the disk or the storage budget is full; the message says what to do',

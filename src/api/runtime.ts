@@ -15,23 +15,23 @@ const healthCheck = z
     detail: z
       .string()
       .optional()
-      .describe('What is wrong, and what to do about it. Only where the status is not `ok`.'),
+      .describe('Problem and its solution. Present only if the status is not `ok`.'),
   })
-  .meta({ id: 'HealthCheck', description: 'How one part of the server is.' });
+  .meta({ id: 'HealthCheck', description: 'The health of one part of the server.' });
 
 const fleetStatus = z
   .looseObject({
     state: z
       .enum(['off', 'joining', 'member', 'name_taken', 'diverged', 'not_mirrored', 'unreachable'])
       .describe(
-        'off: configured for none. joining: not a member since the start. member: it is one. name_taken: another server has its name. diverged: the copy of its events in the fleet is of another log. not_mirrored: it is a member, and its events cannot be copied to the fleet. unreachable: NATS does not answer just now.',
+        'State of the fleet membership. `off`: no fleet is configured. `joining`: the server has not joined since its start. `member`: the server is a member. `name_taken`: another server has its name. `diverged`: the mirror of its events in the fleet belongs to another log. `not_mirrored`: the server is a member, but its events cannot be mirrored. `unreachable`: NATS does not respond.',
       ),
     detail: z
       .string()
       .optional()
-      .describe('What is wrong, and what to do about it. Only where something is.'),
+      .describe('Problem and its solution. Absent if there is no problem.'),
   })
-  .meta({ id: 'FleetStatus', description: 'What the server is in its fleet.' });
+  .meta({ id: 'FleetStatus', description: 'The membership of the server in its fleet.' });
 export type FleetStatus = z.output<typeof fleetStatus>;
 
 export const health = z
@@ -41,20 +41,22 @@ export const health = z
     uptime_ms: z.int(),
     fleet: fleetStatus
       .optional()
-      .describe('Work on this server goes on in every state. Older servers have no such field.'),
+      .describe(
+        'Fleet membership. The server keeps working in every state. Absent in older servers.',
+      ),
     checks: z.looseObject({
       store: healthCheck.describe(
-        'Whether there is room for new work, the disk syncs in time, and no damaged row was read since the start.',
+        'Whether there is space for new work, the disk syncs in time, and no damaged row was read since the start.',
       ),
       providers: healthCheck.describe(
-        'Whether each enabled provider can start agents, and could when it last tried.',
+        'Whether each enabled provider can start agents, and succeeded the last time it tried.',
       ),
       agents: healthCheck
         .optional()
-        .describe('Whether turns get an agent within a minute. Older servers have no such field.'),
+        .describe('Whether turns get an agent within a minute. Absent in older servers.'),
       hooks: healthCheck
         .optional()
-        .describe('Whether hooks are given their events. Only where there are hooks.'),
+        .describe('Whether hooks receive their events. Present only if there are hooks.'),
     }),
   })
   .meta({
@@ -65,18 +67,17 @@ export type Health = z.output<typeof health>;
 
 const failedSession = failure
   .extend({ session_id: z.string() })
-  .meta({ id: 'FailedSession', description: 'A session that failed, and why.' });
+  .meta({ id: 'FailedSession', description: 'A session that failed, with the reason.' });
 
 const lostEvents = z
   .looseObject({
-    after_seq: z.int().describe('Sequence number of the newest event that is left.'),
-    up_to_seq: z.int().describe('Sequence number of the newest event that was lost.'),
+    after_seq: z.int().describe('Sequence number of the newest remaining event.'),
+    up_to_seq: z.int().describe('Sequence number of the newest lost event.'),
   })
   .meta({
     id: 'LostEvents',
     description:
-      'Events that were stored before this start and are gone, because the write-ahead log was damaged or removed. The ' +
-      'event log has a new epoch.',
+      'Events stored before this start that are lost because the write-ahead log was damaged or removed. The event log has a new epoch.',
   });
 
 export const recoverySummary = z
@@ -88,7 +89,7 @@ export const recoverySummary = z
     events_lost: lostEvents
       .nullable()
       .optional()
-      .describe('Null if no events are lost. Older servers have no such field.'),
+      .describe('Lost events. Null if none are lost. Absent in older servers.'),
     sessions_failed: z.array(failedSession),
     turn_pointers_cleared: z.array(z.string()),
     turns_failed: z.array(z.string()),
@@ -103,7 +104,7 @@ export const recoverySummary = z
   })
   .meta({
     id: 'RecoverySummary',
-    description: 'What startup recovery found and repaired: ids, by the kind of repair.',
+    description: 'The repairs of the startup recovery: ids by kind of repair.',
   });
 export type RecoverySummary = z.output<typeof recoverySummary>;
 
@@ -125,11 +126,11 @@ const storageFigures = z.looseObject({
   database_bytes: z.int(),
   free_bytes_in_database: z
     .int()
-    .describe('Free pages, which new rows fill before the database file grows.'),
+    .describe('Size of free pages, which new rows use before the database file grows.'),
   wal_bytes: z.int(),
   budget: z.looseObject({
-    max_bytes: z.int().describe('retention.max_bytes; 0: no limit.'),
-    used_bytes: z.int().describe('The size that retention compares with max_bytes.'),
+    max_bytes: z.int().describe('Limit in bytes (`retention.max_bytes`). 0: no limit.'),
+    used_bytes: z.int().describe('Size in bytes that retention compares with max_bytes.'),
   }),
   disk_free_bytes: z.int(),
   min_free_bytes: z.int().describe('retention.min_free_bytes.'),
@@ -139,22 +140,22 @@ export type StorageFigures = z.output<typeof storageFigures>;
 export const storageDiagnostics = storageFigures
   .extend({
     counted_at: timestamp.describe(
-      'When the fields of this route alone were counted: at most a minute ago.',
+      'Time at which the additional fields of this route were counted (Unix ms). At most a minute ago.',
     ),
     tables: z.array(
       z
         .looseObject({
           name: z.string(),
           rows: z.int(),
-          bytes: z.int().describe('The size of the texts in its rows.'),
+          bytes: z.int().describe('Size of the texts in the rows of the table.'),
         })
-        .meta({ id: 'StorageTable', description: 'The size of one table.' }),
+        .meta({ id: 'StorageTable', description: 'The size of a table.' }),
     ),
     blobs_bytes: z.int(),
     logs_bytes: z.int(),
     oldest_seq: z.int().nullable(),
   })
-  .meta({ id: 'StorageDiagnostics', description: 'The size of the store, by part.' });
+  .meta({ id: 'StorageDiagnostics', description: 'The size of the store by part.' });
 export type StorageDiagnostics = z.output<typeof storageDiagnostics>;
 
 export const diagnostics = z
@@ -164,18 +165,18 @@ export const diagnostics = z
     providers: z.array(providerDiagnostics),
     storage: storageFigures.extend({
       checkpoints: z.int(),
-      group_size: spread.describe('Transactions per group commit, which shares one fsync.'),
-      sync_us: spread.describe('The duration of an fsync of the log, in microseconds.'),
+      group_size: spread.describe('Transactions per group commit. A group commit needs one fsync.'),
+      sync_us: spread.describe('Duration of an fsync of the log, in microseconds.'),
     }),
     streams: z.looseObject({ followers: z.int(), waiting: z.int(), max_lag: z.int() }),
     processes: processDiagnostics,
     worktrees: worktreeDiagnostics,
     comms: commsDiagnostics,
-    queue: queueDiagnostics.optional().describe('Older servers have no such field.'),
+    queue: queueDiagnostics.optional().describe('State of the queues. Absent in older servers.'),
     agents: z
       .looseObject({
-        live: z.int().describe('Number of live agents.'),
-        max: z.int().describe('Maximum number of live agents (`providers.max_live`).'),
+        live: z.int().describe('Number of running agents.'),
+        max: z.int().describe('Maximum number of running agents (`providers.max_live`).'),
         waiting: z
           .array(
             z.looseObject({
@@ -183,27 +184,25 @@ export const diagnostics = z
               waited_ms: z.int(),
               reason: z
                 .string()
-                .describe('The limit that is reached, and the sessions that hold it.'),
+                .describe('Limit that is reached, and the sessions that use it up.'),
             }),
           )
-          .describe(
-            'Sessions whose turn waits for an agent, the one that has waited longest first.',
-          ),
+          .describe('Sessions whose turn waits for an agent, longest wait first.'),
       })
       .optional()
-      .describe('Older servers have no such field.'),
+      .describe('State of the agents. Absent in older servers.'),
     children: z.looseObject({
       live: z.int(),
       keeper_pid: z
         .int()
         .nullable()
         .describe(
-          'The process that kills every child if the server dies. It starts with the first child; null before.',
+          'Id of the process that kills all child processes if the server dies. Null until the first child process starts.',
         ),
       out_of_reach: z
         .int()
         .describe(
-          'Processes of another user in our process groups that could not be killed, since the start.',
+          "Number of processes of other users in cadre's process groups that could not be killed since the start.",
         ),
     }),
     event_loop: z.looseObject({ delay_us: spread }),
@@ -218,7 +217,7 @@ export type Diagnostics = z.output<typeof diagnostics>;
 export const getPublicHealth = endpoint({
   method: 'GET',
   path: '/health',
-  summary: 'Whether the server runs',
+  summary: 'Check whether the server is running',
   access: 'public',
   response: z.looseObject({ status: healthStatus }),
 });
@@ -226,7 +225,7 @@ export const getPublicHealth = endpoint({
 export const getOpenApi = endpoint({
   method: 'GET',
   path: '/openapi.yaml',
-  summary: 'This API description',
+  summary: 'Get this API description',
   access: 'public',
   answers: 'text',
   response: z.string().meta({ contentType: 'application/yaml', isObject: true }),
@@ -235,19 +234,20 @@ export const getOpenApi = endpoint({
 export const getHealth = endpoint({
   method: 'GET',
   path: '/v1/health',
-  summary: 'Health of the server and its parts; 200 also when degraded',
+  summary:
+    'Get the health of the server and its parts; the HTTP status is 200 even if it is degraded',
   response: health,
 });
 
 export const getVersion = endpoint({
   method: 'GET',
   path: '/v1/version',
-  summary: 'Version of the server and of its data',
+  summary: 'Get the version of the server and its data',
   response: z.looseObject({
     name: z.literal('cadre'),
     version: z.string(),
     api_version: z.literal('v1'),
-    epoch: z.string().describe('Identifies the event log; changes when the log is replaced.'),
+    epoch: z.string().describe('Id of the event log. It changes when the log is replaced.'),
     node: z.string(),
     commit: z.string(),
   }),
@@ -256,21 +256,21 @@ export const getVersion = endpoint({
 export const getDiagnostics = endpoint({
   method: 'GET',
   path: '/v1/diagnostics',
-  summary: 'Metrics of the server and its parts, as JSON',
+  summary: 'Get metrics of the server and its parts as JSON',
   response: diagnostics,
 });
 
 export const getRecovery = endpoint({
   method: 'GET',
   path: '/v1/diagnostics/recovery',
-  summary: 'What startup recovery found and repaired',
+  summary: 'Get the repairs of the startup recovery',
   response: recoverySummary,
 });
 
 export const getStorageDiagnostics = endpoint({
   method: 'GET',
   path: '/v1/diagnostics/storage',
-  summary: 'The size of the store, by part',
+  summary: 'Get the size of the store by part',
   response: storageDiagnostics,
 });
 
@@ -278,7 +278,7 @@ export const backUpStorage = endpoint({
   method: 'POST',
   path: '/v1/storage/backup',
   summary:
-    'Download a copy of the store, to be the events.cadre of a new data directory; accepts no Idempotency-Key',
+    'Download a backup of the store, which can be events.cadre of a new data directory; accepts no Idempotency-Key',
   answers: 'bytes',
   secret: true,
   response: z.instanceof(Uint8Array),
@@ -288,7 +288,7 @@ export const backUpStorage = endpoint({
 export const getMetrics = endpoint({
   method: 'GET',
   path: '/metrics',
-  summary: 'Metrics of the server, for Prometheus',
+  summary: 'Get metrics of the server in the Prometheus format',
   answers: 'text',
   response: z.string().meta({ contentType: 'text/plain' }),
 });

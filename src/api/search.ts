@@ -6,35 +6,45 @@ import { providerId } from './provider-kinds.ts';
 export const searchKind = z
   .enum(['prompt', 'answer', 'tool', 'title'])
   .describe(
-    'prompt: what a session was asked. answer: a message of its agent. tool: the title and the input of a call of a tool, such as a command or a path. title: the title of a session.',
+    'Kind of text. `prompt`: a prompt to a session. `answer`: a message of the agent. `tool`: title and input of a tool call, such as a command or path. `title`: the title of a session.',
   );
 
 const searchHit = z
   .looseObject({
     kind: searchKind,
     session_id: z.string(),
-    turn_id: z.string().nullable().describe('null: it belongs to no turn, as a title.'),
-    item_id: z.string().nullable().describe('The message or call of a tool; null: it is no item.'),
+    turn_id: z
+      .string()
+      .nullable()
+      .describe(
+        'Turn that contains the text. Null for text that belongs to no turn, such as a title.',
+      ),
+    item_id: z
+      .string()
+      .nullable()
+      .describe('Message or tool call that contains the text. Null if the text is not an item.'),
     session_title: z.string().nullable(),
     session_status: z.string(),
     provider: z.string(),
     cwd: z.string(),
-    created_at: timestamp.describe('When it was said; of a title, when its session was created.'),
+    created_at: timestamp.describe(
+      'Time of the text (Unix ms). For a title: creation time of the session.',
+    ),
     text: z
       .string()
       .describe(
-        'The part of the text around what was found, as one line of about 200 characters, without control characters.',
+        'Excerpt around the match, as one line of about 200 characters without control characters.',
       ),
     marks: z
       .array(
         z
           .looseObject({ start: z.int(), end: z.int() })
-          .meta({ id: 'SearchMark', description: 'A place of a text, in UTF-16 code units.' }),
+          .meta({ id: 'SearchMark', description: 'A range in a text, in UTF-16 code units.' }),
       )
-      .describe('The places of what was found in `text`, in its order.'),
-    url: z.string().describe('The path of the turn, or of the session of a title.'),
+      .describe('Ranges of the matches in `text`, in order.'),
+    url: z.string().describe('Path of the turn, or of the session for a title.'),
   })
-  .meta({ id: 'SearchHit', description: 'Something that a search has found.' });
+  .meta({ id: 'SearchHit', description: 'A search result.' });
 export type SearchHit = z.output<typeof searchHit>;
 
 const searchIndex = z
@@ -42,23 +52,25 @@ const searchIndex = z
     state: z
       .enum(['off', 'building', 'ready', 'waiting'])
       .describe(
-        'off: there is no index; the first search makes it. building: what was said before back_to is not found yet. ready: everything is found. waiting: it cannot be written now, and detail says why.',
+        'State of the index. `off`: there is no index; the first search creates it. `building`: texts older than back_to are not found yet. `ready`: all texts are found. `waiting`: the index cannot be written now; `detail` gives the reason.',
       ),
-    documents: z.int().describe('How many texts it has.'),
-    done: z.number().describe('The part of what is stored that was read for it, from 0 to 1.'),
+    documents: z.int().describe('Number of indexed texts.'),
+    done: z.number().describe('Fraction of the stored data that has been indexed, from 0 to 1.'),
     back_to: timestamp
       .nullable()
-      .describe('While it is built: since when everything that was said is found.'),
-    bytes: z.int().describe('The size of its file.'),
+      .describe(
+        'Time since which all texts are found, while the index is being built (Unix ms). Null otherwise.',
+      ),
+    bytes: z.int().describe('Size of the index file in bytes.'),
     detail: z.string().nullable(),
   })
-  .meta({ id: 'SearchIndex', description: 'The index that searches use.' });
+  .meta({ id: 'SearchIndex', description: 'The search index.' });
 export type SearchIndex = z.output<typeof searchIndex>;
 
 export const search = endpoint({
   method: 'GET',
   path: '/v1/search',
-  summary: 'Search prompts, answers, the input of tools and titles',
+  summary: 'Search prompts, answers, tool inputs and titles',
   query: {
     q: z
       .string()
@@ -66,23 +78,25 @@ export const search = endpoint({
       .max(2000)
       .optional()
       .describe(
-        'Absent: whatever was said. Words that all have to be in the text, in any case and order. "in quotes": one after the other. word*: the beginning of a word. -word: what contains it is left out.',
+        'Query. All words must occur in the text, in any order; case is ignored. `"in quotes"`: a phrase. `word*`: a prefix. `-word`: exclude texts with this word. Default: all texts.',
       ),
-    kind: searchKind.optional().describe('Only texts of this kind.'),
-    session_id: z.string().optional().describe('Only this session.'),
-    team_id: z.string().optional().describe('Only the members of this team.'),
-    provider: providerId.optional().describe('Only sessions of this provider.'),
+    kind: searchKind.optional().describe('Return only texts of this kind.'),
+    session_id: z.string().optional().describe('Return only texts of this session.'),
+    team_id: z.string().optional().describe('Return only texts of members of this team.'),
+    provider: providerId.optional().describe('Return only texts of sessions of this provider.'),
     cwd: z
       .string()
-      .regex(/^\//, 'has to be an absolute path')
+      .regex(/^\//, 'must be an absolute path')
       .optional()
-      .describe('Only sessions in this directory, or below it; an absolute path.'),
-    since: requestedTime.optional().describe('Only what was said then or later.'),
+      .describe('Return only texts of sessions in this directory or below it. An absolute path.'),
+    since: requestedTime
+      .optional()
+      .describe('Return only texts from this time or later (Unix ms).'),
     order: z
       .enum(['newest', 'best'])
       .default('newest')
       .describe(
-        'newest: what was said last comes first. best: the 400 newest that match, by how well they match; it has one page.',
+        'Order of the results. `newest`: newest first. `best`: the 400 newest matches, best match first, in one page.',
       ),
     ...pageQuery,
     limit: z
@@ -91,7 +105,7 @@ export const search = endpoint({
       .max(100)
       .default(20)
       .describe(
-        'The maximum number of hits. A page may have fewer, because the time of a search is limited: there are more wherever there is an X-Next-Cursor.',
+        'Maximum number of results. A page may have fewer because the time of a search is limited. If the response has an X-Next-Cursor, there are more results.',
       ),
   },
   response: z.array(searchHit),
@@ -101,13 +115,13 @@ export const search = endpoint({
 export const getSearchIndex = endpoint({
   method: 'GET',
   path: '/v1/search/index',
-  summary: 'How far the index of searches is',
+  summary: 'Get the state of the search index',
   response: searchIndex,
 });
 
 export const dropSearchIndex = endpoint({
   method: 'DELETE',
   path: '/v1/search/index',
-  summary: 'Delete the index of searches; the next search makes a new one',
+  summary: 'Delete the search index; the next search creates a new one',
   response: searchIndex,
 });

@@ -5,7 +5,7 @@ import { sessionParam } from './sessions.ts';
 
 const moment = z
   .enum(['start', 'end'])
-  .meta({ id: 'SnapshotMoment', description: 'The beginning of a turn, or its end.' });
+  .meta({ id: 'SnapshotMoment', description: 'The start or end of a turn.' });
 export type Moment = z.output<typeof moment>;
 
 export const snapshot = z
@@ -16,41 +16,49 @@ export const snapshot = z
     tree: z
       .string()
       .nullable()
-      .describe('The id of the tree of files; null: the snapshot could not be taken.'),
-    head_commit: z.string().nullable().describe('The commit that was checked out.'),
-    root: z.string().nullable().describe('The directory of the files.'),
-    problem: z.string().nullable().describe('Why it could not be taken.'),
+      .describe('Git tree id of the files. Null if the snapshot could not be taken.'),
+    head_commit: z
+      .string()
+      .nullable()
+      .describe('Commit that was checked out. Null if there was none.'),
+    root: z.string().nullable().describe('Directory of the files.'),
+    problem: z
+      .string()
+      .nullable()
+      .describe('Reason why the snapshot could not be taken. Null if it was taken.'),
     is_whole: z
       .boolean()
-      .describe('false: changed files were left out, because they are too large or too many.'),
+      .describe(
+        'Whether the snapshot is complete. False if changed files were left out because they are too large or too many.',
+      ),
     is_late: z
       .boolean()
       .describe(
-        'Whether the turn had begun before the snapshot was taken, because that took too long.',
+        'Whether the turn started before the snapshot was taken, because taking it took too long.',
       ),
     taken_at: timestamp,
     took_ms: z.int(),
   })
   .meta({
     id: 'Snapshot',
-    description: 'The files of a session at the beginning or end of a turn.',
+    description: 'The files of a session at the start or end of a turn.',
   });
 export type Snapshot = z.output<typeof snapshot>;
 
 const sessionSnapshots = z.looseObject({
   session_id: z.string(),
-  enabled: z.boolean().describe('Whether snapshots are taken at its next turn.'),
+  enabled: z.boolean().describe('Whether a snapshot is taken at the next turn.'),
   chosen: z
     .boolean()
     .nullable()
-    .describe('What a person chose for this session; null: snapshots.enabled decides.'),
-  snapshots: z.array(snapshot).describe('The newest 1,000, oldest first.'),
+    .describe('Setting of the user for this session. Null if `snapshots.enabled` applies.'),
+  snapshots: z.array(snapshot).describe('Newest 1,000 snapshots, oldest first.'),
 });
 
 export const getSnapshots = endpoint({
   method: 'GET',
   path: '/v1/sessions/{session_id}/snapshots',
-  summary: 'List the snapshots of a session, and whether more are taken',
+  summary: 'List the snapshots of a session, and whether new ones are taken',
   params: sessionParam,
   response: sessionSnapshots,
   errors: ['not_found'],
@@ -59,10 +67,13 @@ export const getSnapshots = endpoint({
 export const setSnapshots = endpoint({
   method: 'PATCH',
   path: '/v1/sessions/{session_id}/snapshots',
-  summary: 'Switch the snapshots of a session on or off, from its next turn on',
+  summary: 'Turn the snapshots of a session on or off, starting with its next turn',
   params: sessionParam,
   body: z.strictObject({
-    enabled: z.boolean().nullable().describe('null: as the configuration says.'),
+    enabled: z
+      .boolean()
+      .nullable()
+      .describe('Whether to take snapshots. Null: use the setting of the configuration.'),
   }),
   response: sessionSnapshots,
   errors: ['not_found', 'session_closed'],
@@ -70,18 +81,25 @@ export const setSnapshots = endpoint({
 
 const atTurn = {
   turn_id: z.string().min(1).max(200),
-  moment: moment.default('end').describe('The files at the end of that turn, or at its start.'),
+  moment: moment
+    .default('end')
+    .describe('Whether to use the files at the start or the end of the turn.'),
 };
 
 export const listSessionFiles = endpoint({
   method: 'GET',
   path: '/v1/sessions/{session_id}/files',
-  summary: 'List the files of a session that git does not ignore, now or at a turn',
+  summary: 'List the files of a session that git does not ignore, current or at a turn',
   params: sessionParam,
   query: {
-    turn_id: atTurn.turn_id.optional().describe('Absent: the files as they are now.'),
+    turn_id: atTurn.turn_id.optional().describe('Turn id. Default: the current files.'),
     moment: atTurn.moment,
-    path: z.string().min(1).max(4096).optional().describe('Only files at or below this path.'),
+    path: z
+      .string()
+      .min(1)
+      .max(4096)
+      .optional()
+      .describe('Return only files at or below this path.'),
   },
   response: z.looseObject({
     session_id: z.string(),
@@ -94,14 +112,14 @@ export const listSessionFiles = endpoint({
         z
           .looseObject({
             path: z.string(),
-            mode: z.string().describe('As git writes it, such as 100644.'),
+            mode: z.string().describe("Mode of the file in git's notation, such as 100644."),
             blob: z.string(),
             bytes: z.int().nullable(),
           })
           .meta({ id: 'FileOfSession', description: 'A file of a session.' }),
       )
-      .describe('At most 5,000.'),
-    is_cut: z.boolean().describe('Whether there are more.'),
+      .describe('Files. At most 5,000.'),
+    is_cut: z.boolean().describe('Whether the list is incomplete because of the limit.'),
   }),
   errors: ['not_found', 'conflict'],
 });
@@ -109,16 +127,20 @@ export const listSessionFiles = endpoint({
 export const restoreFile = endpoint({
   method: 'PATCH',
   path: '/v1/sessions/{session_id}/files',
-  summary: 'Write a file as it was at a turn, unless somebody else changed it since',
+  summary: 'Restore a file from a turn, unless someone else has changed it since',
   params: sessionParam,
   body: z.strictObject({
-    file: z.string().min(1).max(4096).describe('Its path, relative to the root of the checkout.'),
+    file: z
+      .string()
+      .min(1)
+      .max(4096)
+      .describe('Path of the file, relative to the root of the checkout.'),
     ...atTurn,
     force: z
       .boolean()
       .default(false)
       .describe(
-        'Write it even if somebody else may have changed it since; what is there is kept beside it, under another name.',
+        'Whether to restore the file even if someone else may have changed it since. The current file is kept under another name.',
       ),
   }),
   response: z.looseObject({
@@ -126,11 +148,15 @@ export const restoreFile = endpoint({
     path: z.string(),
     turn_id: z.string(),
     moment,
-    changed: z.boolean().describe('false: the file was like that already.'),
+    changed: z
+      .boolean()
+      .describe('Whether the file was changed. False if it already had this content.'),
     kept_as: z
       .string()
       .nullable()
-      .describe('The name, relative to the root, under which the file of before was kept.'),
+      .describe(
+        'Path of the copy of the replaced file, relative to the root. Null if there is none.',
+      ),
   }),
   errors: ['not_found', 'conflict', 'turn_in_progress'],
 });

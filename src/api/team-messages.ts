@@ -13,9 +13,7 @@ export const policy = z
     'immediate_interrupt',
   ])
   .describe(
-    'non_interrupting waits until the recipient is idle; start_new_turn_only fails if the recipient is not idle; ' +
-      'interrupt_after_tool_boundary interrupts its turn as soon as no tool runs and no approval is pending; ' +
-      'immediate_interrupt interrupts its turn at once.',
+    'Delivery policy. `non_interrupting` waits until the recipient is idle. `start_new_turn_only` fails if the recipient is not idle. `interrupt_after_tool_boundary` interrupts its turn as soon as no tool is running and no approval is pending. `immediate_interrupt` interrupts its turn immediately.',
   );
 
 export const message = z
@@ -24,24 +22,27 @@ export const message = z
     team_id: z.string(),
     scope: z.enum(['direct', 'broadcast']),
     sender_agent_id: z.string(),
-    recipient_agent_id: z.string().nullable().describe('null: a broadcast.'),
+    recipient_agent_id: z
+      .string()
+      .nullable()
+      .describe('Recipient of a direct message. Null for a broadcast.'),
     recipient_agent_ids: z.array(z.string()),
     input: z
       .union([storedInputItem, z.array(storedInputItem)])
-      .describe('The input as it was sent, images by their digest.'),
-    image_paths: z.array(z.string()).describe('The paths as they were sent.'),
-    images: z.array(storedImage).describe('The copies that were made of image_paths.'),
+      .describe('Input as it was sent. Images are stored with their digest.'),
+    image_paths: z.array(z.string()).describe('Paths of images as they were sent.'),
+    images: z.array(storedImage).describe('Stored copies of the images in image_paths.'),
     priority,
     policy,
     correlation_id: z.string().nullable(),
     reply_to_message_id: z.string().nullable(),
     onboarding: z
       .boolean()
-      .describe('Whether it is the first message to a member that was spawned.'),
+      .describe('Whether this is the first message to a new member that was created for the team.'),
     created_at: timestamp,
     cancelled_at: timestamp.nullable(),
   })
-  .meta({ id: 'Message', description: 'A message of a member of a team to others.' });
+  .meta({ id: 'Message', description: 'A message from a member of a team to other members.' });
 export type Message = z.output<typeof message>;
 
 export const deliveryStatus = z.enum([
@@ -60,12 +61,13 @@ export const delivery = z
     team_id: z.string(),
     recipient_agent_id: z.string(),
     status: deliveryStatus.describe(
-      'pending: it waits for its recipient. deferred: it was postponed, error says why. injecting: its turn is ' +
-        'accepted. injected: its turn has started.',
+      'Status of the delivery. `pending`: it waits for its recipient. `deferred`: it was postponed; `error` gives the reason. `injecting`: its turn is accepted. `injected`: its turn has started.',
     ),
-    attempts: z.int().describe('The number of turns that were started to deliver it.'),
+    attempts: z.int().describe('Number of turns that were started to deliver the message.'),
     injected_turn_id: z.string().nullable(),
-    consumed_at: timestamp.nullable().describe('When its turn completed.'),
+    consumed_at: timestamp
+      .nullable()
+      .describe('Time at which its turn completed (Unix ms). Null if it has not completed.'),
     error: failure.nullable(),
     created_at: timestamp,
     updated_at: timestamp,
@@ -75,15 +77,15 @@ export type Delivery = z.output<typeof delivery>;
 
 const messageWithDeliveries = z.looseObject({ message, deliveries: z.array(delivery) });
 
-/** The body fields that a direct message and a broadcast share. */
+/** The body fields of both direct messages and broadcasts. */
 export const messageFields = {
   sender_agent_id: z.string(),
   input: z
     .union([messageInputItem, z.array(messageInputItem).min(1)])
-    .describe('An array of items; a single item is treated as an array of one.'),
+    .describe('Input items. A single item is treated as an array of one.'),
   image_paths: imagePaths,
-  priority: priority.nullish().describe('Default: normal.'),
-  policy: policy.nullish().describe('Default: non_interrupting.'),
+  priority: priority.nullish().describe('Priority. Default: `normal`.'),
+  policy: policy.nullish().describe('Delivery policy. Default: `non_interrupting`.'),
   correlation_id: z.string().min(1).max(200).nullish(),
   reply_to_message_id: z.string().nullish(),
 };
@@ -98,7 +100,7 @@ const sendErrors = [
 export const sendMessage = endpoint({
   method: 'POST',
   path: '/v1/teams/{team_id}/messages',
-  summary: 'Send a message to a member; the response comes once it is stored',
+  summary: 'Send a message to a member; responds when the message is stored',
   params: teamParam,
   body: z.strictObject({ ...messageFields, recipient_agent_id: z.string() }),
   bodyLimit: 8 * 1024 * 1024,
@@ -109,11 +111,14 @@ export const sendMessage = endpoint({
 export const broadcast = endpoint({
   method: 'POST',
   path: '/v1/teams/{team_id}/broadcasts',
-  summary: 'Send a message to all members; the response comes once it is stored',
+  summary: 'Send a message to all members; responds when the message is stored',
   params: teamParam,
   body: z.strictObject({
     ...messageFields,
-    include_sender: z.boolean().nullish().describe('Default: false.'),
+    include_sender: z
+      .boolean()
+      .nullish()
+      .describe('Whether the sender receives the broadcast too. Default: false.'),
   }),
   bodyLimit: 8 * 1024 * 1024,
   response: messageWithDeliveries,
@@ -134,7 +139,7 @@ export const cancelMessage = endpoint({
   method: 'POST',
   path: '/v1/teams/{team_id}/messages/{message_id}/cancel',
   summary: 'Cancel the deliveries of a message that have not started',
-  params: { ...teamParam, message_id: z.string().describe('The message.') },
+  params: { ...teamParam, message_id: z.string().describe('Message id.') },
   body: z.strictObject({}),
   response: message,
   errors: ['not_found', 'team_deleted', 'delivery_state'],
@@ -150,10 +155,10 @@ export const listDeliveries = endpoint({
       .enum([...deliveryStatus.options, 'consumed'])
       .optional()
       .describe(
-        'Only deliveries with this status; consumed: only those injected ones whose turn has completed.',
+        'Return only deliveries with this status. `consumed`: only injected deliveries whose turn has completed.',
       ),
-    message_id: z.string().optional().describe('Only of this message.'),
-    recipient_agent_id: z.string().optional().describe('Only to this session.'),
+    message_id: z.string().optional().describe('Return only deliveries of this message.'),
+    recipient_agent_id: z.string().optional().describe('Return only deliveries to this session.'),
     ...pageQuery,
   },
   response: z.array(delivery),
@@ -164,7 +169,7 @@ export const retryDelivery = endpoint({
   method: 'POST',
   path: '/v1/teams/{team_id}/deliveries/{delivery_id}/retry',
   summary: 'Retry a delivery that failed or was deferred, or whose turn did not complete',
-  params: { ...teamParam, delivery_id: z.string().describe('The delivery.') },
+  params: { ...teamParam, delivery_id: z.string().describe('Delivery id.') },
   body: z.strictObject({}),
   response: delivery,
   errors: ['not_found', 'team_deleted', 'delivery_state'],

@@ -13,53 +13,55 @@ const memberRow = member
         message_id: z.string(),
         direction: z.enum(['sent', 'received']),
         sender_agent_id: z.string(),
-        text: z.string().describe('The beginning of its text.'),
+        text: z.string().describe('Start of the text of the message.'),
         created_at: timestamp,
       })
-      .meta({ id: 'LastMessage', description: 'A message in short, in the row of a member.' })
+      .meta({ id: 'LastMessage', description: 'Summary of a message in the row of a member.' })
       .nullable()
-      .describe('The last message that the member sent or received in the team.'),
+      .describe(
+        'Last message that the member sent or received in the team. Null if there is none.',
+      ),
     worktree: worktree
       .nullable()
-      .describe('The worktree that it works in, if the server created it.'),
+      .describe('Worktree that the member works in, if the server created it. Null otherwise.'),
     context_window_remaining_percentage: z.int().nullable(),
     pending_deliveries: z.int(),
     takes_tools: z
       .boolean()
       .nullish()
       .describe(
-        'Whether the agent has asked for the tools of cadre, with which it messages the team. Null if that is not known since the start of the server.',
+        'Whether the agent has requested the tools of cadre, which it needs to send messages to the team. Null if this is not known since the start of the server.',
       ),
   })
-  .meta({ id: 'MemberRow', description: 'A member of a team, and its present activity.' });
+  .meta({ id: 'MemberRow', description: 'A member of a team and its current activity.' });
 
 export const teamView = z
   .looseObject({
     team,
-    members: z.array(memberRow).describe('In the order in which they joined.'),
-    messages: z.array(message).describe('Newest first.'),
+    members: z.array(memberRow).describe('Members, in the order in which they joined.'),
+    messages: z.array(message).describe('Messages, newest first.'),
     deliveries_by_message_id: z.record(z.string(), z.array(delivery)).nullable(),
     latest_seq: z
       .int()
       .describe(
-        'The seq as of which the view is complete: stream the events after it to miss nothing.',
+        'Sequence number (seq) of the last event that the view includes. Stream the events after it to miss nothing.',
       ),
   })
-  .meta({ id: 'TeamView', description: 'A team, its members and its last messages.' });
+  .meta({ id: 'TeamView', description: 'A team, its members and its latest messages.' });
 export type TeamView = z.output<typeof teamView>;
 export type MemberRow = z.output<typeof memberRow>;
 
 export const getTeamView = endpoint({
   method: 'GET',
   path: '/v1/teams/{team_id}/view',
-  summary: 'A team, its members and its last messages',
+  summary: 'Get a team, its members and its latest messages',
   params: teamParam,
   query: {
     include_delivery_map: z
       .boolean()
       .default(true)
       .describe('Whether the view contains the deliveries of its messages.'),
-    message_limit: z.int().min(0).max(500).default(50).describe('The maximum number of messages.'),
+    message_limit: z.int().min(0).max(500).default(50).describe('Maximum number of messages.'),
   },
   response: teamView,
   errors: ['not_found'],
@@ -67,20 +69,20 @@ export const getTeamView = endpoint({
 
 export const commsDiagnostics = z
   .looseObject({
-    teams: z.int().describe('The number of teams, including deleted ones.'),
+    teams: z.int().describe('Number of teams, including deleted ones.'),
     messages: z.int(),
-    deliveries: z.record(z.string(), z.int()).describe('The number of deliveries, by status.'),
+    deliveries: z.record(z.string(), z.int()).describe('Number of deliveries by status.'),
     spawns_under_way: z.int(),
   })
   .meta({
     id: 'CommsDiagnostics',
-    description: 'How many teams, messages and deliveries there are.',
+    description: 'Numbers of teams, messages and deliveries.',
   });
 export type CommsDiagnostics = z.output<typeof commsDiagnostics>;
 
 export const getCommsDiagnostics = endpoint({
   method: 'GET',
   path: '/v1/diagnostics/comms',
-  summary: 'How many teams and messages there are, and deliveries by status',
+  summary: 'Get the number of teams and messages, and of deliveries by status',
   response: commsDiagnostics,
 });

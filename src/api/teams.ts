@@ -15,16 +15,16 @@ export const team = z
     updated_at: timestamp,
     deleted_at: timestamp.nullable(),
   })
-  .meta({ id: 'Team', description: 'Sessions that work together; one of them is the lead.' });
+  .meta({ id: 'Team', description: 'A group of sessions that work together under one lead.' });
 export type Team = z.output<typeof team>;
 
 export const member = z
   .looseObject({
     team_id: z.string(),
-    agent_id: z.string().describe('A session.'),
+    agent_id: z.string().describe('Session id of the member.'),
     title: z.string().nullable(),
     joined_at: timestamp,
-    added_by: z.string().describe('A session, or "api".'),
+    added_by: z.string().describe('Id of the session that added the member, or "api".'),
     worktree_id: z.string().nullable(),
   })
   .meta({ id: 'Member', description: 'A session in a team.' });
@@ -33,16 +33,16 @@ export type Member = z.output<typeof member>;
 const teamWithMembers = z.looseObject({ team, members: z.array(member) });
 export type TeamWithMembers = z.output<typeof teamWithMembers>;
 
-export const teamParam = { team_id: z.string().describe('The team.') };
-const memberParams = { ...teamParam, agent_id: z.string().describe('The member: a session.') };
+export const teamParam = { team_id: z.string().describe('Team id.') };
+const memberParams = { ...teamParam, agent_id: z.string().describe('Session id of the member.') };
 
-export const memberTitle = givenName(200).nullish().describe('The role of the member in the team.');
+export const memberTitle = givenName(200).nullish().describe('Role of the member in the team.');
 export const imagePaths = z
   .array(z.string().min(1))
   .max(8)
   .nullish()
   .describe(
-    'Images on the machine of the server, relative to the directory of the sender; they are copied.',
+    "Paths of images on the server's machine, relative to the working directory of the sender. The server stores copies.",
   );
 
 export const createTeam = endpoint({
@@ -51,8 +51,12 @@ export const createTeam = endpoint({
   summary: 'Create a team of sessions',
   body: z.strictObject({
     name: givenName(200),
-    lead_agent_id: z.string().describe('The session that leads; it becomes a member.'),
-    member_agent_ids: z.array(z.string()).max(1000).nullish().describe('Other sessions.'),
+    lead_agent_id: z.string().describe('Session that leads the team. It becomes a member.'),
+    member_agent_ids: z
+      .array(z.string())
+      .max(1000)
+      .nullish()
+      .describe('Session ids of the other members.'),
   }),
   response: teamWithMembers,
   errors: ['not_found', 'session_closed', 'storage_full'],
@@ -61,7 +65,7 @@ export const createTeam = endpoint({
 export const listTeams = endpoint({
   method: 'GET',
   path: '/v1/teams',
-  summary: 'List teams, newest first; deleted ones too',
+  summary: 'List teams, including deleted ones, newest first',
   query: pageQuery,
   response: z.array(team),
 });
@@ -69,7 +73,7 @@ export const listTeams = endpoint({
 export const getTeam = endpoint({
   method: 'GET',
   path: '/v1/teams/{team_id}',
-  summary: 'Read a team, with its members',
+  summary: 'Get a team and its members',
   params: teamParam,
   response: teamWithMembers,
   errors: ['not_found'],
@@ -78,7 +82,7 @@ export const getTeam = endpoint({
 export const deleteTeam = endpoint({
   method: 'DELETE',
   path: '/v1/teams/{team_id}',
-  summary: 'Delete a team; its sessions continue, and its messages stay readable',
+  summary: 'Delete a team; its sessions continue and its messages remain readable',
   params: teamParam,
   status: 204,
   response: z.undefined(),
@@ -97,7 +101,7 @@ export const addMember = endpoint({
     added_by: z
       .string()
       .nullish()
-      .describe('The session on whose behalf it is added; default: "api".'),
+      .describe('Session on whose behalf the member is added. Default: "api".'),
   }),
   response: teamWithMembers,
   errors: ['not_found', 'team_deleted', 'already_member', 'session_closed'],
@@ -115,7 +119,7 @@ export const removeMember = endpoint({
 export const setLead = endpoint({
   method: 'POST',
   path: '/v1/teams/{team_id}/lead',
-  summary: 'Make a member the lead of a team',
+  summary: 'Change the lead of a team to another member',
   params: teamParam,
   body: z.strictObject({ lead_agent_id: z.string() }),
   response: teamWithMembers,
@@ -131,7 +135,7 @@ const spawnedMember = z
     worktree: worktree.nullable(),
     onboarding: z.looseObject({ message_id: z.string(), delivery_ids: z.array(z.string()) }),
   })
-  .meta({ id: 'SpawnedMember', description: 'A session that was opened for a team.' });
+  .meta({ id: 'SpawnedMember', description: 'A session that was created as a member of a team.' });
 export type SpawnedMember = z.output<typeof spawnedMember>;
 
 const worktreeWish = z
@@ -139,11 +143,13 @@ const worktreeWish = z
     mode: z
       .enum(['none', 'create', 'reuse'])
       .describe(
-        'none: the member works in the directory of the source session. create: in a new worktree. reuse: in the worktree of that name, which is created if there is none.',
+        'Working directory of the member. `none`: the directory of the source session. `create`: a new worktree. `reuse`: the worktree with this name, which is created if it does not exist.',
       ),
     name: worktreeName
       .nullish()
-      .describe('create: by default it is derived from the operation. reuse: required.'),
+      .describe(
+        'Name of the worktree. Required for `reuse`. Default for `create`: a name derived from the operation.',
+      ),
     branch_prefix: gitReference.nullish(),
     base_ref: gitReference.nullish(),
     run_init_script: z.boolean().nullish(),
@@ -154,29 +160,29 @@ const worktreeWish = z
 export const spawnMember = endpoint({
   method: 'POST',
   path: '/v1/teams/{team_id}/members/spawn',
-  summary: 'Open a session as a new member of a team; if any step fails, nothing is left of it',
+  summary: 'Create a session as a new member of a team; if a step fails, nothing remains',
   params: teamParam,
   body: z.strictObject({
     source_session_id: z
       .string()
-      .describe('The member that asks for it; settings that are absent are copied from it.'),
+      .describe(
+        'Member that requests the new member. Absent settings are copied from its session.',
+      ),
     provider: providerId.nullish(),
     agent: agentName
       .nullish()
-      .describe(
-        'An agent of the provider acp by its name; with no provider named, it also chooses acp.',
-      ),
+      .describe('Name of an agent of the provider `acp`. If no provider is set, it selects `acp`.'),
     model: z.string().min(1).nullish(),
-    model_preset: z.string().nullish().describe('A name of teams.model_presets.'),
+    model_preset: z.string().nullish().describe('Name of a preset in `teams.model_presets`.'),
     permission_mode: z.string().min(1).nullish(),
     agent_mode: agentMode,
     metadata: z.unknown().optional(),
     title: memberTitle,
     prompt: z
       .string()
-      .regex(/\S/, 'is empty: say something, or leave it out')
+      .regex(/\S/, 'is empty: enter a text or omit the field')
       .nullish()
-      .describe('Its first message.'),
+      .describe('First message to the member.'),
     image_paths: imagePaths,
     worktree: worktreeWish.nullish(),
   }),
@@ -198,12 +204,12 @@ export const spawnMember = endpoint({
 export const interruptTeam = endpoint({
   method: 'POST',
   path: '/v1/teams/{team_id}/interrupt-all',
-  summary: 'Interrupt the turns of all members',
+  summary: 'Interrupt the running turns of all members of a team',
   params: teamParam,
   body: z.strictObject({}),
   response: z.looseObject({
     interrupted_session_ids: z.array(z.string()),
-    skipped_session_ids: z.array(z.string()).describe('Members without an active turn.'),
+    skipped_session_ids: z.array(z.string()).describe('Members without a running turn.'),
   }),
   errors: ['not_found', 'team_deleted'],
 });

@@ -2,20 +2,20 @@ import { z } from 'zod';
 import { givenName, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
-/** Ten years: the longest lifetime of a token. */
+/** The maximum lifetime of a token: ten years. */
 const MAX_LIFETIME_MS = 315_360_000_000;
 
-/** The id of the API token, which comes from the configuration, in the log and in `decided_by`. */
+/** The id of the API token of the configuration, as used in the log and in `decided_by`. */
 export const API_TOKEN_ID = 'api';
 
 /**
- * The rights of a token. `admin`: everything. `read`: GET and HEAD only, without the routes of tokens and without
- * waiting for ports. `tools`: only the tools under /v1/mcp/, on behalf of any session.
+ * The rights of a token. `admin`: everything. `read`: GET and HEAD only, without token routes and without waiting for
+ * ports. `tools`: only the tools under /v1/mcp/, on behalf of any session.
  */
 export const tokenScope = z.enum(['admin', 'read', 'tools']).meta({
   id: 'TokenScope',
   description:
-    'The rights of the token. `admin`: everything. `read`: GET and HEAD only, without the routes of tokens and without waiting for ports. `tools`: only the tools under /v1/mcp/, on behalf of any session; these can start processes, so this is not a lesser right than `admin`.',
+    'Rights of the token. `admin`: everything. `read`: GET and HEAD only, without token routes and without waiting for ports. `tools`: only the tools under /v1/mcp/, on behalf of any session. The tools can start processes, so `tools` is not a weaker right than `admin`.',
 });
 export type TokenScope = z.output<typeof tokenScope>;
 
@@ -23,7 +23,7 @@ const permissionMode = z
   .enum(['read_only', 'default', 'full_access'])
   .nullable()
   .describe(
-    'Of the scope `tools`: what its bearer may do without a session, where no person can be asked. `full_access`: run commands. Others, and null: what the gate lets it do without asking.',
+    'Permission mode for calls of a `tools` token without a session, for which no user can approve requests. `full_access`: commands may run. Other modes and null: only actions that the tool policy allows without approval.',
   );
 
 export const token = z
@@ -32,20 +32,22 @@ export const token = z
     name: z.string(),
     scope: tokenScope,
     created_at: timestamp,
-    expires_at: timestamp.nullable().describe('When it becomes invalid; null: never.'),
+    expires_at: timestamp
+      .nullable()
+      .describe('Expiry time (Unix ms). Null if the token does not expire.'),
     permission_mode: permissionMode,
     last_used_at: timestamp
       .nullable()
-      .describe('When it was last used, to the minute; null: never, or not known.'),
+      .describe(
+        'Time of the last use (Unix ms), precise to the minute. Null if the token was never used or the time is unknown.',
+      ),
   })
-  .meta({ id: 'Token', description: 'A token beside the API token, without its secret.' });
+  .meta({ id: 'Token', description: 'An additional token, without its secret.' });
 export type Token = z.output<typeof token>;
 
 export const createdToken = token
   .extend({
-    secret: z
-      .string()
-      .describe('The secret that the bearer sends. Only this response contains it.'),
+    secret: z.string().describe('Secret to send as bearer token. Only this response contains it.'),
   })
   .meta({ id: 'CreatedToken', description: 'A token with its secret.' });
 export type CreatedToken = z.output<typeof createdToken>;
@@ -53,7 +55,7 @@ export type CreatedToken = z.output<typeof createdToken>;
 export const listTokens = endpoint({
   method: 'GET',
   path: '/v1/tokens',
-  summary: 'List the tokens that were created beside the API token, newest first',
+  summary: 'List the additional tokens, newest first; the API token is not listed',
   access: 'admin',
   query: pageQuery,
   response: z.array(token),
@@ -67,15 +69,15 @@ export const createToken = endpoint({
   secret: true,
   body: z.strictObject({
     name: givenName(100)
-      .regex(/^[^\u0000-\u001f\u007f-\u009f]*$/, 'has to be without control characters')
-      .describe('The purpose of the token; need not be unique.'),
+      .regex(/^[^\u0000-\u001f\u007f-\u009f]*$/, 'must not contain control characters')
+      .describe('Purpose of the token. It need not be unique.'),
     scope: tokenScope,
     expires_in_ms: z
       .int()
       .min(1000)
       .max(MAX_LIFETIME_MS)
       .nullish()
-      .describe('Its lifetime, at most 10 years; absent or null: until it is revoked.'),
+      .describe('Lifetime in milliseconds, at most 10 years. Default: until the token is revoked.'),
     permission_mode: permissionMode.optional(),
   }),
   response: createdToken,
@@ -86,9 +88,9 @@ export const deleteToken = endpoint({
   method: 'DELETE',
   path: '/v1/tokens/{token_id}',
   summary:
-    'Revoke a token: its streams and the processes that it started as a caller of its own end, and requests with it are refused from now on',
+    'Revoke a token: end its streams, kill the processes that it started without a session, and refuse further requests with it',
   access: 'admin',
-  params: { token_id: z.string().describe('The token.') },
+  params: { token_id: z.string().describe('Token id.') },
   response: token,
   errors: ['not_found'],
 });

@@ -3,22 +3,26 @@ import { givenName, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { gitReference, worktree } from './worktrees.ts';
 
-const worktreeParam = { worktree_id: z.string().describe('The worktree.') };
+const worktreeParam = { worktree_id: z.string().describe('Worktree id.') };
 
 const conflict = z
   .looseObject({
     path: z.string(),
-    kind: z.string().describe('As git names it: contents, modify/delete, rename/rename and so on.'),
-    message: z.string().describe("Git's message; it may be empty."),
+    kind: z
+      .string()
+      .describe(
+        "Kind of the conflict in git's terms, such as contents, modify/delete or rename/rename.",
+      ),
+    message: z.string().describe('Message of git. It may be empty.'),
   })
-  .meta({ id: 'MergeConflict', description: 'A file in which git cannot decide.' });
+  .meta({ id: 'MergeConflict', description: 'A merge conflict in a file.' });
 export type Conflict = z.output<typeof conflict>;
 
 const commit = z
   .looseObject({
     commit: z.string(),
     subject: z.string(),
-    author: z.string().describe('The name of its author.'),
+    author: z.string().describe('Name of the author.'),
     authored_at: timestamp,
   })
   .meta({ id: 'FinishedCommit', description: 'A commit of a worktree.' });
@@ -27,33 +31,39 @@ const file = z
   .looseObject({
     path: z.string(),
     change: z.enum(['added', 'deleted', 'modified']),
-    lines_added: z.int().nullable().describe('null: a binary file.'),
+    lines_added: z.int().nullable().describe('Number of added lines. Null for a binary file.'),
     lines_deleted: z.int().nullable(),
   })
-  .meta({ id: 'FinishedFile', description: 'A file that a merge or a rebase changes.' });
+  .meta({ id: 'FinishedFile', description: 'A file that a merge or rebase changes.' });
 
 const common = {
   worktree,
   outcome: z
     .enum(['planned', 'done', 'nothing_to_do'])
-    .describe('planned: this is what would happen. nothing_to_do: the branch has it all already.'),
-  source_commit: z.string().describe('The commit at which the branch of the worktree is.'),
-  target: z.string().describe('The branch that it is merged into or rebased onto.'),
-  target_commit: z.string().describe('The commit at which that branch was.'),
+    .describe(
+      'Result. `planned`: nothing was changed; the response shows the effect. `nothing_to_do`: the target already contains all commits.',
+    ),
+  source_commit: z.string().describe('Commit that the branch of the worktree points to.'),
+  target: z.string().describe('Branch to merge into or rebase onto.'),
+  target_commit: z.string().describe('Commit that the target branch pointed to.'),
   commits: z
     .array(commit)
-    .describe('What the worktree has beyond the target, newest first: at most 100.'),
+    .describe(
+      'Commits of the worktree that the target does not contain, newest first. At most 100.',
+    ),
   commit_count: z.int(),
-  files: z.array(file).describe('What changes in the target: at most 500 files.'),
+  files: z.array(file).describe('Files that change in the target. At most 500.'),
   file_count: z.int(),
   uncommitted: z
     .array(z.string())
-    .describe('Changes in the worktree that are not committed: at most 100 names.'),
+    .describe('Paths of uncommitted changes in the worktree. At most 100.'),
   uncommitted_count: z.int(),
   obstacles: z
     .array(z.string())
-    .describe('Why it is refused as things are, and what to do; empty: nothing prevents it.'),
-  notes: z.array(z.string()).describe('What is worth knowing before it happens.'),
+    .describe(
+      'Reasons why the request would be refused now, each with a solution. Empty if there are none.',
+    ),
+  notes: z.array(z.string()).describe('Notes about the effect.'),
 };
 
 const moved = {
@@ -61,67 +71,77 @@ const moved = {
   how: z
     .enum(['fast_forward', 'merge_commit', 'squash', 'replay', 'none'])
     .describe(
-      'fast_forward: the branch moves to a commit that exists. replay: the commits are written again. none: there is nothing to do, or a conflict.',
+      'Method. `fast_forward`: the branch moves to an existing commit. `replay`: the commits are recreated on the target. `none`: there is nothing to do, or there are conflicts.',
     ),
   result_commit: z
     .string()
     .nullable()
-    .describe('The commit at which the branch is afterwards; null while it is planned.'),
+    .describe('Commit that the branch points to afterwards. Null in a plan.'),
   result_tree: z
     .string()
     .nullable()
-    .describe('What the branch holds afterwards, as the id of a tree; null: there are conflicts.'),
-  conflicts: z.array(conflict).describe('Where git cannot decide; nothing is changed then.'),
-  conflict_in: z.string().nullable().describe('Of a rebase: the commit that conflicts.'),
+    .describe('Git tree id of the content of the branch afterwards. Null if there are conflicts.'),
+  conflicts: z.array(conflict).describe('Merge conflicts. If there are any, nothing is changed.'),
+  conflict_in: z
+    .string()
+    .nullable()
+    .describe('Commit of a rebase that causes the conflicts. Null if there is none.'),
   committer: z
     .string()
     .nullable()
-    .describe('Who commits, by the settings of git; null: it does not know.'),
+    .describe('Committer according to the settings of git. Null if git has none.'),
   checkout: z
     .string()
     .nullable()
-    .describe('The directory that has the branch checked out, and whose files follow it.'),
+    .describe(
+      'Directory in which the branch is checked out and whose files are updated. Null if there is none.',
+    ),
 };
 
 const finished = z
   .looseObject(moved)
-  .meta({ id: 'WorktreeFinish', description: 'What a merge or a rebase does, or has done.' });
+  .meta({ id: 'WorktreeFinish', description: 'The plan or result of a merge or rebase.' });
 export type MergeResult = z.output<typeof finished>;
 
-/** Two of them fit into a body, also where every character is escaped. */
+/** Two messages of this length fit into a body, even if every character is escaped. */
 const commitMessage = z.string().min(1).max(16_384);
 
 const wish = {
   commit_message: commitMessage
     .nullish()
-    .describe('Commit what is not committed in the worktree first, with this message.'),
+    .describe(
+      'Message of a commit of all uncommitted changes in the worktree, which is created first. Default: nothing is committed.',
+    ),
   dry_run: z
     .boolean()
     .nullish()
-    .describe('Default: true, which changes nothing and says what would happen.'),
+    .describe('Whether to show the effect without changing anything. Default: true.'),
   expected_tree: z
     .string()
     .regex(/^[0-9a-f]{40,64}$/)
     .nullish()
     .describe(
-      'Refuse if the result would differ from what was shown: the result_tree of an earlier answer.',
+      'Guard: result_tree of an earlier response. The request is refused if the result would differ from it.',
     ),
 };
 
 export const mergeWorktree = endpoint({
   method: 'POST',
   path: '/v1/worktrees/{worktree_id}/merge',
-  summary: 'Merge the branch of a worktree into another branch, or show what that would do',
+  summary: 'Merge the branch of a worktree into another branch, or show the effect',
   params: worktreeParam,
   body: z.strictObject({
     into: gitReference
       .nullish()
-      .describe('The branch. Default: the one that the worktree began at.'),
-    squash: z.boolean().nullish().describe('Make one commit of all. Default: false.'),
+      .describe('Target branch. Default: the branch that the worktree was created from.'),
+    squash: z
+      .boolean()
+      .nullish()
+      .describe('Whether to combine all commits into one. Default: false.'),
     message: commitMessage
       .nullish()
       .describe(
-        'Of the commit of the merge; with it, one is made even if the branch could be moved forward.',
+        'Message of the merge commit. If set, a merge commit is created even if a fast-forward is possible.',
       ),
     ...wish,
   }),
@@ -132,12 +152,12 @@ export const mergeWorktree = endpoint({
 export const rebaseWorktree = endpoint({
   method: 'POST',
   path: '/v1/worktrees/{worktree_id}/rebase',
-  summary: 'Write the commits of a worktree again on top of a branch, or show what that would do',
+  summary: 'Rebase the branch of a worktree onto another branch, or show the effect',
   params: worktreeParam,
   body: z.strictObject({
     onto: gitReference
       .nullish()
-      .describe('The branch. Default: the one that the worktree began at.'),
+      .describe('Target branch. Default: the branch that the worktree was created from.'),
     ...wish,
   }),
   response: finished,
@@ -147,18 +167,18 @@ export const rebaseWorktree = endpoint({
 const pullRequest = z
   .looseObject({
     ...common,
-    remote: z.string().describe('The name of the remote.'),
-    remote_url: z.string().describe('Where that is; a password in it is left out.'),
-    branch: z.string().describe('The branch there, from which the pull request is made.'),
+    remote: z.string().describe('Name of the git remote.'),
+    remote_url: z.string().describe('URL of the remote, without a password.'),
+    branch: z.string().describe('Branch on the remote that the pull request is created from.'),
     pushed: z
       .boolean()
       .describe(
-        'Whether that branch is at source_commit: in a plan, as the repository knows it, because a plan connects to no remote.',
+        'Whether that branch points to source_commit. In a plan, this is the state that the repository knows, because a plan does not connect to the remote.',
       ),
     title: z.string(),
     body: z.string(),
     draft: z.boolean(),
-    url: z.string().nullable().describe('The pull request; null while it is planned.'),
+    url: z.string().nullable().describe('URL of the pull request. Null in a plan.'),
   })
   .meta({ id: 'WorktreePullRequest', description: 'The pull request of a worktree.' });
 export type PullRequest = z.output<typeof pullRequest>;
@@ -166,32 +186,39 @@ export type PullRequest = z.output<typeof pullRequest>;
 export const openPullRequest = endpoint({
   method: 'POST',
   path: '/v1/worktrees/{worktree_id}/pull-request',
-  summary: 'Open a pull request with `gh` for the branch of a worktree, or show what that would do',
+  summary: 'Open a pull request with `gh` for the branch of a worktree, or show the effect',
   params: worktreeParam,
   body: z.strictObject({
     into: gitReference
       .nullish()
-      .describe('The branch to merge into. Default: the one that the worktree began at.'),
-    remote: gitReference.nullish().describe('The remote. Default: origin.'),
-    push: z
-      .boolean()
-      .nullish()
-      .describe('Push the branch first. Default: false: nothing is pushed.'),
+      .describe('Branch to merge into. Default: the branch that the worktree was created from.'),
+    remote: gitReference.nullish().describe('Git remote. Default: `origin`.'),
+    push: z.boolean().nullish().describe('Whether to push the branch first. Default: false.'),
     title: givenName(1000)
       .nullish()
-      .describe('Default: the subject of the only commit, or the name of the worktree.'),
-    body: z.string().max(65_536).nullish().describe('Default: the subjects of the commits.'),
-    draft: z.boolean().nullish().describe('Default: false.'),
+      .describe(
+        'Title of the pull request. Default: the subject of the only commit, or the name of the worktree.',
+      ),
+    body: z
+      .string()
+      .max(65_536)
+      .nullish()
+      .describe('Text of the pull request. Default: the subjects of the commits.'),
+    draft: z.boolean().nullish().describe('Whether to create a draft. Default: false.'),
     dry_run: wish.dry_run,
     expected_commit: z
       .string()
       .regex(/^[0-9a-f]{40,64}$/)
       .nullish()
-      .describe('Refuse if the branch is elsewhere: the source_commit of an earlier answer.'),
+      .describe(
+        'Guard: source_commit of an earlier response. The request is refused if the branch points to another commit.',
+      ),
     expected_url: z
       .string()
       .nullish()
-      .describe('Refuse if the remote is elsewhere: the remote_url of an earlier answer.'),
+      .describe(
+        'Guard: remote_url of an earlier response. The request is refused if the remote has another URL.',
+      ),
   }),
   bodyLimit: 512 * 1024,
   response: pullRequest,

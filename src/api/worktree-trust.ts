@@ -4,11 +4,11 @@ import { endpoint } from './endpoint.ts';
 
 const sha256 = z
   .string()
-  .regex(/^[0-9a-f]{64}$/, 'is a SHA-256 in 64 hexadecimal digits')
+  .regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 digest of 64 hexadecimal digits')
   .describe(
-    'The digest of the allowed content: of the script, or of the list of filters as `look` shows it.',
+    'SHA-256 digest of the allowed content: of the script, or of the list of filters in the response of `look`.',
   );
-const repository = z.string().min(1).describe('A directory of the repository.');
+const repository = z.string().min(1).describe('Directory in the repository.');
 
 export const trusted = z
   .looseObject({
@@ -19,7 +19,7 @@ export const trusted = z
   })
   .meta({
     id: 'TrustedContent',
-    description: 'A content of a repository that is allowed to run, identified by its digest.',
+    description: 'Content of a repository that is allowed to run, identified by its digest.',
   });
 export type Trusted = z.output<typeof trusted>;
 
@@ -28,24 +28,30 @@ const brought = z
     kind: z
       .enum(['init_script', 'included_files', 'filters'])
       .describe(
-        'included_files: the patterns of ignored files that are copied into new worktrees.',
+        'Kind of content. `included_files`: patterns of ignored files that are copied into new worktrees.',
       ),
-    name: z.string().describe('Its path in the repository, or the name of the setting.'),
+    name: z.string().describe('Path in the repository, or name of the setting.'),
     sha256,
     text: z
       .string()
-      .describe('The commands that would run, or the patterns of the files that would be copied.'),
+      .describe('Commands that would run, or patterns of files that would be copied.'),
     trusted: z.boolean(),
   })
-  .meta({ id: 'BroughtContent', description: 'A content of a repository that can be run.' });
+  .meta({
+    id: 'BroughtContent',
+    description: 'Content of a repository that can run or select files to copy.',
+  });
 export type Brought = z.output<typeof brought>;
 
 export const listTrusted = endpoint({
   method: 'GET',
   path: '/v1/worktree-trust',
-  summary: 'List the contents of repositories that are allowed to run, newest first',
+  summary: 'List the content of repositories that is allowed to run, newest first',
   access: 'admin',
-  query: { repo_root: z.string().optional().describe('Only of this repository.'), ...pageQuery },
+  query: {
+    repo_root: z.string().optional().describe('Return only content of this repository.'),
+    ...pageQuery,
+  },
   response: z.array(trusted),
 });
 
@@ -53,20 +59,20 @@ export const lookAtBrought = endpoint({
   method: 'POST',
   path: '/v1/worktree-trust/look',
   summary:
-    'Show the contents of a repository that need a permission, and which of them are allowed',
+    'Show the content of a repository that must be allowed before use, and whether it is allowed',
   access: 'admin',
   body: z.strictObject({ repo_root: repository }),
-  response: z
-    .looseObject({ repo_root: z.string(), brings: z.array(brought) })
-    .meta({ id: 'BroughtContents', description: 'All contents of a repository that can be run.' }),
+  response: z.looseObject({ repo_root: z.string(), brings: z.array(brought) }).meta({
+    id: 'BroughtContents',
+    description: 'All content of a repository that must be allowed before use.',
+  }),
   errors: ['conflict'],
 });
 
 export const trustContent = endpoint({
   method: 'POST',
   path: '/v1/worktree-trust',
-  summary:
-    'Allow content of a repository: an init script, a list of included files, or its filters',
+  summary: 'Allow content of a repository: an init script, a list of included files, or filters',
   access: 'admin',
   body: z.strictObject({ repo_root: repository, sha256 }),
   response: trusted,
@@ -76,14 +82,16 @@ export const trustContent = endpoint({
 export const untrustContent = endpoint({
   method: 'POST',
   path: '/v1/worktree-trust/withdraw',
-  summary: 'Withdraw the permission to run content of a repository: one, or all',
+  summary: 'Withdraw the permission for one content, or for all content of a repository',
   access: 'admin',
   body: z.strictObject({
     repo_root: repository,
-    sha256: sha256.nullish().describe('The content; absent: all of the repository.'),
+    sha256: sha256
+      .nullish()
+      .describe('SHA-256 digest of the content. Default: all content of the repository.'),
   }),
   response: z
     .looseObject({ repo_root: z.string(), withdrawn: z.array(trusted) })
-    .meta({ id: 'WithdrawnTrust', description: 'The contents that are no longer allowed.' }),
+    .meta({ id: 'WithdrawnTrust', description: 'Content that is no longer allowed.' }),
   errors: ['not_found', 'conflict'],
 });

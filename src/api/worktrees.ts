@@ -5,44 +5,60 @@ import { endpoint } from './endpoint.ts';
 const worktreeStatus = z.enum(['active', 'retained', 'cleaned', 'missing']);
 export const deletionPolicy = z
   .enum(['delete_on_last_claim', 'retain_on_last_claim', 'delete_if_clean'])
-  .meta({ id: 'DeletionPolicy', description: 'When a worktree is removed.' });
+  .meta({
+    id: 'DeletionPolicy',
+    description:
+      'Policy that decides whether a worktree is removed after its last claim was released.',
+  });
 const claimRole = z
   .enum(['owner', 'consumer'])
-  .meta({ id: 'ClaimRole', description: 'The role of a session that claims a worktree.' });
+  .meta({ id: 'ClaimRole', description: 'Role of a session that claims a worktree.' });
 
 const initScript = z.looseObject({
   status: z
     .enum(['completed', 'not_found', 'off', 'skipped_untrusted'])
     .describe(
-      'not_found: the repository has no init script. skipped_untrusted: its content is not allowed. If the script fails, no worktree is created.',
+      'Result of the init script. `not_found`: the repository has no init script. `skipped_untrusted`: its content is not allowed. If the script fails, no worktree is created.',
     ),
   exit_code: z.int().nullable(),
   output_tail: z.string(),
   sha256: z
     .string()
     .nullish()
-    .describe('The digest of the script as it is committed in the main worktree, if there is one.'),
-  how_to_allow: z.string().nullish().describe('How to allow a script that was skipped.'),
+    .describe(
+      'SHA-256 digest of the script that is committed in the main worktree. Null or absent if there is none.',
+    ),
+  how_to_allow: z
+    .string()
+    .nullish()
+    .describe(
+      'Instructions to allow a script that was skipped. Null or absent if it was not skipped.',
+    ),
 });
 
 const included = z.looseObject({
   status: z
     .enum(['completed', 'not_found', 'off', 'skipped_untrusted'])
     .describe(
-      'not_found: the repository has no .worktreeinclude, or no main worktree. skipped_untrusted: its content is not allowed. If a file cannot be copied, no worktree is created.',
+      'Result of the copy. `not_found`: the repository has no .worktreeinclude, or no main worktree. `skipped_untrusted`: its content is not allowed. If a file cannot be copied, no worktree is created.',
     ),
-  files: z.int().describe('How many files were copied.'),
-  bytes: z.int().describe('Their size together.'),
+  files: z.int().describe('Number of copied files.'),
+  bytes: z.int().describe('Total size of the copied files in bytes.'),
   skipped: z
     .int()
     .describe(
-      'How many more files match and were left out: symbolic links, files that the checkout has or does not ignore, and names that are not UTF-8.',
+      'Number of matching files that were not copied: symbolic links, files that exist in the checkout or are not ignored there, and names that are not UTF-8.',
     ),
   sha256: z
     .string()
     .nullable()
-    .describe('The digest of .worktreeinclude as it is committed in the main worktree.'),
-  how_to_allow: z.string().nullable().describe('How to allow a list that was skipped.'),
+    .describe(
+      'SHA-256 digest of the .worktreeinclude that is committed in the main worktree. Null if there is none.',
+    ),
+  how_to_allow: z
+    .string()
+    .nullable()
+    .describe('Instructions to allow a list that was skipped. Null if it was not skipped.'),
 });
 
 export const worktree = z
@@ -56,37 +72,37 @@ export const worktree = z
     base_commit: z.string(),
     deletion_policy: deletionPolicy,
     status: worktreeStatus.describe(
-      'active: it has claims. retained: it has none. cleaned: the server removed its path and branch. missing: its path was removed by somebody else.',
+      'Status of the worktree. `active`: it has claims. `retained`: it has no claims. `cleaned`: the server removed its path and branch. `missing`: its path was removed by someone else.',
     ),
     source_session_id: z.string(),
     team_id: z.string().nullable(),
     operation_id: z.string().nullable(),
     init_script: initScript,
     included: included.describe(
-      'What was copied into it when it was made: ignored files of the main worktree that .worktreeinclude names.',
+      'Files copied when the worktree was created: the ignored files of the main worktree that .worktreeinclude names.',
     ),
     port_base: z
       .int()
       .nullable()
       .describe(
-        'The first of the ports that belong to it while it exists; null: none was free when it was made. Programs in it have it as CADRE_PORT_BASE.',
+        'First port reserved for the worktree while it exists. Programs in the worktree get it as CADRE_PORT_BASE. Null if no port was free when the worktree was created.',
       ),
-    port_count: z.int().describe('How many ports that are; 0: none.'),
+    port_count: z.int().describe('Number of reserved ports. 0 if there are none.'),
     archive_ref: z
       .string()
       .nullable()
       .describe(
-        'The ref in its repository that keeps the work that was in it when it was last cleaned.',
+        'Git ref that holds the work that the worktree contained when it was last cleaned. Null if there is none.',
       ),
     cleanup_due_at: timestamp
       .nullish()
       .describe(
-        'When its last claim was released, while the cleanup after that has not ended. Null or absent if no cleanup is due.',
+        'Time at which the last claim was released (Unix ms), until the cleanup that follows has ended. Null or absent if no cleanup is due.',
       ),
     created_at: timestamp,
     updated_at: timestamp,
   })
-  .meta({ id: 'Worktree', description: 'A git worktree that the server made.' });
+  .meta({ id: 'Worktree', description: 'A git worktree that the server created.' });
 export type Worktree = z.output<typeof worktree>;
 
 export const claim = z
@@ -97,7 +113,7 @@ export const claim = z
     created_at: timestamp,
     released_at: timestamp.nullable(),
   })
-  .meta({ id: 'Claim', description: 'The claim of a session to a worktree, held or released.' });
+  .meta({ id: 'Claim', description: 'A claim of a session on a worktree, held or released.' });
 export type Claim = z.output<typeof claim>;
 
 const cleanupResult = z
@@ -110,63 +126,66 @@ const cleanupResult = z
     active_claims: z.int(),
     diagnostics: z
       .array(z.string())
-      .describe('The reasons, and what was deleted without being archived.'),
+      .describe('Reasons for the result, and content that was deleted without being archived.'),
   })
-  .meta({ id: 'WorktreeCleanup', description: 'The outcome of the cleanup of a worktree.' });
+  .meta({ id: 'WorktreeCleanup', description: 'The result of the cleanup of a worktree.' });
 export type CleanupResult = z.output<typeof cleanupResult>;
 
-const worktreeParam = { worktree_id: z.string().describe('The worktree.') };
+const worktreeParam = { worktree_id: z.string().describe('Worktree id.') };
 
-/** A name of a branch, ref or commit. It cannot begin with "-", so that git does not take it for an option. */
+/** A name of a branch, ref or commit. It must not start with "-", so that git does not read it as an option. */
 export const gitReference = z
   .string()
   .min(1)
   .max(500)
-  .regex(/^[^-\p{Cc}][^\p{Cc}]*$/u, 'may not begin with "-", and has no control characters');
+  .regex(/^[^-\p{Cc}][^\p{Cc}]*$/u, 'must not start with "-" or contain control characters');
 
 export const worktreeName = z
   .string()
   .regex(
     /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
-    'is 1 to 64 letters, digits, ".", "_" and "-", of which the first is a letter or digit',
+    'must have 1 to 64 letters, digits, ".", "_" and "-", and start with a letter or digit',
   );
 
-/** How a worktree is made, and what becomes of it: fields of every request that may make one. */
+/** The settings for creating and removing a worktree, in every request that may create one. */
 export const worktreeSettings = {
   branch_prefix: gitReference
     .nullish()
-    .describe('The prefix of its branch, which is PREFIX/NAME. Default: cadre.'),
+    .describe('Prefix of the branch name, which is PREFIX/NAME. Default: `cadre`.'),
   base_ref: gitReference
     .nullish()
-    .describe('The commit or branch to start from; absent: what is checked out.'),
-  deletion_policy: deletionPolicy.nullish().describe('Default: worktrees.deletion_policy_default.'),
+    .describe('Commit or branch to start from. Default: the commit that is checked out.'),
+  deletion_policy: deletionPolicy
+    .nullish()
+    .describe(
+      'Policy that decides whether the worktree is removed after its last claim was released. Default: `worktrees.deletion_policy_default`.',
+    ),
   run_init_script: z
     .boolean()
     .nullish()
     .describe(
-      'true: run it even if its content is not allowed. Absent: run it if its content is allowed.',
+      'Whether to run the init script. `true` runs it even if its content is not allowed. Default: run it if its content is allowed.',
     ),
   copy_included: z
     .boolean()
     .nullish()
     .describe(
-      'Whether the ignored files that .worktreeinclude names are copied. true: even if its content is not allowed. Absent: if it is allowed.',
+      'Whether to copy the ignored files that .worktreeinclude names. `true` copies them even if its content is not allowed. Default: copy them if its content is allowed.',
     ),
 };
 
-/** The worktree of a new session. */
 export const sessionWorktree = z
   .strictObject({
     worktree_name: worktreeName
       .nullish()
       .describe(
-        'Its name; a worktree of that name is used again. Absent: a new one is named after the id of the session.',
+        'Name of the worktree. An existing worktree with this name is used again. Default: a new worktree named after the session id.',
       ),
     repo_root: z
       .string()
       .min(1)
       .nullish()
-      .describe('A directory of the repository, relative to cwd; absent: cwd.'),
+      .describe('Directory in the repository, relative to cwd. Default: cwd.'),
     ...worktreeSettings,
   })
   .meta({ id: 'SessionWorktree', description: 'The worktree of a new session.' });
@@ -174,24 +193,24 @@ export const sessionWorktree = z
 export const createWorktree = endpoint({
   method: 'POST',
   path: '/v1/worktrees',
-  summary: 'Create a worktree for a session, or claim the existing one of that name',
+  summary: 'Create a worktree for a session, or claim the existing one with that name',
   body: z.strictObject({
     source_session_id: z
       .string()
-      .describe('The session that owns it: it gets a claim with the role "owner".'),
+      .describe('Session that owns the worktree. It gets a claim with the role "owner".'),
     repo_root: z
       .string()
       .min(1)
       .nullish()
-      .describe("A directory of the repository; absent: the session's."),
+      .describe('Directory in the repository. Default: the working directory of the session.'),
     worktree_name: worktreeName,
     ...worktreeSettings,
     team_id: z.string().min(1).max(200).nullish(),
     operation_id: z.string().min(1).max(200).nullish(),
   }),
   response: worktree.extend({
-    claim: claim.describe('The claim of the source session.'),
-    created: z.boolean().describe('false: it existed already.'),
+    claim: claim.describe('Claim of the source session.'),
+    created: z.boolean().describe('Whether the worktree was created. False if it existed already.'),
   }),
   errors: ['not_found', 'conflict', 'session_closed', 'session_failed', 'storage_full'],
 });
@@ -201,9 +220,9 @@ export const listWorktrees = endpoint({
   path: '/v1/worktrees',
   summary: 'List worktrees, newest first',
   query: {
-    repo_root: z.string().optional().describe('Only of this repository.'),
-    team_id: z.string().optional().describe('Only of this team.'),
-    status: worktreeStatus.optional().describe('Only worktrees with this status.'),
+    repo_root: z.string().optional().describe('Return only worktrees of this repository.'),
+    team_id: z.string().optional().describe('Return only worktrees of this team.'),
+    status: worktreeStatus.optional().describe('Return only worktrees with this status.'),
     ...pageQuery,
   },
   response: z.array(worktree),
@@ -212,10 +231,10 @@ export const listWorktrees = endpoint({
 export const getWorktree = endpoint({
   method: 'GET',
   path: '/v1/worktrees/{worktree_id}',
-  summary: 'Read a worktree, with its claims',
+  summary: 'Get a worktree and its claims',
   params: worktreeParam,
   response: worktree.extend({
-    claims: z.array(claim).describe('At most one for each session, including released ones.'),
+    claims: z.array(claim).describe('Claims, including released ones. At most one per session.'),
   }),
   errors: ['not_found'],
 });
@@ -227,7 +246,7 @@ export const claimWorktree = endpoint({
   params: worktreeParam,
   body: z.strictObject({
     session_id: z.string(),
-    claim_role: claimRole.nullish().describe('Default: consumer.'),
+    claim_role: claimRole.nullish().describe('Role of the claim. Default: `consumer`.'),
   }),
   response: claim,
   errors: ['not_found', 'conflict', 'claim_conflict', 'session_closed', 'session_failed'],
@@ -236,11 +255,14 @@ export const claimWorktree = endpoint({
 export const releaseWorktree = endpoint({
   method: 'POST',
   path: '/v1/worktrees/{worktree_id}/release',
-  summary: 'Release the claim of a session; after the last one the worktree may be removed',
+  summary: 'Release the claim of a session; after the last release the worktree may be removed',
   params: worktreeParam,
   body: z.strictObject({
     session_id: z.string(),
-    cleanup_if_last_claim: z.boolean().nullish().describe('Default: true.'),
+    cleanup_if_last_claim: z
+      .boolean()
+      .nullish()
+      .describe('Whether to clean up the worktree if this was its last claim. Default: true.'),
   }),
   response: z.looseObject({
     worktree,
@@ -248,7 +270,7 @@ export const releaseWorktree = endpoint({
     active_claims: z.int(),
     cleanup: cleanupResult
       .nullable()
-      .describe('null: no cleanup was asked for, or claims are left.'),
+      .describe('Result of the cleanup. Null if no cleanup was requested or other claims remain.'),
   }),
   errors: ['not_found'],
 });
@@ -256,7 +278,7 @@ export const releaseWorktree = endpoint({
 export const cleanUpWorktree = endpoint({
   method: 'POST',
   path: '/v1/worktrees/{worktree_id}/cleanup',
-  summary: 'Remove the path and branch of a worktree without claims; work in it is archived first',
+  summary: 'Remove the path and branch of a worktree without claims, after archiving its work',
   params: worktreeParam,
   body: z.strictObject({ reason: z.string().max(1000).nullish() }),
   response: cleanupResult,
@@ -266,10 +288,10 @@ export const cleanUpWorktree = endpoint({
 export const restoreWorktree = endpoint({
   method: 'POST',
   path: '/v1/worktrees/{worktree_id}/restore',
-  summary: 'Restore an archived worktree: its branch, its commits and its uncommitted changes',
+  summary: 'Restore an archived worktree with its branch, commits and uncommitted changes',
   params: worktreeParam,
   body: z.strictObject({
-    name: worktreeName.nullish().describe('Another name, if its own is in use.'),
+    name: worktreeName.nullish().describe('New name, if the original name is in use.'),
   }),
   response: worktree,
   errors: ['not_found', 'conflict', 'storage_full'],
@@ -278,22 +300,25 @@ export const restoreWorktree = endpoint({
 export const collectWorktrees = endpoint({
   method: 'POST',
   path: '/v1/worktrees/gc',
-  summary: 'Clean up all worktrees without claims, or list them',
+  summary: 'List or clean up all worktrees without claims',
   body: z.strictObject({
-    dry_run: z.boolean().nullish().describe('Default: true, which lists them and removes nothing.'),
+    dry_run: z
+      .boolean()
+      .nullish()
+      .describe('Whether to list the worktrees without removing them. Default: true.'),
   }),
   response: z.looseObject({
     worktrees: z.array(
       z
         .looseObject({
           id: z.string(),
-          status: worktreeStatus.describe('Its status afterwards.'),
-          bytes: z.int().describe('The size of its path on disk.'),
+          status: worktreeStatus.describe('Status after the request.'),
+          bytes: z.int().describe('Size of the worktree on disk, in bytes.'),
           reason: z.string(),
         })
         .meta({
           id: 'CollectedWorktree',
-          description: 'The outcome for a worktree without claims.',
+          description: 'The result for a worktree without claims.',
         }),
     ),
   }),
@@ -309,15 +334,15 @@ export const worktreeDiagnostics = z
     under_way: z
       .int()
       .describe(
-        'Creations, removals and restorations that are running or were cut off by a crash.',
+        'Number of creations, removals and restorations that are in progress or were interrupted by a crash.',
       ),
   })
-  .meta({ id: 'WorktreeDiagnostics', description: 'How many worktrees there are, by status.' });
+  .meta({ id: 'WorktreeDiagnostics', description: 'Number of worktrees by status.' });
 export type WorktreeDiagnostics = z.output<typeof worktreeDiagnostics>;
 
 export const getWorktreeDiagnostics = endpoint({
   method: 'GET',
   path: '/v1/diagnostics/worktrees',
-  summary: 'How many worktrees there are, by status, and how many claims',
+  summary: 'Get the number of worktrees by status, and the number of claims',
   response: worktreeDiagnostics,
 });

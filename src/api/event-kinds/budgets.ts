@@ -40,25 +40,28 @@ const reached = {
   approval_session_id: open.session_id,
 };
 
-/** Budgets. Their events name the session or the team that they are for; those for all sessions name none. */
+/**
+ * Budget events carry the id of the session or team that the budget limits. Events of budgets for all sessions carry
+ * neither.
+ */
 export const budgetKinds = {
   'budget.set': kind({
-    when: 'A person has set a budget, or set it anew.',
+    when: 'Emitted when a user sets a budget or sets it again.',
     payload: { budget },
     example: { budget: open },
   }),
   'budget.reached': kind({
-    when: 'A budget is used up: no turn of its sessions begins until its approval is accepted. A running turn goes on, unless the budget is hard.',
+    when: 'Emitted when a budget is used up. No turn of its sessions starts until its approval is accepted. Running turns continue unless the budget is hard.',
     payload: { budget },
     example: { budget: reached },
   }),
   'budget.declined': kind({
-    when: 'A person declined that a budget that is used up goes on.',
+    when: 'Emitted when a user declines further turns under a budget that is used up.',
     payload: { budget },
     example: { budget: { ...reached, status: 'declined' } },
   }),
   'budget.released': kind({
-    when: 'Turns may begin again. `why`: accepted, because a person accepted it; set, because a person set the budget anew; day, because the next day of the budget has begun.',
+    when: 'Emitted when turns may start again. `why`: `accepted` if a user accepted the approval, `set` if a user set the budget again, `day` if the next day of the budget has started.',
     payload: { budget, why: z.enum(['accepted', 'set', 'day']) },
     example: {
       budget: {
@@ -70,7 +73,7 @@ export const budgetKinds = {
     },
   }),
   'budget.removed': kind({
-    when: 'A budget is gone. `why`: removed by a person; closed, because its session was closed; deleted, because its team was.',
+    when: 'Emitted when a budget is removed. `why`: `removed` by a user, `closed` with its session, or `deleted` with its team.',
     payload: { budget, why: z.enum(['removed', 'closed', 'deleted']) },
     example: { budget: open, why: 'removed' },
   }),

@@ -5,17 +5,19 @@ import { describeKinds } from './kind.ts';
 const kind = describeKinds('runtime');
 const seq = z.int().min(0);
 
-const hook = z.string().describe('The name of the hook.');
+const hook = z.string().describe('Name of the hook.');
 
-/** Hooks: what went wrong with the delivery of events. No hook is told of these. */
+/** Problems with the delivery of events to hooks. These events are not delivered to hooks. */
 export const hookKinds = {
   'hook.failing': kind({
-    when: 'A hook has failed at the same event for five minutes, or it cannot work at all. It is tried again.',
+    when: 'Emitted when a hook has failed to handle the same event for five minutes, or cannot work at all. The delivery is retried.',
     payload: {
       hook,
-      event_seq: seq.nullable().describe('The event that it waits with; null: none.'),
-      attempts: z.int().describe('How often it was tried.'),
-      since: timestamp.describe('The first failure at this event.'),
+      event_seq: seq
+        .nullable()
+        .describe('Sequence number of the event that was not delivered. Null if there is none.'),
+      attempts: z.int().describe('Number of attempts.'),
+      since: timestamp.describe('Time of the first failure for this event (Unix ms).'),
       error: z.string(),
     },
     example: {
@@ -27,30 +29,30 @@ export const hookKinds = {
     },
   }),
   'hook.recovered': kind({
-    when: 'A hook of which `hook.failing` told was given its event after all.',
+    when: 'Emitted when a hook that `hook.failing` reported has received its event.',
     payload: {
       hook,
-      event_seq: seq.describe('That event.'),
-      since: timestamp.describe('The first failure at that event.'),
+      event_seq: seq.describe('Sequence number of that event.'),
+      since: timestamp.describe('Time of the first failure for that event (Unix ms).'),
     },
     example: { hook: 'phone', event_seq: 48213, since: 1795312000000 },
   }),
   'hook.skipped': kind({
-    when: 'A person had a hook skip events. It is never given them.',
+    when: 'Emitted when a user skips events of a hook. They are never delivered to the hook.',
     payload: {
       hook,
-      after_seq: seq.describe('The last event that was dealt with before.'),
-      up_to_seq: seq.describe('The last event that is skipped.'),
-      by: z.string().describe('The token of who asked for it.'),
+      after_seq: seq.describe('Sequence number of the last event handled before the skip.'),
+      up_to_seq: seq.describe('Sequence number of the last skipped event.'),
+      by: z.string().describe('Token of the user who requested the skip.'),
     },
     example: { hook: 'phone', after_seq: 48200, up_to_seq: 48213, by: 'api' },
   }),
   'hook.gap': kind({
-    when: 'Retention took events before a hook was given them. Some of them may have been for it.',
+    when: 'Emitted when retention deleted events before a hook received them. Some of them may have matched the hook.',
     payload: {
       hook,
-      after_seq: seq.describe('The last event that was dealt with before.'),
-      trimmed_seq: seq.describe('The highest event that is gone.'),
+      after_seq: seq.describe('Sequence number of the last event handled before the gap.'),
+      trimmed_seq: seq.describe('Highest sequence number that was deleted.'),
     },
     example: { hook: 'phone', after_seq: 48200, trimmed_seq: 51000 },
   }),

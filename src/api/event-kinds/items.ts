@@ -6,27 +6,29 @@ import { describeKinds } from './kind.ts';
 
 const kind = describeKinds('session');
 
-/** An approval as events carry it once it was resolved. */
+/** An approval as events contain it after it was resolved. */
 const approvalInEvents = approval.omit({ request: true, details: true, subject: true }).meta({
   id: 'ApprovalInEvents',
-  description: 'An approval that was resolved, without `request`, `details` and `subject`.',
+  description: 'A resolved approval, without `request`, `details` and `subject`.',
 });
 export type ApprovalInEvents = z.output<typeof approvalInEvents>;
 
-const item_id = z.string().describe('The item: its deltas and its end have the same.');
-const whole = z.int().describe('0: the text is the whole.');
+const item_id = z
+  .string()
+  .describe('Id of the item. The deltas and the closing event of an item have the same id.');
+const whole = z.int().describe('Always 0: the text is complete.');
 const delta = {
   item_id,
-  offset: z.int().describe('Where in the text of the item this piece begins, in bytes of UTF-8.'),
-  text: z.string().describe('The piece.'),
+  offset: z.int().describe('Position of this part in the text of the item, in bytes of UTF-8.'),
+  text: z.string().describe('Part of the text.'),
 };
 const status = item.shape.status
   .exclude(['open'])
-  .describe('How it ended: by itself, or as its turn did.');
-const said = { item_id, offset: whole, status, text: z.string().describe('All that was said.') };
+  .describe('Final status of the item: its own, or that of its turn if the turn ended first.');
+const said = { item_id, offset: whole, status, text: z.string().describe('Complete text.') };
 const toolStatus = z
   .enum(['pending', 'running', 'completed', 'failed'])
-  .describe('As the agent says.');
+  .describe('Status, as the agent reports it.');
 
 const message = { item_id: 'item_019aa8d27a017e529b3d5c8e1f2a4d60', offset: 0 };
 const reasoning = { item_id: 'item_019aa8d27a0f7c118f2e3b7d9a6c5e14', offset: 0 };
@@ -41,50 +43,52 @@ const tool = {
   },
 };
 
-/** What an agent says and does. */
+/** Messages, reasoning and tool calls of an agent. */
 export const itemKinds = {
   'message.delta': kind({
-    when: 'An agent says something: a piece of a message, as it comes. Pieces that come while an earlier one is on its way to the disk are joined.',
+    when: 'Emitted when an agent sends a part of a message while it is streaming. Parts that arrive while an earlier one is being written to disk are joined.',
     payload: delta,
     part: 'delta',
     example: { ...message, text: 'The tests ' },
   }),
   'message.completed': kind({
-    when: 'A message is whole. It comes no later than the end of its turn.',
+    when: 'Emitted when a message is complete, no later than the end of its turn.',
     payload: said,
     part: 'end',
     example: { ...message, status: 'completed', text: 'The tests pass.' },
   }),
   'reasoning.delta': kind({
-    when: 'An agent thinks: a piece of its reasoning, as it comes.',
+    when: 'Emitted when an agent sends a part of its reasoning while it is streaming.',
     payload: delta,
     part: 'delta',
     example: { ...reasoning, text: 'I read the ' },
   }),
   'reasoning.completed': kind({
-    when: 'A piece of reasoning is whole. It comes no later than the end of its turn.',
+    when: 'Emitted when a part of the reasoning is complete, no later than the end of its turn.',
     payload: said,
     part: 'end',
     example: { ...reasoning, status: 'completed', text: 'I read the manifest first.' },
   }),
   'tool.started': kind({
-    when: 'An agent tells of a tool call for the first time.',
+    when: 'Emitted when an agent reports a new tool call.',
     payload: { item_id, offset: whole, tool: toolCall, status: toolStatus },
     large: ['tool.input'],
     example: { ...tool, status: 'pending' },
   }),
   'tool.updated': kind({
-    when:
-      'A tool call changed: its status, its title, its input or its output. Output that grew comes as the new piece; ' +
-      'output that was replaced begins again at offset 0.',
+    when: 'Emitted when the status, title, input or output of a tool call changes. `text` contains the new part of the output. Output that was replaced starts again at offset 0.',
     payload: { ...delta, tool: toolCall, status: toolStatus },
     large: ['tool.input'],
     part: 'delta',
     example: { ...tool, text: '{"name"', status: 'running' },
   }),
   'tool.completed': kind({
-    when: 'A tool call has ended. It comes no later than the end of its turn.',
-    payload: { ...said, text: z.string().describe('Its whole output.'), tool: toolCall },
+    when: 'Emitted when a tool call has ended, no later than the end of its turn.',
+    payload: {
+      ...said,
+      text: z.string().describe('Complete output of the tool call.'),
+      tool: toolCall,
+    },
     large: ['tool.input'],
     part: 'end',
     example: { ...tool, status: 'completed', text: '{"name":"project"}' },
@@ -113,10 +117,10 @@ const asked = {
   resolved_at: null,
 };
 
-/** What an agent asks for, plans and uses. */
+/** Approvals, plans and usage of an agent. */
 export const agentKinds = {
   'approval.requested': kind({
-    when: 'An agent asks for permission, or asks a question. Its turn and session wait for approval from now on.',
+    when: 'Emitted when an agent requests permission or asks a question. Its turn and session then wait for approval.',
     payload: { approval },
     large: [
       'approval.request',
@@ -136,9 +140,7 @@ export const agentKinds = {
     },
   }),
   'approval.resolved': kind({
-    when:
-      'An approval was answered, has expired or was cancelled. Its turn goes on once no other approval of it is ' +
-      'pending.',
+    when: 'Emitted when an approval was answered, has expired or was cancelled. Its turn continues when no other approval of the turn is pending.',
     payload: { approval: approvalInEvents },
     large: ['approval.questions', 'approval.answers'],
     example: {
@@ -153,19 +155,21 @@ export const agentKinds = {
     },
   }),
   'plan.updated': kind({
-    when: 'An agent tells of its plan, whole each time.',
+    when: 'Emitted when an agent reports its plan, which is complete each time.',
     payload: {
       entries: z
         .array(
           z
             .looseObject({
               content: z.string(),
-              status: z.string().describe('As the agent says: pending, in_progress or completed.'),
+              status: z
+                .string()
+                .describe('Status, as the agent reports it: pending, in_progress or completed.'),
               priority: z.string().nullable(),
             })
-            .meta({ id: 'PlanEntry', description: 'One step of the plan of an agent.' }),
+            .meta({ id: 'PlanEntry', description: 'A step in the plan of an agent.' }),
         )
-        .describe('Its steps, in order.'),
+        .describe('Steps of the plan, in order.'),
     },
     large: ['entries'],
     example: {
@@ -176,7 +180,7 @@ export const agentKinds = {
     },
   }),
   'usage.updated': kind({
-    when: 'An agent tells what its turn has used so far.',
+    when: 'Emitted when an agent reports the usage of its turn so far.',
     payload: { usage },
     example: {
       usage: {

@@ -1,11 +1,11 @@
 import type { z } from 'zod';
 
-/** What an event is about; a session's turns, messages, tools and approvals are the session's. */
+/** The subject of an event. Turns, messages, tool calls and approvals belong to the scope `session`. */
 export type EventScope = 'runtime' | 'session' | 'process' | 'worktree' | 'team';
 
 /**
- * `delta`: tells of an item, or of a process's output, while it grows. `end`: closes an item with its whole content, or
- * a process.
+ * `delta`: reports an item or the output of a process while it grows. `end`: closes an item with its complete content,
+ * or a process.
  */
 export type EventPart = 'delta' | 'end' | null;
 
@@ -17,7 +17,7 @@ export type ValuesOf<Fields extends PayloadFields> = z.output<z.ZodObject<Fields
 /** A field of a payload, or of a record in it. */
 type LargeField<Fields> = (keyof Fields & string) | `${keyof Fields & string}.${string}`;
 
-/** A kind of event: everything that log, client, openapi.yaml and docs/events.md know of it. */
+/** A kind of event. The log, the client, openapi.yaml and docs/events.md use this description. */
 export interface Kind<
   Scope extends EventScope = EventScope,
   Fields extends PayloadFields = PayloadFields,
@@ -25,24 +25,24 @@ export interface Kind<
   Part extends EventPart = EventPart,
 > {
   scope: Scope;
-  /** When it comes: one or more sentences. */
+  /** The condition for the event: one or more sentences that start with "Emitted when". */
   when: string;
-  /** The fields of its payload. */
+  /** The fields of the payload. */
   payload: Fields;
   /**
-   * The fields that are lists, or hold values of any shape; `record.field` for a field of a record. A payload above 256
-   * KiB (`truncated: true`) whose texts were cut and that is still too long is without those of them that are longer
-   * than 1 KiB. All other fields are always there, so that a client can fetch the rest by the ids.
+   * The fields that are lists or contain values of any shape; `record.field` for a field of a record. If a payload is
+   * still longer than 256 KiB after its texts were cut (`truncated: true`), those of these fields that are longer than
+   * 1 KiB are left out. All other fields are always present, so that a client can fetch the rest by id.
    */
   large: readonly Large[];
-  /** Those of `large` that are whole or missing: their texts are never cut, because people decide by them. */
+  /** The fields of `large` that are complete or missing. Their texts are never cut because users decide by them. */
   exact: readonly Large[];
   part: Part;
-  /** A payload as it was sent once. */
+  /** A payload that was sent once. */
   example: ValuesOf<Fields>;
 }
 
-/** Gives the function that describes kinds of a scope. What is not said is the usual: nothing large, no part. */
+/** Returns a function that describes kinds of a scope. Default: no large fields and no part. */
 export function describeKinds<Scope extends EventScope>(scope: Scope) {
   return <
     Fields extends PayloadFields,

@@ -4,7 +4,7 @@ import { describeKinds } from './kind.ts';
 
 const kind = describeKinds('process');
 
-/** A process as events carry it after it was queued. */
+/** A process as events contain it after it was queued. */
 const processInEvents = processRecord.omit({ command: true }).meta({
   id: 'ProcessInEvents',
   description: 'A process that has changed, without `command`.',
@@ -38,58 +38,57 @@ const queued = {
 const running = { ...queued, status: 'running' as const, pid: 41872, started_at: 1795312005020 };
 const ended = { ...running, stdout_bytes: 9, ended_at: 1795312006000 };
 
-/** Processes. */
 export const processKinds = {
   'process.queued': kind({
-    when: 'A process was asked for and stored. It starts as soon as there is a place for it.',
+    when: 'Emitted when a process was requested and stored. It starts as soon as the limits allow it.',
     payload: { process: processRecord },
     example: { process: { ...queued, command: 'npm test' } },
   }),
   'process.started': kind({
-    when: 'A process runs.',
+    when: 'Emitted when a process has started.',
     payload: { process: processInEvents },
     example: { process: running },
   }),
   'process.output': kind({
-    when:
-      'A process has printed something. What it prints within 100 ms is told at once; after 256 KiB of text the ' +
-      'events say where its output is, without the text, and at most twice a second.',
+    when: 'Emitted when a process prints output. Output within 100 ms is reported in one event. After 256 KiB of text, the events contain the position of the output without the text, at most twice per second.',
     payload: {
       stream: z.enum(['stdout', 'stderr']),
-      offset: z.int().describe('Where in the stream the output begins that the event tells of.'),
-      bytes: z.int().describe('How many bytes of output the event tells of.'),
+      offset: z.int().describe('Position in the stream of the reported output, in bytes.'),
+      bytes: z.int().describe('Size of the reported output in bytes.'),
       text: z
         .string()
-        .describe('The beginning of it, at most 4 KiB; the whole is in the logs of the process.'),
+        .describe(
+          'Start of the reported output, at most 4 KiB. The logs of the process contain all of it.',
+        ),
     },
     part: 'delta',
     example: { stream: 'stdout', offset: 0, bytes: 9, text: '1 passed\n' },
   }),
   'process.kill_requested': kind({
-    when: 'Somebody asked for a process to end.',
+    when: 'Emitted when a request to kill a process arrives.',
     payload: { process: processInEvents },
     example: { process: running },
   }),
   'process.completed': kind({
-    when: 'A process exited with 0.',
+    when: 'Emitted when a process exits with code 0.',
     payload: { process: processInEvents },
     part: 'end',
     example: { process: { ...ended, status: 'completed', exit_code: 0 } },
   }),
   'process.failed': kind({
-    when: 'A process exited with something else, could not be started, or ran when the server died.',
+    when: 'Emitted when a process exits with another code, cannot be started, or was running when the server died.',
     payload: { process: processInEvents },
     part: 'end',
     example: { process: { ...ended, status: 'failed', exit_code: 1 } },
   }),
   'process.timed_out': kind({
-    when: 'A process was ended because its `timeout_ms` was over.',
+    when: 'Emitted when a process was killed because its `timeout_ms` had passed.',
     payload: { process: processInEvents },
     part: 'end',
     example: { process: { ...ended, status: 'timed_out', signal: 'SIGTERM' } },
   }),
   'process.killed': kind({
-    when: 'A process was ended because somebody asked for it, its session was closed, or the server stopped.',
+    when: 'Emitted when a process was killed by a request, with its session, or because the server stopped.',
     payload: { process: processInEvents },
     part: 'end',
     example: {

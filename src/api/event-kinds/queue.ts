@@ -6,20 +6,20 @@ import { describeKinds } from './kind.ts';
 
 const kind = describeKinds('session');
 
-/** An entry as events carry it where its input has not changed. */
+/** An entry as events contain it if its input has not changed. */
 const entryInEvents = storedQueueEntry.omit({ input: true }).meta({
   id: 'QueueEntryInEvents',
-  description: 'An entry of the queue that has changed, without `input`.',
+  description: 'A queue entry that has changed, without `input`.',
 });
 export type QueueEntryInEvents = z.output<typeof entryInEvents>;
 
 const editedEntry = storedQueueEntry
   .extend({
-    input: storedQueueEntry.shape.input.nullable().describe('What it says; null: as before.'),
+    input: storedQueueEntry.shape.input.nullable().describe('New input. Null if unchanged.'),
   })
   .meta({
     id: 'EditedQueueEntry',
-    description: 'An entry of the queue that a person has changed.',
+    description: 'A queue entry that a user has changed.',
   });
 
 const entry = {
@@ -64,48 +64,49 @@ const running = {
 };
 const paused = { code: 'paused', message: 'on holiday', since: 1795312005000, until: null };
 
-/** The queue of a session: what becomes a turn of it later. */
+/** The queue of a session. */
 export const queueKinds = {
   'queue.added': kind({
-    when: 'An entry was added to the queue of a session, and stored: it is due now, at a time, or again and again.',
+    when: 'Emitted when an entry was added to the queue of a session. The entry is due now, at a time, or on a schedule.',
     payload: { entry: storedQueueEntry },
     large: ['entry.input'],
     example: { entry: { ...entry, input } },
   }),
   'queue.edited': kind({
-    when: 'A person changed an entry: what is said, when, or what it is called.',
+    when: 'Emitted when a user changes the input, times or name of an entry.',
     payload: { entry: editedEntry },
     large: ['entry.input'],
     example: { entry: { ...entry, input: [{ type: 'text', text: 'what is new since Friday?' }] } },
   }),
   'queue.changed': kind({
-    when:
-      'An entry changed by itself: its turn was accepted, or ended before it had started, so that it waits again; or its ' +
-      'schedule began anew, because the clock was set back by more than a day.',
+    when: 'Emitted when an entry changes without a request. Its turn was accepted, or ended before it had started, so that the entry waits again. Or its schedule was restarted because the clock was set back by more than a day.',
     payload: { entry: entryInEvents },
     example: { entry: running },
   }),
   'queue.moved': kind({
-    when: 'The order of the entries of a session changed: a person moved one, or a run of a schedule ended, which puts it behind what waits.',
+    when: 'Emitted when the order of the entries of a session changes: a user moved one, or a run of a schedule ended, which moves the schedule to the end of the queue.',
     payload: {
-      entry_ids: z.array(z.string()).describe('All entries of the session, in their order.'),
+      entry_ids: z.array(z.string()).describe('Ids of all entries of the session, in queue order.'),
     },
     large: ['entry_ids'],
     example: { entry_ids: [entry.id] },
   }),
   'queue.due': kind({
-    when: 'The time of an entry has come: it becomes a turn once its session is free and nothing before it waits.',
-    payload: { entry: entryInEvents, due_at: timestamp.describe('The time that has come.') },
+    when: 'Emitted when an entry becomes due. It becomes a turn when its session is free and no entry before it is due.',
+    payload: {
+      entry: entryInEvents,
+      due_at: timestamp.describe('Due time of the entry (Unix ms).'),
+    },
     example: { entry: waiting, due_at: 1795417200000 },
   }),
   'queue.started': kind({
-    when: 'The turn of an entry has an agent, which is about to be prompted.',
+    when: 'Emitted when the turn of an entry has an agent and its prompt is about to be sent.',
     payload: { entry: entryInEvents },
     example: { entry: { ...running, runs: 1, last_turn_id: running.turn_id } },
   }),
   'queue.finished': kind({
-    when: 'The turn of an entry has ended; `queue.removed` follows unless it is a schedule.',
-    payload: { entry: entryInEvents, status: turnStatus.describe('How the turn ended.') },
+    when: 'Emitted when the turn of an entry has ended. `queue.removed` follows unless the entry is a schedule.',
+    payload: { entry: entryInEvents, status: turnStatus.describe('Final status of the turn.') },
     example: {
       status: 'completed',
       entry: {
@@ -119,15 +120,13 @@ export const queueKinds = {
     },
   }),
   'queue.skipped': kind({
-    when:
-      'Runs of a schedule are left out, for good. `why`: missed, because the server did not run or the machine slept ' +
-      'when they were due; held, because the entry was held; overlap, because the run before had not ended.',
+    when: 'Emitted when runs of a schedule are skipped. `why`: `missed` if the server was not running or the machine was asleep at the due time, `held` if the entry was held, `overlap` if the previous run had not ended.',
     payload: {
       entry: entryInEvents,
       why: z.enum(['missed', 'held', 'overlap']),
-      count: z.int().describe('How many; at 1000, there are that many or more.'),
-      first_at: timestamp.describe('When the first of them was due.'),
-      last_at: timestamp.describe('When the last of them was due.'),
+      count: z.int().describe('Number of skipped runs. 1000 means 1000 or more.'),
+      first_at: timestamp.describe('Due time of the first skipped run (Unix ms).'),
+      last_at: timestamp.describe('Due time of the last skipped run (Unix ms).'),
     },
     example: {
       entry: { ...entry, skipped: 2 },
@@ -138,29 +137,27 @@ export const queueKinds = {
     },
   }),
   'queue.held': kind({
-    when: 'An entry becomes no turn for now; its `hold` says why: a person paused it, or its session was closed or has failed.',
+    when: 'Emitted when an entry is held and starts no turns. Its `hold` gives the reason: a user paused it, or its session was closed or failed.',
     payload: { entry: entryInEvents },
     example: { entry: { ...entry, status: 'held', next_at: null, hold: paused } },
   }),
   'queue.released': kind({
-    when: 'The hold of an entry ended: a person resumed it, or its session was brought back.',
+    when: 'Emitted when the hold of an entry ends: a user resumed it, or its session was resumed.',
     payload: { entry: entryInEvents },
     example: { entry },
   }),
   'queue.removed': kind({
-    when:
-      'An entry has left the queue. `why`: done, because its only turn has ended; dropped by a person; trimmed, because ' +
-      'retention deleted the content of its closed session.',
+    when: 'Emitted when an entry leaves the queue. `why`: `done` if its only turn has ended, `dropped` if a user removed it, `trimmed` if retention deleted the content of its closed session.',
     payload: { entry: entryInEvents, why: z.enum(['done', 'dropped', 'trimmed']) },
     example: { entry, why: 'dropped' },
   }),
   'queue.session_held': kind({
-    when: 'Nothing that waits for a session becomes a turn from now on, until somebody resumes it or the time of the hold has come. A running turn goes on.',
+    when: 'Emitted when the queue of a session stops starting turns, until a user resumes it or the time of the hold has passed. A running turn continues.',
     payload: { hold },
     example: { hold: paused },
   }),
   'queue.session_released': kind({
-    when: 'A hold of a session ended, because somebody resumed it or its time has come.',
+    when: 'Emitted when a hold of a session ends because a user resumed the session or the time of the hold has passed.',
     payload: { hold },
     example: { hold: paused },
   }),

@@ -18,32 +18,38 @@ const comment = {
   updated_at: 1795312001000,
 };
 
-/** The comments on the diff of a session, until they are sent. */
+/** The unsent comments on the diff of a session. */
 export const reviewKinds = {
   'review.added': kind({
-    when: 'A person commented on lines of the diff of a session; the agent is not told before the review is sent.',
+    when: 'Emitted when a user comments on lines of the diff of a session. The agent receives the comments only when the review is sent.',
     payload: { comment: storedReviewComment },
     large: ['comment.lines'],
     example: { comment },
   }),
   'review.edited': kind({
-    when: 'A person changed what a comment says.',
+    when: 'Emitted when a user changes the text of a comment.',
     payload: { comment: storedReviewComment },
     large: ['comment.lines'],
     example: { comment: { ...comment, text: 'What if there is no token?' } },
   }),
   'review.dropped': kind({
-    when: 'Comments were dropped by a person, or, of a closed session, by retention.',
+    when: 'Emitted when comments are deleted by a user, or by retention if the session is closed.',
     payload: { comment_ids: z.array(z.string()) },
     large: ['comment_ids'],
     example: { comment_ids: [comment.id] },
   }),
   'review.sent': kind({
-    when: 'Comments were sent as one turn, or queued as one, and are no draft any more.',
+    when: 'Emitted when comments are sent or queued as one turn and leave the draft.',
     payload: {
       comment_ids: z.array(z.string()),
-      turn_id: z.string().nullable().describe('The turn; null: it was queued.'),
-      entry_id: z.string().nullable().describe('The entry of the queue; null: sent at once.'),
+      turn_id: z
+        .string()
+        .nullable()
+        .describe('Turn that was accepted. Null if the comments were queued.'),
+      entry_id: z
+        .string()
+        .nullable()
+        .describe('Queue entry. Null if the comments were sent immediately.'),
     },
     large: ['comment_ids'],
     example: {

@@ -7,16 +7,16 @@ const kind = describeKinds('runtime');
 /** The runtime and its store. */
 export const runtimeKinds = {
   'runtime.started': kind({
-    when: 'The server has started: the first event of each run.',
+    when: 'Emitted when the server has started. It is the first event of each run.',
     payload: {
       previous_stop: z
         .enum(['clean', 'unclean', 'none'])
-        .describe('How the run before it ended; none: there was none.'),
+        .describe('End of the previous run. `none`: there was no previous run.'),
     },
     example: { previous_stop: 'unclean' },
   }),
   'runtime.recovered': kind({
-    when: 'What the run before left unfinished has been mended. It comes at each start, before the server listens.',
+    when: 'Emitted at each start, when the unfinished work of the previous run has been repaired and before the server listens.',
     payload: { recovery: recoverySummary },
     large: [
       'recovery.sessions_failed',
@@ -52,26 +52,32 @@ export const runtimeKinds = {
     },
   }),
   'runtime.stopping': kind({
-    when: 'The server was told to stop, and takes no new work.',
+    when: 'Emitted when the server starts to shut down and accepts no new work.',
     payload: {},
     example: {},
   }),
   'storage.trimmed': kind({
-    when:
-      'Retention took events: of a closed session, of an ended process, or the oldest of the rest. ' +
-      'It comes once for each step.',
+    when: 'Emitted for each step in which retention deletes events: of a closed session, of an ended process, or the oldest of the rest.',
     payload: {
       reason: z
         .enum(['max_bytes', 'max_age_days'])
-        .describe('The setting of retention that asked for it.'),
-      events: z.int().describe('How many events went.'),
-      trimmed_seq: z.int().describe('The highest seq that went; 0: none.'),
-      closed_session_id: z.string().optional().describe('The session, where they were of one.'),
-      process_id: z.string().optional().describe('The process, where they were of one.'),
+        .describe('Retention setting that caused the deletion.'),
+      events: z.int().describe('Number of deleted events.'),
+      trimmed_seq: z.int().describe('Highest deleted sequence number. 0 if there is none.'),
+      closed_session_id: z
+        .string()
+        .optional()
+        .describe(
+          'Session of the deleted events. Absent if they do not belong to one closed session.',
+        ),
+      process_id: z
+        .string()
+        .optional()
+        .describe('Process of the deleted events. Absent if they do not belong to one process.'),
       is_whole: z
         .boolean()
         .optional()
-        .describe('Whether nothing but its record is left of the session or process.'),
+        .describe('Whether only the record of the session or process remains.'),
     },
     example: {
       reason: 'max_bytes',

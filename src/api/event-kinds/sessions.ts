@@ -4,13 +4,13 @@ import { describeKinds } from './kind.ts';
 
 const kind = describeKinds('session');
 
-/** A session as events carry it after its creation. */
+/** A session as events contain it after its creation. */
 const sessionInEvents = session
   .omit({ metadata: true })
   .meta({ id: 'SessionInEvents', description: 'A session that has changed, without `metadata`.' });
 export type SessionInEvents = z.output<typeof sessionInEvents>;
 
-/** A turn as events carry it after it was accepted. */
+/** A turn as events contain it after it was accepted. */
 const turnInEvents = turn.omit({ input: true, text: true }).meta({
   id: 'TurnInEvents',
   description: 'A turn that has changed, without `input` and `text`.',
@@ -50,10 +50,9 @@ const changed = {
   trimmed: false,
 };
 
-/** Sessions. */
 export const sessionKinds = {
   'session.created': kind({
-    when: 'A session was opened. Its agent starts with its first turn.',
+    when: 'Emitted when a session is created. Its agent starts with its first turn.',
     payload: { session },
     large: ['session.metadata'],
     example: {
@@ -70,20 +69,17 @@ export const sessionKinds = {
     },
   }),
   'session.updated': kind({
-    when:
-      'A session changed otherwise than by its turns: its title, what a person has seen, pinned, snoozed or muted, the ' +
-      'worktree that it works in, or its status after the end of a run. What turns change in their session, their ' +
-      'own events say.',
+    when: 'Emitted when a session changes other than by its turns: its title, its settings (seen, pinned, snoozed, muted), its worktree, or its status after a restart of the server. Turn events report the changes that turns cause.',
     payload: { session: sessionInEvents },
     example: { session: { ...changed, worktree_id: 'wt_019aa8d411aa7f0e8d1c0b9e4f7a6c33' } },
   }),
   'session.resumed': kind({
-    when: 'A failed session was brought back, since its provider still has it.',
+    when: 'Emitted when a failed session is resumed, because its provider still has it.',
     payload: { session: sessionInEvents },
     example: { session: changed },
   }),
   'session.closed': kind({
-    when: 'A session was closed, for good.',
+    when: 'Emitted when a session is closed. A closed session cannot be resumed.',
     payload: { session: sessionInEvents },
     example: {
       session: {
@@ -96,7 +92,7 @@ export const sessionKinds = {
     },
   }),
   'session.failed': kind({
-    when: 'A session failed: its provider does not have it any more, or cannot take it up again.',
+    when: 'Emitted when a session fails: its provider no longer has it or cannot resume it.',
     payload: { session: sessionInEvents },
     example: {
       session: {
@@ -107,9 +103,7 @@ export const sessionKinds = {
     },
   }),
   'session.limited': kind({
-    when:
-      'An agent has reported a usage limit, so that nothing that waits for the session becomes a turn for now: the limit ' +
-      'ended its turn, or its next turn would have met the limit of an account that it shares. `usage_limit` says until when.',
+    when: 'Emitted when an agent reports a usage limit, so that the queue of the session starts no turns for now. The limit ended a turn of the session, or applies to an account that the session shares. `usage_limit` says when it resets.',
     payload: { session: sessionInEvents },
     example: {
       session: {
@@ -126,23 +120,19 @@ export const sessionKinds = {
     },
   }),
   'session.limit_ended': kind({
-    when:
-      'A session no longer waits for a usage limit: the limit has reset, a person resumed the session or sent it a turn, or ' +
-      'a turn of the same account has shown that the limit is over.',
+    when: 'Emitted when a session no longer waits for a usage limit. The limit has reset, a user resumed the session or sent a turn, or a turn of the same account has shown that the limit no longer applies.',
     payload: { session: sessionInEvents },
     example: { session: { ...changed, usage_limit: null } },
   }),
   'session.notice': kind({
-    when:
-      'Something that a person should know of a session and that nobody said: a notice or warning of its agent, a ' +
-      'compaction of its context, or a limit that cadre sees. It has the turn in which it came, if it came in one.',
+    when: 'Emitted when a session has a notice for the user that is not a message: a notice or warning of its agent, a compaction of its context, or a limit that cadre has detected. If it occurs during a turn, it carries the id of the turn.',
     payload: {
       code: z
         .string()
         .describe(
-          'What it is about, in snake_case, such as notice, warning, compaction or agent_never_asks; others may be added.',
+          'Code of the notice in snake_case, such as notice, warning, compaction or agent_never_asks. Later versions may add codes.',
         ),
-      message: z.string().describe('What it says, for people.'),
+      message: z.string().describe('Text of the notice, for users to read.'),
     },
     example: { code: 'compaction', message: 'the agent has summarised what was said so far' },
   }),
@@ -167,13 +157,13 @@ const started = {
   trimmed: false,
 };
 
-const wordsAfter = lastWords.describe('The `last_words` of its session from now on.');
+const wordsAfter = lastWords.describe('New `last_words` of the session.');
 
-/** Turns. Each move of a turn implies the status of its session. */
+/** Turns. Each status change of a turn implies the status of its session. */
 export const turnKinds = {
   'turn.accepted': kind({
-    when: 'A turn was sent and stored. Its session is running from now on.',
-    payload: { turn, title: sessionTitle.describe('The title of its session from now on.') },
+    when: 'Emitted when a turn was sent and stored. Its session is then running.',
+    payload: { turn, title: sessionTitle.describe('New title of the session.') },
     large: ['turn.input'],
     example: {
       title: 'fix the tests',
@@ -188,17 +178,17 @@ export const turnKinds = {
     },
   }),
   'turn.started': kind({
-    when: 'A turn has an agent, which is about to be prompted.',
+    when: 'Emitted when a turn has an agent and its prompt is about to be sent.',
     payload: { turn: turnInEvents },
     example: { turn: started },
   }),
   'turn.interrupt_requested': kind({
-    when: 'Somebody asked for a turn to end. It ends interrupted, whatever its agent does.',
+    when: 'Emitted when a request to interrupt a turn arrives. The turn ends as interrupted, even if the agent does not respond.',
     payload: { turn: turnInEvents },
     example: { turn: { ...started, interrupt_requested_at: 1795312003000 } },
   }),
   'turn.completed': kind({
-    when: 'A turn has ended: its agent has answered. Its session is ready.',
+    when: 'Emitted when a turn has ended because its agent has finished. Its session is then ready.',
     payload: { turn: turnInEvents, last_words: wordsAfter },
     example: {
       turn: { ...started, status: 'completed', ended_at: 1795312004000 },
@@ -206,7 +196,7 @@ export const turnKinds = {
     },
   }),
   'turn.interrupted': kind({
-    when: 'A turn has ended because somebody asked for it. Its session is ready.',
+    when: 'Emitted when a turn has ended because it was interrupted. Its session is then ready.',
     payload: { turn: turnInEvents, last_words: wordsAfter },
     example: {
       turn: {
@@ -219,7 +209,7 @@ export const turnKinds = {
     },
   }),
   'turn.failed': kind({
-    when: 'A turn has ended without an answer; its `error` says why. Its session is ready, unless it failed with it.',
+    when: 'Emitted when a turn has ended with an error, which its `error` describes. Its session is then ready, unless it failed too.',
     payload: { turn: turnInEvents, last_words: wordsAfter },
     example: {
       turn: {

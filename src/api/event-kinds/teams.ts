@@ -6,13 +6,15 @@ import { describeKinds } from './kind.ts';
 
 const kind = describeKinds('team');
 
-/** A message as events carry it once it was cancelled. */
+/** A message as events contain it after it was cancelled. */
 const messageInEvents = message.omit({ input: true, images: true }).meta({
   id: 'MessageInEvents',
-  description: 'A message that was cancelled, without `input` and `images`.',
+  description: 'A cancelled message, without `input` and `images`.',
 });
 
-const operation_id = z.string().describe('The spawn, as its request was answered.');
+const operation_id = z
+  .string()
+  .describe('Id of the spawn operation, as in the response to its request.');
 
 const made = {
   id: 'team_019aa8d53c107b7d9c0a7f5e2d1c0b88',
@@ -48,35 +50,37 @@ const sent = {
   cancelled_at: null,
 };
 
-/** Teams and what is said in them. */
+/** Teams and their messages. */
 export const teamKinds = {
   'team.created': kind({
-    when: 'A team was made. Its members come as events of their own.',
+    when: 'Emitted when a team is created. Separate events report its members.',
     payload: { team },
     example: { team: made },
   }),
   'team.deleted': kind({
-    when: 'A team was deleted. Its sessions go on.',
+    when: 'Emitted when a team is deleted. Its sessions continue.',
     payload: { team },
     example: { team: { ...made, updated_at: 1795312019000, deleted_at: 1795312019000 } },
   }),
   'team.member_joined': kind({
-    when: 'A session became a member of a team.',
+    when: 'Emitted when a session becomes a member of a team.',
     payload: {
       member,
       operation_id: operation_id
         .nullable()
-        .describe('The spawn that opened its session; null: the session was there before.'),
+        .describe(
+          'Id of the spawn operation that created the session. Null if the session existed before.',
+        ),
     },
     example: { member: joined, operation_id: null },
   }),
   'team.member_left': kind({
-    when: 'A member was taken out of a team.',
+    when: 'Emitted when a member is removed from a team.',
     payload: { member },
     example: { member: joined },
   }),
   'team.spawn_failed': kind({
-    when: 'A member that was to be spawned was not: nothing is left of it.',
+    when: 'Emitted when a spawn of a member fails. Nothing of the member remains.',
     payload: { operation_id, error: failure },
     example: {
       operation_id: 'op_019aa8d56f43784a8b3d4c2b1a0f9e82',
@@ -84,12 +88,12 @@ export const teamKinds = {
     },
   }),
   'team.lead_changed': kind({
-    when: 'Another member leads a team.',
+    when: 'Emitted when the lead of a team changes to another member.',
     payload: { team },
     example: { team: { ...made, lead_agent_id: joined.agent_id, updated_at: 1795312013000 } },
   }),
   'team.message_created': kind({
-    when: 'A member said something to others. Its deliveries come as events of their own.',
+    when: 'Emitted when a member sends a message. Separate events report its deliveries.',
     payload: { message },
     large: [
       'message.recipient_agent_ids',
@@ -100,7 +104,7 @@ export const teamKinds = {
     example: { message: { ...sent, input: [{ type: 'text', text: 'run the tests' }], images: [] } },
   }),
   'team.message_cancelled': kind({
-    when: 'A message was taken back from those who had not got it.',
+    when: 'Emitted when a message is cancelled for the recipients that have not received it.',
     payload: { message: messageInEvents },
     large: ['message.recipient_agent_ids', 'message.image_paths'],
     example: { message: { ...sent, cancelled_at: 1795312012500 } },
@@ -129,15 +133,15 @@ const injected = {
 };
 const payload = { delivery };
 
-/** One message on its way to one recipient. */
+/** The delivery of a message to one recipient. */
 export const deliveryKinds = {
   'delivery.pending': kind({
-    when: 'A delivery waits: it is new, or is tried again.',
+    when: 'Emitted when a delivery waits, because it is new or is retried.',
     payload,
     example: { delivery: waiting },
   }),
   'delivery.deferred': kind({
-    when: 'A delivery was put off; its `error` says why. It is tried again, by the server or by a request.',
+    when: 'Emitted when a delivery is postponed. Its `error` gives the reason. The server or a request retries it.',
     payload,
     example: {
       delivery: {
@@ -149,22 +153,22 @@ export const deliveryKinds = {
     },
   }),
   'delivery.injecting': kind({
-    when: 'A delivery is in a turn of its recipient that was accepted.',
+    when: 'Emitted when a turn of the recipient that contains the delivery is accepted.',
     payload,
     example: { delivery: { ...injected, status: 'injecting' } },
   }),
   'delivery.injected': kind({
-    when: 'The turn that a delivery is in has started. It comes again, with an `error`, where that turn did not complete.',
+    when: 'Emitted when the turn of a delivery has started. Emitted again, with an `error`, if that turn did not complete.',
     payload,
     example: { delivery: injected },
   }),
   'delivery.consumed': kind({
-    when: 'The turn that a delivery is in has completed.',
+    when: 'Emitted when the turn of a delivery has completed.',
     payload,
     example: { delivery: { ...injected, consumed_at: 1795312014000 } },
   }),
   'delivery.failed': kind({
-    when: 'A delivery will not reach its recipient; its `error` says why.',
+    when: 'Emitted when a delivery has failed for good. Its `error` gives the reason.',
     payload,
     example: {
       delivery: {
@@ -175,7 +179,7 @@ export const deliveryKinds = {
     },
   }),
   'delivery.cancelled': kind({
-    when: 'A delivery was taken back with its message.',
+    when: 'Emitted when a delivery is cancelled with its message.',
     payload,
     example: { delivery: { ...waiting, status: 'cancelled' } },
   }),

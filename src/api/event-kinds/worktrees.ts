@@ -4,24 +4,27 @@ import { describeKinds } from './kind.ts';
 
 const kind = describeKinds('worktree');
 
-/** Events of before worktrees had ports and included files lack the fields. */
+/** Events from before worktrees had ports and included files lack these fields. */
 const worktreeAsMade = worktree
   .partial({ included: true, port_base: true, port_count: true })
-  .meta({ id: 'WorktreeAsMade', description: 'A worktree that was made.' });
+  .meta({ id: 'WorktreeAsMade', description: 'A worktree that was created.' });
 
-/** A worktree as events carry it after its creation. */
+/** A worktree as events contain it after its creation. */
 const worktreeInEvents = worktreeAsMade.omit({ init_script: true, included: true }).meta({
   id: 'WorktreeInEvents',
   description: 'A worktree that has changed, without `init_script` and `included`.',
 });
 export type WorktreeInEvents = z.output<typeof worktreeInEvents>;
 
-const reason = z.string().nullable().describe('Why it was to go, as whoever asked for it says.');
+const reason = z
+  .string()
+  .nullable()
+  .describe('Reason for the removal, as the requester gave it. Null if none was given.');
 
 const move = {
-  how: z.string().describe('fast_forward, merge_commit, squash or replay.'),
-  previous_commit: z.string().describe('Where the branch that moved was before.'),
-  commit: z.string().describe('Where it is now.'),
+  how: z.string().describe('Method: fast_forward, merge_commit, squash or replay.'),
+  previous_commit: z.string().describe('Commit that the moved branch pointed to before.'),
+  commit: z.string().describe('Commit that the moved branch points to now.'),
 };
 
 const active = {
@@ -56,10 +59,9 @@ const archived = {
   archive_ref: 'refs/cadre/archive/wt_019aa8d411aa7f0e8d1c0b9e4f7a6c33',
 };
 
-/** Worktrees. */
 export const worktreeKinds = {
   'worktree.created': kind({
-    when: 'A worktree was made.',
+    when: 'Emitted when a worktree is created.',
     payload: { worktree: worktreeAsMade },
     example: {
       worktree: {
@@ -77,12 +79,12 @@ export const worktreeKinds = {
     },
   }),
   'worktree.claimed': kind({
-    when: 'A session claims a worktree: while it is claimed, it stays.',
+    when: 'Emitted when a session claims a worktree. A claimed worktree is not removed.',
     payload: { worktree: worktreeInEvents, claim },
     example: { worktree: active, claim: held },
   }),
   'worktree.released': kind({
-    when: 'A claim was released, by request or with the end of its session.',
+    when: 'Emitted when a claim is released, by request or when its session ends.',
     payload: { worktree: worktreeInEvents, claim },
     example: {
       worktree: { ...active, status: 'retained' },
@@ -90,26 +92,26 @@ export const worktreeKinds = {
     },
   }),
   'worktree.archived': kind({
-    when: 'The work that a worktree holds is kept under a ref of its repository. It comes before the worktree goes.',
+    when: 'Emitted when the work in a worktree is archived under a ref of its repository, before the worktree is removed.',
     payload: { worktree: worktreeInEvents },
     example: { worktree: archived },
   }),
   'worktree.cleaned': kind({
-    when: 'The path and the branch of a worktree were removed.',
+    when: 'Emitted when the path and branch of a worktree were removed.',
     payload: { worktree: worktreeInEvents, reason },
     example: { worktree: { ...archived, status: 'cleaned' }, reason: 'last claim released' },
   }),
   'worktree.retained': kind({
-    when: 'Nobody claims a worktree any more, and it stays.',
+    when: 'Emitted when the last claim on a worktree was released and the worktree is kept.',
     payload: { worktree: worktreeInEvents },
     example: { worktree: { ...active, status: 'retained' } },
   }),
   'worktree.cleanup_failed': kind({
-    when: 'A worktree was to go and could not.',
+    when: 'Emitted when the removal of a worktree fails.',
     payload: {
       worktree: worktreeInEvents,
       reason,
-      diagnostics: z.array(z.string()).describe('What went wrong: one text.'),
+      diagnostics: z.array(z.string()).describe('Cause of the failure, as one text.'),
     },
     example: {
       worktree: { ...active, status: 'retained' },
@@ -118,13 +120,13 @@ export const worktreeKinds = {
     },
   }),
   'worktree.restored': kind({
-    when: 'A worktree that was cleaned is there again, with the work that was archived.',
+    when: 'Emitted when a cleaned worktree is restored with its archived work.',
     payload: { worktree: worktreeInEvents },
     example: { worktree: archived },
   }),
   'worktree.merged': kind({
-    when: 'The branch of a worktree was merged into another branch, as somebody asked. The worktree is as it was.',
-    payload: { worktree: worktreeInEvents, into: z.string().describe('The branch.'), ...move },
+    when: 'Emitted when the branch of a worktree was merged into another branch by request. The worktree itself is unchanged.',
+    payload: { worktree: worktreeInEvents, into: z.string().describe('Target branch.'), ...move },
     example: {
       worktree: active,
       into: 'main',
@@ -134,8 +136,8 @@ export const worktreeKinds = {
     },
   }),
   'worktree.rebased': kind({
-    when: 'The commits of a worktree were written again on top of a branch, as somebody asked.',
-    payload: { worktree: worktreeInEvents, onto: z.string().describe('The branch.'), ...move },
+    when: 'Emitted when the commits of a worktree were rebased onto a branch by request.',
+    payload: { worktree: worktreeInEvents, onto: z.string().describe('Target branch.'), ...move },
     example: {
       worktree: active,
       onto: 'main',
@@ -145,12 +147,12 @@ export const worktreeKinds = {
     },
   }),
   'worktree.pull_request_opened': kind({
-    when: 'A pull request was opened for the branch of a worktree, as somebody asked.',
+    when: 'Emitted when a pull request for the branch of a worktree was opened by request.',
     payload: {
       worktree: worktreeInEvents,
-      into: z.string().describe('The branch.'),
-      commit: z.string().describe('The commit at which the branch was.'),
-      pushed: z.boolean().describe('Whether the branch was pushed for it.'),
+      into: z.string().describe('Target branch.'),
+      commit: z.string().describe('Commit that the branch pointed to.'),
+      pushed: z.boolean().describe('Whether the branch was pushed for the pull request.'),
       url: z.string(),
     },
     example: {
@@ -162,7 +164,7 @@ export const worktreeKinds = {
     },
   }),
   'worktree.missing': kind({
-    when: 'The path of a worktree is gone, and the server did not remove it.',
+    when: 'Emitted when the path of a worktree is missing and the server did not remove it.',
     payload: { worktree: worktreeInEvents },
     example: { worktree: { ...active, status: 'missing' } },
   }),
