@@ -18,35 +18,36 @@ const seq = { type: 'integer', minimum: 0 };
 /** The headers of responses. */
 export const responseHeaders = {
   'X-Request-Id': {
-    description: 'The X-Request-Id of the request, or one that the server generated.',
+    description: 'X-Request-Id of the request, or an id that the server generated.',
     required: true,
     schema: text,
   },
   'X-Epoch': {
-    description: 'Identifies the event log; changes when the log is replaced.',
+    description: 'Id of the event log. It changes when the log is replaced.',
     required: true,
     schema: text,
   },
   'X-Seq': {
     description:
-      'The seq as of which the response is valid: stream the events after it to miss nothing.',
+      'Sequence number (seq) of the last event that the response includes. Stream the events after it to miss nothing.',
     required: true,
     schema: seq,
   },
   'X-Next-Cursor': {
-    description: 'The cursor of the next page; absent on the last page.',
+    description: 'Cursor of the next page. Absent on the last page.',
     schema: text,
   },
   'X-Next-After-Seq': {
-    description: 'The after_seq of the next page; absent on the last page.',
+    description: 'Value of after_seq for the next page. Absent on the last page.',
     schema: seq,
   },
   'X-Trimmed-Seq': {
-    description: 'Retention has deleted events after the requested after_seq, up to this seq.',
+    description:
+      'Highest sequence number that retention deleted after the requested after_seq. Absent if it deleted none.',
     schema: seq,
   },
   'Idempotency-Replayed': {
-    description: 'The request was carried out before, and this is the stored response.',
+    description: 'Present if the request was executed before and this is the stored response.',
     schema: { const: 'true' },
   },
 };
@@ -84,7 +85,7 @@ function success(endpoint: Endpoint, describe: Describe): object {
     ...(takesKey(endpoint) ? ['Idempotency-Replayed'] : []),
   ];
   return {
-    description: { 200: 'Done.', 202: 'Accepted; it is not finished yet.', 204: 'Done.' }[status],
+    description: { 200: 'Done.', 202: 'Accepted, but not finished yet.', 204: 'Done.' }[status],
     headers: referred(headers),
     ...(status === 204 ? {} : { content: contentOf(endpoint, describe) }),
   };
@@ -123,7 +124,7 @@ function framesOf({ response, frames }: Endpoint, describe: Describe): object {
   const id = {
     ...text,
     pattern: '^\\d+$',
-    description: 'The Last-Event-ID with which to continue after this frame.',
+    description: 'Last-Event-ID to continue after this frame.',
   };
   const others = Object.entries(frames).map(([event, record]) =>
     frame({ event: { const: event } }, record),
@@ -131,7 +132,7 @@ function framesOf({ response, frames }: Endpoint, describe: Describe): object {
   return {
     ...text,
     description:
-      'Server-Sent Events: `retry: 1000`, then frames; every 10 seconds a comment `: ping` with the newest seq.',
+      'Server-Sent Events: `retry: 1000`, then frames. Every 10 seconds, a comment `: ping` contains the newest seq.',
     contentMediaType: 'text/event-stream',
     contentSchema: {
       type: 'array',

@@ -48,43 +48,44 @@ export function openApi(version: string) {
 
 const description = `Runs teams of coding agents on one machine.
 
-- A request is checked in this order: Host, Origin, token, route, method, content type, size, body. Fields and
-  parameters that are not described here are refused by name; numbers out of range are refused, never clamped.
-- A response is sent after everything that it reports is on disk. Later versions may add fields and event kinds.
-- A list is an array, newest first; the next page begins at the cursor in X-Next-Cursor. Lists and replays also end
-  at 8 MiB.
-- All events share one sequence, \`seq\`. It has gaps, and no number is used twice.
+- The server checks a request in this order: Host, Origin, token, route, method, content type, size, body. It refuses
+  fields and parameters that are not described here by name. It refuses numbers out of range and never clamps them.
+- The server responds after everything that the response reports is on disk. Later versions may add fields and event
+  kinds.
+- A list is an array, newest first. The next page starts at the cursor in X-Next-Cursor. Pages of lists and replays
+  also end at 8 MiB.
+- All events share one sequence number, \`seq\`. It has gaps, and no number is used twice.
 - Timestamps are integer Unix milliseconds.
-- HEAD works wherever GET does and returns the same headers; it opens no stream and waits for nothing.
-- A client that reconnects by itself, as EventSource does, must not send after_seq: it would repeat it at every
-  reconnection. X-Epoch shows whether the log is still the same; a client that cannot read headers gets it as
+- HEAD works wherever GET does and returns the same headers. It opens no stream and does not wait.
+- A client that reconnects automatically, such as EventSource, must not send after_seq, because it would repeat it at
+  every reconnection. X-Epoch shows whether the log is still the same. A client that cannot read headers gets it as
   \`epoch\` from GET /v1/version.
-- Numbers in a body are stored exactly or refused: an integer beyond 2^53 has to be sent as a string.
+- Numbers in a body are stored exactly or refused. Send an integer beyond 2^53 as a string.
 
-Where this disagrees with the server, the server is right.`;
+If this description and the server disagree, the server is right.`;
 
 /** Clients use the first entry by default, which is the server that the description was fetched from. */
 const servers = [
-  { url: '/', description: 'The server that this description came from.' },
+  { url: '/', description: 'The server that this description was fetched from.' },
   { url: 'http://127.0.0.1:7433', description: 'The default address of a server.' },
 ];
 
 /** The tags, one for each noun: an operation has the tag of the last noun in its path. */
 const tags: Record<string, string> = {
   runtime: 'Health, version, diagnostics and this description.',
-  providers: 'The providers, their models and logins.',
+  providers: 'Providers of agents, their models and logins.',
   sessions: 'Conversations with agents.',
-  turns: 'Inputs to an agent, and its messages and actions until it has finished.',
-  approvals: 'Requests of agents for permission.',
-  'approval-rules': 'Rules that decide such requests instead of a person.',
-  usage: 'What turns have used.',
-  budgets: 'How much turns may use.',
+  turns: 'Prompts to an agent, with its messages and tool calls.',
+  approvals: 'Permission requests of agents.',
+  'approval-rules': 'Rules that decide permission requests without a user.',
+  usage: 'Tokens and cost of turns.',
+  budgets: 'Limits on tokens, cost and turns.',
   processes: 'Commands that the server runs.',
-  worktrees: 'Git worktrees, and the claims of sessions to them.',
-  'worktree-trust': 'The contents of repositories that can be run, and the permission to run them.',
+  worktrees: 'Git worktrees, and the claims of sessions on them.',
+  'worktree-trust': 'Content of repositories that must be allowed before it runs.',
   teams: 'Sessions that work together, and their messages.',
   events: 'All events in order, as replays and as streams.',
-  tokens: 'Tokens beside the API token.',
+  tokens: 'Tokens in addition to the API token.',
 };
 
 const requestHeaders = {
@@ -92,24 +93,24 @@ const requestHeaders = {
     name: 'X-Request-Id',
     in: 'header',
     description:
-      'Identifies the request in the response and in the log. A value that is not 1 to 64 letters, digits, "_", "." ' +
-      'and "-" is replaced; the request does not fail for it.',
+      'Id of the request in the response and in the log. A value that does not have 1 to 64 letters, digits, "_", "." ' +
+      'and "-" is replaced; the request does not fail.',
     schema: { type: 'string' },
   },
   IdempotencyKey: {
     name: 'Idempotency-Key',
     in: 'header',
     description:
-      'A request with the same key and token is carried out once within 24 h; a repetition gets the stored response, ' +
-      'if its status was 2xx, or 409 with another code than `turn_in_progress`. The same key with another body is ' +
-      'refused; the order of fields in the body does not matter.',
+      'A request with the same key and token is executed once within 24 h. A repeated request gets the stored response ' +
+      'if its status was 2xx, or 409 with a code other than `turn_in_progress`. The same key with a different body ' +
+      'is refused. The order of fields in the body does not matter.',
     schema: { type: 'string', pattern: '^[!-~]{1,255}$' },
   },
   LastEventId: {
     name: 'Last-Event-ID',
     in: 'header',
     description:
-      'Only events after this one. Ignored if after_seq or from_byte is a number; takes precedence over `latest`.',
+      'Return only events after this one. Ignored if after_seq or from_byte is a number. Takes precedence over `latest`.',
     schema: { type: 'string', pattern: '^\\d{1,16}$' },
   },
 };
@@ -131,7 +132,7 @@ function operation(name: string, endpoint: Endpoint, components: Components): ob
               'application/json': {
                 schema: asComponent(
                   `${capitalised(name)}Request`,
-                  `The body of ${endpoint.method} ${endpoint.path}.`,
+                  `Body of ${endpoint.method} ${endpoint.path}.`,
                   schemaOf(body, 'input', components),
                   components,
                 ),
@@ -145,7 +146,7 @@ function operation(name: string, endpoint: Endpoint, components: Components): ob
       return schema === endpoint.response && endpoint.answers === 'json'
         ? asComponent(
             `${capitalised(name)}Response`,
-            `The response of ${endpoint.method} ${endpoint.path}.`,
+            `Response of ${endpoint.method} ${endpoint.path}.`,
             described,
             components,
           )

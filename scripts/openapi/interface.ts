@@ -22,7 +22,7 @@ export function interfaceTypes(document: Document): Promise<string> {
 
 /** The names of the kinds, which the library has to know when it runs. */
 export function kindsModule(): Promise<string> {
-  const about = comment('The kinds of events that this version of the library has.');
+  const about = comment('The kinds of events that this version of the library describes.');
   const names = JSON.stringify(eventKinds);
   return formatted(
     `${HEAD}\n${about}export const eventKinds: ReadonlySet<string> = new Set(${names});`,
@@ -51,8 +51,8 @@ function typesOf({ paths, components }: Document): string {
     ...Object.entries(components.schemas).map(([name, schema]) =>
       declaration(name, schema as Schema),
     ),
-    routes('The routes that answer with one document, by method and path.', 'Routes', documents),
-    routes('The routes that answer with a stream or a file.', 'RawRoutes', raw),
+    routes('Routes that return one document, by method and path.', 'Routes', documents),
+    routes('Routes that return a stream or a file.', 'RawRoutes', raw),
   ].join('\n');
 }
 
