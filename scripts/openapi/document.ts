@@ -57,7 +57,7 @@ const description = `Runs teams of coding agents on one machine.
 - All events share one sequence number, \`seq\`. It has gaps, and no number is used twice.
 - Timestamps are integer Unix milliseconds.
 - HEAD works wherever GET does and returns the same headers. It opens no stream and does not wait.
-- A client that reconnects automatically, such as EventSource, must not send after_seq, because it would repeat it at
+- A client that reconnects automatically, such as EventSource, must not send after_seq. It would repeat the parameter at
   every reconnection. X-Epoch shows whether the log is still the same. A client that cannot read headers gets it as
   \`epoch\` from GET /v1/version.
 - Numbers in a body are stored exactly or refused. Send an integer beyond 2^53 as a string.

@@ -31,13 +31,13 @@ const conditions = {
     .string()
     .nullable()
     .describe(
-      'Match only requests to run one simple command whose words match this pattern. `*` matches one word or a part of one. `**` at the end matches any number of words. In an `allow` rule, a `*` at the start of a word does not match an option, assignment or address. No `*` in an `allow` rule matches a hidden file, a path outside the directory of the command, or a file of git or an agent.',
+      'Match only requests to run one simple command whose words match this pattern. `*` matches one word or a part of one. `**` at the end matches any number of words. In an `allow` rule, a `*` at the start of a word does not match an option, assignment or address. No `*` in an `allow` rule matches hidden files, paths outside the directory of the command, or files of git and agents.',
     ),
   path: z
     .string()
     .nullable()
     .describe(
-      'Match only requests whose changed files all match this path. A path that does not start with `/` is relative to the directory of the session. `*` matches any part of a name, `**` any number of names. In an `allow` rule, neither matches a hidden name: the rule must contain its dot, and the full name of a file of git or an agent (such as `.git`).',
+      'Match only requests whose changed files all match this path. A path that does not start with `/` is relative to the directory of the session. `*` matches any part of a name, `**` any number of names. In an `allow` rule, neither matches a hidden name: the rule must contain its dot. Files of git or an agent (such as `.git`) need their full name.',
     ),
   directory: z
     .string()

@@ -119,7 +119,7 @@ export const getSessionDiff = endpoint({
       .enum(['start', 'head'])
       .default('start')
       .describe(
-        'Base of the comparison. `start`: the last commit that the worktree shares with the branch it was created from, or the commit that was checked out when the session was created. `head`: the commit that is checked out, which shows uncommitted changes only.',
+        'Base of the comparison. `start`: for a worktree, the last commit that it shares with the branch it was created from. Otherwise, the commit that was checked out when the session was created. `head`: the commit that is checked out, which shows uncommitted changes only.',
       ),
     since: z
       .string()

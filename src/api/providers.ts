@@ -8,7 +8,7 @@ export const authStatus = z
       .boolean()
       .nullable()
       .describe(
-        'Login state that was seen last. Null if unknown: an agent of the provider `acp` reveals it only when it opens a session, answers or refuses a prompt, or logs in or out.',
+        'Login state that was seen last. Null if unknown. An agent of the provider `acp` shows it when it opens a session, handles a prompt, or logs in or out.',
       ),
     mode: z.enum(['api_key', 'account', 'agent_managed', 'not_needed', 'not_configured']),
     detail: z.string(),

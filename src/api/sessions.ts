@@ -47,7 +47,7 @@ export const sessionTitle = z
   .string()
   .nullable()
   .describe(
-    'Title of the session. If no user has set one, it is the title from the agent, or the first line of the first prompt until the agent sends one. Both are cut to 80 characters. Null if there is no title yet.',
+    'Title of the session. Unless a user has set it, it is the first line of the first prompt, until the agent sends a title. Both are cut to 80 characters. Null if there is no title yet.',
   );
 export const titleSource = z
   .enum(['person', 'prompt', 'agent'])

@@ -47,7 +47,7 @@ const included = z.looseObject({
   skipped: z
     .int()
     .describe(
-      'Number of matching files that were not copied: symbolic links, files that exist in the checkout or are not ignored there, and names that are not UTF-8.',
+      'Number of matching files that were not copied. These are symbolic links, files that exist in the checkout or are not ignored there, and names that are not UTF-8.',
     ),
   sha256: z
     .string()

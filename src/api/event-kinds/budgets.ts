@@ -61,7 +61,7 @@ export const budgetKinds = {
     example: { budget: { ...reached, status: 'declined' } },
   }),
   'budget.released': kind({
-    when: 'Emitted when turns may start again. `why`: `accepted` if a user accepted the approval, `set` if a user set the budget again, `day` if the next day of the budget has started.',
+    when: 'Emitted when turns may start again. `why`: `accepted` (a user accepted the approval), `set` (a user set the budget again) or `day` (the next day of the budget has started).',
     payload: { budget, why: z.enum(['accepted', 'set', 'day']) },
     example: {
       budget: {

@@ -155,7 +155,7 @@ export const agentKinds = {
     },
   }),
   'plan.updated': kind({
-    when: 'Emitted when an agent reports its plan, which is complete each time.',
+    when: 'Emitted when an agent reports its plan. Each event contains the complete plan.',
     payload: {
       entries: z
         .array(

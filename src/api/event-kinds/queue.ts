@@ -84,7 +84,7 @@ export const queueKinds = {
     example: { entry: running },
   }),
   'queue.moved': kind({
-    when: 'Emitted when the order of the entries of a session changes: a user moved one, or a run of a schedule ended, which moves the schedule to the end of the queue.',
+    when: 'Emitted when the order of the entries of a session changes. A user moved an entry, or a run of a schedule ended and the schedule moved to the end.',
     payload: {
       entry_ids: z.array(z.string()).describe('Ids of all entries of the session, in queue order.'),
     },
@@ -120,7 +120,7 @@ export const queueKinds = {
     },
   }),
   'queue.skipped': kind({
-    when: 'Emitted when runs of a schedule are skipped. `why`: `missed` if the server was not running or the machine was asleep at the due time, `held` if the entry was held, `overlap` if the previous run had not ended.',
+    when: 'Emitted when runs of a schedule are skipped. `why`: `missed` (the server was not running or the machine was asleep), `held` (the entry was held) or `overlap` (the previous run had not ended).',
     payload: {
       entry: entryInEvents,
       why: z.enum(['missed', 'held', 'overlap']),

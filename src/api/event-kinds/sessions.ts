@@ -69,7 +69,7 @@ export const sessionKinds = {
     },
   }),
   'session.updated': kind({
-    when: 'Emitted when a session changes other than by its turns: its title, its settings (seen, pinned, snoozed, muted), its worktree, or its status after a restart of the server. Turn events report the changes that turns cause.',
+    when: 'Emitted when a session changes for another reason than its turns. This covers the title, the settings (seen, pinned, snoozed, muted), the worktree, and the status after a restart of the server. Turn events report the changes that turns cause.',
     payload: { session: sessionInEvents },
     example: { session: { ...changed, worktree_id: 'wt_019aa8d411aa7f0e8d1c0b9e4f7a6c33' } },
   }),
@@ -120,12 +120,12 @@ export const sessionKinds = {
     },
   }),
   'session.limit_ended': kind({
-    when: 'Emitted when a session no longer waits for a usage limit. The limit has reset, a user resumed the session or sent a turn, or a turn of the same account has shown that the limit no longer applies.',
+    when: 'Emitted when a session no longer waits for a usage limit. The limit has reset, or a user resumed the session or sent a turn. Or a turn of the same account has shown that the limit no longer applies.',
     payload: { session: sessionInEvents },
     example: { session: { ...changed, usage_limit: null } },
   }),
   'session.notice': kind({
-    when: 'Emitted when a session has a notice for the user that is not a message: a notice or warning of its agent, a compaction of its context, or a limit that cadre has detected. If it occurs during a turn, it carries the id of the turn.',
+    when: 'Emitted when a session has a notice for the user. It is a notice or warning of the agent, a compaction of the context, or a limit that cadre has detected. If it occurs during a turn, it carries the id of the turn.',
     payload: {
       code: z
         .string()
@@ -209,7 +209,7 @@ export const turnKinds = {
     },
   }),
   'turn.failed': kind({
-    when: 'Emitted when a turn has ended with an error, which its `error` describes. Its session is then ready, unless it failed too.',
+    when: 'Emitted when a turn has failed. Its `error` gives the reason. Its session is then ready, unless it failed too.',
     payload: { turn: turnInEvents, last_words: wordsAfter },
     example: {
       turn: {

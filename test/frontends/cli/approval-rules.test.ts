@@ -94,6 +94,6 @@ it('A search in a directory that is not an absolute path is refused.', async () 
   const query = { cwd: 'relative' };
   await expect(client.call(endpoints.search, { query })).rejects.toMatchObject({
     code: 'invalid',
-    message: expect.stringContaining('has to be an absolute path') as unknown,
+    message: expect.stringContaining('must be an absolute path') as unknown,
   });
 });
