@@ -161,7 +161,7 @@ describe('the agents of acp', () => {
   test.for([
     ['[providers.acp.agents.gemini]\ncomand = "x"', 'did you mean "command"?'],
     ['[providers.acp.agents.gemini.modes]\nread_onyl = "x"', 'did you mean "read_only"?'],
-    ['[providers.acp.agents."a b"]\n', 'has to be letters, digits'],
+    ['[providers.acp.agents."a b"]\n', 'must have 1 to 64 letters, digits'],
     ['[providers.acp]\ndefault_agent = "a/b"', 'providers.acp.default_agent: '],
     ['[defaults]\nagent = ""', 'defaults.agent: '],
   ] as const)('are refused where they are wrong: %j', ([toml, message]) => {
