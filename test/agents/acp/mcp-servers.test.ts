@@ -107,7 +107,9 @@ describe('the MCP servers that a client gives to a session', () => {
   test('are refused where they cannot be used: by their names, and by what a provider takes', () =>
     withRawAgent({}, async ({ open, client, cwd }) => {
       const [one] = mcp_servers;
-      await expect(open({ mcp_servers: [one, one] })).rejects.toThrow(/two servers with the same name/);
+      await expect(open({ mcp_servers: [one, one] })).rejects.toThrow(
+        /two servers with the same name/,
+      );
       await expect(open({ mcp_servers: [{ ...one, name: 'cadre' }] })).rejects.toThrow(
         /not start with "cadre"/,
       );
