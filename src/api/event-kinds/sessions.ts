@@ -103,7 +103,7 @@ export const sessionKinds = {
     },
   }),
   'session.limited': kind({
-    when: 'Emitted when an agent reports a usage limit, so that the queue of the session starts no turns for now. The limit ended a turn of the session, or applies to an account that the session shares. `usage_limit` says when it resets.',
+    when: 'Emitted when an agent reports a usage limit, so that the queue of the session starts no turns for now. The limit ended a turn of the session, or applies to an account that the session shares. `usage_limit` gives the time at which the session resumes.',
     payload: { session: sessionInEvents },
     example: {
       session: {
