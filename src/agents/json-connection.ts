@@ -13,7 +13,7 @@ type TakeJson = (json: unknown, line: string) => Promise<void> | undefined;
 /** JSON values both ways, one a line, and the requests that wait for the agent's answer. */
 export class JsonConnection<Id> {
   /** How far the agent's output was read. */
-  readonly heard: ReadProgress;
+  readonly readProgress: ReadProgress;
   readonly #stdin: Writable;
   readonly #pending = new Map<Id, PromiseWithResolvers<unknown>>();
 
@@ -24,7 +24,7 @@ export class JsonConnection<Id> {
     maxLineBytes?: number,
   ) {
     this.#stdin = streams.stdin;
-    this.heard = readJson(streams.stdout, take, maxLineBytes);
+    this.readProgress = readJson(streams.stdout, take, maxLineBytes);
   }
 
   /** Writes a message; one for an agent that is gone is dropped. */

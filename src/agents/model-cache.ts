@@ -18,14 +18,14 @@ export class ModelCache<M extends Model = Model> {
     return this.#newest?.models ?? [];
   }
 
-  keep(models: readonly M[]): void {
+  store(models: readonly M[]): void {
     this.#newest = { models, at: this.#clock.monotonic() };
   }
 
   /** The newest list, or what `load` gives where that list is more than ten minutes old. Rejects as `load` does. */
   async fresh(load: () => Promise<readonly M[]>): Promise<readonly M[]> {
     const isFresh = this.#newest && this.#clock.monotonic() - this.#newest.at <= FRESH_MS;
-    if (!isFresh) this.keep(await load());
+    if (!isFresh) this.store(await load());
     return this.newest;
   }
 }

@@ -178,7 +178,7 @@ export interface AgentSink {
   /** Asks for an approval; resolves when it is decided. `withdrawn` aborts when the agent withdraws the request. */
   ask(request: AgentRequest, withdrawn: AbortSignal): Promise<AgentAnswer>;
   /** Keeps the data of an image or file that the agent shows; null where it is too large or could not be written. */
-  keep(data: Buffer): Promise<KeptFile | null>;
+  saveFile(data: Buffer): Promise<KeptFile | null>;
 }
 
 /** Reports updates in their order, each after the sink has taken the one before. */

@@ -79,7 +79,7 @@ export const approvalRule = z
   });
 export type ApprovalRule = z.output<typeof approvalRule>;
 
-export const ruling = z
+export const ruleDecision = z
   .looseObject({
     effect: ruleEffect,
     rule: approvalRule
@@ -88,7 +88,7 @@ export const ruling = z
     why: z.string().describe('Explanation of the decision, for users to read.'),
   })
   .meta({ id: 'Ruling', description: 'Decision of the rules about a request.' });
-export type RuleDecision = z.output<typeof ruling>;
+export type RuleDecision = z.output<typeof ruleDecision>;
 
 export const listApprovalRules = endpoint({
   method: 'GET',
@@ -161,5 +161,5 @@ export const testApprovalRules = endpoint({
         'Working directory of the session and the command. Default: the working directory of the server.',
       ),
   }),
-  response: ruling,
+  response: ruleDecision,
 });

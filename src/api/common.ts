@@ -26,7 +26,7 @@ export const unauthorizedBody = z
   });
 
 /** A name or title that a user sets. It needs a visible character so that a user can read and type it. */
-export const givenName = (most: number) =>
+export const nameOfLength = (most: number) =>
   z.string().min(1).max(most).regex(/\S/, 'is blank: enter a name with a visible character');
 
 /** The query of every list. Lists are ordered newest first. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { givenName, pageQuery, requestedTime, timestamp } from './common.ts';
+import { nameOfLength, pageQuery, requestedTime, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { agentMode, inputItem, sessionParam, storedInputItem, turnStatus } from './sessions.ts';
 
@@ -212,7 +212,7 @@ export const addToQueue = endpoint({
   params: sessionParam,
   body: z.strictObject({
     input,
-    name: givenName(100).nullish().describe('Name of the entry.'),
+    name: nameOfLength(100).nullish().describe('Name of the entry.'),
     reason: reason.nullish(),
     ...times,
     overlap: overlap
@@ -290,7 +290,7 @@ export const editQueueEntry = endpoint({
   params: entryParam,
   body: z.strictObject({
     input: input.optional(),
-    name: givenName(100).nullish().describe('Name of the entry.'),
+    name: nameOfLength(100).nullish().describe('Name of the entry.'),
     reason: reason.nullish(),
     ...times,
     at: requestedTime

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { failure, givenName, pageQuery, requestedTime, timestamp } from './common.ts';
+import { failure, nameOfLength, pageQuery, requestedTime, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { mcpServers } from './mcp-servers.ts';
 import { toolCall } from './tool-call.ts';
@@ -312,7 +312,7 @@ export const agentMode = z
   .nullish()
   .describe("Mode of an agent of the provider `acp`, by the agent's own name for it.");
 
-const titleGiven = givenName(200).nullable();
+const titleGiven = nameOfLength(200).nullable();
 
 export const createSession = endpoint({
   method: 'POST',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { givenName, pageQuery, timestamp } from './common.ts';
+import { nameOfLength, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { gitReference, worktree, worktreeName } from './worktrees.ts';
 import { agentName, providerId } from './provider-kinds.ts';
@@ -36,7 +36,7 @@ export type TeamWithMembers = z.output<typeof teamWithMembers>;
 export const teamParam = { team_id: z.string().describe('Team id.') };
 const memberParams = { ...teamParam, agent_id: z.string().describe('Session id of the member.') };
 
-export const memberTitle = givenName(200).nullish().describe('Role of the member in the team.');
+export const memberTitle = nameOfLength(200).nullish().describe('Role of the member in the team.');
 export const imagePaths = z
   .array(z.string().min(1))
   .max(8)
@@ -50,7 +50,7 @@ export const createTeam = endpoint({
   path: '/v1/teams',
   summary: 'Create a team of sessions',
   body: z.strictObject({
-    name: givenName(200),
+    name: nameOfLength(200),
     lead_agent_id: z.string().describe('Session that leads the team. It becomes a member.'),
     member_agent_ids: z
       .array(z.string())

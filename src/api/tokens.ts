@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { givenName, pageQuery, timestamp } from './common.ts';
+import { nameOfLength, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
 /** The maximum lifetime of a token: ten years. */
@@ -68,7 +68,7 @@ export const createToken = endpoint({
   access: 'admin',
   secret: true,
   body: z.strictObject({
-    name: givenName(100)
+    name: nameOfLength(100)
       .regex(/^[^\u0000-\u001f\u007f-\u009f]*$/, 'must not contain control characters')
       .describe('Purpose of the token. It need not be unique.'),
     scope: tokenScope,

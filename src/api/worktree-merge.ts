@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { givenName, timestamp } from './common.ts';
+import { nameOfLength, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { gitReference, worktree } from './worktrees.ts';
 
@@ -194,7 +194,7 @@ export const openPullRequest = endpoint({
       .describe('Branch to merge into. Default: the branch that the worktree was created from.'),
     remote: gitReference.nullish().describe('Git remote. Default: `origin`.'),
     push: z.boolean().nullish().describe('Whether to push the branch first. Default: false.'),
-    title: givenName(1000)
+    title: nameOfLength(1000)
       .nullish()
       .describe(
         'Title of the pull request. Default: the subject of the only commit, or the name of the worktree.',

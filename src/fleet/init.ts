@@ -6,7 +6,7 @@ import {
 } from '@nats-io/jetstream';
 import { errors, type NatsConnection } from '@nats-io/transport-node';
 import { AppError } from '../api/errors.ts';
-import { namesOf, PLACE_TTL_MS } from './names.ts';
+import { namesOf, PLACEMENT_TTL_MS } from './names.ts';
 
 /** How the fleet's stream and buckets are kept. */
 export interface StoreSettings {
@@ -110,7 +110,7 @@ async function make(
       metadata: { cadre_stream: streamId },
     },
     bucket(names.nodes),
-    { ...bucket(names.places), max_age: PLACE_TTL_MS * NANOSECONDS },
+    { ...bucket(names.places), max_age: PLACEMENT_TTL_MS * NANOSECONDS },
   ];
   const made: string[] = [];
   for (const stream of streams) {

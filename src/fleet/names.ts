@@ -6,7 +6,7 @@
 /** How long a sign of life is valid, in milliseconds of the engine's clock. A node renews it every third of that. */
 export const ALIVE_TTL_MS = 6000;
 /** How long the place of a new session is kept under its idempotency key, in milliseconds. */
-export const PLACE_TTL_MS = 24 * 60 * 60 * 1000;
+export const PLACEMENT_TTL_MS = 24 * 60 * 60 * 1000;
 /** How long a delta stays in the stream, as the header `Nats-TTL` has it: once its item is closed, it says nothing. */
 export const DELTA_TTL = '10m';
 /** The kinds of events that leave the stream by themselves. */

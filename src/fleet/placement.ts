@@ -39,7 +39,7 @@ export function noRoom(nodes: readonly NodeHeartbeat[], labels: readonly string[
 }
 
 /** Places of requests, by their idempotency keys. */
-export class Places {
+export class Placements {
   readonly #bucket: Bucket;
 
   constructor(bucket: Bucket) {

@@ -5,7 +5,7 @@ import { AppError } from '../api/errors.ts';
 import { Bucket } from './bucket.ts';
 import { patiently } from './patiently.ts';
 import { NodeClient, type Visit } from './node-client.ts';
-import { chosenNode, noRoom, Places } from './placement.ts';
+import { chosenNode, noRoom, Placements } from './placement.ts';
 import { livingNodes } from './heartbeat.ts';
 
 /** How often a place is looked for, where each node that was chosen refuses. */
@@ -87,7 +87,7 @@ export class PlacingClient implements Client {
     key: string,
   ): Promise<Answer<ResponseOf<E>>> {
     const { connection, names, clock } = this.#visit;
-    const places = new Places(new Bucket(connection, names, names.places));
+    const places = new Placements(new Bucket(connection, names, names.places));
     for (let tries = 1; ; tries++) {
       const place = await patiently(clock, () => places.reserve(key, () => this.#choose()), signal);
       try {

@@ -56,7 +56,7 @@ const adapters: Record<string, (message: never) => AgentUpdate[]> = {
       sink: {
         update: (one) => void made.push(one),
         ask: () => Promise.reject(new Error('nobody asks')),
-        keep: () => Promise.resolve(null),
+        saveFile: () => Promise.resolve(null),
       },
       meter: new UsageMeter({
         isCumulative: () => false,

@@ -21,7 +21,7 @@ test('models are listed anew only where the last list is older than ten minutes'
 test('a list that fails leaves the one before', async () => {
   const clock = new ManualClock();
   const cache = new ModelCache(clock);
-  cache.keep([model('opus')]);
+  cache.store([model('opus')]);
   clock.advance(600_001);
   const failing = cache.fresh(() => Promise.reject(new Error('no network')));
   await expect(failing).rejects.toThrow('no network');

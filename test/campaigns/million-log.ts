@@ -10,7 +10,7 @@ import {
   endTurn,
 } from '../../src/server/conversations/sessions/session.ts';
 import { SessionStore } from '../../src/server/conversations/sessions/store.ts';
-import { finishTurn, startTurn } from '../../src/server/conversations/sessions/turn.ts';
+import { withTurnEnd, startTurn } from '../../src/server/conversations/sessions/turn.ts';
 import { openDatabase } from '../support/database.ts';
 import type { Writer } from '../../src/core/store/transaction.ts';
 import { anItem, aSession, aTurn, aUsage } from '../support/records.ts';
@@ -105,7 +105,7 @@ class SessionWriter {
     const text = 'All of it is done, and this is how. '.repeat(15);
     this.#say(tx, started, text, isFresh);
     const usage = aUsage({ input_tokens: 12_000, output_tokens: 800 });
-    const end = finishTurn(started, { status: 'completed', error: null }, { text, usage }, now);
+    const end = withTurnEnd(started, { status: 'completed', error: null }, { text, usage }, now);
     const after = endTurn(busy, end, now);
     this.#store.endTurn(tx, after, end, 'completed');
     return after;

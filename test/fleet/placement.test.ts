@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Bucket } from '../../src/fleet/bucket.ts';
 import { namesOf } from '../../src/fleet/names.ts';
-import { chosenNode, noRoom, Places } from '../../src/fleet/placement.ts';
+import { chosenNode, noRoom, Placements } from '../../src/fleet/placement.ts';
 import type { NodeHeartbeat } from '../../src/fleet/heartbeat.ts';
 import { ScriptedEngine } from '../support/fleet/scripted-engine.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -26,7 +26,7 @@ function node(name: string, live: number, labels: string[] = []): NodeHeartbeat 
 
 function stage() {
   const engine = new ScriptedEngine(new ManualClock());
-  const places = new Places(new Bucket(engine.connection(), names, names.places));
+  const places = new Placements(new Bucket(engine.connection(), names, names.places));
   return { engine, places, subject: (key: string) => names.key(names.places, key) };
 }
 

@@ -178,7 +178,7 @@ export class AcpAgent implements Agent {
 
   #opened(choices: Choices): void {
     this.#choices = choices;
-    this.#deferred.expectNews();
+    this.#deferred.expectOptions();
   }
 
   /** What the agent has said of its choices before its answer holds where the answer leaves it out. */
@@ -190,11 +190,11 @@ export class AcpAgent implements Agent {
   }
 
   objection(settings: TurnSettings): ProviderError | null {
-    return this.#deferred.mayCome(settings) ? null : this.#choices.objection(settings);
+    return this.#deferred.mayBeOffered(settings) ? null : this.#choices.objection(settings);
   }
 
   awaits(settings: TurnSettings): boolean {
-    return this.#deferred.mayCome(settings);
+    return this.#deferred.mayBeOffered(settings);
   }
 
   untilOffered(settings: TurnSettings, signal: AbortSignal): Promise<void> {
@@ -306,7 +306,7 @@ export class AcpAgent implements Agent {
       return await this.process.ask(method, { sessionId: this.ref, ...params });
     } finally {
       preparing.isDeaf = false;
-      this.#deferred.expectNews();
+      this.#deferred.expectOptions();
     }
   }
 
@@ -341,7 +341,7 @@ export class AcpAgent implements Agent {
     const other = otherSession(params, this.ref);
     const choice = other === null ? readChoiceUpdate(raw) : null;
     if (choice) {
-      this.#choices.hear(choice, !this.#isDeaf);
+      this.#choices.applyUpdate(choice, !this.#isDeaf);
       void this.#deferred.offered();
     }
     if (this.#isDeaf) return this.#reports.forwardOfSession(raw, other);

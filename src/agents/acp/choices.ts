@@ -88,7 +88,7 @@ export class Choices {
   }
 
   /** The mode that the agent is in, if it is not known to ask there, nor to change nothing; else null. */
-  get frankMode(): string | null {
+  get permissiveMode(): string | null {
     const { require_approval: asking, read_only } = this.#modes;
     const { current, offered } = this.choice('agentMode');
     if (current === null || current === asking || current === read_only) return null;
@@ -125,7 +125,7 @@ export class Choices {
    * Whether the agent has not offered a choice that the settings are about: some name theirs after they have opened the
    * session, or after the first prompt. One that asks only in a certain mode may still name that mode.
    */
-  isUntold(which: ChoiceName, settings: TurnSettings): boolean {
+  isMissing(which: ChoiceName, settings: TurnSettings): boolean {
     if (this.choice(which).canBeSet) return false;
     return this.#wish(which, settings) !== null || this.#wantsAskingMode(which, settings);
   }
@@ -198,7 +198,7 @@ export class Choices {
    * Takes an update outside of {@link took}. What the agent changes in model and effort by itself, for example by a
    * command in a prompt, holds from now on. A mode does not: the next turn sets it back.
    */
-  hear({ mode, options }: ChoiceUpdate, isOwnChange: boolean): void {
+  applyUpdate({ mode, options }: ChoiceUpdate, isOwnChange: boolean): void {
     const before = { model: this.choice('model').current, effort: this.#effort };
     if (options) this.#set({ ...this.#offer, configOptions: [...options] });
     if (mode !== null) this.#set(withCurrent(this.#offer, 'agentMode', mode));

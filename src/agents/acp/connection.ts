@@ -26,7 +26,7 @@ export interface AcpConnection {
   notify(method: string, params: object): void;
   close(): void;
   /** How far the agent's output was read. */
-  readonly heard: ReadProgress;
+  readonly readProgress: ReadProgress;
   readonly nonProtocol: NonProtocolOutput;
 }
 
@@ -111,7 +111,7 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
       connection.agent.notify(method, params as never).catch(() => undefined);
     },
     close: () => connection.close(),
-    heard,
+    readProgress: heard,
     nonProtocol,
   };
 }

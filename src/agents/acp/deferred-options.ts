@@ -48,12 +48,12 @@ export class DeferredOptions {
   }
 
   /** The agent has opened the session, or has set a choice: what it offers may come in a moment. */
-  expectNews(): void {
+  expectOptions(): void {
     this.#until = this.#deps.clock.monotonic() + OFFER_MS;
   }
 
   /** Whether a choice of the settings is missing that may still be offered. */
-  mayCome(settings: TurnSettings): boolean {
+  mayBeOffered(settings: TurnSettings): boolean {
     return this.#next(settings).some((which) => this.#isAwaited(which, settings));
   }
 
@@ -171,7 +171,7 @@ export class DeferredOptions {
 
   #isAwaited(which: ChoiceName, settings: TurnSettings): boolean {
     const { lastSeen, choices } = this.#deps;
-    return !lastSeen.notOffered.has(which) && choices().isUntold(which, settings);
+    return !lastSeen.notOffered.has(which) && choices().isMissing(which, settings);
   }
 
   #wake(): void {

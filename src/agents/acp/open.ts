@@ -15,7 +15,7 @@ import { listRefs } from './reopen.ts';
 const silentSink: AgentSink = {
   update: () => undefined,
   ask: () => Promise.resolve({ decision: 'cancelled' }),
-  keep: () => Promise.resolve(null),
+  saveFile: () => Promise.resolve(null),
 };
 
 /** Starts an agent for one session, or resumes the session in a new one. Errors as in `Provider.open`. */

@@ -35,10 +35,13 @@ export class PermissionPromptMonitor {
    */
   beforeTurn(
     settings: TurnSettings,
-    { missingAskingMode: missingMode, frankMode }: Pick<Choices, 'missingAskingMode' | 'frankMode'>,
+    {
+      missingAskingMode: missingMode,
+      permissiveMode: permissiveMode,
+    }: Pick<Choices, 'missingAskingMode' | 'permissiveMode'>,
   ): Notice | null {
-    if (this.#asks() !== false && frankMode !== null && isUnchosen(settings))
-      return this.#tellOfMode(frankMode);
+    if (this.#asks() !== false && permissiveMode !== null && isUnchosen(settings))
+      return this.#tellOfMode(permissiveMode);
     if (this.#asks() !== false)
       return missingMode === null || settings.agentMode !== null
         ? null

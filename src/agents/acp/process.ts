@@ -128,7 +128,7 @@ export class AcpProcess {
       ...handlers,
       onAuthStatus: (params) => options.lastSeen.auth.updated(params),
     });
-    const { heard, nonProtocol } = this.#connection;
+    const { readProgress: heard, nonProtocol } = this.#connection;
     const stderr = tailOf(child.stderr);
     this.isLost = lossOf(child, heard);
     this.gone = agentEndOf(child, {

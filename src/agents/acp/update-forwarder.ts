@@ -53,7 +53,7 @@ export class UpdateForwarder {
   /** Takes an update of a turn, of the session, or of what goes on after a turn. */
   forward(raw: unknown, other: string | null, settings: TurnSettings): Promise<void> | undefined {
     const { sink } = this.#deps;
-    const kept = withMediaKept(raw, (data) => sink.keep(data));
+    const kept = withMediaKept(raw, (data) => sink.saveFile(data));
     return kept instanceof Promise
       ? kept.then((one) => this.#takeKept(one, other, settings))
       : this.#takeKept(kept, other, settings);

@@ -45,8 +45,8 @@ export class Connection {
   }
 
   /** How far the agent's output was read. */
-  get heard(): ReadProgress {
-    return this.#json.heard;
+  get readProgress(): ReadProgress {
+    return this.#json.readProgress;
   }
 
   /** Sends a control request. Settles as `JsonConnection.request` does. */

@@ -34,7 +34,7 @@ export class ClaudeProcess {
     this.pid = child.pid;
     this.#stderr = tailOf(child.stderr);
     this.connection = new Connection(child, handlers);
-    const { heard, nonProtocol } = this.connection;
+    const { readProgress: heard, nonProtocol } = this.connection;
     this.isLost = lossOf(child, heard);
     this.gone = agentEndOf(child, { heard, stderr: () => this.stderr || nonProtocol.last, clock });
   }

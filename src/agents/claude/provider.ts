@@ -120,7 +120,7 @@ export class ClaudeProvider implements Provider {
         // Another version may have other modes.
         if (this.#health.version !== version) this.#modes = null;
         this.#health.version = version;
-        this.#models.keep(models);
+        this.#models.store(models);
       },
     };
   }

@@ -166,7 +166,7 @@ class CodexAgent implements Agent, Route {
     void this.end(0);
   }
 
-  hear(method: string, params: Params): Promise<void> | undefined {
+  onNotification(method: string, params: Params): Promise<void> | undefined {
     switch (method) {
       case 'turn/started':
         this.#begin(turnIn(params)).hasBegun = true;

@@ -24,7 +24,7 @@ const OLDEST = '0.150.0';
 export interface Route {
   /** Resolves when the route does not need the thread any more, and none of its turns is left there. */
   readonly free: Promise<void>;
-  hear(method: string, params: Params): Promise<void> | undefined;
+  onNotification(method: string, params: Params): Promise<void> | undefined;
   asked(id: RequestId, method: string, params: Params): void;
   /** A message was lost, so the state of the thread is unknown. */
   lost(why: string): void;
@@ -74,7 +74,7 @@ export class AppServer {
         this.#routes.get(threadId)?.lost('said something that is too long to be read'),
       onUnknown,
     });
-    const { heard } = this.#connection;
+    const { readProgress: heard } = this.#connection;
     const said = tailOf(child.stderr);
     // Once the server serves sessions, a line on stderr may be about any of them, so no session is given it.
     const stderr = () => (this.#isUp ? '' : said());
@@ -169,7 +169,7 @@ export class AppServer {
       this.#rateLimits = limitsAfter(this.#rateLimits, params);
     const parent = parentOf(method, params);
     if (parent) this.#parents.set(parent.child, parent.thread);
-    return this.#routes.get(threadOf(params) ?? '')?.hear(method, params);
+    return this.#routes.get(threadOf(params) ?? '')?.onNotification(method, params);
   }
 
   /** A request of a subagent goes to the route of the thread that began the subagent. */

@@ -40,8 +40,8 @@ export class Connection {
   }
 
   /** How far the server's output was read. */
-  get heard(): ReadProgress {
-    return this.#json.heard;
+  get readProgress(): ReadProgress {
+    return this.#json.readProgress;
   }
 
   /** Sends a request. Settles as `JsonConnection.request` does. */

@@ -53,7 +53,7 @@ export function anchorOf(
 }
 
 /** The line of a diff that an anchor ends with. */
-export interface AnchorPlace {
+export interface AnchorPosition {
   file: DiffFile;
   hunk: DiffHunk;
   /** The index of its first and last line in the hunk. */
@@ -62,7 +62,7 @@ export interface AnchorPlace {
 }
 
 /** Where an anchor is in a diff, if its lines are there, unchanged and with the same numbers; else null. */
-export function placeOf(anchor: Anchor, files: readonly DiffFile[]): AnchorPlace | null {
+export function locateAnchor(anchor: Anchor, files: readonly DiffFile[]): AnchorPosition | null {
   return (
     placesOf(anchor, files).find((place) => numberAt(place, anchor) === anchor.first_line) ?? null
   );
@@ -90,7 +90,7 @@ export function anchorStateOf(
 }
 
 /** All places of a diff with the lines of an anchor. */
-function placesOf({ path, side, lines }: Anchor, files: readonly DiffFile[]): AnchorPlace[] {
+function placesOf({ path, side, lines }: Anchor, files: readonly DiffFile[]): AnchorPosition[] {
   const [first] = lines;
   return files
     .filter((file) => isAt(file, path, side))
@@ -108,7 +108,7 @@ function placesOf({ path, side, lines }: Anchor, files: readonly DiffFile[]): An
 }
 
 /** The number of the first line of a place that has one on the side of the anchor. */
-function numberAt({ hunk, from, to }: AnchorPlace, { side }: Anchor): number | null {
+function numberAt({ hunk, from, to }: AnchorPosition, { side }: Anchor): number | null {
   const numbered = hunk.lines.slice(from, to + 1).find((line) => line[side] !== null);
   return numbered?.[side] ?? null;
 }

@@ -3,7 +3,7 @@ import { ago, durationText } from '../terminal/time.ts';
 import { type Layout, stateStyle, whole } from './layout.ts';
 
 /** When, in Unix milliseconds, and how a record is shown. */
-export interface Shown {
+export interface DetailOptions {
   now?: number;
   layout?: Layout;
 }
@@ -12,7 +12,7 @@ export interface Shown {
  * A record as aligned lines `name  value` for people. Times are dates, with the time since then on a terminal; lengths of
  * time and sizes have units; what is nested is indented below its name.
  */
-export function details(record: object, shown: Shown = {}): string {
+export function details(record: object, shown: DetailOptions = {}): string {
   return linesOf(record, shown)
     .map((line) => `${line}\n`)
     .join('');
@@ -25,7 +25,7 @@ export function sizeText(bytes: number): string {
   return `${power === 0 ? bytes : (bytes / 1024 ** power).toFixed(1)} ${units[power]}`;
 }
 
-function linesOf(record: object, shown: Shown): string[] {
+function linesOf(record: object, shown: DetailOptions): string[] {
   const fields = Object.entries(record).filter(([, value]) => value !== undefined);
   const names = fields.map(([name, value]) => (typeof value === 'number' ? nameOf(name) : name));
   const width = Math.max(...names.map((name) => name.length));
@@ -42,7 +42,7 @@ function linesOf(record: object, shown: Shown): string[] {
 }
 
 /** The lines of an object, or of each object in a list, indented. */
-function nested(value: object, shown: Shown): string[] {
+function nested(value: object, shown: DetailOptions): string[] {
   if (!Array.isArray(value)) return linesOf(value, shown).map((line) => `  ${line}`);
   return value.flatMap((one: unknown) => {
     const lines = isNested(one) ? linesOf(one, shown) : [textOf('', one, shown)];
@@ -56,7 +56,7 @@ function isNested(value: unknown): value is object {
   return Array.isArray(value) ? value.some(isNested) : Object.keys(value).length > 0;
 }
 
-function textOf(field: string, value: unknown, { now, layout = whole }: Shown): string {
+function textOf(field: string, value: unknown, { now, layout = whole }: DetailOptions): string {
   if (typeof value === 'number')
     return numberText(field, value, layout.isTerminal ? now : undefined);
   if (typeof value === 'boolean') return String(value);

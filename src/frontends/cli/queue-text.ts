@@ -28,7 +28,7 @@ export function inOrder(entries: readonly QueueEntry[]): QueueEntry[] {
 }
 
 /** What has become of an entry that was added or changed, in a line. */
-export function placeText(entry: QueueEntry, now: number): string {
+export function entryStateText(entry: QueueEntry, now: number): string {
   const { id, status, position, next_at, every, time_zone, turn_id, hold } = entry;
   const zone = zoneOf(time_zone ?? undefined);
   const rhythm = every === null ? '' : ` (${every})`;

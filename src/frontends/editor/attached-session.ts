@@ -60,7 +60,7 @@ export class AttachedSession {
     this.#prompting = new Prompting({
       ...about,
       ends: this.#ends,
-      wishes: () => choosing.wishes,
+      wishes: () => choosing.chosenSettings,
     });
     this.#relay = new ApprovalRelay({
       ...about,

@@ -18,7 +18,7 @@ export class EditorSettings {
     this.#offered = offered;
   }
 
-  get wishes(): ChosenSettings {
+  get chosenSettings(): ChosenSettings {
     return this.#wishes;
   }
 

@@ -8,7 +8,13 @@ import type { Approval, ApprovalDetail, decideApproval } from '../../api/approva
 import type { BodyInputOf } from '../../api/endpoint.ts';
 import { ARGUMENTS_MISSING } from '../../core/lib/arguments-missing.ts';
 import { revealed } from '../../core/lib/plain.ts';
-import { diffContent, MAX_BYTES, type ShownTool, textContent, toolFields } from './tool-call.ts';
+import {
+  diffContent,
+  MAX_BYTES,
+  type DisplayedTool,
+  textContent,
+  toolFields,
+} from './tool-call.ts';
 
 /** A decision on an approval. */
 export type Decision = BodyInputOf<typeof decideApproval>;
@@ -16,7 +22,7 @@ export type Decision = BodyInputOf<typeof decideApproval>;
 /** The tool call that an approval is about, as the editor has been told of it. */
 export interface AskedCall {
   item_id: string;
-  tool: ShownTool;
+  tool: DisplayedTool;
 }
 
 /** What an editor is asked for an approval: all that it would do, and the answers that it takes. */

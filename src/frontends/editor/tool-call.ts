@@ -7,7 +7,7 @@ import { changesIn } from './changes.ts';
 export const MAX_BYTES = 1024 * 1024;
 
 /** A tool call, as items and events show it. */
-export interface ShownTool extends Pick<
+export interface DisplayedTool extends Pick<
   ToolCall,
   'call_ref' | 'title' | 'kind' | 'locations' | 'diffs'
 > {
@@ -24,7 +24,7 @@ interface ToolContent {
 /** What an editor is told of a tool call. What is left out stays as it was. */
 export function toolFields(
   item_id: string,
-  { title, kind, input, diffs = [], locations = [] }: ShownTool,
+  { title, kind, input, diffs = [], locations = [] }: DisplayedTool,
   status: string,
   { output = '', changes = [] }: ToolContent = {},
 ) {
@@ -55,7 +55,7 @@ export function textContent(text: string): ToolCallContent[] {
 }
 
 /** An output without the diffs in it, which are told by themselves. */
-function without(output: string, diffs: NonNullable<ShownTool['diffs']>): string {
+function without(output: string, diffs: NonNullable<DisplayedTool['diffs']>): string {
   const rest = diffs.reduce((text, { diff }) => text.replace(diff, () => ''), output);
   return rest.trim() === '' ? '' : rest;
 }

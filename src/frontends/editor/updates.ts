@@ -2,7 +2,7 @@ import type { SessionUpdate, ToolCallContent } from '@agentclientprotocol/sdk/un
 import type { DescribedEvent, Payload } from '../../api/events.ts';
 import type { Item, StoredInputItem, Usage } from '../../api/sessions.ts';
 import { lastBytes } from '../../core/lib/cut.ts';
-import { type ShownTool, toolFields } from './tool-call.ts';
+import { type DisplayedTool, toolFields } from './tool-call.ts';
 
 type Update = SessionUpdate;
 
@@ -15,7 +15,7 @@ export class EventReader {
   /** The changes of files that a person was asked for, of each open tool call. */
   readonly #changes = new Map<string, readonly ToolCallContent[]>();
   /** The tool calls that are open, by the ids that their agent gave them. */
-  readonly calls = new Map<string, { item_id: string; tool: ShownTool }>();
+  readonly calls = new Map<string, { item_id: string; tool: DisplayedTool }>();
 
   read({ kind, payload }: DescribedEvent): Update[] {
     switch (kind) {
@@ -92,7 +92,7 @@ interface Piece {
   text?: string | undefined;
 }
 
-type ToolPiece = Piece & { tool: ShownTool };
+type ToolPiece = Piece & { tool: DisplayedTool };
 
 function toolUpdate(isKnown: boolean, fields: ReturnType<typeof toolFields>): Update {
   return isKnown

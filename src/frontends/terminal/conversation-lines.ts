@@ -4,7 +4,7 @@ import {
   type Block,
   endText,
   noticeText,
-  placesText,
+  locationsText,
   speakers,
   toolText,
 } from './conversation.ts';
@@ -23,7 +23,7 @@ export interface ConversationShape {
 
 /** A conversation as lines for a terminal, with an empty line between prompts, messages and runs of tools. */
 export function conversationLines(blocks: readonly Block[], shape: ConversationShape): string[] {
-  const shown = shownBlocks(blocks, shape);
+  const shown = visibleBlocks(blocks, shape);
   return shown.flatMap((block, at) => {
     const lines = blockLines(block, shape);
     return isApart(block, shown[at - 1], shape) ? ['', ...lines] : lines;
@@ -31,7 +31,7 @@ export function conversationLines(blocks: readonly Block[], shape: ConversationS
 }
 
 /** The blocks that have lines. */
-export function shownBlocks(
+export function visibleBlocks(
   blocks: readonly Block[],
   { folded }: Pick<ConversationShape, 'folded'>,
 ): readonly Block[] {
@@ -124,7 +124,7 @@ function placeLines(
   { locations }: Tool,
   { columns, palette }: { columns: number; palette: Palette },
 ): string[] {
-  const places = placesText(locations);
+  const places = locationsText(locations);
   return places === '' ? [] : wrapped(plain(`at: ${places}`), columns).map(palette.faint);
 }
 

@@ -18,13 +18,13 @@ export type Block =
       input: unknown;
       output: string;
     }
-  | { type: 'approval'; key: string; approval: ShownApproval }
+  | { type: 'approval'; key: string; approval: ConversationApproval }
   | { type: 'plan'; key: string; entries: readonly { content: string; status: string }[] }
   | { type: 'notice'; key: string; code: string; message: string }
   | { type: 'end'; key: string; status: Turn['status']; message: string | null };
 
 /** Of an approval, what a conversation shows. */
-export type ShownApproval = Pick<
+export type ConversationApproval = Pick<
   Approval,
   'id' | 'kind' | 'title' | 'status' | 'decided_by' | 'reason'
 >;
@@ -82,7 +82,7 @@ export function blockOfItem({ item_id: key, kind, status, text, tool }: Item): B
   return { type: 'tool', key, status, title, locations, input, output: text };
 }
 
-export function blockOfApproval(approval: ShownApproval): Block {
+export function blockOfApproval(approval: ConversationApproval): Block {
   return { type: 'approval', key: approval.id, approval };
 }
 
@@ -161,17 +161,23 @@ function markdownOf(block: Block): string {
 /** A tool call in a line: its title, and the places that it is about where the title does not name their files. */
 export function toolText({ title, locations = [] }: Pick<ToolCall, 'title' | 'locations'>): string {
   const places = locations.filter(({ path }) => !title.includes(path.split('/').at(-1) ?? path));
-  return oneLine([title, placesText(places)].filter(Boolean).join(': '));
+  return oneLine([title, locationsText(places)].filter(Boolean).join(': '));
 }
 
 /** Places as a text: `src/a.ts:12, src/b.ts`. */
-export function placesText(locations: ToolCall['locations'] = []): string {
+export function locationsText(locations: ToolCall['locations'] = []): string {
   const places = locations.map(({ path, line }) => (line === null ? path : `${path}:${line}`));
   return [...new Set(places)].join(', ');
 }
 
 /** An approval and its state in a line. */
-export function approvalText({ kind, title, status, decided_by, reason }: ShownApproval): string {
+export function approvalText({
+  kind,
+  title,
+  status,
+  decided_by,
+  reason,
+}: ConversationApproval): string {
   const by = decided_by === null ? '' : ` by ${decided_by}`;
   const why = reason === null ? '' : ` (${oneLine(reason)})`;
   const state = status === 'pending' ? 'waits for an answer' : `${status}${by}${why}`;

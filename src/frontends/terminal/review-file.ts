@@ -1,7 +1,7 @@
 import type { FileChange } from '../../api/diffs.ts';
 import type { ReviewComment } from '../../api/reviews.ts';
 import { AppError } from '../../api/errors.ts';
-import { type Anchor, ANCHOR_LINES, anchorIn, placeOf } from '../../core/lib/diff-anchor.ts';
+import { type Anchor, ANCHOR_LINES, anchorIn, locateAnchor } from '../../core/lib/diff-anchor.ts';
 import { revealed } from '../../core/lib/plain.ts';
 import { shorten } from '../../core/lib/shorten.ts';
 import { type DiffFile, type DiffHunk, readPatches } from '../../core/lib/unified-diff.ts';
@@ -38,7 +38,7 @@ export function reviewFile(
   const files = readPatches(changes);
   const lines = files.flatMap((file, i) => linesOf(file, changes[i]?.no_patch ?? null));
   const placed = comments.flatMap((comment) => {
-    const place = placeOf(comment, files);
+    const place = locateAnchor(comment, files);
     return place ? [{ comment, place }] : [];
   });
   const body = lines.flatMap((line) => {

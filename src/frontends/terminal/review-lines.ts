@@ -1,6 +1,6 @@
 import type { FileChange, SessionDiff } from '../../api/diffs.ts';
 import type { ReviewComment } from '../../api/reviews.ts';
-import { type AnchorState, placeOf, anchorStateOf } from '../../core/lib/diff-anchor.ts';
+import { type AnchorState, locateAnchor, anchorStateOf } from '../../core/lib/diff-anchor.ts';
 import { oneLine, revealed } from '../../core/lib/plain.ts';
 import { type DiffFile, readPatches } from '../../core/lib/unified-diff.ts';
 import type { Palette, Style } from './palette.ts';
@@ -42,7 +42,7 @@ export function reviewLinesOf(
 ): ReviewLines {
   const files = readPatches(diff.files);
   const judged = comments.map((comment) => {
-    const place = placeOf(comment, files);
+    const place = locateAnchor(comment, files);
     return {
       comment,
       place,

@@ -166,7 +166,7 @@ export class Acts {
   }
 
   /** What a merge or a rebase of a worktree would do, or does. */
-  finish(
+  mergeOrRebase(
     worktree_id: string,
     how: MergeAction,
     tree: { expected_tree: string | null } | null,

@@ -14,7 +14,7 @@ export interface Overview {
   processes: ReadonlyMap<string, Process>;
   /** Those that were not deleted. */
   teams: ReadonlyMap<string, Team>;
-  worktrees: ReadonlyMap<string, WorktreePlace>;
+  worktrees: ReadonlyMap<string, WorktreeLocation>;
   /** The sessions of the entries of all queues, by the id of the entry. */
   queued: ReadonlyMap<string, string>;
   /** The seq of the newest event of any queue. */
@@ -35,7 +35,7 @@ export interface Node {
 }
 
 /** Where a worktree belongs. */
-export type WorktreePlace = Pick<Worktree, 'id' | 'repo_root' | 'branch'>;
+export type WorktreeLocation = Pick<Worktree, 'id' | 'repo_root' | 'branch'>;
 
 export type Resolved = Pick<
   Approval,

@@ -23,7 +23,7 @@ export function startBackground(base: Base, nouns: Nouns, summary: RecoverySumma
   const orLog = (work: Promise<void>, message: string) =>
     work.catch((error: unknown) => base.logger.error({ err: error }, message));
   const background = {
-    cleanups: orLog(nouns.worktrees.service.finishCleanups(), 'a cleanup that is due failed'),
+    cleanups: orLog(nouns.worktrees.service.resumeCleanups(), 'a cleanup that is due failed'),
     spawns: orLog(undoUnfinished(nouns), 'what a crash cut off could not be undone'),
     broadcasts: orLog(teams.broadcasts.recover(), 'unfinished broadcasts could not be resumed'),
   };

@@ -66,7 +66,7 @@ export function defer(delivery: Delivery, error: Failure, now: number): Delivery
 }
 
 /** Returns the delivery after its turn has ended: consumed if the turn completed, else with the error of the turn. */
-export function finish(delivery: Delivery, turn: Turn, now: number): Delivery {
+export function afterTurn(delivery: Delivery, turn: Turn, now: number): Delivery {
   if (turn.status === 'completed') return { ...delivery, consumed_at: now, updated_at: now };
   return { ...delivery, error: errorOf(turn), updated_at: now };
 }

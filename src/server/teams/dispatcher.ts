@@ -9,7 +9,7 @@ import {
   errorOf,
   fail,
   type Failure,
-  finish,
+  afterTurn,
   inject,
   injected,
   policies,
@@ -134,7 +134,7 @@ export class Dispatcher {
       injected: (tx, ref) => this.#move(tx, ref, injected),
       deferred: (tx, ref, turn) => this.#deferred(tx, this.#delivery(tx, ref), turn),
       ended: (tx, ref, turn) => {
-        const finished = finish(this.#delivery(tx, ref), turn, this.#deps.clock.now());
+        const finished = afterTurn(this.#delivery(tx, ref), turn, this.#deps.clock.now());
         this.#deps.store.moveDelivery(
           tx,
           finished,

@@ -4,7 +4,7 @@ import {
   type Anchor,
   anchorIn,
   anchorOf,
-  placeOf,
+  locateAnchor,
   anchorStateOf,
 } from '../../../src/core/lib/diff-anchor.ts';
 import { type DiffFile, readPatches } from '../../../src/core/lib/unified-diff.ts';
@@ -93,7 +93,7 @@ describe('the anchor of lines', () => {
       before.replace('line 1\n', ''),
     ].map((text) => {
       const files = filesOf(before, text);
-      return [anchorStateOf(anchor, files), placeOf(anchor, files) !== null];
+      return [anchorStateOf(anchor, files), locateAnchor(anchor, files) !== null];
     });
     expect(states).toEqual([
       [{ state: 'current', found_at: null }, true],
@@ -144,7 +144,7 @@ describe('the anchor of lines', () => {
       for (const from of hunk.lines.keys())
         for (let to = from; to < hunk.lines.length; to += 1) {
           const anchor = anchorIn(file, hunk, from, to) as Anchor;
-          expect(placeOf(anchor, files)).toEqual({ file, hunk, from, to });
+          expect(locateAnchor(anchor, files)).toEqual({ file, hunk, from, to });
         }
   });
 

@@ -7,8 +7,8 @@ import {
   inserted,
   left,
   right,
-  shownLines,
-  shownPart,
+  visibleLines,
+  visiblePart,
   vertically,
   withoutBefore,
   withoutUnder,
@@ -45,10 +45,10 @@ describe('the editor', () => {
   });
 
   test('shows lines no wider than there is room for, wide characters counted.', () => {
-    const { lines, row } = shownLines(written('漢字漢字 and'), 6);
+    const { lines, row } = visibleLines(written('漢字漢字 and'), 6);
     expect(lines.map(({ text }) => text)).toEqual(['漢字', '漢字 ', 'and']);
     expect(row).toBe(2);
-    expect(shownPart(written('/home/ada/shop'), 6).text).toBe('/shop');
-    expect(shownPart(written('ab'), 6).text).toBe('ab');
+    expect(visiblePart(written('/home/ada/shop'), 6).text).toBe('/shop');
+    expect(visiblePart(written('ab'), 6).text).toBe('ab');
   });
 });

@@ -14,7 +14,7 @@ describe('a delivery', () => {
     const fresh = rules.newDelivery('dlv_1', { id: 'msg_1', team_id: 'team_1' }, 'sess_1', 1);
     const inTurn = rules.injected(rules.inject(fresh, aTurn(), 2), 3);
     const after = (status: 'completed' | 'failed') =>
-      rules.finish(inTurn, aTurn({ status, error: null }), 4);
+      rules.afterTurn(inTurn, aTurn({ status, error: null }), 4);
     const good = [rules.fail(fresh, error, 2), rules.defer(fresh, error, 2), after('failed')];
     const bad = [
       fresh,
@@ -46,7 +46,7 @@ describe('a delivery', () => {
           else if (to === 'defer' && one.status === 'injecting') one = rules.defer(one, error, i);
           else if (to === 'fail' && rules.waits(one)) one = rules.fail(one, error, i);
           else if (to === 'end' && isIn && 'status' in more)
-            one = rules.finish(one, aTurn({ status: more.status, error: null }), i);
+            one = rules.afterTurn(one, aTurn({ status: more.status, error: null }), i);
           else if (to === 'retry' && (one.error !== null || one.status === 'failed'))
             one = rules.retry(one, i);
           expect(one.attempts).toBe(tries);

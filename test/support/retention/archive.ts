@@ -14,7 +14,7 @@ import {
   endTurn,
 } from '../../../src/server/conversations/sessions/session.ts';
 import { SessionStore } from '../../../src/server/conversations/sessions/store.ts';
-import { finishTurn, startTurn } from '../../../src/server/conversations/sessions/turn.ts';
+import { withTurnEnd, startTurn } from '../../../src/server/conversations/sessions/turn.ts';
 import { openStore, type TestStore } from '../store.ts';
 import type { Writer } from '../../../src/core/store/transaction.ts';
 import { tempDirectory } from '../temp.ts';
@@ -193,7 +193,7 @@ function endStoredTurn(
   text: string,
   now: number,
 ): Session {
-  const ended = finishTurn(turn, { status: 'completed', error: null }, { text, usage: null }, now);
+  const ended = withTurnEnd(turn, { status: 'completed', error: null }, { text, usage: null }, now);
   const after = endTurn(session, ended, now);
   store.endTurn(tx, after, ended, 'completed');
   return after;

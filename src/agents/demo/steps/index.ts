@@ -8,7 +8,7 @@ import { flood, longline, repeat, say, think } from './speech.ts';
 import type { Step } from './step.ts';
 import { ask, askAll, edit } from './asking.ts';
 import { question } from './question.ts';
-import { commands, notice, title } from './told.ts';
+import { commands, notice, title } from './session-info.ts';
 import { plan, tool } from './tools.ts';
 
 // The type lists every command, so that a command without a step does not compile.

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
 import { AppError } from '../../../api/errors.ts';
 import { entryArgument, entryId } from '../find.ts';
-import { placeText } from '../queue-text.ts';
+import { entryStateText } from '../queue-text.ts';
 import { timesOf, type TimeOptions, withTimes } from '../queue-times.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
 
@@ -48,5 +48,5 @@ async function edit(
   };
   const params = { entry_id: await entryId(client, said) };
   const edited = await client.call(endpoints.editQueueEntry, { params, body });
-  show(edited, () => placeText(edited, now));
+  show(edited, () => entryStateText(edited, now));
 }

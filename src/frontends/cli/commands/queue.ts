@@ -7,7 +7,7 @@ import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { entryArgument, entryId, sessionId } from '../find.ts';
 import { details } from '../output.ts';
 import { entry, entryAs, limit, sessionAs } from '../parameters.ts';
-import { inOrder, placeText, queueTable } from '../queue-text.ts';
+import { inOrder, entryStateText, queueTable } from '../queue-text.ts';
 import { momentOf, momentText, zoneOf } from '../when.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
 import { queueEdit } from './queue-edit.ts';
@@ -112,7 +112,7 @@ async function pause(context: CommandContext, said: string | undefined, options:
   if (until !== undefined) throw new AppError('usage', 'give --until with --session');
   const params = { entry_id: await entryId(client, said ?? '') };
   const paused = await client.call(endpoints.pauseQueueEntry, { params, body: { reason } });
-  show(paused, () => placeText(paused, now));
+  show(paused, () => entryStateText(paused, now));
 }
 
 async function resume(
@@ -129,7 +129,7 @@ async function resume(
   }
   const params = { entry_id: await entryId(client, said ?? '') };
   const resumed = await client.call(endpoints.resumeQueueEntry, { params, body: {} });
-  show(resumed, () => placeText(resumed, now));
+  show(resumed, () => entryStateText(resumed, now));
 }
 
 async function drop(

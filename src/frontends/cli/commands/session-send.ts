@@ -73,7 +73,7 @@ async function addToQueue(
 ): Promise<void> {
   if (options.expect !== undefined)
     throw new AppError('usage', '--expect is for a turn that is sent now');
-  const { placeText } = await import('../queue-text.ts');
+  const { entryStateText: placeText } = await import('../queue-text.ts');
   const now = world.clock.now();
   const added = await client.call(endpoints.addToQueue, {
     params: { session_id: await sessionId(client, said) },

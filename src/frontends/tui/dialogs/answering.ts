@@ -16,7 +16,7 @@ export function firstQuestion(questions: readonly Question[]): Answering {
 }
 
 /** The question that is shown, what was answered to it, and whether the row is its text. */
-export function shownOf({ questions, at, row, chosen, texts }: Answering) {
+export function currentQuestion({ questions, at, row, chosen, texts }: Answering) {
   const question = questions[at];
   const { id = '', options = [], free = true } = question ?? {};
   const isFree = free || options.length === 0;
@@ -38,14 +38,14 @@ export function movedTo(state: Answering, by: number): Answering {
 
 /** To another row of the question. */
 export function stepped(state: Answering, by: number): Answering {
-  const { options, isFree } = shownOf(state);
+  const { options, isFree } = currentQuestion(state);
   const last = options.length - 1 + Number(isFree);
   return { ...state, row: Math.max(0, Math.min(last, state.row + by)) };
 }
 
 /** With an option chosen, or no longer chosen. */
 export function toggled(state: Answering, index: number): Answering {
-  const { question, options, labels } = shownOf(state);
+  const { question, options, labels } = currentQuestion(state);
   const label = options[index]?.label;
   if (!question || label === undefined) return state;
   const rest = labels.filter((one) => one !== label);
@@ -56,14 +56,14 @@ export function toggled(state: Answering, index: number): Answering {
 
 /** With another text as the answer to the question. */
 export function written(state: Answering, change: (editor: Editor) => Editor): Answering {
-  const { question, editor } = shownOf(state);
+  const { question, editor } = currentQuestion(state);
   if (!question) return state;
   return { ...state, texts: { ...state.texts, [question.id]: change(editor) } };
 }
 
 /** With the option of the row chosen, where nothing else was chosen for the question. */
 export function taken(state: Answering): Answering {
-  const { question, isTyping, labels } = shownOf(state);
+  const { question, isTyping, labels } = currentQuestion(state);
   const isChosen = question?.multiple === true && labels.length > 0;
   return isTyping || isChosen || labels.includes(labelOf(state))
     ? state
@@ -71,7 +71,7 @@ export function taken(state: Answering): Answering {
 }
 
 function labelOf(state: Answering): string {
-  return shownOf(state).options[state.row]?.label ?? '';
+  return currentQuestion(state).options[state.row]?.label ?? '';
 }
 
 /** The answers to the questions: what was chosen and written. */

@@ -42,7 +42,7 @@ export type Asking =
     ));
 
 /** The index of the row of the cursor in the rows as they are now. */
-export function placeIn({ rows }: ReviewLines, { key, index }: View): number {
+export function cursorIndex({ rows }: ReviewLines, { key, index }: View): number {
   if (rows[index]?.key === key) return index;
   const found = rows.findIndex((row) => row.key === key);
   return found === -1 ? Math.max(0, Math.min(index, rows.length - 1)) : found;

@@ -16,7 +16,7 @@ import {
   diffKeys,
   type DiffDialogProps,
   isWithin,
-  placeIn,
+  cursorIndex,
   type View,
   withComments,
 } from './diff-keys.ts';
@@ -37,7 +37,7 @@ export function DiffDialog(props: DiffDialogProps): ReactNode {
   const below =
     asking?.what === 'text' ? Math.min(6, Math.floor(rows / 3)) : Math.max(1, said.length);
   const height = Math.max(1, rows - 1 - below);
-  const index = sheet ? placeIn(sheet, view) : 0;
+  const index = sheet ? cursorIndex(sheet, view) : 0;
   const end = sheet ? withComments(sheet, index) : 0;
   const top = Math.max(0, Math.min(Math.max(view.top, end - height + 1), index));
   const comments = read?.review.comments ?? [];

@@ -39,7 +39,7 @@ export function MergeDialog(props: MergeDialogProps): ReactNode {
   const act = () => {
     if (!plan || !mayHappen(plan)) return;
     const work = async () => {
-      const done = await acts.finish(worktreeId, how, { expected_tree: plan.result_tree });
+      const done = await acts.mergeOrRebase(worktreeId, how, { expected_tree: plan.result_tree });
       notices.tell(
         `${how === 'rebase' ? 'rebased onto' : 'merged into'} ${done.target}; the worktree stays`,
       );
@@ -93,7 +93,7 @@ function usePlan({ worktreeId, acts, notices }: MergeDialogProps, wished: Wished
     };
     show(none);
     notices.attempt(
-      acts.finish(worktreeId, wished.how, null).then(
+      acts.mergeOrRebase(worktreeId, wished.how, null).then(
         (plan) => show({ plan, problem: null }),
         (error: unknown) => {
           if (!(error instanceof AppError)) throw error;

@@ -17,7 +17,7 @@ import {
   answersOf,
   firstQuestion,
   movedTo,
-  shownOf,
+  currentQuestion,
   stepped,
   taken,
   toggled,
@@ -40,7 +40,7 @@ export function QuestionDialog(props: QuestionProps): ReactNode {
   const { questions, rows, columns, notices, decide, onDone } = props;
   const [state, setState] = useState(() => firstQuestion(questions));
   const [declines, setDeclines] = useState(false);
-  const { question, isTyping } = shownOf(state);
+  const { question, isTyping } = currentQuestion(state);
   const next = () => {
     const after = taken(state);
     const answers = answersOf(after);
@@ -104,7 +104,7 @@ interface OptionsProps {
 function Options(props: OptionsProps): ReactNode {
   const { state, isActive, rows, columns, onChange, onEnter } = props;
   const { strong, accent } = useContext(Colors);
-  const { question, options, isFree, isTyping, labels, editor } = shownOf(state);
+  const { question, options, isFree, isTyping, labels, editor } = currentQuestion(state);
   if (!question) return null;
   const header = question.header === null ? [] : [accent(oneLine(question.header))];
   const asked = wrapped(plain(question.question), columns).map(strong);
@@ -147,7 +147,7 @@ function Options(props: OptionsProps): ReactNode {
 
 function Foot({ state, notice }: { state: Answering; notice: string }): ReactNode {
   const { questions, at } = state;
-  const { question, isTyping } = shownOf(state);
+  const { question, isTyping } = currentQuestion(state);
   const enter = at < questions.length - 1 ? 'enter next' : 'enter answer';
   const several = question?.multiple ? '  space choose' : '';
   return (

@@ -17,7 +17,7 @@ interface ShownLine {
 }
 
 /** The lines of a text of which none is wider than `columns`, and where the cursor is shown in them. */
-export function shownLines(
+export function visibleLines(
   { text, cursor }: Editor,
   columns: number,
 ): { lines: ShownLine[]; row: number } {
@@ -37,7 +37,7 @@ export function shownLines(
 }
 
 /** The part of a text of one line that is shown in `columns`: it ends with the cursor where not all has room. */
-export function shownPart({ text, cursor }: Editor, columns: number): ShownLine {
+export function visiblePart({ text, cursor }: Editor, columns: number): ShownLine {
   let from = cursor;
   let width = 1;
   for (const piece of graphemesOf(text.slice(0, cursor)).toReversed()) {
@@ -128,7 +128,7 @@ export function end({ text, cursor }: Editor): Editor {
 
 /** To the shown line above (-1) or below (1), at about the same column; null where there is none. */
 export function vertically(editor: Editor, by: 1 | -1, columns: number): Editor | null {
-  const { lines, row } = shownLines(editor, columns);
+  const { lines, row } = visibleLines(editor, columns);
   const [here, there] = [lines[row], lines[row + by]];
   if (!here || !there) return null;
   const column = widthOf(editor.text.slice(here.from, editor.cursor));

@@ -10,8 +10,8 @@ import {
   inserted,
   left,
   right,
-  shownLines,
-  shownPart,
+  visibleLines,
+  visiblePart,
   vertically,
   withoutBefore,
   withoutLineAfter,
@@ -41,7 +41,7 @@ export function Field(props: FieldProps): ReactNode {
   useKey((input, key) => take(props, input, key), isActive);
   usePasted((text) => props.onChange((before) => inserted(before, fit(text, rows))), isActive);
   const { lines, row } =
-    rows === 1 ? { lines: [shownPart(editor, columns)], row: 0 } : shownLines(editor, columns);
+    rows === 1 ? { lines: [visiblePart(editor, columns)], row: 0 } : visibleLines(editor, columns);
   const from = Math.max(0, Math.min(row - Math.floor(rows / 2), lines.length - rows));
   if (editor.text === '')
     return (

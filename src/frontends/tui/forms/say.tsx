@@ -8,7 +8,7 @@ import type { Acts } from '../acts.ts';
 import { Bar } from '../bar.tsx';
 import { sessionTitleOf } from '../list/row-text.ts';
 import { Tint } from '../tint.tsx';
-import { type Editor, emptyEditor, shownLines } from './editor.ts';
+import { type Editor, emptyEditor, visibleLines } from './editor.ts';
 import { Field } from './field.tsx';
 import { useEditor } from './use-editor.ts';
 
@@ -29,7 +29,7 @@ export function Say(props: SayProps): ReactNode {
   const { editor, change, latest } = useEditor(drafts.get(session.id) ?? emptyEditor);
   const commands = useCommands(acts, session.id, editor.text.startsWith('/'));
   const matches = slashMatches(editor.text, commands);
-  const height = Math.max(1, Math.min(rows - 1, shownLines(editor, columns - 2).lines.length));
+  const height = Math.max(1, Math.min(rows - 1, visibleLines(editor, columns - 2).lines.length));
   return (
     <Box flexDirection="column" width={columns} height={height + 1} flexShrink={0}>
       <Bar

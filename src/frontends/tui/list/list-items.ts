@@ -2,7 +2,7 @@ import type { Approval } from '../../../api/approvals.ts';
 import type { Process } from '../../../api/processes.ts';
 import type { Session } from '../../../api/sessions.ts';
 import type { Team } from '../../../api/teams.ts';
-import type { Node, Overview, SessionNow, WorktreePlace } from '../overview.ts';
+import type { Node, Overview, SessionNow, WorktreeLocation } from '../overview.ts';
 
 /** What a row of the list stands for, and the one of several servers that has it. */
 export type ListItem = Row & { node?: Node };
@@ -13,7 +13,7 @@ type Row =
       kind: 'session';
       id: string;
       now: SessionNow;
-      worktree: WorktreePlace | null;
+      worktree: WorktreeLocation | null;
       /** How many entries its queue has. */
       queued?: number;
     }

@@ -1,5 +1,5 @@
 import { type Block, noticeText, toolText } from '../../terminal/conversation.ts';
-import { blockLines, isApart, shownBlocks } from '../../terminal/conversation-lines.ts';
+import { blockLines, isApart, visibleBlocks } from '../../terminal/conversation-lines.ts';
 import { GrowingMarkdown } from '../../terminal/growing-markdown.ts';
 import type { Shape } from './shape.ts';
 import type { Text } from './reader.ts';
@@ -14,7 +14,7 @@ export class ConversationText implements Text {
 
   show(blocks: readonly Block[], folded: boolean): void {
     this.#folded = folded;
-    this.blocks = shownBlocks(blocks, { folded });
+    this.blocks = visibleBlocks(blocks, { folded });
   }
 
   count(): number {

@@ -13,7 +13,7 @@ import {
   withOlder,
   withPieces,
 } from './log-state.ts';
-import { LogText, type Shown } from './log-text.ts';
+import { LogText, type OutputFilter } from './log-text.ts';
 import type { Copyable, PaneModel } from './pane-model.ts';
 import { RenderThrottle } from './render-throttle.ts';
 import { Reader } from './reader.ts';
@@ -38,7 +38,7 @@ export class LogModel implements PaneModel {
   readonly connection = new Observable<Connection>({ state: 'reading' });
   readonly seq = new Observable(0);
   /** The outputs that are shown. */
-  readonly shown = new Observable<Shown>('both');
+  readonly shown = new Observable<OutputFilter>('both');
   /** Whether the process has ended and all that it printed is there. */
   readonly ended = new Observable(false);
   readonly reader: Reader;

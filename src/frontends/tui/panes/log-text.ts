@@ -4,7 +4,7 @@ import type { Shape } from './shape.ts';
 import type { Text } from './reader.ts';
 
 /** Which outputs are shown. */
-export type Shown = 'both' | Output;
+export type OutputFilter = 'both' | Output;
 
 /** A line between two parts of a log. */
 interface Rule {
@@ -20,7 +20,7 @@ export class LogText implements Text {
     this.show(emptyLog, 'both');
   }
 
-  show(state: LogState, shown: Shown): void {
+  show(state: LogState, shown: OutputFilter): void {
     this.#lines = partsOf(state, shown);
   }
 
@@ -57,7 +57,7 @@ const rules = {
 };
 
 /** The lines of the outputs that are shown. Where both have older lines, rules say which is which. */
-function partsOf({ before, live }: LogState, shown: Shown): readonly (LogLine | Rule)[] {
+function partsOf({ before, live }: LogState, shown: OutputFilter): readonly (LogLine | Rule)[] {
   if (shown !== 'both') return [...before[shown], ...live.filter(({ output }) => output === shown)];
   const known = outputs.filter((output) => before[output].length > 0);
   if (known.length < 2) return [...known.flatMap((output) => before[output]), ...live];

@@ -18,10 +18,10 @@ import { Tint } from '../tint.tsx';
 import { keysFor } from './help.ts';
 import { PanePart } from './pane-part.tsx';
 import type { ScreenContext } from './screen-context.ts';
-import type { Shown } from './shown.ts';
+import type { ScreenState } from './screen-state.ts';
 
 /** Everything between the first line and the last: the list and the pane, or a sheet or a form over both. */
-export function Body({ shown }: { shown: Shown }): ReactNode {
+export function Body({ shown }: { shown: ScreenState }): ReactNode {
   const { mode, back, place, height, columns, attempt } = shown;
   const room = { rows: height, columns };
   switch (mode.name) {
@@ -88,7 +88,7 @@ export function Body({ shown }: { shown: Shown }): ReactNode {
   }
 }
 
-function Queue({ shown, session }: { shown: Shown; session: Session }): ReactNode {
+function Queue({ shown, session }: { shown: ScreenState; session: Session }): ReactNode {
   const { place, height: rows, columns, back } = shown;
   const { queueSeq: version } = useSource(place.overviewStore.overview);
   const { acts, clock } = place;
@@ -96,7 +96,7 @@ function Queue({ shown, session }: { shown: Shown; session: Session }): ReactNod
   return <QueueDialog {...props} notices={shown} onLeave={back} />;
 }
 
-function Usage({ shown }: { shown: Shown }): ReactNode {
+function Usage({ shown }: { shown: ScreenState }): ReactNode {
   const { place, height: rows, back } = shown;
   const { queueSeq: version } = useSource(place.overviewStore.overview);
   return (
@@ -104,7 +104,7 @@ function Usage({ shown }: { shown: Shown }): ReactNode {
   );
 }
 
-function Diff({ shown, session }: { shown: Shown; session: Session }): ReactNode {
+function Diff({ shown, session }: { shown: ScreenState; session: Session }): ReactNode {
   const { place, height, columns, back } = shown;
   const { reviewSeq: version } = useSource(place.overviewStore.overview);
   // The sheet has its own last line, so it takes the one of the page, too.
@@ -112,7 +112,7 @@ function Diff({ shown, session }: { shown: Shown; session: Session }): ReactNode
   return <DiffDialog key={session.id} {...props} notices={shown} onLeave={back} />;
 }
 
-function Search({ shown }: { shown: Shown }): ReactNode {
+function Search({ shown }: { shown: ScreenState }): ReactNode {
   const { place, height: rows, columns, back, tell, setMode, showAt } = shown;
   const open = ({ session_id, turn_id, item_id }: SearchHit) => {
     back();
@@ -131,7 +131,7 @@ function liveNodes({ overviewStore }: ScreenContext): string[] {
   return overviewStore.nodes.get().flatMap(({ name, state }) => (state === 'live' ? [name] : []));
 }
 
-function ListAndPane({ shown }: { shown: Shown }): ReactNode {
+function ListAndPane({ shown }: { shown: ScreenState }): ReactNode {
   const { view, mode, height, columns, peeks, isWide } = shown;
   const isActive = mode.name === 'list' || mode.name === 'filter';
   const hasThing = view.choices.length > 0;
@@ -173,7 +173,7 @@ function Divider({ height }: { height: number }): ReactNode {
 }
 
 /** What to do where there is nothing to show. */
-function Nothing({ shown }: { shown: Shown }): ReactNode {
+function Nothing({ shown }: { shown: ScreenState }): ReactNode {
   const { view, height, place } = shown;
   const isLive = useSource(place.overviewStore.connection).state === 'live';
   const text =

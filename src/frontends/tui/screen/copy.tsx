@@ -2,10 +2,10 @@ import { Text } from 'ink';
 import type { ReactNode } from 'react';
 import { useKey } from '../keyboard.ts';
 import { Tint } from '../tint.tsx';
-import type { Shown } from './shown.ts';
+import type { ScreenState } from './screen-state.ts';
 
 /** Asks what is to be copied to the clipboard of the terminal. */
-export function CopyMenu({ shown, onDone }: { shown: Shown; onDone: () => void }): ReactNode {
+export function CopyMenu({ shown, onDone }: { shown: ScreenState; onDone: () => void }): ReactNode {
   const { place, tell } = shown;
   const offers = shown.copyable();
   useKey((input) => {

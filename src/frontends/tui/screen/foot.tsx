@@ -7,10 +7,10 @@ import { Tint } from '../tint.tsx';
 import { Confirm } from './confirm.tsx';
 import { CopyMenu } from './copy.tsx';
 import { hintOf } from './hints.ts';
-import type { Shown } from './shown.ts';
+import type { ScreenState } from './screen-state.ts';
 
 /** The last line: the question of the mode, else a notice or the keys for what is selected. */
-export function Foot({ shown }: { shown: Shown }): ReactNode {
+export function Foot({ shown }: { shown: ScreenState }): ReactNode {
   const { place, mode, back, attempt, view, columns } = shown;
   switch (mode.name) {
     case 'filter':
@@ -77,7 +77,7 @@ function rightOf(mode: string, columns: number): string {
   return columns < 60 ? 'esc' : 'esc back';
 }
 
-function Hint({ shown }: { shown: Shown }): ReactNode {
+function Hint({ shown }: { shown: ScreenState }): ReactNode {
   const { mode, said, view } = shown;
   const filter = view.filter === '' ? '' : `/${view.filter}  `;
   const hint = mode.name === 'list' || mode.name === 'pane' ? filter + hintOf(view.chosen) : '';
@@ -89,7 +89,7 @@ function Snooze({
   session,
   onDone,
 }: {
-  shown: Shown;
+  shown: ScreenState;
   session: { id: string };
   onDone: () => void;
 }): ReactNode {

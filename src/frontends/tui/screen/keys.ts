@@ -2,11 +2,11 @@ import { nameOf } from '../list/row-text.ts';
 import { sessionIdOf, type ListItem } from '../list/list-items.ts';
 import { moveKeys, type KeyTable } from '../keyboard.ts';
 import { lenses } from '../list/sections.ts';
-import type { Shown } from './shown.ts';
+import type { ScreenState } from './screen-state.ts';
 import { stopping } from './stop.ts';
 
 /** The keys of the list. */
-export function listKeys(shown: Shown): KeyTable {
+export function listKeys(shown: ScreenState): KeyTable {
   const { place, view, height, setMode, setPeeks, onLeave } = shown;
   const { listState } = place;
   const step = (by: number) => () => listState.step(by);
@@ -39,7 +39,7 @@ export function listKeys(shown: Shown): KeyTable {
 }
 
 /** The keys that the list and the pane have in common: what is done with the thing that is selected. */
-export function listItemKeys(shown: Shown): KeyTable {
+export function listItemKeys(shown: ScreenState): KeyTable {
   const { setMode, onEvents } = shown;
   const withListItem = (act: (thing: ListItem) => void) => () => {
     if (shown.thing) act(shown.thing);
@@ -72,14 +72,14 @@ export function listItemKeys(shown: Shown): KeyTable {
   };
 }
 
-function enter({ view, place, setMode }: Shown): void {
+function enter({ view, place, setMode }: ScreenState): void {
   const { chosen } = view;
   if (!chosen) return;
   if ('section' in chosen) place.listState.fold(chosen.section, false);
   else setMode({ name: 'pane' });
 }
 
-function fold({ view, place }: Shown, isFolded: boolean): void {
+function fold({ view, place }: ScreenState, isFolded: boolean): void {
   const { chosen, sections } = view;
   if (!chosen) return;
   const name =
@@ -96,25 +96,25 @@ function scopeOf(thing: ListItem) {
 }
 
 /** The session of a thing, if it is in the list. */
-function sessionOf({ place }: Shown, thing: ListItem) {
+function sessionOf({ place }: ScreenState, thing: ListItem) {
   const { sessions } = place.overviewStore.overview.get();
   return sessions.get(sessionIdOf(thing) ?? '')?.session ?? null;
 }
 
-function say(shown: Shown, thing: ListItem): void {
+function say(shown: ScreenState, thing: ListItem): void {
   const session = sessionOf(shown, thing);
   if (!session) return shown.tell(`${nameOf(thing)} is no session: nothing can be said to it`);
   if (session.status === 'closed') return shown.tell('this session is closed: n opens a new one');
   shown.setMode({ name: 'say', session });
 }
 
-function stop({ place, setMode, tell }: Shown, thing: ListItem): void {
+function stop({ place, setMode, tell }: ScreenState, thing: ListItem): void {
   const question = stopping(thing, place.overviewStore.overview.get(), place.acts);
   if (typeof question === 'string') tell(question);
   else setMode({ name: 'confirm', question });
 }
 
-function restart(shown: Shown, thing: ListItem): void {
+function restart(shown: ScreenState, thing: ListItem): void {
   const { place, setMode, tell, attempt } = shown;
   const { acts } = place;
   if (thing.kind === 'session' && thing.now.session.status === 'failed')
@@ -130,7 +130,7 @@ function restart(shown: Shown, thing: ListItem): void {
   setMode({ name: 'confirm', question: { text: `restart "${nameOf(thing)}"?`, answers } });
 }
 
-function answer(shown: Shown, thing: ListItem, intent: 'accept' | 'decline'): void {
+function answer(shown: ScreenState, thing: ListItem, intent: 'accept' | 'decline'): void {
   const { approvals } = shown.place.overviewStore.overview.get();
   const session = sessionIdOf(thing);
   const approval =
@@ -141,44 +141,44 @@ function answer(shown: Shown, thing: ListItem, intent: 'accept' | 'decline'): vo
   else shown.tell('nothing waits for an answer here; tab goes to what does');
 }
 
-function pin(shown: Shown, thing: ListItem): void {
+function pin(shown: ScreenState, thing: ListItem): void {
   const session = sessionOf(shown, thing);
   if (!session) return shown.tell('only sessions can be pinned');
   shown.attempt(shown.place.acts.update(session.id, { pinned: !session.pinned }));
 }
 
-function mute(shown: Shown, thing: ListItem): void {
+function mute(shown: ScreenState, thing: ListItem): void {
   const session = sessionOf(shown, thing);
   if (!session) return shown.tell('only sessions can be muted');
   shown.attempt(shown.place.acts.update(session.id, { muted: !session.muted }));
 }
 
-function rename(shown: Shown, thing: ListItem): void {
+function rename(shown: ScreenState, thing: ListItem): void {
   const session = sessionOf(shown, thing);
   if (!session) return shown.tell('only sessions can be renamed');
   shown.setMode({ name: 'rename', session });
 }
 
-function queue(shown: Shown, thing: ListItem): void {
+function queue(shown: ScreenState, thing: ListItem): void {
   const session = sessionOf(shown, thing);
   if (!session) return shown.tell('only sessions have a queue');
   shown.setMode({ name: 'queue', session });
 }
 
-function diff(shown: Shown, thing: ListItem): void {
+function diff(shown: ScreenState, thing: ListItem): void {
   const session = sessionOf(shown, thing);
   if (!session) return shown.tell('only sessions have changes');
   shown.setMode({ name: 'diff', session });
 }
 
-function finish(shown: Shown, thing: ListItem): void {
+function finish(shown: ScreenState, thing: ListItem): void {
   const session = sessionOf(shown, thing);
   if (!session || session.worktree_id === null)
     return shown.tell('only a session with a worktree can be merged');
   shown.setMode({ name: 'finish', session });
 }
 
-function snooze(shown: Shown, thing: ListItem): void {
+function snooze(shown: ScreenState, thing: ListItem): void {
   const session = sessionOf(shown, thing);
   if (!session) return shown.tell('only sessions can be snoozed');
   const { acts, clock } = shown.place;

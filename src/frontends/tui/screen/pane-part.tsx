@@ -9,10 +9,10 @@ import { ConversationPane } from '../panes/conversation-pane.tsx';
 import { LogPane } from '../panes/log-pane.tsx';
 import { TeamPane } from '../panes/team-pane.tsx';
 import { Tint } from '../tint.tsx';
-import type { Shown } from './shown.ts';
+import type { ScreenState } from './screen-state.ts';
 
 interface PartProps {
-  shown: Shown;
+  shown: ScreenState;
   rows: number;
   columns: number;
 }
@@ -76,7 +76,7 @@ function Opened({ shown, rows, columns }: PartProps): ReactNode {
 }
 
 /** Says it, and forgets the draft; a refusal leaves the draft to be said later. */
-async function send(shown: Shown, session: Session, text: string): Promise<void> {
+async function send(shown: ScreenState, session: Session, text: string): Promise<void> {
   const { place, isWide, setMode, back } = shown;
   await place.acts.say(session.id, text);
   place.drafts.delete(session.id);

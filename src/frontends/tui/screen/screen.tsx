@@ -12,7 +12,7 @@ import { Head } from './head.tsx';
 import { listKeys, listItemKeys } from './keys.ts';
 import { type Base, list, type Mode } from './mode.ts';
 import type { ScreenContext } from './screen-context.ts';
-import type { Shown } from './shown.ts';
+import type { ScreenState } from './screen-state.ts';
 import { usePane } from './use-pane.ts';
 import { useTarget } from './use-target.ts';
 
@@ -54,7 +54,7 @@ export function Screen({ place, rows, columns, onEvents, onLeave }: ScreenProps)
   const pane = usePane(place, thing);
   const showAt = useTarget(pane, notices);
   useSeen(place, showsPane ? thing : undefined, pane?.model);
-  const shown: Shown = {
+  const shown: ScreenState = {
     ...notices,
     place,
     view,
@@ -91,7 +91,7 @@ export function Screen({ place, rows, columns, onEvents, onLeave }: ScreenProps)
   );
 }
 
-function paneKeys(shown: Shown) {
+function paneKeys(shown: ScreenState) {
   const back = () => shown.setMode(list);
   return {
     ...listItemKeys(shown),

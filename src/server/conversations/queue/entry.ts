@@ -81,7 +81,7 @@ export function isAhead({ settled_until }: Pick<Entry, 'settled_until'>, now: nu
 const DAY_MS = 86_400_000;
 
 /** Returns a schedule that begins anew now. */
-export function begunAnew(entry: Entry, now: number): Entry {
+export function restartedEntry(entry: Entry, now: number): Entry {
   return restated({ ...entry, settled_until: now }, now);
 }
 
@@ -128,7 +128,7 @@ export function deferredEntry(entry: Entry, now: number): Entry {
 }
 
 /** Returns the entry after its turn has ended: a run that follows waits from now on. */
-export function finishedEntry(entry: Entry, { status }: Pick<Turn, 'status'>, now: number): Entry {
+export function entryAfterTurn(entry: Entry, { status }: Pick<Turn, 'status'>, now: number): Entry {
   const { again_at: due_at } = entry;
   return restated({ ...entry, turn_id: null, last_status: status, due_at, again_at: null }, now);
 }

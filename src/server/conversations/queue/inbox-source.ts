@@ -10,7 +10,7 @@ import {
   acceptedEntry,
   type Aged,
   deferredEntry,
-  finishedEntry,
+  entryAfterTurn,
   heldEntry,
   releasedEntry,
   startedEntry,
@@ -185,7 +185,7 @@ export class QueueInboxSource {
   /** Returns whether the entry stays: a schedule does, until somebody drops it. */
   #ended(tx: Writer, before: StoredQueueEntry, { turn_id, status }: Turn): boolean {
     const { session_id } = before;
-    const entry = finishedEntry(before, { status }, this.#deps.clock.now());
+    const entry = entryAfterTurn(before, { status }, this.#deps.clock.now());
     const stays = before.every !== null;
     if (stays) this.#storeBehind(tx, entry);
     const payload = { entry: inEvents(entry), status };

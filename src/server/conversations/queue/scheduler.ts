@@ -5,7 +5,7 @@ import type { Holds } from '../inbox/holds.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { Database } from '../../../core/store/database.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
-import { atTime, begunAnew, isAhead } from './entry.ts';
+import { atTime, restartedEntry, isAhead } from './entry.ts';
 import type { QueueInboxSource } from './inbox-source.ts';
 import type { QueueStore } from './store.ts';
 
@@ -142,7 +142,7 @@ export class Scheduler {
     const entry = store.entries.get(tx, id);
     const now = clock.now();
     if (!entry || entry.next_at === null) return;
-    if (isAhead(entry, now)) return line.write(tx, 'queue.changed', begunAnew(entry, now));
+    if (isAhead(entry, now)) return line.write(tx, 'queue.changed', restartedEntry(entry, now));
     if (entry.next_at <= now) line.age(tx, entry, atTime(entry, now));
   }
 }

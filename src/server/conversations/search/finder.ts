@@ -61,7 +61,7 @@ export class Finder {
   ): Promise<{ found: Found[]; next: number | null }> {
     const match = matchExpression(wanted.terms, wanted.marks);
     const found: Found[] = [];
-    const pace = new Pace(this.#deps.clock);
+    const pace = new TimeSlices(this.#deps.clock);
     let next = below;
     for (const key of index.shardsSince(wanted.since)) {
       if (index.endOf(key - 1) >= below) continue;
@@ -74,10 +74,10 @@ export class Finder {
           const hit = hitOf(read, wanted.terms);
           if (hit && !isSame(found, hit)) found.push(hit);
           if (found.length === limit) return { found, next: hit?.doc ?? next };
-          await pace.rest();
+          await pace.yieldWhenDue();
         }
         next = candidates.at(-1)?.doc ?? next;
-        await pace.rest();
+        await pace.yieldWhenDue();
         if (wanted.signal.aborted) return { found, next: null };
         if (pace.isOver)
           return { found, next: isEnd ? Math.min(next, index.endOf(key - 1)) : next };
@@ -138,7 +138,7 @@ function isSame(found: readonly Found[], { hit }: Found): boolean {
 }
 
 /** Lets others run between the steps of a search. */
-class Pace {
+class TimeSlices {
   readonly #clock: Clock;
   readonly #end: number;
   #slice: number;
@@ -154,7 +154,7 @@ class Pace {
     return this.#clock.monotonic() >= this.#end;
   }
 
-  async rest(): Promise<void> {
+  async yieldWhenDue(): Promise<void> {
     if (this.#clock.monotonic() < this.#slice) return;
     await yieldToEventLoop();
     this.#slice = this.#clock.monotonic() + SLICE_MS;

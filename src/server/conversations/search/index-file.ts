@@ -33,14 +33,14 @@ export interface Entry {
 export interface Batch {
   /** Oldest first. */
   entries: readonly Entry[];
-  places: Places;
+  places: ReadPositions;
   /** Items that were not complete when they were read, and those of earlier ones that are, by their rows in the store. */
   waiting?: readonly number[];
   arrived?: readonly number[];
 }
 
 /** How far the rows of the store were read, by the name of the table. Stored with the entries that were made of them. */
-export type Places = Readonly<Record<string, number>>;
+export type ReadPositions = Readonly<Record<string, number>>;
 
 export interface Candidate {
   doc: number;
@@ -64,7 +64,7 @@ export class IndexFile {
   readonly #file: SideFile;
   readonly #path: string;
   readonly #shardTexts: number;
-  #places: Places;
+  #places: ReadPositions;
   #up: number;
   #down: number;
   /** The tables, by the number of their first text divided by their size, newest first. */
@@ -110,7 +110,7 @@ export class IndexFile {
       .map(([key, newest, merged]) => ({ key, newest, isMerged: merged === 1 }));
   }
 
-  get places(): Places {
+  get places(): ReadPositions {
     return this.#places;
   }
 

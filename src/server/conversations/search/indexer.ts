@@ -2,7 +2,7 @@ import type { Session } from '../../../api/sessions.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import { yieldToEventLoop } from '../../../core/lib/slices.ts';
 import { type Document, titleDocumentOf } from './documents.ts';
-import type { Entry, IndexFile, Places } from './index-file.ts';
+import type { Entry, IndexFile, ReadPositions } from './index-file.ts';
 import { kindMark, marksOf } from './marks.ts';
 import { OlderRows } from './older-rows.ts';
 import { type Row, type Rows, sourceOf, type Table, tables } from './rows.ts';
@@ -117,7 +117,7 @@ export class Indexer {
 
   #add(batch: {
     entries: Entry[];
-    places: Places;
+    places: ReadPositions;
     waiting: readonly number[];
     arrived: readonly number[];
   }): void {

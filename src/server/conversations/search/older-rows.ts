@@ -1,4 +1,4 @@
-import type { IndexFile, Places } from './index-file.ts';
+import type { IndexFile, ReadPositions } from './index-file.ts';
 import { type Row, type Rows, type Table, tables } from './rows.ts';
 
 const PAGE_ROWS = 128;
@@ -15,7 +15,7 @@ export class OlderRows {
   #backTo: number | null = null;
 
   /** The places of a new index. */
-  static before(newest: Record<Table, number>): Places {
+  static before(newest: Record<Table, number>): ReadPositions {
     const below = tables.map((table) => [`${table} below`, newest[table] + 1]);
     const total = tables.reduce((sum, table) => sum + newest[table], 0);
     return { ...Object.fromEntries(below), total };
@@ -44,7 +44,7 @@ export class OlderRows {
   }
 
   /** The next rows, the oldest first, and the places to store with them. They are read again until `took` is called. */
-  async next(): Promise<{ rows: Row[]; places: Places }> {
+  async next(): Promise<{ rows: Row[]; places: ReadPositions }> {
     for (const table of tables) await this.#fill(table);
     const places: Record<string, number> = {};
     const taken: Record<Table, number> = { turns: 0, items: 0, sessions: 0 };

@@ -5,12 +5,12 @@ import type { Agent, AgentKind, AgentSink } from '../../../agents/provider.ts';
 import type { TurnOutput } from './output.ts';
 import {
   endedToMakeRoom,
-  type AgentPlace,
+  type AgentSlot,
   type Shortage,
   shortageFor,
   type Waiting,
-  type WaitingForPlace,
-} from './places.ts';
+  type WaitingForSlot,
+} from './agent-slots.ts';
 
 /** How long an agent has to end by itself before it is killed. */
 const AGENT_GRACE_MS = 2000;
@@ -34,7 +34,7 @@ const TELL_MS = 5000;
 /** One live agent in the pool. */
 interface Entry {
   live: LiveAgent;
-  place: AgentPlace;
+  place: AgentSlot;
   sink: AgentSink;
   /** The number of turns that lease the agent. The next turn may lease it before the last one has released it. */
   leases: number;
@@ -73,7 +73,7 @@ export class AgentPool {
   /** The queue of leases that wait for room. */
   readonly #waiting: Waiting[] = [];
   /** The places of agents that are starting. */
-  readonly #starting = new Set<AgentPlace>();
+  readonly #starting = new Set<AgentSlot>();
   /** Whether the agents of a kind were lasting when one was last started. */
   readonly #lasting = new Map<string, boolean>();
   /** The number of agents that are starting or ending. They take up room too. */
@@ -197,7 +197,7 @@ export class AgentPool {
   }
 
   /** The turns that wait for a place, the one that has waited for longest first. */
-  get waiting(): WaitingForPlace[] {
+  get waiting(): WaitingForSlot[] {
     const now = this.#deps.clock.monotonic();
     return this.#waiting.map(({ place, since }) => ({
       session_id: place.sessionId,
@@ -234,7 +234,7 @@ export class AgentPool {
   #makeRoom(waiting: Waiting): void {
     const shortage = this.#shortageFor(waiting.place);
     if (!shortage) return;
-    const helps: Record<Shortage['by'], (one: AgentPlace) => boolean> = {
+    const helps: Record<Shortage['by'], (one: AgentSlot) => boolean> = {
       lasting: (one) => one.isLasting,
       family: (one) => one.family === waiting.place.family,
       all: () => true,
@@ -246,18 +246,18 @@ export class AgentPool {
     void this.#end(longest, AGENT_GRACE_MS, () => (waiting.isServed = false));
   }
 
-  #placeFor({ id, provider, agent }: Session): AgentPlace {
+  #placeFor({ id, provider, agent }: Session): AgentSlot {
     const isLasting = this.#lasting.get(JSON.stringify([provider, agent])) ?? false;
     return { family: this.#deps.familyOf(id), sessionId: id, isLasting, isBusy: true };
   }
 
-  #shortageFor(place: AgentPlace): Shortage | null {
+  #shortageFor(place: AgentSlot): Shortage | null {
     const live = [...this.#entries.values()].map((one) => one.place);
     const ending = this.#moving - this.#starting.size;
     return shortageFor(place, [...live, ...this.#starting], this.#deps.maxLive(), ending);
   }
 
-  #whyWaiting(place: AgentPlace): string {
+  #whyWaiting(place: AgentSlot): string {
     return this.#shortageFor(place)?.message ?? 'an agent is ending to make room';
   }
 
@@ -311,7 +311,7 @@ export class AgentPool {
   }
 
   async #start(
-    { session, kind, place }: { session: Session; kind: AgentKind; place: AgentPlace },
+    { session, kind, place }: { session: Session; kind: AgentKind; place: AgentSlot },
     sinkFor: (live: LiveAgent) => AgentSink,
     signal: AbortSignal,
   ): Promise<LiveAgent> {
@@ -346,7 +346,7 @@ export class AgentPool {
    * a quota lets others pass.
    */
   async #reserveRoom(
-    place: AgentPlace,
+    place: AgentSlot,
     signal: AbortSignal,
     onWait: (reason: string) => void,
   ): Promise<void> {
@@ -373,7 +373,7 @@ export class AgentPool {
   }
 
   /** Returns the endable agent that has been idle for longest, a lasting one only where there is no other. */
-  #longestIdle(matches: (place: AgentPlace) => boolean): Entry | undefined {
+  #longestIdle(matches: (place: AgentSlot) => boolean): Entry | undefined {
     return [...this.#entries.values()]
       .filter(({ idle, place }) => idle?.isEndable === true && matches(place))
       .toSorted(

@@ -9,7 +9,7 @@ import { closeStoredItems } from './close-items.ts';
 import type { TurnOutput } from './output.ts';
 import { endTurn } from './session.ts';
 import type { SessionStore } from './store.ts';
-import { finishTurn } from './turn.ts';
+import { withTurnEnd } from './turn.ts';
 
 interface Rows {
   store: SessionStore;
@@ -67,7 +67,7 @@ export function endTurnInRows(
   const isWhole = output !== undefined && !output.broken;
   if (!isWhole) closeStoredItems(tx, store.openItems(tx, turn.turn_id), status, rows);
   const text = (isWhole ? closed.text : null) ?? store.lastMessage(tx, turn.turn_id);
-  const ended = finishTurn(turn, { status, error }, { text, usage: closed.usage }, clock.now());
+  const ended = withTurnEnd(turn, { status, error }, { text, usage: closed.usage }, clock.now());
   const session = endTurn(store.session(tx, turn.session_id), ended, clock.now());
   store.endTurn(tx, session, ended, status);
   return { ended, cancelled };

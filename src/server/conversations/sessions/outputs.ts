@@ -66,7 +66,7 @@ export class AgentOutputs {
   sinkFor(live: LiveAgent, ask: AgentSink['ask']): AgentSink {
     return {
       update: (update) => this.#accept(live, update),
-      keep: (data) => this.#deps.blobs.keep(data).catch(() => null),
+      saveFile: (data) => this.#deps.blobs.saveFile(data).catch(() => null),
       ask: (request, withdrawn) =>
         ask(request, withdrawn).catch((error: unknown) => {
           if (!(error instanceof AppError) || error.code !== 'too_many') throw error;

@@ -42,7 +42,7 @@ export interface TurnEnd {
   error: { code: string; message: string } | null;
 }
 
-export function finishTurn(
+export function withTurnEnd(
   turn: Turn,
   end: TurnEnd,
   output: { text: string | null; usage: Usage | null },

@@ -45,7 +45,7 @@ export class GitContext {
    * Runs `work`, which reads or moves the refs of a repository, holding that repository's mutex. The mutex is not
    * reentrant: `work` must not call this, nor a method that acquires the mutex itself, for the same repository.
    */
-  alone<T>({ commonDir }: Repository, work: () => Promise<T>): Promise<T> {
+  withRepositoryLock<T>({ commonDir }: Repository, work: () => Promise<T>): Promise<T> {
     return this.#repositories.run(commonDir, work);
   }
 

@@ -5,7 +5,7 @@ import type { Git } from './git.ts';
 import { refsOf, type Repository } from './repository.ts';
 
 /** The branches of the other worktrees of a repository. Each of them is deleted with its worktree. */
-export interface Beside {
+export interface OtherBranches {
   /** All of these branches; a commit that only they reach lives no longer than their worktrees. */
   branches: readonly string[];
   /** The branches whose worktrees are being removed at the moment. */
@@ -16,7 +16,7 @@ export interface Beside {
 interface WorktreeRefs {
   repository: Repository;
   branch: string;
-  beside: Beside;
+  beside: OtherBranches;
   adminDir: string | null;
   /** The commit that is checked out in the main worktree; null: none. */
   main: string | null;

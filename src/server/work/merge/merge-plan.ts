@@ -8,7 +8,7 @@ import { type Commit, signatureOf, subjectOf, toText, writeCommit } from './comm
 import { mergeCommits, type Merged, openMerging, treesOf } from './merge-commits.ts';
 import { differencesOf, type Move } from './moves.ts';
 import {
-  checkoutObstacles,
+  checkoutProblems,
   committerText,
   committingIn,
   contains,
@@ -20,14 +20,14 @@ import {
   uncommittedOf,
 } from './plan.ts';
 import { commitsBeyond, filesBetween } from './merge-view.ts';
-import { lookAt, type Source, targetOf } from './source.ts';
+import { lookAt, type MergeSource, targetOf } from './merge-source.ts';
 
 type MergeRequest = BodyOf<typeof mergeWorktree>;
 
 /** Finds out what a merge would do. Objects are written to the repository; no ref, index or file changes. */
 export async function planMerge(
   gitContext: GitContext,
-  worktree: Source['worktree'],
+  worktree: MergeSource['worktree'],
   repository: Repository,
   { request, now }: { request: MergeRequest; now: number },
 ): Promise<Plan> {
@@ -51,7 +51,7 @@ export async function planMerge(
   const obstaclesNow = async () =>
     checkout === null
       ? []
-      : checkoutObstacles(gitContext, repository, checkout, {
+      : checkoutProblems(gitContext, repository, checkout, {
           branch: target.branch,
           head: target.tip,
           differences,
@@ -134,7 +134,7 @@ async function outcomeOf(
 /** Commits what is not committed, if it is to be; returns the commit that the branch has then. */
 export async function committed(
   { git }: GitContext,
-  source: Source,
+  source: MergeSource,
   { message, line }: { message: string | null; line: string },
 ): Promise<string> {
   const { tip, tree, repository } = source;
@@ -151,7 +151,7 @@ export async function committed(
 /** Throws `conflict` if a worktree has changed since it was looked at. */
 export async function assertSame(
   gitContext: GitContext,
-  source: Source,
+  source: MergeSource,
   { isCommitted }: { isCommitted: boolean },
 ): Promise<void> {
   const now = await lookAt(gitContext, source.worktree, source.repository, { isCommitted });
@@ -167,7 +167,7 @@ export function refuse(obstacles: readonly string[]): void {
 
 export async function nothing(): Promise<void> {}
 
-function commitMove({ worktree, tip, checkout }: Source, commit: string): Move {
+function commitMove({ worktree, tip, checkout }: MergeSource, commit: string): Move {
   return { branch: worktree.branch, from: tip, to: commit, via: commit, checkout };
 }
 
@@ -196,7 +196,7 @@ function howOf(about: {
 
 /** Returns the message of a merge as git words it, or of one commit that stands for several. */
 function defaultMessage(
-  { branch, worktree_name }: Source['worktree'],
+  { branch, worktree_name }: MergeSource['worktree'],
   into: string,
   isSquash: boolean,
   { read, commit_count }: { read: readonly Commit[]; commit_count: number },

@@ -14,7 +14,7 @@ import {
 import { type Commit, type Person, personOf, toBytes, toText } from './commits.ts';
 import type { Moves } from './moves.ts';
 import { firstOf, hooksOf, NAMES } from './merge-view.ts';
-import { filtersMessage, type Source } from './source.ts';
+import { filtersMessage, type MergeSource } from './merge-source.ts';
 
 /** An answer without the record of the worktree. */
 export type MergePlanView = {
@@ -33,7 +33,7 @@ export interface Plan {
 }
 
 /** Returns why a checkout cannot follow its branch from `head`; `differences` are the files that would change. */
-export async function checkoutObstacles(
+export async function checkoutProblems(
   gitContext: GitContext,
   repository: Repository,
   checkout: Checkout,
@@ -133,6 +133,6 @@ export function messageBytes(text: string): string {
 }
 
 /** What of a source an answer shows. */
-export function uncommittedOf({ uncommitted }: Source) {
+export function uncommittedOf({ uncommitted }: MergeSource) {
   return { uncommitted: uncommitted.slice(0, NAMES), uncommitted_count: uncommitted.length };
 }

@@ -15,7 +15,7 @@ import { refuse } from './merge-plan.ts';
 import { differencesOf } from './moves.ts';
 import { uncommittedOf } from './plan.ts';
 import { commitsBeyond, filesBetween, hooksOf } from './merge-view.ts';
-import { lookAt, repositoryOf, type Source } from './source.ts';
+import { lookAt, repositoryOf, type MergeSource } from './merge-source.ts';
 
 type Request = BodyOf<typeof openPullRequest>;
 
@@ -66,7 +66,7 @@ export class PullRequests {
       return db.transact((tx) => {
         const payload = { into, commit, pushed: !shown.pushed, url: opened };
         const told = { kind: 'worktree.pull_request_opened', payload } as const;
-        const now = store.finish(tx, worktree.id, told, clock.now());
+        const now = store.recordMerge(tx, worktree.id, told, clock.now());
         const answer = { ...shown, outcome: 'done' as const, pushed: true, url: opened };
         saveResponse(tx, { ...answer, worktree: now });
         return { ...answer, worktree: now };
@@ -76,7 +76,7 @@ export class PullRequests {
 
   /** Returns what would happen, and where the remote is as git has it, which may hold a password. */
   async #plan(
-    source: Source,
+    source: MergeSource,
     request: Request,
     isolated: GitLocation,
   ): Promise<{ shown: MergePlanView; address: string }> {
@@ -149,7 +149,7 @@ export class PullRequests {
   }
 
   /** Returns the commit that the pull request begins at, as far as the repository knows. */
-  async #baseOf({ worktree, repository, tip }: Source, remote: string, into: string) {
+  async #baseOf({ worktree, repository, tip }: MergeSource, remote: string, into: string) {
     const { git } = this.#deps.gitContext;
     const location = refsOf(repository);
     for (const ref of [`refs/remotes/${remote}/${into}`, `refs/heads/${into}`]) {

@@ -8,7 +8,7 @@ import { openMerging, replayCommits, type Replayed, treeOf } from './merge-commi
 import { assertSame, committed, nothing, refuse } from './merge-plan.ts';
 import { differencesOf } from './moves.ts';
 import {
-  checkoutObstacles,
+  checkoutProblems,
   committerText,
   committingIn,
   contains,
@@ -19,7 +19,7 @@ import {
   uncommittedOf,
 } from './plan.ts';
 import { commitsBeyond, filesBetween } from './merge-view.ts';
-import { lookAt, type Source, targetOf } from './source.ts';
+import { lookAt, type MergeSource, targetOf } from './merge-source.ts';
 
 /** How many commits are written again at most. */
 const MOST = 1000;
@@ -27,7 +27,7 @@ const MOST = 1000;
 /** Finds out what a rebase would do. Objects are written to the repository; no ref, index or file changes. */
 export async function planRebase(
   gitContext: GitContext,
-  worktree: Source['worktree'],
+  worktree: MergeSource['worktree'],
   repository: Repository,
   { request, now }: { request: BodyOf<typeof rebaseWorktree>; now: number },
 ): Promise<Plan> {
@@ -53,7 +53,7 @@ export async function planRebase(
   const differences = tree === null ? [] : await differencesOf(git, repository, from, tree);
   const { checkout, tip } = source;
   const obstaclesNow = () =>
-    checkoutObstacles(gitContext, repository, checkout, {
+    checkoutProblems(gitContext, repository, checkout, {
       branch: worktree.branch,
       head: tip,
       differences,

@@ -15,7 +15,7 @@ import { planMerge, refuse } from './merge-plan.ts';
 import { completeMoves, HalfMoved, makeMoves, type Moves } from './moves.ts';
 import type { Plan, MergePlanView } from './plan.ts';
 import { planRebase } from './rebase-plan.ts';
-import { repositoryOf } from './source.ts';
+import { repositoryOf } from './merge-source.ts';
 
 export interface MergeServiceDependencies {
   db: Database;
@@ -84,7 +84,7 @@ export class MergeService {
     assertThere(worktree);
     assertRoom();
     const repository = await repositoryOf(gitContext, worktree);
-    return gitContext.alone(repository, async () => {
+    return gitContext.withRepositoryLock(repository, async () => {
       await this.#completeLeft(worktree, repository);
       const { shown, moves, check } = await steps.plan(repository);
       shown.obstacles.unshift(...(await this.#turnsIn(worktree, shown)));
@@ -106,7 +106,7 @@ export class MergeService {
       const all = { id: worktree.id, ...moves };
       await this.#move(worktree, repository, { all, event, shown, check });
       return db.transact((tx) => {
-        const now = store.finish(tx, worktree.id, event, this.#deps.clock.now());
+        const now = store.recordMerge(tx, worktree.id, event, this.#deps.clock.now());
         store.operations.deleteWhere(tx, 'id = ?', worktree.id);
         const done = { outcome: 'done' as const, result_commit: commit };
         const answer = { ...shown, ...done, worktree: now };
@@ -124,7 +124,7 @@ export class MergeService {
     const { moves, told: event } = operation;
     const hasMoved = await completeMoves(gitContext, repository, moves);
     await db.transact((tx) => {
-      if (hasMoved && event) store.finish(tx, id, event, clock.now());
+      if (hasMoved && event) store.recordMerge(tx, id, event, clock.now());
       store.operations.deleteWhere(tx, 'id = ?', id);
     });
   }

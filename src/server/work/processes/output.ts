@@ -70,7 +70,7 @@ export class ProcessOutput {
   }
 
   /** Reads the rest of the pipes and closes them, even if another process holds their other end open. */
-  async finish(): Promise<void> {
+  async drain(): Promise<void> {
     await Promise.all(Object.values(this.#streams).map((stream) => stream.finish()));
   }
 

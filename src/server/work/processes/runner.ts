@@ -285,7 +285,7 @@ export class ProcessRunner {
       cause = running.cause;
       const remaining = await (running.ending ?? child.rest);
       if (remaining.length > 0) failure = notEnded(remaining);
-      await output.finish();
+      await output.drain();
     } catch (error) {
       this.#deps.logger.warn(
         { err: error, process_id: process.process_id },

@@ -108,7 +108,7 @@ export class Checkouts {
   ): Promise<void> {
     await removeTree(worktree.path);
     if (repository === null) return;
-    await this.#gitContext.alone(repository, async () => {
+    await this.#gitContext.withRepositoryLock(repository, async () => {
       await this.#gitContext.forget(worktree, repository);
       const location = refsOf(repository);
       const tip = await commitOf(this.#gitContext.git, location, `refs/heads/${worktree.branch}`);
@@ -127,7 +127,7 @@ export class Checkouts {
   ): Promise<void> {
     const zeroId = '0'.repeat(commit.length);
     const branch = ['update-ref', `refs/heads/${worktree.branch}`, commit, zeroId];
-    const registering = await this.#gitContext.alone(repository, async () => {
+    const registering = await this.#gitContext.withRepositoryLock(repository, async () => {
       // From here on cadre owns the branch, and deletes it if a later step fails.
       await this.#gitContext.git.text(refsOf(repository), branch);
       return this.#register(worktree, repository, what).then(

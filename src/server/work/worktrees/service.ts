@@ -173,7 +173,7 @@ export class WorktreeService {
   }
 
   /** Does the cleanups that were due when the last run died. */
-  async finishCleanups(): Promise<void> {
+  async resumeCleanups(): Promise<void> {
     const { db, store } = this.#deps;
     for (const { id } of await db.read((rx) => store.dueForCleanup(rx)))
       await this.#inTurnOf(id, () => this.#releases.cleanUp(id));
@@ -378,7 +378,7 @@ export class WorktreeService {
 
   /** Throws `conflict` if the branch of a removed worktree still exists and cannot be deleted. */
   async #assertNothingLeft(worktree: Worktree): Promise<void> {
-    const left = await this.#cleanup.finishLeft(worktree);
+    const left = await this.#cleanup.deleteLeftoverBranch(worktree);
     if (left !== null)
       throw new AppError(
         'conflict',

@@ -104,7 +104,7 @@ export class WorktreeStore {
   }
 
   /** Returns the other worktrees of a repository that exist, are being made or have not been cleaned up yet. */
-  beside(rx: Reader, { id, repo_root }: Worktree): Worktree[] {
+  othersOf(rx: Reader, { id, repo_root }: Worktree): Worktree[] {
     const stored = this.worktrees.where(
       rx,
       "repo_root = ? AND status IN ('active', 'retained', 'missing')",
@@ -153,7 +153,7 @@ export class WorktreeStore {
   }
 
   /** Stores that the work of a worktree was merged, rebased or proposed. */
-  finish(tx: Writer, id: string, event: MergeEvent, now: number): Worktree {
+  recordMerge(tx: Writer, id: string, event: MergeEvent, now: number): Worktree {
     const base = event.kind === 'worktree.rebased' ? event.base : {};
     const worktree = { ...this.worktree(tx, id), ...base, updated_at: now };
     this.worktrees.update(tx, worktree);

@@ -7,7 +7,7 @@ import { AppError } from '../../../api/errors.ts';
 import { archiveRef } from './archive.ts';
 import type { Claims } from './claims.ts';
 import { isThere } from '../git/foreign.ts';
-import type { Beside } from '../git/unreachable-commits.ts';
+import type { OtherBranches } from '../git/unreachable-commits.ts';
 import {
   adminDirectory,
   gitDirOf,
@@ -64,7 +64,7 @@ export class WorktreeCleanup {
     const { db, store, gitContext } = this.#deps;
     const found = await db.read((rx) => store.worktree(rx, id));
     if (found.status === 'cleaned') {
-      const left = await this.finishLeft(found);
+      const left = await this.deleteLeftoverBranch(found);
       const diagnostics = ['it was cleaned up already', ...(left === null ? [] : [left])];
       return this.#result(id, { status: 'cleaned', diagnostics });
     }
@@ -89,8 +89,8 @@ export class WorktreeCleanup {
       const repository = await recordedRepository(gitContext.git, worktree.repo_root);
       if (!repository)
         return await this.#fail(id, reason, `its repository ${worktree.repo_root} is gone`);
-      const result = await gitContext.alone(repository, async () => {
-        const obstacle = await this.#worktreeFiles.obstacle(worktree, repository);
+      const result = await gitContext.withRepositoryLock(repository, async () => {
+        const obstacle = await this.#worktreeFiles.reasonNotToRemove(worktree, repository);
         if (obstacle !== null) return this.#fail(id, reason, obstacle);
         return this.#archiveAndRemove(worktree, repository, reason, { anyway, wasActive });
       });
@@ -114,7 +114,7 @@ export class WorktreeCleanup {
    * Deletes the branch of a cleaned worktree if that failed before, for instance because of a lock; returns why it
    * fails again, null if nothing is left. The operation is stored until then, so that startup recovery tries it too.
    */
-  async finishLeft(worktree: Worktree): Promise<string | null> {
+  async deleteLeftoverBranch(worktree: Worktree): Promise<string | null> {
     const { db, store, gitContext } = this.#deps;
     const operation = await db.read((rx) => store.operations.get(rx, worktree.id));
     if (operation?.kind !== 'remove') return null;
@@ -123,7 +123,7 @@ export class WorktreeCleanup {
     const left =
       repository === null || tip === null
         ? null
-        : await gitContext.alone(repository, () =>
+        : await gitContext.withRepositoryLock(repository, () =>
             gitContext.removeBranch(worktree, repository, tip),
           );
     if (left === null) await db.transact((tx) => this.#forgetOperation(tx, worktree));
@@ -131,10 +131,10 @@ export class WorktreeCleanup {
   }
 
   /** Returns the current branches of the other worktrees of the same repository. */
-  #beside(worktree: Worktree): Promise<Beside> {
+  #beside(worktree: Worktree): Promise<OtherBranches> {
     const { db, store } = this.#deps;
     return db.read((rx) => {
-      const others = store.beside(rx, worktree);
+      const others = store.othersOf(rx, worktree);
       const leaving = others.filter(({ id }) => this.#leaving.has(id));
       return {
         branches: others.map(({ branch }) => branch),

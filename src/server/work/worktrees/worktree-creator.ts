@@ -77,7 +77,7 @@ export class WorktreeCreator {
     finish: (tx: Writer, made: Worktree) => T,
   ): Promise<T> {
     const { db, store, gitContext, ids, clock, settings, failpoint } = this.#deps;
-    const checked = await gitContext.alone(repository, async () => {
+    const checked = await gitContext.withRepositoryLock(repository, async () => {
       const { tip, ...base } = await this.#base(repository, directory, request);
       const found = newWorktree(request, {
         id: ids.next('wt'),
@@ -248,7 +248,7 @@ export class WorktreeCreator {
         `the repository ${old.repo_root} is gone: bring it back first`,
       );
     const checked = renamed(old, name, gitContext.root);
-    const archived = await gitContext.alone(repository, async () => {
+    const archived = await gitContext.withRepositoryLock(repository, async () => {
       const ref = `refs/heads/${checked.branch}`;
       const branch = await commitOf(gitContext.git, refsOf(repository), ref);
       await this.#checkouts.assertFree(checked, repository, branch);

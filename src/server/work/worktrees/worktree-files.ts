@@ -5,7 +5,7 @@ import { AppError } from '../../../api/errors.ts';
 import { archiveRef, readArchive, writeArchive } from './archive.ts';
 import { ownSettings, type Setting } from '../git/isolated-git-dir.ts';
 import { assertFiles, assertGitDirectory, isThere, entryKindOf, readNote } from '../git/foreign.ts';
-import type { Beside } from '../git/unreachable-commits.ts';
+import type { OtherBranches } from '../git/unreachable-commits.ts';
 import { removeTree } from '../git/remove-tree.ts';
 import {
   adminDirectory,
@@ -24,7 +24,7 @@ import type { GitContext } from '../git/git-context.ts';
 
 /** What is known before a snapshot is taken. */
 interface SnapshotFacts {
-  beside: Beside;
+  beside: OtherBranches;
   /** The settings that apply in the worktree; without them git is asked. */
   settings?: readonly Setting[];
 }
@@ -52,7 +52,7 @@ export class WorktreeFiles {
   }
 
   /** Returns why a worktree cannot be removed at all; null if nothing prevents it. */
-  async obstacle(worktree: Worktree, repository: Repository): Promise<string | null> {
+  async reasonNotToRemove(worktree: Worktree, repository: Repository): Promise<string | null> {
     const { path: files } = worktree;
     if (!(await isThere(files))) return null;
     const adminDir = await adminDirectory(repository, files);

@@ -89,10 +89,10 @@ export class WorktreeRecovery {
       if (!repository) throw new Error(`the repository ${worktree.repo_root} is gone`);
       // The crash lost which other worktrees were being removed, so all of them count as leaving.
       const branches = this.#deps.db
-        .peek((rx) => this.#deps.store.beside(rx, worktree))
+        .peek((rx) => this.#deps.store.othersOf(rx, worktree))
         .map(({ branch }) => branch);
       const beside = { branches, leaving: branches };
-      const { left } = await this.#deps.gitContext.alone(repository, () =>
+      const { left } = await this.#deps.gitContext.withRepositoryLock(repository, () =>
         this.#worktreeFiles.remove(worktree, repository, { tip, beside }),
       );
       if (left !== null) throw new Error(left);
@@ -115,11 +115,11 @@ export class WorktreeRecovery {
   ): Promise<(tx: Writer) => void> {
     if (!repository || !moves || !told) return () => undefined;
     const { store, clock, gitContext } = this.#deps;
-    const hasMoved = await gitContext.alone(repository, () =>
+    const hasMoved = await gitContext.withRepositoryLock(repository, () =>
       completeMoves(gitContext, repository, moves),
     );
     return (tx) => {
-      if (hasMoved) store.finish(tx, worktree.id, told, clock.now());
+      if (hasMoved) store.recordMerge(tx, worktree.id, told, clock.now());
     };
   }
 }

@@ -4,7 +4,7 @@ import { isOn, openIsolatedGitDir, type Setting } from '../git/isolated-git-dir.
 import { entryKindOf, readLog, readNote } from '../git/foreign.ts';
 import type { Git, GitLocation } from '../git/git.ts';
 import { copyIndex } from '../git/index-copy.ts';
-import { type Beside, unreachableCommits } from '../git/unreachable-commits.ts';
+import { type OtherBranches, unreachableCommits } from '../git/unreachable-commits.ts';
 import { refIn, type Repository } from '../git/repository.ts';
 import { readHeads } from './heads.ts';
 import { bytePath, nulTerminated, quoted } from '../git/names.ts';
@@ -24,7 +24,7 @@ interface WorktreeState {
   branch: string;
   /** The name of the ref of its archive. */
   archiveRef: string;
-  beside: Beside;
+  beside: OtherBranches;
   /** Git's own directory for it; null if git has no such worktree any more. */
   adminDir: string | null;
   /** The directory of its files; null if they are gone. */

@@ -8,7 +8,7 @@ import {
   sessionInEvents,
 } from '../../../../src/server/conversations/sessions/session.ts';
 import {
-  finishTurn,
+  withTurnEnd,
   hasEnded,
   startTurn,
   turnInEvents,
@@ -183,7 +183,7 @@ describe('a turn', () => {
     expect(running).toEqual(aTurn({ status: 'running', started_at: 5 }));
     const error = { code: 'provider_error', message: 'no' };
     const usage = aUsage({ input_tokens: 1 });
-    expect(finishTurn(running, { status: 'failed', error }, { text: 'so far', usage }, 9)).toEqual(
+    expect(withTurnEnd(running, { status: 'failed', error }, { text: 'so far', usage }, 9)).toEqual(
       aTurn({ status: 'failed', started_at: 5, ended_at: 9, error, text: 'so far', usage }),
     );
   });

@@ -63,7 +63,7 @@ async function withPipes(test: (pipes: Pipes) => Promise<void>, capBytes = 20 * 
     },
     async end() {
       for (const pipe of Object.values(pipes)) pipe.end();
-      await output.finish();
+      await output.drain();
       output.flush();
     },
   });
@@ -208,14 +208,14 @@ describe('what a process prints', () => {
 test('Somebody who keeps the pipe open does not keep the output from being finished.', () =>
   withPipes(async ({ clock, print, output }) => {
     await print('all there is');
-    await runToEnd(output.finish(), clock);
+    await runToEnd(output.drain(), clock);
     expect(output.totals.stdout_bytes).toBe(12);
   }));
 
 describe('what was printed just before the end is not lost', () => {
   test('though the clock is far ahead of what could be read.', () =>
     withPipes(async ({ clock, print, output }) => {
-      const finished = output.finish();
+      const finished = output.drain();
       // As on a machine that is late: time has passed, and nobody has looked at the pipes yet.
       for (let i = 0; i < 20; i++) {
         clock.advance(100);
@@ -231,7 +231,7 @@ describe('what was printed just before the end is not lost', () => {
     withPipes(async ({ clock, print, output }) => {
       const chunk = 'x'.repeat(MIB);
       for (let i = 0; i < 15; i++) void print(chunk);
-      await runToEnd(output.finish(), clock);
+      await runToEnd(output.drain(), clock);
       expect(output.totals.stdout_bytes).toBe(15 * MIB);
     }));
 });

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { QueueEntry } from '../../../../../src/api/queue.ts';
 import type { Session } from '../../../../../src/api/sessions.ts';
 import { waitText } from '../../../../../src/frontends/cli/limit-text.ts';
-import { placeText } from '../../../../../src/frontends/cli/queue-text.ts';
+import { entryStateText } from '../../../../../src/frontends/cli/queue-text.ts';
 import { limited } from '../../../../../src/agents/provider.ts';
 import { budgetsOf, used } from '../../../../support/budgets.ts';
 import { DAY, HOUR, queueOf } from '../../../../support/queue/queue.ts';
@@ -104,7 +104,7 @@ it('A hard budget ends a turn that has waited for an approval over a restart, an
 it('What holds a session is told in full: a limit that resets lets nothing go on while a budget is used up.', () => {
   const holds = ['no more', 'the budget is used up'].map((message) => ({ message }));
   const entry = { id: 'que_1', status: 'waiting', position: 1, session_holds: holds };
-  expect(placeText(entry as unknown as QueueEntry, 0)).toBe(
+  expect(entryStateText(entry as unknown as QueueEntry, 0)).toBe(
     'que_1 waits for the session, at place 1: no more; the budget is used up\n',
   );
   const limit = { message: 'no more', since: 0, resets_at: HOUR, resumes_at: HOUR, turn_id: null };

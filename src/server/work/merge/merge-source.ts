@@ -24,7 +24,7 @@ import {
 import { toText } from './commits.ts';
 
 /** A worktree whose branch is to be merged or moved. */
-export interface Source {
+export interface MergeSource {
   worktree: Worktree;
   repository: Repository;
   checkout: Checkout;
@@ -55,7 +55,7 @@ export async function lookAt(
   worktree: Worktree,
   repository: Repository,
   { isCommitted }: { isCommitted: boolean },
-): Promise<Source> {
+): Promise<MergeSource> {
   const { git } = gitContext;
   const { branch, path: files } = worktree;
   const gitDir = await adminDirectory(repository, files);

@@ -9,7 +9,7 @@ import type { ScreenContext } from './screen-context.ts';
 import type { Pane } from './use-pane.ts';
 
 /** The page at one moment: what its keys and its parts need of it. */
-export interface Shown extends Notices {
+export interface ScreenState extends Notices {
   place: ScreenContext;
   view: ListView;
   /** The thing that is selected. */

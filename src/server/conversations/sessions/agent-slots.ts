@@ -1,7 +1,7 @@
 import type { AgentUpdate } from '../../../agents/provider.ts';
 
 /** One live agent, or one that starts, as the quotas count it. */
-export interface AgentPlace {
+export interface AgentSlot {
   /** The session that owns the place: the root of those that agents have spawned. */
   readonly family: string;
   readonly sessionId: string;
@@ -34,8 +34,8 @@ export type Shortage = { by: 'lasting' | 'family' | 'all'; message: string };
  * `ending`: how many places agents have that are ending.
  */
 export function shortageFor(
-  { family, isLasting }: Pick<AgentPlace, 'family' | 'isLasting'>,
-  taken: readonly AgentPlace[],
+  { family, isLasting }: Pick<AgentSlot, 'family' | 'isLasting'>,
+  taken: readonly AgentSlot[],
   max: number,
   ending = 0,
 ): Shortage | null {
@@ -63,7 +63,7 @@ function quota(max: number, part: number): number {
   return Math.max(1, Math.ceil(max * part));
 }
 
-function holders(taken: readonly AgentPlace[]): string {
+function holders(taken: readonly AgentSlot[]): string {
   const busy = taken.filter(({ isBusy }) => isBusy).length;
   const idle = taken.filter((one) => !one.isBusy && one.isLasting);
   const rest = idle.length > 0 ? idle : taken;
@@ -74,7 +74,7 @@ function holders(taken: readonly AgentPlace[]): string {
 }
 
 /** A session whose turn waits for a place. */
-export interface WaitingForPlace {
+export interface WaitingForSlot {
   session_id: string;
   waited_ms: number;
   reason: string;
@@ -82,7 +82,7 @@ export interface WaitingForPlace {
 
 /** A lease that waits for a place. */
 export interface Waiting {
-  place: AgentPlace;
+  place: AgentSlot;
   /** When it began to wait (monotonic, in ms). */
   since: number;
   admitted: PromiseWithResolvers<void>;
