@@ -40,7 +40,7 @@ demo: build ## Demonstrate recovery: run a turn, SIGKILL the server in another, 
 	node scripts/demo.ts
 
 .PHONY: check
-check: deps ## Check types, lint rules (with the import map), format, unused code, sizes, and that no merge is half done
+check: deps ## Check types, lint rules (with the import map), format, unused code, sizes, names, prose and merge markers
 	! git grep --line-number --extended-regexp '^(<{7}|>{7}) '
 	node scripts/openapi/write-types.mjs
 	tsc --noEmit
@@ -48,10 +48,16 @@ check: deps ## Check types, lint rules (with the import map), format, unused cod
 	oxfmt --check
 	knip
 	node scripts/sizes.mjs
+	node scripts/method-names.mjs
+	node scripts/prose.mjs
 
 .PHONY: sizes
 sizes: deps ## Report the sizes of files and functions, and import cycles; fail if a limit is exceeded
 	node scripts/sizes.mjs
+
+.PHONY: prose
+prose: deps ## List the findings of the prose check (KIND=help, FOLDER=src/frontends/cli)
+	node scripts/prose.mjs --list $(KIND) $(FOLDER)
 
 .PHONY: test
 test: deps ## Run all tests that need nothing but this machine

@@ -114,6 +114,7 @@ export default defineConfig({
         'cadre/import-map': 'error',
         'cadre/no-bare-date': 'error',
         'cadre/no-vague-types': 'error',
+        'cadre/vocabulary': 'error',
         'eslint/no-restricted-globals': restricted([...timers, ...newerGlobals]),
         'eslint/no-restricted-imports': ['error', { paths: sources }],
         'eslint/no-restricted-properties': ['error', ...timeAndChance, ...newerProperties],

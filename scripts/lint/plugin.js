@@ -1,10 +1,12 @@
 // The project's own lint rules, loaded by oxlint.config.ts: the import map, the reading of foreign files, calls of Date that
-// no native rule covers, and names of types that say nothing.
+// no native rule covers, names of types that say nothing, and names that the glossary refuses.
 import { isBuiltin } from 'node:module';
-import { dirname, relative, resolve } from 'node:path';
+import { basename, dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as foreign from '../foreign-files.mjs';
+import { nameCheck, readGlossary } from '../glossary.ts';
 import { doors, houses, rooms, upward } from '../import-map.mjs';
+import { exceptions } from '../vocabulary.ts';
 
 const src = fileURLToPath(new URL('../../src', import.meta.url));
 const table = 'scripts/import-map.mjs';
@@ -213,6 +215,69 @@ const noVagueTypes = {
   },
 };
 
+const refusalOf = nameCheck(readGlossary());
+
+/** Refuses the names of docs/glossary.md in the names of files, of what they export, and of public methods. */
+const vocabulary = {
+  create(context) {
+    const file = place(context.filename);
+    const excepted = new Map(
+      exceptions.filter((one) => one.in === file).map((one) => [one.name, { isNeeded: false }]),
+    );
+    const check = (node, name) => {
+      const refusal = refusalOf(name);
+      const exception = refusal && excepted.get(name);
+      if (exception) exception.isNeeded = true;
+      else if (refusal)
+        context.report({
+          node,
+          message: `${name}: the glossary refuses \`${refusal.not}\` in names and has the term "${refusal.term}" (docs/glossary.md)`,
+        });
+    };
+    const checkMember = (node) => {
+      if (node.computed || node.key.type !== 'Identifier' || node.accessibility === 'private')
+        return;
+      check(node.key, node.key.name);
+    };
+    const checkDeclared = (node) => {
+      for (const { id } of node.declarations ?? [node])
+        for (const name of namesIn(id)) check(name, name.name);
+    };
+    return {
+      Program(node) {
+        check(node, basename(file));
+      },
+      ExportNamedDeclaration(node) {
+        if (node.declaration) checkDeclared(node.declaration);
+        for (const { exported } of node.specifiers)
+          if (exported.name) check(exported, exported.name);
+      },
+      ExportDefaultDeclaration(node) {
+        if (node.declaration.id) checkDeclared(node.declaration);
+      },
+      MethodDefinition: checkMember,
+      TSAbstractMethodDefinition: checkMember,
+      'Program:exit'(node) {
+        for (const [name, { isNeeded }] of excepted)
+          if (!isNeeded)
+            context.report({
+              node,
+              message: `the exception for ${name} is not needed: remove it from scripts/vocabulary.ts`,
+            });
+      },
+    };
+  },
+};
+
+/** The identifiers that a declaration binds. */
+function namesIn(pattern) {
+  if (pattern?.type === 'Identifier') return [pattern];
+  if (pattern?.type === 'ObjectPattern')
+    return pattern.properties.flatMap((one) => namesIn(one.value ?? one.argument));
+  if (pattern?.type === 'ArrayPattern') return pattern.elements.flatMap(namesIn);
+  return pattern?.type === 'AssignmentPattern' ? namesIn(pattern.left) : [];
+}
+
 /** The path of a file relative to src, without its extension; outside src it begins with `..`. */
 function place(path) {
   return relative(src, path)
@@ -248,5 +313,6 @@ export default {
     'foreign-files': foreignFiles,
     'no-bare-date': noBareDate,
     'no-vague-types': noVagueTypes,
+    vocabulary,
   },
 };

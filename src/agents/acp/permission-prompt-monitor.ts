@@ -37,7 +37,7 @@ export class PermissionPromptMonitor {
     settings: TurnSettings,
     {
       missingAskingMode: missingMode,
-      permissiveMode: permissiveMode,
+      permissiveMode,
     }: Pick<Choices, 'missingAskingMode' | 'permissiveMode'>,
   ): Notice | null {
     if (this.#asks() !== false && permissiveMode !== null && isUnchosen(settings))

@@ -33,7 +33,7 @@ export interface Entry {
 export interface Batch {
   /** Oldest first. */
   entries: readonly Entry[];
-  places: ReadPositions;
+  readPositions: ReadPositions;
   /** Items that were not complete when they were read, and those of earlier ones that are, by their rows in the store. */
   waiting?: readonly number[];
   arrived?: readonly number[];
@@ -64,7 +64,7 @@ export class IndexFile {
   readonly #file: SideFile;
   readonly #path: string;
   readonly #shardTexts: number;
-  #places: ReadPositions;
+  #readPositions: ReadPositions;
   #up: number;
   #down: number;
   /** The tables, by the number of their first text divided by their size, newest first. */
@@ -100,7 +100,9 @@ export class IndexFile {
     this.#shardTexts = shardTexts;
     this.#path = path.join(directory, NAME);
     file.run("UPDATE meta SET value = ? WHERE key = 'open_since_boot'", bootId);
-    this.#places = Object.fromEntries(file.all<[string, number]>('SELECT name, n FROM places'));
+    this.#readPositions = Object.fromEntries(
+      file.all<[string, number]>('SELECT name, n FROM places'),
+    );
     const [ends] = file.all<[number | null, number | null]>('SELECT max(doc), min(doc) FROM docs');
     const [up, down] = ends ?? [null, null];
     this.#up = Math.max(MIDDLE, (up ?? 0) + 1);
@@ -110,8 +112,8 @@ export class IndexFile {
       .map(([key, newest, merged]) => ({ key, newest, isMerged: merged === 1 }));
   }
 
-  get places(): ReadPositions {
-    return this.#places;
+  get readPositions(): ReadPositions {
+    return this.#readPositions;
   }
 
   /** How many numbers texts have taken: those that were dropped since count, too. */
@@ -130,7 +132,7 @@ export class IndexFile {
   }
 
   /** Adds texts that were said after all others (`isOlder`: before them), and stores how far the rows were read. */
-  add({ entries, places, waiting = [], arrived = [] }: Batch, isOlder: boolean): void {
+  add({ entries, readPositions, waiting = [], arrived = [] }: Batch, isOlder: boolean): void {
     const first = isOlder ? this.#down - entries.length : this.#up;
     const touched = new Map<number, number>();
     this.#file.transact(() => {
@@ -142,12 +144,12 @@ export class IndexFile {
       }
       for (const [key, newest] of touched)
         this.#file.run('UPDATE shards SET newest = max(newest, ?) WHERE key = ?', newest, key);
-      for (const [name, n] of Object.entries(places))
+      for (const [name, n] of Object.entries(readPositions))
         this.#file.run('INSERT OR REPLACE INTO places (name, n) VALUES (?, ?)', name, n);
       for (const n of waiting) this.#file.run('INSERT OR IGNORE INTO waiting (item) VALUES (?)', n);
       for (const n of arrived) this.#file.run('DELETE FROM waiting WHERE item = ?', n);
     });
-    this.#places = { ...this.#places, ...places };
+    this.#readPositions = { ...this.#readPositions, ...readPositions };
     if (isOlder) this.#down = first;
     else this.#up = first + entries.length;
     for (const [key, newest] of touched) this.#note(key, newest);

@@ -49,15 +49,18 @@ export class Indexer {
 
   /** Notes where to begin, in a new index. */
   async begin(): Promise<void> {
-    if ('turns' in this.#index.places) return;
+    if ('turns' in this.#index.readPositions) return;
     const newest = await this.#rows.newest();
-    this.#index.add({ entries: [], places: { ...newest, ...OlderRows.before(newest) } }, false);
+    this.#index.add(
+      { entries: [], readPositions: { ...newest, ...OlderRows.before(newest) } },
+      false,
+    );
   }
 
   /** Whether the store is the one of which the rows were read: an older state of it has fewer. */
   async isOfThisStore(): Promise<boolean> {
     const newest = await this.#rows.newest();
-    return Object.entries(newest).every(([name, n]) => (this.#index.places[name] ?? 0) <= n);
+    return Object.entries(newest).every(([name, n]) => (this.#index.readPositions[name] ?? 0) <= n);
   }
 
   /** One step, of a few milliseconds. Resolves with false once there is nothing to do. */
@@ -70,16 +73,16 @@ export class Indexer {
   /** Reads some of what is new. Resolves with false if nothing is. */
   async newer(): Promise<boolean> {
     const rows: Row[] = [];
-    const places: Record<string, number> = {};
+    const readPositions: Record<string, number> = {};
     for (const table of tables) {
       const page = await this.#rows.after(table, this.#placeOf(table), STEP_ROWS);
       rows.push(...page.rows);
       const last = page.rows.at(-1);
-      if (last) places[table] = last.n;
+      if (last) readPositions[table] = last.n;
     }
     const arrived = await this.#arrived();
     const { seq, ids } = await this.#rows.changedSessions(this.#placeOf('events'), STEP_ROWS);
-    if (ids.length > 0) places.events = seq;
+    if (ids.length > 0) readPositions.events = seq;
     const titled = rows.flatMap(({ table, sessionId }) => (table === 'items' ? [] : [sessionId]));
     const entries = [
       ...(await this.#entriesOf([...rows, ...arrived.rows].filter(isNoTitle))),
@@ -87,7 +90,7 @@ export class Indexer {
     ];
     const waiting = rows.filter(({ isOpen }) => isOpen).map(({ n }) => n);
     if (rows.length + arrived.ns.length + ids.length === 0) return false;
-    this.#add({ entries, places, waiting, arrived: arrived.ns });
+    this.#add({ entries, readPositions, waiting, arrived: arrived.ns });
     return true;
   }
 
@@ -103,21 +106,21 @@ export class Indexer {
   }
 
   async #takeOlder(): Promise<boolean> {
-    const { rows, places } = await this.#older.next();
+    const { rows, readPositions } = await this.#older.next();
     const waiting = rows.filter(({ isOpen }) => isOpen).map(({ n }) => n);
     const entries = await this.#entriesOf(rows);
     // A title that was given meanwhile is in the index already.
     const fresh = entries.filter(
       ({ title, session }) => title === undefined || this.#index.title(session) === null,
     );
-    this.#index.add({ entries: fresh, places, waiting }, true);
+    this.#index.add({ entries: fresh, readPositions, waiting }, true);
     this.#older.took();
     return true;
   }
 
   #add(batch: {
     entries: Entry[];
-    places: ReadPositions;
+    readPositions: ReadPositions;
     waiting: readonly number[];
     arrived: readonly number[];
   }): void {
@@ -126,7 +129,7 @@ export class Indexer {
   }
 
   #placeOf(name: Table | 'events'): number {
-    return this.#index.places[name] ?? 0;
+    return this.#index.readPositions[name] ?? 0;
   }
 
   async #entriesOf(rows: readonly Row[]): Promise<Entry[]> {

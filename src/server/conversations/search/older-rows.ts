@@ -38,15 +38,15 @@ export class OlderRows {
 
   /** The part of the rows that was read, from 0 to 1. */
   get done(): number {
-    const total = this.#index.places.total ?? 0;
+    const total = this.#index.readPositions.total ?? 0;
     const rest = tables.reduce((sum, table) => sum + this.#below(table) - 1, 0);
     return total === 0 ? 1 : Math.max(0, 1 - rest / total);
   }
 
   /** The next rows, the oldest first, and the places to store with them. They are read again until `took` is called. */
-  async next(): Promise<{ rows: Row[]; places: ReadPositions }> {
+  async next(): Promise<{ rows: Row[]; readPositions: ReadPositions }> {
     for (const table of tables) await this.#fill(table);
-    const places: Record<string, number> = {};
+    const readPositions: Record<string, number> = {};
     const taken: Record<Table, number> = { turns: 0, items: 0, sessions: 0 };
     let text = 0;
     this.#step = [];
@@ -56,14 +56,14 @@ export class OlderRows {
       taken[row.table]++;
       text += row.document?.text.length ?? 0;
       this.#step.push(row);
-      places[`${row.table} below`] = row.n;
+      readPositions[`${row.table} below`] = row.n;
     }
     for (const table of tables) {
       const { rows, isEnd } = this.#pages[table];
       // Numbers may be missing, so the end of a table is not its first row.
-      if (isEnd && taken[table] === rows.length) places[`${table} below`] = 1;
+      if (isEnd && taken[table] === rows.length) readPositions[`${table} below`] = 1;
     }
-    return { rows: this.#step.toReversed(), places };
+    return { rows: this.#step.toReversed(), readPositions };
   }
 
   /** The rows of the last `next` are stored. */
@@ -76,7 +76,7 @@ export class OlderRows {
   }
 
   #below(table: Table): number {
-    return this.#index.places[`${table} below`] ?? 1;
+    return this.#index.readPositions[`${table} below`] ?? 1;
   }
 
   async #fill(table: Table): Promise<void> {

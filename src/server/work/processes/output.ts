@@ -71,7 +71,7 @@ export class ProcessOutput {
 
   /** Reads the rest of the pipes and closes them, even if another process holds their other end open. */
   async drain(): Promise<void> {
-    await Promise.all(Object.values(this.#streams).map((stream) => stream.finish()));
+    await Promise.all(Object.values(this.#streams).map((stream) => stream.drain()));
   }
 
   /** Appends events for the batched output. */
@@ -139,7 +139,7 @@ class StreamOutput {
     source.on('data', (chunk: Buffer) => this.#take(chunk));
   }
 
-  async finish(): Promise<void> {
+  async drain(): Promise<void> {
     const source = this.#source;
     if (source && !source.closed) {
       const closed = this.#closed.promise.then(() => true);

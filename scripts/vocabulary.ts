@@ -1,0 +1,33 @@
+// The exceptions to the lint rule `cadre/vocabulary`, each with a reason. The rule reports an exception that is no longer needed.
+//
+// A module is a path under src without its extension. `name` is an identifier, or the name of the file.
+
+const checkouts = 'the types of a checkout are to become one `CheckoutStatus` and one `FileChange`';
+const lazy =
+  'the three loaders of parts that are loaded on first use are to become one lazy module';
+
+export const exceptions = [
+  { in: 'server/work/merge/checkout', name: 'Checkout', because: checkouts },
+  { in: 'server/work/merge/checkout', name: 'Changes', because: checkouts },
+  { in: 'server/work/snapshots/checkout', name: 'Checkout', because: checkouts },
+  { in: 'server/work/worktrees/worktree-state', name: 'Changes', because: checkouts },
+  { in: 'server/runtime/hook-seat', name: 'hook-seat', because: lazy },
+  { in: 'server/runtime/hook-seat', name: 'HookSeat', because: lazy },
+  { in: 'server/runtime/search', name: 'SearchSeat', because: lazy },
+  { in: 'server/runtime/fleet', name: 'FleetSeat', because: lazy },
+  {
+    in: 'server/conversations/inbox/inbox',
+    name: 'obstacles',
+    because: 'holds, pauses and rests of a session are to become one kind of hold',
+  },
+  {
+    in: 'server/conversations/approvals/rules/star-harm',
+    name: 'shown',
+    because: 'its messages are rewritten at the moment',
+  },
+  {
+    in: 'core/store/migrations/011-news',
+    name: '011-news',
+    because: 'a migration that was released is not changed',
+  },
+] as const;
