@@ -56,12 +56,9 @@ export function lowered(now: Counts, stored: Counts): Counts {
 }
 
 function sorted(counts: Counts): Counts {
-  return Object.fromEntries(
-    Object.entries(counts)
-      .map(
-        ([kind, folders]) =>
-          [kind, Object.fromEntries(Object.entries(folders).toSorted())] as const,
-      )
-      .toSorted(),
-  );
+  return byKey(Object.fromEntries(Object.entries(counts).map(([kind, one]) => [kind, byKey(one)])));
+}
+
+function byKey<T>(record: Readonly<Record<string, T>>): Record<string, T> {
+  return Object.fromEntries(Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -53,7 +53,7 @@ export function textsOfSource(file: string, source: string): Text[] {
       if (!covered.has(node.start)) messages(node, add);
     });
   }
-  const ofComments = commentsOf(source, comments as unknown as Comment[]);
+  const ofComments = commentsOf(source, comments);
   return [
     ...texts.values(),
     ...ofComments.map(({ text, start }): Text => ({
