@@ -23,7 +23,7 @@ export async function startAgent(
   try {
     return await supervisor.start(start);
   } catch (error) {
-    const message = `${who} could not be started in ${start.cwd}`;
+    const message = `${who} could not be started in "${start.cwd}"`;
     throw new ProviderError('provider_unavailable', message, { cause: error });
   }
 }
@@ -63,8 +63,8 @@ function exitText(exited: Promise<ChildExit>): Promise<string> {
     ({ code, signal }) => {
       if (signal) return `was killed by ${signal}`;
       return code === null
-        ? 'runs as another user, took no signal, and was let go'
-        : `exited with ${code}`;
+        ? 'runs as another user and could not be stopped'
+        : `exited with code ${code}`;
     },
     (error: unknown) => `could not be started: ${String(error)}`,
   );
@@ -72,7 +72,7 @@ function exitText(exited: Promise<ChildExit>): Promise<string> {
 
 /** Adds the last lines of stderr, where there are any. */
 function withTail(how: string, tail: string): string {
-  return tail ? `${how}; it said: ${tail}` : how;
+  return tail ? `${how}: ${tail}` : how;
 }
 
 /** The result of a request. Throws {@link ProviderError}, caused by the agent's {@link Refusal} where it refused. */
@@ -84,7 +84,7 @@ export async function replyTo<T>(
     return await answered(request.answer, limits);
   } catch (error) {
     const { message } = error as Error;
-    const why = error instanceof Refusal ? `it refused: ${message}` : message;
+    const why = error instanceof Refusal ? message : message;
     throw new ProviderError(
       'provider_unavailable',
       `${request.provider}: ${request.method} failed: ${why}`,
@@ -110,10 +110,10 @@ export async function answered<T>(
     return await Promise.race([
       answer,
       clock.sleep(ms, timer.signal).then(() => {
-        throw new Error(`it did not answer within ${ms / 1000} s`);
+        throw new Error(`no answer within ${ms / 1000} s`);
       }),
       gone.then((how) => {
-        throw new Error(`it ${how}`);
+        throw new Error(`the agent ${how}`);
       }),
     ]);
   } finally {
@@ -133,8 +133,8 @@ export async function agentEndOf(
   const wrong = await Promise.race([heard.ended, exited.then(() => untilHeard(heard, clock))]);
   const isGone = wrong === null && (await exitsWithin(child, LOST_GRACE_MS, clock));
   if (!isGone) await child.end(0);
-  if (wrong !== null) return `broke the protocol and was ended: ${wrong}`;
-  return withTail(isGone ? await exited : 'closed its output and was ended', stderr());
+  if (wrong !== null) return `broke the protocol and was stopped: ${wrong}`;
+  return withTail(isGone ? await exited : 'closed its output and was stopped', stderr());
 }
 
 /**

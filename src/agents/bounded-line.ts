@@ -20,11 +20,11 @@ export interface Excess {
 export function excessText({ bytes, limit }: Excess): string {
   switch (limit) {
     case 'bytes':
-      return `it has ${bytes} bytes, and the limit is 8 MiB`;
+      return `${bytes} bytes (limit 8 MiB)`;
     case 'values':
-      return `it holds more than ${MESSAGE_LIMITS.values} values, which is the limit`;
+      return `more than ${MESSAGE_LIMITS.values} values`;
     case 'depth':
-      return `it is nested deeper than ${MESSAGE_LIMITS.depth} levels, which is the limit`;
+      return `nested deeper than ${MESSAGE_LIMITS.depth} levels`;
   }
 }
 

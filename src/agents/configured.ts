@@ -45,7 +45,7 @@ export function unknownAgents(config: Config): string[] {
   return named.flatMap(([key, name]) =>
     name === null || name === undefined || names.includes(name)
       ? []
-      : [`${key}: there is no agent "${name}"; there are ${names.join(', ')}`],
+      : [`${key}: unknown agent "${name}": choose from ${names.join(', ')}`],
   );
 }
 

@@ -17,13 +17,13 @@ export async function imageData(
       throw unreadable(provider, (error as Error).message);
     },
   );
-  if (bytes === null) throw unreadable(provider, `${item.path} is gone`);
+  if (bytes === null) throw unreadable(provider, `"${item.path}" does not exist`);
   return bytes.toString('base64');
 }
 
 function unreadable(provider: string, why: string): ProviderError {
   return new ProviderError(
     'unsupported_images',
-    `${provider}: the copy of an image cannot be read: ${why}`,
+    `${provider}: cannot read the stored image: ${why}`,
   );
 }

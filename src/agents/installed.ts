@@ -44,7 +44,7 @@ export class InstalledAgent {
     if (enabled === false) return `disabled: set ${key}.enabled to true`;
     if (this.#isInstalled) return null;
     const { product } = providerKinds[this.#id].login;
-    return `the command "${command}" is not installed, or not on PATH: install ${product}, or set ${key}.command`;
+    return `command "${command}" not found on PATH: install ${product}, or set ${key}.command`;
   }
 
   /** What `ask` says of the login, unless no agent could be asked. Rejects as `ask` does. */
@@ -61,8 +61,8 @@ export class InstalledAgent {
     const { login, logout } = providerKinds[id].login.commands;
     throw new AppError(
       'provider_managed',
-      `${id} uses the login of the user who runs cadre, which cadre does not change: run "${login}" or "${logout}" ` +
-        `as that user, or give ${id} a home of its own with providers.${id}.home`,
+      `cannot change the login of ${id}: it belongs to the user who runs cadre: run "${login}" or "${logout}" ` +
+        `as that user, or set providers.${id}.home to give ${id} a separate home`,
     );
   }
 

@@ -15,16 +15,16 @@ export async function readFileContent(name: string, cwd: string): Promise<FileCo
   try {
     const real = await fs.realpath(path.resolve(cwd, name));
     const { size } = await fs.stat(real);
-    if (size > MAX_BYTES) return { is: 'unread', why: 'it is larger than 1 MiB', bytes: size };
+    if (size > MAX_BYTES) return { is: 'unread', why: 'larger than 1 MiB', bytes: size };
     const bytes = await readForeignFile('/', path.relative('/', real), { maxBytes: MAX_BYTES });
     if (bytes === null) return { is: 'read', text: null };
-    if (!isUtf8(bytes)) return { is: 'unread', why: 'it is not text', bytes: bytes.length };
+    if (!isUtf8(bytes)) return { is: 'unread', why: 'not a text file', bytes: bytes.length };
     return { is: 'read', text: bytes.toString('utf8') };
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return { is: 'read', text: null };
     const why =
-      error instanceof ForeignFileError ? 'it is not a regular file' : (codeOf(error) ?? 'unknown');
-    return { is: 'unread', why: `it cannot be read (${why})`, bytes: 0 };
+      error instanceof ForeignFileError ? 'not a regular file' : (codeOf(error) ?? 'unknown');
+    return { is: 'unread', why: `not readable (${why})`, bytes: 0 };
   }
 }
 

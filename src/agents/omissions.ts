@@ -7,7 +7,7 @@ import type { AgentUpdate } from './provider.ts';
 export function tooLargeRequest(excess: Excess): { code: string; message: string } {
   return {
     code: 'request_too_large',
-    message: `a request of the agent was declined without asking anybody: ${excessText(excess)}`,
+    message: `declined a request of the agent: the request is too large: ${excessText(excess)}`,
   };
 }
 
@@ -27,10 +27,10 @@ export class Omissions {
     const { entries, text } = budget.omitted;
     const parts = [
       ...(excess ? [excessText(excess)] : []),
-      ...(entries > 0 ? [`${entries} entries are left out`] : []),
-      ...(text > 0 ? [`${text} characters are left out`] : []),
+      ...(entries > 0 ? [`${entries} entries omitted`] : []),
+      ...(text > 0 ? [`${text} characters omitted`] : []),
     ];
-    const what = `a message of the agent is larger than what is shown: ${parts.join('; ')}`;
+    const what = `a message of the agent is too large to show in full: ${parts.join('; ')}`;
     return [{ type: 'notice', code: 'message_cut', message: what }];
   }
 }

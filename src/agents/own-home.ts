@@ -7,8 +7,8 @@ import { type LoginProviderId, providerKinds } from '../api/provider-kinds.ts';
 export function loginHint(id: LoginProviderId, hasOwnHome: boolean): string {
   const { login } = providerKinds[id].login.commands;
   return hasOwnHome
-    ? `give cadre a key for ${id}, which has a home of its own (providers.${id}.home)`
-    : `run "${login}" as the user who runs cadre, or set providers.${id}.home and give cadre a key for ${id}`;
+    ? `run cadre providers login ${id}`
+    : `run "${login}" as the user who runs cadre, or set providers.${id}.home and run cadre providers login ${id}`;
 }
 
 /** Why a provider whose agent refused its last turn for want of a login is not healthy; null for any other. */
@@ -17,5 +17,5 @@ export function logoutOf(
   isLoggedOut: boolean,
   hasOwnHome: boolean,
 ): string | null {
-  return isLoggedOut ? `nobody is logged in: ${loginHint(id, hasOwnHome)}` : null;
+  return isLoggedOut ? `not logged in: ${loginHint(id, hasOwnHome)}` : null;
 }

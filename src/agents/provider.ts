@@ -207,7 +207,7 @@ export function objectionToAgentMode(
   { agentMode }: TurnSettings,
 ): ProviderError | null {
   if (agentMode === null) return null;
-  const message = `${provider}: agent_mode is for agents of acp: give a mode of ${provider} as permission_mode`;
+  const message = `${provider}: agent_mode works with provider acp only: use permission_mode to set a mode of ${provider}`;
   return new ProviderError('invalid_agent_mode', message);
 }
 

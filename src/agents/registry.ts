@@ -42,10 +42,7 @@ export class ProviderRegistry {
     const provider = this.#providers.get(id);
     if (provider) return provider;
     const known = [...this.#providers.keys()].join(', ') || 'none';
-    throw new AppError(
-      'provider_unavailable',
-      `this server has no provider "${id}" (it has: ${known}): use one of those`,
-    );
+    throw new AppError('provider_unavailable', `unknown provider "${id}": choose from ${known}`);
   }
 
   /**
@@ -56,16 +53,16 @@ export class ProviderRegistry {
     const { kinds } = this.get(id);
     if (asked === null) return kinds?.preferred ?? null;
     if (!kinds)
-      throw new AppError('invalid', `agent: ${id} has one agent, without a name: leave agent out`);
+      throw new AppError('invalid', `agent: provider ${id} has only one agent: omit agent`);
     if (kinds.find(asked)) return asked;
     if (this.#providers.has(asked as ProviderId))
       throw new AppError(
         'invalid',
-        `agent: ${asked} is a provider of its own: leave agent out, and choose the provider ${asked}`,
+        `agent: "${asked}" is a provider: omit agent, and set provider to "${asked}"`,
       );
     throw new AppError(
       'invalid',
-      `agent: no agent "${asked}"; there are: ${kinds.names.join(', ')}`,
+      `agent: unknown agent "${asked}": choose from ${kinds.names.join(', ')}`,
     );
   }
 
@@ -78,7 +75,7 @@ export class ProviderRegistry {
     const kind = agentKindOf(provider, agent);
     const problem = kind
       ? kind.problem()
-      : `agent "${agent}" is not known any more: give it a section [providers.${id}.agents.${agent}]`;
+      : `agent "${agent}" is no longer configured: add a section [providers.${id}.agents.${agent}]`;
     if (kind && problem === null) return kind;
     throw new AppError('provider_unavailable', `${id}: ${problem}`);
   }
@@ -107,7 +104,11 @@ export class ProviderRegistry {
    */
   agentLogin(id: ProviderId, agent: string): AgentLogin {
     const kind = this.get(id).kinds?.find(agent);
-    if (!kind) throw new AppError('not_found', `no agent "${agent}" of ${id}`);
+    if (!kind)
+      throw new AppError(
+        'not_found',
+        `agent "${agent}" of provider ${id} not found: see cadre providers discover`,
+      );
     const problem = kind.problem();
     if (problem !== null) throw new AppError('provider_unavailable', `${id}: ${problem}`);
     const { login } = kind;
@@ -130,7 +131,7 @@ export class ProviderRegistry {
           if (login.import) return refusing(id, login.import(auth));
           throw new AppError(
             'provider_managed',
-            `${id} accepts no login of another machine: set an API key`,
+            `${id} cannot import a login of another machine: set an API key`,
           );
         },
         end: () => refusing(id, login.end()),
@@ -138,7 +139,7 @@ export class ProviderRegistry {
     }
     throw new AppError(
       'provider_managed',
-      `the agent of ${id} keeps its own login: log in with its own command`,
+      `the agents of ${id} manage their own login: log in with the agent's own command`,
     );
   }
 

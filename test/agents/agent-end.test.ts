@@ -51,8 +51,8 @@ describe('why an agent ended', () => {
       clock.advance(1000);
     }
     await soon();
-    ended.resolve('a line of it is too long');
-    expect(await how).toBe('broke the protocol and was ended: a line of it is too long');
+    ended.resolve('a line is too long');
+    expect(await how).toBe('broke the protocol and was stopped: a line is too long');
   });
 
   test('is its exit where nothing was wrong, with the end of its stderr', async () => {
@@ -60,7 +60,7 @@ describe('why an agent ended', () => {
     const heard = { ended: Promise.resolve(null), progress: () => 0 };
     const how = agentEndOf(given, { heard, stderr: () => 'no key', clock: new ManualClock() });
     given.exit(3);
-    expect(await how).toBe('exited with 3; it said: no key');
+    expect(await how).toBe('exited with code 3: no key');
     expect(given.endings).toEqual([]);
   });
 
@@ -74,7 +74,7 @@ describe('why an agent ended', () => {
       await soon();
       clock.advance(1000);
     }
-    expect(await how).toBe('exited with 3');
+    expect(await how).toBe('exited with code 3');
   });
 
   test('is that it closed its output, where it lives on: it is killed', async () => {
@@ -84,7 +84,7 @@ describe('why an agent ended', () => {
     const how = agentEndOf(given, { heard, stderr, clock });
     await soon();
     clock.advance(1000);
-    expect(await how).toBe('closed its output and was ended');
+    expect(await how).toBe('closed its output and was stopped');
     expect(given.endings).toEqual([0]);
   });
 });
@@ -134,7 +134,7 @@ describe('the lines of an agent', () => {
     const storm = () => {
       for (let line = 1; line <= 1000; line++) nonProtocol.note(`line ${line}`);
     };
-    expect(storm).toThrow('1000 lines in a row that are no JSON: line 1000');
+    expect(storm).toThrow('1000 lines in a row are not JSON: line 1000');
   });
 
   test('on stderr are told without what a terminal would obey', async () => {

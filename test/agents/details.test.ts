@@ -222,7 +222,7 @@ describe('claude', () => {
         { type: 'input', name: 'content', value: 'x' },
         {
           type: 'omitted',
-          name: expect.stringContaining(`what ${file_path} holds now: `) as string,
+          name: expect.stringContaining(`current content of ${file_path}: `) as string,
           bytes: expect.any(Number) as number,
         },
       ]);

@@ -28,7 +28,7 @@ test('a provider whose agent did not come up is not healthy, until one does (acp
     expect((await session.run('hello')).error?.code).toBe('provider_unavailable');
     const sick = await health(client, 'acp');
     expect(sick?.healthy).toBe(false);
-    expect(sick?.detail).toMatch(/^the last start failed: acp: .*exited with 1/);
+    expect(sick?.detail).toMatch(/^the last start failed: acp: .*exited with code 1/);
     expect(await client.call(endpoints.getHealth, {})).toMatchObject({ status: 'degraded' });
     isGood = true;
     expect((await session.run('hello')).status).toBe('completed');
@@ -147,8 +147,8 @@ test('what codex says on stderr while it serves sessions is told to none of them
     agents[0]?.exit(101);
     await session.watch.end(turnId);
     const { error } = await session.turn(turnId);
-    expect(error).toEqual({ code: 'provider_exited', message: 'the agent exited with 101' });
+    expect(error).toEqual({ code: 'provider_exited', message: 'the agent exited with code 101' });
     expect((await diagnostics()).last_error).toBe(
-      'it exited with 101; it said: of another session',
+      'the agent exited with code 101: of another session',
     );
   }));

@@ -25,6 +25,6 @@ const saidBy = {
 
 test.for(Object.entries(saidBy))('a login is advised for the home that is used: %s', ([, hint]) => {
   expect(hint(false)).toMatch(/run "(claude auth|codex) login" as the user who runs cadre/);
-  expect(hint(true)).toMatch(/give cadre a key/);
+  expect(hint(true)).toMatch(/: run cadre providers login (claude|codex)$/);
   expect(hint(true)).not.toMatch(/ login"/);
 });

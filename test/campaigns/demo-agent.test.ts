@@ -29,7 +29,7 @@ const demoAgent: ProviderFixture = {
 
   think: (text) => `think ${text}; say done`,
   longTool: { leftOut: 'a tool of the demo agent ends as soon as it has started' },
-  crash: { prompt: 'say it comes to this; wait 200; crash 3', says: 'exited with 3' },
+  crash: { prompt: 'say it comes to this; wait 200; crash 3', says: 'exited with code 3' },
   garbage: { prompt: 'say before; garbage; say after', texts: ['before', 'after'] },
   longLine: (bytes) => `longline ${bytes}`,
   silence: 'silent',

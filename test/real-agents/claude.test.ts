@@ -279,7 +279,7 @@ test('a key is kept in a private home, reaches the model by way of claude, and c
     expect(await status()).toMatchObject({ authenticated: false, mode: 'not_configured' });
     const session = await openSession(client, directory, { provider: 'claude' });
     const { turn } = await runTurn(client, session.id, '@@say:x');
-    expect(turn.error?.message).toContain('give cadre a key for claude');
+    expect(turn.error?.message).toContain('run cadre providers login claude');
 
     const body = { api_key: 'sk-ant-of-a-test' };
     const set = await client.call(endpoints.setClaudeApiKey, { body });

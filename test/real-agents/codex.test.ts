@@ -315,7 +315,7 @@ test('a key is kept in a private home, reaches the model by way of codex, and ca
     const session = await openSession(client, directory, { provider: 'codex' });
     const { turn } = await runTurn(client, session.id, '@@err:401');
     expect(turn.status).toBe('failed');
-    expect(turn.error?.message).toContain('give cadre a key for codex');
+    expect(turn.error?.message).toContain('run cadre providers login codex');
 
     const body = { api_key: 'sk-of-a-test' };
     const set = await client.call(endpoints.setCodexApiKey, { body });

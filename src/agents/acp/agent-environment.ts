@@ -33,7 +33,7 @@ export function makeHome({ name, home }: ResolvedAgent): void {
   } catch (error) {
     throw new ProviderError(
       'provider_unavailable',
-      `acp: ${home} cannot be the home of ${name} (${(error as Error).message}): set providers.acp.agents.${name}.home to a directory of the user who runs cadre`,
+      `acp: cannot create the home directory "${home}" of ${name}: ${(error as Error).message}: set providers.acp.agents.${name}.home to a directory that the user who runs cadre can write`,
       { cause: error },
     );
   }

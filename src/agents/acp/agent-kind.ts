@@ -27,7 +27,7 @@ export class AcpAgentKind implements NamedAgentKind {
   #environmentOnceUsed: Record<string, string> | undefined;
   readonly #health = new HealthRecord();
   readonly login = agentLogin((signal, ask) =>
-    this.#ask(process.cwd(), 'agent for its login', signal, ask),
+    this.#ask(process.cwd(), 'agent, started for its login', signal, ask),
   );
   #looking: Promise<void> | null = null;
   /** Why the whole provider has no agents; null where it has. */
@@ -70,10 +70,10 @@ export class AcpAgentKind implements NamedAgentKind {
     const section = name === DEFAULT_AGENT ? 'providers.acp' : `providers.acp.agents.${name}`;
     if (this.#refusal !== null) return this.#refusal;
     if (!isEnabled) return `disabled: set providers.acp.agents.${name}.enabled to true`;
-    if (command === null) return `no command is configured: set ${section}.command`;
+    if (command === null) return `no command configured: set ${section}.command`;
     if (this.isInstalled()) return null;
     const way = install === null ? '' : `install it (${install}), or `;
-    return `the command "${command}" is not installed, or not on PATH: ${way}set ${section}.command`;
+    return `command "${command}" not found on PATH: ${way}set ${section}.command`;
   }
 
   startFailure(): string | null {
@@ -82,7 +82,7 @@ export class AcpAgentKind implements NamedAgentKind {
 
   loggedOut(): string | null {
     if (this.lastSeen.auth.status().authenticated !== false) return null;
-    return `nobody is logged in: run cadre providers login acp --agent ${this.name}`;
+    return `not logged in: run cadre providers login acp --agent ${this.name}`;
   }
 
   stats() {
@@ -131,17 +131,17 @@ export class AcpAgentKind implements NamedAgentKind {
   }
 
   listed(signal: AbortSignal): Promise<ReadonlySet<string> | null> {
-    return this.#ask(process.cwd(), 'agent that lists its sessions', signal, listSessions);
+    return this.#ask(process.cwd(), 'agent, started to list its sessions', signal, listSessions);
   }
 
   has({ ref, cwd }: KnownSession, signal: AbortSignal): Promise<boolean> {
-    return this.#ask(cwd, 'agent that is asked for a session', signal, (start) =>
+    return this.#ask(cwd, 'agent, started to look up a session', signal, (start) =>
       hasSession(ref, start),
     );
   }
 
   try(cwd: string, signal: AbortSignal): Promise<void> {
-    return this.#ask(cwd, 'agent that is tried', signal, tryAgent);
+    return this.#ask(cwd, 'agent, started for a check', signal, tryAgent);
   }
 
   #ask<T>(

@@ -110,15 +110,19 @@ async function authenticate(
   if (method === null)
     throw new AppError(
       'provider_managed',
-      `${agent.name} offers no method of login: log in with its own command`,
+      `${agent.name} offers no login method: log in with the agent's own command`,
     );
   try {
     await process.login.authenticate(method, (name, params) => process.request(name, params));
   } catch (error) {
     const why = agentError(error)?.message ?? (await process.describeLoss());
-    throw new ProviderError('auth_required', `acp: authenticate with ${method.id} failed: ${why}`, {
-      cause: error,
-    });
+    throw new ProviderError(
+      'auth_required',
+      `acp: login with method "${method.id}" failed: ${why}`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 
@@ -138,13 +142,13 @@ function chosen(
       : methods.find((one) => one.id === id);
   const all = methods.map(methodInWords).join(', ');
   if (!found) {
-    const what = id === null ? 'is needed' : `"${id}" is not offered`;
-    throw new AppError('invalid', `body.method_id: ${what}; the agent offers ${all}`);
+    const what = id === null ? 'missing' : `unknown login method "${id}"`;
+    throw new AppError('invalid', `body.method_id: ${what}: choose from ${all}`);
   }
   if (found.type !== 'terminal') return found;
   throw new AppError(
     'invalid',
-    `body.method_id: "${found.id}" runs in a terminal, as its program says: run cadre providers login acp there`,
+    `body.method_id: login method "${found.id}" needs a terminal: run cadre providers login acp in a terminal`,
   );
 }
 
@@ -152,7 +156,7 @@ async function logOut({ process }: AcpAgent, { agent, lastSeen }: StartOptions):
   if (!process.can.logOut)
     throw new AppError(
       'provider_managed',
-      `${agent.name} cannot be logged out over its protocol: log out with its own command`,
+      `${agent.name} does not support logout over ACP: log out with the agent's own command`,
     );
   await process.ask('logout', {});
   lastSeen.auth.loggedOut();

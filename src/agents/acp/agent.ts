@@ -371,14 +371,14 @@ export class AcpAgent implements Agent {
     if (this.#settings.permissionMode !== 'require_approval') {
       return this.#refuse(
         'permission_required',
-        `the agent asked for permission: ${request.title}; send the turn with permission_mode "require_approval", ` +
-          "or allow it in the agent's own configuration",
+        `the agent requested permission: ${request.title}: send the turn with permission_mode "require_approval", ` +
+          "or allow the action in the agent's own configuration",
       );
     }
     const answer = await sink.ask(request, withdrawn);
     const outcome = outcomeFor(answer, options);
     if (!outcome) {
-      const message = `the agent offers no way to allow this once: ${request.title}`;
+      const message = `cannot accept the request: the agent offers no option to allow it once: ${request.title}`;
       return this.#refuse('provider_error', message);
     }
     // Some agents say nothing more of a tool that was refused.

@@ -56,6 +56,6 @@ export async function setChoice(
 
 function wordsFor({ name, value }: Step, choices: Choices, message: string): string {
   const what = { model: 'model', thinkingEffort: 'thinking_effort', agentMode: 'mode' }[name];
-  const now = choices.choice(name).current ?? 'its own';
-  return `the agent did not go back to the ${what} "${value}" and goes on with "${now}": ${message}`;
+  const now = choices.choice(name).current ?? 'default';
+  return `the agent did not return to ${what} "${value}" and continues with "${now}": ${message}`;
 }

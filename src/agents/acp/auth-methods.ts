@@ -43,7 +43,7 @@ export function needsPerson(method: AuthMethod, env: Readonly<Record<string, str
 /** The method as people read it: its id, its name, and what it needs. */
 export function methodInWords({ id, name, type, variables }: AuthMethod): string {
   const names = variables.map((one) => one.name).join(type === 'env_var' ? ' and ' : ' or ');
-  const needs = type === 'terminal' ? 'in a terminal' : names === '' ? '' : `needs ${names}`;
+  const needs = type === 'terminal' ? 'needs a terminal' : names === '' ? '' : `needs ${names}`;
   const about = [name === id ? '' : name, needs].filter(Boolean).join(', ');
   return about === '' ? id : `${id} (${about})`;
 }

@@ -8,7 +8,7 @@ export type AuthStage = 'opening' | 'prompt';
 /** Whether somebody is logged in to one agent, by what its processes have last shown. */
 export class AuthRecord {
   #authenticated: boolean | null = null;
-  #detail = 'it is not known yet: the first session shows it';
+  #detail = 'unknown until the first session starts';
   #refusedAt: AuthStage | null = null;
 
   status(): AuthStatus {
@@ -43,9 +43,9 @@ export class AuthRecord {
     const said = state ?? authStatus?.kind;
     const label = authStatus?.label ?? said;
     if (said === 'unauthenticated' || said === 'none')
-      this.#set(false, 'the agent says that nobody is logged in');
+      this.#set(false, 'the agent reports: not logged in');
     else if (state === undefined ? said !== undefined : KNOWN_STATES.has(state))
-      this.#set(true, `the agent says: ${label}`);
+      this.#set(true, `the agent reports: ${label}`);
   }
 
   #set(authenticated: boolean, detail: string): void {

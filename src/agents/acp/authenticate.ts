@@ -74,7 +74,7 @@ export class Login {
       const obstacle = await this.#authenticateAlone();
       if (obstacle !== null || !isWanted()) throw this.#required(refusal, obstacle, error);
       return attempt(async (again, cause) => {
-        throw this.#required(again, 'cadre logged in, and the agent refused again', cause);
+        throw this.#required(again, 'the agent refused again after cadre had logged in', cause);
       });
     });
   }
@@ -99,13 +99,13 @@ export class Login {
     // Another release of the agent may call its methods otherwise.
     const method = named ?? this.methodWithoutPerson;
     if (!method)
-      return authMethod === null ? '' : `it does not offer the auth_method "${authMethod}"`;
-    if (method.type === 'terminal') return `the auth_method "${method.id}" runs in a terminal`;
+      return authMethod === null ? '' : `the agent does not offer auth_method "${authMethod}"`;
+    if (method.type === 'terminal') return `auth_method "${method.id}" needs a terminal`;
     try {
       await this.authenticate(method);
       return null;
     } catch (error) {
-      return `authenticate with ${method.id} failed: ${reasonOf(error)}`;
+      return `login with method "${method.id}" failed: ${reasonOf(error)}`;
     }
   }
 
@@ -126,16 +126,12 @@ export class Login {
     const offers = this.#methods.map(methodInWords).join(', ');
     const next =
       offers === ''
-        ? 'it offers no method of login: log in with its own command'
-        : `it offers ${offers}: run cadre providers login acp --agent ${agent}`;
+        ? "the agent offers no login method, log in with the agent's own command"
+        : `run cadre providers login acp --agent ${agent} (login methods: ${offers})`;
     const why = obstacle ? `${refusal}; ${obstacle}` : refusal;
-    return new ProviderError(
-      'auth_required',
-      `acp: nobody is logged in to ${agent} (${why}); ${next}`,
-      {
-        cause,
-      },
-    );
+    return new ProviderError('auth_required', `acp: not logged in to ${agent}: ${why}: ${next}`, {
+      cause,
+    });
   }
 }
 

@@ -191,7 +191,7 @@ export class Choices {
   /** Why a choice that the agent refused cannot be had. */
   refusal(which: ChoiceName, settings: TurnSettings, message: string): ProviderError {
     const { code } = asked(which, settings);
-    return new ProviderError(code, `${message}; ${this.#offered(which)}`);
+    return new ProviderError(code, `${message}: ${this.#offered(which)}`);
   }
 
   /**
@@ -261,7 +261,7 @@ export class Choices {
   ): ProviderError | null {
     if (wish === null || this.#mayKnow(which, wish)) return null;
     const { code, field } = asked(which, settings);
-    const message = `the agent has no ${field} "${wish}"; ${this.#offered(which)}`;
+    const message = `unknown ${field} "${wish}": ${this.#offered(which)}`;
     return new ProviderError(code, message);
   }
 
@@ -269,8 +269,8 @@ export class Choices {
     const { offered } = this.choice(which);
     const words = offered.map(({ id, name }) => (id.includes('://') ? `"${name}" (${id})` : id));
     return words.length > 0
-      ? `it has: ${words.join(', ')}`
-      : 'it offers none to choose from (some agents offer theirs only after a first prompt: send one without it)';
+      ? `choose from ${words.join(', ')}`
+      : 'the agent has not offered any yet: send a first prompt without this setting';
   }
 
   #ids(which: ChoiceName): string[] {

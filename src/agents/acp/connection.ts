@@ -127,5 +127,5 @@ export function agentError(error: unknown): { code: number; message: string } | 
 
 /** An error without words, as far as its data says anything. */
 function unnamed(data: unknown): string {
-  return data ? JSON.stringify(data).slice(0, 1000) : 'it did not say why';
+  return data ? JSON.stringify(data).slice(0, 1000) : 'no reason given';
 }

@@ -184,6 +184,6 @@ function deferredNotice(which: ChoiceName, value: string): Notice {
   const what = { model: 'model', thinkingEffort: 'thinking_effort', agentMode: 'mode' }[which];
   return {
     code: 'choice_late',
-    message: `the agent named what can be chosen only after the prompt was sent: the ${what} "${value}" holds from here on, not from the beginning of the turn`,
+    message: `${what} "${value}" applies from here on, not from the start of the turn: the agent listed its options only after it had received the prompt`,
   };
 }

@@ -32,7 +32,7 @@ const field = z.looseObject({
 type Field = z.output<typeof field>;
 
 const about = {
-  message: z.string().catch('the agent asks something'),
+  message: z.string().catch('the agent has a question'),
   toolCallId: text,
 };
 const form = z.looseObject({

@@ -72,7 +72,7 @@ export class Elicitations {
     await this.#deps.sink.update({
       type: 'notice',
       code: 'question_declined',
-      message: `the agent's question was declined without asking anybody: ${message}; send the turn with permission_mode "require_approval" to be asked`,
+      message: `declined a question of the agent: ${message}: send the turn with permission_mode "require_approval" to answer questions`,
     });
     return { action: 'decline' };
   }

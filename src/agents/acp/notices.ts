@@ -31,13 +31,13 @@ export function readCompaction(raw: unknown): AgentUpdate | 'unknown' {
   if (!data) return 'unknown';
   const summary = (data.summary ?? []).map((block) => blockText(block) ?? '').join('');
   const more = data.error || summary.trim();
-  const what = states[data.status] ?? `the agent compacts its context (${data.status})`;
+  const what = states[data.status] ?? `context compaction: ${data.status}`;
   return { type: 'notice', code: 'compaction', message: more ? `${what}: ${more}` : what };
 }
 
 const states: Readonly<Record<string, string>> = {
-  in_progress: 'the agent compacts its context',
-  completed: 'the agent has compacted its context',
-  failed: 'the agent could not compact its context',
-  cancelled: 'the agent did not compact its context',
+  in_progress: 'compacting the context',
+  completed: 'context compacted',
+  failed: 'context compaction failed',
+  cancelled: 'context compaction cancelled',
 };

@@ -10,12 +10,12 @@ export function outcomeOf(answer: unknown): TurnOutcome {
     case 'cancelled':
       return { status: 'interrupted', error: null };
     case 'refusal':
-      return failed('refused', 'the agent refused to go on');
+      return failed('refused', 'the agent refused to continue');
     case 'max_tokens':
     case 'max_turn_requests':
-      return failed('limit_reached', `the agent stopped at a limit of its own (${stopReason})`);
+      return failed('limit_reached', `the agent reached one of its own limits: ${stopReason}`);
     case undefined:
-      return failed('provider_error', 'the agent ended the turn without saying how');
+      return failed('provider_error', 'the agent ended the turn without a stop reason');
     default:
       return { status: 'completed', error: null };
   }

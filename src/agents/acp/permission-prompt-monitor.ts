@@ -49,7 +49,7 @@ export class PermissionPromptMonitor {
     return this.#tell(settings, {
       code: 'agent_never_asks',
       message:
-        'this agent never asks for permission: what it does is not held back by permission_mode "require_approval"',
+        'permission_mode "require_approval" has no effect: this agent never requests approval',
     });
   }
 
@@ -61,8 +61,8 @@ export class PermissionPromptMonitor {
     return this.#tell(settings, {
       code: 'agent_did_not_ask',
       message:
-        `the agent ran ${title} and did not ask, although permission_mode is "require_approval": what it asks for is ` +
-        'decided by its own configuration and its own mode',
+        `the agent ran ${title} without a request for approval, although permission_mode is "require_approval": ` +
+        "the agent's own configuration and mode decide which actions need approval",
     });
   }
 
@@ -72,8 +72,8 @@ export class PermissionPromptMonitor {
     return {
       code: 'agent_mode_does_not_ask',
       message:
-        `the agent is in its mode "${mode}", in which it may act without asking, and nobody chose a mode: send turns with ` +
-        'permission_mode "require_approval", or name a mode by agent_mode',
+        `the agent may act without approval: its own mode is "${mode}", and no mode was chosen: send turns with ` +
+        'permission_mode "require_approval", or set agent_mode',
     };
   }
 
@@ -92,8 +92,8 @@ function lacking(mode: string): Notice {
   return {
     code: 'asking_mode_missing',
     message:
-      `this agent has no mode "${mode}", in which it would ask for permission: name another one by agent_mode, ` +
-      'or in modes of its configuration; until then it may act without asking',
+      `the agent may act without approval: it does not offer the mode "${mode}", in which it would request approval: ` +
+      "set agent_mode, or modes in the agent's configuration, to another mode",
   };
 }
 

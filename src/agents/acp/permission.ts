@@ -204,7 +204,7 @@ function othersIn(
 /** The name of the option that an acceptance takes, where the agent offers several to accept once. */
 function chosenOf(options: PermissionRequest['options']): AgentRequest['details'] {
   const [first, ...others] = options.filter(({ kind }) => kind === 'allow_once');
-  return others.length > 0 ? inputDetails({ 'accepting means': first?.name }) : [];
+  return others.length > 0 ? inputDetails({ 'option chosen on accept': first?.name }) : [];
 }
 
 /** A terminal in the content is an id alone, another one for each call: it says nothing of what would be done. */
@@ -288,7 +288,7 @@ function wordsOf(rawInput: unknown): string {
 }
 
 /** Said of an acceptance for the session, which cadre keeps itself. */
-const SAME_REQUEST = 'exactly this request, whenever the agent asks for it again';
+const SAME_REQUEST = 'this exact request';
 
 /**
  * What an acceptance may be good for. An agent may keep its own `allow_always` for ever, or take it for more than was

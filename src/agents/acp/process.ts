@@ -147,10 +147,10 @@ export class AcpProcess {
     });
     const { data } = initialized.safeParse(answer);
     if (data?.protocolVersion !== PROTOCOL_VERSION) {
-      const theirs = data?.protocolVersion ?? 'none we know';
+      const theirs = data?.protocolVersion ?? 'unknown';
       throw new ProviderError(
         'provider_unavailable',
-        `acp: the agent speaks protocol version ${theirs}, cadre speaks ${PROTOCOL_VERSION}: use another version of it`,
+        `acp: unsupported protocol version ${theirs} of the agent (cadre needs ${PROTOCOL_VERSION}): install another version of the agent`,
       );
     }
     const { agentInfo: agent, agentCapabilities: abilities } = data;
@@ -188,13 +188,9 @@ export class AcpProcess {
       const why = this.withNonProtocolOutput(
         agentError(error)?.message ?? (error as Error).message,
       );
-      throw new ProviderError(
-        'provider_unavailable',
-        `acp: the agent failed at ${method}: ${why}`,
-        {
-          cause: error,
-        },
-      );
+      throw new ProviderError('provider_unavailable', `acp: ${method} failed: ${why}`, {
+        cause: error,
+      });
     }
   }
 
@@ -206,7 +202,7 @@ export class AcpProcess {
   /** What went wrong, with what the agent has written since that is no message: some complain there alone. */
   withNonProtocolOutput(what: string): string {
     const { text } = this.#connection.nonProtocol;
-    return text === '' || what.includes(text) ? what : `${what}; it wrote: ${text}`;
+    return text === '' || what.includes(text) ? what : `${what}; output of the agent: ${text}`;
   }
 
   /** Leaves out of later errors what the agent has written so far. */

@@ -6,7 +6,7 @@ import { ProviderError } from '../provider.ts';
 export async function contentOf(item: StoredInputItem, takesImages: boolean): Promise<object> {
   if (item.type === 'text') return { type: 'text', text: item.text };
   if (!takesImages)
-    throw new ProviderError('unsupported_images', 'acp: this agent takes no images');
+    throw new ProviderError('unsupported_images', 'acp: this agent does not support images');
   const data = await imageData('acp', item);
   return { type: 'image', data, mimeType: item.media_type };
 }

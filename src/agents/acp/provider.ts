@@ -52,7 +52,7 @@ export class AcpProvider implements Provider {
     if (preferred === null) return this.#nonePreferred(this.#settings);
     const kind = this.kinds.find(preferred);
     if (kind) return kind.problem();
-    return `providers.acp.default_agent is "${preferred}", which is no agent: there are ${this.kinds.names.join(', ')}`;
+    return `providers.acp.default_agent: unknown agent "${preferred}": choose from ${this.kinds.names.join(', ')}`;
   }
 
   startFailure(): string | null {
@@ -100,8 +100,8 @@ export class AcpProvider implements Provider {
   #nonePreferred(settings: AcpSettings): string {
     const several = enabledAgents(settings);
     if (several.length === 0)
-      return this.#withFound('no command is configured: set providers.acp.command');
-    return `several agents are configured (${several.join(', ')}): name one, or set providers.acp.default_agent`;
+      return this.#withFound('no command configured: set providers.acp.command');
+    return `several agents are configured: name one of ${several.join(', ')}, or set providers.acp.default_agent`;
   }
 
   /** Adds the agents that can be used by name all the same. */

@@ -26,7 +26,7 @@ export async function reopen(
 ): Promise<OpenedSession> {
   const { can } = process;
   if (!process.canResume) {
-    const message = 'acp: this agent cannot resume sessions: open a new one';
+    const message = 'acp: this agent cannot resume sessions: open a new session';
     throw new ProviderError('resume_failed', message);
   }
   const load = async () => {

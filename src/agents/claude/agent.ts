@@ -159,7 +159,7 @@ class ClaudeAgent implements Agent {
   }
 
   async end(graceMs: number): Promise<void> {
-    this.#ending.abort(new Error('the agent was ended'));
+    this.#ending.abort(new Error('the agent was stopped'));
     // The abort ends a process that is just being started.
     if (this.#state.is === 'preparing') await this.#state.restart?.catch(() => undefined);
     await this.#current?.process.end(graceMs, this.#state.is === 'running');
@@ -231,7 +231,7 @@ class ClaudeAgent implements Agent {
     try {
       await this.#launch(true, { ...this.#options, signal: this.#ending.signal });
     } catch (error) {
-      this.#gone.resolve('could not be started again');
+      this.#gone.resolve('could not be restarted');
       throw error;
     }
   }
@@ -324,7 +324,7 @@ class ClaudeAgent implements Agent {
     const permission = request.subtype === 'can_use_tool' ? readPermission(request) : null;
     if (!permission) {
       this.#options.onUnknown();
-      connection.refuse(id, `cadre knows no request ${String(request.subtype)}`);
+      connection.refuse(id, `cadre does not support the request ${String(request.subtype)}`);
       return;
     }
     const excess = excessOf(request);

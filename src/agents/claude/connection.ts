@@ -108,7 +108,7 @@ export class Connection {
         answer.request_id,
         answer.subtype === 'success'
           ? { result: answer.response }
-          : { refusal: answer.error ?? 'it does not say why' },
+          : { refusal: answer.error ?? 'no reason given' },
       );
     if (settled) return settled;
     this.#handlers.onUnknown();

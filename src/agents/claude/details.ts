@@ -107,5 +107,5 @@ function unread(
   path: string,
   { why, bytes }: Extract<FileContent, { is: 'unread' }>,
 ): ApprovalDetail {
-  return { type: 'omitted', name: `what ${path} holds now: ${why}`, bytes };
+  return { type: 'omitted', name: `current content of ${path}: ${why}`, bytes };
 }

@@ -40,8 +40,8 @@ function wordsOfOne(one: Grant): string {
         .map(({ toolName, ruleContent }) => toolName + (ruleContent ? `(${ruleContent})` : ''))
         .join(', ');
     case 'addDirectories':
-      return `the directories ${one.directories.join(', ')}`;
+      return `access to ${one.directories.join(', ')}`;
     case 'setMode':
-      return 'all changes of files in the working directory, also by commands such as mv, rm and sed';
+      return 'all file changes in the working directory, including those made by commands such as mv, rm and sed';
   }
 }

@@ -57,7 +57,7 @@ export async function askModels(cwd: string, options: ClaudeOptions): Promise<Mo
     models = initialized.models;
     options.onInitialized(initialized);
   };
-  const start = { cwd, what: 'claude that lists its models', args: [], hello: {} };
+  const start = { cwd, what: 'claude, started to list its models', args: [], hello: {} };
   const claude = await startInitialized(start, silent, { ...options, onInitialized });
   await claude.end(0, false);
   return models;
@@ -113,7 +113,7 @@ async function initialize(
     if (GONE_WORDS.test(claude.stderr)) {
       throw new ProviderError(
         'resume_failed',
-        `claude: it does not have this session any more: ${claude.stderr}`,
+        `claude: cannot resume the session: ${claude.stderr}`,
         { cause: error },
       );
     }

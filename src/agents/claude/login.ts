@@ -56,15 +56,15 @@ export async function askStatus(claude: ClaudeCommand, hasOwnHome: boolean): Pro
   if (!data) {
     throw new ProviderError(
       'provider_unavailable',
-      'claude: "claude auth status --json" gave no answer that cadre can read: update Claude Code',
+      'claude: cannot read the output of "claude auth status --json": update Claude Code',
     );
   }
   if (!data.loggedIn) {
-    const detail = `nobody is logged in: ${loginHint('claude', hasOwnHome)}`;
+    const detail = `not logged in: ${loginHint('claude', hasOwnHome)}`;
     return { authenticated: false, mode: 'not_configured', detail };
   }
   if (data.apiProvider !== 'firstParty') {
-    const detail = `claude uses ${data.apiProvider}, which has its own login`;
+    const detail = `claude uses ${data.apiProvider} and its login`;
     return { authenticated: true, mode: 'agent_managed', detail };
   }
   return data.authMethod === 'api_key'
@@ -78,7 +78,7 @@ export async function endLogin(claude: ClaudeCommand): Promise<void> {
   if (code === 0) return;
   throw new ProviderError(
     'provider_unavailable',
-    `claude: "claude auth logout" exited with ${code}`,
+    `claude: "claude auth logout" exited with code ${code}`,
   );
 }
 

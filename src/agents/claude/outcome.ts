@@ -33,11 +33,11 @@ export function outcomeOf(
   rateLimit: RateLimit | null = null,
 ): TurnOutcome {
   const { data } = result.safeParse(message);
-  if (!data) return failed('provider_error', 'claude ended the turn without saying how');
+  if (!data) return failed('provider_error', 'claude ended the turn without a result');
   if (data.terminal_reason?.startsWith('aborted')) return { status: 'interrupted', error: null };
-  if (data.stop_reason === 'refusal') return failed('refused', 'claude refused to go on');
+  if (data.stop_reason === 'refusal') return failed('refused', 'claude refused to continue');
   if (LIMITS.has(data.subtype))
-    return failed('limit_reached', `claude stopped at a limit of its own (${data.subtype})`);
+    return failed('limit_reached', `claude reached one of its own limits: ${data.subtype}`);
   const isGood = data.subtype === 'success' && !data.is_error;
   if (isGood) return { status: 'completed', error: null };
   const said = data.result ?? (data.errors.join('; ') || data.subtype);

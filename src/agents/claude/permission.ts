@@ -92,9 +92,9 @@ export function responseTo(answer: AgentAnswer, permission: Permission): object 
         ...(answer.scope === 'session' ? { updatedPermissions: permission.grants } : {}),
       };
     case 'decline':
-      return deny(answer.reason ?? 'the user declined it');
+      return deny(answer.reason ?? 'the user declined the request');
     case 'cancelled':
-      return { ...deny('nobody can answer any more'), interrupt: true };
+      return { ...deny('the request can no longer be answered'), interrupt: true };
   }
 }
 
@@ -102,11 +102,11 @@ export function responseTo(answer: AgentAnswer, permission: Permission): object 
 export function refusalOf({ tool }: Permission, mode: string | null): object {
   const way =
     tool === 'AskUserQuestion'
-      ? 'nobody is there to answer: decide yourself and go on'
-      : 'it was declined without asking anybody: do without it, or say what you need it for';
+      ? 'nobody can answer: decide yourself and continue'
+      : 'the request was declined automatically: continue without it, or explain why you need it';
   return deny(
-    `${tool} needs an answer from a person, and in permission_mode "${mode ?? 'default'}" ${way}. ` +
-      'The user can send the turn with permission_mode "require_approval", or allow it in the settings of Claude Code.',
+    `${tool} needs an answer from the user, but in permission_mode "${mode ?? 'default'}" ${way}. ` +
+      'The user can send the turn with permission_mode "require_approval", or allow the tool in the settings of Claude Code.',
   );
 }
 

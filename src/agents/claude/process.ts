@@ -41,7 +41,7 @@ export class ClaudeProcess {
 
   /** Throws {@link ProviderError} where it cannot be started. */
   static async start(start: Start, handlers: Handlers): Promise<ClaudeProcess> {
-    const child = await startAgent(start.supervisor, start, 'claude: it');
+    const child = await startAgent(start.supervisor, start, 'claude: the agent');
     return new ClaudeProcess(child, start.clock, handlers);
   }
 

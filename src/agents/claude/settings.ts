@@ -30,7 +30,7 @@ export function mayBypass(env: Readonly<Record<string, string>>): boolean {
 export const bypassRefused = () =>
   new ProviderError(
     'invalid_permission_mode',
-    'claude: it refuses full_access as root: run cadre as another user, or, where this machine is a sandbox, ' +
+    'claude: Claude Code refuses full_access as root: run cadre as another user; if this machine is a sandbox, ' +
       'set IS_SANDBOX = "1" in providers.claude.env',
   );
 
@@ -58,7 +58,7 @@ export function objectionTo(
     const all = [...Object.keys(modes), ...known.filter((one) => !(one in modes))];
     return new ProviderError(
       'invalid_permission_mode',
-      `claude: it has no permission_mode "${mode}"; it has: ${all.join(', ')}`,
+      `claude: unknown permission_mode "${mode}": choose from ${all.join(', ')}`,
     );
   }
   // Claude ignores an effort that it does not know.
@@ -67,7 +67,7 @@ export function objectionTo(
   if (effort === null || levels.length === 0 || levels.includes(effort)) return null;
   return new ProviderError(
     'invalid_thinking_effort',
-    `claude: it has no thinking_effort "${effort}"; it has: ${levels.join(', ')}`,
+    `claude: unknown thinking_effort "${effort}": choose from ${levels.join(', ')}`,
   );
 }
 

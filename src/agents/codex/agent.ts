@@ -34,7 +34,7 @@ import { Meter } from './usage.ts';
 
 /** How codex says that there is nothing to interrupt. */
 const NO_TURN_WORDS = /no active turn/i;
-const RETIRED = 'made way for one with the new login';
+const RETIRED = 'was replaced by an agent with the new login';
 
 /** Starts a thread for a session, or resumes the one it has. Errors as in `Provider.open`. */
 export async function openCodex(
@@ -195,7 +195,7 @@ class CodexAgent implements Agent, Route {
     const asked = readRequest(method, params, this.#reader);
     if (!asked) {
       this.#options.onUnknown();
-      server.refuse(id, `cadre knows no request ${method}`);
+      server.refuse(id, `cadre does not support the request ${method}`);
     } else if (this.#isOver) {
       server.answer(id, asked.answer({ decision: 'cancelled' }));
     } else {
@@ -364,7 +364,7 @@ class CodexAgent implements Agent, Route {
       this.#leave();
     }
     await this.#lease.release(graceMs);
-    this.#gone.resolve('was ended');
+    this.#gone.resolve('was stopped');
   }
 
   /** Ends the background commands of the thread and unsubscribes from it, so that another agent may have the thread. */

@@ -70,8 +70,7 @@ export class AppServer {
     this.#connection = new Connection(child, {
       onNotification: (method, params) => this.#hear(method, params),
       onRequest: (id, method, params) => this.#asked(id, method, params),
-      onLost: (threadId) =>
-        this.#routes.get(threadId)?.lost('said something that is too long to be read'),
+      onLost: (threadId) => this.#routes.get(threadId)?.lost('sent a message that is too long'),
       onUnknown,
     });
     const { readProgress: heard } = this.#connection;
@@ -81,7 +80,7 @@ export class AppServer {
     this.isLost = lossOf(child, heard);
     this.gone = agentEndOf(child, { heard, stderr, clock });
     void this.gone.then((how) => {
-      if (this.#isUp && !this.#isEnding) onLost(`it ${how}${said() && `; it said: ${said()}`}`);
+      if (this.#isUp && !this.#isEnding) onLost(`the agent ${how}${said() && `: ${said()}`}`);
     });
   }
 
@@ -90,7 +89,7 @@ export class AppServer {
     const { supervisor, command, env } = start;
     const args = [...start.args, 'app-server'];
     const child = { command, args, cwd: process.cwd(), env, what: 'codex app-server' };
-    const server = new AppServer(await startAgent(supervisor, child, 'codex: it'), start);
+    const server = new AppServer(await startAgent(supervisor, child, 'codex: the agent'), start);
     try {
       const hello = server.#connection.request('initialize', {
         clientInfo: { name: 'cadre', title: 'cadre', version },
@@ -105,8 +104,8 @@ export class AppServer {
       await server.end(0);
       throw new ProviderError(
         'provider_unavailable',
-        `codex: "${command} app-server" did not come up: ${(error as Error).message}; ` +
-          `cadre needs codex ${OLDEST} or newer: see "${command} --version"`,
+        `codex: "${command} app-server" did not start: ${(error as Error).message}: ` +
+          `check that "${command} --version" is ${OLDEST} or newer`,
         { cause: error },
       );
     }
@@ -183,7 +182,7 @@ export class AppServer {
       route.asked(id, method, params);
     } else {
       this.#onUnknown();
-      this.refuse(id, `cadre has nobody to answer ${method}`);
+      this.refuse(id, `no session can answer ${method}`);
     }
   }
 }

@@ -63,8 +63,7 @@ export class Connection {
   }
 
   #take(json: unknown, line: string): Promise<void> | undefined {
-    if (json === undefined)
-      throw new Error(`it wrote a line that is no JSON: ${line.slice(0, 200)}`);
+    if (json === undefined) throw new Error(`not a line of JSON: ${line.slice(0, 200)}`);
     const said: Message | undefined = message.safeParse(json).data;
     const excess = excessOf(json);
     if (excess && excess.bytes > MAX_LINE_BYTES) return this.#lose(said);
@@ -86,12 +85,9 @@ export class Connection {
   /** A line is too long to be read: it is lost for the request or the thread that it names. Throws where it names none. */
   #lose(said: Message | undefined): undefined {
     const { threadId: thread } = said?.params ?? {};
-    if (
-      said?.method === undefined &&
-      this.#json.fail(Number(said?.id), 'its answer is too long to be read')
-    )
+    if (said?.method === undefined && this.#json.fail(Number(said?.id), 'the response is too long'))
       return;
-    if (typeof thread !== 'string') throw new Error('a line of it is too long to be read');
+    if (typeof thread !== 'string') throw new Error('a line is too long');
     this.#handlers.onLost(thread);
   }
 }

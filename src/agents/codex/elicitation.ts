@@ -65,12 +65,12 @@ export function fieldsRequest(asked: Elicitation): Omit<AgentRequest, 'request'>
         inputDetails(input),
       ),
       ...([meta.persist].flat().includes('session')
-        ? { scopes: ['once', 'session'], sessionAllows: `each call of ${tool}` }
+        ? { scopes: ['once', 'session'], sessionAllows: `every call of ${tool}` }
         : {}),
       subject: isTold ? { tool, input } : null,
     };
   }
-  const title = [message ?? `a question of ${serverName}`, url ?? []].flat().join(' ');
+  const title = [message ?? `question from ${serverName}`, url ?? []].flat().join(' ');
   const kind = fieldsOf(asked).length > 0 ? 'question' : 'tool';
   const questions = kind === 'question' ? { questions: questionsOfForm(asked) } : {};
   const details = inputDetails({ server: serverName, message, url });

@@ -18,7 +18,7 @@ export function readAccount(raw: unknown, hasOwnHome: boolean): AuthStatus {
   if (!data) {
     throw new ProviderError(
       'provider_unavailable',
-      'codex: it does not say who is logged in in words that cadre can read: update codex',
+      'codex: cannot read the login status: update codex',
     );
   }
   switch (data.account?.type) {
@@ -29,7 +29,7 @@ export function readAccount(raw: unknown, hasOwnHome: boolean): AuthStatus {
     case undefined:
       return nobody(data.requiresOpenaiAuth, hasOwnHome);
     default: {
-      const detail = `codex uses ${data.account?.type}, which has its own login`;
+      const detail = `codex uses ${data.account?.type} and its login`;
       return { authenticated: true, mode: 'agent_managed', detail };
     }
   }
@@ -37,10 +37,10 @@ export function readAccount(raw: unknown, hasOwnHome: boolean): AuthStatus {
 
 function nobody(isNeeded: boolean, hasOwnHome: boolean): AuthStatus {
   if (isNeeded) {
-    const detail = `nobody is logged in: ${loginHint('codex', hasOwnHome)}`;
+    const detail = `not logged in: ${loginHint('codex', hasOwnHome)}`;
     return { authenticated: false, mode: 'not_configured', detail };
   }
-  const detail = 'the models that codex is configured to use need no login of its own';
+  const detail = 'the models in the configuration of codex do not need a codex login';
   return { authenticated: true, mode: 'not_needed', detail };
 }
 
@@ -59,7 +59,7 @@ export function makeHome(home: string): void {
   } catch (error) {
     throw new ProviderError(
       'provider_unavailable',
-      `codex: ${home} cannot be its home (${(error as Error).message}): set providers.codex.home to a directory of the user who runs cadre`,
+      `codex: cannot create the home directory "${home}": ${(error as Error).message}: set providers.codex.home to a directory that the user who runs cadre can write`,
       { cause: error },
     );
   }
@@ -70,7 +70,7 @@ export function writeAuth(home: string, auth: object): void {
   if (!authFile.safeParse(auth).success) {
     throw new AppError(
       'invalid',
-      'body.auth_json: has to be the content of the auth.json of codex: an object with OPENAI_API_KEY, or with tokens',
+      'body.auth_json: expected the content of the auth.json of codex: an object with OPENAI_API_KEY or tokens',
     );
   }
   makeHome(home);

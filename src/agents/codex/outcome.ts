@@ -66,10 +66,10 @@ export function outcomeOf(
 }
 
 function reasonOf(error: TurnError | null): string {
-  if (!error) return 'it does not say why';
+  if (!error) return 'no reason given';
   const kind = kindOf(error.codexErrorInfo);
   const details = error.additionalDetails ? `: ${error.additionalDetails}` : '';
-  const wayOut = kind === 'contextWindowExceeded' ? ': go on in a new session' : '';
+  const wayOut = kind === 'contextWindowExceeded' ? ': continue in a new session' : '';
   return `${error.message}${details}${kind ? ` (${kind})` : ''}${wayOut}`;
 }
 

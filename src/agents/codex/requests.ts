@@ -58,15 +58,15 @@ export function refusalOf({ request, excess }: CodexRequest, mode: string | null
   if (excess) return tooLargeRequest(excess).message;
   const way =
     request.kind === 'question'
-      ? 'nobody is there to answer: decide yourself and go on'
-      : 'it was declined without asking anybody';
+      ? 'nobody can answer: decide yourself and continue'
+      : 'the request was declined automatically';
   return (
-    `it needs an answer from a person, and in permission_mode "${mode ?? 'default'}" ${way}. ` +
-    'The user can send the turn with permission_mode "require_approval", or allow it in the configuration of codex.'
+    `the action needs an answer from the user, but in permission_mode "${mode ?? 'default'}" ${way}. ` +
+    'The user can send the turn with permission_mode "require_approval", or allow the action in the configuration of codex.'
   );
 }
 
-const DECLINED = 'the user declined it';
+const DECLINED = 'the user declined the request';
 const text = z.string().nullish().catch(null);
 const ofItem = z.looseObject({ itemId: text, callId: text, reason: text });
 const command = z.looseObject({
@@ -107,7 +107,7 @@ const kinds: Record<string, Kind> = {
     const changes = items.changesOf(itemId ?? '');
     const isNamed = changes.length > 0;
     const isTold = isNamed && changes.every(({ diff }) => typeof diff === 'string');
-    const title = isNamed ? titleOfChanges(changes) : (reason ?? 'a change of files');
+    const title = isNamed ? titleOfChanges(changes) : (reason ?? 'a file change');
     return {
       ...about(
         { ...params, changes },
@@ -134,7 +134,7 @@ const kinds: Record<string, Kind> = {
         title: approvalTitle(title, isTold ? inWords(granted) : null),
         details: otherDetails(params),
         scopes: ['once', 'session'],
-        sessionAllows: 'these permissions, for all that follows',
+        sessionAllows: 'these permissions for all later actions',
         subject: isTold ? wholeOf(params) : null,
       }),
       // Codex knows no shorter scope than the turn.
@@ -210,7 +210,7 @@ const kinds: Record<string, Kind> = {
 
 const FOR_SESSION = 'acceptForSession';
 const SAME_COMMAND = 'the same command in the same directory';
-const SAME_FILES = 'each change of the same files';
+const SAME_FILES = 'every change of the same files';
 const offered = z.array(z.unknown()).nullish().catch(null);
 
 /** What says nothing of a command: that it is one, how codex reads it, and that it runs on this machine. */
@@ -281,7 +281,7 @@ function aboutCommand(params: Params, items: Items): Pick<CodexRequest, 'request
 
 /** Codex may ask for more than the changes that it shows: for all below a directory. */
 function rootIn({ grantRoot }: { grantRoot?: string | null | undefined }): string | null {
-  return grantRoot ? `and all below ${grantRoot}` : null;
+  return grantRoot ? `and all files below ${grantRoot}` : null;
 }
 
 function about(

@@ -69,7 +69,7 @@ export function objectionTo(
   if (effort === null || levels.length === 0 || levels.includes(effort)) return null;
   return new ProviderError(
     'invalid_thinking_effort',
-    `codex: it has no thinking_effort "${effort}"; it has: ${levels.join(', ')}`,
+    `codex: unknown thinking_effort "${effort}": choose from ${levels.join(', ')}`,
   );
 }
 
@@ -88,7 +88,7 @@ function modeRefused(mode: string, options?: ErrorOptions): ProviderError {
   const known = [...modes, ...policies].join(', ');
   return new ProviderError(
     'invalid_permission_mode',
-    `codex: it has no permission_mode "${mode}"; it has: ${known}`,
+    `codex: unknown permission_mode "${mode}": choose from ${known}`,
     options,
   );
 }
@@ -145,7 +145,10 @@ export interface OpenedThread {
 export function readThread(raw: unknown): OpenedThread {
   const { data } = opened.safeParse(raw);
   if (!data)
-    throw new ProviderError('provider_unavailable', 'codex: it opened a thread without its id');
+    throw new ProviderError(
+      'provider_unavailable',
+      'codex: the agent opened a thread without an id',
+    );
   const { thread, model, reasoningEffort, approvalPolicy, sandbox, activePermissionProfile } = data;
   const own: Permissions = {
     approvalPolicy,

@@ -50,8 +50,8 @@ export async function whenFree(threadId: string, server: AppServer, clock: Clock
   } catch (error) {
     throw new ProviderError(
       'provider_unavailable',
-      'codex: it has not ended the turn that this session was last at: try again later; ' +
-        'when its other sessions are idle it is started anew',
+      "codex: the session's last turn has not ended: try again later; " +
+        'cadre restarts codex when its other sessions are idle',
       { cause: error },
     );
   }

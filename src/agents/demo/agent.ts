@@ -48,7 +48,7 @@ export function createDemoAgent(stateDir: string, world: World): DemoAgent {
 
     .onRequest(session.setMode, async ({ params: { sessionId, modeId }, client }) => {
       const mode = modeIds.find((id) => id === modeId);
-      if (!mode) throw RequestError.invalidParams({ modeId }, `no mode "${modeId}"`);
+      if (!mode) throw RequestError.invalidParams({ modeId }, `unknown mode "${modeId}"`);
       sessions.get(sessionId).setMode(mode);
       const update = { sessionUpdate: 'current_mode_update' as const, currentModeId: mode };
       await client.notify(methods.client.session.update, { sessionId, update });

@@ -4,7 +4,7 @@ import { commands } from './commands.ts';
 export function greeting(prompt: string): string {
   return [
     `Hello! I am cadre's demo agent. I have no model, so I can only repeat${echo(prompt)}`,
-    'What I can do is follow a script, one command a line or separated by ";". For example:',
+    'I can run a script, with one command per line or commands separated by ";". For example:',
     '  think about it; tool read README.md => 12 lines; say Done.',
     'My commands are:',
     ...Object.values(commands).map(({ usage }) => `  ${usage}`),

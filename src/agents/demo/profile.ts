@@ -31,5 +31,5 @@ const modeNames: Record<ModeId, string> = {
   default: 'Default',
   read_only: 'Read only',
   workspace_write: 'Workspace write',
-  full_access: 'Full access: asks nothing',
+  full_access: 'Full access: no approvals',
 };

@@ -109,7 +109,7 @@ describe('agents with names', () => {
         expect(await refusal(client, { agent: 'nobody' })).toEqual({
           code: 'invalid',
           message: expect.stringMatching(
-            /^agent: no agent "nobody"; there are: default, mine, .*gemini/,
+            /^agent: unknown agent "nobody": choose from default, mine, .*gemini/,
           ),
         });
       }));
@@ -120,7 +120,7 @@ describe('agents with names', () => {
           (await refusal(client, { provider: 'codex', agent: 'mine' })) ?? {};
         expect([code, message]).toEqual([
           'invalid',
-          'agent: codex has one agent, without a name: leave agent out',
+          'agent: provider codex has only one agent: omit agent',
         ]);
       }));
 
@@ -129,7 +129,7 @@ describe('agents with names', () => {
         expect(await refusal(client, { agent: 'kimi' })).toEqual({
           code: 'provider_unavailable',
           message: expect.stringMatching(
-            /^acp: the command "kimi" is not installed, or not on PATH: install it \(.*\), or set providers\.acp\.agents\.kimi\.command$/,
+            /^acp: command "kimi" not found on PATH: install it \(.*\), or set providers\.acp\.agents\.kimi\.command$/,
           ),
         });
         expect(await refusal(client, { agent: 'off' })).toEqual({

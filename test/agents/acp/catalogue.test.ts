@@ -84,7 +84,7 @@ describe('the catalogue', () => {
       const named = (agent: string) =>
         client.call(endpoints.createSession, { body: { provider: 'acp', agent } });
       expect((await named('novel')).agent).toBe('novel');
-      await expect(named('nobody')).rejects.toThrow(/there are: .*novel/);
+      await expect(named('nobody')).rejects.toThrow(/choose from .*novel/);
     });
   });
 });

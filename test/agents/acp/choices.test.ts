@@ -353,7 +353,7 @@ describe('the options of an agent', () => {
       ],
     };
     expect(await asked([groups], {}, { model: 'two' })).toContain('model=two');
-    expect((await asked([groups], {}, { model: 'three' }))[0]).toContain('it has: one, two');
+    expect((await asked([groups], {}, { model: 'three' }))[0]).toContain('choose from one, two');
   });
 
   test.each<[string, string, string | null, string]>([
@@ -439,7 +439,9 @@ describe('choices that an agent offers only after it has opened the session', ()
       const session = await open({ model: 'two' });
       expect((await session.run('one')).error?.code).toBe('invalid_model');
       const other = await open({ model: 'two' });
-      expect((await other.run('one')).error?.message).toContain('after a first prompt');
+      expect((await other.run('one')).error?.message).toContain(
+        'send a first prompt without this setting',
+      );
       expect(agents.flatMap(wanted)).toEqual([]);
     }));
 

@@ -36,7 +36,7 @@ describe('a request for permission that is larger than what is read', () => {
     [
       'of more than 8 MiB',
       () => ({ text: 'x'.repeat(9e6) }),
-      /it has \d+ bytes, and the limit is 8 MiB/,
+      /the request is too large: \d+ bytes \(limit 8 MiB\)/,
     ],
     [
       'of too many fields',

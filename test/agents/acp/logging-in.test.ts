@@ -86,7 +86,7 @@ describe('an agent that nobody is logged in to', () => {
       const turn = await session.run('hello');
       expect(turn).toMatchObject({ status: 'failed', error: { code: 'auth_required' } });
       expect(turn.error?.message).toContain('browser (Sign in with a browser)');
-      expect(turn.error?.message).toContain('tui (In a terminal, in a terminal)');
+      expect(turn.error?.message).toContain('tui (In a terminal, needs a terminal)');
       expect(turn.error?.message).toContain('cadre providers login acp --agent default');
       expect(agents[0]?.last('authenticate')).toBeUndefined();
       expect(await session.record()).toMatchObject({ status: 'ready', failure: null });
@@ -192,7 +192,7 @@ describe('the login of an agent', () => {
       const status = () => client.call(authStatusEndpoints.acp, {});
       expect(await status()).toMatchObject({ authenticated: false });
       const provider = async () => (await client.call(endpoints.listProviders, {}))[0];
-      const login = expect.stringContaining('nobody is logged in');
+      const login = expect.stringContaining('not logged in');
       const loggedOut = { healthy: false, detail: login };
       const agents = expect.arrayContaining([expect.objectContaining(loggedOut)]);
       expect(await provider()).toMatchObject({ ...loggedOut, agents });
@@ -271,7 +271,7 @@ describe('the login of an agent', () => {
   test('is checked by a session that is opened for that', () =>
     withRawAgent(lockedRole([browser]), async ({ client }) => {
       const check = () => client.call(endpoints.checkAgentLogin, { params });
-      await expect(check()).rejects.toThrow(/nobody is logged in to default/);
+      await expect(check()).rejects.toThrow(/not logged in to default/);
       await client.call(endpoints.authenticateAgent, { params, body: {} });
       expect(await check()).toMatchObject({ authenticated: true });
     }));

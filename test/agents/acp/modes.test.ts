@@ -130,7 +130,7 @@ test('A mode whose id is an address is chosen by its name as well, and a refusal
       `${id('plan')} prompt ${id('agent')} prompt ${id('plan')} prompt`,
     );
     await expect(session.send('go', { agent_mode: 'Planning' })).rejects.toThrow(
-      `it has: "Agent" (${id('agent')}), "Plan" (${id('plan')})`,
+      `choose from "Agent" (${id('agent')}), "Plan" (${id('plan')})`,
     );
   });
 });

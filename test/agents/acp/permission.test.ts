@@ -81,7 +81,7 @@ describe('a permission request', () => {
         const other = await open(asking);
         const turnId = await other.send('go');
         const approval = await asked(other.watch, turnId);
-        expect(approval.session_allows).toContain('exactly this request');
+        expect(approval.session_allows).toContain('this exact request');
         await decide(client, approval, 'decline');
         await other.watch.end(turnId);
         expect((await turnOf(client, other, turnId)).text).toBe('selected c');
@@ -214,7 +214,7 @@ describe('a permission request', () => {
         await session.watch.end(turnId);
         expect((await turnOf(client, session, turnId)).error).toMatchObject({
           code: 'provider_exited',
-          message: 'the agent exited with 9',
+          message: 'the agent exited with code 9',
         });
         const params = { session_id: session.id };
         const [now] = await client.call(endpoints.listSessionApprovals, { params, query: {} });

@@ -122,20 +122,20 @@ describe('the agent of sessions that name none', () => {
 
   test.for<[acp: object | null, preferred: string | null, problem: RegExp | null]>([
     [null, null, /^not configured/],
-    [{}, null, /^no command is configured/],
+    [{}, null, /^no command configured/],
     [{ command: 'sh' }, 'default', null],
     [{ command: 'sh', agents: { a: sh } }, 'default', null],
     [{ agents: { a: sh } }, 'a', null],
     [{ agents: { a: sh, b: { ...sh, enabled: false } } }, 'a', null],
-    [{ agents: { a: sh, b: sh } }, null, /^several agents are configured \(a, b\): name one/],
+    [{ agents: { a: sh, b: sh } }, null, /^several agents are configured: name one of a, b, or/],
     [{ default_agent: 'b', agents: { a: sh, b: sh } }, 'b', null],
     [{ command: 'sh', default_agent: 'a', agents: { a: sh } }, 'a', null],
-    [{ default_agent: 'x' }, 'x', /^providers\.acp\.default_agent is "x", which is no agent/],
     [
-      { agents: { a: {} } },
-      'a',
-      /^no command is configured: set providers\.acp\.agents\.a\.command/,
+      { default_agent: 'x' },
+      'x',
+      /^providers\.acp\.default_agent: unknown agent "x": choose from /,
     ],
+    [{ agents: { a: {} } }, 'a', /^no command configured: set providers\.acp\.agents\.a\.command/],
   ])('with %j is %j.', ([acp, preferred, problem]) => {
     const found = provider(acp);
     expect(found.kinds.preferred).toBe(preferred);

@@ -245,7 +245,7 @@ describe('an agent that is to resume a session', () => {
     'and never answers %s costs only the turn, and is ended',
     (method, play) => {
       const limit = scaled(3000);
-      const says = new RegExp(`${method}.*did not answer within ${limit / 1000} s`);
+      const says = new RegExp(`${method} failed: no answer within ${limit / 1000} s`);
       return withLost(
         { methods: { [method]: play } },
         (stage, session) => expectAnotherAgent(stage, session, says),
@@ -261,10 +261,10 @@ describe('an agent that is to resume a session', () => {
         agent.stderr('panic: no disk\n');
         agent.exit(3);
       },
-      /exited with 3.*panic: no disk/,
+      /exited with code 3: panic: no disk/,
     ],
     ['goes without a word', (agent) => agent.exit(0), /exited with 0/],
-    ['hangs up, and lives on,', (agent) => agent.hangUp(), /ended/],
+    ['hangs up, and lives on,', (agent) => agent.hangUp(), /was stopped/],
     ['is killed', ({ pid }) => process.kill(pid, 'SIGKILL'), /SIGKILL/],
   ];
   test.each(someOf(deaths, 2))('and %s costs only the turn', (_name, die, says) => {
@@ -720,7 +720,7 @@ describe('the settings of a session that is resumed', () => {
       }),
       async (_stage, session) => {
         const turn = await session.run('after', { permission_mode: 'plan' });
-        expect(turn.error?.message).toContain('exited with 1');
+        expect(turn.error?.message).toContain('exited with code 1');
         expect(await session.record()).toMatchObject(ready);
         await expectWorks(session, 'again');
         expect(turn.error?.code).toMatch(/^provider_/);

@@ -133,8 +133,8 @@ describe('notices of an ACP agent', () => {
         const notices = ofKind(session.watch.of(turn.turn_id), 'session.notice');
         expect(notices.map(({ payload }) => payload)).toEqual([
           { code: 'warning', message: 'Slow: today' },
-          { code: 'compaction', message: 'the agent compacts its context' },
-          { code: 'compaction', message: 'the agent could not compact its context: no room' },
+          { code: 'compaction', message: 'compacting the context' },
+          { code: 'compaction', message: 'context compaction failed: no room' },
         ]);
         expect((await diagnostics()).unknown_messages).toBe(unknown_messages);
       },

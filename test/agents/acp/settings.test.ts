@@ -115,7 +115,7 @@ describe('a mode', () => {
     on({}, async ({ open }) => {
       const turn = await (await open({ permission_mode: 'read_only' })).run('hello');
       expect(turn.error?.code).toBe('invalid_permission_mode');
-      expect(turn.error?.message).toContain('none');
+      expect(turn.error?.message).toContain('the agent has not offered any yet');
     }));
 
   test('that the agent then refuses fails the turn before it sees it', () =>

@@ -161,7 +161,8 @@ describe('what an agent says', () => {
         const { error } = await session.run('go');
         expect(error).toEqual({
           code: 'provider_error',
-          message: 'the agent failed: Internal error; it wrote: Error: the key is not valid',
+          message:
+            'the agent failed: Internal error; output of the agent: Error: the key is not valid',
         });
         expect((await session.run('go')).error?.message).toBe('the agent failed: again');
       },
@@ -178,7 +179,7 @@ describe('what an agent says', () => {
       }),
       async ({ open }) => {
         const { error } = await (await open()).run('go');
-        expect(error?.message).toBe('the agent exited with 3; it said: a trace | no more credits');
+        expect(error?.message).toBe('the agent exited with code 3: a trace | no more credits');
       },
     ));
 

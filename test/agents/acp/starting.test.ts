@@ -67,7 +67,7 @@ describe('an agent that does not start', () => {
               status: 'failed',
               error: { code: 'provider_unavailable' },
             });
-            expect(turn.error?.message).toContain(`exited with ${code}`);
+            expect(turn.error?.message).toContain(`exited with code ${code}`);
             expect(turn.error?.message).toContain(said);
           }
           expect(await session.record()).toMatchObject({ status: 'ready', failure: null });
@@ -85,7 +85,7 @@ describe('an agent that does not start', () => {
         const turn = await session.run('hello');
         expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_unavailable' } });
         expect(turn.error?.message).toMatch(
-          new RegExp(`${method}.*did not answer within ${limit / 1000} s`),
+          new RegExp(`${method} failed: no answer within ${limit / 1000} s`),
         );
         await noAgents();
         expect(await session.record()).toMatchObject({ status: 'ready', active_turn_id: null });

@@ -89,7 +89,7 @@ describe('a request for permission', () => {
         const turnId = await session.send('go');
         const approval = await asked(session.watch, turnId);
         expect(approval.details).toContainEqual(
-          field('accepting means', 'Run without the sandbox'),
+          field('option chosen on accept', 'Run without the sandbox'),
         );
         await decide(client, approval, 'accept');
         await session.watch.end(turnId);

@@ -26,7 +26,7 @@ describe('a turn', () => {
     [-32_603, '', { limit: 5 }, /failed: \{"limit":5\}/],
     [-32_603, 'Internal error', 'no credit', /Internal error: no credit/],
     [-32_603, 'Internal error', { message: 'no credit' }, /Internal error: no credit/],
-    [-32_603, '', null, /failed: it did not say why/],
+    [-32_603, '', null, /failed: no reason given/],
     [-32_603, 'Internal error', { error: { message: 'no credit' } }, /Internal error: no credit/],
     [-32_603, 'no credit left', { reason: 'no credit' }, /failed: no credit left$/],
   ];
@@ -164,7 +164,7 @@ describe('a turn', () => {
         const session = await open();
         const turn = await session.run('go');
         expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_exited' } });
-        expect(turn.error?.message).toContain('exited with 0');
+        expect(turn.error?.message).toContain('exited with code 0');
         expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
         const sessionId = agents[0]?.last('session/prompt')?.params?.sessionId;
         expect(agents[1]?.last('session/resume')?.params).toMatchObject({ sessionId });
@@ -181,7 +181,7 @@ describe('a turn', () => {
       async ({ open }) => {
         const turn = await (await open()).run('go');
         expect(turn.error?.code).toBe('provider_exited');
-        expect(turn.error?.message).toMatch(/exited with 134.*panic: out of memory/);
+        expect(turn.error?.message).toMatch(/exited with code 134: .*panic: out of memory/);
       },
     ));
 

@@ -264,7 +264,7 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
     {
       type: 'notice',
       code: 'compaction',
-      message: 'the agent has compacted its context: Two files were read.',
+      message: 'context compacted: Two files were read.',
     },
   ],
   [

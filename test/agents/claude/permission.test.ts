@@ -72,10 +72,10 @@ function proposes(suggestions: unknown): ClaudeRole {
 }
 
 test.for([
-  [rules, 'Bash(make:*); the directories /else'],
+  [rules, 'Bash(make:*); access to /else'],
   [
     [mode],
-    'all changes of files in the working directory, also by commands such as mv, rm and sed',
+    'all file changes in the working directory, including those made by commands such as mv, rm and sed',
   ],
 ] as const)('what it proposes is accepted for the session, and no longer', ([given, allows]) => {
   const suggestions = given.map((one) => ({ ...one, destination: 'localSettings' }));
@@ -287,7 +287,7 @@ test('a mode that it refuses fails the turn, with what it says; from then on suc
     const refusal = {
       code: 'invalid',
       message: expect.stringMatching(
-        /no permission_mode "other"; it has: .*read_only.*plan/,
+        /unknown permission_mode "other": choose from .*read_only.*plan/,
       ) as string,
     };
     await expect(session.send('x', { permission_mode: 'other' })).rejects.toMatchObject(refusal);
@@ -366,7 +366,7 @@ test('a request that is larger than what is read is denied, and its agent is tol
     const { text, turn_id } = await session.run('go');
     expect(JSON.parse(text ?? '')).toMatchObject({
       behavior: 'deny',
-      message: expect.stringMatching(/declined without asking.*the limit is 8 MiB/) as string,
+      message: expect.stringMatching(/declined a request.*\(limit 8 MiB\)/) as string,
     });
     expect(ofKind(session.watch.of(turn_id), 'approval.requested')).toEqual([]);
   }));

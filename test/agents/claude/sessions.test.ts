@@ -61,7 +61,7 @@ test('one that ends at its start fails the turn with what it said, and the sessi
     const session = await open();
     const { error } = await session.run('x');
     expect(error?.code).toBe('provider_unavailable');
-    expect(error?.message).toContain('exited with 2; it said: bad option');
+    expect(error?.message).toContain('exited with code 2: bad option');
     expect((await diagnostics()).last_error).toContain('bad option');
     expect((await session.run('now')).text).toBe('now');
   });

@@ -28,7 +28,7 @@ test('the user’s own login is not changed: the command that does is named', ()
 
 test.for([
   [{ account: null, requiresOpenaiAuth: true }, false, 'not_configured', 'codex login'],
-  [{ account: null, requiresOpenaiAuth: false }, true, 'not_needed', 'no login'],
+  [{ account: null, requiresOpenaiAuth: false }, true, 'not_needed', 'do not need a codex login'],
   [{ account: { type: 'apiKey' }, requiresOpenaiAuth: true }, true, 'api_key', 'API key'],
   [{ account: { type: 'chatgpt', email: 'a@b' } }, true, 'account', 'account'],
   [{ account: { type: 'amazonBedrock' } }, true, 'agent_managed', 'amazonBedrock'],

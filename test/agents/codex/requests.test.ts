@@ -96,7 +96,7 @@ const rows: Row[] = [
   {
     method: 'mcpServer/elicitation/request',
     params: { ...toolCall, _meta: { ...toolCall._meta, persist: ['session', 'always'] } },
-    shown: { kind: 'tool', title: 's.t: {"a":1}', session_allows: 'each call of s.t' },
+    shown: { kind: 'tool', title: 's.t: {"a":1}', session_allows: 'every call of s.t' },
     accept: { action: 'accept', content: null, _meta: null },
     session: { action: 'accept', content: null, _meta: { persist: 'session' } },
     decline: { action: 'decline', content: null, _meta: null },
@@ -337,8 +337,8 @@ test('the time is told; a request of a kind that nobody knows is refused, and co
       expect(JSON.parse(text ?? '')).toEqual({
         result: { currentTimeAt: expect.any(Number) as number },
         errors: [
-          { code: -32_601, message: 'cadre knows no request item/tool/call' },
-          { code: -32_601, message: `cadre has nobody to answer ${onCommand}` },
+          { code: -32_601, message: 'cadre does not support the request item/tool/call' },
+          { code: -32_601, message: `no session can answer ${onCommand}` },
         ],
       });
       expect((await diagnostics()).unknown_messages).toBe(2);

@@ -254,7 +254,7 @@ test.for<[string, CodexRole, RegExp]>([
       },
       requests: { initialize: never },
     },
-    /it exited with 2; it said: error: unrecognized subcommand.*; cadre needs codex 0\.150\.0 or newer/,
+    /the agent exited with code 2: error: unrecognized subcommand.*: check that \".*\" is 0\.150\.0 or newer/,
   ],
   [
     'refuses to be initialized',
@@ -265,12 +265,12 @@ test.for<[string, CodexRole, RegExp]>([
         },
       },
     },
-    /did not come up: not today/,
+    /did not start: not today/,
   ],
   [
     'opens a thread without its id',
     { requests: { 'thread/start': () => ({}) } },
-    /opened a thread without its id/,
+    /opened a thread without an id/,
   ],
 ])('one that %s fails the turn with what to do, and is looked for again', ([, role, words]) =>
   on(role, async ({ open, diagnostics, agents }) => {
@@ -287,7 +287,7 @@ test.for<[string, CodexRole, RegExp]>([
 
 test('a session cannot be made where it is not installed, or disabled', async () => {
   for (const [codex, words] of [
-    [{ command: 'no-such-codex' }, /"no-such-codex" is not installed.*providers.codex.command/],
+    [{ command: 'no-such-codex' }, /"no-such-codex" not found on PATH.*providers.codex.command/],
     [{ enabled: false }, /disabled: set providers.codex.enabled/],
   ] as const) {
     await withRawCodex(

@@ -103,7 +103,7 @@ test('its death fails the turn of each session, and the next turns share a new o
       await session.watch.end(turns[at] ?? '');
       expect((await session.turn(turns[at] ?? '')).error).toEqual({
         code: 'provider_exited',
-        message: 'the agent exited with 3',
+        message: 'the agent exited with code 3',
       });
     }
     const again = await Promise.all(sessions.map((session) => session.run('again')));
@@ -124,7 +124,7 @@ test('its death while it takes up a turn fails that turn, too', () =>
     },
     async ({ open }) => {
       const { error } = await (await open()).run('x');
-      expect(error).toEqual({ code: 'provider_exited', message: 'the agent exited with 4' });
+      expect(error).toEqual({ code: 'provider_exited', message: 'the agent exited with code 4' });
     },
   ));
 
@@ -156,7 +156,7 @@ test('a line that is no JSON ends it, with a clear word', () =>
       const session = await open();
       const { error } = await session.run('go');
       expect(error?.code).toBe('provider_exited');
-      expect(error?.message).toContain('broke the protocol and was ended');
+      expect(error?.message).toContain('broke the protocol and was stopped');
       expect(error?.message).toContain('no JSON: panicked at nothing');
       await noAgents();
       expect((await session.run('next')).text).toBe('next');
@@ -196,7 +196,7 @@ test('an answer that is too long fails what was asked for alone', () =>
     async ({ open }) => {
       const { error } = await (await open()).run('go');
       expect(error?.code).toBe('provider_unavailable');
-      expect(error?.message).toContain('turn/start failed: its answer is too long');
+      expect(error?.message).toContain('turn/start failed: the response is too long');
     },
   ));
 

@@ -231,7 +231,7 @@ test('what is tried again is no end; what ends the turn says why, and what to do
             /too much \(contextWindowExceeded\): .*new session/,
           ) as string,
         },
-        { code: 'provider_error', message: 'codex failed: it does not say why' },
+        { code: 'provider_error', message: 'codex failed: no reason given' },
       ]);
     },
   ));

@@ -137,7 +137,7 @@ describe('a session', () => {
     ]);
     await expect(
       client.agent.request('session/set_mode', { sessionId, modeId: 'sudo' }),
-    ).rejects.toMatchObject({ code: -32_602, message: 'Invalid params: no mode "sudo"' });
+    ).rejects.toMatchObject({ code: -32_602, message: 'Invalid params: unknown mode "sudo"' });
   });
 
   test.each([

@@ -23,7 +23,9 @@ test('--agent-mode chooses the mode of the agent, for a session or a turn.', () 
     expect(await run()).toMatchObject({ code: 0, stdout: 'hi\n' });
     expect((await run('--agent-mode', 'full_access')).code).toBe(0);
     const send = ['sessions', 'send', session.id, '--agent-mode', 'nonsense', 'say hi'];
-    expect((await cadre(send)).stderr).toMatch(/no agent_mode "nonsense"; it has: default, /);
+    expect((await cadre(send)).stderr).toMatch(
+      /unknown agent_mode "nonsense": choose from default, /,
+    );
     const turns = (await cadre(['sessions', 'turns', session.id, '--json'])).json() as Turn[];
     expect(turns.map(({ agent_mode }) => agent_mode)).toEqual(['full_access', null]);
   }));
@@ -39,7 +41,7 @@ test('run and sessions create say plainly, once, that an agent never asks for pe
     const session = silent.stdout.trim();
     const first = await cadre(['run', '--session', session, 'say hi']);
     expect(first.stderr).toMatch(
-      /^\[agent_never_asks\] this agent never asks for permission: .*\n$/,
+      /^\[agent_never_asks\] permission_mode "require_approval" has no effect: this agent never .*\n$/,
     );
     expect((await cadre(['run', '--session', session, 'say hi'])).stderr).toBe('');
     expect((await cadre(['sessions', 'show', session])).stdout).toContain('never asks');

@@ -102,12 +102,12 @@ describe('--agent', () => {
       const wrong = await cadre(['run', '--agent', 'nobody', 'say hi']);
       expect([wrong.code, wrong.stderr]).toEqual([
         2,
-        expect.stringMatching(/no agent "nobody"; there are: .*gemini/),
+        expect.stringMatching(/unknown agent "nobody": choose from .*gemini/),
       ]);
       const provider = await cadre(['run', '--agent', 'claude', 'say hi']);
       expect([provider.code, provider.stderr]).toEqual([
         2,
-        expect.stringContaining('choose the provider claude'),
+        expect.stringContaining('set provider to "claude"'),
       ]);
       const earlier = await cadre(['run', '-c', '--agent', 'gemini', 'say hi']);
       expect(earlier.stderr).toContain('--agent is for a new session');

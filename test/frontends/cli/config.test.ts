@@ -105,9 +105,9 @@ describe('cadre config check', () => {
     const preset = '[[teams.model_presets]]\nname = "p"\nprovider = "acp"\nagent = "gemni"\n';
     expect(await check(`[providers.acp]\ndefault_agent = "nope"\n${own}${preset}`)).toEqual([
       expect.stringMatching(
-        /^providers\.acp\.default_agent: there is no agent "nope"; .*mine.*gemini/,
+        /^providers\.acp\.default_agent: unknown agent "nope": choose from .*mine.*gemini/,
       ),
-      expect.stringMatching(/^teams\.model_presets\[0\]\.agent: there is no agent "gemni"/),
+      expect.stringMatching(/^teams\.model_presets\[0\]\.agent: unknown agent "gemni"/),
     ]);
   });
 

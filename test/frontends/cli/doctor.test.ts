@@ -145,7 +145,7 @@ describe('cadre doctor', () => {
         expect(found.server).toEqual(['warn', expect.stringContaining('degraded (providers)')]);
         expect(found.providers).toEqual([
           'fail',
-          expect.stringContaining('"no-such-agent" is not installed'),
+          expect.stringContaining('"no-such-agent" not found on PATH'),
         ]);
       },
       { config: { providers: { acp: { command: 'no-such-agent' } } } },
@@ -158,7 +158,7 @@ describe('cadre doctor', () => {
     expect(ended.code).toBe(1);
     expect(findingsOf(ended).providers).toEqual([
       'fail',
-      expect.stringContaining('"no-such-agent" is not installed'),
+      expect.stringContaining('"no-such-agent" not found on PATH'),
     ]);
   });
 

@@ -45,9 +45,9 @@ describe('cadre run', () => {
     withServer(async (server) => {
       const says = {
         'fail out of luck': /^cadre: the turn failed: .*out of luck/,
-        'crash 3': /^cadre: the turn failed: .*exited with 3/,
+        'crash 3': /^cadre: the turn failed: .*exited with code 3/,
         'ask to delete everything':
-          /^\[started\] to delete everything\n\[failed\] to delete everything\ncadre: the turn failed: the agent asked for permission: to delete everything; send the turn with permission_mode/,
+          /^\[started\] to delete everything\n\[failed\] to delete everything\ncadre: the turn failed: the agent requested permission: to delete everything: send the turn with permission_mode/,
       };
       for (const [script, why] of Object.entries(says)) {
         const ran = await cadreOn(server)(['run', script]);
@@ -65,7 +65,7 @@ describe('cadre run', () => {
       const codex = await cadreOn(server)(['run', '--provider', 'codex', 'hello']);
       expect(codex).toMatchObject({ code: 1, stdout: '' });
       expect(codex.stderr).toMatch(
-        /^cadre: codex: the command "codex" is not installed, .*set providers.codex.command/,
+        /^cadre: codex: command "codex" not found on PATH: .*set providers.codex.command/,
       );
     }));
 

@@ -55,7 +55,7 @@ describe('what is said', () => {
     const commands = await cadre(['sessions', 'commands', id]);
     expect(commands.stdout).toMatch(/^COMMAND +DESCRIPTION\n\/plan anything +does nothing/);
     expect(JSON.parse((await cadre(['sessions', 'commands', id, '--json'])).stdout)).toEqual([
-      { name: 'plan', description: 'does nothing: this is a demo', hint: 'anything' },
+      { name: 'plan', description: 'Does nothing: this is a demo', hint: 'anything' },
     ]);
   });
 

@@ -195,7 +195,7 @@ describe('POST /v1/sessions', () => {
       const reply = await api('POST', '/v1/sessions', { body: { provider: 'codex' } });
       expect(reply.status).toBe(400);
       expect(reply.json()).toEqual({
-        error: 'this server has no provider "codex" (it has: acp): use one of those',
+        error: 'unknown provider "codex": choose from acp',
         code: 'provider_unavailable',
       });
       expect((await api('GET', '/v1/sessions')).json()).toEqual(before);
@@ -203,12 +203,12 @@ describe('POST /v1/sessions', () => {
 
   test.for([
     [{}, /not configured: add a section \[providers\.acp\] with a command/],
-    [{ providers: { acp: {} } }, /no command is configured: set providers\.acp\.command/],
+    [{ providers: { acp: {} } }, /no command configured: set providers\.acp\.command/],
     [
       { providers: { acp: { command: 'no-such-program-anywhere' } } },
-      /"no-such-program-anywhere" is not installed, or not on PATH: set providers\.acp\.command/,
+      /"no-such-program-anywhere" not found on PATH: set providers\.acp\.command/,
     ],
-    [{ providers: { acp: { command: '/' } } }, /"\/" is not installed/],
+    [{ providers: { acp: { command: '/' } } }, /command "\/" not found on PATH/],
     [
       { providers: { acp: { command: 'sh', transport: 'http' } } },
       /transport "http" is not supported: use "stdio"/,

@@ -41,7 +41,7 @@ describe('a member of a team', () => {
 
   test('gets no agent that there is not, and no agent beside a preset.', () =>
     given(async ({ client }) => {
-      await expect(spawned(client, { agent: 'nobody' })).rejects.toThrow(/no agent "nobody"/);
+      await expect(spawned(client, { agent: 'nobody' })).rejects.toThrow(/unknown agent "nobody"/);
       const both = spawned(client, { agent: 'one', model_preset: 'second' });
       await expect(both).rejects.toThrow(/sets provider, agent and model/);
     }));

@@ -150,7 +150,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
         await expectAnotherTurn(session);
         const { status, error } = await session.run(prompt);
         expect([status, error?.code]).toEqual(['failed', 'auth_required']);
-        const hint = /run "?[\w-]+ .*login|give cadre a key/;
+        const hint = /run "?[\w-]+ .*login/;
         expect(error?.message).toMatch(hint);
         expect(await session.record()).toMatchObject({ status: 'ready' });
         expect(await health()).toMatchObject({

@@ -96,7 +96,7 @@ async function askPermission(turn: Turn, call: AnnouncedToolCall): Promise<strin
     return outcome.outcome === 'selected' ? outcome.optionId : 'cancelled';
   } catch (error) {
     if (turn.signal.aborted) return 'cancelled';
-    await call.fail('the client could not be asked');
+    await call.fail('the client did not answer the permission request');
     throw error;
   }
 }

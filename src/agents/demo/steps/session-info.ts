@@ -13,7 +13,7 @@ export const commands: Step<'commands'> = ({ entries }, turn) =>
     sessionUpdate: 'available_commands_update',
     availableCommands: entries.map((name) => ({
       name,
-      description: 'does nothing: this is a demo',
+      description: 'Does nothing: this is a demo',
       input: { hint: 'anything' },
     })),
   });

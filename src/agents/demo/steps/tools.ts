@@ -4,7 +4,7 @@ import type { Step } from './step.ts';
 export const tool: Step<'tool'> = async ({ title, output }, turn) => {
   const call = await announceToolCall(turn, title);
   await call.start();
-  await call.complete(output ?? 'nothing was run: this is a demo');
+  await call.complete(output ?? 'did not run: this is a demo');
 };
 
 /** One update for each state, from nothing done to everything done. */
