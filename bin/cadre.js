@@ -21,7 +21,7 @@ else startAgain(pinnedNode());
 
 function start(name) {
   const bundle = path.join(__dirname, '../dist', name);
-  if (!existsSync(bundle)) fail(`dist/${name} is missing; run \`npm run build\` first`);
+  if (!existsSync(bundle)) fail(`dist/${name} not found: run npm run build`);
   require(bundle);
 }
 
@@ -31,8 +31,8 @@ function pinnedNode() {
     return require.resolve(`node-${process.platform}-${process.arch}/bin/node`);
   } catch {
     return fail(
-      `needs Node 22.12 or newer, and this is ${process.version} (${process.execPath}): install a newer Node, ` +
-        'or use the executable of cadre, which brings its own',
+      `Node ${process.version} (${process.execPath}) is too old: install Node 22.12 or newer, ` +
+        'or use the cadre executable, which includes Node',
     );
   }
 }
@@ -49,7 +49,7 @@ function startAgain(node) {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => (signal === 'SIGINT' && atTerminal) || child.kill(signal));
   }
-  child.on('error', (error) => fail(`cannot start ${node}: ${error.message}`));
+  child.on('error', (error) => fail(`cannot start "${node}": ${error.message}`));
   child.on('exit', (code, signal) => {
     if (signal === null) process.exit(code);
     process.removeAllListeners(signal);

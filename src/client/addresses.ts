@@ -41,12 +41,12 @@ export class Addresses implements Servers {
     const found = this.#addresses.find((one) => one.name === name);
     if (found) return this.#look(found);
     const names = this.#addresses.map((one) => one.name).join(', ');
-    throw new AppError('usage', `no server has the name "${name}": there are ${names}`);
+    throw new AppError('usage', `unknown server "${name}": choose from ${names}`);
   }
 
   async first(): Promise<ServerEntry> {
     const [first] = this.#addresses;
-    if (!first) throw new AppError('usage', 'no server is named: name one with --url');
+    if (!first) throw new AppError('usage', 'no server given: pass --url');
     return usable(await this.#look(first));
   }
 

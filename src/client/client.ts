@@ -118,7 +118,7 @@ export class HttpClient implements Client {
   async get(path: string, signal: AbortSignal): Promise<unknown> {
     const response = await this.#send('GET', path, undefined, { signal });
     const text = await readAll(response);
-    if (response.statusCode !== 200) throw this.#foreign(`it said ${response.statusCode}`);
+    if (response.statusCode !== 200) throw this.#foreign(`HTTP status ${response.statusCode}`);
     return JSON.parse(text) as unknown;
   }
 
@@ -147,7 +147,9 @@ export class HttpClient implements Client {
   misunderstanding(): AppError | null {
     for (const [{ method, path, response }, value] of this.#answers)
       if (!response.safeParse(value).success)
-        return this.#foreign(`its answer is none to ${method} ${path}`);
+        return this.#foreign(
+          `the response to ${method} ${path} does not match this client's schema`,
+        );
     return null;
   }
 
@@ -157,14 +159,14 @@ export class HttpClient implements Client {
       this.#answers.set(endpoint, value);
       return value;
     } catch (error) {
-      throw this.#foreign('its answer is no JSON', error);
+      throw this.#foreign('the response is not JSON', error);
     }
   }
 
   #foreign(why: string, cause?: unknown): AppError {
     return new AppError(
       'unreachable',
-      `the server at ${this.#place} is no cadre server, or one of another version (${why}): name the right one with --url`,
+      `unexpected response from ${this.#place}: ${why}: check --url and the version of the server`,
       { cause },
     );
   }
@@ -191,7 +193,7 @@ export class HttpClient implements Client {
     const said = status < 300 ? null : refusal(status, await readAll(response));
     if (said) throw this.#named(said);
     response.destroy();
-    throw this.#foreign(`it said ${status}, not as a cadre server does`);
+    throw this.#foreign(`HTTP status ${status}`);
   }
 
   /** Of several servers, each has a token of its own: which one is refused? */

@@ -83,7 +83,7 @@ function summaryOfQueue({ kind, payload }: EventOf<KindIn<'queue'>>): string {
   const said = isSaid ? summaryOfInput(payload.entry.input ?? []) : '';
   const label = name ?? (said === '' ? id.slice(-8) : said);
   if (kind === 'queue.skipped')
-    return `${label}: ${payload.count} ${payload.count === 1 ? 'run' : 'runs'}, ${payload.why}`;
+    return `${label}: ${payload.count} ${payload.count === 1 ? 'run' : 'runs'} (${payload.why})`;
   if (kind === 'queue.held' && hold) return `${label}: ${hold.message}`;
   if (kind === 'queue.removed') return `${label}: ${payload.why}`;
   return kind === 'queue.finished' ? `${label}: ${payload.status}` : label;
@@ -129,6 +129,6 @@ function summaryOfUsage({ context_tokens, context_window }: Usage): string {
 /** Which events are missing, and why. */
 export function describeGap({ requested, trimmed_seq, latest_seq }: StreamGap): string {
   return requested > latest_seq
-    ? `the log ends at ${latest_seq}, before ${requested}: what was there is gone; going on with what is new`
-    : `some events between ${requested} and ${trimmed_seq} are gone: retention took them`;
+    ? `event ${requested} is past the end of the log (${latest_seq}): the missing events are lost; continuing with new events`
+    : `some events between ${requested} and ${trimmed_seq} were removed by retention`;
 }

@@ -147,7 +147,7 @@ async function lastKnown(
     )
     .slice(0, limit)
     .map((row) => ({ node: entry.name, ...row, last_known_at: known.at }));
-  return { entry, rows, remark: `${why}; listed is what it had when it last answered` };
+  return { entry, rows, remark: `${why}: showing its last known data` };
 }
 
 /** Whether an answer is all that is kept of a server: its first page, without a filter. */

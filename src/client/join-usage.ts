@@ -22,7 +22,7 @@ export async function joinUsage(
       reports.push(await client.call(endpoints.getUsage, input, signal));
     } catch (error) {
       if (!(error instanceof AppError) || error.code !== 'unreachable') throw error;
-      away.set(name, `${error.message}; what its turns have used is missing`);
+      away.set(name, `${error.message}: its usage is not included`);
     }
   };
   await Promise.all((await servers.list()).map(ask));

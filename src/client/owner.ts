@@ -15,11 +15,12 @@ export async function ownerOf(
   const owner = entries[found.indexOf('yes')];
   if (owner) return owner;
   const away = entries.filter((_, i) => found[i] === 'unknown');
-  if (away.length === 0) throw new AppError('not_found', `no server has "${id}"`);
+  if (away.length === 0) throw new AppError('not_found', `"${id}" not found on any server`);
   const lists = await Promise.all(away.map(({ name }) => known(name)));
   const last = away[lists.findIndex((one) => one !== null && idsIn(one).includes(id))];
   const asked = last ? [last] : away;
-  const others = last || away.length === entries.length ? '' : `; no other server has "${id}"`;
+  const others =
+    last || away.length === entries.length ? '' : `; "${id}" not found on any other server`;
   throw new AppError('unreachable', `${asked.map(({ detail }) => detail).join('; ')}${others}`);
 }
 

@@ -47,7 +47,7 @@ export async function editReview(
 ): Promise<Review> {
   const { session_id } = diff;
   if (diff.files.length === 0)
-    throw new AppError('not_found', `session ${session_id} has changed nothing so far`);
+    throw new AppError('not_found', `session ${session_id} has no changes`);
   const { text, read } = makeFile(diff.files, review.comments);
   const { add, drop } = await edit('review.diff', text, read);
   const params = { session_id };

@@ -135,7 +135,7 @@ function authenticatorOf(credentials: string): Authenticator {
   } catch (error) {
     throw new AppError(
       'invalid',
-      `the seed in the key file ${credentials} is damaged (${(error as Error).message}): copy the file again`,
+      `invalid seed in key file "${credentials}": ${(error as Error).message}: copy the file again`,
       { cause: error },
     );
   }
@@ -156,11 +156,11 @@ function explained(error: unknown, { urls, name, credentials }: Access): AppErro
     return new AppError(
       'unauthorized',
       credentials === null
-        ? `NATS at ${where} asks who is there: name the file with the nkey of "${name}" in fleet.credentials or fleet.person.credentials`
-        : `NATS at ${where} does not know the key in ${credentials}: see that its configuration has the public key of "${name}"`,
+        ? `NATS at ${where} requires authentication: set fleet.credentials or fleet.person.credentials to the nkey file of "${name}"`
+        : `NATS at ${where} rejected the key in "${credentials}": add the public key of "${name}" to the NATS configuration`,
       { cause: error },
     );
-  return new AppError('unreachable', `no NATS server answers at ${where} (${why})`, {
+  return new AppError('unreachable', `no NATS server answers at ${where}: ${why}`, {
     cause: error,
   });
 }

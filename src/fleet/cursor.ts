@@ -46,7 +46,10 @@ export class FleetCursor {
     } catch {
       // Falls through to the refusal.
     }
-    throw new AppError('usage', 'this is no cursor of a fleet: begin without one');
+    throw new AppError(
+      'usage',
+      'invalid cursor: expected a cursor of a fleet: start again without the cursor',
+    );
   }
 
   /** The cursor as one opaque word. */

@@ -42,34 +42,34 @@ export function engineError(error: unknown, connection: NatsConnection, { fleet 
         : undefined;
   if (number === NO_STREAM)
     return failure('not_found')(
-      `there is no fleet "${fleet}" here: make it once with cadre fleet init`,
+      `fleet "${fleet}" not found on this NATS server: create it with cadre fleet init`,
     );
   if ((number !== undefined && NO_ROOM.has(number)) || /no space left/i.test(why))
     return failure('storage_full')(
-      `NATS has no room for the fleet "${fleet}" (${why}): free space on the disks of NATS or raise max_file_store, then restart nats-server there`,
+      `NATS storage for fleet "${fleet}" is full: ${why}: free disk space on the NATS hosts or raise max_file_store, then restart nats-server`,
     );
   if (number !== undefined && NO_LEADER.has(number)) return noLeader(why);
   if (is(errors.NoRespondersError))
     return connection.info?.jetstream === true
-      ? noLeader('nobody answers for its stream')
+      ? noLeader('no server answers for the stream')
       : failure('unreachable')(
-          `the NATS server ${connection.info?.server_name ?? ''} runs without JetStream, which it switches off when its disk is full: free space on that disk, or add jetstream { store_dir: "…" } to its configuration, then restart nats-server`,
+          `JetStream is off on NATS server ${connection.info?.server_name ?? ''}: NATS turns it off if the disk is full: free disk space, or add jetstream { store_dir: "…" } to the configuration, then restart nats-server`,
         );
   if (cause instanceof errors.PermissionViolationError)
     return failure('forbidden_scope')(
-      `NATS refuses this to the key that was used (${cause.message}): compare the configuration of NATS with what cadre fleet init --print-nats-config prints`,
+      `NATS refused the request: ${cause.message}: compare the NATS configuration with the output of cadre fleet init --print-nats-config`,
     );
   if (is(errors.TimeoutError))
     return failure('unreachable')(
-      'NATS does not answer in time: try again; if that lasts, see cadre fleet status and the log of nats-server',
+      'no answer from NATS in time: try again; if the error persists, see cadre fleet status and the log of nats-server',
     );
   return failure('unreachable')(
-    `NATS says "${why}": see cadre fleet status, and the log of nats-server`,
+    `request to NATS failed: ${why}: see cadre fleet status and the log of nats-server`,
   );
 
   function noLeader(reason: string): AppError {
     return failure('unreachable')(
-      `the fleet "${fleet}" has no leader just now (${reason}): try again in 10 seconds; if that lasts, start the NATS servers that do not run, free space where a disk is full and restart nats-server there, or run cadre fleet init for a missing bucket`,
+      `fleet "${fleet}" has no leader: ${reason}: try again in 10 seconds; if the error persists, start stopped NATS servers, free disk space on full hosts and restart nats-server there, or run cadre fleet init if a bucket is missing`,
     );
   }
 }

@@ -27,7 +27,8 @@ export async function fill(client: Pick<Caller, 'ask'>, hole: Hole): Promise<Fle
     for (const { seq, kind, text } of page)
       if (seq <= hole.upTo) events.push({ node: hole.node, epoch: hole.epoch, seq, kind, text });
     const next = page.at(-1)?.seq ?? hole.upTo;
-    if (!(next > after)) throw new Error(`${hole.node} answers with events that nobody asked for`);
+    if (!(next > after))
+      throw new Error(`${hole.node} returned events outside the requested range`);
     after = next;
   }
   return events;
@@ -43,7 +44,7 @@ async function pageOf(
     const { value, headers } = await client.ask(endpoints.replayEvents, {
       query: { after_seq, limit },
     });
-    if (headers['x-epoch'] !== epoch) throw new Error(`${node} has another log by now`);
+    if (headers['x-epoch'] !== epoch) throw new Error(`${node} has a new event log`);
     return value.map((event) => ({ ...event, text: JSON.stringify(event) }));
   } catch (error) {
     const isTooLong = error instanceof AppError && error.code === 'payload_too_large';

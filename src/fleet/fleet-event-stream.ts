@@ -89,7 +89,7 @@ export class FleetEventStream implements ServersEventStream {
     const { kinds } = this.#options;
     if (kinds && !kinds.some((pattern) => matches(pattern, kind))) return null;
     const event = readEvent(text, { seq, kind });
-    const why = `event ${seq} is none of the kind ${kind} as this version knows it`;
+    const why = `event ${seq} of kind ${kind} does not match the schema of this version`;
     return event ? { node, epoch, event } : { node, notice: { state: 'gap', text: why } };
   }
 
@@ -102,7 +102,9 @@ export class FleetEventStream implements ServersEventStream {
         const notices: Notice[] = [];
         if (states.get(name) !== state)
           notices.push(
-            state === 'reachable' ? { state } : { state, detail: detail ?? `${name} is gone` },
+            state === 'reachable'
+              ? { state }
+              : { state, detail: detail ?? `${name} is unreachable` },
           );
         if (remark !== null && remarks.get(name) !== remark)
           notices.push({ state: 'gap', text: remark });
@@ -135,8 +137,8 @@ function toldNotice(notice: FleetNotice): FromServer | null {
     const { from, to } = notice.mark;
     const text =
       to.after > 0
-        ? `the server goes on with a copy of its log, from event ${to.after} on; what it had after that until event ${from.seq} is not in it`
-        : 'the server has another log now, which begins anew';
+        ? `the server continues from a copy of its log that ends at event ${to.after}: earlier events up to ${from.seq} are not in it`
+        : 'the server has a new event log';
     return { node, notice: { state: 'gap', text } };
   }
   const text = `events between ${notice.after} and ${notice.up_to} are missing: ${notice.why}`;

@@ -50,31 +50,31 @@ function whyNotMade(error: unknown, { replicas, maxBytes }: StoreSettings): unkn
   if (cause instanceof errors.PermissionViolationError)
     return refusal(
       'forbidden_scope',
-      'NATS does not let this key make the fleet: give the one of the admin with --credentials',
+      'cannot create the fleet: NATS refused this key: pass the admin key with --credentials',
     );
   // The library does not export its class.
   if (error instanceof Error && error.name === 'JetStreamNotEnabled')
     return refusal(
       'invalid',
-      'NATS runs without JetStream: add jetstream { store_dir: "…" } to its configuration',
+      'cannot create the fleet: JetStream is off: add jetstream { store_dir: "…" } to the NATS configuration',
     );
   if (error instanceof errors.TimeoutError || cause instanceof errors.TimeoutError)
     return refusal(
       'unreachable',
-      'NATS does not answer: see the log of nats-server, and try again',
+      'cannot create the fleet: no answer from NATS: check the log of nats-server and try again',
     );
   if (!(error instanceof JetStreamApiError)) return error;
   if (NO_ROOM.has(error.code))
     return refusal(
       'invalid',
-      `NATS has no room for ${maxBytes} bytes of events: give --max-bytes less, or raise max_file_store of nats-server`,
+      `cannot create the fleet: NATS has no space for ${maxBytes} bytes of events: pass a smaller --max-bytes, or raise max_file_store of nats-server`,
     );
   if (NO_SERVERS.has(error.code))
     return refusal(
       'invalid',
-      `NATS has too few servers to keep ${replicas} copies: start them, or give --replicas 1`,
+      `cannot create the fleet: too few NATS servers for ${replicas} replicas: start more, or pass --replicas 1`,
     );
-  return refusal('invalid', `NATS refuses to make the fleet: ${error.message}`);
+  return refusal('invalid', `cannot create the fleet: ${error.message}`);
 }
 
 async function make(

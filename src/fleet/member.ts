@@ -118,7 +118,7 @@ export class Member {
         await this.#stay(this.#connection);
       } catch (error) {
         this.#fail(error);
-        logger.debug({ err: error }, 'the fleet cannot be joined');
+        logger.debug({ err: error }, 'cannot join the fleet');
       }
       await clock.sleep(RETRY_MS, this.#ending.signal).catch(() => undefined);
     }
@@ -182,7 +182,7 @@ export class Member {
         if (this.#diverged === null) await task(link, signal, (trouble) => this.#report(trouble));
       } catch (error) {
         if (error instanceof Diverged) this.#diverged = error.message;
-        if (!signal.aborted) logger.error({ err: error }, 'a task of the fleet ended');
+        if (!signal.aborted) logger.error({ err: error }, 'a fleet task failed');
       }
     });
     return { stopping, done: Promise.all(running) };
@@ -235,9 +235,9 @@ async function end(work: Work): Promise<null> {
 }
 
 function reservedDetail(name: string): string {
-  return `the node "${name}" of this fleet is a server with another log: give this server another fleet.name, or, if this server replaces that one for good, stop that one and run cadre fleet nodes replace ${name} --yes`;
+  return `node name "${name}" belongs to a server with another event log: set another fleet.name; to replace that server permanently, stop it and run cadre fleet nodes replace ${name} --yes`;
 }
 
 function takenDetail(name: string): string {
-  return `another server is the node "${name}" of this fleet: give this one another fleet.name, or stop the other`;
+  return `node name "${name}" is in use by another server: set another fleet.name, or stop the other server`;
 }

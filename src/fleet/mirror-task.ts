@@ -13,9 +13,7 @@ export function mirrorTask(
       stream: new NatsMirrorStream(connection, names, node),
       onState({ state, detail, seq }) {
         parts.logger.info({ state, detail, seq }, 'mirror');
-        report(
-          state === 'unreachable' ? `the fleet gets no events of this server: ${detail}` : null,
-        );
+        report(state === 'unreachable' ? `cannot mirror events to the fleet: ${detail}` : null);
       },
     });
     await mirror.run(signal);

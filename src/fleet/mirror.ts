@@ -254,18 +254,18 @@ export class Mirror {
 
 /** How a log gets an epoch of its own, with which it may continue in the fleet. */
 const NEW_LOG =
-  'stop this server, back up its database, restore that backup, which gives its log a new epoch, and start it: see "Restore a node from a backup" in docs/machines.md';
+  'stop this server, back up and restore its database to give the log a new epoch, and start the server: see "Restore a node from a backup" in docs/machines.md';
 
 /** Throws Contradiction where the stream has events of this epoch that this log does not have. */
 function assertSameLog(log: MirroredLog, { seq, id }: Head): void {
   if (seq > log.latestSeq)
     throw new Contradiction(
-      `the fleet has event ${seq} of this server's log, which ends at ${log.latestSeq}: the data directory was set back, or is a copy of another one: ${NEW_LOG}; if it is a copy of a server that still runs, give it another fleet.name instead`,
+      `the log of this server ends at event ${log.latestSeq}, but the fleet has event ${seq}: the data directory was restored, or copied from another server: ${NEW_LOG}; if the other server still runs, set another fleet.name instead`,
     );
   const own = id === null ? null : log.idAt(seq);
   if (own !== null && own !== id)
     throw new Contradiction(
-      `event ${seq} is ${own} here and ${id} in the fleet: two servers ran on copies of one data directory: stop the wrong one for good; if this one is to stay, ${NEW_LOG}, and free its name with cadre fleet nodes replace NAME --yes`,
+      `event ${seq} is ${own} here and ${id} in the fleet: two servers ran on copies of one data directory: stop one of them permanently; to keep this one, ${NEW_LOG}, and free its name with cadre fleet nodes replace NAME --yes`,
     );
 }
 

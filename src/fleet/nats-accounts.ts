@@ -19,7 +19,7 @@ export function fleetAccounts(plan: FleetPlan, keyOf: (name: string) => string):
   return `accounts {
   FLEET {
     jetstream: enabled
-    # Makes the stream and the buckets: cadre fleet init
+    # Used by cadre fleet init to create the stream and the buckets
     users: [{ nkey: ${keyOf(keyNames.admin)} }]
     exports: [
 ${unique(members.flatMap(({ uses }) => uses.map(exported))).join('\n')}
@@ -56,7 +56,7 @@ interface MemberAccount {
 /** A node writes as itself, reads what it has written last, and is asked. */
 function nodeOf(names: Names, node: string): MemberAccount {
   return {
-    about: `the node ${node}`,
+    about: `Node ${node}`,
     name: nodeAccount(node),
     key: keyNames.node(node),
     inbox: `${names.inbox(node)}.>`,
@@ -84,7 +84,7 @@ function personOf(
   const places = names.bucketStream(names.places);
   const placing = [names.key(names.places, '>'), `$JS.API.STREAM.MSG.GET.${places}`];
   return {
-    about: scope === 'admin' ? `${name}, who may do everything` : `${name}, who may read`,
+    about: scope === 'admin' ? `User ${name}: all requests` : `User ${name}: read only`,
     name: `PERSON_${name}`,
     key: keyNames.person(name),
     inbox: `${names.inbox(name)}.>`,

@@ -14,7 +14,7 @@ export function natsConfig(plan: FleetPlan, keyOf: (name: string) => string): st
   return `${preface(plan)}
 server_name: $NATS_NAME
 listen: "0.0.0.0:4222"
-# A request with images has a few megabytes.
+# A request with images can have several megabytes.
 max_payload: 8MB
 ${PINGS}
 jetstream {
@@ -26,7 +26,7 @@ ${plan.hosts.length > 1 ? cluster(plan) : ''}${fleetAccounts(plan, keyOf)}`;
 }
 
 /** How NATS servers find out about each other and their clients. Without it a server that hangs swallows requests for minutes. */
-export const PINGS = `# The connection to a server or client that hangs is closed after 6 seconds.
+export const PINGS = `# Close the connection to a server or client that does not respond for 6 seconds.
 ping_interval: "2s"
 ping_max: 2`;
 
@@ -34,24 +34,25 @@ function assertSound({ hosts, nodes, admins, readers }: FleetPlan): void {
   if (hosts.length !== 1 && hosts.length !== 3)
     throw new AppError(
       'usage',
-      `${hosts.length} hosts for NATS: give one with --host, or three, which go on while two of them run`,
+      `invalid number of NATS hosts (${hosts.length}): pass --host once, or three times for a cluster that tolerates the loss of one host`,
     );
   const people = [...admins, ...readers];
   const all = [ADMIN, ...nodes, ...people];
   const wrong = all.find((name) => !isName(name));
   if (wrong !== undefined)
-    throw new AppError('usage', `"${wrong}" is no name: give 1 to 63 letters, digits, "-" or "_"`);
+    throw new AppError('usage', `invalid name "${wrong}": use 1 to 63 letters, digits, "-" or "_"`);
   // Where somebody made the accounts otherwise, answers come to an inbox of that name, and two would read each other's.
   const twice = all.find((name, at) => all.indexOf(name) !== at);
   if (twice !== undefined)
     throw new AppError(
       'usage',
-      `the name "${twice}" is given twice: nodes and people need different names`,
+      `duplicate name "${twice}": each node and each user needs a unique name`,
     );
   if (nodes.length === 0)
-    throw new AppError('usage', 'no node is named: give each with --node NAME');
+    throw new AppError('usage', 'no node given: pass --node NAME for each node');
   const host = hosts.find((one) => !/^[A-Za-z0-9.-]+$/.test(one));
-  if (host !== undefined) throw new AppError('usage', `"${host}" is no host name or address`);
+  if (host !== undefined)
+    throw new AppError('usage', `invalid host "${host}": expected a host name or an IP address`);
 }
 
 function tls(directory: string): string {
@@ -79,10 +80,10 @@ ${hosts.map((host) => `    "nats://${host}:6222"`).join('\n')}
 
 function preface({ fleet, hosts, tlsDirectory }: FleetPlan): string {
   const count = hosts.length;
-  return `# NATS for the fleet "${fleet}" of cadre: the same file for ${count === 1 ? 'the one host' : 'each of three hosts'}.
+  return `# NATS for the fleet "${fleet}" of cadre: the same file for ${count === 1 ? 'the NATS host' : 'all three NATS hosts'}.
 #
-# Certificates, made once; any other authority will do as well. Each host gets ca.pem, and its own two files as
-# server.pem and server.key, in ${tlsDirectory}. ca.key stays where it was made.
+# Create the certificates once, with these commands or another certificate authority. Copy ca.pem and the two files of
+# the host, as server.pem and server.key, to ${tlsDirectory} on each host. Do not copy ca.key.
 #
 #   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3650 -subj "/CN=cadre fleet" -keyout ca.key -out ca.pem
 #   for host in ${hosts.join(' ')}; do
@@ -92,7 +93,7 @@ function preface({ fleet, hosts, tlsDirectory }: FleetPlan): string {
 #     openssl x509 -req -in $host.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 3650 -extfile $host.ext -out $host.pem
 #   done
 #
-# Start it on ${count === 1 ? 'the host' : 'each host, with a name of its own (nats-1, nats-2, nats-3)'}:
+# Start NATS on ${count === 1 ? 'the host' : 'each host, with a different name (nats-1, nats-2, nats-3)'}:
 #
 #   NATS_NAME=nats-1 GOMEMLIMIT=1GiB nats-server -c nats.conf
 `;

@@ -69,7 +69,8 @@ export class NatsMirrorStream implements MirrorStream {
     });
     const about = message.headers;
     if (about?.code === 404) return null;
-    if (about?.hasError) throw new Error(`the newest message of this node: ${about.description}`);
+    if (about?.hasError)
+      throw new Error(`cannot read the newest message of this node: ${about.description}`);
     const streamSeq = Number(about?.get('Nats-Sequence'));
     const subject = about?.get('Nats-Subject') ?? '';
     const found = readMessage(subject, about, streamSeq, message.string());
@@ -103,7 +104,7 @@ export class NatsMirrorStream implements MirrorStream {
         return stored((await this.#nc.request(subject, draft.text, sent)).json<Answer>());
       }
     }
-    throw new Error('a batch holds at least one message');
+    throw new Error('empty batch');
   }
 }
 
@@ -131,7 +132,7 @@ function idOf(text: string): string | undefined {
 
 function stored({ seq, error }: Answer): number {
   if (!error && seq !== undefined) return seq;
-  const refused = error ?? { description: 'the engine did not say where the batch is' };
+  const refused = error ?? { description: 'no sequence number in the response of NATS' };
   throw refused.err_code === WRONG_LAST_SEQUENCE
     ? new Refused(refused.description)
     : new EngineRefusal(refused);

@@ -61,7 +61,8 @@ export class NatsReaderStream implements ReaderStream {
     const asked = JSON.stringify({ seq });
     const { headers: about } = await this.#nc.request(subject, asked, { timeout: ANSWER_MS });
     if (about?.code === 404) return null;
-    if (about?.hasError) throw new Error(`message ${seq} of the stream: ${about.description}`);
+    if (about?.hasError)
+      throw new Error(`cannot read message ${seq} of the stream: ${about.description}`);
     return about?.get(eventHeaders.id) || null;
   }
 
@@ -134,7 +135,8 @@ export class NatsReaderStream implements ReaderStream {
       if (about?.code === 404) return { messages, hasMore: false };
       if (about?.code === 204)
         return { messages, hasMore: Number(about.get('Nats-Num-Pending')) > 0 };
-      if (about?.hasError) throw new Error(`a page of the stream: ${about.description}`);
+      if (about?.hasError)
+        throw new Error(`cannot read a page of the stream: ${about.description}`);
       messages.push(message);
     }
     throw new errors.TimeoutError();

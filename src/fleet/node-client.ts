@@ -66,7 +66,7 @@ export class NodeClient implements Client {
     const answer = await this.#sendFitting(endpoint, input as Input, signal, key);
     const { status, headers, body } = answer;
     if (status >= 300)
-      throw refusal(status, JSON.stringify(body)) ?? this.#foreign(`it said ${status}`);
+      throw refusal(status, JSON.stringify(body)) ?? this.#foreign(`HTTP status ${status}`);
     this.#answers.set(endpoint, body);
     return { value: (body ?? undefined) as ResponseOf<E>, headers };
   }
@@ -88,7 +88,9 @@ export class NodeClient implements Client {
   misunderstanding(): AppError | null {
     for (const [{ method, path, response, status }, value] of this.#answers)
       if (status !== 204 && !response.safeParse(value).success)
-        return this.#foreign(`its answer is none to ${method} ${path}`);
+        return this.#foreign(
+          `the response to ${method} ${path} does not match this client's schema`,
+        );
     return null;
   }
 
@@ -141,7 +143,7 @@ export class NodeClient implements Client {
   #foreign(why: string): AppError {
     return new AppError(
       'unreachable',
-      `the node "${this.node}" is no cadre server, or one of another version (${why})`,
+      `unexpected response from node "${this.node}": ${why}: check the version of the server`,
     );
   }
 }
@@ -157,6 +159,6 @@ function waitOf({ query: fields }: Endpoint, query: Record<string, unknown>): nu
 function noStream({ method, path }: Endpoint): AppError {
   return new AppError(
     'invalid',
-    `${method} ${path} streams, and a fleet carries single answers: ask the server itself, with --url`,
+    `${method} ${path} returns a stream, which a fleet cannot carry: connect to the server with --url`,
   );
 }

@@ -32,10 +32,14 @@ function loadOf({ live, max_live }: NodeHeartbeat): number {
 export function noRoom(nodes: readonly NodeHeartbeat[], labels: readonly string[]): AppError {
   const wanted = labels.length === 0 ? '' : ` with the label ${labels.join(' and ')}`;
   const fit = nodes.filter((node) => labels.every((one) => node.labels.includes(one)));
-  if (nodes.length === 0) return new AppError('unreachable', 'no node of the fleet is alive');
+  if (nodes.length === 0)
+    return new AppError('unreachable', 'no node of the fleet is alive: see cadre fleet nodes');
   return fit.length === 0
-    ? new AppError('too_many', `there is no living node${wanted}: see cadre fleet nodes`)
-    : new AppError('too_many', `no living node${wanted} has room: try again when a turn has ended`);
+    ? new AppError('too_many', `no live node${wanted}: see cadre fleet nodes`)
+    : new AppError(
+        'too_many',
+        `all live nodes${wanted} are at their limit: try again when a turn has ended`,
+      );
 }
 
 /** Places of requests, by their idempotency keys. */

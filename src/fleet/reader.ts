@@ -155,7 +155,14 @@ async function* taken(parts: ReaderParts, message: MirroredMessage): AsyncGenera
   } else if (kind === GAP_KIND) {
     const gap = JSON.parse(text) as GapMark;
     if (!mark || gap.after >= mark.seq)
-      yield { notice: { node, kind: 'gap', ...gap, why: 'they left its log before they came' } };
+      yield {
+        notice: {
+          node,
+          kind: 'gap',
+          ...gap,
+          why: 'retention removed them before they were mirrored',
+        },
+      };
   } else if (!mark || seq > mark.seq) {
     if (mark && prev > mark.stays && prev > mark.seq) yield* filled(parts, message, mark);
     cursor.advance(message);
@@ -173,7 +180,7 @@ async function* filled(
   try {
     events = await fill(node, epoch, after, prev);
   } catch (error) {
-    const why = `the fleet does not have them, and ${node} cannot be asked: ${(error as Error).message}`;
+    const why = `the fleet does not have them, and the request to ${node} failed: ${(error as Error).message}`;
     yield { notice: { node, kind: 'gap', after, up_to: prev, why } };
     return;
   }

@@ -78,10 +78,14 @@ async function answerTo(message: Msg, ask: Ask): Promise<string> {
   const asker = askerOf(message.subject);
   const request = readRequest(message);
   if (asker === null || request === null)
-    return refusal(400, 'invalid', 'this is no request of a fleet: {method, path, body, key}');
+    return refusal(400, 'invalid', 'invalid fleet request: expected {method, path, body, key}');
   const { scope, user } = asker;
   if (scope === 'peer')
-    return refusal(403, 'forbidden_scope', 'nodes ask nothing of each other in this version');
+    return refusal(
+      403,
+      'forbidden_scope',
+      'requests between nodes are not supported in this version',
+    );
   try {
     const { status, headers, text } = await ask(request, { scope, user });
     const kept = Object.entries(headers).filter(([name]) => KEPT_HEADERS.test(name));
@@ -118,7 +122,7 @@ function tooLong(bytes: number, maxBytes: number): string {
   return refusal(
     413,
     'payload_too_large',
-    `the answer has ${bytes} bytes, and NATS carries ${maxBytes}: ask for less with a limit, or raise max_payload of nats-server`,
+    `the response is too large: ${bytes} bytes (limit of NATS ${maxBytes}): pass a smaller limit, or raise max_payload of nats-server`,
   );
 }
 

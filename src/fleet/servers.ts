@@ -54,7 +54,7 @@ export class FleetServers implements Servers {
     // A node that has died before any event of it came is one that the fleet does not know any more.
     throw new AppError(
       'unreachable',
-      `the node "${name}" is unreachable: it gives no sign of life, and the fleet has no events of it; there are ${names}`,
+      `unknown node "${name}": no heartbeat, and no events in the fleet: choose from ${names}`,
     );
   }
 
@@ -121,15 +121,16 @@ export class FleetServers implements Servers {
     const client = new NodeClient(this.#visit, node);
     const about = { name: node, url: client.url, remark: remarkOn(node, mirror, detail) };
     if (state === 'alive') return { ...about, state: 'reachable', detail: null, client };
-    const why = `the node "${node}" is unreachable: it has given no sign of life for 6 s`;
+    const why = `node "${node}" is unreachable: no heartbeat for 6 s`;
     return { ...about, state: 'unreachable', detail: why, client: null };
   }
 }
 
 /** Why nobody gets the events of a node from the fleet. */
 function remarkOn(node: string, mirror: FleetNode['mirror'], detail: string | null): string | null {
-  if (mirror === 'failing') return detail ?? 'its events do not come to the fleet just now';
+  if (mirror === 'failing')
+    return detail ?? 'its events are not mirrored to the fleet at the moment';
   return mirror === 'off'
-    ? `its events are not copied to the fleet (fleet.mirror is false there): follow it alone, with --on ${node}`
+    ? `its events are not mirrored to the fleet (fleet.mirror is false): follow the node directly with --on ${node}`
     : null;
 }

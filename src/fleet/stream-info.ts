@@ -19,7 +19,8 @@ interface Answer {
 export async function streamInfo(nc: NatsConnection, { events }: Names): Promise<StreamInfo> {
   const answer = await nc.request(`$JS.API.STREAM.INFO.${events}`, '', { timeout: 5000 });
   const { config, state, error } = answer.json<Answer>();
-  if (error || !state) throw new EngineRefusal(error ?? { description: `${events} has no state` });
+  if (error || !state)
+    throw new EngineRefusal(error ?? { description: `stream ${events} has no state` });
   return {
     id: config?.metadata?.['cadre_stream'] ?? '',
     first: state.first_seq,

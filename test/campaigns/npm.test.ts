@@ -106,7 +106,7 @@ describe('the package of npm', () => {
     await expect(ended).rejects.toMatchObject({
       code: 1,
       stderr: expect.stringMatching(
-        /^cadre: needs Node 22\.12 or newer, and this is v\S+ \(.*\): install a newer Node, or .*\n$/,
+        /^cadre: Node v\S+ \(.*\) is too old: install Node 22\.12 or newer, or .*\n$/,
       ),
     });
   });

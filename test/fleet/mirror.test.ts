@@ -192,7 +192,9 @@ describe('a mirror stops, and says why,', () => {
       await running.done;
       expect(running.mirror.status).toMatchObject({
         state: 'diverged',
-        detail: expect.stringMatching(/event 9 .*: stop this server, back up its database/s),
+        detail: expect.stringMatching(
+          /event 9 .*: stop this server, back up and restore its database/s,
+        ),
       });
     }));
 

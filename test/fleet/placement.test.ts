@@ -51,14 +51,14 @@ describe('the chosen node', () => {
   });
 
   test.for([
-    [[], [], 'unreachable', 'no node of the fleet is alive'],
+    [[], [], 'unreachable', 'no node of the fleet is alive: see cadre fleet nodes'],
+    [[node('a', 0)], ['gpu'], 'too_many', 'no live node with the label gpu: see cadre fleet nodes'],
     [
-      [node('a', 0)],
-      ['gpu'],
+      [node('a', 4)],
+      [],
       'too_many',
-      'there is no living node with the label gpu: see cadre fleet nodes',
+      'all live nodes are at their limit: try again when a turn has ended',
     ],
-    [[node('a', 4)], [], 'too_many', 'no living node has room: try again when a turn has ended'],
   ] as const)(
     'is missing for a reason that is said: %j with %j.',
     ([nodes, labels, code, message]) => {

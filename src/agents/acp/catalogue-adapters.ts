@@ -26,22 +26,22 @@ export const codexAcp: CatalogueEntry = {
     {
       id: 'starts_in_auto_mode',
       seen_in: '2.6.0',
-      what: 'It starts in the mode agent, in which a model answers its requests instead of a person.',
+      what: 'It starts in the mode agent, in which a model, not the user, answers its requests.',
     },
     {
       id: 'decline_ends_turn',
       seen_in: '2.6.0',
-      what: 'The only way to decline a command that it offers also ends the turn.',
+      what: 'Its only option to decline a command also ends the turn.',
     },
     {
       id: 'output_in_meta',
       seen_in: '2.6.0',
-      what: 'The output of commands is in _meta.terminal_output_delta.',
+      what: 'It reports the output of commands in _meta.terminal_output_delta.',
     },
     {
       id: 'other_mode_names',
-      seen_in: 'the package of Zed, 0.16',
-      what: 'The program of the same name by Zed calls its modes read-only, auto and full-access.',
+      seen_in: 'Zed package 0.16',
+      what: 'The program of the same name by Zed has the modes read-only, auto and full-access.',
     },
   ],
   install: 'npm install -g @agentclientprotocol/codex-acp',
@@ -68,17 +68,17 @@ export const claudeAgentAcp: CatalogueEntry = {
     {
       id: 'hides_tools',
       seen_in: '0.100.0',
-      what: 'It hides the tools of MCP servers behind a search, unless ENABLE_TOOL_SEARCH is false.',
+      what: 'The model has to search for the tools of MCP servers, unless ENABLE_TOOL_SEARCH is false.',
     },
     {
       id: 'cost_of_process',
       seen_in: '0.101.0',
-      what: 'The cost that it reports is that of its process: it begins at zero when it takes up a session again.',
+      what: 'It reports the cost of its process: the cost starts at zero when a session is resumed.',
     },
     {
       id: 'starts_in_auto_mode',
       seen_in: '0.101.0',
-      what: 'It starts in the mode auto, in which a model answers its requests instead of a person.',
+      what: 'It starts in the mode auto, in which a model, not the user, answers its requests.',
     },
   ],
   install: 'npm install -g @agentclientprotocol/claude-agent-acp (needs Node 22)',
@@ -98,12 +98,12 @@ export const piAcp: CatalogueEntry = {
     {
       id: 'never_asks',
       seen_in: '0.0.34',
-      what: 'It asks for no permission, whatever its mode.',
+      what: 'It requests no permission in any mode.',
     },
     {
       id: 'modes_are_efforts',
       seen_in: '0.0.34',
-      what: 'Its modes are levels of thinking, and it uses no MCP servers.',
+      what: 'Its modes are thinking efforts, and it does not use MCP servers.',
     },
   ],
   install: 'npm install -g pi-acp',

@@ -21,17 +21,17 @@ export const catalogue: readonly CatalogueEntry[] = [
       {
         id: 'asks_by_configuration',
         seen_in: '1.18.33',
-        what: 'It asks only where its own configuration says so, in every mode.',
+        what: 'In every mode, it requests approval only if its own configuration says so.',
       },
       {
         id: 'opens_http_server',
         seen_in: '1.18.33',
-        what: 'It also opens an HTTP server that can run commands, on loopback and without a password.',
+        what: 'It also starts an HTTP server on loopback that can run commands and has no password.',
       },
       {
         id: 'title_is_tool',
         seen_in: '1.18.33',
-        what: 'The title of a permission request without any input is the name of the tool.',
+        what: 'The title of a permission request without input is the name of the tool.',
       },
     ],
     install: 'npm install -g opencode-ai',
@@ -67,17 +67,17 @@ export const catalogue: readonly CatalogueEntry[] = [
       {
         id: 'ignores_tools_in_untrusted_folders',
         seen_in: '0.61.0',
-        what: 'Without --skip-trust it ignores MCP servers, and refuses the modes yolo and autoEdit.',
+        what: 'Without --skip-trust, it ignores MCP servers and refuses the modes yolo and autoEdit.',
       },
       {
         id: 'permission_is_first_mention',
         seen_in: '0.61.0',
-        what: 'It asks for permission before it has reported the tool call, and without its input.',
+        what: 'It requests permission before it reports the tool call, and without the input of the call.',
       },
       {
         id: 'loses_sessions',
         seen_in: '0.61.0',
-        what: 'It loads a session once, and then deletes it, unless general.sessionRetention.enabled in its settings is false. One that it loads in the minute in which it was made is lost.',
+        what: 'It deletes a session after the first load, unless general.sessionRetention.enabled in its settings is false. A session that is loaded in the minute of its creation is lost.',
       },
     ],
     install: 'npm install -g @google/gemini-cli',
@@ -100,7 +100,7 @@ export const catalogue: readonly CatalogueEntry[] = [
       {
         id: 'starts_in_auto_mode',
         seen_in: '1.23.2',
-        what: 'It starts in the mode auto, which does not ask, unless it is configured otherwise.',
+        what: 'Unless configured otherwise, it starts in the mode auto, which requests no approval.',
       },
     ],
     install: 'see https://block.github.io/goose',
@@ -127,13 +127,13 @@ export const catalogue: readonly CatalogueEntry[] = [
       {
         id: 'starts_in_auto_mode',
         seen_in: '0.24.0',
-        what: 'It starts in the mode auto, which does not ask.',
+        what: 'It starts in the mode auto, which requests no approval.',
       },
-      { id: 'usage_in_meta', seen_in: '0.24.0', what: 'Its usage is in _meta.usage.' },
+      { id: 'usage_in_meta', seen_in: '0.24.0', what: 'It reports usage in _meta.usage.' },
       {
         id: 'hides_tools',
         seen_in: '0.24.4',
-        what: 'Its model has to search for the tools of MCP servers, unless its setting tools.toolSearch.enabled is false.',
+        what: 'The model has to search for the tools of MCP servers, unless tools.toolSearch.enabled in its settings is false.',
       },
     ],
     install: 'npm install -g @qwen-code/qwen-code',
@@ -163,22 +163,22 @@ export const catalogue: readonly CatalogueEntry[] = [
       {
         id: 'late_usage',
         seen_in: '2.1.0',
-        what: 'It sends the usage of a turn after the answer to its prompt.',
+        what: 'It sends the usage of a turn after the response to the prompt.',
       },
       {
         id: 'asks_without_input',
         seen_in: '2.1.0',
-        what: 'It asks for permission without the input of the tool call.',
+        what: 'It requests permission without the input of the tool call.',
       },
       {
         id: 'title_is_tool',
         seen_in: '2.1.0',
-        what: 'The title of a permission request without any input is the name of the tool.',
+        what: 'The title of a permission request without input is the name of the tool.',
       },
       {
         id: 'old_program_of_this_name',
         seen_in: 'kimi-cli, 1.52.0',
-        what: 'The package kimi-cli of PyPI, which is not maintained, installs a program of this name that ends at once.',
+        what: 'The unmaintained PyPI package kimi-cli installs a program of the same name that exits at once.',
       },
     ],
     install: 'see https://www.kimi.com/code',
@@ -202,12 +202,12 @@ export const catalogue: readonly CatalogueEntry[] = [
       {
         id: 'cumulative_usage',
         seen_in: '3.0.0',
-        what: 'The usage that it reports is that of the whole session so far.',
+        what: 'It reports the usage of the whole session so far.',
       },
       {
         id: 'hides_tools',
         seen_in: '3.0.2',
-        what: 'Its model has to search for the tools of MCP servers, and no setting changes that.',
+        what: 'The model has to search for the tools of MCP servers; no setting changes that.',
       },
     ],
     install: 'uv tool install mistral-vibe',
@@ -228,7 +228,7 @@ export const catalogue: readonly CatalogueEntry[] = [
       {
         id: 'two_model_options',
         seen_in: '3.0.0',
-        what: 'It has two options of the category model, and the first is the provider of models.',
+        what: 'It has two options of the category model; the first selects the model provider.',
       },
     ],
     install: 'npm install -g cline',
@@ -263,7 +263,7 @@ export const catalogue: readonly CatalogueEntry[] = [
       {
         id: 'refuses_tools',
         seen_in: '1.0.102',
-        what: 'It refuses MCP servers that its client starts, and so the tools of cadre.',
+        what: 'It refuses MCP servers that its client starts, so it cannot use the tools of cadre.',
       },
     ],
     install: 'npm install -g @github/copilot',
@@ -301,7 +301,7 @@ export const catalogue: readonly CatalogueEntry[] = [
       {
         id: 'ignores_flags',
         seen_in: '0.164.0',
-        what: 'In this mode it ignores its flags for model and autonomy; it has options for both.',
+        what: 'In ACP mode, it ignores its flags for model and autonomy; it has options for both.',
       },
     ],
     install: 'see https://docs.factory.ai/cli',
@@ -334,9 +334,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     home: { FAST_AGENT_HOME: '.' },
     pass_env: modelKeys,
     asks: false,
-    quirks: [
-      { id: 'never_asks', seen_in: '0.10', what: 'It asks for no permission, whatever its mode.' },
-    ],
+    quirks: [{ id: 'never_asks', seen_in: '0.10', what: 'It requests no permission in any mode.' }],
     install: 'uv tool install fast-agent-acp',
   },
   piAcp,

@@ -75,7 +75,7 @@ export class Events<P extends KindPattern> implements EventStream<EventMatching<
     if (this.#position.epoch === epoch) return;
     throw new CadreError(
       'conflict',
-      'the cursor belongs to another event log: the data of the server was replaced; begin anew without it',
+      'the cursor does not match the event log: the data of the server was replaced: start again without the cursor',
     );
   }
 }
@@ -122,6 +122,10 @@ function isLost(error: unknown): error is CadreError {
 
 function positionIn(cursor: string): Position {
   const [, epoch = '', seq] = /^(\w+):(\d+)$/.exec(cursor) ?? [];
-  if (seq === undefined) throw new CadreError('invalid', `"${cursor}" is no cursor of a stream`);
+  if (seq === undefined)
+    throw new CadreError(
+      'invalid',
+      `invalid cursor "${cursor}": expected the cursor of an event stream`,
+    );
   return { epoch, seq: Number(seq) };
 }

@@ -17,12 +17,11 @@ export function localServer(env: Record<string, string | undefined> = process.en
   if (url === undefined)
     throw new CadreError(
       'unreachable',
-      `no server is running on ${directory}: start one with cadre serve, or set CADRE_URL and CADRE_TOKEN`,
+      `no server is running on data directory "${directory}": start one with cadre serve, or set CADRE_URL and CADRE_TOKEN`,
     );
   const isOwn = running !== null && new URL(url).origin === new URL(running.url).origin;
   const token = env.CADRE_TOKEN ?? (isOwn ? tokenIn(running.token_file) : null);
-  if (token === null)
-    throw new CadreError('unauthorized', `no token is known for ${url}: set CADRE_TOKEN`);
+  if (token === null) throw new CadreError('unauthorized', `no token for ${url}: set CADRE_TOKEN`);
   return { url, token };
 }
 
@@ -31,7 +30,7 @@ function tokenIn(file: string | null): string | null {
   try {
     return readToken(file);
   } catch (cause) {
-    throw new CadreError('unauthorized', `no token can be read: ${(cause as Error).message}`, {
+    throw new CadreError('unauthorized', `cannot read the token: ${(cause as Error).message}`, {
       cause,
     });
   }

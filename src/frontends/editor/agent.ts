@@ -187,7 +187,7 @@ class Handlers {
 
   get #sessions(): OpenSessions {
     if (this.#open) return this.#open;
-    throw new AppError('invalid', 'the connection is not initialized: call initialize first');
+    throw new AppError('invalid', 'connection not initialized: call initialize first');
   }
 }
 

@@ -81,7 +81,7 @@ export class ApprovalRelay {
         if (withdrawal.signal.aborted) return;
         const why = error instanceof Error ? error.message : String(error);
         this.#deps.tell(
-          `The agent waits for an answer that could not be taken here (${why}): cadre approvals show ${id}`,
+          `Cannot answer the approval request here: ${why}: run cadre approvals show ${id}`,
         );
       })
       .finally(() => this.#asked.delete(id));
@@ -169,7 +169,7 @@ export class ApprovalRelay {
     const elsewhere =
       options.length > 1
         ? ''
-        : `\n\nThis editor cannot take the answer: the terminal of cadre sessions attach ${sessionId} does.`;
+        : `\n\nThis editor cannot show a form: answer in a terminal with cadre sessions attach ${sessionId}.`;
     const { toolCall } = this.#shown(approval);
     const content = textContent(`${questionsText(approval)}${elsewhere}`);
     const params: RequestPermissionRequest = {

@@ -108,7 +108,7 @@ export class AttachedSession {
     this.#detached.abort();
     this.#limit?.[Symbol.dispose]();
     this.#relay.close();
-    this.#ends.fail(new AppError('session_closed', 'the editor has let go of the session'));
+    this.#ends.fail(new AppError('session_closed', 'the editor closed the session'));
   }
 
   /** Stops the prompts of the editor, and tells no more of the session. */
@@ -132,15 +132,11 @@ export class AttachedSession {
       signal: this.#detached.signal,
       onLost: () => {
         this.#limit = clock.after(PATIENCE_MS, () => this.#ends.fail(awayFor(PATIENCE_MS)));
-        void this.#tellIfShown(
-          'warning',
-          'The connection to the cadre server is lost',
-          'It is tried again.',
-        );
+        void this.#tellIfShown('warning', 'Connection to the cadre server lost', 'Reconnecting.');
       },
       onBack: () => {
         this.#limit?.[Symbol.dispose]();
-        void this.#tellIfShown('info', 'The cadre server is back');
+        void this.#tellIfShown('info', 'Connected to the cadre server again');
       },
     });
     for await (const event of events) await this.#take(event);
@@ -263,7 +259,7 @@ type EventNamed<Kind extends DescribedEvent['kind']> = Extract<DescribedEvent, {
 function awayFor(ms: number): AppError {
   return new AppError(
     'unreachable',
-    `no cadre server has answered for ${ms / 1000} s, so nobody here knows how the turn ended: start one with cadre serve, and load the session again`,
+    `no cadre server answered for ${ms / 1000} s, the outcome of the turn is unknown: start a server with cadre serve, and load the session again`,
   );
 }
 

@@ -39,18 +39,22 @@ type OptionId = keyof typeof settingOf;
 const DEFAULT = 'default';
 
 const modes: readonly SessionMode[] = [
-  { id: 'require_approval', name: 'Ask', description: 'The agent asks you before it acts.' },
+  {
+    id: 'require_approval',
+    name: 'Ask',
+    description: 'The agent requests approval before it acts.',
+  },
   {
     id: 'default',
     name: 'Default',
-    description: 'As the agent is configured; a turn in which it has to ask fails.',
+    description: "The agent's own configuration applies. A turn that needs approval fails.",
   },
   { id: 'read_only', name: 'Read only', description: 'The agent changes nothing.' },
-  { id: 'workspace_write', name: 'Edit', description: 'The agent edits files without asking.' },
+  { id: 'workspace_write', name: 'Edit', description: 'The agent edits files without approval.' },
   {
     id: 'full_access',
     name: 'Full access',
-    description: 'The agent does everything without asking.',
+    description: 'The agent does everything without approval.',
   },
 ];
 
@@ -112,12 +116,12 @@ export function chosen(
   const options = optionsOf(session, wishes, offered);
   const found = options.find(({ id }) => id === option);
   if (!found || !Object.hasOwn(settingOf, option))
-    throw new AppError('invalid', `no option "${option}": there are ${namesOf(options)}`);
+    throw new AppError('invalid', `unknown option "${option}": choose from ${namesOf(options)}`);
   const values = found.type === 'select' ? (found.options as SessionConfigSelectOption[]) : [];
   if (typeof value !== 'string' || !values.some((one) => one.value === value))
     throw new AppError(
       'invalid',
-      `"${String(value)}" is no ${option} here: choose ${values.map((one) => one.value).join(', ')}`,
+      `unknown ${option} "${String(value)}": choose from ${values.map((one) => one.value).join(', ')}`,
     );
   const setting = settingOf[option as OptionId];
   const isNone = value === DEFAULT && setting !== 'permission_mode' && session[setting] === null;

@@ -10,7 +10,7 @@ const codes: Partial<Record<ErrorCode, number>> = {
 
 /** What to do, where only whoever starts `cadre acp` can do it. */
 const ways: Partial<Record<ErrorCode, string>> = {
-  unauthorized: 'set CADRE_TOKEN for cadre acp, or name a file with --token-file',
+  unauthorized: 'set CADRE_TOKEN for cadre acp, or pass --token-file',
 };
 
 /** An error as the editor gets it: with the words of cadre, and its code in `data`. */

@@ -34,7 +34,7 @@ export async function* historyOf(
   for (const turn of turns) {
     const { turn_id, input, trimmed } = turn;
     if (trimmed) {
-      yield remark('What was said here has been removed from the record.');
+      yield remark('[Retention has removed the content of this turn.]');
       continue;
     }
     yield* inputUpdates(turn_id, input);
@@ -52,7 +52,7 @@ export async function* historyOf(
 export function remarksOf({ status, error }: Pick<Turn, 'status' | 'error'>): SessionUpdate[] {
   if (status === 'interrupted') return [remark('[The turn was interrupted.]')];
   if (status !== 'failed') return [];
-  return [remark(`[The turn failed: ${error?.message ?? 'nobody knows why'}]`)];
+  return [remark(`[The turn failed: ${error?.message ?? 'unknown reason'}]`)];
 }
 
 /** The plan with which each turn ended. Retention may have taken those of old turns. */

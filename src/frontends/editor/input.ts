@@ -9,7 +9,7 @@ import { AppError } from '../../api/errors.ts';
  */
 export function inputOf(blocks: readonly ContentBlock[]): InputItem[] {
   const parts = blocks.map(partOf).reduce<Part[]>(joined, []);
-  if (parts.length === 0) throw new AppError('invalid', 'the prompt is empty: say something');
+  if (parts.length === 0) throw new AppError('invalid', 'the prompt is empty: enter a text');
   return parts.map(({ item }) => item);
 }
 
@@ -46,7 +46,7 @@ function itemOf(block: Exclude<ContentBlock, { type: 'resource_link' }>): InputI
     default:
       throw new AppError(
         'invalid',
-        `the prompt holds ${block.type}, which no agent takes: leave it out`,
+        `unsupported content type "${block.type}" in the prompt: remove it`,
       );
   }
 }
@@ -62,7 +62,7 @@ function embedded(resource: Resource): InputItem {
   if (resource.mimeType?.startsWith('image/')) return { type: 'image', data: resource.blob };
   throw new AppError(
     'invalid',
-    `the prompt embeds ${place}, which is neither text nor an image: link it instead`,
+    `cannot embed "${place}" in the prompt: neither text nor an image: link it instead`,
   );
 }
 

@@ -16,7 +16,7 @@ export function serversOf(servers: readonly AcpMcpServer[]): McpServer[] {
     if (server.type === 'acp')
       throw new AppError(
         'invalid',
-        `the MCP server "${server.name}" is in the editor, which cadre cannot reach: leave it out`,
+        `MCP server "${server.name}" runs in the editor, which cadre cannot reach: remove it`,
       );
     const { type, name, url, headers } = server;
     return { type, name, url, headers: byName(headers) };

@@ -63,7 +63,7 @@ export function confirmationOf(
 ): Omit<RequestPermissionRequest, 'sessionId'> {
   const accept = {
     optionId: ONCE,
-    name: 'Accept it although nobody knows what it would do',
+    name: 'Accept without a description of the action',
     kind: 'allow_once',
   } as const;
   return {
@@ -75,7 +75,7 @@ export function confirmationOf(
 /** The decision that an editor's answer means. One that it did not take declines. */
 export function decisionOf({ outcome }: RequestPermissionResponse): Decision {
   if (outcome.outcome === 'cancelled')
-    return { decision: 'decline', reason: 'the editor dismissed the question' };
+    return { decision: 'decline', reason: 'the editor dismissed the request' };
   if (outcome.optionId === ONCE) return { decision: 'accept' };
   if (outcome.optionId === SESSION) return { decision: 'accept', scope: 'session' };
   return { decision: 'decline' };
@@ -163,7 +163,7 @@ function textParts(text: string): Parts {
 const NAME_LENGTH = 200;
 
 function notShown(name: string, bytes: number): Parts {
-  const why = `NOT SHOWN: ${revealed(name)} (${bytes} bytes). It cannot be accepted here: see cadre approvals show.`;
+  const why = `NOT SHOWN: ${revealed(name)} (${bytes} bytes). You cannot accept this request in the editor: run cadre approvals show.`;
   return { content: textContent(why), isWhole: false };
 }
 

@@ -114,7 +114,7 @@ export function inputUpdates(turn_id: string, input: readonly StoredInputItem[])
     messageId: turn_id,
     content: {
       type: 'text',
-      text: item.type === 'text' ? item.text : `[an image: ${item.media_type}]`,
+      text: item.type === 'text' ? item.text : `[image: ${item.media_type}]`,
     },
   }));
 }

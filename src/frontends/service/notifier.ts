@@ -41,7 +41,7 @@ export class Notifier {
     const program = findProgram('systemd-notify', env.PATH);
     if (program === null) {
       needs.onTrouble(
-        'systemd-notify is not on PATH: the service manager is not told that the server is ready',
+        'systemd-notify not found on PATH: the service manager is not notified when the server is ready',
       );
       return null;
     }
@@ -100,7 +100,7 @@ export class Notifier {
       void prove()
         .then(() => this.#tell('WATCHDOG=1', statusOf(status())))
         .catch((error: unknown) =>
-          this.#needs.onTrouble(`the watchdog gets no ping: ${(error as Error).message}`),
+          this.#needs.onTrouble(`no watchdog ping sent: ${(error as Error).message}`),
         )
         .finally(() => (isProving = false));
     });
@@ -109,7 +109,7 @@ export class Notifier {
   #tell(...assignments: readonly string[]): Promise<void> {
     this.#last = this.#last.then(() =>
       this.#send(assignments).catch((error: unknown) =>
-        this.#needs.onTrouble(`the service manager could not be told: ${(error as Error).message}`),
+        this.#needs.onTrouble(`cannot notify the service manager: ${(error as Error).message}`),
       ),
     );
     return this.#last;

@@ -19,7 +19,7 @@ export function systemdUnit(
   const environment = Object.entries(variables).map(
     ([name, value]) => `Environment=${word(`${name}=${value}`)}`,
   );
-  const below = `# Put changes into a drop-in (systemctl --user edit cadre): an edited copy of this file is not replaced.
+  const below = `# Put changes into a drop-in (systemctl --user edit cadre): cadre does not replace an edited copy of this file.
 
 [Unit]
 Description=cadre, a server for coding agents
@@ -30,7 +30,7 @@ StartLimitBurst=6
 ${readiness(canNotify)}
 ExecStart=${[word(program), ...words.map((one) => argument(one))].join(' ')}
 ExecReload=/bin/kill -HUP $MAINPID
-# The server ends its agents itself, in order; only then systemd ends what is left. After a crash its keeper does, and needs a moment.
+# The server stops its agents first; then systemd stops the remaining processes. After a crash, the keeper stops the agents, which takes a moment.
 ExecStop=/bin/sh -c 'kill -TERM "$$1"; while kill -0 "$$1" 2>/dev/null; do sleep 0.1; done' sh $MAINPID
 KillMode=control-group
 TimeoutStartSec=5min
@@ -39,14 +39,14 @@ TimeoutAbortSec=10s
 SyslogIdentifier=cadre
 Restart=on-failure
 RestartSec=2s
-# A wrong configuration, and another server on the same data, are not mended by another start.
+# A restart does not fix an invalid configuration, or another server on the same data.
 RestartPreventExitStatus=2 7
-# A build that runs out of memory must not take the server with it.
+# If a build runs out of memory, the server must not be killed.
 OOMPolicy=continue
-# Memory of the server holds tokens. A command may raise the limit.
+# The memory of the server contains tokens. A command may raise the limit.
 LimitCORE=0:infinity
 ${environment.join('\n')}
-# Variables that are secret or yours alone, such as proxies; it need not be there.
+# Optional file for secret or user-specific variables, such as proxies.
 EnvironmentFile=-${escaped(variablesFile)}
 
 [Install]

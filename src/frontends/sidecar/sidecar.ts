@@ -45,7 +45,7 @@ export function accessOfSession(env: NodeJS.ProcessEnv): ToolAccess {
   if (url && token && callerId) return { url, token, callerId, isExternal: false };
   throw new AppError(
     'unauthorized',
-    'CADRE_GATEWAY_URL, CADRE_GATEWAY_TOKEN and CADRE_SESSION_ID have to be set',
+    'no access to the tools: set CADRE_GATEWAY_URL, CADRE_GATEWAY_TOKEN and CADRE_SESSION_ID',
   );
 }
 
@@ -90,7 +90,7 @@ class Clients {
     if (url === null)
       throw new AppError(
         'unreachable',
-        'no server is running: start one with cadre serve, and call the tool again',
+        'no server is running: start one with cadre serve, then call the tool again',
       );
     if (this.#last?.url !== url || this.#last.token !== token) {
       this.close();
@@ -133,10 +133,10 @@ function allTools(): ToolInfo[] {
 
 function failureOf(error: unknown): ToolEnvelope {
   if (!(error instanceof AppError))
-    return { ok: false, error: { code: 'internal', message: 'the tool could not be called' } };
+    return { ok: false, error: { code: 'internal', message: 'cannot call the tool' } };
   const { code, message } = error;
   if (code === 'unreachable' || code === 'unauthorized' || code === 'shutting_down')
-    return unavailable(`the tools are unavailable: ${message}`);
+    return unavailable(`tools unavailable: ${message}`);
   const toolCode = code === 'not_found' ? 'not_found' : 'bad_request';
   return { ok: false, error: { code: toolCode, message } };
 }

@@ -100,7 +100,9 @@ describe('an agent that nobody is logged in to', () => {
     return withKey({ ...role, methods: { ...role.methods, authenticate } }, async ({ open }) => {
       const turn = await (await open()).run('hello');
       expect(turn).toMatchObject({ status: 'failed', error: { code: 'auth_required' } });
-      expect(turn.error?.message).toMatch(/api-key failed: the key is too old.*api-key/);
+      expect(turn.error?.message).toMatch(
+        /"api-key" failed: the key is too old: .*login methods: api-key/,
+      );
     });
   });
 

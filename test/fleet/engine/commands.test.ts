@@ -40,13 +40,13 @@ describe('cadre fleet init', () => {
       'more copies than servers',
       ['--replicas', '3', '--max-bytes', '1000'],
       2,
-      /too few servers to keep 3 copies/,
+      /too few NATS servers for 3 replicas/,
     ],
     [
       'more bytes than there is room',
       ['--max-bytes', '999999999999'],
       2,
-      /give --max-bytes less, or raise max_file_store/,
+      /pass a smaller --max-bytes, or raise max_file_store/,
     ],
     ['a key that is not there', ['--credentials', '/nowhere.nk'], 2, /cannot read \/nowhere\.nk/],
   ])('with %s is refused, and says what to do.', async ([, args, code, said]) => {
@@ -86,7 +86,7 @@ describe('cadre fleet init', () => {
     const refused = await runHere(home.path, ['fleet', 'init'], { env });
     expect([refused.code, refused.stderr]).toEqual([
       5,
-      expect.stringContaining('the one of the admin with --credentials'),
+      expect.stringContaining('pass the admin key with --credentials'),
     ]);
     const nodes = await runHere(home.path, ['fleet', 'nodes', '--json'], { env });
     expect(nodes.json()).toMatchObject([{ node: 'n1', state: 'alive' }]);
@@ -130,7 +130,7 @@ test('what a process of a node prints is shown as it comes, and its end ends the
 test.for([
   [['quiet'], 2, 'confirm with --yes'],
   [['quiet', '--yes'], 7, 'stop its server first'],
-  [['nobody', '--yes'], 3, 'the fleet has no events of a node "nobody"'],
+  [['nobody', '--yes'], 3, 'node name "nobody" is already free'],
 ] as const)('cadre fleet nodes replace %j ends with %i.', async ([args, code, said]) => {
   const ended = await cadre(['fleet', 'nodes', 'replace', ...args], fleet().urls);
   expect([ended.code, ended.stderr]).toEqual([code, expect.stringContaining(said)]);
@@ -139,5 +139,5 @@ test.for([
 test('a node that is gone and has left nothing ends a command with 6 and its name.', async () => {
   const ended = await cadre(['run', '--on', 'gpu', 'hello'], fleet().urls);
   expect(ended).toMatchObject({ code: 6, stdout: '' });
-  expect(ended.stderr).toContain('the node "gpu" is unreachable');
+  expect(ended.stderr).toContain('node "gpu" is unreachable');
 });

@@ -277,7 +277,11 @@ describe('finding the server and the token', () => {
           const { port } = other.address() as AddressInfo;
           const env = { CADRE_URL: `http://127.0.0.1:${port}`, CADRE_TOKEN: 'some-token-some' };
           const ended = await runHere(home.path, ['status'], { env });
-          expectFailure(ended, 6, /no cadre server.*: name the right one with --url/);
+          expectFailure(
+            ended,
+            6,
+            /unexpected response from .*: check --url and the version of the server/,
+          );
         } finally {
           other.close();
         }

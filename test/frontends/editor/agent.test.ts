@@ -60,7 +60,7 @@ describe('initialize', () => {
 
   test('says what to do where the token is wrong.', async () => {
     await expect(openEditor({ ...server(), token: 'wrong' })).rejects.toThrow(
-      /bearer token: set CADRE_TOKEN for cadre acp, or name a file with --token-file/,
+      /bearer token: set CADRE_TOKEN for cadre acp, or pass --token-file/,
     );
   });
 });
@@ -157,7 +157,9 @@ describe('session/prompt', () => {
     const editor = await openEditor(server());
     const { sessionId } = await editor.open(server().directory);
     const sound = [{ type: 'audio' as const, mimeType: 'audio/wav', data: '' }];
-    await expect(editor.prompt(sessionId, sound)).rejects.toThrow(/audio, which no agent takes/);
+    await expect(editor.prompt(sessionId, sound)).rejects.toThrow(
+      /unsupported content type "audio"/,
+    );
     await expect(editor.prompt('sess_none', 'hi')).rejects.toMatchObject({ code: -32002 });
   });
 
@@ -439,10 +441,10 @@ describe('session/set_mode and session/set_config_option', () => {
     const editor = await openEditor(server());
     const { sessionId } = await editor.open(server().directory);
     const set = editor.agent.request(of.setMode, { sessionId, modeId: 'yolo' });
-    await expect(set).rejects.toThrow(/"yolo" is no mode here: choose require_approval, default/);
+    await expect(set).rejects.toThrow(/unknown mode "yolo": choose from require_approval, default/);
     const option = { sessionId, configId: 'colour', value: 'red' };
     await expect(editor.agent.request(of.setConfigOption, option)).rejects.toThrow(
-      /no option "colour": there are mode/,
+      /unknown option "colour": choose from mode/,
     );
   });
 });

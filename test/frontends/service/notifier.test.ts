@@ -64,7 +64,7 @@ describe.skipIf(!canNotify)('a service manager', () => {
     };
     await expectEventually(askedAgain).toBe(2);
     store.reject(new Error('the disk is gone'));
-    await expectEventually(() => troubles).toEqual(['the watchdog gets no ping: the disk is gone']);
+    await expectEventually(() => troubles).toEqual(['no watchdog ping sent: the disk is gone']);
     expect(manager.messages()).toHaveLength(1);
   });
 
@@ -88,9 +88,7 @@ describe.skipIf(!canNotify)('a service manager', () => {
     const env = { PATH, NOTIFY_SOCKET: '/nowhere/notify' };
     await Notifier.takenFrom(env, { clock: systemClock, onTrouble })?.ready('here');
     expect(troubles).toEqual([
-      expect.stringMatching(
-        /^the service manager could not be told: .*systemd-notify ended with 1/,
-      ),
+      expect.stringMatching(/^cannot notify the service manager: .*systemd-notify ended with 1/),
     ]);
   });
 
@@ -142,7 +140,7 @@ describe('without systemd-notify', () => {
     const onTrouble = (message: string) => void troubles.push(message);
     const env = { PATH: place.path, NOTIFY_SOCKET: '/nowhere' };
     expect(Notifier.takenFrom(env, { clock: systemClock, onTrouble })).toBeNull();
-    expect(troubles).toEqual([expect.stringContaining('systemd-notify is not on PATH')]);
+    expect(troubles).toEqual([expect.stringContaining('systemd-notify not found on PATH')]);
   });
 
   test('and without a manager nothing is said.', () => {
