@@ -9,7 +9,7 @@ SEED ?=
 .DEFAULT_GOAL := help
 
 .PHONY: help
-help: ## Show the targets
+help: ## Show this list of targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 node_modules/.installed: package.json package-lock.json
@@ -20,27 +20,27 @@ node_modules/.installed: package.json package-lock.json
 deps: node_modules/.installed ## Install the exact dependencies
 
 .PHONY: build
-build: deps ## Build the bundle, dist/cadre.cjs, unless it was built from these sources
+build: deps ## Build the bundle dist/cadre.cjs if the sources have changed
 	node scripts/build.mjs --unless-built
 
 .PHONY: openapi
-openapi: deps ## Write src/api/openapi.yaml, docs/reference.md and docs/events.md from the tables of endpoints and kinds
+openapi: deps ## Generate src/api/openapi.yaml and docs/events.md from the endpoints and event kinds
 	node scripts/openapi/write.mjs
 
 .PHONY: completions
-completions: deps ## Write completions/, the scripts for bash, zsh and fish
+completions: deps ## Generate the completion scripts for bash, zsh and fish
 	node scripts/completions.mjs
 
 .PHONY: release-data
-release-data: build ## Store what this version writes, for the tests of all later ones: once for each release
+release-data: build ## Store test data written by this version, for tests of later versions (once per release)
 	node test/releases/make.main.ts
 
 .PHONY: demo
-demo: build ## Demonstrate recovery: run a turn, SIGKILL the server in another, check that nothing is lost
+demo: build ## Demonstrate recovery: SIGKILL the server during a turn and check that nothing is lost
 	node scripts/demo.ts
 
 .PHONY: check
-check: deps ## Check types, lint rules (with the import map), format, unused code, sizes, names, prose and merge markers
+check: deps ## Check types, lint rules, format, unused code, sizes and merge conflict markers
 	! git grep --line-number --extended-regexp '^(<{7}|>{7}) '
 	node scripts/openapi/write-types.mjs
 	tsc --noEmit
@@ -52,7 +52,7 @@ check: deps ## Check types, lint rules (with the import map), format, unused cod
 	node scripts/prose.mjs
 
 .PHONY: sizes
-sizes: deps ## Report the sizes of files and functions, and import cycles; fail if a limit is exceeded
+sizes: deps ## Report file sizes, function sizes and import cycles; fail if a limit is exceeded
 	node scripts/sizes.mjs
 
 .PHONY: prose
@@ -60,7 +60,7 @@ prose: deps ## List the findings of the prose check (KIND=help, FOLDER=src/front
 	node scripts/prose.mjs --list $(KIND) $(FOLDER)
 
 .PHONY: test
-test: deps ## Run all tests that need nothing but this machine
+test: deps ## Run the test suite (no network, no other software)
 	vitest run
 
 # What is about processes, their groups and their ends, and whatever else is read from /proc on Linux alone.
@@ -72,7 +72,7 @@ POSIX_TESTS = test/core/children test/server/work/processes test/server/upkeep/r
 CAMPAIGN = vitest run --config test/campaigns/vitest.config.ts
 
 .PHONY: campaigns
-campaigns: deps ## Run a small part of each campaign in three minutes: kill, flood, take apart, try every route, type every page of the docs
+campaigns: deps ## Run a small part of each test campaign in three minutes
 	$(CAMPAIGN)
 
 .PHONY: pages
@@ -84,20 +84,20 @@ pages: deps ## Run every command of the docs again, and write what it prints int
 .PHONY: test-posix
 test-posix: export CADRE_TEST_ONLY_PLATFORM = posix
 test-posix: export TEST_LENGTH = medium
-test-posix: deps ## Test processes and recovery once more with what macOS has: ps instead of /proc
+test-posix: deps ## Run the tests of processes and recovery with ps instead of /proc, as on macOS
 	vitest run $(POSIX_TESTS)
 	$(CAMPAIGN) test/campaigns/tail test/campaigns/keeper
 
 .PHONY: test-nodes
-test-nodes: build ## Install the npm package and test it under other Nodes, which come from npm (NODES="22.12.0 ...")
+test-nodes: build ## Test the npm package with other Node versions from npm (NODES="22.12.0 ...")
 	node test/package/nodes.main.ts
 
 .PHONY: test-loaded
-test-loaded: deps ## The same beside 8 programs that want every core
+test-loaded: deps ## Run the test suite with 8 CPU-bound programs in parallel
 	node scripts/test-loaded.mjs
 
 .PHONY: crash
-crash: build ## SIGKILL the server N times under load, and check its data each time (N=200, SEED=...)
+crash: build ## SIGKILL the server N times under load and check the data each time (N=200, SEED=...)
 	N=$(N) SEED=$(SEED) node test/campaigns/crash/crash.main.ts
 
 .PHONY: tail
@@ -109,44 +109,44 @@ power: deps ## Simulate power loss with 2,000 disk images
 	TEST_LENGTH=long POWER_IMAGES=2000 vitest run test/store/power
 
 .PHONY: fanout
-fanout: deps ## Stream to 500 followers for 60 s, then 200 MB of events while one follower does not read
+fanout: deps ## Stream to 500 subscribers for 60 s, then 200 MB of events with one stalled subscriber
 	FANOUT_FOLLOWERS=500 FANOUT_SECONDS=60 FANOUT_MEGABYTES=200 $(CAMPAIGN) test/campaigns/fanout
 
 .PHONY: leavers
-leavers: deps ## Let 10,000 clients leave streams at random moments, then stop the server gracefully (SEED=...)
+leavers: deps ## Disconnect 10,000 clients from streams at random times, then stop the server (SEED=...)
 	LEAVERS=10000 SEED=$(SEED) TEST_LIMIT_MS=3600000 $(CAMPAIGN) test/campaigns/leavers
 
 .PHONY: orphans
 orphans: N = 1000
-orphans: deps ## Kill the server N times while it runs process trees, and look for orphans (N=1000, SEED=...)
+orphans: deps ## Kill the server N times while it runs process trees and check for orphans (N=1000, SEED=...)
 	ORPHAN_KILLS=$(N) SEED=$(SEED) TEST_LIMIT_MS=21600000 $(CAMPAIGN) test/campaigns/orphans
 
 .PHONY: processes
-processes: deps ## Run 10,000 short commands, one that prints 10 GB, and 1,000 races of kill, timeout and exit (SEED=...)
+processes: deps ## Run 10,000 short commands, a command with 10 GB of output, and 1,000 races of kill, timeout and exit (SEED=...)
 	COMMANDS=10000 PRINT_MB=10000 TEST_LIMIT_MS=7200000 $(CAMPAIGN) test/campaigns/processes
 	RACES=1000 SEED=$(SEED) TEST_LIMIT_MS=3600000 vitest run test/server/work/processes/kill
 
 .PHONY: races
-races: deps ## Run 10,000 races of two decisions on an approval, and of two turns for a session (RACES=...)
+races: deps ## Run 10,000 races of two approval decisions, and of two turns in a session (RACES=...)
 	RACES=$(or $(RACES),10000) TEST_LIMIT_MS=3600000 vitest run test/server/conversations/sessions/races
 
 .PHONY: queue
-queue: deps ## Schedule, change, hold and kill for DAYS virtual days with a clock that jumps, against a model (DAYS=10000, SEED=...)
+queue: deps ## Test the queue against a model for DAYS virtual days with clock jumps and kills (DAYS=10000, SEED=...)
 	QUEUE_DAYS=$(or $(DAYS),10000) SEED=$(SEED) TEST_LIMIT_MS=43200000 vitest run test/server/conversations/queue/property
 
 .PHONY: hooks
 hooks: N = 10000
-hooks: deps ## Deliver N events to hooks while the receiver is down or slow and the server is killed KILLS times (N=10000, KILLS=20, SEED=...)
+hooks: deps ## Deliver N events to hooks with a slow or stopped receiver and KILLS kills of the server (N=10000, KILLS=20, SEED=...)
 	HOOK_EVENTS=$(N) HOOK_KILLS=$(or $(KILLS),20) SEED=$(SEED) TEST_LIMIT_MS=3600000 $(CAMPAIGN) test/campaigns/hooks
 
 LENGTHS = test/core/access/attacker test/server/http/sessions test/core/lib/linear test/core/lib/exact-numbers test/server/work/processes/queue test/server/upkeep/retention/cut test/server/conversations/sessions/pool test/core/store/lock test/server/teams/property test/frontends/tui/panes/cost
 
 .PHONY: lengths
-lengths: deps ## Attacks, races and property tests of the suite with all their runs
+lengths: deps ## Run the attack, race and property tests of the suite at full length
 	TEST_LENGTH=long TEST_LIMIT_MS=3600000 vitest run $(LENGTHS)
 
 .PHONY: worktrees
-worktrees: deps ## Test worktrees with 1,000 random programs of eight sessions, and with hostile files (PROGRAMS=..., SEED=...)
+worktrees: deps ## Test worktrees with 1,000 random programs of eight sessions and with hostile files (PROGRAMS=..., SEED=...)
 	WORKTREE_PROGRAMS=$(or $(PROGRAMS),1000) $(if $(SEED),WORKTREE_SEED=$(SEED)) TEST_LIMIT_MS=43200000 $(CAMPAIGN) test/campaigns/worktrees/programs
 	WORKTREE_RUNS=100 $(if $(SEED),WORKTREE_SEED=$(SEED)) TEST_LIMIT_MS=43200000 $(CAMPAIGN) test/campaigns/worktrees/property
 	WORKTREE_PLACES=all vitest run test/server/work/git/hostile
@@ -156,89 +156,89 @@ hostile: deps ## Attack a server of another user with hostile files, children, r
 	HOSTILE_ROUNDS=$(or $(ROUNDS),20) TEST_LIMIT_MS=7200000 $(CAMPAIGN) test/campaigns/hostile
 
 .PHONY: screen
-screen: deps ## Send the screen 10,000 deltas, and let it be idle for 10 s: count the bytes that it writes
+screen: deps ## Count the bytes that the screen writes for 10,000 deltas and for 10 s idle
 	SCREEN_DELTAS=10000 SCREEN_IDLE_SECONDS=10 $(CAMPAIGN) test/campaigns/screen
 
 .PHONY: million
-million: deps ## Compare start-up and first pages with 1,000,000 events to those with 10,000
+million: deps ## Compare start-up and first pages with 1,000,000 and with 10,000 events
 	MILLION=1 TEST_LIMIT_MS=3600000 $(CAMPAIGN) test/campaigns/million
 
 .PHONY: test-agents
-test-agents: build ## Test with real agents, without network but loopback; installs them into a directory of the tests
+test-agents: build ## Test with real agents, with loopback only; installs the agents into a test directory
 	node test/real-agents/install.main.ts
 	sh test/real-agents/loopback.sh vitest run --config test/real-agents/vitest.config.ts
 
 .PHONY: test-agents-part
 test-agents-part: export AGENTS = part
-test-agents-part: build ## Run the main part of test-agents, with Claude Code and Codex, in a minute
+test-agents-part: build ## Run the main part of test-agents with Claude Code and Codex, in one minute
 	node test/real-agents/install.main.ts
 	sh test/real-agents/loopback.sh vitest run --config test/real-agents/vitest.config.ts
 
 .PHONY: test-api
-test-api: deps ## Test the server with requests made from openapi.yaml for 10 minutes, and with generated clients (SEED=...)
+test-api: deps ## Test the server for 10 minutes with requests generated from openapi.yaml, and with generated clients (SEED=...)
 	node test/campaigns/api/install.main.ts
 	SEED=$(SEED) TEST_LIMIT_MS=1500000 sh test/real-agents/loopback.sh vitest run --config test/campaigns/api/vitest.config.ts
 
 # Without Go there is no nats-server: the installation says so, and nothing is run.
 WITH_NATS = node test/fleet/install.main.ts || exit $$(( $$? == 3 ? 0 : 1 ));
 .PHONY: test-fleet
-test-fleet: deps ## Test fleets with real NATS servers, which it installs into a directory of the tests; needs Go
+test-fleet: deps ## Test fleets with real NATS servers; installs NATS into a test directory and needs Go
 	$(WITH_NATS) vitest run --config test/fleet/engine/vitest.config.ts
 
 .PHONY: test-fleet-part
 test-fleet-part: export FLEET = part
-test-fleet-part: test-fleet ## Run a part of test-fleet, in a minute
+test-fleet-part: test-fleet ## Run a part of test-fleet in one minute
 
 .PHONY: fleet
-fleet: deps ## Break a fleet on purpose N times in each way, and judge what its stream and readers have (N=200, SEED=...)
+fleet: deps ## Inject each kind of failure into a fleet N times and check its stream and readers (N=200, SEED=...)
 	$(WITH_NATS) FLEET_TIMES=$(N) FLEET_OUTAGE_SECONDS=90 SEED=$(SEED) TEST_LIMIT_MS=43200000 vitest run --config test/fleet/engine/vitest.config.ts test/campaigns/fleet
 
 .PHONY: bench-fleet
-bench-fleet: deps ## Measure the mirror of a fleet, and 20 nodes, with real NATS servers; needs Go
+bench-fleet: deps ## Measure the fleet mirror and 20 nodes with real NATS servers; needs Go
 	$(WITH_NATS) node bench/fleet.ts
 
 .PHONY: test-api-part
 test-api-part: export API = part
-test-api-part: deps ## Run a part of test-api in a minute, with the same requests each time
+test-api-part: deps ## Run a part of test-api in one minute, with the same requests each time
 	node test/campaigns/api/install.main.ts
 	sh test/real-agents/loopback.sh vitest run --config test/campaigns/api/vitest.config.ts
 
 .PHONY: bench
-bench: build ## Measure all workloads beside minimal baselines (BENCH="turn --short --json", see bench/run.ts --help)
+bench: build ## Measure all workloads and minimal baselines (BENCH="turn --short --json", see bench/run.ts --help)
 	node bench/run.ts $(BENCH)
 
 .PHONY: bench-check
-bench-check: build ## Say what got worse by more than 15 % since the results in bench/stored (BENCH="turn replay")
+bench-check: build ## Report regressions of more than 15 % against bench/stored (BENCH="turn replay")
 	node bench/check.ts $(BENCH)
 
 .PHONY: bench-page
-bench-page: deps ## Write the tables of docs/performance.md and its chart from the results in bench/stored (BENCH="FILE...")
+bench-page: deps ## Generate the tables and the chart of docs/performance.md from bench/stored (BENCH="FILE...")
 	node bench/page.ts $(BENCH)
 
 .PHONY: man
-man: build ## Write the man pages, dist/man, from the command tree, the configuration and the kinds of events
+man: build ## Generate the man pages in dist/man
 	node scripts/man/write.ts
 
 .PHONY: package
-package: build ## Build the single executable, out/cadre, and smoke-test it
+package: build ## Build the single executable out/cadre and smoke-test it
 	node scripts/package.mjs
 	sh scripts/smoke.sh out/cadre
 
 .PHONY: dist
-dist: man ## Build out/dist: archives for Linux and macOS, their bills of materials, SHA256SUMS (TARGETS=linux-x64,...)
+dist: man ## Build archives, bills of materials and SHA256SUMS in out/dist (TARGETS=linux-x64,...)
 	node scripts/dist.mjs $(if $(TARGETS),--target $(TARGETS))
 
 .PHONY: dist-check
-dist-check: deps ## Build the archives of this commit twice, in two new directories, and compare their bytes (TARGETS=...)
+dist-check: deps ## Build the archives of this commit twice and compare the bytes (TARGETS=...)
 	node scripts/dist-check.mjs $(if $(TARGETS),--target $(TARGETS))
 
 .PHONY: install
-install: man ## Install the program, its completions, man pages and licences below PREFIX (default: ~/.local)
+install: man ## Install the program, completions, man pages and licences in PREFIX (default: ~/.local)
 	node scripts/package.mjs
 	node scripts/install.mjs install "$(PREFIX)"
 
 .PHONY: uninstall
-uninstall: ## Remove what `make install` has installed below PREFIX, and nothing else
+uninstall: ## Remove only the files that make install has installed in PREFIX
 	node scripts/install.mjs uninstall "$(PREFIX)"
 
 .PHONY: format
@@ -246,5 +246,5 @@ format: deps ## Format the sources
 	oxfmt
 
 .PHONY: clean
-clean: ## Remove everything that was built
+clean: ## Remove all build output
 	rm -rf dist generated out .cache

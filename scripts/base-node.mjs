@@ -100,7 +100,7 @@ function fetchArchive({ name, version, integrity }, directory) {
   const archive = join(directory, `${name}-${version}.tgz`);
   const actual = `sha512-${createHash('sha512').update(fs.readFileSync(archive)).digest('base64')}`;
   if (actual !== integrity) {
-    throw new Error(`${name}@${version} is ${actual}, and ${integrity} was expected`);
+    throw new Error(`wrong checksum of ${name}@${version}: got ${actual}, expected ${integrity}`);
   }
   return archive;
 }

@@ -29,10 +29,11 @@ export function billOf(root: string, name: string, licenses: readonly License[])
   const { timestamp: _time, component, ...metadata } = whole.metadata;
   const shipped = new Set(licenses.map((one) => `${one.name}@${one.version}`));
   const node = licenses.find((one) => one.name === 'node');
-  if (!node) throw new Error('the licence of Node is missing');
+  if (!node) throw new Error('licence of Node not found');
   const components = whole.components.filter((one) => shipped.delete(keyOf(one))).map(asShipped);
   shipped.delete(`node@${node.version}`);
-  if (shipped.size > 0) throw new Error(`npm sbom does not know ${[...shipped].join(', ')}`);
+  if (shipped.size > 0)
+    throw new Error(`not in the output of npm sbom: ${[...shipped].join(', ')}`);
   const refs = new Set(components.map((one) => one['bom-ref']));
   const document = {
     $schema: whole.$schema,

@@ -114,7 +114,7 @@ async function main(out, unlessBuilt) {
 
 function refuseMissingAssets() {
   for (const [path, remedy] of Object.entries(assets)) {
-    if (!fs.existsSync(join(root, path))) throw new Error(`no ${path}; run \`${remedy}\` first`);
+    if (!fs.existsSync(join(root, path))) throw new Error(`${path} not found: run ${remedy}`);
   }
 }
 
@@ -173,9 +173,7 @@ function refuseWideText(file) {
   const wide = /[^\x00-\x7f]/.exec(fs.readFileSync(file, 'utf8'));
   if (!wide) return;
   const around = wide.input.slice(Math.max(0, wide.index - 60), wide.index + 20);
-  throw new Error(
-    `the bundle has a character that is not ASCII: write it as \\u escape: ${around}`,
-  );
+  throw new Error(`non-ASCII character in the bundle: write it as a \\u escape: ${around}`);
 }
 
 function packageVersion() {

@@ -72,7 +72,7 @@ function ownText(file) {
   const text = fs.readFileSync(file, 'utf8').replaceAll(/^import .*;\n/gm, '');
   if (/\bimport[ (]|\bfrom ['"]/.test(text.replaceAll(/\/\*[\s\S]*?\*\//g, '')))
     throw new Error(
-      `the types of the client library import what they are not written with: ${file}`,
+      `the types of the client library import a file that is not part of the library: ${file}`,
     );
   return text;
 }

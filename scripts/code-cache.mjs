@@ -136,7 +136,7 @@ function started({ directory, place, bundle, lines, stdin }) {
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (said += text));
   child.stdin.end(stdin);
   const ended = once(child, 'close').then(([code]) => {
-    if (code !== 0) throw new Error(`${bundle} ended with ${code} while it was compiled: ${said}`);
+    if (code !== 0) throw new Error(`cannot compile ${bundle}: exit code ${code}: ${said}`);
   });
   return {
     ended,
@@ -151,7 +151,7 @@ async function compile({ directory, place, bundle }) {
   const execArgv = ['--hash-seed=1', '--no-flush-bytecode'];
   const child = fork(program('compile-bundle'), [directory, place, bundle], { execArgv });
   const [code] = await once(child, 'close');
-  if (code !== 0) throw new Error(`what ${bundle} runs could not be compiled: ${code}`);
+  if (code !== 0) throw new Error(`cannot compile the code that ${bundle} runs: exit code ${code}`);
 }
 
 function program(name) {

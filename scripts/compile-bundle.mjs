@@ -32,7 +32,7 @@ function idOf(file) {
     if (params.url === file) id = params.scriptId;
   });
   session.post('Debugger.enable');
-  if (id === undefined) throw new Error(`the debugger does not know ${file}`);
+  if (id === undefined) throw new Error(`${file} is not loaded in the debugger`);
   return id;
 }
 

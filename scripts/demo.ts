@@ -47,9 +47,9 @@ show().then(() => finish(), finish);
 async function show(): Promise<void> {
   chapter('A server with the demo agent');
   const first = await startServer();
-  say(`it listens on ${first.client.url}, its data is in ${directory}`);
+  say(`listening on ${first.client.url}, data directory ${directory}`);
 
-  chapter('A session, and a turn whose output is streamed');
+  chapter('A session, and a turn with streamed output');
   const session = await first.client.call(endpoints.createSession, {
     body: { provider: 'acp', cwd: directory },
   });
@@ -57,7 +57,7 @@ async function show(): Promise<void> {
   const turn1 = await sendTurn(
     first,
     session.id,
-    'think what to say; say Hello. Whatever you were shown will still be there.',
+    'think what to say; say Hello. All text that you have seen is stored.',
   );
   await follow(
     first,
@@ -66,9 +66,9 @@ async function show(): Promise<void> {
     ({ kind, turn_id }) => turn_id === turn1 && kind === 'turn.completed',
   );
   const earlier = reading.length;
-  say(`the turn is completed: ${earlier} events, the last is seq ${reading.at(-1)?.seq ?? 0}`);
+  say(`turn completed: ${earlier} events, last seq ${reading.at(-1)?.seq ?? 0}`);
 
-  chapter('A longer turn, and SIGKILL to the server in the middle of it');
+  chapter('A longer turn, and SIGKILL to the server during the turn');
   const turn2 = await sendTurn(first, session.id, LONG_TURN);
   let deltas = 0;
   let killed = 0;
@@ -87,22 +87,25 @@ async function show(): Promise<void> {
   const { signal: endedBy } = await first.exited;
   promise(
     endedBy === 'SIGKILL' && deltas >= DELTAS_BEFORE_KILL,
-    `the server was killed, ${deltas} deltas into the turn`,
+    `the server was killed after ${deltas} deltas of the turn`,
   );
-  promise(agents >= 2, 'the agent was running then, and so was a sleeper that it had started');
+  promise(agents >= 2, 'the agent and a child process of it were running at that time');
   await untilNothingLives(first.keeper, SURVIVAL_MS);
   promise(
     true,
-    `nothing outlived it: agent, sleeper and keeper are gone ${Math.round(performance.now() - killed)} ms after the kill`,
+    `no process survived: agent, child process and keeper have exited ${Math.round(performance.now() - killed)} ms after the kill`,
   );
 
-  chapter('The server again, on the same data');
+  chapter('Restart of the server on the same data');
   const restarted = performance.now();
   const second = await startServer();
-  say(`it is back after ${Math.round(performance.now() - restarted)} ms`);
+  say(`ready after ${Math.round(performance.now() - restarted)} ms`);
   const recovery = await second.client.call(endpoints.getRecovery, {});
-  promise(recovery.previous_stop === 'unclean', 'it knows that the last stop was unclean');
-  promise(isDeepStrictEqual(recovery.turns_failed, [turn2]), 'it knows which turn was cut off');
+  promise(recovery.previous_stop === 'unclean', 'the recovery report shows an unclean stop');
+  promise(
+    isDeepStrictEqual(recovery.turns_failed, [turn2]),
+    'the recovery report lists the interrupted turn',
+  );
   await compare(second, session.id, reading, turn2);
   const {
     turn_id: lost,
@@ -113,7 +116,7 @@ async function show(): Promise<void> {
   });
   promise(
     lost === turn2 && status === 'failed' && error?.code === 'runtime_restarted',
-    'the turn is failed, with runtime_restarted',
+    'the turn failed with runtime_restarted',
   );
 
   await goOn(second, session.id, reading);
@@ -125,7 +128,7 @@ async function goOn(
   sessionId: string,
   reading: RuntimeEventRecord[],
 ): Promise<void> {
-  chapter('The session goes on, and the agent remembers');
+  chapter('The session continues with its history');
   const turn3 = await sendTurn(server, sessionId, 'history');
   await follow(
     server,
@@ -136,20 +139,23 @@ async function goOn(
   const { text } = await server.client.call(endpoints.getTurn, {
     params: { session_id: sessionId, turn_id: turn3 },
   });
-  promise(text === `earlier turns: 2; last prompt: ${LONG_TURN}`, 'it reports both turns before');
+  promise(
+    text === `earlier turns: 2; last prompt: ${LONG_TURN}`,
+    'the agent reports both earlier turns',
+  );
   promise(
     reading.every(({ seq }, i) => seq > (reading[i - 1]?.seq ?? 0)),
-    `${reading.length} events were read, none twice and none out of order`,
+    `${reading.length} events read, without duplicates, in order`,
   );
 }
 
 async function stopInOrder(server: Server): Promise<void> {
-  chapter('A stop in order');
+  chapter('A graceful stop');
   process.kill(server.pid, 'SIGTERM');
   const end = await server.exited;
-  promise(end.code === 0, 'the server ended with exit code 0');
+  promise(end.code === 0, 'the server exited with code 0');
   await untilNothingLives(server.keeper, 0);
-  promise(true, 'and left no process behind');
+  promise(true, 'no process is left');
 }
 
 /** Checks that the log consists of the events that were read up to the kill and those that the recovery added. */
@@ -175,15 +181,15 @@ async function compare(
   );
   promise(
     isDeepStrictEqual(kinds, ['message.completed', 'turn.failed']) && closed?.status === 'failed',
-    `the recovery closed the open message as failed, failed its turn, and did nothing else: seq ${closing?.seq ?? 0} and ${failing?.seq ?? 0}`,
+    `the recovery added only two events, the failed message and the failed turn: seq ${closing?.seq ?? 0} and ${failing?.seq ?? 0}`,
   );
   promise(
     isDeepStrictEqual(log, settle([...live, ...recovered])),
-    `the replay is the live reading up to seq ${upTo}, event for event, and then the recovery`,
+    `the replay matches the stream up to seq ${upTo}, followed by the recovery events`,
   );
   promise(
     closed?.text.startsWith(shownOf(closed.item_id, live)) === true,
-    'every word that was shown of the open message is in it',
+    'the stored message contains all streamed text',
   );
 }
 
@@ -293,7 +299,7 @@ async function untilNothingLives(keeper: Identity | undefined, limitMs: number):
     const left = await living(keeper);
     if (left.length === 0) return;
     if (performance.now() >= deadline)
-      throw new Error(`broken promise: processes are left: ${left.join(', ')}`);
+      throw new Error(`check failed: processes are still running: ${left.join(', ')}`);
   }
 }
 
@@ -314,7 +320,7 @@ function say(text: string): void {
 
 /** Prints a promise that holds; throws if it is broken. */
 function promise(holds: boolean, what: string): void {
-  if (!holds) throw new Error(`broken promise: ${what}`);
+  if (!holds) throw new Error(`check failed: ${what}`);
   process.stdout.write(`  ok: ${what}\n`);
 }
 
@@ -329,7 +335,7 @@ async function finish(error?: unknown): Promise<void> {
     process.stderr.write(`\ndemo failed: ${text}\n`);
   } else {
     const seconds = ((performance.now() - started) / 1000).toFixed(1);
-    process.stdout.write(`\nEverything held, in ${seconds} s. Nothing was left behind.\n`);
+    process.stdout.write(`\nAll checks passed in ${seconds} s. No process or file is left.\n`);
   }
   process.exit(error === undefined ? 0 : 1);
 }

@@ -15,8 +15,8 @@ const work = fs.mkdtempSync(join(root, '.cache', 'dist-check-'));
 try {
   // Names of different lengths, because a path can be in what is built.
   const [one, other] = ['one', 'the-other-directory'].map((name) => sumsOf(join(work, name)));
-  if (one !== other) throw new Error(`two builds are not the same:\n${differences(one, other)}`);
-  process.stdout.write(`two builds of one commit are the same:\n${one}`);
+  if (one !== other) throw new Error(`the two builds differ:\n${differences(one, other)}`);
+  process.stdout.write(`the two builds are identical:\n${one}`);
 } catch (error) {
   console.error(`dist-check: ${error.message}`);
   process.exitCode = 1;

@@ -3,7 +3,7 @@
 // reason: such a file is opened by src/core/lib/foreign-file.ts.
 
 export const because =
-  'an agent or a repository can put a FIFO, a device or a link there, which blocks or misleads whoever opens it: read it with readForeignFile or openForeignFile of src/core/lib/foreign-file.ts';
+  'an agent or a repository can create a FIFO, a device or a link at this path, which blocks or misleads the reader: use readForeignFile or openForeignFile of src/core/lib/foreign-file.ts';
 
 /** Folders, or files, of src; `agents/*` has the files of that folder, and none of its folders. */
 export const rooms = [
@@ -39,16 +39,16 @@ export const exceptions = {
   'server/work/processes/log-file': {
     may: ['open'],
     because:
-      'it makes its files exclusively (wx), which follows no link and opens nothing that is there',
+      'it creates its files exclusively (wx), which follows no link and opens no existing file',
   },
   'server/conversations/sessions/blobs': {
     may: ['open'],
-    because: 'it opens a directory to sync it, with O_DIRECTORY, which refuses everything else',
+    because: 'it opens a directory to sync it, with O_DIRECTORY, which refuses other files',
   },
 };
 
 export const blocking =
-  'it blocks the server for as long as the system takes, which a network mount or a chain of links makes long: use node:fs/promises';
+  'it blocks the server during the system call, which can be slow on a network mount or with a chain of links: use node:fs/promises';
 
 /**
  * Folders, or files, of src that run in the server. In these the same rule forbids the synchronous functions of node:fs. The
@@ -71,30 +71,30 @@ export const served = [
 /** Files of those folders that may call synchronous functions, and why nothing of an agent or repository is waited for. */
 export const synchronous = {
   'core/children/detached':
-    'it opens a log of its own in the data directory, in a command that starts a server',
-  'core/children/open-again': 'it opens a descriptor of this process once more',
-  'core/children/procfs': 'it reads /proc, which is in memory, and has to see one state of it',
-  'fleet/key-files': 'it writes a key of its own once, in a command',
+    'it opens a log of cadre in the data directory, in a command that starts a server',
+  'core/children/open-again': 'it reopens a descriptor of this process',
+  'core/children/procfs': 'it reads /proc, which is in memory, and needs a consistent state',
+  'fleet/key-files': 'it writes a key of cadre once, in a command',
   'server/hooks/signature':
-    'it reads the secret that the configuration names, where the configuration is read',
+    'it reads the secret file of the configuration when the configuration is read',
   'core/lib/find-program':
-    'it looks along PATH, which is of the user; names of agents are looked up by their callers',
+    'it searches PATH, which the user controls; callers check the names of agents',
   'core/lib/foreign-file':
-    'readSmallFile reads the token and the configuration; what is foreign is read asynchronously',
-  'core/lib/make-directory': 'it makes directories of its own in the data directory',
-  'core/lib/own-log': 'it turns the log of the server over, at its start',
+    'readSmallFile reads the token and the configuration; untrusted files are read asynchronously',
+  'core/lib/make-directory': 'it creates directories of cadre in the data directory',
+  'core/lib/own-log': 'it rotates the log of the server at the start',
   'core/lib/replace-file':
-    'it writes files of its own in the data directory, which have to be there when it returns',
-  'core/lib/self': 'it reads the files that the program consists of, at its start',
-  'server/work/processes/log-file': 'it makes its own directory once',
-  'server/upkeep/retention/budget': 'it asks for the room of the data directory',
+    'it writes files of cadre in the data directory, which must exist when it returns',
+  'core/lib/self': 'it reads the files of the program at the start',
+  'server/work/processes/log-file': 'it creates its own directory once',
+  'server/upkeep/retention/budget': 'it reads the free space of the data directory',
   'server/conversations/approvals/rules/requested-action':
-    'a rule decides at once; the paths of a request are counted where they are read (agents/budget)',
-  'server/runtime/search': 'it looks for the index in the data directory, at the start',
-  'server/runtime/try-agents': 'it makes a directory of its own, in a command',
-  'server/conversations/search/index-file': 'it looks at files of its own in the data directory',
-  'frontends/service/start': 'it resolves the program and its Node, in a command',
+    'a rule decides synchronously; the number of paths in a request is limited (agents/budget)',
+  'server/runtime/search': 'it checks for the index in the data directory at the start',
+  'server/runtime/try-agents': 'it creates its own directory, in a command',
+  'server/conversations/search/index-file': 'it checks files of cadre in the data directory',
+  'frontends/service/start': 'it resolves the paths of the program and of Node, in a command',
   'server/work/worktrees/worktree-recovery':
-    'it looks for worktrees of the data directory in the transaction of the start, before anything is served',
-  'server/work/git/git-context': 'it clears directories of its own, at the start',
+    'it checks worktrees of the data directory in the transaction of the start, before the server accepts requests',
+  'server/work/git/git-context': 'it clears directories of cadre at the start',
 };

@@ -11,27 +11,27 @@ export const houses = {
     may: [],
     only: ['zod'],
     because:
-      'api describes the interface for server and client alike: it has zod schemas and errors, and no behaviour',
+      'api describes the interface of server and client: it contains zod schemas and errors, but no behaviour',
   },
   core: {
     may: ['api'],
-    because: 'core is what every part of the server stands on: it knows no noun of the product',
+    because: 'core is the base of all parts of the server: it does not depend on the domain',
   },
   agents: {
     may: ['core/lib', 'core/children', 'api'],
     types: ['core/config/schema'],
     because:
-      'an adapter translates an agent to the interface of a provider and back: it decides nothing and writes no row',
+      'an adapter translates between an agent and the provider interface: it makes no decisions and writes no rows',
   },
   server: {
     may: ['agents/provider', 'agents/acp/catalogue', 'core', 'api'],
     because:
-      'the server knows agents by the interface of a provider; what asks the server stands above it',
+      'the server uses agents through the provider interface; the callers of the server are above it',
   },
   client: {
     may: ['core/lib', 'api'],
     because:
-      'the client is what commands, the screen and sidecars ask servers with: each of them loads its imports',
+      'commands, the screen and sidecars use the client to call servers: each of them loads its imports',
   },
   frontends: {
     may: [
@@ -51,16 +51,15 @@ export const houses = {
   fleet: {
     may: ['client', 'core/lib', 'api'],
     types: ['core/config/fleet', 'core/events', 'core/store'],
-    because:
-      'a fleet carries requests and events of servers that need none: it is a bundle of its own, and takes everything else from the one that loads it',
+    because: 'fleet is a separate bundle: it gets everything else from the bundle that loads it',
   },
   bundles: {
     may: ['frontends/cli', 'core/lib'],
-    because: 'a bundle holds some of the commands, and starts them',
+    because: 'a bundle contains some of the commands and starts them',
   },
   main: {
     may: ['bundles', 'core/lib'],
-    because: 'main chooses a bundle and loads it; every command would wait for other imports',
+    because: 'main chooses and loads a bundle; other imports would slow down every command',
   },
 };
 
@@ -69,43 +68,43 @@ export const upward = [
   {
     from: 'frontends/cli/commands/serve',
     to: ['server/runtime'],
-    because: '`cadre serve` is the server',
+    because: '`cadre serve` runs the server',
   },
   {
     from: 'frontends/cli/commands/config',
     to: ['server/hooks/problems'],
-    because: '`cadre config check` reads the hooks as the server would',
+    because: '`cadre config check` reads the hooks as the server does',
   },
   {
     from: 'frontends/cli/doctor',
     to: ['server/runtime/try-agents', 'server/work/git'],
-    because: '`cadre doctor` asks git, and tries agents without a server',
+    because: '`cadre doctor` runs git and tries agents without a server',
   },
   {
     from: 'frontends/sidecar',
     to: ['server/teams/mcp'],
-    because: 'the sidecar and the channel of claude serve the tools by one MCP server',
+    because: 'the sidecar and the claude adapter share one MCP server for the tools',
   },
   {
     from: 'frontends/cli',
     to: ['fleet'],
-    because: 'few servers are in a fleet: who asks one loads its libraries',
+    because: 'few servers are in a fleet: only a command that uses a fleet loads its libraries',
   },
   {
     from: 'server/runtime',
     to: ['fleet'],
-    because: 'a server that joins a fleet loads it',
+    because: 'only a server that joins a fleet loads it',
   },
   {
     from: 'frontends/cli/program',
     to: ['bundles/choose'],
-    because: 'which bundle a command line needs is said once, as data',
+    because: 'one table defines which bundle a command line needs',
     any: true,
   },
   {
     from: 'frontends/cli/complete',
     to: ['bundles/choose'],
-    because: 'which bundle a command line needs is said once, as data',
+    because: 'one table defines which bundle a command line needs',
     any: true,
   },
 ];
@@ -118,22 +117,23 @@ export const rooms = {
   'core/lib': {
     may: [],
     beyond: { may: [] },
-    because: 'lib knows no noun of the product, so that every folder can use it',
+    because: 'lib does not depend on the domain, so that every folder can use it',
   },
   'core/store': {
     may: ['core/lib'],
     beyond: { may: ['api/errors'] },
-    because: 'store commits rows and knows no noun: each noun has its own SQL',
+    because:
+      'store commits rows and does not depend on the domain: each domain folder has its own SQL',
   },
   'core/events': {
     may: ['core/store', 'core/lib'],
     because:
-      'events is the one ordered log that all nouns append to: it knows the schema of an event, not its writers',
+      'events is the ordered log that all domain folders append to: it depends on the schema of events, not on their writers',
   },
   'core/children': {
     may: ['core/store', 'core/lib'],
     because:
-      'children is the only folder that starts child processes: others call it, it calls none of them',
+      'children is the only folder that starts child processes: other folders call it, and it calls none of them',
   },
   'core/access': {
     may: ['core/store', 'core/lib'],
@@ -144,61 +144,60 @@ export const rooms = {
     may: ['core/children/identity', 'core/lib'],
     beyond: { may: ['api/errors', 'api/tool-names', 'api/provider-kinds', 'api/after-limit'] },
     because:
-      'config is read before anything is built, so it cannot import what is built from it; the identity of a process, the names of tools and providers and the choices after a limit do not depend on it',
+      'the configuration is read first, so config cannot import modules that depend on it; the allowed imports do not',
   },
 
   'agents/configured': {
     may: ['agents'],
     because:
-      'the list of adapters gives each its section of the configuration; no adapter knows another section',
+      'the list of adapters passes each adapter its section of the configuration; no adapter uses another section',
   },
   'agents/acp/catalogue-entry': {
     may: [],
     beyond: { may: [] },
-    because: 'an entry of the catalogue is data: the command line reads it without the adapter',
+    because: 'a catalogue entry is data: the command line reads it without the adapter',
   },
   'agents/acp/catalogue-adapters': {
     may: ['agents/acp/catalogue-entry'],
     beyond: { may: [] },
-    because: 'an entry of the catalogue is data: the command line reads it without the adapter',
+    because: 'a catalogue entry is data: the command line reads it without the adapter',
   },
   'agents/acp/catalogue': {
     may: ['agents/acp/catalogue-adapters', 'agents/acp/catalogue-entry'],
     beyond: { may: [] },
-    because: 'the catalogue of agents is data: the command line reads it without the adapter',
+    because: 'the agent catalogue is data: the command line reads it without the adapter',
   },
   'agents/demo': {
     may: [],
     beyond: { may: ['core/lib'] },
-    because: 'the demo agent stands for a foreign program: it knows ACP and no noun of the product',
+    because:
+      'the demo agent represents an external program: it uses ACP and does not depend on the domain',
   },
   'agents/acp': {
     may: ['agents/*'],
-    because: 'an adapter knows its own protocol, and what all adapters share',
+    because: 'an adapter uses its own protocol and the shared modules of adapters',
   },
   'agents/claude': {
     may: ['agents/*'],
-    because: 'an adapter knows its own protocol, and what all adapters share',
+    because: 'an adapter uses its own protocol and the shared modules of adapters',
   },
   'agents/codex': {
     may: ['agents/*'],
-    because: 'an adapter knows its own protocol, and what all adapters share',
+    because: 'an adapter uses its own protocol and the shared modules of adapters',
   },
 
   'server/conversations/queue': {
     may: ['server/conversations/sessions', 'server/conversations/inbox'],
-    because:
-      'the queue gives entries to the inbox of a session, which decides when they become turns: it starts none itself',
+    because: 'the queue passes entries to the inbox of a session, which decides when turns start',
   },
   'server/conversations/reviews': {
     may: ['server/conversations/sessions', 'server/conversations/queue'],
-    because:
-      'a review becomes a turn of its session, or an entry of the queue: it is sent as both are, and gets its diff by a hook',
+    because: 'a review is sent as a turn or as a queue entry, and gets its diff through a hook',
   },
   'server/conversations/search': {
     may: ['server/conversations/sessions'],
     because:
-      'search reads the rows of sessions into an index of its own, and is loaded with the first search: no noun calls it',
+      'search copies the rows of sessions into its index and is loaded on first use: no domain folder calls it',
   },
   'server/conversations/usage': {
     may: [
@@ -207,24 +206,24 @@ export const rooms = {
       'server/conversations/approvals',
     ],
     because:
-      'usage, limits and budgets judge what turns have used: sessions call them by a hook, and know none of them',
+      'usage, limits and budgets evaluate the usage of turns: sessions call them through a hook and do not depend on them',
   },
   'server/conversations/inbox': {
     may: ['server/conversations/sessions'],
-    because: 'the inbox holds what waits to become a turn of a session, whoever sent it',
+    because: 'the inbox holds the pending input of a session, independent of its sender',
   },
   'server/conversations/approvals/rules': {
     may: ['server/conversations/sessions', 'server/conversations/approvals'],
     because:
-      'rules judge what an agent wishes to do, by what the request shows and the catalogue knows of the files of agents',
+      'rules evaluate the requested action with the request and the agent files in the catalogue',
   },
   'server/conversations/approvals': {
     may: ['server/conversations/sessions'],
-    because: 'an approval belongs to a turn of a session; rules are called by a hook',
+    because: 'an approval belongs to a turn of a session; rules are called through a hook',
   },
   'server/conversations/sessions': {
     may: ['server/conversations/approvals', 'server/conversations/inbox'],
-    because: 'sessions is the lowest noun, with the approvals and the inbox that it owns',
+    because: 'sessions is the lowest domain folder; it owns the approvals and the inbox',
   },
   'server/conversations': {
     may: [],
@@ -240,54 +239,54 @@ export const rooms = {
       ],
       types: ['core/children/supervisor'],
     },
-    because:
-      'conversations know agents only by the interface of a provider, and start no child process themselves',
+    because: 'conversations use agents through the provider interface and start no child processes',
   },
 
   'server/work/git': {
     may: [],
-    because: 'git is asked about foreign repositories in one place, which knows no noun of ours',
+    because: 'one folder runs git on untrusted repositories, and it does not depend on the domain',
   },
   'server/work/processes': {
     may: ['server/conversations'],
     because:
-      'a lower noun never imports a higher one: server/runtime connects the hooks of the lower noun to the higher service',
+      'a lower domain folder never imports a higher one: server/runtime connects the hooks of the lower folder to the higher service',
   },
   'server/work/merge': {
     may: ['server/work/worktrees', 'server/work/git', 'server/conversations'],
-    because: 'merge brings the work of a worktree back: it knows no other noun',
+    because: 'merge integrates the work of a worktree: it does not depend on other domain folders',
   },
   'server/work/worktrees': {
     may: ['server/work/merge', 'server/work/git', 'server/work/processes', 'server/conversations'],
     because:
-      'a lower noun never imports a higher one: server/runtime connects the hooks of the lower noun to the higher service',
+      'a lower domain folder never imports a higher one: server/runtime connects the hooks of the lower folder to the higher service',
   },
   'server/work/snapshots': {
     may: ['server/work/worktrees', 'server/work/git', 'server/conversations'],
     because:
-      'snapshots read the files of sessions through the git of worktrees, and sessions know none of them',
+      'snapshots read the files of sessions through the git of worktrees, and sessions do not depend on snapshots',
   },
 
   'server/teams/mcp': {
     may: [],
-    because: 'the MCP server serves whoever can list and call tools: a session, or a sidecar',
+    because:
+      'the MCP server works with any backend that lists and calls tools: a session or a sidecar',
   },
   'server/teams/gateway': {
     may: ['server/conversations', 'server/work', 'server/teams/*'],
     lazily: ['server/teams/mcp'],
     because:
-      'a tool call is a use case of a noun: the gateway calls the service of that noun, not http or a provider',
+      'the gateway calls the service of the domain folder for a tool call, not http or a provider',
   },
   'server/teams': {
     may: ['server/conversations', 'server/work'],
     because:
-      'teams use the services of the nouns below them; server/runtime connects them with those above',
+      'teams use the services of the folders below; server/runtime connects them with the folders above',
   },
 
   'server/hooks': {
     may: [],
     because:
-      'hooks deliver what the log has: they know no noun but the approval that a link answers, by functions that runtime hands in',
+      'hooks deliver events of the log: the only domain object that they use is the approval of a link, through functions that runtime passes in',
   },
 
   'server/upkeep/recovery': {
@@ -296,11 +295,11 @@ export const rooms = {
   },
   'server/upkeep/retention': {
     may: ['server/conversations', 'server/work/processes'],
-    because: 'retention deletes stored records of every noun; no noun calls it',
+    because: 'retention deletes stored records of all domain folders; no domain folder calls it',
   },
   'server/upkeep/diagnostics': {
     may: ['server/upkeep/retention/budget'],
-    because: 'diagnostics counts the actions of the nouns, and changes nothing',
+    because: 'diagnostics counts the actions of the domain folders and changes nothing',
   },
 
   'server/http': {
@@ -317,7 +316,7 @@ export const rooms = {
       types: ['core/store'],
     },
     because:
-      'http turns a request into a call of a service: only services use rows, child processes and providers',
+      'http turns a request into a service call: only services use rows, child processes and providers',
   },
   'server/runtime': {
     may: ['server/conversations', 'server/work', 'server/teams', 'server/upkeep', 'server/http'],
@@ -338,20 +337,20 @@ export const rooms = {
       ],
     },
     because:
-      'the library cadre/client is a file of its own that others import: it takes no schema, and finds the server of this machine as the command line does',
+      'the library cadre/client is a separate file for other programs: it contains no schemas, and finds the local server as the command line does',
   },
 
   'frontends/terminal': {
     may: [],
     beyond: { may: ['core/lib', 'api/errors'], types: ['api'] },
     because:
-      'terminal turns values into lines of text, for the command line and the screen alike: it reads nothing and writes nothing',
+      'terminal turns values into lines of text for the command line and the screen: it reads and writes nothing',
   },
   'frontends/service': {
     may: [],
     beyond: { may: ['core/children/notify', 'core/lib', 'api/errors'] },
     because:
-      'service is how a service manager starts the server, as text, and what it is told: it knows no noun of the server',
+      'service writes the files and messages for a service manager: it does not depend on the server',
   },
   'frontends/tui': {
     may: ['frontends/terminal'],
@@ -361,31 +360,30 @@ export const rooms = {
   'frontends/editor': {
     may: [],
     beyond: { may: ['client', 'core/lib', 'api'] },
-    because:
-      'cadre as an ACP agent is one more client of the server: an editor gets what HTTP gives, and nothing else',
+    because: 'the ACP agent for editors is a client of the server: it uses the HTTP interface only',
   },
   'frontends/sidecar': {
     may: [],
     beyond: { may: ['client', 'core/lib', 'api'] },
     because:
-      'every provider session starts a sidecar, which has to start fast: it loads neither fastify, ink nor sql.js',
+      'every provider session starts a sidecar, which must start fast: it does not load fastify, ink or sql.js',
   },
   'frontends/cli': {
     may: ['frontends/terminal', 'frontends/service'],
     lazily: ['frontends/editor', 'frontends/sidecar', 'frontends/tui'],
-    because: 'a command loads the screen, the editor and the sidecar only where it runs them',
+    because: 'a command loads the screen, the editor and the sidecar only when it runs them',
   },
 
   'bundles/choose': {
     may: [],
     beyond: { may: [] },
-    because: 'which bundle a command line needs is decided before anything is loaded',
+    because: 'the bundle is chosen before anything is loaded',
   },
   'bundles/load': {
     may: [],
     types: ['bundles/choose'],
     beyond: { may: [] },
-    because: 'what loads a bundle is waited for by every command',
+    because: 'every command waits until the bundle loader is loaded',
   },
 };
 
@@ -395,19 +393,19 @@ export const doors = {
   zod: { in: ['*'], because: 'every folder describes values by schemas' },
   '#generated': {
     in: ['client/public'],
-    because: 'the types of the client library are made from the tables of api, for nobody else',
+    because: 'the types of the client library are generated from api for the library only',
   },
   'sql.js': {
     in: ['core/store'],
-    because: 'only store knows which SQLite it uses and when data is on disk',
+    because: 'only store uses SQLite and decides when data is on disk',
   },
   fastify: {
     in: ['server/http'],
-    because: 'a route is an endpoint of api and a handler, which only http mounts',
+    because: 'a route is an endpoint of api with a handler, and only http mounts routes',
   },
   '@fastify/*': {
     in: ['server/http'],
-    because: 'a route is an endpoint of api and a handler, which only http mounts',
+    because: 'a route is an endpoint of api with a handler, and only http mounts routes',
   },
   commander: {
     in: ['frontends/cli'],
@@ -415,8 +413,7 @@ export const doors = {
   },
   croner: {
     in: ['core/lib/cron'],
-    because:
-      'only core/lib/cron reads cron expressions, so that server and command line understand them alike',
+    because: 'only core/lib/cron parses cron expressions, so that server and command line agree',
   },
   'fastest-levenshtein': {
     in: ['core/lib'],
@@ -424,44 +421,44 @@ export const doors = {
   },
   ink: {
     in: ['frontends/tui'],
-    because: 'only tui draws; its state (tui/state.ts) is tested without ink',
+    because: 'only tui renders; its state (tui/state.ts) is tested without ink',
   },
   react: {
     in: ['frontends/tui'],
-    because: 'only tui draws; its state (tui/state.ts) is tested without ink',
+    because: 'only tui renders; its state (tui/state.ts) is tested without ink',
   },
   'string-width': {
     in: ['frontends/terminal/width'],
-    because: 'only terminal/width counts columns, so that all lines are measured alike',
+    because: 'only terminal/width counts columns, so that all lines use the same widths',
   },
   'wrap-ansi': {
     in: ['frontends/terminal/width'],
-    because: 'only terminal/width counts columns, so that all lines are measured alike',
+    because: 'only terminal/width counts columns, so that all lines use the same widths',
   },
   'cli-truncate': {
     in: ['frontends/terminal/width'],
-    because: 'only terminal/width counts columns, so that all lines are measured alike',
+    because: 'only terminal/width counts columns, so that all lines use the same widths',
   },
   'slice-ansi': {
     in: ['frontends/terminal/width'],
-    because: 'only terminal/width counts columns, so that all lines are measured alike',
+    because: 'only terminal/width counts columns, so that all lines use the same widths',
   },
   marked: {
     in: ['frontends/terminal'],
-    because: 'only terminal reads Markdown; it takes the tokens, and no HTML is made',
+    because: 'only terminal parses Markdown; it uses the tokens and generates no HTML',
   },
   'sugar-high': {
     in: ['frontends/terminal/highlight'],
-    because: 'only terminal/highlight colours code; it takes the tokens, and no HTML is made',
+    because: 'only terminal/highlight colours code; it uses the tokens and generates no HTML',
   },
   '@nats-io/*': {
     in: ['fleet'],
-    because: 'only a member of a fleet, and who asks one, loads the client of NATS',
+    because: 'only members and clients of a fleet load the NATS client',
   },
   execa: {
     in: ['frontends/cli/run-program', 'frontends/cli/talk/pager'],
     because:
-      'a command runs programs for its user and waits for them; a child of the server needs the gate, keeper and ledger of children',
+      'only commands run programs in the foreground; a child process of the server needs the spawn barrier, keeper and ledger of children',
   },
   'simple-git': {
     in: ['server/work/git'],
@@ -470,15 +467,15 @@ export const doors = {
   '@agentclientprotocol/sdk': {
     in: ['agents/acp', 'agents/demo', 'frontends/editor'],
     because:
-      'ACP is the protocol of one provider, and of editors that use cadre as an agent: its types must not spread to other folders',
+      'ACP is the protocol of one provider and of editors: other folders must not use its types',
   },
   '@modelcontextprotocol/sdk': {
     in: ['server/teams/mcp'],
-    because: 'MCP is one way to call the tools: their implementation does not depend on it',
+    because: 'MCP is one way to call the tools: the tools do not depend on it',
   },
   diff: {
     in: ['agents/details'],
-    because: 'all adapters show the change of a file in one form',
+    because: 'all adapters show file changes in one format',
   },
   pino: {
     in: ['core/lib/log'],
@@ -487,29 +484,32 @@ export const doors = {
   'smol-toml': { in: ['core/config'], because: 'only the config file is TOML' },
   'eventsource-parser': {
     in: ['client'],
-    because: 'only the client reads event streams, and resumes them by id',
+    because: 'only the client reads event streams and resumes them',
   },
 
   'node:child_process': {
     in: ['core/children', 'core/store/lock'],
     because:
-      'every child process needs the gate, keeper, ledger and marker of children, or nothing would end it after a crash (flock is the exception)',
+      'every child process needs the spawn barrier, keeper, ledger and marker of children, so that it is stopped after a crash (exception: flock)',
   },
   'node:http': {
     in: ['client', 'server/http', 'core/access/admit', 'server/hooks/send-post'],
-    because: 'only the client, the server and the hooks with a URL speak HTTP',
+    because: 'only the client, the server and URL hooks use HTTP',
   },
   'node:https': {
     in: ['client', 'server/http', 'server/hooks/send-post'],
-    because: 'only the client, the server and the hooks with a URL speak HTTP',
+    because: 'only the client, the server and URL hooks use HTTP',
   },
   'node:http2': {
     in: ['client', 'server/http'],
-    because: 'only the client and the server speak HTTP',
+    because: 'only the client and the server use HTTP',
   },
-  'node:timers': { in: ['core/lib', 'agents/demo'], because: 'time is handed in: take a clock' },
+  'node:timers': {
+    in: ['core/lib', 'agents/demo'],
+    because: 'take a clock as a parameter instead',
+  },
   'node:timers/promises': {
     in: ['core/lib', 'agents/demo'],
-    because: 'time is handed in: take a clock',
+    because: 'take a clock as a parameter instead',
   },
 };

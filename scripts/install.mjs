@@ -19,7 +19,7 @@ const [action, prefix] = process.argv.slice(2);
 
 try {
   if (!prefix || !['install', 'uninstall'].includes(action))
-    throw new Error('say `install PREFIX` or `uninstall PREFIX`');
+    throw new Error('usage: install PREFIX, or uninstall PREFIX');
   // All users may read what is installed, whatever the user who installs it lets others read of new files.
   process.umask(0o022);
   // With DESTDIR the prefix is a place in another tree, where an absolute path is meant.
@@ -47,13 +47,14 @@ function install(place) {
   for (const [to, digest] of before) if (!digests.has(to)) removeOwn(place, to, digest);
   writeList(place, digests);
   console.log(
-    `install: ${join(place, 'bin', 'cadre')} and ${files.length - 1} files below ${place}`,
+    `install: installed ${join(place, 'bin', 'cadre')} and ${files.length - 1} other files in ${place}`,
   );
 }
 
 function uninstall(place) {
   const files = installedIn(place);
-  if (files.size === 0) throw new Error(`nothing was installed below ${place}: no ${LIST}`);
+  if (files.size === 0)
+    throw new Error(`no installation found in ${place}: ${LIST} does not exist`);
   for (const [to, digest] of files) removeOwn(place, to, digest);
   fs.rmSync(join(place, LIST));
   removeEmpty(place, dirname(LIST));
@@ -93,7 +94,7 @@ function removeOwn(place, to, digest) {
   const file = join(place, to);
   if (!fs.existsSync(file)) return;
   if (digestOf(file) !== digest) {
-    console.warn(`install: ${file} was changed since it was installed, so it stays`);
+    console.warn(`install: kept ${file}: the file was changed after the installation`);
     return;
   }
   fs.rmSync(file);

@@ -55,7 +55,8 @@ function ofBuilt(path, code) {
     lookups,
     (line, schema) => `${line}\n${schema} = ${schema}[Symbol.for('cadre.built')] ?? ${schema};`,
   );
-  if (changed === code) throw new Error(`${path} has changed: where does it look a schema up?`);
+  if (changed === code)
+    throw new Error(`cannot patch ${path}: no schema lookup found: adapt scripts/lazy-schemas.mjs`);
   return changed;
 }
 

@@ -18,7 +18,10 @@ export const lazySegmenter = {
           segment: (text) => (${name}Made ??= ${make}).segment(text),
         };`,
       );
-      if (lazy === code) throw new Error(`${path} has changed: where does it make its segmenter?`);
+      if (lazy === code)
+        throw new Error(
+          `cannot patch ${path}: no segmenter found: adapt scripts/lazy-segmenter.mjs`,
+        );
       return { contents: lazy };
     });
   },

@@ -115,14 +115,20 @@ function requiredLate(path, code) {
       `^(?:const (\\w+) = require\\('${name}'\\)|import (\\w+) from '${name}');?$`,
       'm',
     );
-    if (!line.test(text)) throw new Error(`${path} has changed: where does it load ${name}?`);
+    if (!line.test(text))
+      throw new Error(
+        `cannot patch ${path}: no import of ${name} found: adapt scripts/lean-libraries.mjs`,
+      );
     return text.replace(line, `const $1$2 = lazy(() => require('${name}'));`);
   }, `${LAZY}\n${code}`);
 }
 
 function notCompiled(path, code) {
   const [part, by] = valueFor(path, compiled);
-  if (!part.test(code)) throw new Error(`${path} has changed: where does it compile a function?`);
+  if (!part.test(code))
+    throw new Error(
+      `cannot patch ${path}: no compiled function found: adapt scripts/lean-libraries.mjs`,
+    );
   return code.replace(part, () => by);
 }
 

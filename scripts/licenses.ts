@@ -75,6 +75,6 @@ function textFor(name: string, license: string): string {
   const copyright = withoutText[name];
   if (license === 'MIT' && copyright) return mit(copyright);
   throw new Error(
-    `${name} (${license}) has no file with its licence: find its text, and add it to scripts/licenses.ts`,
+    `${name} (${license}) has no licence file: add the licence text to scripts/licenses.ts`,
   );
 }

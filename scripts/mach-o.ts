@@ -41,20 +41,20 @@ export function checkSignature(file: string): { name: string; pages: number; isA
   const { linkEdit, signature } = partsOf(bytes);
   const start = bytes.readUInt32LE(signature + 8);
   if (start + bytes.readUInt32LE(signature + 12) !== bytes.length)
-    throw new Error('the signature is not the end of the file');
+    throw new Error('the signature is not at the end of the file');
   const { offset, length } = segmentOf(bytes, linkEdit);
   if (Number(offset + length) !== bytes.length)
-    throw new Error('__LINKEDIT does not end with the file');
+    throw new Error('__LINKEDIT does not end at the end of the file');
   const blob = bytes.subarray(start);
   const directory = blob.subarray(blob.readUInt32BE(16));
   const magics = [blob.readUInt32BE(0), directory.readUInt32BE(0)];
   if (magics.join() !== [SUPER_BLOB, CODE_DIRECTORY].join()) throw new Error('no code directory');
   const field = (index: number) => directory.readUInt32BE(4 * index);
   const [hashes, identifier, pages, limit] = [field(4), field(5), field(7), field(8)];
-  if (limit !== start) throw new Error('the signature does not cover all that is before it');
+  if (limit !== start) throw new Error('the signature does not cover the whole file');
   pageDigests(bytes.subarray(0, limit)).forEach((digest, at) => {
     if (!directory.subarray(hashes + at * 32, hashes + at * 32 + 32).equals(digest))
-      throw new Error(`page ${at} is not as it was signed`);
+      throw new Error(`page ${at} does not match the signature`);
   });
   const name = directory.toString('latin1', identifier, directory.indexOf(0, identifier));
   return { name, pages, isAdHoc: field(3) === AD_HOC };
@@ -62,7 +62,7 @@ export function checkSignature(file: string): { name: string; pages: number; isA
 
 /** The offsets of the load commands that matter. Makes the one of a signature where the injection has dropped it. */
 function partsOf(bytes: Buffer): { text: number; linkEdit: number; signature: number } {
-  if (bytes.readUInt32LE(0) !== MAGIC_64) throw new Error('no executable of 64 bits for macOS');
+  if (bytes.readUInt32LE(0) !== MAGIC_64) throw new Error('not a 64-bit macOS executable');
   const commands = commandsIn(bytes);
   const segment = (name: string) =>
     commands.find(
@@ -72,7 +72,8 @@ function partsOf(bytes: Buffer): { text: number; linkEdit: number; signature: nu
     )?.at;
   const text = segment('__TEXT');
   const linkEdit = segment('__LINKEDIT');
-  if (text === undefined || linkEdit === undefined) throw new Error('no __TEXT or __LINKEDIT');
+  if (text === undefined || linkEdit === undefined)
+    throw new Error('no __TEXT or __LINKEDIT segment');
   const old = commands.find(({ kind }) => kind === CODE_SIGNATURE)?.at;
   return { text, linkEdit, signature: old ?? addCommand(bytes, text, linkEdit) };
 }
@@ -94,7 +95,7 @@ function addCommand(bytes: Buffer, text: number, linkEdit: number): number {
   const sections = Array.from({ length: bytes.readUInt32LE(text + 64) }, (_, index) =>
     bytes.readUInt32LE(text + 72 + 80 * index + 48),
   );
-  if (at + COMMAND_BYTES > Math.min(...sections)) throw new Error('no room for a signature');
+  if (at + COMMAND_BYTES > Math.min(...sections)) throw new Error('no space for a signature');
   bytes.writeUInt32LE(count + 1, 16);
   bytes.writeUInt32LE(size + COMMAND_BYTES, 20);
   const { offset, length } = segmentOf(bytes, linkEdit);

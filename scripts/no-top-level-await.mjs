@@ -51,11 +51,15 @@ function synchronousYoga(base64) {
 function wasmIn(code) {
   const [, base64] =
     /data:application\/octet-stream;base64,([A-Za-z0-9+/=]{1000,})/.exec(code) ?? [];
-  if (base64 === undefined) throw new Error('yoga-layout has changed: where is its WASM?');
+  if (base64 === undefined)
+    throw new Error(
+      'cannot patch yoga-layout: no WASM found: adapt scripts/no-top-level-await.mjs',
+    );
   return base64;
 }
 
 function replaced(code, part, by) {
-  if (code.split(part).length !== 2) throw new Error(`ink has changed: where is "${part}"?`);
+  if (code.split(part).length !== 2)
+    throw new Error(`cannot patch ink: "${part}" not found: adapt scripts/no-top-level-await.mjs`);
   return code.replace(part, by);
 }

@@ -42,7 +42,7 @@ async function main(targets, dist, out) {
   refuseOtherVersions();
   refuseUnknownTargets(targets);
   if (!fs.existsSync(join(dist, 'cadre.cjs'))) {
-    throw new Error(`no ${join(dist, 'cadre.cjs')}; run \`npm run build\` first`);
+    throw new Error(`${join(dist, 'cadre.cjs')} not found: run npm run build`);
   }
   fs.mkdirSync(join(root, '.cache'), { recursive: true });
   fs.mkdirSync(out, { recursive: true });
@@ -65,14 +65,14 @@ function refuseOtherVersions() {
   const { version } = require('@yao-pkg/pkg/package.json');
   if (version !== PKG_VERSION) {
     throw new Error(
-      `this script calls an internal function of @yao-pkg/pkg ${PKG_VERSION}, found ${version}; ` +
-        `read its lib-es5/sea.js, try the result, then change PKG_VERSION`,
+      `unsupported version of @yao-pkg/pkg: ${version}: this script calls an internal function of version ${PKG_VERSION}: ` +
+        `check lib-es5/sea.js, test the result, then change PKG_VERSION`,
     );
   }
   // The other Node of Linux has the version of this one.
   if (process.version !== `v${nodeVersion(HOST)}`) {
     throw new Error(
-      `needs Node ${nodeVersion(HOST)}, this is ${process.version}; start it with \`npm run package\``,
+      `wrong Node version ${process.version}: need ${nodeVersion(HOST)}: run npm run package`,
     );
   }
 }
@@ -80,7 +80,7 @@ function refuseOtherVersions() {
 function refuseUnknownTargets(targets) {
   for (const target of targets) {
     if (!allTargets.includes(target)) {
-      throw new Error(`no target "${target}"; choose from ${allTargets.join(', ')}`);
+      throw new Error(`unknown target "${target}": choose from ${allTargets.join(', ')}`);
     }
   }
 }
@@ -116,7 +116,7 @@ function copyStripped(from, to, target) {
     fs.copyFileSync(from, to); // Its signature is over the symbols as well.
   } else if (!tools.some((tool) => strip(tool, from, to))) {
     console.warn(
-      `package: no ${tools.join(' or ')} for ${target}; its executable keeps the symbols`,
+      `package: ${tools.join(' or ')} not found for ${target}: the executable keeps its symbols`,
     );
     fs.copyFileSync(from, to);
   }

@@ -24,7 +24,7 @@ console.log(`${files.length} files, ${total} lines; median ${median}, longest:`)
 show(files.slice(0, 10));
 console.log('longest functions:');
 show(functions.slice(0, 10));
-console.log(`files in import cycles, imports of types included: ${cycles.length}`);
+console.log(`files in import cycles (including type imports): ${cycles.length}`);
 for (const { filename } of cycles) console.log(`  ${filename}`);
 
 const faults = [

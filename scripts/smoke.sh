@@ -12,7 +12,7 @@ version=$(sed -n 's/^ *"version": "\(.*\)",*$/\1/p' "$root/package.json")
 server=
 
 main() {
-  [ -x "$executable" ] || fail "no executable at $executable; run \`npm run package\` first"
+  [ -x "$executable" ] || fail "$executable not found: run npm run package"
   make_clean_place
   check_version
   start_server
@@ -45,10 +45,10 @@ become_cadre() {
 }
 
 check_version() {
-  printed=$(become_cadre --version) || fail "--version ended with $?"
+  printed=$(become_cadre --version) || fail "--version exited with code $?"
   case $printed in
     "$version" | *" $version") ;;
-    *) fail "--version printed '$printed', package.json says $version" ;;
+    *) fail "wrong output of --version: got '$printed', expected $version" ;;
   esac
 }
 
@@ -59,25 +59,25 @@ start_server() {
 }
 
 server_is_ready() {
-  ended "$server" && fail "the server ended before it was ready"
+  ended "$server" && fail "the server exited before it was ready"
   grep -q 'http://127\.0\.0\.1:[1-9]' "$place/serve.log"
 }
 
 check_run() {
   (become_cadre run "say hello") >"$place/run.log" 2>&1 </dev/null &
   run=$!
-  wait_until 30 ended "$run" || fail "run did not end within 30 s"
-  wait "$run" || fail "run ended with $?"
-  grep -qi hello "$place/run.log" || fail "run did not say hello"
+  wait_until 30 ended "$run" || fail "run did not exit within 30 s"
+  wait "$run" || fail "run exited with code $?"
+  grep -qi hello "$place/run.log" || fail "no hello in the output of run"
 }
 
 stop_server() {
   kill -TERM "$server"
-  wait_until 15 ended "$server" || fail "the server did not end within 15 s of TERM"
+  wait_until 15 ended "$server" || fail "the server did not exit within 15 s of SIGTERM"
   status=0
   wait "$server" || status=$?
   server=
-  [ "$status" -eq 0 ] || fail "the server ended with $status after TERM"
+  [ "$status" -eq 0 ] || fail "the server exited with code $status after SIGTERM"
 }
 
 check_nothing_left() {

@@ -27,7 +27,7 @@ export function archive(directory: string, files: readonly Entry[], seconds: num
 
 /** A header of POSIX (ustar). */
 function header(name: string, size: number, mode: number, seconds: number): Buffer {
-  if (Buffer.byteLength(name) > 100) throw new Error(`too long for an archive: ${name}`);
+  if (Buffer.byteLength(name) > 100) throw new Error(`path too long for an archive: ${name}`);
   const block = Buffer.alloc(BLOCK);
   const octal = (value: number, at: number, length: number) =>
     block.write(value.toString(8).padStart(length - 1, '0'), at, 'latin1');

@@ -28,7 +28,7 @@ const importMap = {
         if (!from)
           context.report({
             node,
-            message: `src/${file} is in no house of ${table}: move it into one`,
+            message: `src/${file} is not in a folder of ${table}: move it into one`,
           });
       },
       ImportDeclaration: declaration,
@@ -39,7 +39,7 @@ const importMap = {
         if (specifier === undefined)
           context.report({
             node,
-            message: 'import() needs a literal: esbuild and the import map both read it',
+            message: 'import() needs a string literal: esbuild and the import map read it',
           });
         else check(node.source, specifier, 'lazily');
       },
@@ -68,7 +68,7 @@ function refuse({ file, from, specifier, kind, filename }) {
 function refusePlace(file, target, kind) {
   if (target.replace(/\.json$/, '') === '../package') return undefined;
   if (target.startsWith('..'))
-    return `src imports nothing from outside src (${target.slice(3)}): it is not in the bundle`;
+    return `src/${file} may not import ${target.slice(3)}: files outside src are not in the bundle`;
   const { allowed, name, because } = rulesOf(file, target);
   if (!allowed || within(target, allowed.may ?? [])) return undefined;
   const up = upward.filter(({ from, to }) => within(file, [from]) && within(target, to));
@@ -112,7 +112,7 @@ function refuseLibrary(file, from, library) {
   if (!door)
     return library.startsWith('node:')
       ? undefined
-      : `${library} has no line in ${table}: add one with the folders that may import it and the reason`;
+      : `${library} is not in ${table}: add the folders that may import it and the reason`;
   if (door.in.includes('*') || within(file, door.in)) return undefined;
   return `${library} may only be imported by ${door.in.map((name) => `src/${name}`).join(' and ')}: ${door.because} (${table})`;
 }
@@ -168,7 +168,7 @@ const foreignFiles = {
         if (isForeign && FS.has(literal(node.source)))
           context.report({
             node,
-            message: `fs is imported by a declaration here, not by import(): ${foreign.because}`,
+            message: `import fs with a declaration, not with import(): ${foreign.because}`,
           });
       },
     };
@@ -182,8 +182,7 @@ function nameOf({ computed, property }) {
 
 const noBareDate = {
   create(context) {
-    const message =
-      '`new Date()` reads the clock: time is handed in, so take a Clock and pass its value to Date';
+    const message = '`new Date()` reads the system clock: take a Clock and pass its value to Date';
     const check = (node) => {
       if (
         node.callee.name === 'Date' &&
@@ -204,7 +203,7 @@ const noVagueTypes = {
       if (id && VAGUE.has(id.name))
         context.report({
           node: id,
-          message: `a type named ${id.name} could be anything: name what it describes`,
+          message: `type name ${id.name} is too general: name the thing that the type describes`,
         });
     };
     return {
@@ -298,7 +297,7 @@ const packageOf = (specifier) =>
     .split('/')
     .slice(0, specifier.startsWith('@') ? 2 : 1)
     .join('/');
-const list = (names) => (names.length === 0 ? 'nothing of ours' : names.join(', '));
+const list = (names) => (names.length === 0 ? 'no folder of src' : names.join(', '));
 /** The value of a string literal or of a template without expressions; undefined for anything else. */
 function literal(node) {
   if (node?.type === 'TemplateLiteral' && node.expressions.length === 0)

@@ -18,8 +18,8 @@ function programPage(program: Command, commands: readonly Command[], edition: Ed
     ['Synopsis', synopsis(program)],
     [
       'Description',
-      `${prose(program.description())}\nWithout a command, on a terminal, it opens the screen.\n${prose(
-        '`cadre serve` is the server; every other command is a client of it.',
+      `${prose(program.description())}\nWithout a command, cadre opens the screen on a terminal.\n${prose(
+        '`cadre serve` runs the server. The other commands are its clients.',
       )}`,
     ],
     [
@@ -38,40 +38,37 @@ function programPage(program: Command, commands: readonly Command[], edition: Ed
 }
 
 const environment = [
-  ['CADRE_URL', 'The address of the server, as `--url`.'],
-  ['CADRE_TOKEN', 'The API token itself.'],
-  ['CADRE_CONFIG', 'The configuration file.'],
-  ['CADRE_DATA_ROOT_DIR', 'The data directory, as `--data-dir`.'],
-  ['VISUAL, EDITOR', 'The editor of `cadre review`, a command with its arguments; else vi.'],
-  ['CADRE_FLEET', 'The address of the NATS of a fleet, as `--fleet`.'],
+  ['CADRE_URL', 'Address of the server. Same as `--url`.'],
+  ['CADRE_TOKEN', 'API token.'],
+  ['CADRE_CONFIG', 'Path of the configuration file.'],
+  ['CADRE_DATA_ROOT_DIR', 'Data directory. Same as `--data-dir`.'],
+  ['VISUAL, EDITOR', 'Editor for `cadre review`: a command with arguments. The default is vi.'],
+  ['CADRE_FLEET', 'Address of the NATS server of a fleet. Same as `--fleet`.'],
   [
     'CADRE_SECTION_KEY',
-    'Each key of the configuration has such a variable: see `cadre-config`(5).',
+    'Sets a key of the configuration. Each key has such a variable: see `cadre-config`(5).',
   ],
 ] as const;
 
 const files = [
   [
     '~/.config/cadre/config.toml',
-    'The configuration, see `cadre-config`(5). XDG_CONFIG_HOME names another place than ~/.config.',
+    'Configuration file: see `cadre-config`(5). XDG_CONFIG_HOME replaces ~/.config.',
   ],
-  [
-    '~/.local/share/cadre',
-    'The data directory. XDG_DATA_HOME names another place than ~/.local/share.',
-  ],
+  ['~/.local/share/cadre', 'Data directory. XDG_DATA_HOME replaces ~/.local/share.'],
 ] as const;
 
 const exitMeanings: Record<keyof typeof exitCodes, string> = {
-  ok: 'It is done.',
-  failed: 'It has failed.',
-  usage: 'The command line is wrong.',
-  notFound: 'What it names does not exist.',
-  auth: 'The token is missing or wrong.',
-  refused: 'The server refuses it.',
+  ok: 'Success.',
+  failed: 'The command failed.',
+  usage: 'The command line is invalid.',
+  notFound: 'The given object does not exist.',
+  auth: 'The token is missing or invalid.',
+  refused: 'The server refused the request.',
   unreachable: 'No server answers.',
-  conflict: 'It does not fit the state of what it names.',
-  timeout: 'A time limit has passed.',
-  interrupted: 'It was ended by Ctrl-C.',
+  conflict: 'The request conflicts with the state of the object.',
+  timeout: 'A time limit expired.',
+  interrupted: 'Interrupted by Ctrl-C.',
 };
 
 function exitStatus(): string {

@@ -23,7 +23,7 @@ export function configPage(
   const keys = Object.entries(schema.properties ?? {})
     .toSorted(([, a], [, b]) => Number(isSection(a)) - Number(isSection(b)))
     .map(([name, one]) => section(name, one, comments));
-  const about = 'the configuration of cadre';
+  const about = 'configuration file of cadre';
   return page({ name: 'cadre-config', section: 5, about, ...edition }, [
     ['Description', description],
     ['Keys', keys.join('\n')],
@@ -31,7 +31,7 @@ export function configPage(
       'Files',
       tagged(
         '\\fI~/.config/cadre/config.toml\\fR',
-        'The configuration. XDG_CONFIG_HOME names another place than ~/.config, and CADRE_CONFIG another file.',
+        'Configuration file. XDG_CONFIG_HOME replaces ~/.config, and CADRE_CONFIG sets another path.',
       ),
     ],
     ['See also', `${bold('cadre')}(1),\n${bold('cadre-config')}(1)`],
@@ -39,9 +39,9 @@ export function configPage(
 }
 
 const description = [
-  'The configuration is a file in TOML; no key of it has to be there. A flag wins over a variable of the environment, and that over the file.',
-  'The variable of a key is CADRE, its section and its name, in capitals: `server.bind_address` is CADRE_SERVER_BIND_ADDRESS. In a variable, a list is an array in JSON or TOML, or its values separated by commas; a table is a JSON object.',
-  '`cadre config show` prints all keys with their values and where each comes from, and `cadre config check` says what is wrong.',
+  'The configuration is a TOML file. All keys are optional. A command-line flag overrides an environment variable, and an environment variable overrides the file.',
+  'The environment variable of a key consists of CADRE, the section and the name, in capital letters: `server.bind_address` is CADRE_SERVER_BIND_ADDRESS. A list is an array in JSON or TOML, or values separated by commas. A table is a JSON object.',
+  '`cadre config show` prints all keys with their values and sources. `cadre config check` reports errors.',
 ]
   .map((text) => prose(text))
   .join('\n.PP\n');
@@ -98,7 +98,7 @@ function typeOf(schema: Schema): string {
   if (type === 'array')
     return items?.properties ? 'list of tables' : `list: each ${typeOf(items ?? {})}`;
   if (type === 'object')
-    return typeof additionalProperties === 'object' ? 'table by names of your choice' : 'table';
+    return typeof additionalProperties === 'object' ? 'table with names of your choice' : 'table';
   if (type !== 'integer')
     return [type ?? 'any value']
       .flat()

@@ -5,7 +5,7 @@ import { bold, escaped, page, type Page, prose, tagged } from './roff.ts';
 
 /** cadre-events(7): when each kind of event comes, and the fields of its payload. */
 export function eventsPage(edition: Pick<Page, 'version' | 'date'>): string {
-  const about = 'the events of cadre, by kind';
+  const about = 'events of cadre, by kind';
   return page({ name: 'cadre-events', section: 7, about, ...edition }, [
     ['Description', description],
     ...eventGroups.map((group) => [`Events of ${group}`, groupText(group)] as const),
@@ -14,9 +14,9 @@ export function eventsPage(edition: Pick<Page, 'version' | 'date'>): string {
 }
 
 const description = [
-  'Everything that happens is an event in one log. `cadre events tail` shows it, and the server streams it.',
-  'Each event is a record with `seq` (its place in the log, rising, with holes), `id`, `kind`, `scope`, the ids of what it is about, `created_at` (Unix milliseconds), `v` (the version of its payload) and `payload`, as below.',
-  'Within v1, kinds and fields are added, never changed or removed.',
+  'cadre records everything that happens as an event in one log. `cadre events tail` prints the events, and the server streams them.',
+  'Each event is a record with `seq` (position in the log, increasing, with gaps), `id`, `kind`, `scope`, the ids of the session, turn, process, worktree and team, `created_at` (Unix milliseconds), `v` (version of the payload) and `payload`. The payload of each kind is described below.',
+  'Within v1, kinds and fields are only added. They are never changed or removed.',
 ]
   .map((text) => prose(text))
   .join('\n.PP\n');

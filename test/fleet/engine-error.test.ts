@@ -28,8 +28,13 @@ const missing = { error: { code: 404, err_code: 10_059, description: 'stream not
 describe('The errors of NATS name', () => {
   test.for<[what: string, connection: NatsConnection, code: string, said: RegExp]>([
     ['a fleet that was not made', engine(missing), 'not_found', /cadre fleet init$/],
-    ['a stream without a leader', engine(null), 'unreachable', /no leader .*try again/],
-    ['a bucket without a leader', engine({ state: {} }), 'unreachable', /no leader .*try again/],
+    ['a stream without a leader', engine(null), 'unreachable', /has no leader: .*try again/],
+    [
+      'a bucket without a leader',
+      engine({ state: {} }),
+      'unreachable',
+      /has no leader: .*try again/,
+    ],
     [
       'a server whose JetStream is off',
       engine(null, { jetstream: false }),

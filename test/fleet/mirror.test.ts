@@ -193,7 +193,7 @@ describe('a mirror stops, and says why,', () => {
       expect(running.mirror.status).toMatchObject({
         state: 'diverged',
         detail: expect.stringMatching(
-          /event 9 .*: stop this server, back up and restore its database/s,
+          /but the fleet has event 9: .*: stop this server, back up and restore its database/s,
         ),
       });
     }));

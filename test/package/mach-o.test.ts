@@ -15,14 +15,14 @@ test('An executable for macOS is signed, signed again, and a changed byte is not
   expect(fs.readFileSync(file).equals(signed)).toBe(true);
   signed.writeUInt8(1, 9000);
   fs.writeFileSync(file, signed);
-  expect(() => checkSignature(file)).toThrow('page 2 is not as it was signed');
+  expect(() => checkSignature(file)).toThrow('page 2 does not match the signature');
 });
 
 test('What is not such an executable is not signed.', () => {
   using place = tempDirectory();
   const file = path.join(place.path, 'program');
   fs.writeFileSync(file, Buffer.alloc(100, 'ELF'));
-  expect(() => signAdHoc(file, 'cadre')).toThrow('no executable of 64 bits for macOS');
+  expect(() => signAdHoc(file, 'cadre')).toThrow('not a 64-bit macOS executable');
 });
 
 /** The least that has the parts of one: four pages of code with a section, and data for the linker that ends oddly. */

@@ -263,7 +263,7 @@ describe('an agent that is to resume a session', () => {
       },
       /exited with code 3: panic: no disk/,
     ],
-    ['goes without a word', (agent) => agent.exit(0), /exited with 0/],
+    ['goes without a word', (agent) => agent.exit(0), /exited with code 0/],
     ['hangs up, and lives on,', (agent) => agent.hangUp(), /was stopped/],
     ['is killed', ({ pid }) => process.kill(pid, 'SIGKILL'), /SIGKILL/],
   ];

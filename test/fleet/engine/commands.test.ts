@@ -62,7 +62,7 @@ describe('cadre fleet init', () => {
     const without = await cadre(['fleet', 'init'], bare.urls);
     expect([without.code, without.stderr]).toEqual([
       2,
-      expect.stringContaining('without JetStream'),
+      expect.stringContaining('JetStream is off'),
     ]);
     if (server) await bare.kill(server);
     const gone = await cadre(['fleet', 'init'], bare.urls);

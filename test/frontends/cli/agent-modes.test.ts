@@ -44,5 +44,7 @@ test('run and sessions create say plainly, once, that an agent never asks for pe
       /^\[agent_never_asks\] permission_mode "require_approval" has no effect: this agent never .*\n$/,
     );
     expect((await cadre(['run', '--session', session, 'say hi'])).stderr).toBe('');
-    expect((await cadre(['sessions', 'show', session])).stdout).toContain('never asks');
+    expect((await cadre(['sessions', 'show', session])).stdout).toContain(
+      'this agent never requests approval',
+    );
   }));

@@ -113,7 +113,7 @@ describe('commands with several servers', () => {
     };
     expect(await refused('--on', 'gpuu')).toEqual([
       2,
-      'cadre: unknown server "gpuu": choose from laptop, gpu\n',
+      'cadre: no server has the name "gpuu": there are laptop, gpu\n',
     ]);
     expect(await refused('--on', 'gpu', '--on', 'laptop')).toEqual([
       2,

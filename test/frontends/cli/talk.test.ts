@@ -53,7 +53,7 @@ describe('what is said', () => {
       notices: [{ kind: 'session.notice', payload: { code: 'notice', message: 'mind the gap' } }],
     });
     const commands = await cadre(['sessions', 'commands', id]);
-    expect(commands.stdout).toMatch(/^COMMAND +DESCRIPTION\n\/plan anything +does nothing/);
+    expect(commands.stdout).toMatch(/^COMMAND +DESCRIPTION\n\/plan anything +Does nothing/);
     expect(JSON.parse((await cadre(['sessions', 'commands', id, '--json'])).stdout)).toEqual([
       { name: 'plan', description: 'Does nothing: this is a demo', hint: 'anything' },
     ]);

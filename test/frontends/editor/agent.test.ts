@@ -171,7 +171,7 @@ describe('session/prompt', () => {
       message: 'the agent failed: out of luck',
       data: { code: 'provider_error' },
     });
-    await expect(editor.prompt(sessionId, 'crash 3')).rejects.toThrow(/exited with 3/);
+    await expect(editor.prompt(sessionId, 'crash 3')).rejects.toThrow(/exited with code 3/);
     expect(await editor.prompt(sessionId, 'say again')).toMatchObject({ stopReason: 'end_turn' });
   });
 
@@ -434,7 +434,7 @@ describe('session/set_mode and session/set_config_option', () => {
     ]);
     await editor.prompt(sessionId, 'mode');
     expect(editor.text()).toBe('full_access');
-    await expect(choose('yolo')).rejects.toThrow(/"yolo" is no agent_mode here: choose default/);
+    await expect(choose('yolo')).rejects.toThrow(/unknown agent_mode "yolo": choose from default/);
   });
 
   test('refuse what is not offered, with what is.', async () => {
@@ -483,7 +483,7 @@ describe('session/request_permission', () => {
         { kind: 'allow_once', name: 'Allow once' },
         {
           kind: 'allow_always',
-          name: expect.stringMatching(/^Allow for the session: exactly this request/) as string,
+          name: expect.stringMatching(/^Allow for the session: this exact request/) as string,
         },
         { kind: 'reject_once', name: 'Decline' },
       ],
