@@ -45,6 +45,6 @@ test('run and sessions create say plainly, once, that an agent never asks for pe
     );
     expect((await cadre(['run', '--session', session, 'say hi'])).stderr).toBe('');
     expect((await cadre(['sessions', 'show', session])).stdout).toContain(
-      'this agent never requests approval',
+      'this agent never requests',
     );
   }));
