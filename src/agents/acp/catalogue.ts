@@ -21,7 +21,7 @@ export const catalogue: readonly CatalogueEntry[] = [
       {
         id: 'asks_by_configuration',
         seen_in: '1.18.33',
-        what: 'In every mode, it requests approval only if its own configuration says so.',
+        what: 'In every mode, it requests approval only if its own configuration requires it.',
       },
       {
         id: 'opens_http_server',
