@@ -24,7 +24,7 @@ build: deps ## Build the bundle dist/cadre.cjs if the sources have changed
 	node scripts/build.mjs --unless-built
 
 .PHONY: openapi
-openapi: deps ## Generate src/api/openapi.yaml and docs/events.md from the endpoints and event kinds
+openapi: deps ## Generate openapi.yaml, docs/reference.md and docs/events.md from the endpoints and event kinds
 	node scripts/openapi/write.mjs
 
 .PHONY: completions
@@ -40,7 +40,7 @@ demo: build ## Demonstrate recovery: SIGKILL the server during a turn and check 
 	node scripts/demo.ts
 
 .PHONY: check
-check: deps ## Check types, lint rules, format, unused code, sizes and merge conflict markers
+check: deps ## Check types, lint rules, format, unused code, sizes, names, prose and merge conflict markers
 	! git grep --line-number --extended-regexp '^(<{7}|>{7}) '
 	node scripts/openapi/write-types.mjs
 	tsc --noEmit
@@ -106,7 +106,7 @@ tail: deps ## Kill `events tail` KILLS times and its server SERVERS times under 
 
 .PHONY: power
 power: deps ## Simulate power loss with 2,000 disk images
-	TEST_LENGTH=long POWER_IMAGES=2000 vitest run test/store/power
+	TEST_LENGTH=long POWER_IMAGES=2000 vitest run test/core/store/power
 
 .PHONY: fanout
 fanout: deps ## Stream to 500 subscribers for 60 s, then 200 MB of events with one stalled subscriber

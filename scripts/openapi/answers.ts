@@ -29,7 +29,7 @@ export const responseHeaders = {
   },
   'X-Seq': {
     description:
-      'Seq of the newest event that the response reflects. Stream the events after it to miss nothing.',
+      'Sequence number (seq) of the last event that the response includes. Stream the events after it to miss nothing.',
     required: true,
     schema: seq,
   },
@@ -47,7 +47,7 @@ export const responseHeaders = {
     schema: seq,
   },
   'Idempotency-Replayed': {
-    description: 'Present if this is the stored response of an earlier request with the same key.',
+    description: 'Present if the request was executed before and this is the stored response.',
     schema: { const: 'true' },
   },
 };
@@ -85,11 +85,7 @@ function success(endpoint: Endpoint, describe: Describe): object {
     ...(takesKey(endpoint) ? ['Idempotency-Replayed'] : []),
   ];
   return {
-    description: {
-      200: 'Success.',
-      202: 'Accepted. The work is not finished yet.',
-      204: 'Success.',
-    }[status],
+    description: { 200: 'Done.', 202: 'Accepted, but not finished yet.', 204: 'Done.' }[status],
     headers: referred(headers),
     ...(status === 204 ? {} : { content: contentOf(endpoint, describe) }),
   };
@@ -128,7 +124,7 @@ function framesOf({ response, frames }: Endpoint, describe: Describe): object {
   const id = {
     ...text,
     pattern: '^\\d+$',
-    description: 'Value of Last-Event-ID to continue after this frame.',
+    description: 'Last-Event-ID to continue after this frame.',
   };
   const others = Object.entries(frames).map(([event, record]) =>
     frame({ event: { const: event } }, record),
@@ -136,7 +132,7 @@ function framesOf({ response, frames }: Endpoint, describe: Describe): object {
   return {
     ...text,
     description:
-      'Server-Sent Events: `retry: 1000`, then frames. Every 10 seconds, a comment `: ping` with the newest seq.',
+      'Server-Sent Events: `retry: 1000`, then frames. Every 10 seconds, a comment `: ping` contains the newest seq.',
     contentMediaType: 'text/event-stream',
     contentSchema: {
       type: 'array',

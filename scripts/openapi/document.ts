@@ -49,44 +49,43 @@ export function openApi(version: string) {
 const description = `Runs teams of coding agents on one machine.
 
 - The server checks a request in this order: Host, Origin, token, route, method, content type, size, body. It refuses
-  unknown fields and parameters by name. It refuses numbers out of range and never clamps them.
-- The server sends a response after everything that it reports is on disk. Later versions may add fields and event
+  fields and parameters that are not described here by name. It refuses numbers out of range and never clamps them.
+- The server responds after everything that the response reports is on disk. Later versions may add fields and event
   kinds.
-- A list is an array, newest first. X-Next-Cursor contains the cursor of the next page. Pages of lists and replays have
-  at most 8 MiB.
-- All events share one sequence, \`seq\`. The sequence has gaps, and no number is used twice.
+- A list is an array, newest first. The next page starts at the cursor in X-Next-Cursor. Pages of lists and replays
+  also end at 8 MiB.
+- All events share one sequence number, \`seq\`. It has gaps, and no number is used twice.
 - Timestamps are integer Unix milliseconds.
-- HEAD works on each route that has GET and returns the same headers. It opens no stream and does not wait.
-- A client that reconnects automatically, such as EventSource, must not send after_seq, because it would repeat the
-  parameter at each reconnection. If X-Epoch changes, the log was replaced. A client that cannot read headers gets the
-  value as \`epoch\` from GET /v1/version.
-- The server stores numbers in a body exactly or refuses them. Send integers beyond 2^53 as strings.
+- HEAD works wherever GET does and returns the same headers. It opens no stream and does not wait.
+- A client that reconnects automatically, such as EventSource, must not send after_seq. It would repeat the parameter at
+  every reconnection. X-Epoch shows whether the log is still the same. A client that cannot read headers gets it as
+  \`epoch\` from GET /v1/version.
+- Numbers in a body are stored exactly or refused. Send an integer beyond 2^53 as a string.
 
-If this description and the server differ, the server is correct.`;
+If this description and the server disagree, the server is right.`;
 
 /** Clients use the first entry by default, which is the server that the description was fetched from. */
 const servers = [
-  { url: '/', description: 'Server that returned this description.' },
-  { url: 'http://127.0.0.1:7433', description: 'Default address of a server.' },
+  { url: '/', description: 'The server that this description was fetched from.' },
+  { url: 'http://127.0.0.1:7433', description: 'The default address of a server.' },
 ];
 
 /** The tags, one for each noun: an operation has the tag of the last noun in its path. */
 const tags: Record<string, string> = {
   runtime: 'Health, version, diagnostics and this description.',
-  providers: 'Providers with their models and logins.',
+  providers: 'Providers of agents, their models and logins.',
   sessions: 'Conversations with agents.',
-  turns:
-    'Turns of sessions: the input, and the messages and actions of the agent until it finishes.',
-  approvals: 'Approval requests of agents.',
-  'approval-rules': 'Rules that decide approval requests automatically.',
+  turns: 'Prompts to an agent, with its messages and tool calls.',
+  approvals: 'Permission requests of agents.',
+  'approval-rules': 'Rules that decide permission requests without a user.',
   usage: 'Tokens and cost of turns.',
-  budgets: 'Limits for the tokens and cost of turns.',
+  budgets: 'Limits on tokens, cost and turns.',
   processes: 'Commands that the server runs.',
   worktrees: 'Git worktrees, and the claims of sessions on them.',
-  'worktree-trust': 'Repository contents that can execute code, and the permission to run them.',
-  teams: 'Teams of sessions, and their messages.',
+  'worktree-trust': 'Content of repositories that must be allowed before it runs.',
+  teams: 'Sessions that work together, and their messages.',
   events: 'All events in order, as replays and as streams.',
-  tokens: 'Additional API tokens.',
+  tokens: 'Tokens in addition to the API token.',
 };
 
 const requestHeaders = {
@@ -94,24 +93,24 @@ const requestHeaders = {
     name: 'X-Request-Id',
     in: 'header',
     description:
-      'Id of the request in the response and in the log. The server replaces a value that is not 1 to 64 letters, ' +
-      'digits, "_", "." and "-".',
+      'Id of the request in the response and in the log. A value that does not have 1 to 64 letters, digits, "_", "." ' +
+      'and "-" is replaced; the request does not fail.',
     schema: { type: 'string' },
   },
   IdempotencyKey: {
     name: 'Idempotency-Key',
     in: 'header',
     description:
-      'The server executes requests with the same key and token once within 24 h. A repeated request gets the stored ' +
-      'response if the status was 2xx, or 409 with a code other than `turn_in_progress`. The same key with another ' +
-      'body is refused. The order of fields in the body does not matter.',
+      'A request with the same key and token is executed once within 24 h. A repeated request gets the stored response ' +
+      'if its status was 2xx, or 409 with a code other than `turn_in_progress`. The same key with a different body ' +
+      'is refused. The order of fields in the body does not matter.',
     schema: { type: 'string', pattern: '^[!-~]{1,255}$' },
   },
   LastEventId: {
     name: 'Last-Event-ID',
     in: 'header',
     description:
-      'Returns only events after this id. Ignored if after_seq or from_byte is a number. Overrides `latest`.',
+      'Return only events after this one. Ignored if after_seq or from_byte is a number. Takes precedence over `latest`.',
     schema: { type: 'string', pattern: '^\\d{1,16}$' },
   },
 };

@@ -22,7 +22,7 @@ export function interfaceTypes(document: Document): Promise<string> {
 
 /** The names of the kinds, which the library has to know when it runs. */
 export function kindsModule(): Promise<string> {
-  const about = comment('Event kinds of this version of the library.');
+  const about = comment('The kinds of events that this version of the library describes.');
   const names = JSON.stringify(eventKinds);
   return formatted(
     `${HEAD}\n${about}export const eventKinds: ReadonlySet<string> = new Set(${names});`,
@@ -33,7 +33,7 @@ const HEAD = '// Written by `make openapi`.\n';
 
 async function formatted(text: string): Promise<string> {
   const { code, errors } = await format('file.ts', text, { printWidth: 100, singleQuote: true });
-  if (errors.length > 0) throw new Error(`invalid openapi.yaml: ${JSON.stringify(errors)}`);
+  if (errors.length > 0) throw new Error(`it cannot be read: ${JSON.stringify(errors)}`);
   return code;
 }
 
@@ -51,7 +51,7 @@ function typesOf({ paths, components }: Document): string {
     ...Object.entries(components.schemas).map(([name, schema]) =>
       declaration(name, schema as Schema),
     ),
-    routes('Routes with a single response, by method and path.', 'Routes', documents),
+    routes('Routes that return one document, by method and path.', 'Routes', documents),
     routes('Routes that return a stream or a file.', 'RawRoutes', raw),
   ].join('\n');
 }
