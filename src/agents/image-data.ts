@@ -1,7 +1,7 @@
 import path from 'node:path';
-import type { StoredInputItem } from '../api/sessions.ts';
 import { readForeignFile } from '../core/lib/foreign-file.ts';
 import { ProviderError } from './provider.ts';
+import type { StoredInputItem } from '../api/input.ts';
 
 /**
  * An image of a turn as base64. An agent without a sandbox can write in the data directory, where the copy of the image

@@ -5,10 +5,11 @@ import type { McpServer } from '../api/mcp-servers.ts';
 import type { Approval, ApprovalDetail, ApprovalScope, Question } from '../api/approvals.ts';
 import type { AgentCommand } from '../api/commands.ts';
 import type { ToolCall } from '../api/tool-call.ts';
-import type { Session, StoredInputItem, Usage } from '../api/sessions.ts';
+import type { Session, Usage } from '../api/sessions.ts';
 import type { Supervisor } from '../core/children/supervisor.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import { filledFields } from '../core/lib/filled-fields.ts';
+import type { StoredInputItem } from '../api/input.ts';
 
 /** What an agent says or does during a turn. The first update of an item begins the item. */
 export type AgentUpdate =

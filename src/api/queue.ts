@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { nameOfLength, pageQuery, requestedTime, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
-import { agentMode, inputItem, sessionParam, storedInputItem, turnStatus } from './sessions.ts';
+import { agentMode, sessionParam, turnStatus } from './sessions.ts';
+import { inputItem, storedInputItem } from './input.ts';
 
 /** The limits of the queue. */
 export const queueLimits = {

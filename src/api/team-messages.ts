@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { failure, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
-import { messageInputItem, storedImage, storedInputItem } from './sessions.ts';
 import { imagePaths, teamParam } from './teams.ts';
+import { messageInputItem, storedImage, storedInputItem } from './input.ts';
 
 export const priority = z.enum(['high', 'normal', 'low']);
 export const policy = z

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { pageQuery } from './common.ts';
 import { endpoint } from './endpoint.ts';
-import { agentMode, inputItem, item, sessionParam, turn } from './sessions.ts';
+import { agentMode, item, sessionParam, turn } from './sessions.ts';
+import { inputItem } from './input.ts';
 
 const turnParams = { ...sessionParam, turn_id: z.string().describe('Turn id.') };
 

@@ -9,9 +9,10 @@ import {
   type RuntimeEventRecord,
   type StreamGap,
 } from '../api/events.ts';
-import type { StoredInputItem, Usage } from '../api/sessions.ts';
+import type { Usage } from '../api/sessions.ts';
 import { spentText } from '../core/lib/amounts.ts';
 import { oneLine } from '../core/lib/plain.ts';
+import type { StoredInputItem } from '../api/input.ts';
 
 export { oneLine };
 

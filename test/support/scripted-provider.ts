@@ -1,4 +1,4 @@
-import type { Session, StoredInputItem } from '../../src/api/sessions.ts';
+import type { Session } from '../../src/api/sessions.ts';
 import {
   type Agent,
   type AgentSink,
@@ -6,6 +6,7 @@ import {
   type Provider,
   type TurnOutcome,
 } from '../../src/agents/provider.ts';
+import type { StoredInputItem } from '../../src/api/input.ts';
 
 /** One turn, in the hands of a test. */
 export interface ScriptedTurn {

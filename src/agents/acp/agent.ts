@@ -1,5 +1,5 @@
 import type { LoginPage } from '../../api/agent-logins.ts';
-import type { StoredInputItem, Usage } from '../../api/sessions.ts';
+import type { Usage } from '../../api/sessions.ts';
 import type { Child } from '../../core/children/supervisor.ts';
 import {
   type Agent,
@@ -32,6 +32,7 @@ import { UpdateForwarder } from './update-forwarder.ts';
 import { otherSession, refIn } from './subagents.ts';
 import { declineTooLarge } from './too-large.ts';
 import { UsageMeter } from './usage.ts';
+import type { StoredInputItem } from '../../api/input.ts';
 
 /** Some agents replay a history after they have said that it is loaded: a silence this long ends it. */
 export const HISTORY_PAUSE_MS = 250;

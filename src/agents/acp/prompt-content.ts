@@ -1,6 +1,6 @@
-import type { StoredInputItem } from '../../api/sessions.ts';
 import { imageData } from '../image-data.ts';
 import { ProviderError } from '../provider.ts';
+import type { StoredInputItem } from '../../api/input.ts';
 
 /** A piece of a prompt, as the protocol has it. Throws ProviderError `unsupported_images` for an agent that takes none. */
 export async function contentOf(item: StoredInputItem, takesImages: boolean): Promise<object> {

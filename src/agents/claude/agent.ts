@@ -1,5 +1,5 @@
 import type { Model } from '../../api/providers.ts';
-import type { Session, StoredInputItem } from '../../api/sessions.ts';
+import type { Session } from '../../api/sessions.ts';
 import { newUuid } from '../../core/lib/ids.ts';
 import { imageData } from '../image-data.ts';
 import type { Excess } from '../bounded-line.ts';
@@ -34,6 +34,7 @@ import { toolKindOf, toolTitleOf } from './tools.ts';
 import { serversFor, TOOL_SERVER, ToolsChannel } from './tools-channel.ts';
 import { Reader } from './updates.ts';
 import { readResultUsage } from './usage.ts';
+import type { StoredInputItem } from '../../api/input.ts';
 
 /** The mode in which claude edits files in its directory without asking. */
 const ACCEPT_EDITS = 'acceptEdits';

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { Session, StoredInputItem } from '../../api/sessions.ts';
+import type { Session } from '../../api/sessions.ts';
 import { OpenRequests } from '../open-requests.ts';
 import {
   type Agent,
@@ -31,6 +31,7 @@ import {
 } from './thread-turn.ts';
 import { isGone, isRefusal, whenFree } from './threads.ts';
 import { Meter } from './usage.ts';
+import type { StoredInputItem } from '../../api/input.ts';
 
 /** How codex says that there is nothing to interrupt. */
 const NO_TURN_WORDS = /no active turn/i;

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { McpServer } from '../../api/mcp-servers.ts';
 import { permissionModes } from '../../api/permission-modes.ts';
 import { MCP_SESSION_VARIABLE } from '../../api/tool-names.ts';
-import type { StoredInputItem } from '../../api/sessions.ts';
 import { Refusal } from '../json-connection.ts';
 import {
   type AgentTools,
@@ -11,6 +10,7 @@ import {
   type TurnSettings,
 } from '../provider.ts';
 import { type CodexModel, levelsOf } from './models.ts';
+import type { StoredInputItem } from '../../api/input.ts';
 
 /** What codex may do, in the fields of `turn/start`. */
 export interface Permissions {

@@ -10,6 +10,7 @@ import type { HostedSqlite } from './host/sqlite.ts';
 import { Group, undo } from './group.ts';
 import { lossText } from './lost-store.ts';
 import { type DatabaseOptions, type Opened, openMigrated } from './open.ts';
+import { ReentryGuard } from './reentry-guard.ts';
 import { RawStatement, type SqliteError, type SqlValue } from './raw-statement.ts';
 import { Statement } from './statement.ts';
 import { asStorageError, isCorruption, isFull, mayHaveRolledBack } from './storage-error.ts';
@@ -56,7 +57,7 @@ export class Database {
   /** The events that this start has missed; null where there are none. */
   readonly lost: Opened['lost'];
   readonly #anchor: Opened['anchor'];
-  #running = false;
+  readonly #guard = new ReentryGuard();
   #closed = false;
   /** The error that may have rolled back the whole group: no statement may run until that group has failed. */
   #poison: SqliteError | undefined;
@@ -97,7 +98,7 @@ export class Database {
       failpoint,
       durability,
       bytes: this.#checkpointBytes,
-      copy: () => this.#guarded(() => pragma.get()),
+      copy: () => this.#guard.run(() => pragma.get()),
       onLost,
       onWarning: (message, error) => options.onWarning?.(message, error),
       onSynced: () => {
@@ -164,7 +165,7 @@ export class Database {
    * failed. Throws when it is called inside another transaction.
    */
   transact<T>(fn: (tx: Writer) => T): Promise<T> {
-    if (this.#running) throw new Error('transact inside a transaction');
+    if (this.#guard.isRunning) throw new Error('transact inside a transaction');
     const refusal = this.#refusal();
     if (refusal) return Promise.reject(refusal);
     let group: Group;
@@ -265,7 +266,7 @@ export class Database {
     const before = this.sequence.last;
     const member: Member = { announced: [], whenDurable: [], whenLost: [] };
     const tx = new Writer(this.sequence, member);
-    this.#running = true;
+    this.#guard.isRunning = true;
     try {
       this.#control.savepoint.run();
       const value = fn(tx);
@@ -285,7 +286,7 @@ export class Database {
       return { error };
     } finally {
       tx.end();
-      this.#running = false;
+      this.#guard.isRunning = false;
     }
   }
 
@@ -372,7 +373,7 @@ export class Database {
   }
 
   #checkpointIfOver(limit: number): void {
-    if (this.#group || this.#running) return;
+    if (this.#group || this.#guard.isRunning) return;
     this.#checkpoints.runIfOver(limit, this.#unsynced.length === 0);
   }
 
@@ -387,20 +388,9 @@ export class Database {
   #reading<T>(fn: (rx: Reader) => T): T {
     const rx = new Reader();
     try {
-      return this.#guarded(() => fn(rx));
+      return this.#guard.run(() => fn(rx));
     } finally {
       rx.end();
-    }
-  }
-
-  /** Runs `fn` so that a transaction started inside it throws. */
-  #guarded<T>(fn: () => T): T {
-    if (this.#running) return fn();
-    this.#running = true;
-    try {
-      return fn();
-    } finally {
-      this.#running = false;
     }
   }
 }

@@ -7,7 +7,7 @@ import {
 } from '@agentclientprotocol/sdk/unstable';
 import { type DescribedEvent, isDescribed, type RuntimeEventRecord } from '../../api/events.ts';
 import { endpoints } from '../../api/index.ts';
-import type { InputItem, Session } from '../../api/sessions.ts';
+import type { Session } from '../../api/sessions.ts';
 import { AppError } from '../../api/errors.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import { ApprovalRelay } from './approval-relay.ts';
@@ -18,6 +18,7 @@ import { PATIENCE_MS, Prompting } from './prompting.ts';
 import type { ServerLink } from './server-link.ts';
 import { TurnEnds } from './turn-ends.ts';
 import { EventReader, inputUpdates, remark } from './updates.ts';
+import type { InputItem } from '../../api/input.ts';
 
 interface Dependencies {
   link: ServerLink;

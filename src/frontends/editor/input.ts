@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { ContentBlock } from '@agentclientprotocol/sdk/unstable';
-import type { InputItem } from '../../api/sessions.ts';
 import { AppError } from '../../api/errors.ts';
+import type { InputItem } from '../../api/input.ts';
 
 /**
  * A prompt of an editor as the input of a turn. A link becomes a link within the text around it, an embedded file its

@@ -1,11 +1,12 @@
 import { type PromptResponse, RequestError } from '@agentclientprotocol/sdk/unstable';
 import type { TurnInEvents } from '../../api/event-kinds/sessions.ts';
 import { endpoints } from '../../api/index.ts';
-import type { InputItem, Usage } from '../../api/sessions.ts';
+import type { Usage } from '../../api/sessions.ts';
 import { AppError } from '../../api/errors.ts';
 import type { ChosenSettings } from './choices.ts';
 import type { ServerLink } from './server-link.ts';
 import type { TurnEnds } from './turn-ends.ts';
+import type { InputItem } from '../../api/input.ts';
 
 /** For how long a server that is away is waited for before a prompt fails, in ms. */
 export const PATIENCE_MS = 60_000;

@@ -1,8 +1,9 @@
 import type { SessionUpdate, ToolCallContent } from '@agentclientprotocol/sdk/unstable';
 import type { DescribedEvent, Payload } from '../../api/events.ts';
-import type { Item, StoredInputItem, Usage } from '../../api/sessions.ts';
+import type { Item, Usage } from '../../api/sessions.ts';
 import { lastBytes } from '../../core/lib/cut.ts';
 import { type DisplayedTool, toolFields } from './tool-call.ts';
+import type { StoredInputItem } from '../../api/input.ts';
 
 type Update = SessionUpdate;
 

@@ -1,8 +1,9 @@
 import type { Approval } from '../../api/approvals.ts';
 import type { EventOf } from '../../api/events.ts';
 import type { ToolCall } from '../../api/tool-call.ts';
-import type { Item, StoredInputItem, Turn } from '../../api/sessions.ts';
+import type { Item, Turn } from '../../api/sessions.ts';
 import { oneLine, plain } from '../../core/lib/plain.ts';
+import type { StoredInputItem } from '../../api/input.ts';
 
 /** One thing in a conversation, in the order in which it happened. `key` is the id of what it shows. */
 export type Block =

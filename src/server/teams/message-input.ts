@@ -1,6 +1,6 @@
-import type { StoredInputItem } from '../../api/sessions.ts';
 import type { Message } from '../../api/team-messages.ts';
 import { frame, withoutFrames } from '../../core/lib/frame.ts';
+import type { StoredInputItem } from '../../api/input.ts';
 
 /**
  * Returns the input for a recipient: the framed message, then its images. `title` is the sender's title in the team.

@@ -1,5 +1,4 @@
 import type { BodyOf, QueryOf, ResponseOf } from '../../api/endpoint.ts';
-import type { InputItem, StoredImage, StoredInputItem } from '../../api/sessions.ts';
 import type {
   broadcast,
   Delivery,
@@ -24,6 +23,7 @@ import type { Dispatcher } from './dispatcher.ts';
 import type { TeamStore } from './store.ts';
 import { assertMember } from './team.ts';
 import type { Reader, Writer } from '../../core/store/transaction.ts';
+import type { InputItem, StoredImage, StoredInputItem } from '../../api/input.ts';
 
 type Sent = ResponseOf<typeof sendMessage>;
 

@@ -1,6 +1,6 @@
 import type { BodyOf } from '../../api/endpoint.ts';
 import { agentProvider, type ProviderId } from '../../api/provider-kinds.ts';
-import type { InputItem, Session } from '../../api/sessions.ts';
+import type { Session } from '../../api/sessions.ts';
 import type { SpawnedMember, spawnMember, Team } from '../../api/teams.ts';
 import { AppError } from '../../api/errors.ts';
 import { type SaveResponse, saveNothing } from '../../core/store/idempotency-store.ts';
@@ -23,6 +23,7 @@ import { imagesAt, type MessageContent, type MessageService } from './messages.t
 import type { Spawn, TeamStore } from './store.ts';
 import { memberIn, newMember } from './team.ts';
 import type { Reader, Writer } from '../../core/store/transaction.ts';
+import type { InputItem } from '../../api/input.ts';
 
 type SpawnRequest = BodyOf<typeof spawnMember>;
 

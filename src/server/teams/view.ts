@@ -1,5 +1,4 @@
 import type { QueryOf } from '../../api/endpoint.ts';
-import type { StoredInputItem } from '../../api/sessions.ts';
 import type { Delivery, Message } from '../../api/team-messages.ts';
 import type { MemberRow, TeamView, getTeamView } from '../../api/team-view.ts';
 import type { Member, Team } from '../../api/teams.ts';
@@ -13,6 +12,7 @@ import type { WorktreeStore } from '../work/worktrees/store.ts';
 import type { TeamStore } from './store.ts';
 import { contextRemaining, memberStateOf } from './team.ts';
 import type { Reader } from '../../core/store/transaction.ts';
+import type { StoredInputItem } from '../../api/input.ts';
 
 /** The maximum length of a member's last message in a view, in characters. */
 const EXCERPT_CHARACTERS = 200;

@@ -2,10 +2,11 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Approval } from '../../../src/api/approvals.ts';
-import type { InputItem, Item, Session, Turn } from '../../../src/api/sessions.ts';
+import type { Item, Session, Turn } from '../../../src/api/sessions.ts';
 import type { Client } from '../../../src/client/client.ts';
 import type { Watch } from './watch.ts';
 import { scaled } from '../patience.ts';
+import type { InputItem } from '../../../src/api/input.ts';
 
 /** A turn's input: a text, or all its pieces. */
 export type Input = string | InputItem[];

@@ -1,6 +1,6 @@
 import { describe, expect, test, type TestContext } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import type { InputItem, Turn } from '../../../src/api/sessions.ts';
+import type { Turn } from '../../../src/api/sessions.ts';
 import { settle } from '../../../src/client/settle.ts';
 import { ofKind } from '../turns.ts';
 import { asked, decide, interrupt, itemsOf, until } from './calls.ts';
@@ -17,6 +17,7 @@ import { png } from './png.ts';
 import { isEnd } from './watch.ts';
 import type { UntypedEvent } from '../untyped-events.ts';
 import { scaled } from '../patience.ts';
+import type { InputItem } from '../../../src/api/input.ts';
 
 /** Longer than the longest line that an agent may write. */
 const TOO_LONG_BYTES = 33 * 1024 * 1024;

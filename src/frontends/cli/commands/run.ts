@@ -1,7 +1,6 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
-import type { InputItem } from '../../../api/sessions.ts';
 import { AppError } from '../../../api/errors.ts';
 import { shorten } from '../../../core/lib/shorten.ts';
 import { sessionId } from '../find.ts';
@@ -13,6 +12,7 @@ import { type OpenOptions, openBody, withOpenOptions } from '../talk/open-sessio
 import { readInput, withPrompt } from '../talk/prompt.ts';
 import { sendTurn } from '../talk/send.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
+import type { InputItem } from '../../../api/input.ts';
 
 interface RunOptions extends OpenOptions, FollowOptions {
   image: string[];

@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
-import type { InputItem } from '../../../api/sessions.ts';
 import { AppError } from '../../../api/errors.ts';
 import { sessionArgument, sessionId } from '../find.ts';
 import { timesOf, type TimeOptions, withTimes } from '../queue-times.ts';
@@ -9,6 +8,7 @@ import { followTurn } from '../talk/follow-turn.ts';
 import { readInput, withPrompt } from '../talk/prompt.ts';
 import { sendTurn } from '../talk/send.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
+import type { InputItem } from '../../../api/input.ts';
 
 /** `cadre sessions send`. */
 export function sessionSend(sessions: Command, world: World): void {

@@ -1,9 +1,9 @@
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import type { InputItem } from '../../../api/sessions.ts';
 import { AppError } from '../../../api/errors.ts';
 import type { World } from '../world.ts';
+import type { InputItem } from '../../../api/input.ts';
 
 /** A pipe that belongs to nobody's input may stay open for ever, so nobody waits longer for its first byte. */
 const FIRST_BYTE_MS = 3000;

@@ -1,5 +1,5 @@
 import type { Hold } from '../../../api/queue.ts';
-import type { Session, StoredInputItem, Turn } from '../../../api/sessions.ts';
+import type { Session, Turn } from '../../../api/sessions.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { Ids } from '../../../core/lib/ids.ts';
 import type { Logger } from '../../../core/lib/log.ts';
@@ -14,6 +14,7 @@ import { beginTurn } from '../sessions/session.ts';
 import { requestedSettings, settingsOf } from '../sessions/settings.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import { newTurn } from '../sessions/turn.ts';
+import type { StoredInputItem } from '../../../api/input.ts';
 
 /** The maximum input of one turn made of several entries, in bytes. The other entries become the next turn. */
 const MAX_TURN_BYTES = 8 * 1024 * 1024;

@@ -12,7 +12,6 @@ import {
   type SessionQueue,
   type StoredQueueEntry,
 } from '../../../api/queue.ts';
-import type { StoredInputItem } from '../../../api/sessions.ts';
 import { AppError } from '../../../api/errors.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { Ids } from '../../../core/lib/ids.ts';
@@ -30,6 +29,7 @@ import { editedEntry, heldEntry, newEntry, releasedEntry } from './entry.ts';
 import { holdFor, type QueueInboxSource } from './inbox-source.ts';
 import type { QueueStore } from './store.ts';
 import { changeOf, timesOf } from './request-times.ts';
+import type { StoredInputItem } from '../../../api/input.ts';
 
 interface QueueServiceDependencies {
   db: Database;

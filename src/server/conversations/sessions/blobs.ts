@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import type { InputItem, StoredInputItem } from '../../../api/sessions.ts';
 import { AppError } from '../../../api/errors.ts';
 import { ForeignFileError, readForeignFile } from '../../../core/lib/foreign-file.ts';
 import { syncDirectory } from '../../../core/lib/sync-directory.ts';
+import type { InputItem, StoredInputItem } from '../../../api/input.ts';
 
 const MAX_IMAGES = 8;
 /** The maximum size of one image, in bytes. */

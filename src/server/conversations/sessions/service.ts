@@ -1,12 +1,6 @@
 import type { Approval, decideApproval } from '../../../api/approvals.ts';
 import type { BodyOf } from '../../../api/endpoint.ts';
-import type {
-  createSession,
-  InputItem,
-  Session,
-  StoredInputItem,
-  Turn,
-} from '../../../api/sessions.ts';
+import type { createSession, Session, Turn } from '../../../api/sessions.ts';
 import type { sendTurn } from '../../../api/turns.ts';
 import { AppError } from '../../../api/errors.ts';
 import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
@@ -43,6 +37,7 @@ import { requestedSettings, settingsOf } from './settings.ts';
 import { acceptance, hasEnded, newTurn } from './turn.ts';
 import type { TurnRunner } from './turn-runner.ts';
 import { workingDirectory } from './working-directory.ts';
+import type { InputItem, StoredInputItem } from '../../../api/input.ts';
 
 /** The request that opens a session. */
 export type NewSession = Omit<BodyOf<typeof createSession>, 'worktree'>;

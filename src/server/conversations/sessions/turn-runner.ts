@@ -1,4 +1,4 @@
-import type { Session, StoredInputItem, Turn } from '../../../api/sessions.ts';
+import type { Session, Turn } from '../../../api/sessions.ts';
 import type { Failpoint } from '../../../core/lib/failpoint.ts';
 import {
   type Agent,
@@ -24,6 +24,7 @@ import { settingsOf } from './settings.ts';
 import { hasEnded } from './turn.ts';
 import { failureOf, storageFailure } from './turn-failures.ts';
 import { type TimeLimitDependencies, turnTimeLimit } from './turn-time-limit.ts';
+import type { StoredInputItem } from '../../../api/input.ts';
 
 /** The time that an agent has to end an interrupted turn before it is killed, in ms. */
 const INTERRUPT_MS = 10_000;

@@ -1,9 +1,9 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import type { InputItem } from '../../../api/sessions.ts';
 import { AppError } from '../../../api/errors.ts';
 import { ForeignFileError, readForeignFile } from '../../../core/lib/foreign-file.ts';
 import { MAX_IMAGE_BYTES } from '../../conversations/sessions/blobs.ts';
+import type { InputItem } from '../../../api/input.ts';
 
 /** An image file that an agent has named. */
 export interface ImageFile {

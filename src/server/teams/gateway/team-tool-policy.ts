@@ -1,4 +1,4 @@
-import type { InputItem, Session } from '../../../api/sessions.ts';
+import type { Session } from '../../../api/sessions.ts';
 import type { Message } from '../../../api/team-messages.ts';
 import { policies } from '../delivery.ts';
 import type { Admission } from '../spawn.ts';
@@ -7,6 +7,7 @@ import { verdictOf } from './tool-policy-table.ts';
 import { type ToolPolicy, inputDetails, type Question } from './tool-policy.ts';
 import { type ImageFile, locateImages, readImages } from './image-files.ts';
 import type { SessionCaller } from './toolkit.ts';
+import type { InputItem } from '../../../api/input.ts';
 
 /** The init scripts of repositories, and which of them a person has consented to. */
 export interface InitScripts {

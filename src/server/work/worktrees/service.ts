@@ -23,7 +23,6 @@ import type {
 import type { Session } from '../../../api/sessions.ts';
 import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
 import { AppError } from '../../../api/errors.ts';
-import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
 import { treeBytes } from '../../../core/lib/directory-size.ts';
 import type { ProcessStore } from '../processes/store.ts';
 import { assertOpen } from '../../conversations/sessions/session.ts';
@@ -34,6 +33,7 @@ import { WorktreeCreator, type WorktreeCreatorDependencies } from './worktree-cr
 import { MergeService } from '../merge/service.ts';
 import { PullRequests } from '../merge/pull-requests.ts';
 import { Releases } from './releases.ts';
+import { WorktreeTurns } from './worktree-turns.ts';
 import { WorktreeCleanup } from './worktree-cleanup.ts';
 import { findRepository, realPath, type Repository } from '../git/repository.ts';
 import { assertMatches, type WorktreeRequest } from './worktree.ts';
@@ -53,7 +53,7 @@ interface Dependencies extends WorktreeCreatorDependencies {
  */
 export class WorktreeService {
   readonly #deps: Dependencies;
-  readonly #turns = new OneAtATime();
+  readonly #turns: WorktreeTurns;
   readonly #creator: WorktreeCreator;
   readonly #cleanup: WorktreeCleanup;
   readonly #releases: Releases;
@@ -61,6 +61,7 @@ export class WorktreeService {
   readonly #pullRequests: PullRequests;
 
   constructor(deps: Dependencies) {
+    this.#turns = new WorktreeTurns(deps);
     this.#deps = deps;
     this.#creator = new WorktreeCreator(deps);
     this.#cleanup = new WorktreeCleanup(deps);
@@ -122,7 +123,7 @@ export class WorktreeService {
   async undoUnused(): Promise<void> {
     const { db, store } = this.#deps;
     for (const { id } of await db.read((rx) => store.neverClaimed(rx)))
-      await this.#inTurnOf(id, async () => {
+      await this.#turns.ofWorktree(id, async () => {
         const isUnused = await db.read((rx) => store.claimsOn(rx, id).length === 0);
         if (isUnused) await this.#undo(id, 'the server died before it was used');
       });
@@ -153,7 +154,7 @@ export class WorktreeService {
     saveResponse: SaveResponse,
   ): Promise<Claim> {
     const { db, claims } = this.#deps;
-    return this.#inTurnOf(id, async (worktree) => {
+    return this.#turns.ofWorktree(id, async (worktree) => {
       await this.#cleanup.assertUsable(worktree);
       return db.transact((tx) => {
         const claim = claims.make(tx, id, body.session_id, body.claim_role ?? undefined);
@@ -169,18 +170,18 @@ export class WorktreeService {
     body: BodyOf<typeof releaseWorktree>,
     saveResponse: SaveResponse = saveNothing,
   ): Promise<ResponseOf<typeof releaseWorktree>> {
-    return this.#inTurnOf(id, () => this.#releases.release(id, body, saveResponse));
+    return this.#turns.ofWorktree(id, () => this.#releases.release(id, body, saveResponse));
   }
 
   /** Does the cleanups that were due when the last run died. */
   async resumeCleanups(): Promise<void> {
     const { db, store } = this.#deps;
     for (const { id } of await db.read((rx) => store.dueForCleanup(rx)))
-      await this.#inTurnOf(id, () => this.#releases.cleanUp(id));
+      await this.#turns.ofWorktree(id, () => this.#releases.cleanUp(id));
   }
 
   cleanUp(id: string, reason: string | null): Promise<CleanupResult> {
-    return this.#inTurnOf(id, () => this.#cleanup.cleanUp(id, reason));
+    return this.#turns.ofWorktree(id, () => this.#cleanup.cleanUp(id, reason));
   }
 
   /** Merges the branch of a worktree into another one, or shows what that would do. */
@@ -189,7 +190,9 @@ export class WorktreeService {
     request: BodyOf<typeof mergeWorktree>,
     saveResponse: SaveResponse,
   ): Promise<MergeResult> {
-    return this.#inTurnOf(id, (worktree) => this.#merges.merge(worktree, request, saveResponse));
+    return this.#turns.ofWorktree(id, (worktree) =>
+      this.#merges.merge(worktree, request, saveResponse),
+    );
   }
 
   /** Writes the commits of a worktree again on top of a branch, or shows what that would do. */
@@ -198,7 +201,9 @@ export class WorktreeService {
     request: BodyOf<typeof rebaseWorktree>,
     saveResponse: SaveResponse,
   ): Promise<MergeResult> {
-    return this.#inTurnOf(id, (worktree) => this.#merges.rebase(worktree, request, saveResponse));
+    return this.#turns.ofWorktree(id, (worktree) =>
+      this.#merges.rebase(worktree, request, saveResponse),
+    );
   }
 
   /** Opens a pull request for the branch of a worktree, or shows what that would do. */
@@ -207,7 +212,7 @@ export class WorktreeService {
     request: BodyOf<typeof openPullRequest>,
     saveResponse: SaveResponse,
   ): Promise<PullRequest> {
-    return this.#inTurnOf(id, (worktree) =>
+    return this.#turns.ofWorktree(id, (worktree) =>
       this.#pullRequests.open(worktree, request, saveResponse),
     );
   }
@@ -219,7 +224,7 @@ export class WorktreeService {
     saveResponse: SaveResponse,
   ): Promise<Worktree> {
     this.#deps.assertRoom();
-    return this.#inTurnOf(
+    return this.#turns.ofWorktree(
       id,
       (old) => this.#restore(id, name ?? old.worktree_name, saveResponse),
       name,
@@ -266,37 +271,6 @@ export class WorktreeService {
     return this.#turns.idle();
   }
 
-  /**
-   * Runs `work` holding the mutexes of several names. They are acquired in sorted order, so that no two calls deadlock.
-   */
-  #inTurn<T>(names: readonly string[], work: () => Promise<T>): Promise<T> {
-    const [first, ...rest] = [...new Set(names)].toSorted();
-    if (first === undefined) return work();
-    return this.#turns.run(first, () => this.#inTurn(rest, work));
-  }
-
-  /**
-   * Runs `work` holding the mutexes of a stored worktree: of its id, of its name, and of `name` in the same repository.
-   */
-  async #inTurnOf<T>(
-    id: string,
-    work: (worktree: Worktree) => Promise<T>,
-    name?: string | null,
-  ): Promise<T> {
-    const { db, store } = this.#deps;
-    const now = () => db.read((rx) => store.worktree(rx, id));
-    const { repo_root, worktree_name } = await now();
-    const names = [worktree_name, name ?? worktree_name].map((one) => turnOf(repo_root, one));
-    const done = await this.#inTurn([id, ...names], async () => {
-      const worktree = await now();
-      const isRenamed = worktree.worktree_name !== worktree_name;
-      return isRenamed ? null : { result: await work(worktree) };
-    });
-    // A restore renamed the worktree while this waited. The mutexes are released by now, because they are not
-    // reentrant; so that of the new name can be acquired.
-    return done === null ? this.#inTurnOf(id, work, name) : done.result;
-  }
-
   /** Runs `work` holding the mutex of the requested name; passes the repository and the directory of the request. */
   async #inTurnOfRequest<T>(
     request: WorktreeRequest,
@@ -311,8 +285,9 @@ export class WorktreeService {
     const directory = path.resolve(session.cwd, request.repo_root ?? '.');
     const isNamed = (request.repo_root ?? null) !== null;
     const repository = await findRepository(gitContext.git, directory, { isNamed });
-    const turn = turnOf(repository.root, request.worktree_name);
-    return this.#inTurn([turn], () => work(repository, directory));
+    return this.#turns.ofName(repository.root, request.worktree_name, () =>
+      work(repository, directory),
+    );
   }
 
   /**
@@ -401,10 +376,6 @@ export class WorktreeService {
     await this.#assertNothingLeft(old);
     return this.#creator.restore(old, name, saveResponse);
   }
-}
-
-function turnOf(repoRoot: string, name: string): string {
-  return `${repoRoot}\0${name}`;
 }
 
 function activeRole(claim: Claim | undefined): Claim['claim_role'] | undefined {

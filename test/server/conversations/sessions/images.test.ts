@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import fsPromises from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { StoredImage, Turn } from '../../../../src/api/sessions.ts';
+import type { Turn } from '../../../../src/api/sessions.ts';
 import type { FailpointName } from '../../../../src/core/lib/failpoint.ts';
 import { completed } from '../../../support/scripted-provider.ts';
 import { tempDirectory } from '../../../support/temp.ts';
@@ -13,6 +13,7 @@ import { soon } from '../../../support/sessions/soon.ts';
 import { acrossCrash, endOf, onStage, sharedStage } from '../../../support/sessions/stage.ts';
 import { atLength } from '../../../support/at-length.ts';
 import { scaled } from '../../../support/patience.ts';
+import type { StoredImage } from '../../../../src/api/input.ts';
 
 const MIB = 1024 * 1024;
 const signatures = {
