@@ -140,9 +140,9 @@ test('a question is answered with what was chosen', () => {
     expect(approval).toMatchObject({ kind: 'question', title: 'Which one? And how?' });
     const params = { session_id: session.id, approval_id: approval.id };
     for (const [wrong, why] of [
-      [{}, 'an answer is missing; the questions: "Which one?", "And how?"'],
+      [{}, 'required answers are missing; questions: "Which one?", "And how?"'],
       [{ 'Which one?': ['A', 'B'], How: ['fast'] }, '"Which one?" takes one answer'],
-      [{ 'Which one?': ['B'], How: [] }, '"How" is answered by at least one text'],
+      [{ 'Which one?': ['B'], How: [] }, '"How" requires at least one answer'],
       [{ Pick: ['B'], How: ['fast'], Why: ['so'] }, 'there is no question "Why"'],
     ] as const) {
       const body = { decision: 'accept' as const, answers: wrong as Record<string, string[]> };

@@ -46,7 +46,7 @@ it('What rules decide is not asked: an agent runs and edits what they allow, and
   expect((await cadre(['approvals', 'rules', 'remove', allowing])).stdout).toBe(
     `${allowing} is removed\n`,
   );
-  expect(await test('echo x')).toBe('ask: no rule fits\n');
+  expect(await test('echo x')).toBe('ask: no rule matches\n');
 });
 
 it('A * behind a program that is not known to be safe needs --i-know.', async () => {
@@ -71,7 +71,7 @@ it('The list of rules and the doctor name each rule of an earlier version that c
     async (old) => {
       const cadre = cadreOn(old);
       expect((await cadre(['approvals', 'rules', 'list'])).stdout).toMatch(
-        /0000000a +ask .*git push \*\* \(it was added to allow, and asks now: .*remove it with cadre approvals rules remove 0000000a\)\n/,
+        /0000000a +ask .*git push \*\* \(the rule allows too much and now asks instead: .*remove it with cadre approvals rules remove 0000000a\)\n/,
       );
       const { checks } = (await cadre(['doctor', '--json'])).json() as {
         checks: { check: string; status: string; detail: string }[];

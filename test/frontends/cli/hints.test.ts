@@ -22,11 +22,11 @@ describe('the command that helps after a refusal', () => {
     ],
     ['no budget "b"', 'see cadre budgets list'],
     [
-      'the budget of session "s" is used up (1 of 1 turn): accept its approval, set it anew, or queue the turn',
+      'the budget of session "s" is used up (1 of 1 turn): accept its approval, set a new limit, or queue the turn',
       'see cadre approvals list',
     ],
     [
-      'body.command: tox is not on the list: give all words of the command, or confirm the rule with i_know',
+      'body.command: tox is not on the list: write all words of the command, or confirm the rule with i_know',
       'with --i-know',
     ],
     ['no token "t"', 'see cadre tokens list'],

@@ -32,13 +32,13 @@ describe('the sheet of an approval', () => {
   });
 
   test('says what it leaves out because it is too large, and what an acceptance for the session allows.', () => {
-    const detail = { type: 'omitted', name: 'the change of big.bin', bytes: 2_000_000 } as const;
+    const detail = { type: 'omitted', name: 'the change to big.bin', bytes: 2_000_000 } as const;
     const sheet = approvalText(
       { ...asked(detail), session_allows: 'edits of any file' },
       { columns: 100, palette: colorless },
     );
     expect(sheet.slice(2)).toEqual([
-      'NOT SHOWN, because it is too large: the change of big.bin (2000000 bytes)',
+      'NOT SHOWN, because it is too large: the change to big.bin (2000000 bytes)',
       '',
       'For this session it would allow: edits of any file',
     ]);
@@ -93,13 +93,13 @@ describe('the sheet of an approval', () => {
     expect(
       approvalText(
         {
-          ...asked({ type: 'omitted', name: 'the change of a.bin', bytes: 5 }),
+          ...asked({ type: 'omitted', name: 'the change to a.bin', bytes: 5 }),
           session_allows: 'npm',
         },
         { ...shape, columns: 60 },
       ).slice(2),
     ).toEqual([
-      'NOT SHOWN, because it is too large: the change of a.bin (5 ',
+      'NOT SHOWN, because it is too large: the change to a.bin (5 ',
       'bytes)',
       '',
       'For this session it would allow: npm',

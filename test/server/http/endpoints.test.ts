@@ -231,7 +231,7 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
         else if (path === '/v1/budgets')
           expect(reply.json()).toEqual({
             code: 'invalid',
-            error: 'body: limits nothing: give tokens, cost_usd or turns',
+            error: 'body: a budget requires a limit: add tokens, cost_usd or turns',
           });
         else expect(reply.status).toBe(200);
       }

@@ -126,7 +126,7 @@ describe('the log', () => {
         expect(turn.status).toBe('failed');
         await requestLines(logLines, 4);
         const log = JSON.stringify(logLines());
-        expect(log).toContain('a turn could not start');
+        expect(log).toContain('cannot start a turn');
         expect(log).toContain('[secret]');
         expect(log).not.toContain('sk-agent-key-42');
         expect(log).not.toContain(token);

@@ -144,7 +144,7 @@ describe('POST /v1/sessions', () => {
         [path.join(directory, 'nope')]: /^cwd ".*nope" does not exist/,
         [file]: /^cwd ".*README" is not a directory/,
         [path.join(file, 'inside')]: /^cwd ".*inside" does not exist/,
-        'a\0b': /^cwd holds a NUL character/,
+        'a\0b': /^cwd contains a NUL character/,
         '': /^body\.cwd: /,
       };
       for (const [cwd, error] of Object.entries(refusals)) {

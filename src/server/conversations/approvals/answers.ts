@@ -12,29 +12,27 @@ type Answers = Readonly<Record<string, readonly string[]>>;
 export function assertAnswers({ kind, questions }: Approval, answers: Answers | null): void {
   if (kind !== 'question') {
     if (Object.keys(answers ?? {}).length > 0)
-      throw invalidAnswers('this approval asks no question: leave the answers out');
+      throw invalidAnswers('this approval has no questions: leave out the answers');
     return;
   }
-  if (!answers)
-    throw invalidAnswers(`a question is accepted with its answers${namesIn(questions)}`);
+  if (!answers) throw invalidAnswers(`accepting a question requires answers${namesIn(questions)}`);
   for (const [name, texts] of Object.entries(answers))
-    if (texts.length === 0) throw invalidAnswers(`"${name}" is answered by at least one text`);
+    if (texts.length === 0) throw invalidAnswers(`"${name}" requires at least one answer`);
   if (!questions?.length) {
     if (Object.keys(answers).length === 0)
-      throw invalidAnswers('a question is accepted with its answers');
+      throw invalidAnswers('accepting a question requires answers');
     return;
   }
   const answered = new Map<Question, readonly string[]>();
   for (const [name, texts] of Object.entries(answers)) {
     const question = questionNamed(name, questions);
     if (!question) throw invalidAnswers(`there is no question "${name}"${namesIn(questions)}`);
-    if (answered.has(question))
-      throw invalidAnswers(`"${question.id}" is answered twice: name it once`);
+    if (answered.has(question)) throw invalidAnswers(`"${question.id}" has two answers: send one`);
     assertFits(question, texts);
     answered.set(question, texts);
   }
   const missing = questions.filter((one) => one.required && !answered.has(one));
-  if (missing.length > 0) throw invalidAnswers(`an answer is missing${namesIn(missing)}`);
+  if (missing.length > 0) throw invalidAnswers(`required answers are missing${namesIn(missing)}`);
 }
 
 function questionNamed(name: string, questions: readonly Question[]): Question | undefined {
@@ -56,15 +54,15 @@ function assertFits(
   texts: readonly string[],
 ): void {
   if (!multiple && texts.length > 1)
-    throw invalidAnswers(`"${id}" takes one answer, not ${texts.length}`);
+    throw invalidAnswers(`"${id}" accepts one answer, not ${texts.length}`);
   const labels = options.map(({ label }) => label);
   const unknown = free ? undefined : texts.find((one) => !labels.includes(one));
   if (unknown !== undefined)
-    throw invalidAnswers(`"${id}" has no option "${unknown}"; it has: ${labels.join(', ')}`);
+    throw invalidAnswers(`"${id}" has no option "${unknown}"; options: ${labels.join(', ')}`);
   const isNumber = (one: string) =>
     one.trim() !== '' && (type === 'integer' ? Number.isInteger : Number.isFinite)(Number(one));
   if (type !== 'text' && !texts.every(isNumber))
-    throw invalidAnswers(`"${id}" is answered by a number (${type})`);
+    throw invalidAnswers(`"${id}" requires a number (${type})`);
 }
 
 function namesIn(questions: readonly Question[] | null | undefined): string {
@@ -72,7 +70,7 @@ function namesIn(questions: readonly Question[] | null | undefined): string {
   const names = questions.map(({ id, question }) =>
     id === question ? `"${id}"` : `"${id}" (${question})`,
   );
-  return `; the questions: ${names.join(', ')}`;
+  return `; questions: ${names.join(', ')}`;
 }
 
 function invalidAnswers(message: string): AppError {

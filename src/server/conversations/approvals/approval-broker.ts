@@ -185,13 +185,13 @@ export class ApprovalBroker {
         ? {
             status: effect === 'allow' ? 'accepted' : 'declined',
             decidedBy: rule.id,
-            reason: rule.reason ?? `by a rule: ${why}`,
+            reason: rule.reason ?? `decided by a rule: ${why}`,
             answers: null,
           }
         : {
             status: 'accepted',
             decidedBy: consent?.decided_by ?? consent?.id ?? '',
-            reason: `accepted for this session with ${consent?.id}`,
+            reason: `the same request was accepted for this session with ${consent?.id}`,
             answers: null,
           };
       const asked = this.#newApproval(ids.next('apr'), session, turnId, request);
@@ -254,7 +254,7 @@ export class ApprovalBroker {
     if (this.#deps.store.pendingApprovals(rx, turn_id).length < max) return;
     throw new AppError(
       'too_many',
-      `${max} approvals of session ${session_id} are pending, which is the limit (approvals.max_pending_per_session): wait until some are answered`,
+      `session ${session_id} already has ${max} pending approvals (approvals.max_pending_per_session): answer some first`,
     );
   }
 
@@ -264,10 +264,10 @@ export class ApprovalBroker {
       await this.#deps.db.transact((tx) => {
         const now = this.#deps.store.approval(tx, approval.session_id, approval.id);
         if (now.status === 'pending')
-          this.resolve(tx, now, { status: 'cancelled', reason: 'the agent took it back' });
+          this.resolve(tx, now, { status: 'cancelled', reason: 'the agent withdrew the request' });
       });
     } catch (error) {
-      this.#deps.logger.warn({ err: error }, 'a withdrawn approval could not be cancelled');
+      this.#deps.logger.warn({ err: error }, 'cannot cancel an approval that the agent withdrew');
     }
     this.#asking.get(approval.id)?.answer({ decision: 'cancelled' });
   }

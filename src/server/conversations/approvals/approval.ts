@@ -20,7 +20,7 @@ export function resolveApproval(approval: Approval, resolution: Resolution, now:
   if (approval.status !== 'pending') {
     throw new AppError(
       'approval_resolved',
-      `approval ${approval.id} is ${approval.status} already: the first answer holds`,
+      `approval ${approval.id} is already ${approval.status}: only the first answer counts`,
     );
   }
   const { status, reason } = resolution;
@@ -48,7 +48,7 @@ export function assertOffered({ scopes }: Approval, scope: ApprovalScope): void 
   const way = only === undefined ? 'decline it' : `accept it with scope "${only}", or decline it`;
   throw new AppError(
     'invalid',
-    `body.scope: the agent does not offer that this is accepted with scope "${scope}": ${way}`,
+    `body.scope: the agent does not offer scope "${scope}" for this approval: ${way}`,
   );
 }
 
@@ -78,7 +78,9 @@ export function continuationPrompt(accepted: readonly Approval[]): string {
     ({ title, request, answers }) =>
       `${title}\n${JSON.stringify(request)}${answers ? `\nanswers: ${JSON.stringify(answers)}` : ''}`,
   );
-  return ['The request below was approved while you were away; go on.', ...requests].join('\n\n');
+  return ['The request below was approved while you were not running. Continue.', ...requests].join(
+    '\n\n',
+  );
 }
 
 /** What an approval has before it is answered. */

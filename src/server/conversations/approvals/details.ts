@@ -51,7 +51,7 @@ function nameOf(detail: ApprovalDetail): string {
     case 'command':
       return 'the command';
     case 'diff':
-      return `the change of ${detail.path}`;
+      return `the change to ${detail.path}`;
     case 'input':
     case 'omitted':
       return detail.name;

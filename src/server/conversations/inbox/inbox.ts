@@ -311,7 +311,7 @@ export class Inbox {
   #backOff(tx: Writer, { session_id: sessionId, error }: Turn): void {
     const { clock } = this.#deps;
     const failures = (this.#store.pause(tx, sessionId)?.failures ?? 0) + 1;
-    if (this.#trials.hold(tx, sessionId, failures, error?.message ?? 'no reason is known')) return;
+    if (this.#trials.hold(tx, sessionId, failures, error?.message ?? 'unknown reason')) return;
     const delay = retryDelay(failures);
     this.#store.backOff(tx, sessionId, failures, clock.now() + delay);
     tx.whenDurable(() => void clock.after(delay, () => this.#tryAgain(sessionId)));
@@ -338,7 +338,7 @@ export class Inbox {
 
   #beginDue(): void {
     this.#beginDueTurns().catch((error: unknown) =>
-      this.#deps.logger.error({ err: error }, 'the turn of an inbox could not be begun'),
+      this.#deps.logger.error({ err: error }, 'cannot start the next turn of an inbox'),
     );
   }
 
@@ -381,6 +381,6 @@ export class Inbox {
 /** A pause as people see it: that of a session that was stopped, or the wait before an agent is tried again. */
 function pauseAsHold(until: number | null): Hold {
   return until === null
-    ? { code: 'stopped', message: 'its last turn was interrupted', since: null, until }
-    : { code: 'no_agent', message: 'its last turn could get no agent', since: null, until };
+    ? { code: 'stopped', message: 'the last turn was interrupted', since: null, until }
+    : { code: 'no_agent', message: 'no agent was available for the last turn', since: null, until };
 }

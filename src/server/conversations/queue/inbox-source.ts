@@ -214,10 +214,10 @@ function inEvents({ input: _input, ...entry }: StoredQueueEntry): QueueEntryInEv
 /** Returns the hold of the entries of a session that was closed or has failed. */
 export function holdFor({ status, failure }: Session, since: number): Hold {
   return status === 'closed'
-    ? { code: 'session_closed', message: 'its session is closed', since, until: null }
+    ? { code: 'session_closed', message: 'the session is closed', since, until: null }
     : {
         code: 'session_failed',
-        message: `its session has failed: ${failure?.message ?? 'unknown'}`,
+        message: `the session has failed: ${failure?.message ?? 'unknown'}`,
         since,
         until: null,
       };

@@ -4,8 +4,7 @@ import { AppError } from '../../../api/errors.ts';
 import { isTimeZone, ownTimeZone, recurrenceOf } from '../../../core/lib/cron.ts';
 import type { EntryChange } from './entry.ts';
 
-const OVERLAP_OF_NONE =
-  'body.overlap: is for an entry that comes again and again, and this one comes once: give a schedule as well';
+const OVERLAP_OF_NONE = 'body.overlap: requires a schedule: add every';
 
 type Times = Pick<StoredQueueEntry, 'at' | 'every' | 'time_zone'>;
 
@@ -47,28 +46,26 @@ export function changeOf(
 /** Throws `invalid` for a time zone of an entry without a time. */
 function assertTimed({ at, every }: Omit<Times, 'time_zone'>, zone: string | null): void {
   if (zone !== null && at === null && every === null)
-    throw new AppError(
-      'invalid',
-      'body.time_zone: is for an entry with a time: give at or every as well',
-    );
+    throw new AppError('invalid', 'body.time_zone: requires a time: add at or every');
 }
 
 function zoned({ at, every }: Omit<Times, 'time_zone'>, zone: string | null, now: number): Times {
   if (zone !== null && !isTimeZone(zone))
     throw new AppError(
       'invalid',
-      `body.time_zone: "${zone}" is no time zone: give one such as Europe/Berlin or UTC`,
+      `body.time_zone: "${zone}" is not a time zone: use a name such as Europe/Berlin or UTC`,
     );
   if (every === null) return { at, every, time_zone: zone };
-  if (at !== null) throw new AppError('invalid', 'body.every: not together with body.at: give one');
+  if (at !== null)
+    throw new AppError('invalid', 'body.every: cannot be combined with body.at: send one of them');
   const time_zone = zone ?? ownTimeZone();
   const times = recurrenceOf(every, time_zone);
   if (!times)
     throw new AppError(
       'invalid',
-      `body.every: "${every}" is no cron expression: give five fields, minute, hour, day of month, month and day of week, such as "30 8 * * MON-FRI", or a name such as @daily`,
+      `body.every: "${every}" is not a cron expression: use five fields (minute, hour, day of month, month, day of week), such as "30 8 * * MON-FRI", or a name such as @daily`,
     );
   if (times.after(now) === null)
-    throw new AppError('invalid', `body.every: "${every}" never comes`);
+    throw new AppError('invalid', `body.every: "${every}" never occurs`);
   return { at, every, time_zone };
 }

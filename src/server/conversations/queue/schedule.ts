@@ -46,7 +46,7 @@ export function settle(schedule: Schedule, from: number, now: number): Settled {
 
 function timesOf({ every, time_zone }: Schedule): Recurrence {
   const times = recurrenceOf(every ?? '', time_zone ?? 'UTC');
-  if (!times) throw new Error(`the schedule "${every}" was stored, and cannot be read`);
+  if (!times) throw new Error(`the stored schedule "${every}" cannot be read`);
   return times;
 }
 

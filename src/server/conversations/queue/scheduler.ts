@@ -85,7 +85,7 @@ export class Scheduler {
       this.#isFailing = false;
     } catch (error) {
       this.#isFailing = true;
-      logger.error({ err: error }, 'what is due in the queue could not be stored');
+      logger.error({ err: error }, 'cannot store the due entries of the queue');
     }
   }
 

@@ -130,7 +130,7 @@ export class QueueService {
       if (before.turn_id !== null && change.time?.every === null)
         throw new AppError(
           'conflict',
-          `entry ${id} is a schedule of which turn ${before.turn_id} runs: wait for its end, or interrupt it`,
+          `turn ${before.turn_id} of schedule ${id} is running: wait for its end, or interrupt it`,
         );
       const wish = body.input === undefined ? change : { ...change, input };
       const after = editedEntry(before, wish, clock.now());
@@ -180,7 +180,7 @@ export class QueueService {
       const entry = store.entry(tx, id);
       assertNotBegun(entry, 'paused');
       const now = clock.now();
-      const message = reason ?? 'a person paused it';
+      const message = reason ?? 'paused by a user';
       const hold = { code: 'paused', message, since: now, until: null };
       if (entry.hold === null || entry.hold.code === 'session_failed')
         line.write(tx, 'queue.held', heldEntry(entry, hold, now));
@@ -220,10 +220,10 @@ export class QueueService {
   ): Promise<SessionQueue> {
     const { db, sessionStore, holds, clock } = this.#deps;
     if (until !== null && until <= clock.now())
-      throw new AppError('invalid', 'body.until: is past: give a time that is to come');
+      throw new AppError('invalid', 'body.until: is in the past: use a time in the future');
     return db.transact((tx) => {
       assertNotClosed(sessionStore.session(tx, sessionId));
-      const message = reason ?? 'a person paused it';
+      const message = reason ?? 'paused by a user';
       holds.put(tx, sessionId, { code: 'paused', message, until });
       return this.#answerSession(tx, sessionId, saveResponse);
     });
@@ -266,12 +266,12 @@ export class QueueService {
     if (store.count(rx, sessionId) >= entriesOfSession)
       throw new AppError(
         'too_many',
-        `the queue of session ${sessionId} has ${entriesOfSession} entries, which is the maximum: drop some`,
+        `the queue of session ${sessionId} is full (${entriesOfSession} entries): drop some`,
       );
     if (store.count(rx) >= entries)
       throw new AppError(
         'too_many',
-        `the queues of all sessions have ${entries} entries, which is the maximum: drop some`,
+        `the queues of all sessions are full (${entries} entries): drop some`,
       );
   }
 
@@ -324,7 +324,7 @@ function assertSize(input: readonly StoredInputItem[]): void {
   if (bytes > queueLimits.inputBytes)
     throw new AppError(
       'invalid',
-      `body.input: takes ${bytes} bytes, and an entry of the queue may have ${queueLimits.inputBytes}: put the text into a file, and name that`,
+      `body.input: has ${bytes} bytes, and ${queueLimits.inputBytes} is the maximum for a queue entry: write the text to a file, and name the file`,
     );
 }
 
@@ -332,6 +332,6 @@ function assertNotBegun({ id, every, turn_id }: StoredQueueEntry, how: string): 
   if (every === null && turn_id !== null)
     throw new AppError(
       'conflict',
-      `entry ${id} is turn ${turn_id} now and cannot be ${how}: interrupt the turn`,
+      `entry ${id} cannot be ${how}, because it is running as turn ${turn_id}: interrupt the turn`,
     );
 }

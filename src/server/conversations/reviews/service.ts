@@ -79,7 +79,7 @@ export class ReviewService {
       if (this.#of(tx, sessionId).length >= reviewLimits.comments)
         throw new AppError(
           'too_many',
-          `the review of session ${sessionId} has ${reviewLimits.comments} comments, which is the maximum: send it, or drop some`,
+          `the review of session ${sessionId} is full (${reviewLimits.comments} comments): send it, or drop some`,
         );
       const now = clock.now();
       const comment: StoredReviewComment = {
@@ -154,13 +154,10 @@ export class ReviewService {
   ): Promise<Sent> {
     const { text: said, queue: isQueued, expected_turn_id, ...settings } = body;
     if (isQueued && (expected_turn_id ?? null) !== null)
-      throw new AppError('invalid', 'body.expected_turn_id: is for a turn that is sent now');
+      throw new AppError('invalid', 'body.expected_turn_id: requires a turn that is sent now');
     const { comments } = await this.get(sessionId);
     if (comments.length === 0)
-      throw new AppError(
-        'conflict',
-        `the review of session ${sessionId} has no comments: nothing is to be sent`,
-      );
+      throw new AppError('conflict', `the review of session ${sessionId} has no comments`);
     const text = reviewText(comments, said ?? '');
     assertSize(text);
     const input = { type: 'text' as const, text };
@@ -191,7 +188,7 @@ export class ReviewService {
         (tx, accepted) => settle(tx, { turn_id: (accepted as { turn_id: string }).turn_id }),
       );
     if (sent) return sent;
-    throw new Error('a review was accepted and not settled');
+    throw new Error('a review was accepted, but its comments could not be removed');
   }
 
   /** Throws `conflict` unless each comment is as it was read. */
@@ -201,7 +198,7 @@ export class ReviewService {
       if (now?.updated_at !== updated_at || now.text !== text)
         throw new AppError(
           'conflict',
-          `the review of session ${sessionId} was changed or sent meanwhile: look at it, and send it again`,
+          `the review of session ${sessionId} has changed or was sent: check it, and send it again`,
         );
     }
   }
@@ -255,8 +252,8 @@ function linesAt(
   const lines = anchorOf(files, place)?.lines;
   if (lines && lines.length <= reviewLimits.lines) return lines;
   const why = lines
-    ? `are more than ${reviewLimits.lines}, which a comment may be about`
-    : 'are not in the diff of the session, in one piece: look at it, or give them as lines';
+    ? `exceed ${reviewLimits.lines} lines, the maximum for a comment`
+    : 'are not in one hunk of the session diff: check the diff, or send the lines as text';
   throw new AppError(
     'invalid',
     `body: lines ${place.first_line} to ${place.last_line} of "${place.path}" ${why}`,
@@ -268,7 +265,7 @@ function assertSize(text: string): void {
   if (bytes > reviewLimits.turnBytes)
     throw new AppError(
       'conflict',
-      `the review takes ${bytes} bytes, and a turn of a review may have ${reviewLimits.turnBytes}: drop some comments, and send them after it`,
+      `the review has ${bytes} bytes, and ${reviewLimits.turnBytes} is the maximum for one turn: drop some comments, and send them in a second review`,
     );
 }
 

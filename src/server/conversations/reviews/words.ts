@@ -13,7 +13,7 @@ export function reviewText(comments: readonly ReviewComment[], text: string): st
   const files = new Set(comments.map(({ path }) => path)).size;
   const head = `This is a review of your changes: ${counted(comments.length, 'comment')} on ${counted(files, 'file')}. Please address each of them.`;
   const key =
-    'Below each place stand its lines as they were when the comment was written: "+" marks a line that you added, "-" one that you removed. The numbers are those of the changed file; a removed line has none, unless all lines of a comment are removed: then they are those of the file before your change.';
+    'Each comment quotes its lines as they were when the comment was written: "+" marks a line that you added, "-" a line that you removed. Line numbers refer to the changed file, and removed lines have no number. If all lines of a comment are removed, the numbers refer to the file before your change.';
   const parts = comments.map((one, at) => commentText(one, at + 1));
   return [head, text.trim(), key, ...parts].filter((part) => part !== '').join('\n\n');
 }
@@ -39,9 +39,9 @@ function placeText({ path, side, first_line, last_line }: ReviewComment): string
 
 function staleText({ state, found_at }: ReviewComment): string {
   if (state === 'moved')
-    return `The file has changed since: these lines are at line ${found_at} now.`;
+    return `The file has changed since: these lines are now at line ${found_at}.`;
   if (state === 'gone') return 'This file is no longer among the changes.';
-  return 'These lines have changed since: look whether the comment still applies.';
+  return 'These lines have changed since: check whether the comment still applies.';
 }
 
 /** The lines of a comment with their numbers, indented by four spaces, as code. */

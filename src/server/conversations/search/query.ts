@@ -60,7 +60,7 @@ function expressionOf({ words, apart: other, isPrefix }: Term): string {
 }
 
 function assertSearchable(terms: readonly Term[]): void {
-  if (terms.length === 0) throw new AppError('invalid', 'query.q: has no word to search for');
+  if (terms.length === 0) throw new AppError('invalid', 'query.q: contains no word to search for');
   const count = terms.reduce((sum, { words, apart: other }) => sum + (other ?? words).length, 0);
   if (count <= MAX_WORDS) return;
   throw new AppError('invalid', `query.q: has ${count} words, and ${MAX_WORDS} is the maximum`);

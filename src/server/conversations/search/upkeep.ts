@@ -216,7 +216,7 @@ export class Upkeep {
   }
 
   #noteFailure(error: unknown): void {
-    this.#deps.logger.warn({ err: error }, 'the index of searches could not be written');
+    this.#deps.logger.warn({ err: error }, 'cannot write the search index');
     this.#detail = isFull(error)
       ? 'the disk is full: free some space'
       : error instanceof Error
@@ -237,7 +237,7 @@ export class Upkeep {
 
   /** Deletes the index after a failure. */
   async #begin(error: unknown): Promise<void> {
-    this.#deps.logger.warn({ err: error }, 'the index of searches is made anew');
+    this.#deps.logger.warn({ err: error }, 'rebuilding the search index');
     await this.drop();
   }
 }

@@ -257,14 +257,14 @@ export class AgentPool {
     return shortageFor(place, [...live, ...this.#starting], this.#deps.maxLive(), ending);
   }
 
-  #whyWaiting(place: AgentSlot): string {
-    return this.#shortageFor(place)?.message ?? 'an agent is ending to make room';
+  #whyWaiting(place: AgentPlace): string {
+    return this.#shortageFor(place)?.message ?? 'stopping an idle agent to make room';
   }
 
   /** Ends the agent of a session, if it has one. Resolves once the agent has exited. */
   async end(sessionId: string, graceMs = AGENT_GRACE_MS): Promise<void> {
     const trying = this.#trying.get(sessionId);
-    trying?.abort(new Error('the agent is ended'));
+    trying?.abort(new Error('the agent is stopping'));
     if (trying) await this.#barred.get(sessionId);
     const entry = this.#entries.get(sessionId);
     if (entry) await this.#end(entry, graceMs);

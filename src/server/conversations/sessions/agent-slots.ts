@@ -16,7 +16,7 @@ export const endedToMakeRoom: AgentUpdate = {
   type: 'notice',
   code: 'agent_ended',
   message:
-    'the agent was idle and is ended, because a turn of another session waits for its place; it cannot resume this session, so the next turn fails: open a new session',
+    'the idle agent was stopped to make room for a turn of another session. This session cannot be resumed, so its next turn fails: open a new session',
 };
 
 /** The part of the places that agents may take which cannot be ended when idle. */
@@ -45,17 +45,17 @@ export function shortageFor(
   if (own.length >= mostOwn)
     return {
       by: 'family',
-      message: `session ${family} and the sessions spawned from it have ${own.length} agents, at most ${mostOwn} of ${max} (providers.max_live)${holders(own)}`,
+      message: `session ${family} and the sessions spawned from it have ${own.length} agents, and the maximum is ${mostOwn} of ${max} (providers.max_live)${holders(own)}`,
     };
   if (isLasting && lasting.length >= mostLasting)
     return {
       by: 'lasting',
-      message: `${lasting.length} agents live whose sessions cannot be resumed, at most ${mostLasting} of ${max} (providers.max_live)${holders(lasting)}`,
+      message: `${lasting.length} agents belong to sessions that cannot be resumed, and the maximum is ${mostLasting} of ${max} (providers.max_live)${holders(lasting)}`,
     };
   if (taken.length + ending < max) return null;
   return {
     by: 'all',
-    message: `${taken.length} agents live, at most ${max} (providers.max_live)${holders(taken)}`,
+    message: `${taken.length} agents are live, and the maximum is ${max} (providers.max_live)${holders(taken)}`,
   };
 }
 
@@ -69,7 +69,7 @@ function holders(taken: readonly AgentSlot[]): string {
   const rest = idle.length > 0 ? idle : taken;
   const names = rest.slice(0, NAMED).map(({ sessionId }) => sessionId);
   const more = rest.length > NAMED ? ` and ${rest.length - NAMED} more` : '';
-  const what = idle.length > 0 ? `${idle.length} idle that cannot be resumed` : 'their sessions';
+  const what = idle.length > 0 ? `${idle.length} idle that cannot be resumed` : 'sessions';
   return `: ${busy} busy; ${what}: ${names.join(', ')}${more}`;
 }
 

@@ -134,7 +134,10 @@ export class AgentTrials {
   async #work(): Promise<void> {
     for (let id = this.#due.shift(); this.#isOpen && id !== undefined; id = this.#due.shift())
       await this.#tryNow(id).catch((error: unknown) =>
-        this.#deps.logger.error({ err: error, session_id: id }, 'an agent could not be tried'),
+        this.#deps.logger.error(
+          { err: error, session_id: id },
+          'cannot check whether an agent is available',
+        ),
       );
   }
 

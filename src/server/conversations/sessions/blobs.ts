@@ -45,10 +45,7 @@ export class Blobs {
   ): Promise<StoredInputItem[]> {
     const count = input.filter(({ type }) => type === 'image').length;
     if (count > MAX_IMAGES)
-      throw new AppError(
-        'invalid',
-        `input has ${count} images: at most ${MAX_IMAGES} are accepted`,
-      );
+      throw new AppError('invalid', `input has ${count} images, and ${MAX_IMAGES} is the maximum`);
     const isRelative = input.some((item) => 'path' in item && !path.isAbsolute(item.path));
     const directory = isRelative ? await directoryOf() : '/';
     return Promise.all(
@@ -78,14 +75,14 @@ export class Blobs {
     if (bytes.length > MAX_IMAGE_BYTES) {
       throw new AppError(
         'invalid',
-        `${name} has ${bytes.length} bytes: at most ${MAX_IMAGE_BYTES} are accepted`,
+        `${name} has ${bytes.length} bytes, and ${MAX_IMAGE_BYTES} is the maximum`,
       );
     }
-    if (!mediaType) throw new AppError('invalid', `${name} is no PNG, JPEG, GIF or WebP image`);
+    if (!mediaType) throw new AppError('invalid', `${name} is not a PNG, JPEG, GIF or WebP image`);
     if ('media_type' in item && item.media_type !== undefined && item.media_type !== mediaType) {
       throw new AppError(
         'invalid',
-        `${name} has the media_type ${item.media_type}, but its bytes are ${mediaType}`,
+        `${name} has the media_type ${item.media_type}, but its content is ${mediaType}`,
       );
     }
     const sha256 = createHash('sha256').update(bytes).digest('hex');
@@ -125,9 +122,9 @@ async function readImage(file: string): Promise<Buffer> {
     const real = await fs.realpath(file);
     const { dir, base } = path.parse(real);
     const bytes = await readForeignFile(dir, base, { maxBytes: MAX_IMAGE_BYTES });
-    if (bytes === null) throw new ForeignFileError(`${file} is gone`);
+    if (bytes === null) throw new ForeignFileError(`${file} no longer exists`);
     return bytes;
   } catch (error) {
-    throw new AppError('invalid', `the image ${file} cannot be read: ${(error as Error).message}`);
+    throw new AppError('invalid', `cannot read the image ${file}: ${(error as Error).message}`);
   }
 }

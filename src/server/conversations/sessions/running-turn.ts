@@ -58,7 +58,7 @@ export const stopped: TurnOutcome = {
   status: 'interrupted',
   error: {
     code: 'runtime_stopping',
-    message: 'the server was stopped before the turn had ended',
+    message: 'the server was stopped before the turn ended',
   },
 };
 

@@ -125,7 +125,7 @@ export class SessionService extends SessionQueries {
       if ((change.seen_seq ?? 0) > newest)
         throw new AppError(
           'invalid',
-          `body.seen_seq: no event has the seq ${change.seen_seq} yet; the newest is ${newest}`,
+          `body.seen_seq: no event has seq ${change.seen_seq} yet: the newest is ${newest}`,
         );
       const after = changeSession(before, change, clock.now());
       if (after === before) return after;
@@ -179,7 +179,10 @@ export class SessionService extends SessionQueries {
     return this.#deps.db.transact((tx) => {
       const turn = this.#deps.store.turn(tx, sessionId, turnId);
       if (hasEnded(turn))
-        throw new AppError('turn_not_active', `turn ${turnId} has ended: it is ${turn.status}`);
+        throw new AppError(
+          'turn_not_active',
+          `turn ${turnId} has already ended: it is ${turn.status}`,
+        );
       const interrupted = this.#stopTurn(tx, turn);
       saveResponse(tx, interrupted);
       return interrupted;
@@ -239,7 +242,7 @@ export class SessionService extends SessionQueries {
     if (!(await this.#providerHas(session))) {
       throw new AppError(
         'session_failed',
-        `${session.provider} does not have session ${sessionId} any more: open a new one`,
+        `${session.provider} no longer has session ${sessionId}: open a new one`,
       );
     }
     return this.#deps.db.transact((tx) => {
@@ -329,7 +332,10 @@ export class SessionService extends SessionQueries {
       return resolved;
     });
     if (!isLate) return result;
-    throw new AppError('approval_resolved', `approval ${approvalId} has expired: ask again`);
+    throw new AppError(
+      'approval_resolved',
+      `approval ${approvalId} has expired: send the request again`,
+    );
   }
 
   /**
@@ -355,7 +361,7 @@ export class SessionService extends SessionQueries {
     this.#deps.assertRoom();
     const hasImages = Array.isArray(body.input) ? body.input.some(isImage) : isImage(body.input);
     if (hasImages && !this.#deps.availableKind(session).capabilities.images) {
-      throw new AppError('invalid', `${session.provider} accepts no images`);
+      throw new AppError('invalid', `${session.provider} does not support images`);
     }
     const agent = this.#deps.pool.find(sessionId)?.agent;
     this.#assertPossible(session, settingsOf(session, requestedSettings(body)), agent);

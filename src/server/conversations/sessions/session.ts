@@ -139,7 +139,7 @@ export function assertAcceptsTurn(session: Session, expected: string | null | un
   if (expected !== undefined && expected !== null && expected !== last) {
     throw new AppError(
       'turn_conflict',
-      `expected_turn_id is "${expected}", but the most recent turn of ${id} is ${last ?? 'none yet'}: read it, then send again`,
+      `expected_turn_id is "${expected}", but the most recent turn of ${id} is ${last ?? 'none'}: read that turn, then send again`,
     );
   }
   assertNotClosed(session);

@@ -107,7 +107,7 @@ export class TurnRunner {
     if (hasEnded(turn)) {
       this.#deps.logger.warn(
         { turn_id: turn.turn_id, status: outcome.status },
-        'a second end of a turn was ignored',
+        'ignored a second end of a turn',
       );
       return turn;
     }
@@ -385,7 +385,7 @@ export class TurnRunner {
     const why = isRefusal ? { reason: error.message, cause: String(error.cause) } : { err: error };
     logger.warn(
       { ...why, turn_id: turn.turn_id, session_id: turn.session_id },
-      'a turn could not start',
+      'cannot start a turn',
     );
     await this.#persist(turn, (tx) => {
       const now = store.turn(tx, turn.session_id, turn.turn_id);

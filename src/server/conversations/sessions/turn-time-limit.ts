@@ -27,14 +27,14 @@ export function turnTimeLimit(
   if (limitMs === null) return { [Symbol.dispose]: () => undefined };
   const error = {
     code: 'turn_timeout',
-    message: `the turn ran for longer than sessions.turn_timeout_ms (${limitMs} ms) and was interrupted`,
+    message: `the turn exceeded sessions.turn_timeout_ms (${limitMs} ms) and was interrupted`,
   };
   return clock.after(limitMs, () => {
     db.transact((tx) => {
       const turn = store.activeTurn(tx, sessionId);
       if (turn?.interrupt_requested_at === null) interrupt(tx, turn, error);
     }).catch((failure: unknown) =>
-      logger.error({ err: failure }, 'a turn over its limit could not be interrupted'),
+      logger.error({ err: failure }, 'cannot interrupt a turn that exceeded its time limit'),
     );
   });
 }

@@ -40,7 +40,7 @@ export class UsageService {
     if (!isTimeZone(time_zone))
       throw new AppError(
         'invalid',
-        `query.time_zone: "${time_zone}" is no time zone: Europe/Berlin is one`,
+        `query.time_zone: "${time_zone}" is not a time zone: use a name such as Europe/Berlin`,
       );
     const now = this.#deps.clock.now();
     // A turn of this millisecond has ended.

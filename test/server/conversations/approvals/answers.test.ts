@@ -41,18 +41,18 @@ describe('the answers to a question', () => {
     [
       'an empty object',
       {},
-      'an answer is missing; the questions: "colour" (colour?), "sizes" (sizes?)',
+      'required answers are missing; questions: "colour" (colour?), "sizes" (sizes?)',
     ],
-    ['one that is missing', { colour: ['red'] }, 'an answer is missing; the questions: "sizes"'],
+    ['one that is missing', { colour: ['red'] }, 'required answers are missing; questions: "sizes"'],
     ['a name of none', { ...good, taste: ['sweet'] }, 'there is no question "taste"'],
     ['a name of an object', { ...good, constructor: ['x'] }, 'there is no question "constructor"'],
     ['a heading of two', { ...good, Look: ['red'] }, 'there is no question "Look"'],
-    ['an empty list', { ...good, sizes: [] }, '"sizes" is answered by at least one text'],
+    ['an empty list', { ...good, sizes: [] }, '"sizes" requires at least one answer'],
     ['an empty list for what is not required', { ...good, count: [] }, '"count" is answered by'],
     [
       'two where one is taken',
       { ...good, colour: ['red', 'blue'] },
-      '"colour" takes one answer, not 2',
+      '"colour" accepts one answer, not 2',
     ],
     ['what is no option', { ...good, colour: ['green'] }, 'it has: red, blue'],
     ['no number', { ...good, count: ['many'] }, '"count" is answered by a number'],
@@ -65,7 +65,7 @@ describe('the answers to a question', () => {
   test('have any names where the agent does not say its questions in parts', () => {
     const plain = anApproval({ kind: 'question' });
     assertAnswers(plain, { anything: ['goes'] });
-    expect(() => assertAnswers(plain, {})).toThrow('with its answers');
+    expect(() => assertAnswers(plain, {})).toThrow('requires answers');
     expect(() => assertAnswers(plain, { anything: [] })).toThrow('at least one text');
   });
 

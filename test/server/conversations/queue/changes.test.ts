@@ -60,7 +60,7 @@ describe('a change of an entry', () => {
     const refused = await queue().edit(entry, { overlap: 'queue' });
     expect(refused.status).toBe(400);
     expect(refused.body.error).toContain(
-      'body.overlap: is for an entry that comes again and again',
+      'body.overlap: requires a schedule: add every',
     );
     const both = await queue().edit(entry, { overlap: 'queue', ...hourly });
     expect(both.body).toMatchObject({ overlap: 'queue', every: hourly.every });

@@ -94,8 +94,8 @@ the end`,
     await review.send();
     const turn = await stage().provider.nextTurn();
     expect(turn.text.match(/^\(.*\)$/gm)).toEqual([
-      '(These lines have changed since: look whether the comment still applies.)',
-      '(The file has changed since: these lines are at line 31 now.)',
+      '(These lines have changed since: check whether the comment still applies.)',
+      '(The file has changed since: these lines are now at line 31 now.)',
     ]);
     turn.end(completed);
   });
@@ -116,7 +116,7 @@ the end`,
     const most = await review.add(1, 'too many', { last_line: 201 });
     expect([most.status, most.body.error]).toEqual([
       400,
-      'body: lines 1 to 201 of "code.ts" are more than 200, which a comment may be about',
+      'body: lines 1 to 201 of "code.ts" exceed 200 lines, the maximum for a comment',
     ]);
     edit(repo, (text) => text.replaceAll(/LINE (1\d\d)\n/g, 'line $1\n'));
     const refused = await Promise.all([
@@ -127,7 +127,7 @@ the end`,
     ]);
     expect(refused.map(({ status }) => status)).toEqual([400, 400, 400, 400]);
     expect(refused[0]?.body.error).toBe(
-      'body: lines 150 to 150 of "code.ts" are not in the diff of the session, in one piece: look at it, or give them as lines',
+      'body: lines 150 to 150 of "code.ts" are not in one hunk of the session diff: check the diff, or send the lines as text',
     );
     const seen = await review.add(2, 'as seen', { lines: ['+LINE two'] });
     expect(seen.body).toMatchObject({ state: 'changed', lines: ['+LINE two'] });

@@ -15,7 +15,7 @@ import {
   type Stage,
 } from '../../../support/sessions/stage.ts';
 
-const SENTENCE = 'The request below was approved while you were away; go on.';
+const SENTENCE = 'The request below was approved while you were not running. Continue.';
 
 /** What was pending when the first runtime died. */
 interface Left {

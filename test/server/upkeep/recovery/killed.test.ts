@@ -187,7 +187,7 @@ describe('an approval that is pending when the server is killed', () => {
     expect((await after.sessionNow()).status).toBe('ready');
     const [, prompt = '', ...others] = await promptsOf(after);
     const [sentence = '', title, request = ''] = prompt.split(/\n+/);
-    expect(sentence).toBe('The request below was approved while you were away; go on.');
+    expect(sentence).toBe('The request below was approved while you were not running. Continue.');
     expect(title).toBe(approval.title);
     expect(JSON.parse(request)).toEqual(approval.request);
     expect(others).toEqual([]);

@@ -203,7 +203,7 @@ describe('a bad request', () => {
     [{ command: 'echo \0' }, /^command holds a NUL character$/],
     [{ command: 'true', cwd: '/no/such/place' }, /^cwd "\/no\/such\/place" does not exist$/],
     [{ command: 'true', cwd: 'package.json' }, /^cwd ".*package\.json" is not a directory$/],
-    [{ command: 'true', cwd: 'a\0b' }, /^cwd holds a NUL character$/],
+    [{ command: 'true', cwd: 'a\0b' }, /^cwd contains a NUL character$/],
     [{ command: 'true', cwd: 'x'.repeat(10_000) }, /^cwd ".*" cannot be used: ENAMETOOLONG$/],
     [{ command: 'true', timeout_ms: -1 }, /^body\.timeout_ms: /],
     [{ command: 'true', timeout_ms: 1.5 }, /^body\.timeout_ms: /],

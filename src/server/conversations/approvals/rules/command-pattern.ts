@@ -32,7 +32,7 @@ export function readPattern(
   const words = text.split(/[ \t]+/).filter((word) => word !== '');
   const rest = words.indexOf('**');
   if (rest >= 0 && rest !== words.length - 1)
-    return { why: '`**` stands for all further words, so it has to be the last one' };
+    return { why: '`**` matches all remaining words: it has to be the last word' };
   if (strictness === 'any') return { words };
   const why = addressIn(words) ?? dangerIn(words, isConfirmed) ?? whyNeverAllowed(words);
   return why === null ? { words } : { why };
@@ -46,19 +46,19 @@ export function whyNothingFits(text: string): string | null {
     (word) => program !== 'find' && /^[;&|<>]|^\d+[<>]|;|&&|\|\||[&|<>]$|`|\$\(/.test(word),
   );
   if (operator !== undefined)
-    return `more than one simple command is always put to a person, so a rule with ${shown(operator)} can match nothing: add one rule for each command`;
+    return `a rule with ${shown(operator)} never matches, because more than one simple command always requires an answer from a user: add one rule per command`;
   const quoted = words.find((word) => /^["']|["']$/.test(word));
   if (quoted !== undefined)
-    return `quotes are not read in a rule, so ${shown(quoted)} can match nothing: leave them out, and write * for a word with blanks`;
+    return `a rule with ${shown(quoted)} never matches, because rules do not read quotes: leave them out, and use * for a word with spaces`;
   const unread = /[\\\p{C}\p{Zl}\p{Zp}]/u.exec(text);
   if (unread)
-    return `a command with ${JSON.stringify(unread[0])} is always put to a person, so the rule can match nothing`;
+    return `the rule never matches, because a command with ${JSON.stringify(unread[0])} always requires an answer from a user`;
   if (program.includes('='))
-    return `a command that begins with an assignment is always put to a person, so a rule with ${shown(program)} can match nothing`;
+    return `a rule with ${shown(program)} never matches, because a command that starts with an assignment always requires an answer from a user`;
   if (!isPlain(program.replaceAll('*', '')))
-    return `${shown(program)} is not the name of a program, so the rule can match nothing`;
+    return `the rule never matches: ${shown(program)} is not the name of a program`;
   if (isScript(words))
-    return `${shown(words.slice(0, 2).join(' '))} is read as the command behind it, so the rule can match nothing: write that command alone`;
+    return `the rule never matches, because cadre checks the command after ${shown(words.slice(0, 2).join(' '))}: use that command alone`;
   return null;
 }
 
@@ -67,7 +67,7 @@ function whyNeverAllowed(words: readonly string[]): string | null {
   for (const wanted of words.filter((word) => word.includes('*') && word !== '**')) {
     const example = wanted.replaceAll('*', 'x');
     const why = harmIn(wanted, example, { takesAddresses: false, leadsOut: () => false });
-    if (why !== null) return `${shown(wanted)} can match nothing: ${shown(example)} ${why}`;
+    if (why !== null) return `${shown(wanted)} never matches: ${shown(example)} ${why}`;
   }
   return null;
 }
@@ -79,9 +79,9 @@ function addressIn(words: readonly string[]): string | null {
       /^([a-z][\w+.-]*):\/\/([^/]*)(.?)/i.exec(word) ?? [];
     if (scheme === '' || !word.includes('*')) continue;
     if (!/^https?$/i.test(scheme))
-      return `* stands for no part of an address of ${scheme}: give all of ${shown(word)}`;
+      return `* never matches a part of an address of ${scheme}: write all of ${shown(word)}`;
     if ((host.includes('*') && !/^\*\.[^*@]+\.[^*.@]+$/.test(host)) || end === '')
-      return 'the host of an address has to be complete: https://example.com/*';
+      return 'the host of an address has to be complete, as in https://example.com/*';
   }
   return null;
 }
@@ -97,7 +97,7 @@ export function misfitOf(
   const fixed = isOpen ? pattern.slice(0, -1) : pattern;
   for (const [at, word] of words.entries()) {
     const wanted = fixed[at] ?? (isOpen ? '*' : null);
-    const why = wanted === null ? 'is a word too many' : harmIn(wanted, word, context);
+    const why = wanted === null ? 'is an extra word' : harmIn(wanted, word, context);
     if (why !== null) return { at, why: `${shown(word)} ${why}` };
   }
   const missing = fixed[words.length];

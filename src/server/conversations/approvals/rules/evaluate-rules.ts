@@ -14,7 +14,7 @@ export function evaluateRules(
   action: RequestedAction,
 ): RuleDecision {
   if (action.kind === 'question')
-    return byPeople('it is a question, which only a person can answer');
+    return byPeople('the request is a question, which only a user can answer');
   for (const effect of ['deny', 'ask'] as const) {
     const found = rules.find((one) => one.effect === effect && touches(one, action));
     if (found) return { effect, rule: found, why: whyBy(found) };
@@ -63,13 +63,13 @@ function whyNotAllowed(rules: readonly ApprovalRule[], action: RequestedAction):
   if (nearest) return `${nearest.misfit.why} (${ruleText(nearest.one)})`;
   const uncertain = action.files.find(({ isCertain }) => !isCertain);
   if (uncertain)
-    return `it is not certain which file is meant by ${JSON.stringify(uncertain.names[0])}: its name is relative, or a link leads to nothing`;
+    return `the file ${JSON.stringify(uncertain.names[0])} cannot be identified: its name is relative, or a link in its path is broken`;
   const own = action.files.find(({ names }) =>
     names.some((name) => reachesUnwritten(name, action.cwd)),
   );
   if (own)
-    return `${JSON.stringify(own.names.at(-1))} is hidden, or is of git or an agent: a rule has to name it without *`;
-  return 'no rule fits';
+    return `${JSON.stringify(own.names.at(-1))} is hidden, or belongs to git or an agent: a rule has to name it without *`;
+  return 'no rule matches';
 }
 
 /** Whether any part of the wish fits the rule. */
@@ -147,13 +147,17 @@ function misfitIn(
   action: RequestedAction,
 ): Misfit | null {
   const pattern = command === null ? null : readPattern(command, 'strict', i_know);
-  if (pattern === null || 'why' in pattern || 'why' in read) return { at: 0, why: 'no rule fits' };
+  if (pattern === null || 'why' in pattern || 'why' in read)
+    return { at: 0, why: 'no rule matches' };
   const { words } = read;
   const misfit = misfitOf(pattern, words, leadsOut);
   if (misfit !== null) return misfit;
-  if (cwd === null) return { at: words.length, why: 'it is not certain where it would run' };
+  if (cwd === null)
+    return { at: words.length, why: 'the directory of the command cannot be determined' };
   if (directory === null ? cwd === action.cwd : isInside(cwd, directory)) return null;
   const where =
-    directory === null ? 'the session is elsewhere: give the rule a directory' : 'not there';
-  return { at: words.length, why: `it would run in ${cwd}, ${where}` };
+    directory === null
+      ? 'outside the directory of the session: add a directory to the rule'
+      : 'outside the directory of the rule';
+  return { at: words.length, why: `the command would run in ${cwd}, ${where}` };
 }

@@ -80,29 +80,29 @@ export function dangerIn(words: readonly string[], isConfirmed: boolean): string
   if (open === 0) return 'the first word has to name the program';
   const name = kindOf(program);
   if (CHANGING.has(name))
-    return `${program} changes what later commands do, or where they run: give their directory with the rule`;
+    return `${program} changes later commands or their directory: set the directory of the rule instead`;
   if (open < 0) return null;
   if (RUNNERS.has(name))
-    return `${program} runs what its arguments say: give all words of the command, without *`;
+    return `${program} runs a command from its arguments: write all words of the command, without *`;
   const isReaching = REACHING.has(name);
   if (isReaching && words.some((word) => word.includes('*') && !/^https?:\/\//i.test(word)))
-    return `${program} sends to any address: name it, as in https://example.com/*`;
+    return `${program} can send data to any address: name the address, as in https://example.com/*`;
   if (WITH_SUBCOMMANDS.has(name) && (open === 1 || subcommand.startsWith('-')))
-    return `what ${program} does depends on its first argument: name that, without *`;
+    return `the effect of ${program} depends on its first argument: write that argument without *`;
   if (RUNNING_SUBCOMMANDS.has(`${name} ${subcommand}`))
-    return `${program} ${subcommand} runs what its arguments say: give all words of the command, without *`;
+    return `${program} ${subcommand} runs a command from its arguments: write all words of the command, without *`;
   const running = runningOption(name, words);
   if (running !== undefined)
-    return `${program} ${running} runs what its arguments say: give all words of the command, without *`;
+    return `${program} ${running} runs a command from its arguments: write all words of the command, without *`;
   if (mayReachAnywhere(name, words))
-    return `${program} ${subcommand} may reach any address: name the remote behind it, as in ${program} ${subcommand} origin *`;
+    return `${program} ${subcommand} can reach any address: add the name of the remote, as in ${program} ${subcommand} origin *`;
   if (isConfirmed || isReaching) return null;
   if (!isKnownSafe(words))
-    return `${program} is not on the list of programs that a * is known to be harmless for: give all words of the command, or confirm the rule with i_know`;
+    return `${program} is not on the list of programs for which * is known to be harmless: write all words of the command, or confirm the rule with i_know`;
   const option = words.find((word) => /^-[^=]*\*/.test(word));
   return option === undefined
     ? null
-    : `${option} may stand for other options: write them out, or confirm the rule with i_know`;
+    : `${option} may match other options: write the options in full, or confirm the rule with i_know`;
 }
 
 /** Whether a command runs another one that its arguments name. */

@@ -27,19 +27,19 @@ export function refusalOf({ effect, command, path: file, i_know }: Conditions): 
 function whyNoFile(pattern: string): string | null {
   const names = pattern.split('/');
   if (names[0]?.startsWith('~') === true)
-    return `a path that begins with "~" can match nothing: give the absolute path`;
+    return 'a path that starts with "~" never matches: use the absolute path';
   if (/^(["']).*\1$/.test(pattern))
-    return 'quotes are not read in a rule, so the path can match nothing: leave them out';
+    return 'a path with quotes never matches, because rules do not read quotes: leave them out';
   const open = names.findIndex((name) => name.includes('*'));
   if (open >= 0 && names.indexOf('..', open) >= 0)
-    return '".." behind a * can match nothing: give the path without it';
+    return '".." after * never matches: write the path without ".."';
   const shortest = path.posix.normalize(pattern).replace(/(?<=.)\/$/, '');
   if (shortest === '/' || shortest === '.' || shortest.split('/').at(-1) === '..')
-    return `"${pattern}" is a directory, so it can match nothing: add /** for all files below it`;
+    return `"${pattern}" is a directory, so the rule never matches: add /** for all files below it`;
   if (pattern.endsWith('/'))
-    return `a path that ends with "/" can match nothing: write ${shortest}/** for all files below it`;
+    return `a path that ends with "/" never matches: use ${shortest}/** for all files below it`;
   if (pattern.startsWith('/') && pattern !== shortest)
-    return `it can match nothing: the path is ${shortest}`;
+    return `the rule never matches: the path has to be written as ${shortest}`;
   return null;
 }
 

@@ -57,7 +57,7 @@ export function requestedActionOf(
   const files = looked.map((file) => fileIn(file, cwd));
   const rest =
     looked.length < named.length
-      ? 'it names more files than rules can judge'
+      ? 'the request has more files than rules can check'
       : (details.map((one) => moreIn(one, request, diffs)).find((why) => why !== null) ?? null);
   return { provider, tool, kind, cwd, commands, files, rest };
 }
@@ -133,7 +133,7 @@ function moreIn(
   { kind, tool }: AgentRequest,
   diffs: readonly { path: string }[],
 ): string | null {
-  if (detail.type === 'omitted') return 'a part of it is too large to be judged';
+  if (detail.type === 'omitted') return 'a part of the request is too large for rules to check';
   if (detail.type !== 'input') return null;
   const { name, value } = detail;
   if (Object.hasOwn(BESIDE, name) && typeof value === BESIDE[name]) return null;
@@ -141,7 +141,7 @@ function moreIn(
   if (name === 'tool' && value === tool) return null;
   // Agents name the file again beside the diff that they have made of their input.
   if (kind === 'file_change' && diffs.some((one) => one.path === value)) return null;
-  return `it says more than rules can judge: ${JSON.stringify(name)}`;
+  return `the request has a field that rules cannot check: ${JSON.stringify(name)}`;
 }
 
 /** The real path of a directory; null where it is not certain which one is meant. */

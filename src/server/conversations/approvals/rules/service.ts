@@ -104,7 +104,7 @@ export class RuleService {
       if (!same && stored.length >= MAX_RULES)
         throw new AppError(
           'conflict',
-          `there are ${MAX_RULES} rules, which is the maximum: remove some`,
+          `cannot add a rule: ${MAX_RULES} rules is the maximum: remove some`,
         );
       const record: StoredRule = same
         ? { ...same, reason: reason ?? same.reason, i_know: i_know || same.i_know === true }
@@ -121,10 +121,7 @@ export class RuleService {
       return { isNew: !same, rule };
     });
     if (isNew)
-      logger.info(
-        { rule_id: added.id, rule: ruleText(added), by },
-        'a rule for approvals was added',
-      );
+      logger.info({ rule_id: added.id, rule: ruleText(added), by }, 'an approval rule was added');
     return added;
   }
 
@@ -144,7 +141,7 @@ export class RuleService {
     });
     this.#deps.logger.info(
       { rule_id: id, rule: ruleText(removed), by },
-      'a rule for approvals was removed',
+      'an approval rule was removed',
     );
     return removed;
   }
@@ -171,12 +168,16 @@ function withRefusal(stored: StoredRule): ApprovalRule {
   const refusal = refusalOf(rule);
   if (refusal === null) return rule;
   if (rule.effect !== 'allow') return { ...rule, refused: refusal.why };
-  return { ...rule, effect: 'ask', refused: `it was added to allow, and asks now: ${refusal.why}` };
+  return {
+    ...rule,
+    effect: 'ask',
+    refused: `the rule allows too much and now asks instead: ${refusal.why}`,
+  };
 }
 
 function absolute(directory: string): string {
   if (directory.startsWith('/')) return directory;
-  throw new AppError('invalid', `body.directory: "${directory}" is no absolute path`);
+  throw new AppError('invalid', `body.directory: "${directory}" is not an absolute path`);
 }
 
 /** Throws `invalid` for a rule without a condition of its own, or one that allows more than people would think. */
@@ -189,11 +190,14 @@ function assertUsable({
   i_know,
 }: Pick<ApprovalRule, 'effect' | 'command' | 'path' | 'tool' | 'directory' | 'i_know'>): void {
   if ((command ?? path ?? tool ?? directory) === null)
-    throw new AppError('invalid', 'body: a rule needs a command, a path, a tool or a directory');
+    throw new AppError('invalid', 'body: a rule requires a command, a path, a tool or a directory');
   if (command !== null && path !== null)
-    throw new AppError('invalid', 'body: a rule is for a command or for a path: make two of it');
+    throw new AppError('invalid', 'body: a rule has either a command or a path: add two rules');
   if (effect === 'allow' && (command ?? path ?? tool) === null)
-    throw new AppError('invalid', 'body: to allow, a rule needs a command, a path or a tool');
+    throw new AppError(
+      'invalid',
+      'body: a rule with effect allow requires a command, a path or a tool',
+    );
   const refusal = refusalOf({ effect, command, path, i_know });
   if (refusal !== null) throw new AppError('invalid', `body.${refusal.field}: ${refusal.why}`);
 }

@@ -21,7 +21,7 @@ export function readCommand(text: string): Words {
 
 /** Reads a text as {@link readCommand} does, and `sh -c TEXT` as the three words that it is. */
 export function wordsOf(text: string): Words {
-  if (text.length > MAX_LENGTH) return { why: 'the command is too long to be judged' };
+  if (text.length > MAX_LENGTH) return { why: 'the command is too long for rules to check' };
   const words: string[] = [];
   let word: string | null = null;
   let quote: "'" | '"' | null = null;
@@ -43,10 +43,10 @@ export function wordsOf(text: string): Words {
       word = (word ?? '') + character;
     } else return notPlain(character);
   }
-  if (quote !== null) return { why: 'a quote is not closed' };
+  if (quote !== null) return { why: 'the command has an unclosed quote' };
   if (word !== null) words.push(word);
-  if (words.length === 0) return { why: 'there is no command' };
-  if (words[0]?.includes('=') === true) return { why: 'it begins with an assignment' };
+  if (words.length === 0) return { why: 'the command is empty' };
+  if (words[0]?.includes('=') === true) return { why: 'the command starts with an assignment' };
   return { words };
 }
 
@@ -54,7 +54,7 @@ function notPlain(character: string): { why: string } {
   const name = /[\p{C}\p{Z}]/u.test(character)
     ? `the character U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`
     : `"${character}"`;
-  return { why: `it is more than one simple command, or cannot be read with certainty: ${name}` };
+  return { why: `the command is not one simple command, or is ambiguous: ${name}` };
 }
 
 /** Whether a shell reads a word as itself without quotes. */

@@ -16,15 +16,15 @@ export interface StarContext {
 /** Why a word does not fit a word of a pattern to allow, or why it is not certain that what a `*` stands for is harmless. */
 export function harmIn(wanted: string, word: string, context: StarContext): string | null {
   const gaps = gapsIn(wanted, word);
-  if (gaps === null) return `is not ${shown(wanted)}`;
+  if (gaps === null) return `does not match ${shown(wanted)}`;
   if (gaps.length === 0) return null;
   const texts = gaps.map(({ start, end }) => word.slice(start, end));
   const last = wanted.endsWith('*') ? texts.pop() : undefined;
   if (texts.some((text) => /[/\\?#@:]/.test(text)))
-    return `is not ${shown(wanted)}: only a * at the end stands for several names`;
+    return `does not match ${shown(wanted)}: only * at the end of a word matches several names`;
   // `main*` of a branch is not `main:other`.
   if (last?.includes(':') === true && !wanted.startsWith('*') && !wanted.includes(':'))
-    return `is not ${shown(wanted)}: * stands for no ":" there`;
+    return `does not match ${shown(wanted)}: * does not match ":" here`;
   // The pattern has the host.
   if (/^https?:\/\//i.test(wanted)) return word.split(/[/?#&=]/).includes('..') ? LEADS_OUT : null;
   const why =
@@ -32,7 +32,7 @@ export function harmIn(wanted: string, word: string, context: StarContext): stri
     (context.takesAddresses && !wanted.includes(':') && /^[^/:]*:(?!:)/.test(word)
       ? 'is an address'
       : null);
-  if (why !== null) return `${why}, which * does not stand for`;
+  if (why !== null) return `${why}, which * does not match`;
   for (const name of namesIn(word, gaps)) {
     const harm = harmOfName(name, { wanted, word, gaps, context });
     if (harm !== null) return harm;
@@ -45,17 +45,17 @@ export function shown(word: string): string {
   return JSON.stringify(shorten(word, 80));
 }
 
-const LEADS_OUT = 'leads out of the directory, which * does not do';
+const LEADS_OUT = 'leads out of the directory, which * does not allow';
 
 /** What a word says to programs beside being a name in the directory; null if nothing. */
 function meaningOf(word: string): string | null {
   if (word === '') return 'is an empty word';
   if (/^[-+]/.test(word)) return 'is an option';
-  if (word.startsWith('@')) return 'names a file that holds arguments';
+  if (word.startsWith('@')) return 'names a file of arguments';
   if (word.startsWith('/')) return 'is an absolute path';
-  if (/^[^/]*=/.test(word)) return 'is a setting';
+  if (/^[^/]*=/.test(word)) return 'is an assignment';
   if (/^\.{2,}(?:\/|$)/.test(word)) return 'leads out of the directory';
-  if (word.startsWith(':')) return 'begins with ":"';
+  if (word.startsWith(':')) return 'starts with ":"';
   // `scheme:/`, `transport::address`, `user@host:path`, `host.example:path` and `[::1]:path`; but not `a.py::test`.
   const isAddress =
     /^[a-z][\w+.-]*:\//i.test(word) ||
@@ -108,17 +108,15 @@ function harmOfName(
 ): string | null {
   const isOpen = (place: number) => gaps.some(({ start, end }) => place >= start && place < end);
   if (text.startsWith('/') && isOpen(at))
-    return 'is or has an absolute path, which * does not stand for';
-  if (text.startsWith('~') && isOpen(at))
-    return 'names a home directory, which * does not stand for';
+    return 'is or contains an absolute path, which * does not match';
+  if (text.startsWith('~') && isOpen(at)) return 'names a home directory, which * does not match';
   let place = at;
   for (const name of text.split('/')) {
     if (name === '..') return LEADS_OUT;
-    if (isOpen(place) && isHidden(name)) return 'names a hidden file: * does not stand for one';
+    if (isOpen(place) && isHidden(name)) return 'names a hidden file, which * does not match';
     place += name.length + 1;
   }
-  if (reachesOwnName(text, wanted))
-    return 'names files of git or agents: * does not stand for them';
+  if (reachesOwnName(text, wanted)) return 'names files of git or agents, which * does not match';
   // Of an absolute path, the pattern has the directory up to its first `*`.
   const written = word.slice(at, gaps.find(({ end }) => end > at)?.start ?? at);
   const outer = text.startsWith('/') ? written.slice(0, written.lastIndexOf('/') + 1) : undefined;

@@ -47,12 +47,12 @@ export class BudgetAsking {
       turn_id: turn.turn_id,
       provider: session.provider,
       kind: 'budget',
-      title: `go on although the budget of ${this.labelOf(tx, budget)} is used up?`,
+      title: `continue although the budget of ${this.labelOf(tx, budget)} is used up?`,
       request: { budget_id: budget.id },
       details: [
         { type: 'input', name: 'used', value: spentText(budget) },
         { type: 'input', name: 'accepted, it may use up to', value: amountsText(onceMore(budget)) },
-        { type: 'input', name: 'declined', value: 'no turn begins until the budget is set anew' },
+        { type: 'input', name: 'declined', value: 'no turn starts until you change the budget' },
       ],
       scopes: ['once'],
       session_allows: null,
@@ -97,7 +97,7 @@ export class BudgetAsking {
         : [],
     ].flat();
     if (missing.length === 0) return;
-    const message = `its agent reported ${missing.join(' and ')}: the budget of ${this.labelOf(tx, budget)} does not count what it does not know`;
+    const message = `the agent reported ${missing.join(' and ')}: the budget of ${this.labelOf(tx, budget)} does not count unreported usage`;
     this.#deps.log.append(tx, {
       kind: 'session.notice',
       session_id,

@@ -122,7 +122,7 @@ export class BudgetGuard {
     if (!hold) return;
     throw new AppError(
       'budget_reached',
-      `${hold.message}: accept its approval, set it anew, or queue the turn`,
+      `${hold.message}: accept its approval, set a new limit, or queue the turn`,
     );
   }
 
@@ -145,7 +145,7 @@ export class BudgetGuard {
   /** Stores a budget that a person has set, new or anew, with what its turns have used until now. */
   put(tx: Writer, budget: Budget, before: Budget | undefined): Budget {
     const { store, asking, sessionStore, clock, wake } = this.#deps;
-    if (before) asking.cancel(tx, before, 'the budget was set anew');
+    if (before) asking.cancel(tx, before, 'the budget was set again');
     const day = dayAt(budget.time_zone, clock.now());
     const since = day.day_begins_at ?? 0;
     const spent = spentBy(sessionStore.usage.sumOf(tx, budget, since));
@@ -166,8 +166,8 @@ export class BudgetGuard {
     const { store, asking, wake } = this.#deps;
     const reason = {
       removed: 'the budget was removed',
-      closed: 'its session was closed',
-      deleted: 'its team was deleted',
+      closed: 'the session was closed',
+      deleted: 'the team was deleted',
     };
     asking.cancel(tx, budget, reason[why]);
     store.delete(tx, { ...budget, approval_id: null, approval_session_id: null }, why);
@@ -242,7 +242,7 @@ export class BudgetGuard {
   #interruptAll(tx: Writer, budget: Budget): void {
     const { sessionStore, asking, interrupt } = this.#deps;
     const used = spentText({ ...budget, spent: this.#withRunning(tx, budget) });
-    const message = `the budget of ${asking.labelOf(tx, budget)} is used up, and is hard (${used})`;
+    const message = `the hard budget of ${asking.labelOf(tx, budget)} is used up (${used})`;
     for (const id of this.#sessionsOf(tx, budget)) {
       const turn = sessionStore.activeTurn(tx, id);
       if (turn?.interrupt_requested_at === null)
@@ -275,7 +275,7 @@ export class BudgetGuard {
     const spent = spentBy(sessionStore.usage.sumOf(tx, budget, day.day_begins_at ?? 0));
     const today = { ...budget, ...day, spent, allowed: budget.limit };
     if (budget.status === 'open') return today;
-    asking.cancel(tx, budget, 'the next day of the budget has begun');
+    asking.cancel(tx, budget, 'a new day of the budget has started');
     return this.#release(tx, today, 'day');
   }
 

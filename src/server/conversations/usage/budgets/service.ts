@@ -65,7 +65,7 @@ export class BudgetService {
       if (!before && store.count(tx) >= MAX_BUDGETS)
         throw new AppError(
           'too_many',
-          `there are ${MAX_BUDGETS} budgets, which is the maximum: remove some`,
+          `cannot set a budget: ${MAX_BUDGETS} budgets is the maximum: remove some`,
         );
       const now = clock.now();
       const budget: Budget = {
@@ -119,22 +119,25 @@ function budgetRequestOf(body: BodyOf<typeof setBudget>): BudgetRequest {
   const { session_id = null, team_id = null, hard } = body;
   const { tokens = null, cost_usd = null, turns = null } = body;
   if (session_id !== null && team_id !== null)
-    throw new AppError('invalid', 'body: has a session and a team: set a budget for each');
+    throw new AppError(
+      'invalid',
+      'body: a budget has either a session or a team: set one budget for each',
+    );
   if ((tokens ?? cost_usd ?? turns) === null)
-    throw new AppError('invalid', 'body: limits nothing: give tokens, cost_usd or turns');
+    throw new AppError('invalid', 'body: a budget requires a limit: add tokens, cost_usd or turns');
   const per = body.per ?? (session_id === null && team_id === null ? 'day' : 'total');
   if (session_id === null && team_id === null && per === 'total')
     throw new AppError(
       'invalid',
-      'body.per: total is for a session or a team: name one, or set a budget per day',
+      'body.per: total requires a session or a team: name one, or set a budget per day',
     );
   const zone = body.time_zone ?? null;
   if (zone !== null && per === 'total')
-    throw new AppError('invalid', 'body.time_zone: is for a budget per day');
+    throw new AppError('invalid', 'body.time_zone: requires a budget per day');
   if (zone !== null && !isTimeZone(zone))
     throw new AppError(
       'invalid',
-      `body.time_zone: "${zone}" is no time zone: Europe/Berlin is one`,
+      `body.time_zone: "${zone}" is not a time zone: use a name such as Europe/Berlin`,
     );
   const time_zone = per === 'day' ? (zone ?? ownTimeZone()) : null;
   return {

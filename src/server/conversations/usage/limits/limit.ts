@@ -56,11 +56,11 @@ export function holdMessage({ message, waits_because: why }: UsageLimit): string
 }
 
 const sentences: Record<NonNullable<UsageLimit['waits_because']>, string> = {
-  chosen: 'the session is set to wait for a person',
-  unknown_reset: 'it is not known when it resets: a person has to resume the session',
-  repeated: 'it was reported again each time that it had reset: a person has to resume the session',
+  chosen: 'the session waits until you resume it',
+  unknown_reset: 'the reset time is unknown: resume the session yourself',
+  repeated: 'the limit was reported again after each reset: resume the session yourself',
 };
 
 /** What the agent is told where its turn goes on. */
 export const GO_ON =
-  'Your last turn was cut off by a usage limit, which has reset. Go on where you left off.';
+  'Your last turn was cut off by a usage limit, which has since reset. Continue where you left off.';

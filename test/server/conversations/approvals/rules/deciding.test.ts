@@ -67,7 +67,7 @@ describe('a request that a rule allows', () => {
         decided_by: rule.id,
         scope: 'once',
         held: false,
-        reason: 'by a rule: allow command git status',
+        reason: 'decided by a rule: allow command git status',
       });
       const events = await stage.events(play.session.id);
       expect(events.map(({ kind }) => kind)).not.toContain('approval.requested');
@@ -273,13 +273,13 @@ describe('Rules of an earlier version that could not be added now', () => {
         expect(rules.map(({ id, effect, refused }) => [id, effect, refused])).toEqual([
           ['rule_e', 'allow', null],
           ['rule_d', 'allow', null],
-          ['rule_c', 'deny', expect.stringContaining('quotes are not read')],
+          ['rule_c', 'deny', expect.stringContaining('rules do not read quotes')],
           [
             'rule_b',
             'ask',
-            expect.stringContaining('it was added to allow, and asks now: more than'),
+            expect.stringContaining('the rule allows too much and now asks instead: more than'),
           ],
-          ['rule_a', 'ask', expect.stringContaining('may reach any address')],
+          ['rule_a', 'ask', expect.stringContaining('can reach any address')],
         ]);
         const play = await playing(stage);
         const asks = (command: string) => isAsked(stage, play, running(command, stage.directory));
@@ -288,7 +288,7 @@ describe('Rules of an earlier version that could not be added now', () => {
         const test = (await stage.post<RuleDecision>(`${RULES}/test`, { command: 'git push x' }))
           .body;
         expect(test).toMatchObject({ effect: 'ask', rule: { id: 'rule_a' } });
-        expect(test.why).toContain('asks now: git push may reach any address');
+        expect(test.why).toContain('now asks instead: git push can reach any address');
         // Two rules of the same conditions end together.
         expect((await stage.del(`${RULES}/rule_d`)).status).toBe(200);
         expect(await asks('cat a')).toBe(true);
@@ -411,21 +411,21 @@ describe('the rules', () => {
   });
 
   it.each([
-    [{ effect: 'allow' }, 'needs a command, a path, a tool or a directory'],
-    [{ effect: 'allow', directory: '/' }, 'to allow, a rule needs a command, a path or a tool'],
+    [{ effect: 'allow' }, 'requires a command, a path, a tool or a directory'],
+    [{ effect: 'allow', directory: '/' }, 'a rule with effect allow requires a command, a path or a tool'],
     [{ effect: 'allow', command: 'sh *' }, 'runs what its arguments say'],
     [{ effect: 'allow', command: 'a', path: 'b' }, 'make two of it'],
-    [{ effect: 'deny', directory: 'relative' }, 'is no absolute path'],
+    [{ effect: 'deny', directory: 'relative' }, 'is not an absolute path'],
     [{ effect: 'deny', directory: '/no/such/directory' }, 'does not exist'],
     [{ effect: 'permit', command: 'a' }, 'effect'],
     [{ effect: 'deny', command: 'a\nb' }, 'control characters'],
     [{ effect: 'deny', command: 'ls; rm' }, 'more than one simple command'],
-    [{ effect: 'deny', path: '~/x' }, 'give the absolute path'],
+    [{ effect: 'deny', path: '~/x' }, 'use the absolute path'],
     [{ effect: 'deny', path: '/a//b' }, 'the path is /a/b'],
     [{ effect: 'ask', path: 'docs/' }, 'write docs/** for all files'],
     [{ effect: 'allow', path: '.' }, 'is a directory'],
     [{ effect: 'allow', path: 'a/*/../b' }, 'behind a *'],
-    [{ effect: 'allow', path: '"a/**"' }, 'quotes are not read'],
+    [{ effect: 'allow', path: '"a/**"' }, 'rules do not read quotes'],
   ])('refuse %o.', async (body, why) => {
     const { status, body: refusal } = await none().post(RULES, body);
     expect([status, refusal.code, refusal.error]).toEqual([
@@ -449,23 +449,23 @@ describe('the rules', () => {
       expect(await test({ command: 'git log > x' })).toEqual({
         effect: 'ask',
         rule: null,
-        why: 'it is more than one simple command, or cannot be read with certainty: ">"',
+        why: 'the command is not one simple command, or is ambiguous: ">"',
       });
       expect(await test({ command: 'git log --output=x' })).toMatchObject({
         effect: 'ask',
-        why: '"--output=x" is an option, which * does not stand for (allow command git log **)',
+        why: '"--output=x" is an option, which * does not match (allow command git log **)',
       });
       expect(await test({ command: 'git log ../x' })).toMatchObject({
-        why: '"../x" leads out of the directory, which * does not stand for (allow command git log **)',
+        why: '"../x" leads out of the directory, which * does not match (allow command git log **)',
       });
       expect(await test({ command: 'git push' })).toMatchObject({
         why: '"push" is not "log" (allow command git log **)',
       });
-      expect(await test({ command: 'ls' })).toMatchObject({ why: 'no rule fits' });
+      expect(await test({ command: 'ls' })).toMatchObject({ why: 'no rule matches' });
       expect(await test({ path: '.git/config' })).toMatchObject({
         why: expect.stringContaining('is hidden, or is of git or an agent') as unknown,
       });
-      expect(await test({ path: 'x' })).toMatchObject({ effect: 'ask', why: 'no rule fits' });
+      expect(await test({ path: 'x' })).toMatchObject({ effect: 'ask', why: 'no rule matches' });
     }));
 
   it('are refused to agents.', () =>

@@ -49,7 +49,7 @@ describe('a budget that is used up', () => {
           kind: 'budget',
           session_id: session.id,
           status: 'pending',
-          title: 'go on although the budget of session "shop" is used up?',
+          title: 'continue although the budget of session "shop" is used up?',
         });
         const { holds, entries } = await queueOf(stage).of(session);
         expect(holds).toMatchObject([
@@ -92,7 +92,7 @@ describe('a budget that is used up', () => {
       expect(body).toMatchObject({
         code: 'budget_reached',
         error:
-          'the budget of session "shop" is used up (1 of 1 turn): accept its approval, set it anew, or queue the turn',
+          'the budget of session "shop" is used up (1 of 1 turn): accept its approval, set a new limit, or queue the turn',
       });
     }));
 
@@ -131,7 +131,7 @@ describe('a budget that is used up', () => {
       await stage.until(({ kind }) => kind === 'approval.requested');
       const { last_turn_id } = await stage.session(session.id);
       const { error } = await stage.turn(session.id, last_turn_id ?? '');
-      expect(error?.message).toContain('is used up, and is hard (101 of 100 tokens)');
+      expect(error?.message).toContain('is used up (101 of 100 tokens)');
       expect(kindsOf(stage, /^budget\.reached$/)).toHaveLength(1);
       expect((await queueOf(stage).of(session)).holds).toMatchObject([{ code: 'budget' }]);
       expect((await stage.approvals()).map(({ kind }) => kind)).toEqual(['budget']);
@@ -173,7 +173,7 @@ describe('a budget that is used up', () => {
       expect((await stage.provider.nextTurn()).text).toBe('next');
       expect(
         (await stage.approvals('?status=cancelled')).filter(({ id }) => id === again.id),
-      ).toMatchObject([{ id: again.id, reason: 'the budget was set anew' }]);
+      ).toMatchObject([{ id: again.id, reason: 'the budget was set again' }]);
       expect((await stage.decide(again, 'accept')).status).toBe(409);
     }));
 
@@ -232,7 +232,7 @@ describe('a budget a day', () => {
           day_begins_at: Date.UTC(2025, 5, 16, 4),
         });
         expect(await stage.approvals('?status=cancelled')).toMatchObject([
-          { reason: 'the next day of the budget has begun' },
+          { reason: 'a new day of the budget has started' },
         ]);
       },
       {
@@ -285,7 +285,7 @@ describe('what a budget counts', () => {
         {
           code: 'budget_uncounted',
           message:
-            'its agent reported no cost: the budget of session "shop" does not count what it does not know',
+            'the agent reported no cost: the budget of session "shop" does not count unreported usage',
         },
       ]);
       expect((await budgetsOf(stage).get(budget)).spent).toMatchObject({
@@ -378,7 +378,7 @@ describe('sessions that close, and teams that change', () => {
       expect((await stage.provider.nextTurn()).agent.session.id).toBe(third?.id);
       expect(await budgetsOf(stage).list()).toEqual([]);
       expect(await stage.approvals('?status=cancelled')).toMatchObject([
-        { reason: 'its team was deleted' },
+        { reason: 'the team was deleted' },
       ]);
     }));
 });

@@ -96,7 +96,7 @@ describe('A session whose turn meets a usage limit', () => {
         const { usage_limit } = await meet(stage, session);
         expect(usage_limit).toMatchObject({ resumes_at: null, waits_because: 'chosen' });
         const [hold] = (await queueOf(stage).of(session)).holds;
-        expect(hold?.message).toContain('is set to wait for a person');
+        expect(hold?.message).toContain('waits until you resume it');
         stage.clock.advance(2 * HOUR);
         expect((await stage.session(session.id)).status).toBe('ready');
         const path = `/v1/sessions/${session.id}`;
