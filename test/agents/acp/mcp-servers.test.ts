@@ -97,7 +97,7 @@ describe('the MCP servers that a client gives to a session', () => {
         status: 'failed',
         error: {
           code: 'provider_unavailable',
-          message: 'acp: this agent does not support MCP servers over http: open a session without "far"',
+          message: 'acp: this agent takes no MCP servers over http: open a session without "far"',
         },
       });
       const fine = await open({ mcp_servers: mcp_servers.slice(0, 1) });
@@ -116,7 +116,7 @@ describe('the MCP servers that a client gives to a session', () => {
       const sse = [{ type: 'sse' as const, name: 'old', url: 'http://127.0.0.1:9/' }];
       const body = { provider: 'codex' as const, cwd, mcp_servers: sse };
       await expect(client.call(endpoints.createSession, { body })).rejects.toThrow(
-        /codex does not support MCP servers over sse: leave "old" out/,
+        /codex does not support MCP servers over sse: leave out "old"/,
       );
     }));
 });

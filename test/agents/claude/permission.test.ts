@@ -141,7 +141,7 @@ test('a question is answered with what was chosen', () => {
     const params = { session_id: session.id, approval_id: approval.id };
     for (const [wrong, why] of [
       [{}, 'required answers are missing; questions: "Which one?", "And how?"'],
-      [{ 'Which one?': ['A', 'B'], How: ['fast'] }, '"Which one?" takes one answer'],
+      [{ 'Which one?': ['A', 'B'], How: ['fast'] }, '"Which one?" accepts one answer'],
       [{ 'Which one?': ['B'], How: [] }, '"How" requires at least one answer'],
       [{ Pick: ['B'], How: ['fast'], Why: ['so'] }, 'there is no question "Why"'],
     ] as const) {

@@ -15,9 +15,9 @@ describe('the command that helps after a refusal', () => {
     ['no process "p"', 'see cadre processes list'],
     ['no worktree "w"', 'see cadre worktrees list'],
     ['turn turn_1 of sess_1 is still running: wait for it', 'or see cadre queue add'],
-    ['a.txt was changed: force it to replace the file and keep a copy', 'with --force'],
+    ['a.txt was changed: use force to replace the file and keep a copy', 'with --force'],
     [
-      'the worktree began at x, which is no branch of the repository: name one as into',
+      'the worktree was created from x, which is not a branch of the repository: name one as into',
       'with --into',
     ],
     ['no budget "b"', 'see cadre budgets list'],
@@ -59,7 +59,7 @@ describe('the command that helps after a refusal', () => {
         .filter((line) => command.test(line) && !/^\s*(\/?\*|\/\/)/.test(line))
         // To allow an init script and to log in to an agent is done by a person, who has a terminal: the record names
         // the command.
-        .filter((line) => !/nobody has allowed it yet: |run cadre providers login/.test(line))
+        .filter((line) => !/not allowed yet: |run cadre providers login/.test(line))
         .map((line) => `${file}: ${line.trim()}`),
     );
     expect(naming).toEqual([]);

@@ -85,7 +85,7 @@ describe('cadre worktrees', () => {
     const last = await cadre(['worktrees', 'release', end, '--session', session, '--keep']);
     expect(last.stdout).toMatch(/^wt_\w+ is retained, with 0 claims\n$/);
     const told = await cadre(['worktrees', 'gc']);
-    expect(told.stdout).toContain('it would go, its work archived');
+    expect(told.stdout).toContain('would be archived and removed');
     expect(fs.existsSync(place)).toBe(true);
   });
 

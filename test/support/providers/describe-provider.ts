@@ -253,7 +253,10 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
         expect((await session.watch.end(turnId)).kind).toBe('turn.completed');
         expect(ofKind(session.watch.events, 'approval.requested')).toHaveLength(1);
         // Whether it asks again is up to its model.
-        await expectMemory(stage, 'The request below was approved while you were not running. Continue.');
+        await expectMemory(
+          stage,
+          'The request below was approved while you were not running. Continue.',
+        );
       }),
     );
   });

@@ -64,9 +64,9 @@ async function committedFile(
   const [, mode, type, sha, size] = /^(\d+) (\w+) ([0-9a-f]+) +(\d+|-)\t/.exec(entry) ?? [];
   if (sha === undefined) return null;
   if (type !== 'blob' || mode === '120000')
-    throw refusal(file, file.name, 'is not committed as a file: fix it');
+    throw refusal(file, file.name, 'is not committed as a regular file: commit a regular file');
   if (Number(size) > COMMITTED_BYTES) {
-    const why = `has ${size} bytes, at most ${COMMITTED_BYTES} are read: shorten it`;
+    const why = `has ${size} bytes, and ${COMMITTED_BYTES} is the maximum: shorten it`;
     throw refusal(file, file.name, why);
   }
   const content = Buffer.from(await git.bytes(location, ['cat-file', 'blob', sha]), 'latin1');
@@ -77,7 +77,7 @@ async function committedFile(
 function nameIn(wanted: WantedFile): string {
   const name = path.posix.normalize(wanted.file);
   if (name.startsWith('/') || name.startsWith('..'))
-    throw refusal(wanted, name, 'is no path inside the repository: name one that is');
+    throw refusal(wanted, name, 'is outside of the repository: name a file inside it');
   return name;
 }
 
@@ -87,7 +87,7 @@ function refusal({ what, without }: Purpose, name: string, why: string): AppErro
 
 /** Says how a person allows content of a repository that nobody has allowed yet. */
 export function howToAllow(repoRoot: string): string {
-  return `nobody has allowed it yet: cadre worktrees trust --repo ${shellWord(repoRoot)}`;
+  return `not allowed yet: cadre worktrees trust --repo ${shellWord(repoRoot)}`;
 }
 
 /** Formats the filters of a repository as one text: people see it, and its digest is what they allow. */

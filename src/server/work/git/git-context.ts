@@ -88,7 +88,7 @@ export class GitContext {
       await this.git.text(location, ['update-ref', '-d', `refs/heads/${branch}`, tip]);
     } catch (error) {
       if (!(error instanceof GitFailure)) throw error;
-      return `branch ${branch} stays (${error.message})`;
+      return `branch ${branch} was kept (${error.message})`;
     }
     // Few repositories have settings of branches, and git takes longer to say so than it takes to look.
     const config = await readNote(repository.commonDir, 'config').catch(() => '[branch');

@@ -170,7 +170,7 @@ export class Git {
       if (isCut)
         throw new GitFailure(
           -1,
-          `git ${args[0]} printed more than ${maxOutputBytes} bytes, which is the limit`,
+          `git ${args[0]} printed more than ${maxOutputBytes} bytes, the maximum`,
         );
       return printed();
     } catch (error) {
@@ -290,7 +290,9 @@ export async function findGit(): Promise<{ version: string } | { problem: string
   const output = await git.text({ directory: '/' }, ['--version']).catch(() => null);
   const [version = '', major, minor] = /(\d+)\.(\d+)[\d.]*/.exec(output ?? '') ?? [];
   if (output === null)
-    return { problem: 'git cannot be found: install it, and see that PATH has it' };
+    return {
+      problem: 'git not found: install git, and check that it is on the PATH of the server',
+    };
   const isOld =
     Number(major) < OLDEST[0] || (Number(major) === OLDEST[0] && Number(minor) < OLDEST[1]);
   if (isOld)
@@ -303,7 +305,10 @@ export async function findGit(): Promise<{ version: string } | { problem: string
 function failureOf(exitCode: number, stderr: Buffer): GitFailure {
   const text = stderr.toString('utf8');
   if (/ENOENT/.test(text) && exitCode < 0)
-    return new GitFailure(exitCode, 'git cannot be found: install it, and see that PATH has it');
+    return new GitFailure(
+      exitCode,
+      'git not found: install git, and check that it is on the PATH of the server',
+    );
   // Git prints hints and progress first, then the error, then what to do about it; the message starts at the error.
   const lines = text.trim().split('\n');
   const at = lines.findLastIndex((line) => /^(fatal|error): /.test(line));

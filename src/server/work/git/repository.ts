@@ -27,7 +27,7 @@ export async function findRepository(
   directory: string,
   { isNamed = false }: { isNamed?: boolean } = {},
 ): Promise<Repository> {
-  if (directory.includes('\0')) throw new AppError('invalid', 'repo_root holds a NUL character');
+  if (directory.includes('\0')) throw new AppError('invalid', 'repo_root contains a NUL character');
   if (!(await isThere(directory)))
     throw new AppError('invalid', `repo_root "${directory}" does not exist`);
   try {
@@ -51,13 +51,13 @@ export async function findRepository(
     if (error instanceof AppError || !isOfSystem(error)) throw error;
     throw new AppError(
       'invalid',
-      `"${directory}" is no git repository that can be used (${hintOf(error as Error)}): name one as repo_root`,
+      `"${directory}" is not a usable git repository (${hintOf(error as Error)}): name one as repo_root`,
       { cause: error },
     );
   }
 }
 
-const BARE = 'it is bare, and was not named itself: give its own directory as repo_root';
+const BARE = 'a bare repository has to be named by its own directory';
 
 /** Returns the directory of the main worktree; of a repository without one, its own. */
 async function rootOf(commonDir: string, ask: (what: string) => Promise<string>): Promise<string> {

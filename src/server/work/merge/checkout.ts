@@ -52,7 +52,10 @@ export async function checkoutAt(repository: Repository, gitDir: string): Promis
     const link = path.resolve(gitDir, ((await readNote(gitDir, 'gitdir')) ?? '').trimEnd());
     const files = path.dirname(link);
     if ((await entryKindOf(link)) === 'file') return { gitDir, files };
-    throw new AppError('conflict', `${files} is gone, and git still has it: git worktree prune`);
+    throw new AppError(
+      'conflict',
+      `${files} no longer exists, but git still lists it: git worktree prune`,
+    );
   }
   return { gitDir, files: repository.root };
 }
@@ -73,11 +76,17 @@ export async function checkoutOfBranch(
   const [gitDir, ...more] = found;
   if (gitDir === undefined) return null;
   if (more.length > 0)
-    throw new AppError('conflict', `${branch} is checked out in several places: leave one of them`);
+    throw new AppError(
+      'conflict',
+      `${branch} is checked out in several worktrees: keep it in one of them`,
+    );
   const elsewhere = settings.find(([name]) => name === 'core.worktree')?.[1];
   if (gitDir === repository.commonDir && elsewhere !== undefined)
     if (path.resolve(gitDir, elsewhere) !== repository.root)
-      throw new AppError('conflict', `core.worktree of ${repository.root} names another directory`);
+      throw new AppError(
+        'conflict',
+        `core.worktree of ${repository.root} names a different directory`,
+      );
   return checkoutAt(repository, gitDir);
 }
 

@@ -10,7 +10,7 @@ const GRACE_MS = 2000;
 const OUTPUT_CHARS = 64 * 1024;
 
 export const NO_GH =
-  'gh, the command line of GitHub, is not installed where the server runs: install it, and log in with gh auth login';
+  'gh, the GitHub command line, is not installed on the machine of the server: install it, and log in with gh auth login';
 
 /** Returns the path of `gh`; null if it is not installed. */
 export function findGh(): string | null {
@@ -62,7 +62,7 @@ export async function createPullRequest(
   const found = /^https?:\/\/\S+$/m.exec((await printed).trim())?.[0];
   if (code === 0 && found !== undefined) return found;
   const why = (await problems).trim().split('\n').slice(-5).join('\n');
-  throw new AppError('conflict', `gh opened no pull request: ${why || `it ended with ${code}`}`);
+  throw new AppError('conflict', `gh did not create a pull request: ${why || `exit code ${code}`}`);
 }
 
 /** Returns the name of a repository as `gh` takes it: HOST/OWNER/NAME; what looks otherwise is left as it is. */

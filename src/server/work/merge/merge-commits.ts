@@ -59,11 +59,17 @@ export async function mergeCommits(
   } catch (error) {
     if (!(error instanceof GitFailure) || isOfStop(error)) throw error;
     if (error.exitCode === UNKNOWN_OPTION)
-      throw new AppError('conflict', 'this git is too old to merge: install 2.38 or newer', {
+      throw new AppError(
+        'conflict',
+        'the installed git cannot merge without a checkout: install 2.38 or newer',
+        {
+          cause: error,
+        },
+      );
+    if (error.exitCode !== CONFLICTS || error.output === '')
+      throw new AppError('conflict', `git cannot merge the branches: ${error.message}`, {
         cause: error,
       });
-    if (error.exitCode !== CONFLICTS || error.output === '')
-      throw new AppError('conflict', `git cannot merge them: ${error.message}`, { cause: error });
     return { tree: treeIn(error.output), conflicts: conflictsIn(error.output) };
   }
 }
@@ -130,7 +136,7 @@ export async function treesOf(
   const names = commits.map((commit) => `${commit}^{tree}`);
   const [first, second] = (await idsOf(git, refsOf(repository), names)) ?? [];
   if (first && second) return [first, second];
-  throw new AppError('conflict', 'a commit has no tree that git can read: see git fsck');
+  throw new AppError('conflict', 'git cannot read the tree of a commit: run git fsck');
 }
 
 /** Returns the tree of a commit. */

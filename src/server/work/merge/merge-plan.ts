@@ -157,7 +157,7 @@ export async function assertSame(
   const now = await lookAt(gitContext, source.worktree, source.repository, { isCommitted });
   refuse(now.obstacles);
   if (now.tip !== source.tip || now.tree !== source.tree)
-    throw new AppError('conflict', 'the worktree has changed meanwhile: try again');
+    throw new AppError('conflict', 'the worktree has changed during the merge: try again');
 }
 
 /** Throws `conflict` with all reasons why something is refused. */
@@ -206,6 +206,6 @@ function defaultMessage(
   if (commit_count === 1 && only) return toText(only.message);
   const subjects = read.toReversed().map((one) => `* ${subjectOf(one)}`);
   const more = commit_count - read.length;
-  if (more > 0) subjects.unshift(`* and ${more} earlier ones`);
+  if (more > 0) subjects.unshift(`* and ${more} earlier commits`);
   return `Squash ${worktree_name}\n\n${subjects.join('\n')}`;
 }

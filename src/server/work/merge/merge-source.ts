@@ -43,7 +43,10 @@ export interface MergeSource {
 export async function repositoryOf({ git }: GitContext, worktree: Worktree): Promise<Repository> {
   const repository = await recordedRepository(git, worktree.repo_root);
   if (repository) return repository;
-  throw new AppError('conflict', `its repository ${worktree.repo_root} is gone: bring it back`);
+  throw new AppError(
+    'conflict',
+    `the repository ${worktree.repo_root} of the worktree no longer exists: restore it`,
+  );
 }
 
 /**
@@ -62,7 +65,11 @@ export async function lookAt(
   if (gitDir === null) throw new AppError('conflict', unknownToGit(files));
   const checkout: Checkout = { gitDir, files };
   const { tip, head: checkedOut } = await readHeads(git, { repository, branch, adminDir: gitDir });
-  if (tip === null) throw new AppError('conflict', `its branch ${branch} is gone: make it again`);
+  if (tip === null)
+    throw new AppError(
+      'conflict',
+      `the branch ${branch} of the worktree no longer exists: create it again`,
+    );
   const head = checkedOut ?? tip;
   const obstacles = await obstaclesOf(worktree, repository, checkout);
   return gitContext.withScratch(worktree, async (scratch) => {
@@ -73,7 +80,7 @@ export async function lookAt(
     const uncommitted = [...changes.tracked, ...changes.untracked, ...changes.nested].map(toText);
     const found = { worktree, repository, checkout, tip, changes, uncommitted };
     if (uncommitted.length === 0) return { ...found, tree: null, obstacles };
-    if (!isCommitted) obstacles.push('it has changes that are not committed: commit them first');
+    if (!isCommitted) obstacles.push('the worktree has uncommitted changes: commit them first');
     else if (changes.nested.length > 0) obstacles.push(nestedMessage(changes.nested));
     else if (changes.isFiltered) obstacles.push(filtersMessage(repository));
     if (!isCommitted || obstacles.length > 0) return { ...found, tree: null, obstacles };
@@ -83,7 +90,7 @@ export async function lookAt(
 
 /** Says that files cannot be written or committed because of filters that nobody has allowed. */
 export function filtersMessage({ root }: Repository): string {
-  return `the git configuration of ${root} has filters that nobody has allowed: allow them, or use git itself`;
+  return `the git configuration of ${root} has filters that you have not allowed: allow them, or use git itself`;
 }
 
 async function obstaclesOf(
@@ -93,11 +100,14 @@ async function obstaclesOf(
 ): Promise<string[]> {
   const found: string[] = [];
   const underWay = await underWayIn(gitDir);
-  if (underWay !== null) found.push(`${underWay} is under way in it: finish or abort it first`);
+  if (underWay !== null)
+    found.push(`${underWay} is in progress in the worktree: finish or abort it first`);
   const ref = await refIn(gitDir);
   if (ref === `refs/heads/${branch}`) return found;
   const where = ref === null ? 'a detached HEAD' : ref.replace(/^refs\/heads\//, '');
-  found.push(`it has ${where} checked out instead of ${branch}: git -C ${files} switch ${branch}`);
+  found.push(
+    `the worktree has ${where} checked out instead of ${branch}: git -C ${files} switch ${branch}`,
+  );
   return found;
 }
 
@@ -138,15 +148,21 @@ export async function targetOf(
     throw new AppError(
       'invalid',
       named === null
-        ? `the worktree began at ${name}, which is no branch of the repository: name one as ${field}`
-        : `${field} "${name}" is no branch of the repository: name one that is`,
+        ? `the worktree was created from ${name}, which is not a branch of the repository: name one as ${field}`
+        : `${field} "${name}" is not a branch of the repository: name an existing branch`,
     );
   if (name === worktree.branch)
-    throw new AppError('invalid', `${field} ${name} is its own branch: name another one`);
+    throw new AppError(
+      'invalid',
+      `${field} "${name}" is the branch of the worktree itself: name another branch`,
+    );
   if (standsFor !== '')
-    throw new AppError('invalid', `${field} ${name} stands for another branch: name that one`);
+    throw new AppError(
+      'invalid',
+      `${field} "${name}" is a symbolic ref to another branch: name that branch`,
+    );
   const inRebase = await rebasing(repository, name);
   if (inRebase !== null)
-    throw new AppError('conflict', `a rebase of ${name} is under way: finish or abort it first`);
+    throw new AppError('conflict', `a rebase of ${name} is in progress: finish or abort it first`);
   return { branch: name, tip, checkout: await checkoutOfBranch(repository, name, settings) };
 }

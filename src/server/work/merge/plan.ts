@@ -41,25 +41,24 @@ export async function checkoutProblems(
 ): Promise<string[]> {
   const { branch, head, differences, mayBeDirty = false } = about;
   const { files } = checkout;
-  if (!(await isAt(checkout, branch))) return [`${branch} is not checked out in ${files} any more`];
+  if (!(await isAt(checkout, branch))) return [`${branch} is no longer checked out in ${files}`];
   const found: string[] = [];
   const underWay = await underWayIn(checkout.gitDir);
   if (underWay !== null)
-    found.push(`${underWay} is under way in ${files}: finish or abort it first`);
+    found.push(`${underWay} is in progress in ${files}: finish or abort it first`);
   const changes = await gitContext.withScratch({ id: 'checkout' }, (scratch) =>
     changesOf(gitContext, repository, checkout, { head, scratch }),
   );
-  if (changes.isSparse)
-    found.push(`${files} has only some of the files checked out: use git itself there`);
+  if (changes.isSparse) found.push(`${files} is a sparse checkout: use git itself there`);
   if (changes.tracked.length > 0 && !mayBeDirty)
     found.push(
-      `${files}, which has ${branch} checked out, has changes that are not committed (${firstOf(changes.tracked.map(toText))}): commit or stash them first`,
+      `${files}, where ${branch} is checked out, has uncommitted changes (${firstOf(changes.tracked.map(toText))}): commit or stash them first`,
     );
   if (changes.isFiltered) found.push(filtersMessage(repository));
   const taken = await inTheWay(checkout, differences);
   if (taken.length > 0)
     found.push(
-      `files that git does not track are in the way in ${files} (${firstOf(taken)}): move them away`,
+      `untracked files in ${files} would be overwritten (${firstOf(taken)}): move them away`,
     );
   return found;
 }
@@ -98,7 +97,7 @@ export function committerText({ person }: Committing): string | null {
 }
 
 export const NO_PERSON =
-  'git does not know who commits: set user.name and user.email, with git config --global';
+  'git has no committer: set user.name and user.email, with git config --global';
 
 /** Returns what is worth knowing about hooks, signatures, merge drivers and submodules. */
 export function notesOf(
@@ -110,11 +109,11 @@ export function notesOf(
   },
 ): string[] {
   const found: string[] = [];
-  if (hooks.length > 0) found.push(`hooks of the repository do not run: ${hooks.join(', ')}`);
+  if (hooks.length > 0) found.push(`git hooks of the repository do not run: ${hooks.join(', ')}`);
   if (about.commits && isSignatureWanted)
     found.push('the new commits are not signed, although commit.gpgSign is set');
   if (about.signed.some(({ isSigned }) => isSigned))
-    found.push('commits that are signed lose their signatures');
+    found.push('signed commits lose their signatures');
   if (settings.some(([name]) => /^merge\..+\.driver$/.test(name)))
     found.push('merge drivers in the git configuration of the repository do not run');
   const modules = about.differences.filter(
@@ -122,7 +121,7 @@ export function notesOf(
   );
   if (modules.length > 0)
     found.push(
-      `submodules move, and their files do not follow: git submodule update (${firstOf(modules.map((one) => toText(one.path)))})`,
+      `submodules change, but their files are not updated: git submodule update (${firstOf(modules.map((one) => toText(one.path)))})`,
     );
   return found;
 }

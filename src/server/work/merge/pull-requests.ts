@@ -99,9 +99,11 @@ export class PullRequests {
         ? await this.#tipThere(isolated, address, branch)
         : await commitOf(git, refsOf(repository), `refs/remotes/${name}/${branch}`)) === tip;
     if (findGh() === null) obstacles.push(NO_GH);
-    if (range.commit_count === 0) obstacles.push(`it has no commits beyond ${into}`);
+    if (range.commit_count === 0) obstacles.push(`the worktree has no commits beyond ${into}`);
     if (!pushed && push !== true)
-      obstacles.push(`${branch} of ${name} is not at ${tip.slice(0, 8)}: push it, or ask for that`);
+      obstacles.push(
+        `${branch} of ${name} is not at ${tip.slice(0, 8)}: push the branch, or request a push`,
+      );
     const hooks = await hooksOf(repository, await ownSettings(git, repository, null), ['pre-push']);
     const [only] = range.read;
     const subjects = range.read.toReversed().map((one) => `* ${subjectOf(one)}`);
@@ -118,7 +120,7 @@ export class PullRequests {
       notes:
         hooks.length > 0 && !pushed
           ? [
-              'the hook pre-push of the repository does not run: what it uploads, such as files of git lfs, has to be there',
+              'the pre-push hook of the repository does not run: upload its files yourself, such as files of Git LFS',
             ]
           : [],
       remote: name,
@@ -210,7 +212,10 @@ function refuseOther(
 ): void {
   const { expected_commit: commit = null, expected_url: url = null } = request;
   if ((commit === null || commit === source_commit) && (url === null || url === remote_url)) return;
-  throw new AppError('conflict', 'the branch or the remote is not what was shown: look again');
+  throw new AppError(
+    'conflict',
+    'the branch or the remote has changed since it was shown: check it again',
+  );
 }
 
 /** Returns the name of a branch at a remote, whose own name may stand before it. */

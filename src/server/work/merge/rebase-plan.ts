@@ -109,7 +109,7 @@ async function toReplay(
   if (merges !== '')
     return {
       commits: [],
-      obstacles: ['it has merges of other branches, which a rebase would take apart: merge it'],
+      obstacles: ['the worktree has merge commits, which a rebase cannot keep: merge instead'],
     };
   const flags = ['--reverse', '--topo-order', '--cherry-pick', '--right-only'];
   const listed = await git.text(location, ['rev-list', ...flags, `${onto}...${from}`]);
@@ -117,7 +117,9 @@ async function toReplay(
   if (ids.length > MOST)
     return {
       commits: [],
-      obstacles: [`it has ${ids.length} commits, at most ${MOST} are written again: merge it`],
+      obstacles: [
+        `the worktree has ${ids.length} commits, and ${MOST} is the maximum for a rebase: merge instead`,
+      ],
     };
   return { commits: await readCommits(git, repository, ids), obstacles: [] };
 }

@@ -99,8 +99,9 @@ export class MergeService {
       refuseConflicts(shown);
       const { expected_tree = null } = request;
       if (expected_tree !== null && expected_tree !== shown.result_tree)
-        throw new AppError('conflict', 'the result would differ from what was shown: look again');
-      if (moves === null) throw new AppError('conflict', 'nothing can be moved: look again');
+        throw new AppError('conflict', 'the result has changed since it was shown: check it again');
+      if (moves === null)
+        throw new AppError('conflict', 'there is nothing left to merge: check it again');
       const commit = moves.moves.at(-1)?.to ?? '';
       const event = steps.event(shown, commit);
       const all = { id: worktree.id, ...moves };
@@ -181,7 +182,7 @@ export class MergeService {
       .activeClaimsOn(rx, id)
       .map(({ session_id }) => session_id)
       .filter((one) => one !== source_session_id);
-    return others.map((one) => `session ${one} claims it, too`);
+    return others.map((one) => `session ${one} also claims the worktree`);
   }
 }
 
@@ -192,6 +193,6 @@ function refuseConflicts({ conflicts, conflict_in }: MergePlanView): void {
   const where = conflict_in === null ? '' : ` (commit ${conflict_in})`;
   throw new AppError(
     'conflict',
-    `there are conflicts in ${names.join(', ')}${more}${where}: nothing was changed; resolve them in the worktree first`,
+    `merge conflicts in ${names.join(', ')}${more}${where}: nothing was changed; resolve the conflicts in the worktree first`,
   );
 }

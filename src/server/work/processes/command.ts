@@ -13,18 +13,18 @@ const MAX_ARGUMENT_BYTES = 131_071;
  * than 131,071 bytes. Without a shell, the limit is for each word, and a command that needs a shell is refused too.
  */
 export function assertCommand(command: string, allowShell: boolean): void {
-  if (command.includes('\0')) throw new AppError('invalid', 'command holds a NUL character');
+  if (command.includes('\0')) throw new AppError('invalid', 'command contains a NUL character');
   if (command.trim() === '') throw new AppError('invalid', 'command is empty');
   const longest = allowShell
     ? Buffer.byteLength(command)
     : Math.max(...splitWords(command).map((word) => Buffer.byteLength(word)));
   if (longest <= MAX_ARGUMENT_BYTES) return;
   const [subject, remedy] = allowShell
-    ? ['it has', 'put it into a file and run that']
-    : ['a word of it has', 'pass it in a file'];
+    ? ['the command has', 'write it to a script and run the script']
+    : ['an argument has', 'pass it in a file'];
   throw new AppError(
     'invalid',
-    `command: ${subject} ${longest} bytes, and at most ${MAX_ARGUMENT_BYTES} can be started: ${remedy}`,
+    `command: ${subject} ${longest} bytes, and ${MAX_ARGUMENT_BYTES} is the maximum: ${remedy}`,
   );
 }
 
@@ -43,7 +43,7 @@ export async function assertProgram(
   throw new AppError(
     'invalid',
     program.includes('/')
-      ? `command: ${file} is no program that can be run`
+      ? `command: ${file} is not an executable file`
       : `command: there is no program "${program}" on the PATH of the server`,
   );
 }
@@ -55,7 +55,7 @@ export async function startFailure(thrown: unknown, cwd: string): Promise<string
     () => false,
   );
   // If the directory is missing, the system reports ENOENT for the program.
-  if (!isThere) return `its directory ${cwd} does not exist any more`;
+  if (!isThere) return `the working directory ${cwd} no longer exists`;
   const { message, cause } = thrown as Error;
   return cause instanceof Error ? `${message}: ${cause.message}` : message;
 }

@@ -34,15 +34,14 @@ export class ProcessInput {
    */
   async write(data: Buffer, eof: boolean): Promise<void> {
     if (this.#held.writableEnded)
-      throw new AppError('conflict', 'the end of its input was sent already');
+      throw new AppError('conflict', 'the input was already closed: nothing more can be sent');
     if (this.#held.writableLength > MAX_WAITING_BYTES)
       throw new AppError(
         'too_many',
-        `over ${MAX_WAITING_BYTES} bytes wait to be read already: send more when an earlier request was answered`,
+        `more than ${MAX_WAITING_BYTES} bytes of input are unread: wait for the response to an earlier request`,
       );
     const taken = Promise.withResolvers<void>();
-    const refuse = () =>
-      taken.reject(new AppError('conflict', 'the process reads no more of its input'));
+    const refuse = () => taken.reject(new AppError('conflict', 'the process has closed its input'));
     const done = (error?: Error | null) => (error ? refuse() : taken.resolve());
     // A stream that is destroyed does not call back for the write that it was at.
     this.#held.once('close', refuse);

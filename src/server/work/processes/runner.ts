@@ -95,7 +95,7 @@ export class ProcessRunner {
     ) {
       throw new AppError(
         'too_many',
-        `${max_queued} processes wait already: try again later, or raise processes.max_queued`,
+        `${max_queued} processes are already queued: try again later, or raise processes.max_queued`,
       );
     }
     if (owner !== null) this.#assertWithinQuota(owner);
@@ -112,8 +112,9 @@ export class ProcessRunner {
       return;
     throw new AppError(
       'too_many',
-      `session ${owner} has ${max_per_session + max_queued_per_session} processes that run or wait already: ` +
-        'end some or wait for them, or raise processes.max_queued_per_session or processes.max_per_session',
+      `session ${owner} already has ${max_per_session + max_queued_per_session} running or queued ` +
+        'processes: stop some or wait for them, or raise processes.max_queued_per_session or ' +
+        'processes.max_per_session',
     );
   }
 
@@ -187,11 +188,11 @@ export class ProcessRunner {
    */
   async write(processId: string, data: Buffer, eof: boolean): Promise<void> {
     const running = this.#all.get(processId);
-    if (!running) throw new AppError('conflict', `process ${processId} has ended`);
+    if (!running) throw new AppError('conflict', `process ${processId} has already ended`);
     if (running.input) return running.input.write(data, eof);
     throw new AppError(
       'conflict',
-      `process ${processId} has no input: create it with stdin "pipe" to send it any`,
+      `process ${processId} has no input: create it with stdin "pipe"`,
     );
   }
 
@@ -289,7 +290,7 @@ export class ProcessRunner {
     } catch (error) {
       this.#deps.logger.warn(
         { err: error, process_id: process.process_id },
-        'a process could not be started',
+        'cannot start a process',
       );
       failure = { code: 'start_failed', message: await startFailure(error, process.cwd) };
       cause = null;
@@ -370,10 +371,10 @@ function count(counts: Map<string, number>, one: Running): void {
 function notEnded(pids: readonly number[]): Process['failure'] {
   const subject =
     pids.length === 1
-      ? `process ${pids[0]} of its group runs`
-      : `the processes ${pids.join(', ')} of its group run`;
+      ? `process ${pids[0]} of its group is running`
+      : `processes ${pids.join(', ')} of its group are running`;
   return {
     code: 'not_ended',
-    message: `${subject} as another user and could not be ended: only that user or root can do that`,
+    message: `${subject} as another user: only that user or root can stop it`,
   };
 }

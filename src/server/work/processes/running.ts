@@ -73,12 +73,12 @@ function outputOf(
       void db
         .transact((tx) => store.appendOutput(tx, process, payload))
         .catch((error: unknown) =>
-          logger.warn({ err: error, process_id }, 'an event about output could not be stored'),
+          logger.warn({ err: error, process_id }, 'cannot store an event about output'),
         ),
     onChunk: (stream, chunk) => {
       for (const listener of listeners) listener(stream, chunk);
     },
     onError: (error) =>
-      logger.warn({ err: error, process_id }, 'output could not be kept: it is dropped'),
+      logger.warn({ err: error, process_id }, 'cannot store output: it is dropped'),
   });
 }

@@ -19,12 +19,12 @@ export function splitWords(command: string): [string, ...string[]] {
     } else if (character === '\\') {
       at++;
       if (at === command.length)
-        throw new AppError('invalid', 'command: it ends with a backslash that escapes nothing');
+        throw new AppError('invalid', 'command: ends with a backslash that escapes nothing');
       word = (word ?? '') + command.charAt(at);
     } else if (OPERATORS.test(character)) {
       throw new AppError(
         'invalid',
-        `command: "${character}" needs a shell, and processes.allow_shell is off: quote it, or run a program that does it`,
+        `command: "${character}" requires a shell, but processes.allow_shell is off: quote it, or run a program instead`,
       );
     } else if (/\s/.test(character)) {
       if (word !== undefined) words.push(word);
@@ -36,7 +36,7 @@ export function splitWords(command: string): [string, ...string[]] {
   if (word !== undefined) words.push(word);
   const [program, ...rest] = words;
   if (program === undefined || program === '')
-    throw new AppError('invalid', 'command: there is no program in it');
+    throw new AppError('invalid', 'command: names no program');
   return [program, ...rest];
 }
 
@@ -51,5 +51,5 @@ function quoted(command: string, start: number): [text: string, end: number] {
     if (escapes) at++;
     text += command.charAt(at);
   }
-  throw new AppError('invalid', `command: the ${quote} at position ${start + 1} is not closed`);
+  throw new AppError('invalid', `command: unclosed ${quote} at position ${start + 1}`);
 }

@@ -43,7 +43,7 @@ async function recorded(git: Git, worktree: Worktree): Promise<Omit<Checkout, 'h
   if (repository === null || adminDir === null)
     throw new AppError(
       'conflict',
-      `the worktree ${worktree.worktree_name} is gone from ${worktree.path}: restore it first`,
+      `the worktree ${worktree.worktree_name} no longer exists at ${worktree.path}: restore it first`,
     );
   return { repository, adminDir, files: worktree.path };
 }
@@ -53,7 +53,7 @@ async function around(git: Git, cwd: string): Promise<Omit<Checkout, 'head'>> {
     if (!(error instanceof AppError) || error.code !== 'invalid') throw error;
     throw new AppError(
       'conflict',
-      `"${cwd}" is in no git repository that can be used, so there is nothing to compare it with`,
+      `"${cwd}" is not in a usable git repository, so there is nothing to compare`,
       { cause: error },
     );
   });

@@ -41,7 +41,7 @@ export class Restorer {
       const target = this.#requests.snapshotAt(sessionId, wish.turn_id, wish.moment);
       const { files, repository, adminDir } = await place.checkout();
       if (files !== target.root || repository.commonDir !== target.repository)
-        throw new AppError('conflict', `the session works in ${files} now, not in ${target.root}`);
+        throw new AppError('conflict', `the session now works in ${files}, not in ${target.root}`);
       const since = this.#requests.snapshotsSince(target);
       const location = await this.#open(place, target, since);
       const entry = await entryAt(place, location, target.tree, name);
@@ -55,7 +55,7 @@ export class Restorer {
       if (found === 'other')
         throw new AppError(
           'conflict',
-          `${name} is no file of at most ${MAX_BYTES / 1024 / 1024} MiB now: move it away`,
+          `${name} is now not a regular file of at most ${MAX_BYTES / 1024 / 1024} MiB: move it away`,
         );
       const answer = {
         session_id: sessionId,
@@ -108,7 +108,7 @@ export class Restorer {
     const unknown = since.find((one) => !isTaken(one));
     if (unknown)
       throw notOfAgent(
-        `there is no snapshot of the ${unknown.moment} of turn ${unknown.turn_id}, so nobody can tell who changed ${name} since`,
+        `the snapshot of the ${unknown.moment} of turn ${unknown.turn_id} is missing, so the origin of later changes to ${name} is unknown`,
       );
     const taken = [target, ...since.filter(isTaken)];
     const blobs = await blobsAt(place, location, taken, name);
@@ -120,14 +120,14 @@ export class Restorer {
       if (after === blobs[at]) continue;
       const when = next ? `before turn ${next.turn_id}` : 'and now';
       throw notOfAgent(
-        `${name} was changed between the ${one.moment} of turn ${one.turn_id} ${when}, not by a turn of this session`,
+        `${name} was changed between the ${one.moment} of turn ${one.turn_id} ${when}, but not by a turn of this session`,
       );
     }
   }
 }
 
 function notOfAgent(why: string): AppError {
-  return new AppError('conflict', `${why}: force it to replace the file and keep a copy`);
+  return new AppError('conflict', `${why}: use force to replace the file and keep a copy`);
 }
 
 /** Returns a path in the form of git. Throws `invalid` for one that leads elsewhere or into git's own directory. */
@@ -138,7 +138,7 @@ function relativeName(name: string): string {
   if (isOutside || isOfGit || /\p{Cc}/u.test(name))
     throw new AppError(
       'invalid',
-      `file "${name}" has to be that of a file, relative to the root of the checkout`,
+      `file "${name}" is not a file path relative to the root of the checkout`,
     );
   return name;
 }

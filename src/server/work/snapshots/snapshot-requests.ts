@@ -74,7 +74,7 @@ export class SnapshotRequests {
     this.#count += 1;
     return this.#lanes.run(String(this.#count % AT_ONCE), async () => {
       const late = new AbortController();
-      using _ = clock.after(LIMIT_MS, () => late.abort(new Error('it took too long')));
+      using _ = clock.after(LIMIT_MS, () => late.abort(new Error('time limit exceeded')));
       const { signal } = late;
       const git = gitContext.git.within(signal);
       let checkout: Checkout | undefined;
@@ -140,7 +140,7 @@ async function explained(
     });
   }
   if (!(error instanceof GitFailure)) return error;
-  return new AppError('conflict', `the files could not be read: ${error.message}`, {
+  return new AppError('conflict', `cannot read the files: ${error.message}`, {
     cause: error,
   });
 }

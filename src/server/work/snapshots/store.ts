@@ -57,7 +57,7 @@ export class SnapshotStore {
     if (isTaken(found)) return found;
     throw new AppError(
       'conflict',
-      `the snapshot of the ${moment} of turn ${turnId} could not be taken: ${found.problem}`,
+      `the snapshot of the ${moment} of turn ${turnId} was not taken: ${found.problem}`,
     );
   }
 

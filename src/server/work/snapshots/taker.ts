@@ -116,7 +116,7 @@ export class SnapshotTaker {
       } catch (error) {
         logger.warn(
           { err: error, session_id: session.id, turn_id: turn.turn_id },
-          'a snapshot could not be taken',
+          'cannot take a snapshot',
         );
       }
     });
@@ -131,7 +131,7 @@ export class SnapshotTaker {
     const { clock } = this.#deps;
     const began = clock.monotonic();
     const late = new AbortController();
-    using _ = clock.after(LIMIT_MS, () => late.abort(new Error('it took too long')));
+    using _ = clock.after(LIMIT_MS, () => late.abort(new Error('time limit exceeded')));
     const about = { session_id: session.id, turn_id: turn.turn_id, moment, taken_at: clock.now() };
     const end = () => ({ is_late: false, took_ms: Math.round(clock.monotonic() - began) });
     try {
@@ -175,7 +175,7 @@ const nothing = {
 };
 
 function problemOf(error: unknown, signal: AbortSignal): string {
-  if (signal.aborted) return `it took longer than ${LIMIT_MS / 1000} s`;
+  if (signal.aborted) return `the snapshot took longer than ${LIMIT_MS / 1000} s`;
   if (error instanceof AppError || error instanceof GitFailure) return error.message;
   throw error;
 }

@@ -49,14 +49,14 @@ export async function entryAt(
       'conflict',
       files.length > 0
         ? `${name} was a directory at that turn: name a file in it`
-        : `there was no file ${name} at that turn, or git ignored it`,
+        : `${name} did not exist at that turn, or git ignored it`,
     );
   if (found.mode === '160000')
-    throw new AppError('conflict', `${name} is a submodule, which no snapshot holds`);
+    throw new AppError('conflict', `${name} is a submodule: snapshots do not include submodules`);
   if ((found.bytes ?? 0) > MAX_BYTES)
     throw new AppError(
       'conflict',
-      `${name} had ${found.bytes} bytes: at most ${MAX_BYTES} are read`,
+      `${name} had ${found.bytes} bytes, and ${MAX_BYTES} is the maximum`,
     );
   return found;
 }
@@ -95,7 +95,7 @@ export async function contentAt(
   if (content.toString('latin1', 0, 64).startsWith('version https://git-lfs.github.com/spec/'))
     throw new AppError(
       'conflict',
-      `the content of ${name} is kept by Git LFS: restore it with git`,
+      `the content of ${name} is stored in Git LFS: restore it with git`,
     );
   return content;
 }

@@ -44,11 +44,17 @@ export async function writeArchive(
   const index = await git.text(
     location,
     ['commit-tree', staged, ...parentsOf([head])],
-    `What was staged in the worktree ${worktree.worktree_name}\n`,
+    `Staged changes of the worktree ${worktree.worktree_name}\n`,
   );
   const sparseTree = sparse && (await writeSparse(git, repository, sparse));
   const sparseCommit =
-    sparseTree && (await git.text(location, ['commit-tree', sparseTree, '-m', 'What was sparse']));
+    sparseTree &&
+    (await git.text(location, [
+      'commit-tree',
+      sparseTree,
+      '-m',
+      'Patterns of the sparse checkout',
+    ]));
   const commit = await git.text(
     location,
     [
@@ -56,9 +62,9 @@ export async function writeArchive(
       files ?? staged,
       ...parentsOf([head, index, tip, ...own, before, sparseCommit]),
     ],
-    `What the worktree ${worktree.worktree_name} held
+    `Archive of the worktree ${worktree.worktree_name}
 
-To have it back: cadre worktrees restore ${worktree.id}
+Restore it with: cadre worktrees restore ${worktree.id}
 
 Cadre-Branch: ${worktree.branch}
 Cadre-Head: ${head ?? '-'}

@@ -44,7 +44,7 @@ export class Checkouts {
     const isPlain = PLAIN.test(branch);
     const check = ['check-ref-format', ref];
     if (!isPlain && (await this.#gitContext.git.maybe(refsOf(repository), check)) === null)
-      throw new AppError('invalid', `"${branch}" cannot be the name of a branch: choose another`);
+      throw new AppError('invalid', `"${branch}" is not a valid branch name: choose another`);
     if (tip !== null)
       throw new AppError(
         'conflict',
@@ -93,7 +93,7 @@ export class Checkouts {
     if (archived) return archived;
     throw new AppError(
       'conflict',
-      `worktree ${worktree.id} has no archive to restore it from: create another worktree`,
+      `worktree ${worktree.id} cannot be restored, because it has no archive: create another worktree`,
     );
   }
 
@@ -140,7 +140,10 @@ export class Checkouts {
       this.#gitContext.failpoint('worktree.added');
       const adminDir = await adminDirectory(repository, worktree.path);
       if (adminDir === null)
-        throw new AppError('conflict', `${worktree.path} was removed while it was made: try again`);
+        throw new AppError(
+          'conflict',
+          `${worktree.path} was removed during its creation: try again`,
+        );
       await this.#inLane(() => fill(adminDir));
     } catch (error) {
       await this.discard(worktree, repository, commit);
@@ -157,12 +160,18 @@ export class Checkouts {
     const parent = path.dirname(directory);
     makeDirectory(parent);
     if ((await fs.realpath(parent)) !== parent)
-      throw new AppError('conflict', `${parent} leads through a symbolic link: move that away`);
+      throw new AppError(
+        'conflict',
+        `${parent} is reached through a symbolic link: move the link away`,
+      );
     const flags = ['--quiet', '--no-checkout', ...what.slice(0, -1)];
     const add = ['worktree', 'add', ...flags, '--', directory, ...what.slice(-1)];
     await this.#gitContext.git.text(refsOf(repository), add);
     if ((await fs.realpath(directory)) !== directory)
-      throw new AppError('conflict', `${directory} leads through a symbolic link: move that away`);
+      throw new AppError(
+        'conflict',
+        `${directory} is reached through a symbolic link: move the link away`,
+      );
   }
 
   /** Runs `work`, which writes files and moves no ref, with at most `CHECKOUTS_AT_ONCE` of its kind at once. */

@@ -34,7 +34,7 @@ export async function copyIncluded(
   const { repository, worktree, patterns, scratch } = about;
   const adminDir = await adminDirectory(repository, worktree.path);
   if (adminDir === null)
-    throw new AppError('conflict', `${worktree.path} was removed while it was made: try again`);
+    throw new AppError('conflict', `${worktree.path} was removed during its creation: try again`);
   const { root } = repository;
   await assertFiles(root);
   const main = await isolatedAt(git, repository, {
@@ -175,6 +175,6 @@ async function unlessForeign<T>(work: Promise<T | null>): Promise<T | null> {
 function tooMuch(found: string): AppError {
   return new AppError(
     'conflict',
-    `.worktreeinclude names ${found} to copy, at most ${MAX_FILES} files and ${MAX_BYTES / 1024 / 1024} MiB are: name fewer, or set copy_included to false`,
+    `.worktreeinclude matches ${found}, and the maximum is ${MAX_FILES} files and ${MAX_BYTES / 1024 / 1024} MiB: match fewer files, or set copy_included to false`,
   );
 }

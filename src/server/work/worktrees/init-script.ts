@@ -67,7 +67,9 @@ export async function runInitScript(
   const { sha256 } = script;
   if (code === 0 && !isLate)
     return { status: 'completed', exit_code: 0, output_tail, sha256, how_to_allow: null };
-  const outcome = isLate ? `ran for ${LIMIT_MS / 60_000} minutes` : `ended with ${code ?? signal}`;
+  const outcome = isLate
+    ? `exceeded ${LIMIT_MS / 60_000} minutes`
+    : `exited with ${code ?? signal}`;
   const last = output_tail.trim().split('\n').slice(-5).join('\n');
   throw new AppError(
     'conflict',

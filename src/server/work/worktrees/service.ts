@@ -112,7 +112,7 @@ export class WorktreeService {
       try {
         return await use(made, true);
       } catch (error) {
-        await this.#undo(made.id, 'what it was made for has failed');
+        await this.#undo(made.id, 'the request that created the worktree failed');
         throw error;
       }
     };
@@ -125,7 +125,7 @@ export class WorktreeService {
     for (const { id } of await db.read((rx) => store.neverClaimed(rx)))
       await this.#turns.ofWorktree(id, async () => {
         const isUnused = await db.read((rx) => store.claimsOn(rx, id).length === 0);
-        if (isUnused) await this.#undo(id, 'the server died before it was used');
+        if (isUnused) await this.#undo(id, 'the server died before the worktree was used');
       });
   }
 
@@ -327,7 +327,7 @@ export class WorktreeService {
       });
       await this.#cleanup.cleanUp(id, reason);
     } catch (error) {
-      logger.error({ err: error, worktree_id: id }, 'an unused worktree could not be removed');
+      logger.error({ err: error, worktree_id: id }, 'cannot remove an unused worktree');
     }
   }
 
@@ -347,7 +347,7 @@ export class WorktreeService {
     const { db, store } = this.#deps;
     const worktree = await db.read((rx) => store.worktree(rx, id));
     if (worktree.status === 'missing')
-      await this.#cleanup.cleanUp(id, 'its name was taken again', { anyway: true });
+      await this.#cleanup.cleanUp(id, 'a new worktree has the same name', { anyway: true });
     await this.#assertNothingLeft(worktree);
   }
 
@@ -357,7 +357,7 @@ export class WorktreeService {
     if (left !== null)
       throw new AppError(
         'conflict',
-        `the worktree of that name was removed, but its ${left}: try again`,
+        `the worktree of that name was removed, but ${left}: try again`,
       );
   }
 
@@ -366,12 +366,12 @@ export class WorktreeService {
     const found = await db.read((rx) => store.worktree(rx, id));
     await this.#cleanup.noteIfMissing(found);
     if ((await db.read((rx) => store.worktree(rx, id))).status === 'missing')
-      await this.#cleanup.cleanUp(id, 'it is to be restored', { anyway: true });
+      await this.#cleanup.cleanUp(id, 'the worktree is being restored', { anyway: true });
     const old = await db.read((rx) => store.worktree(rx, id));
     if (old.status !== 'cleaned')
       throw new AppError(
         'conflict',
-        `worktree ${id} is ${old.status}: there is nothing to restore`,
+        `worktree ${id} is ${old.status}: only a cleaned or missing worktree can be restored`,
       );
     await this.#assertNothingLeft(old);
     return this.#creator.restore(old, name, saveResponse);

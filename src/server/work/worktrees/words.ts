@@ -4,7 +4,7 @@ import { GitFailure } from '../git/git.ts';
 
 /** Says why a worktree with repositories inside cannot be removed. */
 export function nestedMessage(inner: readonly string[]): string {
-  return `it holds repositories with work of their own, which no archive can keep (${firstNames(inner)}): push or move it`;
+  return `the worktree contains repositories with unsaved work, which an archive cannot hold (${firstNames(inner)}): push or move them`;
 }
 
 /** Names the ignored files that were deleted with a worktree and are in no archive. */
@@ -28,5 +28,5 @@ export function reasonOf(error: unknown): string | null {
 
 /** Says that a worktree is not registered with git, as after its repository was removed and made again. */
 export function unknownToGit(directory: string): string {
-  return `git does not know ${directory} any more: git worktree repair`;
+  return `${directory} is not registered with git: git worktree repair`;
 }

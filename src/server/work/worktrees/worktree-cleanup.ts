@@ -64,8 +64,8 @@ export class WorktreeCleanup {
     const { db, store, gitContext } = this.#deps;
     const found = await db.read((rx) => store.worktree(rx, id));
     if (found.status === 'cleaned') {
-      const left = await this.deleteLeftoverBranch(found);
-      const diagnostics = ['it was cleaned up already', ...(left === null ? [] : [left])];
+      const left = await this.finishLeft(found);
+      const diagnostics = ['the worktree was already cleaned up', ...(left === null ? [] : [left])];
       return this.#result(id, { status: 'cleaned', diagnostics });
     }
     await this.noteIfMissing(found);
@@ -78,19 +78,23 @@ export class WorktreeCleanup {
       return this.#fail(
         id,
         reason,
-        'a merge or rebase of it is not finished: merge it again first',
+        'a merge or rebase of the worktree is unfinished: merge it again first',
       );
     if (users.length > 0 && !anyway)
       return this.#result(id, { status: 'skipped_active_claims', diagnostics: users });
     if (worktree.deletion_policy === 'retain_on_last_claim' && worktree.status !== 'missing')
-      return this.#retain(id, wasActive, 'its deletion_policy is retain_on_last_claim');
+      return this.#retain(id, wasActive, 'the deletion_policy is retain_on_last_claim');
     this.#leaving.add(id);
     try {
       const repository = await recordedRepository(gitContext.git, worktree.repo_root);
       if (!repository)
-        return await this.#fail(id, reason, `its repository ${worktree.repo_root} is gone`);
-      const result = await gitContext.withRepositoryLock(repository, async () => {
-        const obstacle = await this.#worktreeFiles.reasonNotToRemove(worktree, repository);
+        return await this.#fail(
+          id,
+          reason,
+          `the repository ${worktree.repo_root} no longer exists`,
+        );
+      const result = await gitContext.alone(repository, async () => {
+        const obstacle = await this.#worktreeFiles.obstacle(worktree, repository);
         if (obstacle !== null) return this.#fail(id, reason, obstacle);
         return this.#archiveAndRemove(worktree, repository, reason, { anyway, wasActive });
       });
@@ -162,7 +166,7 @@ export class WorktreeCleanup {
       return this.#retain(
         id,
         wasActive,
-        'it holds work, and its deletion_policy is delete_if_clean',
+        'the worktree contains work, and its deletion_policy is delete_if_clean',
       );
     const { tip } = snapshot;
     await db.transact((tx) => store.operations.insert(tx, { kind: 'remove', worktree, tip }));
@@ -239,11 +243,13 @@ export class WorktreeCleanup {
   #usersOf(rx: Reader, { id, path: directory }: Worktree): string[] {
     const { store, sessionStore, processes } = this.#deps;
     return [
-      ...store.activeClaimsOn(rx, id).map(({ session_id }) => `session ${session_id} claims it`),
-      ...sessionStore.openIn(rx, directory).map((one) => `session ${one.id} works in it`),
+      ...store
+        .activeClaimsOn(rx, id)
+        .map(({ session_id }) => `session ${session_id} claims the worktree`),
+      ...sessionStore.openIn(rx, directory).map((one) => `session ${one.id} works in the worktree`),
       ...processes
         .unfinishedIn(rx, directory)
-        .map((one) => `process ${one.process_id} works in it`),
+        .map((one) => `process ${one.process_id} runs in the worktree`),
     ];
   }
 
@@ -251,10 +257,10 @@ export class WorktreeCleanup {
   fateOf(rx: Reader, worktree: Worktree): string {
     const { deletion_policy: policy } = worktree;
     const users = this.#usersOf(rx, worktree);
-    if (users.length > 0) return `it would stay: ${users.join(', ')}`;
-    if (policy === 'retain_on_last_claim') return `it would stay: its deletion_policy is ${policy}`;
-    if (policy === 'delete_if_clean') return 'nobody claims it: it would go if it is clean';
-    return 'nobody claims it: it would go, its work archived';
+    if (users.length > 0) return `would be kept: ${users.join(', ')}`;
+    if (policy === 'retain_on_last_claim') return `would be kept: its deletion_policy is ${policy}`;
+    if (policy === 'delete_if_clean') return 'not claimed: would be removed if clean';
+    return 'not claimed: would be archived and removed';
   }
 
   /** Throws `conflict` for a worktree whose files are there, but in which git cannot work. */
@@ -264,7 +270,10 @@ export class WorktreeCleanup {
     if ((status !== 'active' && status !== 'retained') || !(await isThere(directory))) return;
     const repository = await recordedRepository(this.#deps.gitContext.git, repo_root);
     if (!repository)
-      throw new AppError('conflict', `its repository ${repo_root} is gone: bring it back`);
+      throw new AppError(
+        'conflict',
+        `the repository ${repo_root} of the worktree no longer exists: restore it`,
+      );
     const known = await adminDirectory(repository, directory);
     if (known === null || (await gitDirOf(directory).catch(() => null)) !== known)
       throw new AppError(

@@ -96,7 +96,7 @@ export class WorktreeCreator {
       tip: checked.base_commit,
     });
     failpoint('worktree.creating');
-    return this.#orUndo(planned, 'the worktree could not be made', async () => {
+    return this.#orUndo(planned, 'cannot create the worktree', async () => {
       await this.#checkouts.add(planned, repository);
       const { patterns, script } = await this.#deps.initScripts.committedIn(repository, {
         patterns: request.copy_included !== false && repository.root !== repository.commonDir,
@@ -122,7 +122,10 @@ export class WorktreeCreator {
       const taken = await db.read((rx) => store.withPorts(rx, planned.id));
       const worktree = { ...planned, ...(await freePorts(settings(), planned, taken)) };
       if (worktree.port_base === null)
-        logger.warn({ worktree_id: planned.id }, 'no block of ports is free for a worktree');
+        logger.warn(
+          { worktree_id: planned.id },
+          'cannot allocate ports for a worktree: all blocks are in use',
+        );
       await db.transact((tx) => store.operations.insert(tx, { ...operation, worktree }));
       return worktree;
     });
@@ -149,10 +152,10 @@ export class WorktreeCreator {
     if (commit === null && named !== null)
       throw new AppError(
         'invalid',
-        `base_ref "${named}" is no commit of ${directory}: name a branch, tag or commit`,
+        `base_ref "${named}" is not a commit of ${directory}: name a branch, tag or commit`,
       );
     if (commit === null)
-      throw new AppError('invalid', `${directory} has no commit yet: make one, or name a base_ref`);
+      throw new AppError('invalid', `${directory} has no commits yet: create one, or set base_ref`);
     if (named !== null) return { baseRef: named, baseCommit: commit, tip };
     const branch = await branchAt(git, location);
     return { baseRef: branch ?? commit, baseCommit: commit, tip };
@@ -213,7 +216,7 @@ export class WorktreeCreator {
       return await steps();
     } catch (error) {
       if (stopping.aborted)
-        throw new AppError('shutting_down', 'the server is stopping: try again when it is back', {
+        throw new AppError('shutting_down', 'the server is stopping: try again after the restart', {
           cause: error,
         });
       try {
@@ -225,7 +228,7 @@ export class WorktreeCreator {
       } catch (undoing) {
         logger.warn(
           { err: undoing, worktree_id: worktree.id },
-          'a half-made worktree could not be removed: the next start tries again',
+          'cannot remove an unfinished worktree: the next start tries again',
         );
       }
       const reason = reasonOf(error);
@@ -245,7 +248,7 @@ export class WorktreeCreator {
     if (!repository)
       throw new AppError(
         'conflict',
-        `the repository ${old.repo_root} is gone: bring it back first`,
+        `the repository ${old.repo_root} no longer exists: restore it first`,
       );
     const checked = renamed(old, name, gitContext.root);
     const archived = await gitContext.withRepositoryLock(repository, async () => {
@@ -257,7 +260,7 @@ export class WorktreeCreator {
     const tip = archived.tip ?? archived.head;
     const planned = await this.#begin({ kind: 'restore', worktree: checked, tip });
     failpoint('worktree.restoring');
-    return this.#orUndo(planned, 'the worktree could not be restored', async () => {
+    return this.#orUndo(planned, 'cannot restore the worktree', async () => {
       await this.#checkouts.restore(planned, repository, archived);
       failpoint('worktree.restored');
       return db.transact((tx) => {

@@ -59,14 +59,14 @@ export class WorktreeFiles {
     const locked = adminDir && (await readNote(adminDir, 'locked'));
     if (locked !== null) {
       const reason = locked.trim();
-      return `it is locked${reason ? ` (${reason})` : ''}: git worktree unlock ${files}`;
+      return `the worktree is locked${reason ? ` (${reason})` : ''}: git worktree unlock ${files}`;
     }
     const link = path.join(files, '.git');
     const kind = await entryKindOf(link);
     if (kind === null) return null;
     const target = kind === 'directory' ? null : await linkOf(files);
     if (target === null || path.dirname(target) !== path.join(repository.commonDir, 'worktrees'))
-      return `${link} is another repository, which no archive can keep: move it away`;
+      return `${link} belongs to another repository, which an archive cannot hold: move it away`;
     await this.#assertReadable(files, adminDir);
     const unsaved = await this.#gitContext.withScratch(worktree, (scratch) =>
       unsavedSubmodules(this.#gitContext.git, { repository, adminDir, files, scratch }),
@@ -157,7 +157,7 @@ export class WorktreeFiles {
     const others = await checkoutsOf(repository, worktree.branch);
     if (others.length > 0)
       removed.diagnostics.push(
-        `branch ${worktree.branch} stays: it is checked out in ${others[0]}`,
+        `branch ${worktree.branch} was kept: it is checked out in ${others[0]}`,
       );
     else if (last !== null) {
       removed.left = await this.#gitContext.removeBranch(worktree, repository, last);
@@ -174,9 +174,7 @@ export class WorktreeFiles {
       await removeTree(done);
       return [];
     } catch (error) {
-      return [
-        `${done} could not be removed (${(error as Error).message}): the next start tries again`,
-      ];
+      return [`cannot remove ${done} (${(error as Error).message}): the next start tries again`];
     } finally {
       this.#gitContext.failpoint('worktree.removed');
     }

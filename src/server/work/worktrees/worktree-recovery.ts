@@ -46,15 +46,14 @@ export class WorktreeRecovery {
         const change = await this.#recover(operation);
         changes.push(change, (tx) => store.operations.deleteWhere(tx, 'id = ?', worktree_id));
       } catch (error) {
-        const message =
-          'a worktree could not be repaired after a crash: the next start tries again';
+        const message = 'cannot repair a worktree after a crash: the next start tries again';
         logger.warn({ err: error, worktree_id }, message);
       }
     }
     await gitContext
       .sweep()
       .catch((error: unknown) =>
-        logger.warn({ err: error }, 'the files of removed worktrees could not be deleted'),
+        logger.warn({ err: error }, 'cannot delete the files of removed worktrees'),
       );
     return changes;
   }
@@ -86,7 +85,7 @@ export class WorktreeRecovery {
     const hasBegun =
       (await this.#worktreeFiles.aside(worktree)) !== null || !(await isThere(worktree.path));
     if (hasBegun) {
-      if (!repository) throw new Error(`the repository ${worktree.repo_root} is gone`);
+      if (!repository) throw new Error(`the repository ${worktree.repo_root} no longer exists`);
       // The crash lost which other worktrees were being removed, so all of them count as leaving.
       const branches = this.#deps.db
         .peek((rx) => this.#deps.store.othersOf(rx, worktree))

@@ -124,7 +124,7 @@ export function claimedBy(
   if (held.claim_role === role) return held;
   throw new AppError(
     'claim_conflict',
-    `session ${sessionId} claims ${worktree.id} as ${held.claim_role}: release that first`,
+    `session ${sessionId} already claims ${worktree.id} as ${held.claim_role}: release that claim first`,
   );
 }
 

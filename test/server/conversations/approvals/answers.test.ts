@@ -43,7 +43,11 @@ describe('the answers to a question', () => {
       {},
       'required answers are missing; questions: "colour" (colour?), "sizes" (sizes?)',
     ],
-    ['one that is missing', { colour: ['red'] }, 'required answers are missing; questions: "sizes"'],
+    [
+      'one that is missing',
+      { colour: ['red'] },
+      'required answers are missing; questions: "sizes"',
+    ],
     ['a name of none', { ...good, taste: ['sweet'] }, 'there is no question "taste"'],
     ['a name of an object', { ...good, constructor: ['x'] }, 'there is no question "constructor"'],
     ['a heading of two', { ...good, Look: ['red'] }, 'there is no question "Look"'],

@@ -59,9 +59,7 @@ describe('a change of an entry', () => {
     const { body: entry } = await queue().add(session, 'once', { at });
     const refused = await queue().edit(entry, { overlap: 'queue' });
     expect(refused.status).toBe(400);
-    expect(refused.body.error).toContain(
-      'body.overlap: requires a schedule: add every',
-    );
+    expect(refused.body.error).toContain('body.overlap: requires a schedule: add every');
     const both = await queue().edit(entry, { overlap: 'queue', ...hourly });
     expect(both.body).toMatchObject({ overlap: 'queue', every: hourly.every });
     await queue().drop(entry);

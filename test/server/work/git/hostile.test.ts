@@ -182,7 +182,7 @@ describe('what a repository names as a command', { timeout: scaled(LIMIT_MS) }, 
       const { id } = await openSession(stage.client, bare);
       await expect(create({ ...stage, session: id })).rejects.toMatchObject({
         code: 'invalid',
-        message: expect.stringContaining('it is bare, and was not named itself'),
+        message: expect.stringContaining('a bare repository has to be named by its own directory'),
       });
       expect(tripped(stage)).toEqual([]);
     }));

@@ -185,7 +185,7 @@ describe('a merge of a worktree', () => {
       fs.rmSync(mark, { force: true });
       const plan = await merge(stage, tree, { dry_run: true });
       expect(plan.notes).toEqual([
-        'hooks of the repository do not run: pre-merge-commit, post-merge, reference-transaction',
+        'git hooks of the repository do not run: pre-merge-commit, post-merge, reference-transaction',
         expect.stringContaining('not signed'),
         expect.stringContaining('merge drivers'),
       ]);
@@ -215,34 +215,34 @@ describe('a merge is refused, and nothing changes,', () => {
   const cases: Record<string, { make: (stage: Stage, tree: Worktree) => unknown; says: RegExp }> = {
     'where the checkout of the target has changes': {
       make: ({ repo }) => write(repo, { 'sub/b.txt': 'edited\n' }),
-      says: /has changes that are not committed \(sub\/b\.txt\): commit or stash them/,
+      says: /has uncommitted changes \(sub\/b\.txt\): commit or stash them/,
     },
     'where a file that git does not track is in the way': {
       make: ({ repo }) => write(repo, { 'new.txt': 'precious\n' }),
-      says: /in the way .*\(new\.txt\)/,
+      says: /would be overwritten .*\(new\.txt\)/,
     },
     'where an ignored file is in the way': {
       make({ repo }) {
         fs.appendFileSync(path.join(repo, '.git/info/exclude'), 'new.txt\n');
         write(repo, { 'new.txt': 'precious\n' });
       },
-      says: /in the way/,
+      says: /would be overwritten/,
     },
     'where a git command holds the index of the target': {
       make: ({ repo }) => write(repo, { '.git/index.lock': '' }),
-      says: /another git command works in/,
+      says: /another git command is running in/,
     },
     'where the worktree has a detached HEAD': {
       make: (_stage, tree) => git(tree.path, 'checkout', '-q', '--detach'),
-      says: /it has a detached HEAD checked out instead of cadre\/tree/,
+      says: /the worktree has a detached HEAD checked out instead of cadre\/tree/,
     },
     'where a merge is under way in the target': {
       make: ({ repo }) => write(repo, { '.git/MERGE_HEAD': `${git(repo, 'rev-parse', 'HEAD')}\n` }),
-      says: /a merge is under way/,
+      says: /a merge is in progress/,
     },
     'where the repository has filters that nobody has allowed': {
       make: ({ repo }) => git(repo, 'config', 'filter.f.smudge', 'touch /tmp/never'),
-      says: /has filters that nobody has allowed/,
+      says: /has filters that you have not allowed/,
     },
     'where git does not know who commits': {
       make({ repo }) {
@@ -250,7 +250,7 @@ describe('a merge is refused, and nothing changes,', () => {
         write(repo, { 'theirs.txt': 'x\n' });
         commit(repo, 'theirs');
       },
-      says: /does not know who commits/,
+      says: /git has no committer/,
     },
     'where a turn runs at the target': {
       make: ({ client, session }) => send(client, session, 'never ends'),
@@ -261,7 +261,7 @@ describe('a merge is refused, and nothing changes,', () => {
         git(repo, 'checkout', '-q', '-b', 'other');
         git(repo, 'branch', '-D', tree.base_ref);
       },
-      says: /which is no branch of the repository/,
+      says: /which is not a branch of the repository/,
     },
   };
   test.for(Object.entries(cases))('%s.', ([, { make, says }]) =>
@@ -284,7 +284,7 @@ describe('a merge is refused, and nothing changes,', () => {
       commit(tree.path, 'more');
       const before = stateOf(stage.repo, tree);
       await expect(merge(stage, tree, { expected_tree: result_tree })).rejects.toMatchObject({
-        message: expect.stringContaining('look again'),
+        message: expect.stringContaining('check it again'),
       });
       expect(stateOf(stage.repo, tree)).toBe(before);
     }));
@@ -373,7 +373,7 @@ describe('a merge whose files cannot be written', () => {
         const { repo } = stage;
         await expect(merge(stage, tree)).rejects.toMatchObject({
           code: 'conflict',
-          message: expect.stringContaining('until the next merge or rebase of the worktree'),
+          message: expect.stringContaining('until you merge or rebase the worktree again'),
         });
         fs.rmdirSync(path.join(repo, '.git/index'));
         fs.renameSync(path.join(repo, '.git/index.away'), path.join(repo, '.git/index'));
@@ -466,5 +466,5 @@ test('Who else claims a worktree is told before it is rebased.', () =>
     const { id } = await openSession(stage.client, stage.repo);
     await claim(stage, tree, id);
     const { notes } = await merge(stage, tree, { dry_run: true });
-    expect(notes).toContain(`session ${id} claims it, too`);
+    expect(notes).toContain(`session ${id} also claims the worktree`);
   }));

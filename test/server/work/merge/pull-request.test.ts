@@ -81,7 +81,7 @@ describe('a pull request of a worktree', () => {
         url: null,
       });
       await expect(open(stage, tree, {})).rejects.toMatchObject({
-        message: expect.stringContaining('push it, or ask for that'),
+        message: expect.stringContaining('push the branch, or request a push'),
       });
       expect(git(remote, 'branch', '--format=%(refname:short)')).toBe('main');
       expect(fs.existsSync(calls())).toBe(false);
@@ -153,7 +153,7 @@ describe('a pull request of a worktree', () => {
     onStage(async (stage) => {
       const { tree, remote } = await working(stage);
       await expect(open(stage, tree, { push: true, title: 'refused' })).rejects.toMatchObject({
-        message: 'gh opened no pull request: a pull request already exists',
+        message: 'gh did not create a pull request: a pull request already exists',
       });
       git(tree.path, 'commit', '-q', '--amend', '-m', 'another');
       await expect(open(stage, tree, { push: true })).rejects.toMatchObject({
@@ -174,7 +174,7 @@ describe('a pull request of a worktree', () => {
         process.env.PATH = `${programs.path}:${searchPath ?? ''}`;
       });
       expect(plan.obstacles).toEqual([
-        expect.stringContaining('not committed'),
+        expect.stringContaining('uncommitted changes'),
         expect.stringContaining('gh auth login'),
       ]);
       await expect(open(stage, tree, { remote: 'other' })).rejects.toMatchObject({

@@ -206,5 +206,8 @@ test('the logs of a process can be read on from a byte, page by page, in whole c
         params: { process_id: processId },
         query: { from_byte: 0 },
       }),
-    ).rejects.toMatchObject({ code: 'invalid', message: expect.stringContaining('name it') });
+    ).rejects.toMatchObject({
+      code: 'invalid',
+      message: expect.stringContaining('name the stream'),
+    });
   }));

@@ -107,7 +107,7 @@ describe('the end of a process that its owner wants to know of', () => {
       const text = textOf(turn);
       expect(text).toMatch(
         new RegExp(
-          `^<process_exit id="${started.process_id}" status="failed">\nProcess ${started.process_id} has ended: failed, exit code 3, after \\d+\\.\\d s\\.\n`,
+          `^<process_exit id="${started.process_id}" status="failed">\nProcess ${started.process_id} ended: failed, exit code 3, after \\d+\\.\\d s\\.\n`,
         ),
       );
       expect(text).toContain(started.command);
@@ -147,7 +147,7 @@ describe('the end of a process that its owner wants to know of', () => {
         await given.client.call(endpoints.killProcess, { params, body: {} });
       }
       const turn = await provider.nextTurn();
-      expect(textOf(turn)).toContain(`has ended: ${how}`);
+      expect(textOf(turn)).toContain(` ended: ${how}`);
       turn.end(completed);
     }),
   );

@@ -75,7 +75,9 @@ describe('a process beyond those that may run at once', () => {
         expect(refusal).toBeInstanceOf(AppError);
         expect(refusal).toMatchObject({
           code: 'too_many',
-          message: expect.stringMatching(/^2 processes wait already: .*processes\.max_queued$/),
+          message: expect.stringMatching(
+            /^2 processes are already queued: .*processes\.max_queued$/,
+          ),
         });
         expect(await given.client.call(endpoints.listProcesses, {})).toHaveLength(4);
         gate.open();

@@ -143,7 +143,7 @@ describe('a process', () => {
         expect(over).toMatchObject({ status: 'failed', exit_code: null, started_at: null });
         expect(over.failure).toEqual({
           code: 'start_failed',
-          message: `its directory ${gone} does not exist any more`,
+          message: `the working directory ${gone} no longer exists`,
         });
         const kinds = kindsOf(await eventsOf(given, waiting));
         expect(kinds).toEqual(['process.queued', 'process.failed']);
@@ -200,7 +200,7 @@ describe('a bad request', () => {
   test.for<[body: object, error: RegExp]>([
     [{ command: '' }, /^body\.command: /],
     [{ command: '  \n\t' }, /^command is empty$/],
-    [{ command: 'echo \0' }, /^command holds a NUL character$/],
+    [{ command: 'echo \0' }, /^command contains a NUL character$/],
     [{ command: 'true', cwd: '/no/such/place' }, /^cwd "\/no\/such\/place" does not exist$/],
     [{ command: 'true', cwd: 'package.json' }, /^cwd ".*package\.json" is not a directory$/],
     [{ command: 'true', cwd: 'a\0b' }, /^cwd contains a NUL character$/],
@@ -210,7 +210,7 @@ describe('a bad request', () => {
     [{ command: 'true', timeout_ms: 2_147_483_648 }, /^body\.timeout_ms: /],
     [{ command: 'true', timeout_ms: '5' }, /^body\.timeout_ms: /],
     [{ command: 'true', on_exit: 'restart' }, /^body\.on_exit: /],
-    [{ command: 'true', on_exit: 'notify' }, /^on_exit: there is nobody to notify/],
+    [{ command: 'true', on_exit: 'notify' }, /^on_exit: requires a session to notify/],
     [{ command: ['true'] }, /^body\.command: /],
     [{ command: 'true', env: {} }, /^body: unknown field "env"/],
     [{}, /^body\.command: /],
@@ -281,7 +281,7 @@ describe('without a shell', () => {
       });
       await expect(run(given, './no-such-program')).rejects.toMatchObject({
         code: 'invalid',
-        message: `command: ${path.join(process.cwd(), 'no-such-program')} is no program that can be run`,
+        message: `command: ${path.join(process.cwd(), 'no-such-program')} is not an executable file`,
       });
     }, noShell));
 

@@ -33,7 +33,7 @@ describe('a command without a shell', () => {
     'is refused where it needs a shell: %j',
     (operator) => {
       const message = refusal(`echo a ${operator} b`);
-      expect(message).toContain(`"${operator}" needs a shell, and processes.allow_shell is off`);
+      expect(message).toContain(`"${operator}" requires a shell, but processes.allow_shell is off`);
       const quote = operator === '"' ? "'" : '"';
       expect(splitWords(`echo ${quote}a ${operator} b${quote}`)).toEqual([
         'echo',
@@ -44,14 +44,14 @@ describe('a command without a shell', () => {
   );
 
   test('is refused where a quote is not closed, and says where it was opened.', () => {
-    expect(refusal(`echo 'a`)).toBe("command: the ' at position 6 is not closed");
-    expect(refusal(`echo "a\\"`)).toBe('command: the " at position 6 is not closed');
+    expect(refusal(`echo 'a`)).toBe("command: unclosed ' at position 6");
+    expect(refusal(`echo "a\\"`)).toBe('command: unclosed " at position 6');
   });
 
   test.for(['', '   ', `''`, `"" x`])(
     'is refused where there is no program in it: %j',
     (command) => {
-      expect(refusal(command)).toBe('command: there is no program in it');
+      expect(refusal(command)).toBe('command: names no program');
     },
   );
 

@@ -274,14 +274,14 @@ describe('the diff of a session', () => {
       const outside = await openSession(client, directory);
       await expect(diff(stage, outside.id)).rejects.toMatchObject({
         code: 'conflict',
-        message: expect.stringContaining('is in no git repository'),
+        message: expect.stringContaining('is not in a usable git repository'),
       });
       const { id, cwd } = await openSession(client, repo, { worktree: true });
       fs.rmSync(cwd, { recursive: true });
       git(repo, 'worktree', 'prune');
       await expect(diff(stage, id)).rejects.toMatchObject({
         code: 'conflict',
-        message: expect.stringContaining('is gone'),
+        message: expect.stringContaining('no longer exists'),
       });
     }));
 });

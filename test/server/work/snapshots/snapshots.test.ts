@@ -135,11 +135,11 @@ describe('snapshots of turns', () => {
       expect(ran.status).toBe('completed');
       const own = { ...stage, session: id };
       const problems = async () => (await snapshotsOf(own)).snapshots.map(({ problem }) => problem);
-      const problem = expect.stringContaining('is in no git repository');
+      const problem = expect.stringContaining('is not in a usable git repository');
       await expectEventually(problems).toEqual([problem, problem]);
       await expect(diff(own, { at: ran.turn_id })).rejects.toMatchObject({
         code: 'conflict',
-        message: expect.stringContaining('could not be taken'),
+        message: expect.stringContaining('was not taken'),
       });
     }));
 });

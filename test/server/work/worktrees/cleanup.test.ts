@@ -199,7 +199,7 @@ describe('a cleanup', () => {
       expect(await cleanUp(stage, tree)).toMatchObject({
         status: 'skipped_active_claims',
         active_claims: 1,
-        diagnostics: [`session ${stage.session} claims it`],
+        diagnostics: [`session ${stage.session} claims the worktree`],
       });
       await expect(cleanUp(stage, { id: 'wt_x' })).rejects.toMatchObject({ code: 'not_found' });
     }));
@@ -211,7 +211,7 @@ describe('a cleanup', () => {
       expect(await letGo(stage, tree)).toMatchObject({
         status: 'skipped_active_claims',
         active_claims: 0,
-        diagnostics: [`session ${id} works in it`],
+        diagnostics: [`session ${id} works in the worktree`],
       });
       await close(stage, id);
       expect((await cleanUp(stage, tree)).status).toBe('cleaned');
@@ -226,7 +226,7 @@ describe('a cleanup', () => {
       const inside = await run(stage, gate.wait, { cwd: tree.path });
       expect(await letGo(stage, tree)).toMatchObject({
         status: 'skipped_active_claims',
-        diagnostics: [`process ${inside.process_id} works in it`],
+        diagnostics: [`process ${inside.process_id} runs in the worktree`],
       });
       await kill(stage, inside);
       await stage.client.call(endpoints.waitForProcess, {
@@ -286,7 +286,7 @@ describe('a cleanup', () => {
       fs.renameSync(stage.repo, `${stage.repo}.away`);
       expect(await letGo(stage, tree)).toMatchObject({
         status: 'failed',
-        diagnostics: [expect.stringContaining('is gone')],
+        diagnostics: [expect.stringContaining('no longer exists')],
       });
       expect(read(tree.path, 'a.txt')).toBe('one\n');
     }));
@@ -400,7 +400,7 @@ describe('gc', () => {
       expect(told.worktrees.map(({ id }) => id)).toEqual([loose.id, kept.id]);
       expect(told.worktrees[0]).toMatchObject({
         status: 'retained',
-        reason: 'nobody claims it: it would go, its work archived',
+        reason: 'not claimed: would be archived and removed',
       });
       expect(told.worktrees[0]?.bytes).toBeGreaterThan(5000);
       expect(fs.existsSync(loose.path)).toBe(true);

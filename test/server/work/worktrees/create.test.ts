@@ -282,7 +282,7 @@ describe('a worktree that cannot be made', () => {
       git(empty, 'init', '--quiet');
       await expect(create(stage, { repo_root: empty })).rejects.toMatchObject({
         code: 'invalid',
-        message: expect.stringContaining('has no commit yet'),
+        message: expect.stringContaining('has no commits yet'),
       });
     }));
 

@@ -79,7 +79,7 @@ describe('the init script', () => {
       withScript(stage, 'touch x; git commit -q --allow-empty -m x; echo no compiler; exit 3\n');
       await expect(create(stage, { run_init_script: true })).rejects.toMatchObject({
         code: 'conflict',
-        message: expect.stringMatching(/ended with 3 \([\s\S]*no compiler\): fix it/),
+        message: expect.stringMatching(/exited with 3 \([\s\S]*no compiler\): fix it/),
       });
       await expectNothing(stage);
       expect((await create(stage, { run_init_script: false })).created).toBe(true);
@@ -98,7 +98,7 @@ describe('the init script', () => {
         // Ending a group looks again and again whether it is gone.
         const ticking = setInterval(() => clock.advance(100), 5);
         const error = await refused.finally(() => clearInterval(ticking));
-        expect(error).toMatchObject({ message: expect.stringContaining('ran for 10 minutes') });
+        expect(error).toMatchObject({ message: expect.stringContaining('exceeded 10 minutes') });
         await expectNothing(stage);
         expect(carriersOf('CADRE_WORKTREE_NAME=tree')).toEqual([]);
       },

@@ -56,7 +56,7 @@ describe('a session that is opened with a worktree', () => {
       fs.renameSync(link, kept);
       const refused = {
         code: 'conflict',
-        message: expect.stringMatching(/git does not know .*lost any more/) as string,
+        message: expect.stringMatching(/lost is not registered with git/) as string,
       };
       await expect(open(stage, body)).rejects.toMatchObject(refused);
       const other = await open(stage, { cwd: stage.repo });

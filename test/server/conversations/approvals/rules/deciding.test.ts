@@ -412,7 +412,10 @@ describe('the rules', () => {
 
   it.each([
     [{ effect: 'allow' }, 'requires a command, a path, a tool or a directory'],
-    [{ effect: 'allow', directory: '/' }, 'a rule with effect allow requires a command, a path or a tool'],
+    [
+      { effect: 'allow', directory: '/' },
+      'a rule with effect allow requires a command, a path or a tool',
+    ],
     [{ effect: 'allow', command: 'sh *' }, 'runs what its arguments say'],
     [{ effect: 'allow', command: 'a', path: 'b' }, 'make two of it'],
     [{ effect: 'deny', directory: 'relative' }, 'is not an absolute path'],
