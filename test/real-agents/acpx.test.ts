@@ -98,7 +98,7 @@ test('acpx drives codex through cadre acp: turns, permissions, cancel, and after
     server = await startServer(directory.path, { config });
     expect(await cut.code).toBe(1);
     expect(cut.stdout() + cut.stderr()).toContain(
-      'the server died while an agent was at this turn',
+      'the server died while an agent was running this turn',
     );
     expect(await acpx.run('@@say:still here')).toContain('still here');
 

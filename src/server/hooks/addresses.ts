@@ -33,7 +33,7 @@ export function objectionToAddress(
 ): string | null {
   const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
   if (forbidden.check(address, family))
-    return `${hostname} is ${address}, which no hook may be sent to`;
+    return `${hostname} is ${address}, an address that hooks may not use`;
   const mustBeLocal = protocol === 'http:' || isLoopbackHost(hostname);
   if (mustBeLocal && !loopback.check(address, family))
     return `${hostname} is ${address}, which is not this machine: use https`;

@@ -97,9 +97,10 @@ function kindsOf(patterns: readonly string[]): Set<string> {
 function problemOf(patterns: readonly string[]): string | null {
   const wrong = patterns.find((one) => kindsOf([one]).size === 0);
   if (wrong === undefined) return null;
-  if (wrong.startsWith('hook.')) return `kinds: no hook is told of "${wrong}"`;
+  if (wrong.startsWith('hook.'))
+    return `kinds: "${wrong}" cannot be delivered, because it is an event about hooks`;
   const isDelta = eventKinds.some((kind) => matches(wrong, kind));
   return isDelta
-    ? `kinds: "${wrong}" tells of a text while it grows, which the log does not keep: take the event that closes it`
-    : `kinds: no event is of a kind "${wrong}"`;
+    ? `kinds: "${wrong}" is a streaming delta, which is not stored: use the event that closes the text`
+    : `kinds: "${wrong}" matches no event kind`;
 }

@@ -96,7 +96,7 @@ export class ApprovalLinks {
         made_by: by,
       });
     });
-    logger.info({ link_id: id, approval_id: approvalId, by }, 'a link to an approval was made');
+    logger.info({ link_id: id, approval_id: approvalId, by }, 'created a link to an approval');
     return { id, url: `${baseUrl()}${LINK_PATH}${secret}`, expires_at };
   }
 
@@ -123,7 +123,7 @@ export class ApprovalLinks {
     try {
       return await this.#deps.decide(found.approval, decision, found.link.id, (tx) => {
         // The transaction may come later than the look above.
-        if (!this.#find(tx, secret)) throw new AppError('not_found', 'the link is used');
+        if (!this.#find(tx, secret)) throw new AppError('not_found', 'the link was already used');
         this.#table.deleteWhere(tx, 'approval_id = ?', found.link.approval_id);
       });
     } catch (error) {
@@ -151,11 +151,11 @@ const REFUSED: ReadonlySet<string> = new Set(['approval_resolved', 'not_found', 
 /** Throws for an approval that two buttons cannot answer: a question needs words. */
 function assertAnswerable({ id, kind, status }: Approval): void {
   if (status !== 'pending')
-    throw new AppError('approval_resolved', `approval ${id} is ${status} already`);
+    throw new AppError('approval_resolved', `approval ${id} is already ${status}`);
   if (kind === 'question')
     throw new AppError(
       'invalid',
-      `approval ${id} is a question: its answer needs words, and a link has two buttons`,
+      `approval ${id} is a question, which a link cannot answer: answer it in cadre`,
     );
 }
 

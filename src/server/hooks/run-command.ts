@@ -41,19 +41,19 @@ export async function runCommand(
     why ??= reason;
     void child.end(GRACE_MS);
   };
-  const stop = () => end('the server stopped it');
+  const stop = () => end('stopped by the server');
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
   using _limit = deps.clock.after(hook.timeoutMs, () =>
-    end(`it ran for longer than ${hook.timeoutMs} ms`),
+    end(`timed out after ${hook.timeoutMs} ms`),
   );
-  const said = watchOutput(child, () => end(`it printed more than ${MAX_OUTPUT_BYTES} bytes`));
+  const said = watchOutput(child, () => end(`printed more than ${MAX_OUTPUT_BYTES} bytes`));
   child.stdin.end(`${body}\n`);
   try {
     const { code, signal: killedBy } = await child.exited;
     if (why !== null) await child.rest;
     if (why === null && code === 0) return { ok: true };
-    const how = why ?? (killedBy === null ? `exit code ${code}` : `ended by ${killedBy}`);
+    const how = why ?? (killedBy === null ? `exit code ${code}` : `killed by ${killedBy}`);
     const words = secret === null ? said() : said().replaceAll(secret, '…');
     const last = cutLine(words, ERROR_UNITS);
     return { ok: false, error: last === null ? how : `${how}: ${last}`, code, signal: killedBy };

@@ -153,7 +153,7 @@ export class HookRunner {
         if (this.#stopping.signal.aborted) return;
         logger.error(
           { err: error, hook: this.definition.name },
-          'a hook cannot go on with the log',
+          'a hook cannot read the event log',
         );
         await this.#failed(null, messageOf(error)).catch(() => undefined);
         await clock.sleep(pauseAfter(1), this.#stopping.signal).catch(() => undefined);
@@ -167,7 +167,10 @@ export class HookRunner {
     await this.#untilThereIsMore();
     const pause = this.#throttle.begin(clock.monotonic());
     if (pause > 0) {
-      logger.debug({ hook: this.definition.name }, 'events come as fast as the hook takes them');
+      logger.debug(
+        { hook: this.definition.name },
+        'events arrive as fast as the hook handles them',
+      );
       await clock.sleep(pause, this.#stopping.signal).catch(() => undefined);
     }
     const end = feed.latestSeq;
@@ -278,7 +281,7 @@ export class HookRunner {
       if (isLong && !told) {
         const payload = { hook: state.name, event_seq, attempts, since, error };
         log.append(tx, { kind: 'hook.failing', payload });
-        logger.warn(payload, 'a hook has failed for long');
+        logger.warn(payload, 'a hook is failing persistently');
       }
       const retry_at = now + pauseAfter(attempts);
       const failure = { event_seq, since, attempts, error, retry_at, told: told || isLong };
@@ -303,7 +306,7 @@ export class HookRunner {
     await this.#update((state, tx) => {
       const payload = { hook: state.name, after_seq, trimmed_seq };
       log.append(tx, { kind: 'hook.gap', payload });
-      logger.warn(payload, 'retention took events before a hook was given them');
+      logger.warn(payload, 'retention removed events before they were delivered to a hook');
       const times = (state.gap?.times ?? 0) + 1;
       return { ...state, gap: { after_seq, trimmed_seq, at: clock.now(), times } };
     });

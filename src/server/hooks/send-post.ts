@@ -29,11 +29,11 @@ export async function sendPost(
 ): Promise<Outcome> {
   const url = new URL(hook.url);
   const over = new AbortController();
-  const stop = () => over.abort(new Error('the server stopped it'));
+  const stop = () => over.abort(new Error('stopped by the server'));
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
   const limit = deps.clock.after(hook.timeoutMs, () =>
-    over.abort(new Error(`no answer within ${hook.timeoutMs} ms`)),
+    over.abort(new Error(`no response within ${hook.timeoutMs} ms`)),
   );
   try {
     if (leadsTo(deps.ownUrl(), url)) throw new Error(`${url.origin} is this server itself`);
@@ -54,10 +54,10 @@ export async function sendPost(
     const status = await statusOf(url, headers, body, over.signal);
     if (status >= 200 && status < 300) return { ok: true };
     const redirect = status >= 300 && status < 400 ? ', and redirects are not followed' : '';
-    return { ok: false, error: `${url.origin} answered ${status}${redirect}` };
+    return { ok: false, error: `${url.origin} responded with ${status}${redirect}` };
   } catch (error) {
     const reason: unknown = over.signal.aborted ? over.signal.reason : error;
-    return { ok: false, error: cutLine(messageOf(reason), ERROR_UNITS) ?? 'it failed' };
+    return { ok: false, error: cutLine(messageOf(reason), ERROR_UNITS) ?? 'unknown failure' };
   } finally {
     limit[Symbol.dispose]();
     signal.removeEventListener('abort', stop);
@@ -124,7 +124,7 @@ function guardedLookup(url: URL): LookupFunction {
   return (hostname, options, callback) => {
     find(hostname, options, url, (error, found) => {
       const [first] = found ?? [];
-      if (error ?? !first) return callback(error ?? new Error('no address'), '', 0);
+      if (error ?? !first) return callback(error ?? new Error('the host has no address'), '', 0);
       if (options.all === true) return callback(null, found);
       callback(null, first?.address ?? '', first?.family);
     });

@@ -93,7 +93,10 @@ export class HookService {
     if (definition.problem !== null)
       throw new AppError('conflict', `hook "${name}": ${definition.problem}`);
     if (this.#testing.has(name))
-      throw new AppError('conflict', `hook "${name}" is being tested: wait for the end of that`);
+      throw new AppError(
+        'conflict',
+        `hook "${name}" is already being tested: wait until the test ends`,
+      );
     this.#testing.add(name);
     try {
       const event = this.#exampleFor(definition);
@@ -142,7 +145,7 @@ export class HookService {
       return answer;
     });
     const { after_seq, up_to_seq } = skipped;
-    logger.warn({ hook: name, after_seq, up_to_seq, by }, 'a hook was made to skip events');
+    logger.warn({ hook: name, after_seq, up_to_seq, by }, 'events were skipped for a hook');
     return skipped;
   }
 
@@ -158,14 +161,17 @@ export class HookService {
     this.#definitions = definitions;
     for (const definition of definitions) {
       if (definition.problem !== null)
-        logger.error({ hook: definition.name, problem: definition.problem }, 'a hook cannot work');
+        logger.error(
+          { hook: definition.name, problem: definition.problem },
+          'a hook is not usable',
+        );
       if (kept.has(definition.name) || !isRunnable(definition) || this.#stopping.signal.aborted)
         continue;
       try {
         const state = await db.transact((tx) => this.#store.begin(tx, definition.name, from));
         this.#runners.set(definition.name, this.#runnerOf(definition, state));
       } catch (error) {
-        logger.error({ err: error, hook: definition.name }, 'a hook could not begin');
+        logger.error({ err: error, hook: definition.name }, 'cannot start a hook');
       }
     }
   }
@@ -328,9 +334,9 @@ function assertWaits(
   head: number | null,
   seq: number | null,
 ): asserts head is number {
-  if (head === null) throw new AppError('conflict', `hook "${name}" waits with no event`);
+  if (head === null) throw new AppError('conflict', `hook "${name}" has no pending event`);
   if (seq !== null && seq !== head)
-    throw new AppError('conflict', `hook "${name}" does not wait with event ${seq}`);
+    throw new AppError('conflict', `hook "${name}" is not waiting with event ${seq}`);
 }
 
 /** What is read of an event. */

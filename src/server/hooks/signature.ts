@@ -11,7 +11,7 @@ const PREFIX = 'whsec_';
  * or that belongs to another user, and for a key of less than 16 bytes.
  */
 export function readSecret(file: string): Buffer {
-  if (!fs.existsSync(file)) throw new Error(`there is no file ${file}`);
+  if (!fs.existsSync(file)) throw new Error(`${file} does not exist`);
   const { text, stat } = readSmallFile(file, { maxBytes: MAX_SECRET_BYTES });
   if ((stat.mode & 0o077) !== 0) throw new Error(`${file} may be read by others: chmod 600 it`);
   if (process.getuid && stat.uid !== process.getuid())
@@ -21,7 +21,7 @@ export function readSecret(file: string): Buffer {
     ? Buffer.from(said.slice(PREFIX.length), 'base64')
     : Buffer.from(said);
   if (key.length >= MIN_SECRET_BYTES) return key;
-  throw new Error(`${file} holds no secret of ${MIN_SECRET_BYTES} bytes or more`);
+  throw new Error(`${file} contains no secret of at least ${MIN_SECRET_BYTES} bytes`);
 }
 
 /**

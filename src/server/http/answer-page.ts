@@ -45,19 +45,19 @@ export function askingPage(
 ): string {
   const canAccept = objectionToAccept(approval) === null;
   const confirm = approval.arguments_missing
-    ? `<p class="warn">${ARGUMENTS_MISSING} <label>Type ${CONFIRMATION} to accept it: <input name="confirm" autocomplete="off"></label></p>\n`
+    ? `<p class="warn">${ARGUMENTS_MISSING} <label>Type ${CONFIRMATION} to accept the request: <input name="confirm" autocomplete="off"></label></p>\n`
     : '';
   const accept = `${confirm}<button name="decision" value="accept">Accept</button>\n`;
   return page(
-    'An agent asks',
+    'Approval request',
     [
-      `<h1>An agent asks</h1>`,
+      '<h1>An agent requests your approval</h1>',
       `<p>${line(approval.provider)}, session “${line(title ?? approval.session_id)}”, in ${line(cwd)}</p>`,
       `<h2>${line(approval.title)}</h2>`,
       ...shown(approval),
       canAccept ? '' : `<p class="warn">${objectionToAccept(approval)}</p>`,
       `<form method="post">\n${canAccept ? accept : ''}<button name="decision" value="decline">Decline</button>\n</form>`,
-      '<p>The first answer holds, and this link is then of no more use.</p>',
+      '<p>Only the first answer counts. The link cannot be used again after it.</p>',
     ].join('\n'),
   );
 }
@@ -65,10 +65,10 @@ export function askingPage(
 /** Returns why the page cannot accept an approval; null if it can. Nobody accepts by a page what it does not show. */
 export function objectionToAccept(approval: Approval): string | null {
   if (!approval.scopes.includes('once'))
-    return 'The agent does not offer that this is accepted for once.';
+    return 'The agent does not offer to accept this request once.';
   const isCut = textOfAll(approval).length > SHOWN_UNITS;
   if (isCut || approval.details.some(({ type }) => type === 'omitted'))
-    return 'This page does not show all of it, so it cannot be accepted here: accept it in cadre.';
+    return 'This page does not show the whole request, so you cannot accept it here: accept it in cadre.';
   return null;
 }
 
@@ -81,14 +81,14 @@ export function answeredPage({ status, title }: Pick<Approval, 'status' | 'title
 /** The one page of every link that is good for nothing, whatever the reason. */
 export function invalidPage(): string {
   return page(
-    'No such link',
+    'Invalid link',
     '<h1>This link is not valid</h1>\n<p>It was used, it has expired, what it was for was answered in another way, or it never was a link. See in cadre what waits for you.</p>',
   );
 }
 
 /** The page of a request that cannot be answered now, or is no request of a browser. */
 export function refusalPage(message: string): string {
-  return page('Not possible', `<h1>This is not possible</h1>\n<p>${line(message)}</p>`);
+  return page('Not possible', `<h1>Not possible</h1>\n<p>${line(message)}</p>`);
 }
 
 function page(title: string, body: string): string {
@@ -115,7 +115,7 @@ function shown(approval: Approval): string[] {
   const isCut = text.length > SHOWN_UNITS;
   return [
     `<pre>${escaped(revealed(text.slice(0, SHOWN_UNITS)))}</pre>`,
-    ...(isCut ? ['<p class="warn">There is more of it than this page shows.</p>'] : []),
+    ...(isCut ? ['<p class="warn">The request is longer than this page shows.</p>'] : []),
     ...lacking.map(
       (name) => `<p class="warn">Not shown, because it is too large: ${line(name)}</p>`,
     ),

@@ -76,7 +76,7 @@ export class AuthHook {
     if (asked === 'link')
       throw new AppError(
         'invalid',
-        'the page of a link is for browsers: it is not reached through the fleet',
+        'the page of a link is only available in a browser, not through the fleet',
       );
     // Answers are kept under the sender's authorization and key: this one can come from nobody else.
     request.headers.authorization = holder.id;
@@ -85,7 +85,7 @@ export class AuthHook {
     if (answers === 'stream' || answers === 'bytes')
       throw new AppError(
         'invalid',
-        'a request through the fleet gets one answer, and no stream or file: read pages instead, or ask the server itself',
+        'streams and files are not available through the fleet: use a paged endpoint, or connect to the server directly',
       );
     return true;
   }

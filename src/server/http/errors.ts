@@ -12,7 +12,7 @@ export function errorReply(
 ): { status: number; body: object; isBug: boolean } {
   const refusal = error instanceof AppError ? error : (stopOf(error) ?? frameworkError(error));
   if (!isServerError(refusal)) {
-    const message = 'internal error: the server log has the details under this request id';
+    const message = 'internal error: see the server log for this request id';
     return { status: 500, body: { error: message, code: 'internal' }, isBug: true };
   }
   const { code, message } = refusal;
@@ -32,21 +32,21 @@ function frameworkError(error: unknown): AppError | null {
   switch (code) {
     case 'ECONNRESET':
       // The framework uses this status if the client leaves while it sends its body, which is no bug.
-      return statusCode === 400 ? new AppError('invalid', 'the body did not arrive') : null;
+      return statusCode === 400 ? new AppError('invalid', 'the body did not arrive in full') : null;
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new AppError('payload_too_large', 'the body is larger than this route accepts');
+      return new AppError('payload_too_large', 'the body is larger than this route allows');
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new AppError(
         'unsupported_media_type',
         'the body has to be JSON, with Content-Type: application/json',
       );
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return new AppError('invalid', 'the length of the body differs from its Content-Length');
+      return new AppError('invalid', 'the length of the body differs from Content-Length');
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':
     case 'FST_ERR_CTP_INVALID_JSON_BODY':
       return new AppError('invalid', 'the body is not valid JSON');
     case 'FST_ERR_BAD_URL':
-      return new AppError('invalid', 'the path is not validly encoded');
+      return new AppError('invalid', 'the path has invalid URL encoding');
     default:
       return null;
   }

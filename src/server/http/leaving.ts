@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 
 /** The reason of each such signal: without one, each would make an error with a stack of its own. */
-const OVER = new Error('the request is over');
+const OVER = new Error('the request has ended');
 
 /**
  * Returns a signal that aborts once the response was sent completely or the client has disconnected. It has to be

@@ -113,7 +113,7 @@ export function mounter(
         } catch (error) {
           if (!request.over.aborted) throw error;
           // The client no longer reads, and an error because of its disconnection is not a failure of the server.
-          request.log.debug({ err: error }, 'a request failed after its client had left');
+          request.log.debug({ err: error }, 'a request failed after its client disconnected');
           return reply.hijack();
         }
       },
@@ -248,13 +248,13 @@ function keyedRequest(
   if (access === 'gateway') {
     throw new AppError(
       'invalid',
-      `${path} accepts no Idempotency-Key: send an invocation_id instead`,
+      `${path} does not support Idempotency-Key: send an invocation_id instead`,
     );
   }
   if (secret) {
     throw new AppError(
       'invalid',
-      `${path} stores no responses, because they contain secrets: leave Idempotency-Key out`,
+      `${path} does not support Idempotency-Key, because its responses contain secrets: leave the header out`,
     );
   }
   if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key)) {

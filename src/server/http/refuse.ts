@@ -16,7 +16,7 @@ export function refuseUnknown(request: FastifyRequest, reply: FastifyReply): nev
   reply.header('allow', methods.join(', '));
   throw new AppError(
     'method_not_allowed',
-    `${request.method} is not a method of ${path}; it has ${methods.join(', ')}`,
+    `${request.method} is not supported by ${path}; supported methods: ${methods.join(', ')}`,
   );
 }
 
@@ -32,7 +32,7 @@ export function assertNotEncoded({ headers }: FastifyRequest): void {
   if (encoding === undefined || encoding.toLowerCase() === 'identity') return;
   throw new AppError(
     'unsupported_media_type',
-    'the body has to be sent unencoded, without Content-Encoding',
+    'a compressed body is not supported: send it without Content-Encoding',
   );
 }
 
@@ -45,7 +45,7 @@ export function sendError(
   const { status, body, isBug } = errorReply(error, request.routeOptions.config.statuses);
   // The rest of the body will not be read, so the connection cannot be reused.
   if (isOnItsWay(request.raw)) reply.header('connection', 'close');
-  if (isBug) request.log.error({ err: error }, 'a request failed on a bug');
+  if (isBug) request.log.error({ err: error }, 'a request failed because of a bug');
   else if (status >= 500) request.log.error({ err: error }, 'a request failed');
   return reply
     .code(status)
@@ -70,7 +70,7 @@ export function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): voi
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   const [status, message] = garbage[error.code ?? ''] ?? [
     '400 Bad Request',
-    'this is no HTTP request',
+    'this is not an HTTP request',
   ];
   const body = JSON.stringify({ error: message, code: 'invalid' });
   socket.end(

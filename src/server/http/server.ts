@@ -165,7 +165,7 @@ function admit(
     return;
   }
   if (!takesChanges)
-    throw new AppError('shutting_down', 'the server is stopping: try again when it is back');
+    throw new AppError('shutting_down', 'the server is stopping: try again after the restart');
   assertNotEncoded(request);
 }
 

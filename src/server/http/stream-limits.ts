@@ -28,20 +28,20 @@ export class StreamLimits {
     if (this.#all >= all) {
       throw new AppError(
         'too_many',
-        `${all} streams are open already: close some, or raise server.max_streams`,
+        `${all} streams are already open: close some, or raise server.max_streams`,
       );
     }
     const own = ofOneToken ?? Math.max(1, Math.floor(all / 4));
     if (id !== API_TOKEN_ID && (this.#ofToken.get(id) ?? 0) >= own) {
       throw new AppError(
         'too_many',
-        `${own} streams of this token are open already: close some, or raise server.max_streams_per_token`,
+        `this token already has ${own} open streams: close some, or raise server.max_streams_per_token`,
       );
     }
     if (scope === 'read' && this.#readers >= all - keptForAdmins(all)) {
       throw new AppError(
         'too_many',
-        `the last ${keptForAdmins(all)} of ${all} streams are reserved for tokens of the scope admin: close some, or raise server.max_streams`,
+        `${all} streams are open, and the last ${keptForAdmins(all)} are reserved for tokens with the scope admin: close some, or raise server.max_streams`,
       );
     }
   }

@@ -25,7 +25,7 @@ export function pathChecker(fields: Record<string, z.ZodType>): (params: unknown
       const value = (params as Record<string, unknown>)[name];
       if (schema.safeParse(value).success) continue;
       const values = (schema as z.ZodEnum).options.join(', ');
-      throw new AppError('not_found', `no ${name} "${String(value)}": there are ${values}`);
+      throw new AppError('not_found', `no ${name} "${String(value)}": expected ${values}`);
     }
     return params;
   };

@@ -23,9 +23,9 @@ export function startBackground(base: Base, nouns: Nouns, summary: RecoverySumma
   const orLog = (work: Promise<void>, message: string) =>
     work.catch((error: unknown) => base.logger.error({ err: error }, message));
   const background = {
-    cleanups: orLog(nouns.worktrees.service.resumeCleanups(), 'a cleanup that is due failed'),
-    spawns: orLog(undoUnfinished(nouns), 'what a crash cut off could not be undone'),
-    broadcasts: orLog(teams.broadcasts.recover(), 'unfinished broadcasts could not be resumed'),
+    cleanups: orLog(nouns.worktrees.service.finishCleanups(), 'a due cleanup failed'),
+    spawns: orLog(undoUnfinished(nouns), 'cannot undo work that a crash interrupted'),
+    broadcasts: orLog(teams.broadcasts.recover(), 'cannot resume unfinished broadcasts'),
   };
   const pending = base.db.peek((rx) => sessions.store.allPendingApprovals(rx));
   for (const approval of pending) sessions.broker.watchExpiry(approval);
@@ -41,7 +41,7 @@ export function startBackground(base: Base, nouns: Nouns, summary: RecoverySumma
   });
   return {
     ...background,
-    verification: orLog(verification, 'sessions could not be verified'),
+    verification: orLog(verification, 'cannot verify sessions'),
     stopVerification: () => verifying.abort(),
   };
 }

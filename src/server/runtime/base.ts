@@ -45,7 +45,9 @@ export async function openBase(options: RuntimeOptions, undo: Undo): Promise<Bas
     secrets: () => secretsOf(config.now),
   });
   if (isTestOfPosix)
-    logger.warn('CADRE_TEST_ONLY_PLATFORM is set: processes are found as where there is no /proc');
+    logger.warn(
+      'CADRE_TEST_ONLY_PLATFORM is set: processes are searched as on systems without /proc',
+    );
   undo.use(withDataDirectory(directory, () => lockDirectory(directory)));
   const db = await Database.open({
     directory,
@@ -58,7 +60,7 @@ export async function openBase(options: RuntimeOptions, undo: Undo): Promise<Bas
     onMigrating: (older) =>
       logger[older.bytes < LARGE_BYTES ? 'info' : 'warn'](
         older,
-        'the data of an older version is copied and changed before the server answers: that takes minutes where it is large',
+        'migrating the data of an older version before the server accepts requests: this takes minutes for large data',
       ),
     version,
     newEpoch: () => ids.next('epoch'),
@@ -66,7 +68,7 @@ export async function openBase(options: RuntimeOptions, undo: Undo): Promise<Bas
   });
   undo.defer(() => db.close());
   if (db.migration)
-    logger.info(db.migration, 'the data of an older version was changed; a copy was kept');
+    logger.info(db.migration, 'migrated the data of an older version; a copy was kept');
   if (db.lost)
     logger.error(
       db.lost,

@@ -23,7 +23,7 @@ export function connect({ db, logger }: Base, nouns: Nouns, { server }: Edge): v
     onExit: (agent) => void sessions.runner.agentExited(agent),
     onExpired: (approval) =>
       void sessions.service.expire(approval).catch((error: unknown) => {
-        logger.warn({ err: error, approval_id: approval.id }, 'an approval could not expire');
+        logger.warn({ err: error, approval_id: approval.id }, 'cannot expire an approval');
       }),
     onHoldUntil: (at) => queue.scheduler.wake(at),
     // A usage limit that an agent reports holds the sessions of its account.
@@ -40,10 +40,7 @@ export function connect({ db, logger }: Base, nouns: Nouns, { server }: Edge): v
         const isShared = (providers.registry.find(provider)?.stats().pid ?? null) !== null;
         if (isShared)
           void killCarriers(`${MCP_SESSION_VARIABLE}=${id}`).catch((error: unknown) =>
-            logger.warn(
-              { err: error, session_id: id },
-              'MCP servers of a session could not be ended',
-            ),
+            logger.warn({ err: error, session_id: id }, 'cannot stop the MCP servers of a session'),
           );
       });
       worktrees.claims.releaseAllOf(tx, id);

@@ -49,7 +49,7 @@ export class FleetSeat {
     if (this.#membership === null) return;
     this.#taking = this.#join(this.#membership, parts).catch((error: unknown) => {
       this.#failure = error instanceof Error ? error.message : String(error);
-      this.#base.logger.error({ err: error }, 'the fleet cannot be joined');
+      this.#base.logger.error({ err: error }, 'cannot join the fleet');
       return null;
     });
   }

@@ -53,7 +53,7 @@ export class HookSeat {
     const from = this.#parts.feed.latestSeq;
     this.#applying = this.#load()
       .then(({ service, definitionsOf }) => service.apply(definitionsOf(config.now), from))
-      .catch((error: unknown) => logger.error({ err: error }, 'the hooks could not be started'));
+      .catch((error: unknown) => logger.error({ err: error }, 'cannot start the hooks'));
   }
 
   /** Ends all deliveries; the next start goes on with them. */

@@ -20,9 +20,12 @@ export function reload({ base, nouns, edge }: Running, load: () => Config): void
     nouns.processes.runner.admit();
     nouns.hooks.reload();
     if (needRestart.length > 0)
-      logger.warn({ keys: needRestart }, 'some keys that have changed need a restart');
+      logger.warn({ keys: needRestart }, 'some changed keys require a restart');
     logger.info({ changed }, 'configuration reloaded');
   } catch (error) {
-    logger.error({ err: error }, 'configuration not reloaded: everything stays as it was');
+    logger.error(
+      { err: error },
+      'configuration not reloaded: the previous configuration stays in effect',
+    );
   }
 }

@@ -25,7 +25,7 @@ export class SearchSeat implements Searching, AsyncDisposable {
     if (!fs.existsSync(path.join(this.#base.directory, SEARCH_FILE))) return;
     this.#service()
       .then((service) => service.resume())
-      .catch((error: unknown) => this.#base.logger.error({ err: error }, 'search is out of order'));
+      .catch((error: unknown) => this.#base.logger.error({ err: error }, 'search is unavailable'));
   }
 
   async search(...asked: Parameters<SearchService['search']>) {

@@ -53,7 +53,7 @@ async function endWorktrees(
 ): Promise<void> {
   const end = () =>
     stopping.abort(
-      new AppError('shutting_down', 'the server is stopping: try again when it is back'),
+      new AppError('shutting_down', 'the server is stopping: try again after the restart'),
     );
   const idle = Promise.all([service.idle(), snapshots.taker.idle()]).then(end);
   const waiting = AbortSignal.any([hurry, stopping.signal]);
@@ -76,7 +76,5 @@ async function endBackground({ nouns: { teams }, background }: Running): Promise
 async function storeEnd({ logger }: Base, { children: { ledger } }: Nouns): Promise<void> {
   await ledger
     .end()
-    .catch((error: unknown) =>
-      logger.error({ err: error }, 'the end of the run could not be stored'),
-    );
+    .catch((error: unknown) => logger.error({ err: error }, 'cannot store the end of the run'));
 }

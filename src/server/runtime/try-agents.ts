@@ -52,7 +52,7 @@ export async function tryAgents(config: Config, signal: AbortSignal): Promise<Tr
     supervisor,
     clock: base.clock,
     toolsFor: () => {
-      throw new Error('an agent that is tried has no session');
+      throw new Error('an agent on trial has no session');
     },
   };
   const kinds = configuredProviders(config, context).flatMap(({ kinds: all }) => all?.list() ?? []);
@@ -92,7 +92,7 @@ async function failureOf(work: Promise<void>, signal: AbortSignal): Promise<stri
     return null;
   } catch (error) {
     if (signal.aborted)
-      return `it did not open a session within ${PATIENCE_MS / 1000} s: start it yourself, and see what it waits for`;
+      return `no session was opened within ${PATIENCE_MS / 1000} s: start the agent yourself, and check what it waits for`;
     if (error instanceof ProviderError) return error.message.replace(/^acp: /, '');
     throw error;
   }

@@ -46,7 +46,7 @@ export function startUpkeep(
       while (await log.compact());
       while (await storage.idempotencyStore.trim());
     } catch (error) {
-      logger.warn({ err: error }, 'settled deltas could not be removed');
+      logger.warn({ err: error }, 'cannot remove settled deltas');
     }
   }
 
@@ -55,7 +55,7 @@ export function startUpkeep(
     try {
       await snapshots.snapshotObjectStores.removeSession(sessionId);
     } catch (error) {
-      logger.warn({ err: error, session_id: sessionId }, 'snapshots could not be removed');
+      logger.warn({ err: error, session_id: sessionId }, 'cannot remove snapshots');
     }
   }
 
@@ -65,7 +65,7 @@ export function startUpkeep(
       // Also where snapshots are switched off, those of before grow too old.
       await snapshots.snapshotObjectStores.trim();
     } catch (error) {
-      logger.warn({ err: error }, 'expired data could not be removed');
+      logger.warn({ err: error }, 'cannot remove expired data');
     }
   }
 }

@@ -76,7 +76,7 @@ export class Broadcasts {
       await this.#cancel(message).catch((failure: unknown) =>
         this.#deps.logger.error(
           { err: failure, message_id: message.id },
-          'a broadcast is stored in part: the next start cancels it',
+          'a broadcast is only partly stored: the next start cancels it',
         ),
       );
       throw error;
@@ -134,7 +134,7 @@ export class Broadcasts {
         if (!signal.aborted)
           this.#deps.logger.error(
             { err: error, message_id: message.id },
-            'a broadcast could not be dispatched',
+            'cannot dispatch a broadcast',
           );
       })
       .finally(() => this.#underWay.delete(done));
@@ -175,6 +175,9 @@ export class Broadcasts {
   #assertNotCancelled(rx: Reader, { team_id, id }: Message): void {
     this.#deps.store.openTeam(rx, team_id);
     if (this.#deps.store.message(rx, team_id, id).cancelled_at !== null)
-      throw new AppError('delivery_state', `message ${id} was cancelled while it was sent`);
+      throw new AppError(
+        'delivery_state',
+        `message ${id} was cancelled before it was sent in full`,
+      );
   }
 }

@@ -86,7 +86,7 @@ export function retry(delivery: Delivery, now: number): Delivery {
   if (status !== 'failed' && status !== 'deferred' && !isLost)
     throw new AppError(
       'delivery_state',
-      `delivery ${id} is ${status}: only one that failed, was deferred, or whose turn did not complete can be retried`,
+      `delivery ${id} is ${status}: only a delivery that failed, was deferred, or whose turn did not complete can be retried`,
     );
   return { ...delivery, status: 'pending', injected_turn_id: null, error: null, updated_at: now };
 }

@@ -136,10 +136,7 @@ export class MessageService {
       const deliveries = this.#deps.store.deliveriesOf(tx, messageId);
       const waiting = deliveries.filter(waits);
       if (deliveries.length > 0 && waiting.length === 0)
-        throw new AppError(
-          'delivery_state',
-          `message ${messageId} has no delivery that still waits`,
-        );
+        throw new AppError('delivery_state', `message ${messageId} has no pending delivery`);
       const now: Message = {
         ...message,
         cancelled_at: message.cancelled_at ?? this.#deps.clock.now(),
@@ -183,7 +180,7 @@ export class MessageService {
     if (!refusing) return;
     throw new AppError(
       'unsupported_provider_images',
-      `session ${refusing.id} is of ${refusing.provider}, which accepts no images: leave them out`,
+      `session ${refusing.id} uses ${refusing.provider}, which does not support images: leave them out`,
     );
   }
 
@@ -288,7 +285,7 @@ export class MessageService {
     const hops = this.#deps.store.hops(tx, id) + 1;
     this.#deps.store.setHops(tx, id, hops);
     if (max === 0 || hops <= max) return null;
-    const message = `agents have sent ${max} messages in a row: it waits until somebody sends a turn to a member`;
+    const message = `agents have sent ${max} messages in a row: delivery waits until somebody sends a turn to a member`;
     return { code: HOP_LIMIT, message };
   }
 }

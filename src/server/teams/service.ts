@@ -188,7 +188,7 @@ export class TeamService {
     if (this.#deps.store.member(tx, team.id, joining.agent_id))
       throw new AppError(
         'already_member',
-        `session ${joining.agent_id} is in team ${team.id} already`,
+        `session ${joining.agent_id} is already a member of team ${team.id}`,
       );
     this.#deps.store.addMember(tx, newMember(team, joining, this.#deps.clock.now()));
   }

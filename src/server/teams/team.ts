@@ -45,7 +45,7 @@ export function assertMember(agents: readonly string[], team: Team, agentId: str
 }
 
 function noMember(team: Team, agentId: string): AppError {
-  return new AppError('not_found', `session "${agentId}" is no member of team ${team.id}`);
+  return new AppError('not_found', `session "${agentId}" is not a member of team ${team.id}`);
 }
 
 /**
@@ -63,7 +63,7 @@ export function withoutMember(
   if (!longest)
     throw new AppError(
       'conflict',
-      `${agentId} is the last member of team ${team.id}: delete the team`,
+      `${agentId} is the last member of team ${team.id}: delete the team instead`,
     );
   if (team.lead_agent_id !== agentId) return { team, isNewLead: false };
   return {

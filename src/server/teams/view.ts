@@ -89,7 +89,10 @@ export class TeamViews {
     const { afterMember } = range;
     const from = afterMember === null ? 0 : agents.indexOf(afterMember) + 1;
     if (afterMember !== null && from === 0)
-      throw new AppError('invalid', `"${afterMember}" is no member any more: begin without cursor`);
+      throw new AppError(
+        'invalid',
+        `"${afterMember}" is no longer a member: start again without cursor`,
+      );
     const messages = await this.#messagesFrom(teamId, range);
     const deliveries: TeamPart['deliveries'] = [];
     for (const { message } of messages) {

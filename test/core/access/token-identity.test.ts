@@ -259,7 +259,7 @@ describe('the streams of tokens', () => {
       expect(refused.status).toBe(429);
       expect(refused.json()).toEqual({
         error:
-          '2 streams of this token are open already: close some, or raise server.max_streams_per_token',
+          'this token already has 2 open streams: close some, or raise server.max_streams_per_token',
         code: 'too_many',
       });
       const others = await Promise.all(Array.from({ length: 6 }, () => openStream({ url, token })));
@@ -282,7 +282,7 @@ describe('the streams of tokens', () => {
         expect(refused.json()).toMatchObject({
           code: 'too_many',
           error: expect.stringMatching(
-            /^the last 1 of 4 streams are reserved for tokens of the scope admin/,
+            /^4 streams are open, and the last 1 are reserved for tokens with the scope admin/,
           ),
         });
         streams.push(await openStream({ url, token }));

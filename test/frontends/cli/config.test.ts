@@ -123,8 +123,8 @@ describe('cadre config check', () => {
     expect([code, stdout.trimEnd().split('\n')]).toEqual([
       2,
       [
-        'hook "typo": kinds: no event is of a kind "turn.complete"',
-        expect.stringMatching(/^hook "phone": secret_file: there is no file .*no\.secret$/),
+        'hook "typo": kinds: "turn.complete" matches no event kind',
+        expect.stringMatching(/^hook "phone": secret_file: .*no\.secret does not exist$/),
       ],
     ]);
   });

@@ -131,7 +131,9 @@ describe('cadre doctor', () => {
     withServer(
       async (server) => {
         const found = findingsOf(await cadreOn(server)(['doctor', '--json']));
-        expect(found.server?.[1]).toContain('degraded (hooks: hook "typo": kinds: no event');
+        expect(found.server?.[1]).toContain(
+          'degraded (hooks: hook "typo": kinds: "turn.complete" matches no event kind',
+        );
       },
       { config: '[[hooks]]\nname = "typo"\nkinds = ["turn.complete"]\ncommand = "true"\n' },
     ));

@@ -17,7 +17,9 @@ test('SIGKILL of the server under a prompt: it fails with what happened, and the
     const prompt = editor.prompt(sessionId, 'say begun; silent');
     await editor.told((one) => one.sessionUpdate === 'agent_message_chunk');
     const [failure] = await Promise.all([prompt.catch((error: unknown) => error), restart()]);
-    expect(failure).toMatchObject({ message: 'the server died while an agent was at this turn' });
+    expect(failure).toMatchObject({
+      message: 'the server died while an agent was running this turn',
+    });
     expect(await editor.prompt(sessionId, 'history')).toMatchObject({ stopReason: 'end_turn' });
     expect(editor.text()).toContain('last prompt: say begun; silent');
     // Nothing is told twice.

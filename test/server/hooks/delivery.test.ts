@@ -129,7 +129,7 @@ describe('a POST', () => {
             waiting: 2,
             failure: {
               attempts: 1,
-              error: expect.stringContaining(`answered ${status}`) as string,
+              error: expect.stringContaining(`responded with ${status}`) as string,
             },
           });
           await receiver.until(3);
@@ -162,7 +162,7 @@ describe('a POST', () => {
         await rename(given, session, 'one');
         await receiver.until(1);
         await eventually(async () => hookIn(given)).toMatchObject({
-          failure: { error: `no answer within ${limit} ms` },
+          failure: { error: `no response within ${limit} ms` },
         });
         await receiver.until(2);
         await rename(given, session, 'two');
@@ -254,7 +254,7 @@ describe('a command', () => {
   });
 
   test.for([
-    ['runs too long', 'sleep 600', 'ran for longer than 300 ms'],
+    ['runs too long', 'sleep 600', 'timed out after 300 ms'],
     ['prints without end', 'yes', 'printed more than'],
   ] as const)('that %s is ended.', ([, command, error]) =>
     withHooks(

@@ -169,7 +169,7 @@ describe('the page of a link', () => {
       const at = await pathOfLink(stage, approval);
       const { text } = await browse(stage, at);
       expect(text.match(/<button /g)).toHaveLength(1);
-      expect(text).toContain('cannot be accepted here');
+      expect(text).toContain('you cannot accept it here');
       expect((await press(stage, at, 'accept')).status).toBe(409);
       expect((await statusOf(stage, approval)).status).toBe('pending');
       expect((await press(stage, at, 'decline')).status).toBe(200);

@@ -97,7 +97,7 @@ describe('an address', () => {
     '2002:a9fe:a9fe::1',
     '::ffff:0:169.254.169.254',
   ])('%s gets nothing, whatever leads there.', (address) => {
-    expect(objectionToAddress(address, https)).toMatch(/no hook may be sent to/);
+    expect(objectionToAddress(address, https)).toMatch(/an address that hooks may not use/);
     expect(objectionToAddress(address, http)).not.toBe(null);
   });
 

@@ -312,7 +312,7 @@ describe('the size of a body', () => {
         const reply = await ask(256 * 1024 + 1, more);
         expect(reply.status).toBe(413);
         expect(reply.json()).toEqual({
-          error: 'the body is larger than this route accepts',
+          error: 'the body is larger than this route allows',
           code: 'payload_too_large',
         });
       }

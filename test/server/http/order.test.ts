@@ -57,7 +57,7 @@ const faults: {
     name: 'method',
     status: 405,
     body: {
-      error: 'PUT is not a method of /v1/sessions; it has POST, GET, HEAD',
+      error: 'PUT is not supported by /v1/sessions; supported methods: POST, GET, HEAD',
       code: 'method_not_allowed',
     },
     put: (asked) => (asked.method = 'PUT'),
@@ -74,7 +74,7 @@ const faults: {
   {
     name: 'size',
     status: 413,
-    body: { error: 'the body is larger than this route accepts', code: 'payload_too_large' },
+    body: { error: 'the body is larger than this route allows', code: 'payload_too_large' },
     put: (asked) => (asked.body = '['.repeat(256 * 1024 + 1)),
   },
   {

@@ -35,7 +35,7 @@ test('A server goes on where the snapshots of a session that goes cannot be remo
     await client.call(endpoints.closeSession, { params: { session_id: id }, body: {} });
     clock.advance(DAY_MS + 10_000);
     await expectEventually(() => logLines().map(({ msg }) => msg)).toContain(
-      'snapshots could not be removed',
+      'cannot remove snapshots',
     );
     const session = () => client.call(endpoints.getSession, { params: { session_id: id } });
     await expectEventually(async () => (await session()).trimmed).toBe(true);

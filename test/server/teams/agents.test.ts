@@ -43,7 +43,7 @@ describe('a member of a team', () => {
     given(async ({ client }) => {
       await expect(spawned(client, { agent: 'nobody' })).rejects.toThrow(/unknown agent "nobody"/);
       const both = spawned(client, { agent: 'one', model_preset: 'second' });
-      await expect(both).rejects.toThrow(/sets provider, agent and model/);
+      await expect(both).rejects.toThrow(/cannot be combined with provider, agent or model/);
     }));
 
   test('has presets of agents, which the tools of agents name.', () =>

@@ -233,7 +233,7 @@ describe('messages to a member that is at work', () => {
       const turn = await stage.provider.nextTurn();
       expect(toldIn(turn.text)).toEqual([message.id]);
       expect(turn.text).toMatch(
-        /<\/team_message>\n<process_exit id="proc_[0-9a-f]+" status="completed">\nProcess proc_[0-9a-f]+ has ended: completed/,
+        /<\/team_message>\n<process_exit id="proc_[0-9a-f]+" status="completed">\nProcess proc_[0-9a-f]+ ended: completed/,
       );
       turn.end(completed);
       await stage.until(({ kind }) => kind === 'delivery.consumed');

@@ -232,7 +232,7 @@ describe('a member that an agent spawns', () => {
       const approval = await stage.asked(lead.id);
       expect(approval).toMatchObject({
         kind: 'tool',
-        title: `add a member "tester", make the worktree feature (cadre/feature) of ${repo}`,
+        title: `add a member "tester", create the worktree feature (cadre/feature) of ${repo}`,
         request: {
           tool: 'cadre_team_manage',
           team_id: made.body.team.id,

@@ -38,8 +38,8 @@ export function answerRoutes(
     );
     scope.setErrorHandler(async (error, request, reply) => {
       const { status, body, isBug } = errorReply(error);
-      const said = status === 415 ? 'only the form of the page is taken' : undefined;
-      if (isBug) request.log.error({ err: error }, 'a request failed on a bug');
+      const said = status === 415 ? 'only the form of the page is accepted' : undefined;
+      if (isBug) request.log.error({ err: error }, 'a request failed because of a bug');
       // The rest of a body that was refused is not read.
       reply.header('connection', 'close');
       const { refusalPage } = await pages();
@@ -62,7 +62,11 @@ export function answerRoutes(
       const objection = accepted && objectionToAccept(accepted.approval);
       if (objection) return send(reply, 409, refusalPage(objection));
       if (accepted?.approval.arguments_missing && !isConfirmed(request.body))
-        return send(reply, 409, refusalPage('To accept it, type yes in the field on the page.'));
+        return send(
+          reply,
+          409,
+          refusalPage('Type yes in the field on the page to accept the request.'),
+        );
       const answered = isMeant ? await answering.answer(secret, decision) : null;
       if (answered === null) return sendInvalid(request, reply);
       return send(reply, 200, answeredPage(answered));

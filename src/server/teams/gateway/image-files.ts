@@ -43,8 +43,7 @@ export function readImages(files: readonly ImageFile[]): Promise<InputItem[]> {
 }
 
 async function bytesOf({ path: named, real }: ImageFile): Promise<Buffer> {
-  const failed = (why: string) =>
-    new AppError('invalid', `the image ${named} cannot be read: ${why}`);
+  const failed = (why: string) => new AppError('invalid', `cannot read the image ${named}: ${why}`);
   try {
     const name = path.relative('/', real);
     const bytes = await readForeignFile('/', name, { maxBytes: MAX_IMAGE_BYTES });

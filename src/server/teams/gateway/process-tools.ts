@@ -61,7 +61,7 @@ export function processToolkit({
         if (typeof before_byte === 'number' && stream !== 'stdout' && stream !== 'stderr')
           throw new ToolError(
             'bad_request',
-            'args.stream: is needed with before_byte: name the stream to read',
+            'args.stream: is required with before_byte: name the stream',
           );
         const tool = 'cadre_process_logs';
         await toolPolicy.passOne(caller, { tool, action: 'read' }, { process_id });
@@ -114,7 +114,7 @@ async function assertSame(directory: string, before: string | null): Promise<voi
   if ((await identityOf(directory)) === before) return;
   throw new ToolError(
     'unauthorized',
-    `cadre_process_run: the directory ${directory} was replaced after it was shown: call it again`,
+    `cadre_process_run: the directory ${directory} was replaced after it was approved: call the tool again`,
   );
 }
 
@@ -135,12 +135,12 @@ function assertOutside({ cwd, on_exit }: Omit<RunArgs, 'wait_ms'>, { session }: 
   if (!path.isAbsolute(cwd ?? ''))
     throw new ToolError(
       'bad_request',
-      'args.cwd: is needed as an absolute path, because an external caller has no session with a directory',
+      'args.cwd: has to be an absolute path, because an external caller has no session with a directory',
     );
   if (on_exit)
     throw new ToolError(
       'bad_request',
-      'args.on_exit: an external caller has no turns to be notified by: give wait_ms, or ask cadre_process_status',
+      'args.on_exit: cannot be used by an external caller, which has no turns: set wait_ms, or call cadre_process_status',
     );
 }
 
@@ -208,5 +208,5 @@ function omittedBefore(
   const part = partOf(logs, content);
   if (!part || part.offset === 0) return [];
   const next = { stream, before_byte: part.offset };
-  return [{ what: `bytes of ${stream} before`, count: part.offset, next }];
+  return [{ what: `earlier bytes of ${stream}`, count: part.offset, next }];
 }

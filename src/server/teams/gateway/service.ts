@@ -88,7 +88,7 @@ export class ToolGateway {
     const call = readCall(body);
     const caller = await this.#callerOf(call.callerId, bearer, signal);
     if (!caller)
-      return failure('unauthorized', 'this token is of another session than caller_agent_id');
+      return failure('unauthorized', 'this token belongs to a session other than caller_agent_id');
     if (call.invocationId === null) return this.#run(call, caller);
     return this.#once(call.invocationId, call, caller);
   }
@@ -134,7 +134,7 @@ export class ToolGateway {
       if (error instanceof AppError && error.code === 'idempotency_conflict')
         return failure(
           'conflict',
-          `invocation_id "${invocationId}" was used for another call within 24 h: use a new one for each call`,
+          `invocation_id "${invocationId}" was already used for another call in the last 24 h: use a new one for each call`,
         );
       return this.#envelopeOf(error);
     }
@@ -165,7 +165,7 @@ export class ToolGateway {
   #envelopeOf(error: unknown): ToolEnvelope {
     const refusal = failureOf(error);
     if (refusal) return refusal;
-    this.#deps.logger.error({ err: error }, 'a tool failed on a bug');
+    this.#deps.logger.error({ err: error }, 'a tool failed because of a bug');
     return failure('internal', 'internal error: the server log has the details');
   }
 }
@@ -178,7 +178,7 @@ function roomFor({ max_bytes }: Record<string, unknown>): number {
 
 const CUT_OFF = failure(
   'internal',
-  'the server was restarted while this call ran: check what it did before you repeat it with another invocation_id',
+  'the server was restarted during this call: check its effects before you repeat it with another invocation_id',
 );
 
 const aliases = [
@@ -197,9 +197,9 @@ function readCall(body: BodyOf<typeof invokeTool>): Invocation {
       throw new AppError('invalid', `body.${name}: is blank`);
     return value;
   });
-  if (!tool) throw new AppError('invalid', 'body.tool_name: is needed');
+  if (!tool) throw new AppError('invalid', 'body.tool_name: is required');
   if (!callerId)
-    throw new AppError('invalid', 'body.caller_agent_id: is needed; it is the id of a session');
+    throw new AppError('invalid', 'body.caller_agent_id: is required: the id of a session');
   assertNamespace(body.namespace ?? null, tool);
   return { tool, callerId, invocationId: invocationId ?? null, args: body.args ?? {} };
 }
@@ -207,7 +207,7 @@ function readCall(body: BodyOf<typeof invokeTool>): Invocation {
 function assertNamespace(namespace: string | null, tool: string): void {
   if (namespace === null) return;
   if (!tool.startsWith(`${namespace}_`))
-    throw new AppError('invalid', `body.namespace: "${tool}" is no tool of "${namespace}"`);
+    throw new AppError('invalid', `body.namespace: "${tool}" is not a tool of "${namespace}"`);
 }
 
 /** Returns the checked arguments. Throws `bad_request`, naming the wrong argument and its allowed values. */
@@ -219,5 +219,5 @@ function checked<T extends z.ZodType>(schema: T, args: unknown): z.output<T> {
 
 function noTool(name: string): ToolError {
   const names = Object.values(toolNamespaces).flatMap((tools) => Object.keys(tools));
-  return new ToolError('not_found', `no tool "${name}"; there are: ${names.join(', ')}`);
+  return new ToolError('not_found', `no tool "${name}"; tools: ${names.join(', ')}`);
 }

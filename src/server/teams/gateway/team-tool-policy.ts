@@ -138,7 +138,7 @@ function questionFor(
     `add a member${args.title ? ` "${args.title}"` : ''}`,
     ...(worktree
       ? [
-          `make the worktree ${worktree.worktree_name} (${worktree.branch}) of ${worktree.repo_root}`,
+          `create the worktree ${worktree.worktree_name} (${worktree.branch}) of ${worktree.repo_root}`,
         ]
       : []),
     ...(script ? ['run its init script'] : []),

@@ -52,7 +52,7 @@ export function teamToolkit(dependencies: TeamToolsDependencies): Toolkit {
   return toolkit({
     namespace: 'cadre_team',
     disabled: () =>
-      dependencies.settings().enabled ? null : 'the team tools are switched off: see teams.enabled',
+      dependencies.settings().enabled ? null : 'the team tools are disabled: see teams.enabled',
     descriptions: toolNamespaces.cadre_team,
     runs: {
       cadre_team_status: (args, caller) => tools.status(args, inSession(caller)),
@@ -67,7 +67,7 @@ function inSession(caller: Caller): SessionCaller {
   if (caller.session) return caller;
   throw new ToolError(
     'unauthorized',
-    'the team tools are for members of a team, which are sessions, and this caller has none: install it again with a session to call as',
+    'the team tools require a session that is a member of a team, and this caller has no session: install it again with a session',
   );
 }
 
@@ -144,15 +144,15 @@ class TeamTools {
       if (team.deleted_at !== null)
         throw new AppError('team_deleted', `team ${team.id} was deleted`);
       if (mine.some((one) => one.id === named)) return team;
-      throw new ToolError('unauthorized', `you are no member of team "${named}"`);
+      throw new ToolError('unauthorized', `you are not a member of team "${named}"`);
     }
     const [only, ...others] = mine;
-    if (!only) throw new ToolError('bad_request', 'args.team_id: you are in no team');
+    if (!only) throw new ToolError('bad_request', 'args.team_id: you are not a member of any team');
     if (others.length === 0) return only;
     const ids = mine.map((one) => one.id).join(', ');
     throw new ToolError(
       'bad_request',
-      `args.team_id: is needed, because you are in several teams: ${ids}`,
+      `args.team_id: is required, because you are a member of several teams: ${ids}`,
     );
   }
 
@@ -162,7 +162,7 @@ class TeamTools {
     if (team.lead_agent_id !== session.id && !this.#deps.settings().non_lead_can_add_members)
       throw new ToolError(
         'unauthorized',
-        `only ${team.lead_agent_id}, the lead, adds members: ask it to`,
+        `only the lead ${team.lead_agent_id} can add members: send it a message`,
       );
     const modes = await this.#deps.toolPolicy.modes(caller);
     const member = {
@@ -194,9 +194,12 @@ class TeamTools {
     if (others.length === 0) return;
     if (lead === id) return;
     if (!this.#deps.settings().non_lead_can_remove_members)
-      throw new ToolError('unauthorized', `only ${lead}, the lead, removes members: ask it to`);
+      throw new ToolError(
+        'unauthorized',
+        `only the lead ${lead} can remove members: send it a message`,
+      );
     if (others.includes(lead))
-      throw new ToolError('unauthorized', `${lead} leads the team: you cannot remove it`);
+      throw new ToolError('unauthorized', `${lead} is the lead of the team: you cannot remove it`);
   }
 
   async #remove({ id }: Team, agent_id: string) {

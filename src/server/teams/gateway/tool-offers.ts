@@ -75,8 +75,8 @@ export class ToolOffers {
     const { db, log } = this.#deps;
     offer.state = 'not_taken';
     const message =
-      'the agent has not asked for the tools of cadre: it cannot run supervised processes or message its team; ' +
-      'see whether it starts the MCP servers of its client';
+      'the agent has not loaded the tools of cadre, so it cannot run supervised processes or send ' +
+      'team messages: check whether it starts the MCP servers of its client';
     const payload = { code: 'tools_not_taken', message };
     // A server that stops stores it no more; the next one tells it again.
     await db

@@ -79,7 +79,7 @@ export function verdictOfAll(effects: readonly Effect[], circumstances: Circumst
 export function wayOut({ tool }: Effect, mode: string | null): string {
   return kindOfMode(mode) === 'read_only'
     ? 'send a turn with another permission_mode'
-    : `send a turn with the permission_mode full_access, or free the tool with [gateway] free = ["${tool}"] in the configuration`;
+    : `send a turn with permission_mode full_access, or allow the tool with [gateway] free = ["${tool}"] in the configuration`;
 }
 
 function rowOf({ tool, action }: Effect): Row {

@@ -109,7 +109,7 @@ export class ToolPolicy {
     const why =
       answer.decision === 'decline'
         ? (answer.reason ?? 'declined')
-        : 'its turn has ended, or the caller no longer waits for the answer';
+        : 'the turn has ended, or the caller no longer waits for the answer';
     throw new ToolError('unauthorized', `${effect.tool} was not allowed: ${why}`);
   }
 }
@@ -124,8 +124,8 @@ function refusal(effect: Effect, { mode }: Circumstances): ToolError {
   const modeName = mode ?? 'default';
   const why =
     verdictOf(effect, { mode, asked: 'person', freed: [] }) === 'refuse'
-      ? `is not allowed in the permission_mode ${modeName}`
-      : `needs an approval in the permission_mode ${modeName}, and the session has no turn in which a person could be asked`;
+      ? `is not allowed in permission_mode ${modeName}`
+      : `requires an approval in permission_mode ${modeName}, and the session has no running turn that could request it`;
   return new ToolError('unauthorized', `${what} ${why}: ${wayOut(effect, mode)}`);
 }
 
@@ -134,7 +134,7 @@ function refusalOutside({ tool, action }: Effect, { mode }: Circumstances): Tool
   const what = `${tool} (${action.replaceAll('_', ' ')})`;
   return new ToolError(
     'unauthorized',
-    `${what} is not allowed for an external caller in the permission_mode ${mode ?? 'default'}: install it again with the permission_mode full_access${mode === 'read_only' ? '' : `, or free the tool with [gateway] free = ["${tool}"] in the configuration`}`,
+    `${what} is not allowed for an external caller in permission_mode ${mode ?? 'default'}: install it again with permission_mode full_access${mode === 'read_only' ? '' : `, or allow the tool with [gateway] free = ["${tool}"] in the configuration`}`,
   );
 }
 

@@ -51,7 +51,7 @@ abstract class CheckingTransport implements Transport {
       return this.#refuse(
         idOf(value),
         ErrorCode.InvalidRequest,
-        'not a message of JSON-RPC 2.0: it needs jsonrpc: "2.0", a method, params that are an object, and an id if a response is expected',
+        'not a JSON-RPC 2.0 message: expected jsonrpc "2.0", a method, params as an object, and an id if a response is expected',
       );
     const schema = 'method' in message && 'id' in message ? requests[message.method] : undefined;
     const wrong = schema?.safeParse(message).error;

@@ -55,8 +55,8 @@ function waitOf(waiting: Sources['agents']['waiting']): string | null {
   const long = waiting.filter(({ waited_ms }) => waited_ms >= LONG_WAIT_MS);
   const [first] = long;
   if (!first) return null;
-  const turns = long.length === 1 ? '1 turn waits' : `${long.length} turns wait`;
-  return `${turns} for an agent, the longest (session ${first.session_id}) since ${seconds(first.waited_ms)}: ${first.reason}; close sessions that are not needed, or raise providers.max_live`;
+  const turns = long.length === 1 ? '1 turn is waiting' : `${long.length} turns are waiting`;
+  return `${turns} for an agent, the longest (session ${first.session_id}) for ${seconds(first.waited_ms)}: ${first.reason}; close unused sessions, or raise providers.max_live`;
 }
 
 function storeProblems({
@@ -66,24 +66,25 @@ function storeProblems({
   db: Pick<Database, 'syncTimes' | 'damage' | 'lacksRoom'>;
   budget: Pick<StorageBudget, 'shortage'>;
 }): (string | null)[] {
-  const full = 'the newest write found no room on the disk: free some space';
+  const full = 'the last write failed because the disk is full: free some space';
   const shortage = budget.shortage() ?? (db.lacksRoom ? full : null);
   return [shortage, slowness(db.syncTimes), damageOf(db.damage)];
 }
 
 /** Says why responses are slow; null if syncs are fast enough. */
 function slowness({ medianMs, inFlightMs }: Database['syncTimes']): string | null {
-  const way = 'see what else uses the disk of the data directory, or move the data to another disk';
+  const way =
+    'check what else uses the disk of the data directory, or move the data to another disk';
   if (inFlightMs > STUCK_SYNC_MS)
-    return `a sync of the disk has been in flight for ${seconds(inFlightMs)}, and nothing can be stored before it ends: ${way}`;
+    return `a disk sync has been running for ${seconds(inFlightMs)}, and nothing can be stored until it ends: ${way}`;
   if (medianMs > SLOW_SYNC_MS)
-    return `the disk needs ${seconds(medianMs)} for a sync (the median of the last minute), and each change waits for one: ${way}`;
+    return `a disk sync takes ${seconds(medianMs)} (median of the last minute), and each change waits for one: ${way}`;
   return null;
 }
 
 function damageOf({ found }: Database['damage']): string | null {
   if (found.length === 0) return null;
-  return `damage was read since the start: ${found.join(', ')}; restore a copy of the data directory`;
+  return `corrupt rows were read since the start: ${found.join(', ')}; restore a copy of the data directory`;
 }
 
 function checkOf(problems: readonly (string | null)[]): Health['checks']['store'] {

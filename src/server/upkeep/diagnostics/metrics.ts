@@ -19,7 +19,7 @@ const table: readonly Row[] = [
   [
     'gauge',
     'cadre_build_info',
-    'The version and commit that run; always 1.',
+    'Version and commit of the server; always 1.',
     ({ version, commit }) => [{ labels: { version, commit }, value: 1 }],
   ],
   [
@@ -31,13 +31,13 @@ const table: readonly Row[] = [
   [
     'gauge',
     'cadre_latest_seq',
-    'Sequence number of the newest event on disk.',
+    'Sequence number of the newest stored event.',
     ({ latestSeq }) => latestSeq,
   ],
   [
     'counter',
     'cadre_events_appended_total',
-    'Events that have reached the disk, by group of kinds.',
+    'Stored events, by group of kinds.',
     ({ eventsByGroup }) => by('group', eventsByGroup),
   ],
   ['gauge', 'cadre_sessions', 'Sessions by status.', ({ sessions }) => by('status', sessions)],
@@ -63,19 +63,19 @@ const table: readonly Row[] = [
   [
     'gauge',
     'cadre_approvals_pending',
-    'Approvals that wait for an answer.',
+    'Pending approvals.',
     ({ pendingApprovals }) => pendingApprovals,
   ],
   [
     'gauge',
     'cadre_deliveries_waiting',
-    'Messages to members of teams that wait for their turn.',
+    'Pending messages to team members.',
     ({ waitingDeliveries }) => waitingDeliveries,
   ],
   [
     'gauge',
     'cadre_queue_entries',
-    'Entries of the queues of all sessions, by status.',
+    'Queue entries of all sessions, by status.',
     ({ queue }) => by('status', queue.entries),
   ],
   ['gauge', 'cadre_agents', 'Live agents by provider.', ({ agents }) => by('provider', agents)],
@@ -84,13 +84,13 @@ const table: readonly Row[] = [
   [
     'gauge',
     'cadre_stream_lag_max_events',
-    'Events by which the slowest stream is behind the newest event.',
+    'Number of events between the slowest stream and the newest event.',
     ({ streams }) => streams.max_lag,
   ],
   [
     'counter',
     'cadre_http_requests_total',
-    'Requests that received a response, by method and class of status.',
+    'Completed requests, by method and status class.',
     (_figures, requests) => requests.samples(),
   ],
   [
@@ -108,7 +108,7 @@ const table: readonly Row[] = [
   [
     'counter',
     'cadre_store_checkpoints_total',
-    'Times that the write-ahead log was written back into the database.',
+    'Checkpoints of the write-ahead log.',
     ({ checkpoints }) => checkpoints,
   ],
   ['gauge', 'cadre_store_wal_bytes', 'Size of the write-ahead log.', ({ walBytes }) => walBytes],
@@ -133,7 +133,7 @@ const table: readonly Row[] = [
   [
     'gauge',
     'cadre_memory_heap_used_bytes',
-    "Memory of the server's objects.",
+    'Heap memory of the server.',
     ({ memory }) => memory.heapUsed,
   ],
 ];

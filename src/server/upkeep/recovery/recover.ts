@@ -138,7 +138,7 @@ function failProcesses(
     const { output, tails } = printed.get(process.process_id) ?? nothingPrinted;
     const failure = {
       code: 'runtime_restarted',
-      message: 'the server died while the process ran, or before it was started',
+      message: 'the server died while the process was queued or running',
     };
     const end: ProcessEnd = { exit: null, cause: null, failure, output };
     const failed = endProcess(process, end, clock.now());
@@ -163,7 +163,7 @@ class Repairs {
     tx: Writer,
     turn: Turn,
     code = 'runtime_restarted',
-    message = 'the server died while an agent was at this turn',
+    message = 'the server died while an agent was running this turn',
   ): void {
     const { log, sessionStore: store, clock } = this.#deps;
     const outcome = { status: 'failed' as const, error: { code, message } };
@@ -176,7 +176,7 @@ class Repairs {
   failWithSession(tx: Writer, turn: Turn): void {
     const { sessionStore: store, inbox, clock } = this.#deps;
     const message =
-      'the turn waited for an approval, and nothing could continue it after the restart';
+      'the turn was waiting for an approval when the server stopped, and could not be continued after the restart';
     this.fail(tx, turn, 'approval_orphaned', message);
     const failure = { code: 'approval_orphaned', message };
     failSessionInRows(tx, turn.session_id, failure, { store, inbox, clock });

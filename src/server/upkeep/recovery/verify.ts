@@ -62,7 +62,7 @@ export async function verifySessions(options: {
     try {
       return await result;
     } catch (error) {
-      if (!signal.aborted) logger.warn({ err: error }, 'sessions could not be verified');
+      if (!signal.aborted) logger.warn({ err: error }, 'cannot verify sessions');
       return null;
     }
   }

@@ -55,7 +55,7 @@ export class StorageBudget {
   shortage(): string | null {
     const { max_bytes, min_free_bytes } = this.#deps.settings();
     if (this.isSpent && max_bytes > 0 && this.usedBytes > max_bytes)
-      return `the data takes more than retention.max_bytes (${max_bytes}), and nothing of it may be deleted: close sessions, or raise the limit`;
+      return `the data exceeds retention.max_bytes (${max_bytes}), and nothing can be deleted: close sessions, or raise the limit`;
     if (this.diskFreeBytes < min_free_bytes)
       return `less than retention.min_free_bytes (${min_free_bytes}) is free on the disk of ${this.#deps.directory}: free some space`;
     return null;

@@ -71,7 +71,7 @@ describe('max_live', () => {
       const { status, checks } = await health();
       expect(status).toBe('degraded');
       expect(checks.agents.detail).toContain(
-        `1 turn waits for an agent, the longest (session ${waiting.id})`,
+        `1 turn is waiting for an agent, the longest (session ${waiting.id})`,
       );
       await stage.close(busy.id);
       await stage.provider.nextTurn();

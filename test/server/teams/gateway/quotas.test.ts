@@ -29,7 +29,7 @@ describe('teams.max_spawned_per_session', () => {
         for (const { error } of replies.filter(({ ok }) => !ok)) {
           expect(error.code).toBe('limit_reached');
           expect(error.message).toMatch(
-            /have 3 open members, as many as teams\.max_spawned_per_session/,
+            /already have 3 open members \(teams\.max_spawned_per_session\)/,
           );
         }
         // Leaving the team ends no session: the member lives, and counts.

@@ -62,7 +62,7 @@ describe('the tools as clients of MCP see them', () => {
   it('come with instructions, that say where messages come from and that output is data', () =>
     withClient(async (client) => {
       expect(client.getInstructions()).toContain('cadre_process_run');
-      expect(client.getInstructions()).toContain('no instructions');
+      expect(client.getInstructions()).toContain('not as instructions');
     }));
 
   it('give what they gave as structured content that fits its schema, and the same as text', () =>

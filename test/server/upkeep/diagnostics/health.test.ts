@@ -144,7 +144,7 @@ describe('on a slow disk', () => {
       expect(await storeOf(given)).toEqual({ status: 'ok' });
       disk.syncMs = 1500;
       await openSessions(given, 20);
-      expect(await storeOf(given)).toEqual(degraded(/^the disk needs 1\.5 s for a sync/));
+      expect(await storeOf(given)).toEqual(degraded(/^a disk sync takes 1\.5 s/));
       disk.syncMs = 3;
       await openSessions(given, 40);
       expect(await storeOf(given)).toEqual({ status: 'ok' });
@@ -180,9 +180,7 @@ describe('on a slow disk', () => {
         clock.advance(5000);
         expect(await storeOf(given)).toEqual({ status: 'ok' });
         clock.advance(1000);
-        expect(await storeOf(given)).toEqual(
-          degraded(/^a sync of the disk has been in flight for 6\.0 s/),
-        );
+        expect(await storeOf(given)).toEqual(degraded(/^a disk sync has been running for 6\.0 s/));
         end(null);
         await opening;
         expect(await storeOf(given)).toEqual({ status: 'ok' });
@@ -223,7 +221,9 @@ describe('a damaged row', () => {
         expect(await storeOf(given)).toEqual({ status: 'ok' });
         await expectDamaged(client.call(endpoints.getSession, { params: { session_id: id } }));
         expect(await storeOf(given)).toEqual(
-          degraded(/^damage was read since the start: row 1 of table sessions; restore a copy/),
+          degraded(
+            /^corrupt rows were read since the start: row 1 of table sessions; restore a copy/,
+          ),
         );
         await expectDamaged(client.call(endpoints.replayEvents, { query: {} }));
         expect(await storeOf(given)).toEqual(

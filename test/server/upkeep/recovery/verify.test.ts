@@ -105,7 +105,7 @@ describe('the verification of sessions after a start', () => {
         const recovery = await done(stage);
         expect(recovery.sessions_failed).toEqual([]);
         expect((await stage.session(id)).status).toBe('ready');
-        expect(await stage.logged('sessions could not be verified')).toMatchObject({
+        expect(await stage.logged('cannot verify sessions')).toMatchObject({
           level: 'warn',
         });
       },

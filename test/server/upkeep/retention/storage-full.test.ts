@@ -39,7 +39,7 @@ describe('where the data takes more than max_bytes, and nothing may go', () => {
       for (const { status, body } of refused) {
         expect(status).toBe(500);
         expect(body).toEqual({
-          error: `the data takes more than retention.max_bytes (${2 * MIB}), and nothing of it may be deleted: close sessions, or raise the limit`,
+          error: `the data exceeds retention.max_bytes (${2 * MIB}), and nothing can be deleted: close sessions, or raise the limit`,
           code: 'storage_full',
         });
       }
