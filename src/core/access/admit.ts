@@ -36,7 +36,7 @@ export function assertAddressed(
     if (name !== null && (LOOPBACK.has(name) || isAmong(rules.allowedHosts(), name))) continue;
     throw new AppError(
       'forbidden_host',
-      `this server does not answer for the host "${host}": add it to server.allowed_hosts`,
+      `the host "${host}" is not allowed: add it to server.allowed_hosts`,
     );
   }
   const { origin } = headers;
@@ -44,7 +44,7 @@ export function assertAddressed(
   if (origin !== 'null' && rules.allowedOrigins().includes(origin)) return;
   throw new AppError(
     'forbidden_origin',
-    `requests from the origin "${origin}" are refused: add it to server.allowed_origins`,
+    `the origin "${origin}" is not allowed: add it to server.allowed_origins`,
   );
 }
 
@@ -94,13 +94,13 @@ export function assertScope(
   if (scope === 'tools' && access !== 'gateway') {
     throw new AppError(
       'forbidden_scope',
-      'this token is valid only for the tools under /v1/mcp/: use one with the scope read or admin',
+      'this token is valid only for the tools under /v1/mcp/: use a token with the scope read or admin',
     );
   }
   if (scope === 'read' && (access === 'admin' || (method !== 'GET' && method !== 'HEAD'))) {
     throw new AppError(
       'forbidden_scope',
-      'this token may only read, but not the list of tokens: use one with the scope admin',
+      'this token is read-only and cannot list tokens: use a token with the scope admin',
     );
   }
 }

@@ -105,7 +105,7 @@ export class TokenService implements Disposable {
     this.#deps.db
       .transact((tx) => this.#store.noteUse(tx, token.id, now))
       .catch((error: unknown) =>
-        this.#deps.logger.warn({ err: error }, 'the use of a token was not stored'),
+        this.#deps.logger.warn({ err: error }, 'cannot store the last use of a token'),
       );
   }
 
@@ -122,7 +122,7 @@ export class TokenService implements Disposable {
   async create(body: BodyOf<typeof createToken>): Promise<CreatedToken> {
     const { name, scope, expires_in_ms, permission_mode = null } = body;
     if (permission_mode !== null && scope !== 'tools')
-      throw new AppError('invalid', 'body.permission_mode: is for tokens of the scope tools');
+      throw new AppError('invalid', 'body.permission_mode: requires the scope tools');
     const secret = SECRET_PREFIX + newSecret();
     const secret_sha256 = sha256(secret).toString('hex');
     const created_at = this.#deps.clock.now();
@@ -142,7 +142,7 @@ export class TokenService implements Disposable {
     });
     this.#add({ ...token, secret_sha256 });
     this.#endExpired();
-    this.#deps.logger.info({ token_id: token.id, name, scope, expires_at }, 'a token was made');
+    this.#deps.logger.info({ token_id: token.id, name, scope, expires_at }, 'a token was created');
     return { ...token, secret };
   }
 
@@ -181,7 +181,7 @@ export class TokenService implements Disposable {
     if (expired.length > 0) return;
     throw new AppError(
       'conflict',
-      `there are ${MAX_TOKENS} tokens, which is the maximum: revoke some that are not needed`,
+      `cannot create a token: ${MAX_TOKENS} tokens is the maximum: revoke some`,
     );
   }
 

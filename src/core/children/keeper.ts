@@ -91,18 +91,18 @@ export class Keeper {
     child.on('error', () => undefined);
     if (!child.pid || !identify(child.pid))
       throw new Error(
-        'cannot start the keeper: is there a /bin/sh, and room for one more process?',
+        'cannot start the keeper: check that /bin/sh exists, and that the process limit is not reached',
       );
     this.#child = child;
     child.stdin?.on('error', () => undefined);
     child.once('exit', (code, name) => {
       this.#child = undefined;
       if (this.#stopping) return;
-      this.#log.warn({ code, signal: name }, 'the keeper ended: starting another');
+      this.#log.warn({ code, signal: name }, 'the keeper exited: starting another');
       try {
         this.#start();
       } catch (err) {
-        this.#log.error({ err }, 'no keeper could be started: the next child tries it again');
+        this.#log.error({ err }, 'cannot start a keeper: the next child process tries again');
       }
     });
     child.unref();

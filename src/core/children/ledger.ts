@@ -129,9 +129,12 @@ export class Ledger {
       if (!refusing.includes(pid)) killed.add(pid);
     }
     if (killed.size > 0)
-      log.warn({ pids: [...killed] }, 'killed processes that an earlier run left alive');
+      log.warn({ pids: [...killed] }, 'killed processes that an earlier run left running');
     if (left.length > 0)
-      log.warn({ pids: left }, 'an earlier run left processes of another user: end them yourself');
+      log.warn(
+        { pids: left },
+        'an earlier run left processes of another user running: stop them yourself',
+      );
     const clear = this.#db.prepare('DELETE FROM children');
     const swept = this.#db.prepare('UPDATE runs SET swept_at = ? WHERE swept_at IS NULL AND n < ?');
     await this.#db.transact((tx) => {

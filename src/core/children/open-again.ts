@@ -15,7 +15,7 @@ export function openAgain(fd: number): number {
   if (again !== undefined) fs.closeSync(again);
   throw new AppError(
     'usage',
-    'the end of the output cannot be read, because its file was moved or lsof is missing: write to a new file',
+    'cannot read the end of the output, because its file was moved or lsof is missing: write to a new file',
   );
 }
 

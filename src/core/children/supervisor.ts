@@ -193,7 +193,7 @@ export class Supervisor {
     if (left.length > 0)
       this.#deps.log.warn(
         { pid: child.pid, what, left },
-        'processes of another user remain in the group of a child: the server may not signal them',
+        'cannot signal the remaining processes of a child, because they belong to another user',
       );
     this.#live.delete(child);
     this.#deps.keeper.remove(leader.pid);

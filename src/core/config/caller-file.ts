@@ -29,7 +29,7 @@ export function readCaller(directory: string, name: string): CallerFile | null {
   if ((stat.mode & 0o077) !== 0 || (process.getuid && stat.uid !== process.getuid()))
     throw new AppError(
       'invalid',
-      `${file} may be read by others, or is not yours: install the caller again`,
+      `${file} may be read by others, or belongs to another user: install the caller again`,
     );
   try {
     const { token_id, token, ...more } = JSON.parse(text) as Partial<CallerFile>;
@@ -39,7 +39,7 @@ export function readCaller(directory: string, name: string): CallerFile | null {
   } catch {
     // Said below.
   }
-  throw new AppError('invalid', `${file} is no file of a caller: install the caller again`);
+  throw new AppError('invalid', `${file} is not a valid caller file: install the caller again`);
 }
 
 /** Writes the file atomically, readable for its owner alone. */
@@ -55,6 +55,9 @@ export function removeCaller(directory: string, name: string): void {
 
 export function callerPath(directory: string, name: string): string {
   if (!/^[\w-]+$/.test(name))
-    throw new AppError('usage', `"${name}" is no name of a caller: use letters, digits, - and _`);
+    throw new AppError(
+      'usage',
+      `"${name}" is not a valid caller name: use letters, digits, - and _`,
+    );
   return path.join(directory, 'callers', `${name}.json`);
 }

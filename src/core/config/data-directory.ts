@@ -4,8 +4,8 @@ import { AppError } from '../../api/errors.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
 import { makeDirectory } from '../lib/make-directory.ts';
 
-const README = `This directory belongs to cadre. While a server runs, open events.cadre with nothing else,
-and never for writing: another program would delete the log under it.
+const README = `This directory belongs to cadre. While a server is running, do not open events.cadre with other
+programs, and never for writing: another program can delete the write-ahead log of the server.
 `;
 const MARK = 'This directory belongs to cadre';
 /** Names that may be in a new directory: files that the operator or the Finder of macOS provides, and lost+found. */
@@ -25,7 +25,7 @@ export function prepareDirectory(directory: string): void {
   if (objection !== null)
     throw new AppError(
       'invalid',
-      `the data directory ${directory} ${objection}: choose another one with --data-dir; it is created if it does not exist`,
+      `the data directory ${directory} ${objection}: choose another directory with --data-dir; cadre creates it if it does not exist`,
     );
   if ((fs.statSync(directory).mode & 0o077) !== 0) fs.chmodSync(directory, 0o700);
   try {
@@ -39,13 +39,13 @@ export function prepareDirectory(directory: string): void {
 function objectionTo(directory: string): string | null {
   const link = fs.lstatSync(directory);
   const there = fs.statSync(directory);
-  if (!there.isDirectory()) return 'is no directory';
+  if (!there.isDirectory()) return 'is not a directory';
   if (isForeign(link) || isForeign(there)) return `belongs to another user (uid ${there.uid})`;
-  if ((there.mode & 0o002) !== 0) return 'is writable for everybody';
+  if ((there.mode & 0o002) !== 0) return 'is writable for all users';
   const names = fs.readdirSync(directory);
   const strangers = names.filter((name) => !BROUGHT.has(name));
   if (strangers.length > 0 && !isOurs(directory))
-    return `holds ${strangers[0]}${strangers.length > 1 ? ` and ${strangers.length - 1} more` : ''}, and is not one of cadre`;
+    return `contains ${strangers[0]}${strangers.length > 1 ? ` and ${strangers.length - 1} more` : ''}, and is not a data directory of cadre`;
   for (const name of names) {
     const wrong = wrongWith(directory, name);
     if (wrong !== null) return wrong;
@@ -75,10 +75,11 @@ function wrongWith(directory: string, name: string): string | null {
   const file = path.join(directory, name);
   const found = fs.lstatSync(file, { throwIfNoEntry: false });
   if (!found) return null;
-  if (isForeign(found)) return `holds ${name}, which belongs to another user (uid ${found.uid})`;
-  if (FILES.test(name) && !found.isFile()) return `holds ${name}, which is no regular file`;
+  if (isForeign(found)) return `contains ${name}, which belongs to another user (uid ${found.uid})`;
+  if (FILES.test(name) && !found.isFile()) return `contains ${name}, which is not a regular file`;
   const leadsTo = DIRECTORIES.test(name) ? fs.statSync(file, { throwIfNoEntry: false }) : null;
-  if (leadsTo !== null && !leadsTo?.isDirectory()) return `holds ${name}, which is no directory`;
+  if (leadsTo !== null && !leadsTo?.isDirectory())
+    return `contains ${name}, which is not a directory`;
   return null;
 }
 
@@ -95,7 +96,7 @@ export function withDataDirectory<T>(directory: string, work: () => T): T {
     const { message } = error as Error;
     throw new AppError(
       'invalid',
-      `the data directory ${directory} cannot be used (${message}): make it a directory of the user who runs the server, or name another with --data-dir`,
+      `cannot use the data directory ${directory} (${message}): change its owner to the user who runs the server, or name another directory with --data-dir`,
       { cause: error },
     );
   }

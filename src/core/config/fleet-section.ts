@@ -17,23 +17,23 @@ export function fleetContradictions(fleet: FleetSection): { path: string[]; mess
   }));
   const isPerson = person.name !== null || person.credentials !== null;
   if (url !== null && problems.length === 0)
-    problems.push({ path: ['url'], message: 'names no address: give nats://HOST:PORT' });
+    problems.push({ path: ['url'], message: 'has no address: expected nats://HOST:PORT' });
   if (url === null && name !== null)
     problems.push({
       path: ['name'],
-      message: 'has no fleet: set fleet.url to the address of NATS, or leave the name out',
+      message: 'requires fleet.url: set it to the address of NATS, or leave the name out',
     });
   if (name === null && credentials !== null)
     problems.push({
       path: ['credentials'],
       message:
-        'is the key of a node, and no node is named: set fleet.name, or give it as fleet.person.credentials',
+        'is the key of a node, but no node is named: set fleet.name, or use fleet.person.credentials',
     });
   else if (url !== null && name === null && !isPerson)
     problems.push({
       path: ['url'],
       message:
-        'is of no use alone: set fleet.name where this server is a node, or [fleet.person] where only commands ask the fleet',
+        'requires more settings: set fleet.name if this server is a node, or [fleet.person] if only commands use the fleet',
     });
   return problems.flatMap(({ path, message }) => (message === null ? [] : { path, message }));
 }

@@ -16,12 +16,12 @@ export function isLoopbackHost(host: string): boolean {
 function objectionTo(text: string): string | null {
   if (!URL.canParse(text)) return 'has to be a URL';
   const { protocol, hostname, username, password, hash } = new URL(text);
-  if (protocol !== 'https:' && protocol !== 'http:') return 'has to begin with https:// or http://';
+  if (protocol !== 'https:' && protocol !== 'http:') return 'has to start with https:// or http://';
   if (username !== '' || password !== '')
-    return 'has to be without a user name and a password: the signature says who sends it';
-  if (hash !== '') return 'has to be without "#"';
+    return 'must not contain a user name or password: requests are authenticated by their signature';
+  if (hash !== '') return 'must not contain "#"';
   if (protocol === 'http:' && !isLoopbackHost(hostname))
-    return 'has to begin with https://: http:// is for addresses of this machine (127.0.0.1, [::1], localhost)';
+    return 'has to start with https://: http:// is only for addresses of this machine (127.0.0.1, [::1], localhost)';
   return null;
 }
 
@@ -38,7 +38,7 @@ export const linkBase = z.string().superRefine((text, found) => {
   if (!isPlain)
     found.addIssue({
       code: 'custom',
-      message: 'has to be https://HOST or http://HOST:PORT, and nothing more',
+      message: 'has to be https://HOST or http://HOST:PORT, without a path',
     });
 });
 
@@ -48,8 +48,14 @@ export const hookSection = z
     /** What it is called in lists, and under which its place in the log is kept. */
     name: z
       .string()
-      .regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, 'has to be 1 to 63 small letters, digits, "-" or "_"')
-      .refine((name) => name !== NOTIFY_HOOK, `"${NOTIFY_HOOK}" is the one of [approvals]`),
+      .regex(
+        /^[a-z0-9][a-z0-9_-]{0,62}$/,
+        'has to be 1 to 63 lowercase letters, digits, "-" or "_"',
+      )
+      .refine(
+        (name) => name !== NOTIFY_HOOK,
+        `"${NOTIFY_HOOK}" is reserved for the hook of [approvals]`,
+      ),
     /** false: it is told of nothing, and goes on where it was once it is true again. */
     enabled: z.boolean().default(true),
     /** Kinds of events, such as `turn.completed`, all of a group as `approval.*`, or `*`; never texts while they grow. */
@@ -59,7 +65,7 @@ export const hookSection = z
           .string()
           .regex(
             /^(\*|[a-z_]+\.(\*|[a-z_]+))$/,
-            'has to be a kind such as "turn.completed", a group as "turn.*", or "*"',
+            'has to be a kind such as "turn.completed", a group such as "turn.*", or "*"',
           ),
       )
       .min(1)
@@ -87,10 +93,10 @@ export const hookSection = z
     const say = (path: string, message: string) =>
       found.addIssue({ code: 'custom', path: [path], message });
     if ((hook.command === null) === (hook.url === null))
-      say('command', 'a hook has a command or a url, and not both');
+      say('command', 'a hook requires either a command or a url');
     if (hook.url !== null && hook.secret_file === null)
-      say('secret_file', 'is needed with url: each POST is signed');
+      say('secret_file', 'is required with url: each POST is signed');
     const scopes = [hook.session, hook.team, hook.process, hook.worktree];
     if (scopes.filter((one) => one !== null).length > 1)
-      say('session', 'a hook has one of session, team, process and worktree');
+      say('session', 'a hook accepts only one of session, team, process and worktree');
   });

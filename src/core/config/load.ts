@@ -122,5 +122,5 @@ function suggestion(path: readonly string[]): string {
   const [elsewhere] = nearest(keys, unknown, (key) => key.path.at(-1) ?? '');
   const longer = names.find((name) => name.startsWith(`${unknown}_`));
   const meant = beside ?? longer ?? elsewhere?.name;
-  return meant ? `did you mean "${meant}"?` : `known here are ${names.join(', ')}`;
+  return meant ? `did you mean "${meant}"?` : `known keys: ${names.join(', ')}`;
 }

@@ -85,7 +85,7 @@ const namedServer = z.strictObject({
     .max(64)
     .regex(
       /^[A-Za-z0-9][\w.-]*$/,
-      'has to begin with a letter or digit, and go on with those, ".", "_" or "-"',
+      'has to start with a letter or digit, followed by letters, digits, ".", "_" or "-"',
     ),
   /** null: the server on this machine, on the data directory of this configuration. */
   url: z
@@ -113,10 +113,13 @@ export const configSchema = z.strictObject({
   /** The servers that commands ask where no flag or variable names one. New work goes to the first one. */
   servers: z
     .array(namedServer)
-    .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, 'has a name twice')
+    .refine(
+      (all) => new Set(all.map(({ name }) => name)).size === all.length,
+      'contains a name twice',
+    )
     .refine(
       (all) => new Set(all.map(({ url }) => placeOf(url))).size === all.length,
-      'has a server twice: each has an address of its own, and one at most has none',
+      'contains a server twice: each server requires a different address, and only one may have no address',
     )
     .default([]),
   server: z
@@ -221,7 +224,10 @@ export const configSchema = z.strictObject({
       /** The number of ports that each worktree gets. */
       port_block: z.int().min(1).max(1000).default(20),
     })
-    .refine(({ port_first, port_last }) => port_first <= port_last, 'port_last is below port_first')
+    .refine(
+      ({ port_first, port_last }) => port_first <= port_last,
+      'port_last is less than port_first',
+    )
     .prefault({}),
   snapshots: z
     .strictObject({
@@ -276,7 +282,10 @@ export const configSchema = z.strictObject({
   hooks: z
     .array(hookSection)
     .max(32)
-    .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, 'has a name twice')
+    .refine(
+      (all) => new Set(all.map(({ name }) => name)).size === all.length,
+      'contains a name twice',
+    )
     .default([]),
   gateway: z
     .strictObject({
@@ -374,5 +383,5 @@ export type Config = z.output<typeof configSchema>;
 /** The message for a value that is not the name of a tool, with the nearest name. */
 function noTool(value: unknown): string {
   const [meant] = nearest(toolNames, String(value), (name) => name);
-  return `"${String(value)}" is no tool; ${meant ? `did you mean "${meant}"?` : `there are ${toolNames.join(', ')}`}`;
+  return `"${String(value)}" is not a tool; ${meant ? `did you mean "${meant}"?` : `tools: ${toolNames.join(', ')}`}`;
 }

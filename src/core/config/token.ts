@@ -47,7 +47,7 @@ export function readToken(tokenFile: string): string {
   if ((mode & 0o077) !== 0) {
     throw new AppError(
       'invalid',
-      `the token file ${tokenFile} may be read by others: chmod 600 it, or delete it for a new one`,
+      `the token file ${tokenFile} may be read by others: chmod 600 it, or delete it to get a new one`,
     );
   }
   if (process.getuid && uid !== process.getuid()) {
@@ -57,6 +57,6 @@ export function readToken(tokenFile: string): string {
   if (token.length >= 16) return token;
   throw new AppError(
     'invalid',
-    `the token file ${tokenFile} holds no token of 16 characters or more: delete it for a new one`,
+    `the token file ${tokenFile} contains no token of at least 16 characters: delete it to get a new one`,
   );
 }

@@ -172,7 +172,7 @@ export class EventLog {
         if (isFull) return false;
         this.#verify(seq, kind, text, sum);
         if (!text.includes(keyOfScope))
-          this.#fail(seq, kind, 'was found under a key of another row');
+          this.#fail(seq, kind, 'was found under the key of another row');
         if (seq <= last) this.#fail(seq, kind, 'was found out of order');
         take(seq, kind, text);
         last = seq;
@@ -232,7 +232,7 @@ export class EventLog {
         const [seq, begin] = query.get(rx, after) ?? [0, ''];
         const [, own = seq] = /^\{"seq":(\d+),/.exec(begin) ?? [];
         if (seq > after || Number(own) !== seq)
-          this.#fail(Number(own), null, 'is under a damaged key, which hides entries behind it');
+          this.#fail(Number(own), null, 'has a corrupt key, which hides later entries');
       }
     });
   }
@@ -251,7 +251,7 @@ export class EventLog {
         // An entry that is not durable yet.
         if (seq > upTo && seq <= this.#db.sequence.last) return true;
         if (seq <= last) return false;
-        return this.#fail(seq, null, 'was not found from the begin of the log: a key is damaged');
+        return this.#fail(seq, null, 'was not found in key order: a key is corrupt');
       }),
     );
   }

@@ -13,12 +13,12 @@ export const issueInWords: z.core.$ZodErrorMap = (issue) => {
       const { format } =
         (issue.inst as unknown as { def: { format?: string } } | undefined)?.def ?? {};
       const noun = nouns[format === 'safeint' ? 'int' : issue.expected] ?? issue.expected;
-      return issue.input === undefined ? `is needed: ${noun}` : `has to be ${noun}`;
+      return issue.input === undefined ? `is required: ${noun}` : `has to be ${noun}`;
     }
     case 'invalid_value': {
       const values = issue.values.map((value) => JSON.stringify(value)).join(', ');
       const one = issue.values.length === 1 ? values : `one of ${values}`;
-      return issue.input === undefined ? `is needed: ${one}` : `has to be ${one}`;
+      return issue.input === undefined ? `is required: ${one}` : `has to be ${one}`;
     }
     case 'too_small':
       return limitInWords(
@@ -37,7 +37,7 @@ export const issueInWords: z.core.$ZodErrorMap = (issue) => {
         ? `has to match ${issue.pattern}`
         : `has to be ${formats[issue.format] ?? issue.format}`;
     case 'invalid_union':
-      return issue.input === undefined ? 'is needed' : 'matches none of the accepted forms';
+      return issue.input === undefined ? 'is required' : 'matches none of the accepted forms';
     default:
       return undefined;
   }
@@ -78,7 +78,8 @@ function explainIssue(issue: z.core.$ZodIssue, root: string, schema: z.ZodType):
   if (issue.code === 'unrecognized_keys') {
     const allowed = inner ? fieldsOf(inner) : [];
     const [meant] = nearest(allowed, issue.keys[0] ?? '', (name) => name);
-    const hint = allowed.length > 0 ? `it takes: ${allowed.join(', ')}` : 'it takes none';
+    const hint =
+      allowed.length > 0 ? `known fields: ${allowed.join(', ')}` : 'no fields are accepted';
     const guess = meant === undefined ? '' : `; did you mean "${meant}"?`;
     return `${here}: unknown field ${quotedNames(issue.keys)}${guess}${guess ? ' ' : '; '}${hint}`;
   }

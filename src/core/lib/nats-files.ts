@@ -4,14 +4,14 @@ import { readSmallFile } from './foreign-file.ts';
 export function problemOfAddress(url: string): string | null {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (parsed && /^(nats|tls):$/.test(parsed.protocol) && parsed.hostname !== '') return null;
-  return `"${url}" is no address of NATS: give nats://HOST:PORT or tls://HOST:PORT`;
+  return `"${url}" is not an address of NATS: expected nats://HOST:PORT or tls://HOST:PORT`;
 }
 
 /** The text of a certificate or key in PEM. Throws an Error for a file that cannot be read, or is none. */
 export function readPem(file: string): string {
   const { text } = read(file);
   if (/^-----BEGIN /m.test(text)) return text;
-  throw new Error(`${file} is not in PEM: it has no line that begins with -----BEGIN`);
+  throw new Error(`${file} is not in PEM format: it has no line that starts with -----BEGIN`);
 }
 
 /** The seed of an nkey in a file. Throws an Error for a file that others may read, and for one without a seed. */
@@ -22,7 +22,7 @@ export function readSeed(file: string): Uint8Array {
   const seed = /^SU[A-Z2-7]{50,60}$/m.exec(text)?.[0];
   if (seed === undefined)
     throw new Error(
-      `the key file ${file} holds no seed of a user's nkey: it is a line that begins with SU`,
+      `the key file ${file} contains no seed of a user nkey: expected a line that starts with SU`,
     );
   return new TextEncoder().encode(seed);
 }

@@ -55,8 +55,10 @@ export async function replaceForeignFile(
       return null;
     }
     if (isAside && !(await isPutBack(at(aside), at(base))))
-      throw new NotReplaced(`${name} was written in this moment, and what was there is ${aside}`);
-    throw new NotReplaced(`${name} was changed in this moment`);
+      throw new NotReplaced(
+        `${name} was changed at the same time, and its earlier content is now in ${aside}`,
+      );
+    throw new NotReplaced(`${name} was changed at the same time`);
   } finally {
     await fs.rm(at(draft), { force: true });
   }
@@ -100,7 +102,7 @@ async function openParent(
       await opened[Symbol.asyncDispose]();
       if (!makes && codeOf(error) === 'ENOENT') return null;
       if (!['ENOTDIR', 'ELOOP'].includes(codeOf(error))) throw error;
-      throw new NotReplaced(`"${step}" in ${below} is no directory`);
+      throw new NotReplaced(`"${step}" in ${below} is not a directory`);
     }
   }
   return opened;

@@ -34,7 +34,8 @@ export class Undo implements AsyncDisposable {
         errors.push(error);
       }
     }
-    if (errors.length > 1) throw new AggregateError(errors, 'several things could not be closed');
+    if (errors.length > 1)
+      throw new AggregateError(errors, 'several resources could not be closed');
     if (errors.length === 1) throw errors[0];
   }
 }

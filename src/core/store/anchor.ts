@@ -96,7 +96,7 @@ export class Anchor {
     if (this.#isBroken) return;
     this.#isBroken = true;
     this.#options.onWarning(
-      `${ANCHOR_FILE} cannot be written: a lost log would not be noticed at the next start`,
+      `cannot write ${ANCHOR_FILE}: the next start would not detect a lost log`,
       error,
     );
   }

@@ -45,7 +45,10 @@ export class Backups implements AsyncDisposable {
    */
   async make(signal: AbortSignal): Promise<Backup> {
     if (this.#making) {
-      throw new AppError('conflict', 'a backup is being made just now: try again when it is done');
+      throw new AppError(
+        'conflict',
+        'a backup is already in progress: try again when it has finished',
+      );
     }
     this.#making = this.#make(signal);
     try {
@@ -125,7 +128,7 @@ async function assertRoom(
 function noRoom(directory: string, cause?: unknown): AppError {
   return new AppError(
     'storage_full',
-    `the disk of ${directory} has no room for a second copy of the store, which a backup needs for a moment: free some space`,
+    `the disk of ${directory} has no space for a temporary second copy of the store, which a backup requires: free some space`,
     { cause },
   );
 }

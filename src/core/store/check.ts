@@ -90,14 +90,14 @@ class Check {
       if (found?.[0] !== 4)
         throw new AppError(
           'storage_damaged',
-          `${file} contains no data of cadre: name an events.cadre`,
+          `${file} is not a database of cadre: name a file such as events.cadre`,
         );
       assertKnownFormat(this.#sql, version);
     } catch (error) {
       if (!(error instanceof SqliteError)) throw error;
       throw new AppError(
         'storage_damaged',
-        `${file} cannot be read as a store (${error.message}): ${WAY_OUT}`,
+        `cannot read ${file} as a store (${error.message}): ${WAY_OUT}`,
         { cause: error },
       );
     }
@@ -156,7 +156,7 @@ class Check {
       query.finalize();
     }
     if (faults > MAX_REPORTED)
-      this.#report(table, null, `${faults - MAX_REPORTED} more rows are damaged`);
+      this.#report(table, null, `${faults - MAX_REPORTED} more rows are corrupt`);
     return count;
   }
 
@@ -167,18 +167,18 @@ class Check {
       'events',
       `SELECT seq FROM (SELECT seq FROM events UNION ALL SELECT seq FROM deltas)
        WHERE seq > (SELECT last_seq FROM sequence)`,
-      'its number is beyond the last one of the sequence',
+      'the sequence number is greater than the last one of the sequence',
     );
     this.#each(
       'deltas',
       'SELECT seq FROM deltas WHERE seq IN (SELECT seq FROM events)',
-      'an event has the same number',
+      'an event has the same sequence number',
     );
     this.#each(
       'sessions',
       `SELECT n FROM sessions WHERE active_turn_id IS NOT NULL
        AND active_turn_id NOT IN (SELECT id FROM turns)`,
-      'its active turn does not exist',
+      'the active turn does not exist',
     );
   }
 
@@ -198,7 +198,7 @@ class Check {
     } catch (error) {
       if (!(error instanceof SqliteError)) throw error;
       this.#isTorn = true;
-      this.#report(table, null, `some of it cannot be read (${error.message})`);
+      this.#report(table, null, `some rows cannot be read (${error.message})`);
       return false;
     }
   }
@@ -242,16 +242,14 @@ function faultsIn(text: string): string[] {
 
 /** What is wrong with a row, or null. */
 function faultOf(table: string, [key, id, record, sum]: RecordRow): string | null {
-  if (typeof record !== 'string') return 'its record is no text';
+  if (typeof record !== 'string') return 'the record is not text';
   const seed = typeof id === 'string' ? checksum(id) : key;
-  if (checksum(record, seed) !== sum) return 'it is not what was written';
+  if (checksum(record, seed) !== sum) return 'the row differs from what was written';
   // The checksum is right, so the row holds what was written.
   const fields = JSON.parse(record) as Record<string, unknown>;
   const own = typeof id === 'number' ? fields.seq : (fields.id ?? fields[idField(table)]);
   // An id that is composed of other ids has no field of its own.
-  return own === undefined || own === id
-    ? null
-    : `its record says that it is ${JSON.stringify(own)}`;
+  return own === undefined || own === id ? null : `the record has the id ${JSON.stringify(own)}`;
 }
 
 /** Returns the name of a table's id field: `processes` → `process_id`. */

@@ -80,8 +80,8 @@ export class Checkpoints {
       // The log still has everything, so the next attempt comes when it has grown by as much again.
       this.#retryAt = bytes + this.#deps.bytes;
       const lost = host.syncError();
-      if (lost) return onLost(`the disk refused to sync: ${lost.message}`, lost);
-      onWarning('could not write the log back into the database', error);
+      if (lost) return onLost(`the disk failed to sync: ${lost.message}`, lost);
+      onWarning('cannot write the log back into the database', error);
     } finally {
       wal.deferSync = false;
       file.deferSync = false;
@@ -97,7 +97,7 @@ export class Checkpoints {
     this.#isSyncing = true;
     const end = times.begin();
     fs.fdatasync(fd, (error) => {
-      if (error) return onLost(`the disk refused to sync the database: ${error.message}`, error);
+      if (error) return onLost(`the disk failed to sync the database: ${error.message}`, error);
       end();
       this.#isSyncing = false;
       failpoint('checkpoint.after');

@@ -18,7 +18,7 @@ export class CorruptionLog {
   ): void {
     if (checksum(text, seed) === sum) return;
     const { table, row } = where;
-    throw this.finding(table, row, 'is not what was written');
+    throw this.finding(table, row, 'differs from what was written');
   }
 
   /** Stores a finding about a row. Returns the error to throw. */

@@ -334,7 +334,7 @@ export class Database {
     this.#poison = undefined;
     for (const member of group.members.toReversed()) this.#undo(member);
     const lost = this.#host.syncError();
-    if (lost) this.#lost(`the disk refused to sync: ${lost.message}`, lost);
+    if (lost) this.#lost(`the disk failed to sync: ${lost.message}`, lost);
     group.fail(asStorageError(error));
   }
 
@@ -368,7 +368,7 @@ export class Database {
 
   #undo(member: Member): void {
     undo(member, (error) =>
-      this.#options.onWarning?.('a lost transaction could not be undone in memory', error),
+      this.#options.onWarning?.('cannot undo a lost transaction in memory', error),
     );
   }
 

@@ -118,7 +118,7 @@ export class IdempotencyStore {
     if (row[0] === fingerprint || row[0] === earlier?.()) return { status: row[1], text: row[2] };
     throw new AppError(
       'idempotency_conflict',
-      'this Idempotency-Key was used for another request within 24 h: use a new key for each request',
+      'this Idempotency-Key was already used for another request in the last 24 h: use a new key for each request',
     );
   }
 

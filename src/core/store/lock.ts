@@ -20,8 +20,8 @@ export function lockDirectory(
     const holder = fs.readFileSync(file, 'utf8').trim();
     throw new AppError(
       'conflict',
-      `another server${holder ? ` (pid ${holder})` : ''} uses the data directory ${directory}: ` +
-        'stop it, or give this one a directory of its own with --data-dir',
+      `another server${holder ? ` (pid ${holder})` : ''} uses the data directory ${directory}: stop ` +
+        'it, or choose another directory with --data-dir',
     );
   }
   fs.ftruncateSync(fd);
@@ -37,7 +37,7 @@ export function lockedByFlock(file: string): number | null {
   fs.closeSync(fd);
   // flock exits with 1 if another process holds the lock.
   if (!helper.error && helper.status === 1) return null;
-  throw new Error(`cannot lock ${file}: the program "flock" (util-linux) is needed`, {
+  throw new Error(`cannot lock ${file}: install the program "flock" (util-linux)`, {
     cause: helper.error,
   });
 }
@@ -58,7 +58,9 @@ export function lockedByOpening(
   const second = openLocked(file, open);
   if (second === null) return fd;
   for (const one of [second, fd]) fs.closeSync(one);
-  throw new Error(`cannot lock ${file}: its file system has no locks; use a local one`);
+  throw new Error(
+    `cannot lock ${file}: its file system does not support locks; use a local file system`,
+  );
 }
 
 function openLocked(

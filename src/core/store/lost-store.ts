@@ -31,9 +31,9 @@ export function refuseLostStore(directory: string): void {
   if (left.length === 0) return;
   throw new AppError(
     'storage_damaged',
-    `${file} is ${found ? 'empty' : 'missing'}, but ${left.join(', ')} of a server with data ${left.length > 1 ? 'are' : 'is'} there: ` +
-      `nothing was changed; move ${[...(found ? [DATABASE_FILE] : []), ...left].join(', ')} out of ${directory} to begin with ` +
-      'an empty database, or restore a backup',
+    `${file} is ${found ? 'empty' : 'missing'}, but the directory still contains ${left.join(', ')} ` +
+      `of a server with data: nothing was changed; move ${[...(found ? [DATABASE_FILE] : []), ...left].join(', ')}` +
+      ` out of ${directory} to start with an empty database, or restore a backup`,
   );
 }
 
@@ -53,7 +53,7 @@ export async function refuseForeignLog(
   if (epoch === null || epoch === last.epoch) return;
   throw new AppError(
     'storage_damaged',
-    `${file} was replaced, and ${WAL_FILE} beside it belongs to the database that was there before: nothing was changed; ` +
+    `${file} was replaced, but ${WAL_FILE} belongs to the previous database: nothing was changed; ` +
       `move ${WAL_FILE} out of ${directory} and start again`,
   );
 }

@@ -113,7 +113,7 @@ function openAnchor({ directory, fs = nodeFs, clock, onWarning }: OpenOptions): 
   try {
     return new Anchor({ directory, fs, clock, onWarning: warn });
   } catch (error) {
-    warn(`${ANCHOR_FILE} cannot be opened: a lost log would not be noticed`, error);
+    warn(`cannot open ${ANCHOR_FILE}: a lost log would not be detected`, error);
     return null;
   }
 }

@@ -22,7 +22,7 @@ export async function persist(
       await db.transact(move);
       return true;
     } catch (error) {
-      logger.error({ err: error, ...what }, 'an outcome could not be stored');
+      logger.error({ err: error, ...what }, 'cannot store an outcome');
       if (signal.aborted) return false;
       await clock.sleep(STORE_AGAIN_MS, signal).catch(() => undefined);
     }

@@ -33,5 +33,5 @@ const readOnly: Omit<FileSystem, 'openSync'> = {
 };
 
 function refuse(): never {
-  throw Object.assign(new Error('the file is only read'), { code: 'EROFS' });
+  throw Object.assign(new Error('the file is read-only'), { code: 'EROFS' });
 }

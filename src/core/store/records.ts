@@ -136,7 +136,7 @@ export class RecordTable<T extends object> {
   #parse([n, id, text, sum]: Row): T {
     const { damage } = this.#db;
     if (typeof id !== 'string' || typeof text !== 'string')
-      throw damage.finding(this.#table, n, 'is not what was written');
+      throw damage.finding(this.#table, n, 'differs from what was written');
     damage.verify(text, sum, { table: this.#table, row: n }, checksum(id));
     return JSON.parse(text) as T;
   }

@@ -45,15 +45,15 @@ export function asStorageError(error: unknown): unknown {
   if ([SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM].includes(error.code & 0xff)) {
     return new AppError(
       'storage_damaged',
-      `the store is not writable (${error.message}): make it writable for the user of the server, or choose another data directory`,
+      `cannot write to the store (${error.message}): make it writable for the user of the server, or choose another data directory`,
       { cause: error },
     );
   }
   if (isCorruption(error) || (error.code & 0xff) === SQLITE_IOERR) {
     return new AppError(
       'storage_damaged',
-      `the store cannot be read or written (${error.message}): nothing was changed; ` +
-        'check the disk, then restart, or restore a copy of the data directory',
+      `cannot read or write the store (${error.message}): nothing was changed; check the disk, then ` +
+        'restart, or restore a copy of the data directory',
       { cause: error },
     );
   }

@@ -36,7 +36,7 @@ export class WalSync {
     const end = times.begin();
     fs.fdatasync(wal.fd, (error) => {
       this.#isRunning = false;
-      if (error) return onLost(`the disk refused to sync the log: ${error.message}`, error);
+      if (error) return onLost(`the disk failed to sync the log: ${error.message}`, error);
       if (this.endIfDeleted()) return;
       took.record(Math.max(1, Math.round(end() * 1000)));
       done();
@@ -48,7 +48,9 @@ export class WalSync {
     const { host, fs, onLost } = this.#deps;
     const wal = host.file(`${DATABASE_FILE}-wal`);
     if (!wal || fs.fstatSync(wal.fd).nlink > 0) return false;
-    onLost(`${wal.path} was deleted by another program: open ${DATABASE_FILE} read-only`);
+    onLost(
+      `${wal.path} was deleted by another program: other programs have to open ${DATABASE_FILE} read-only`,
+    );
     return true;
   }
 }

@@ -111,7 +111,7 @@ describe.skipIf(!unprivileged)("a child that has become another user's", () => {
       });
       expect(runs(pid)).toBe(true);
       await expectAlive(server);
-      expect(server.log()).toContain('processes of another user remain');
+      expect(server.log()).toContain('cannot signal the remaining processes of a child');
       const { children } = await server.client.call(endpoints.getDiagnostics, {});
       expect(children).toMatchObject({ live: 0, out_of_reach: expect.any(Number) });
       expect(children.out_of_reach).toBeGreaterThan(0);

@@ -27,7 +27,7 @@ import { openStream } from '../../support/http/stream.ts';
 const options = () => ({ providers: [scriptedProvider()] });
 const on = sharedGate();
 const forbidden = {
-  error: 'this token may only read, but not the list of tokens: use one with the scope admin',
+  error: 'this token is read-only and cannot list tokens: use a token with the scope admin',
   code: 'forbidden_scope',
 };
 
@@ -322,7 +322,7 @@ describe('the secret of a token', () => {
     client.close();
     await given.runtime.stop();
     const log = JSON.stringify(given.logLines());
-    expect(log).toContain('a token was made');
+    expect(log).toContain('a token was created');
     expect(log).toContain('a token was revoked');
     expect(log).toContain('a request failed to authenticate');
     for (const text of [log, events, whileItRuns, contentsOf(directory.path)]) {

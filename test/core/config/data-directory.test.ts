@@ -79,7 +79,7 @@ describe('a data directory', () => {
     await using place = tempDirectory('data');
     expectRefused(
       directoryWith(place.path, { 'my thesis': 'x', 'photo.png': 'y' }),
-      /holds my thesis and 1 more, and is not one of cadre/,
+      /contains my thesis and 1 more, and is not a data directory of cadre/,
     );
   });
 
@@ -87,13 +87,16 @@ describe('a data directory', () => {
     await using place = tempDirectory('data');
     const directory = directoryWith(place.path, {});
     fs.chmodSync(directory, 0o1777);
-    expectRefused(directory, /is writable for everybody: choose another one with --data-dir/);
+    expectRefused(directory, /is writable for all users: choose another directory with --data-dir/);
     expect(mode(directory)).toBe('1777');
   });
 
   test('is refused where a README of others stands in for that of cadre', async () => {
     await using place = tempDirectory('data');
-    expectRefused(directoryWith(place.path, { README: 'How to build' }), /is not one of cadre/);
+    expectRefused(
+      directoryWith(place.path, { README: 'How to build' }),
+      /is not a data directory of cadre/,
+    );
   });
 
   test.for(['README', 'lock', 'server.json', 'events.cadre', 'events.cadre-wal', 'logs', 'auth'])(
@@ -103,7 +106,10 @@ describe('a data directory', () => {
       const directory = directoryWith(place.path, { 'events.cadre': '' });
       fs.rmSync(path.join(directory, name), { force: true });
       execFileSync('mkfifo', [path.join(directory, name)]);
-      expectRefused(directory, /is not one of cadre|is no (regular file|directory)/);
+      expectRefused(
+        directory,
+        /is not a data directory of cadre|is not a (regular file|directory)/,
+      );
     },
   );
 
@@ -111,7 +117,7 @@ describe('a data directory', () => {
     await using place = tempDirectory('data');
     const directory = directoryWith(place.path, { 'events.cadre': '' });
     fs.symlinkSync('/etc/passwd', path.join(directory, 'server.json'));
-    expectRefused(directory, /holds server\.json, which is no regular file/);
+    expectRefused(directory, /contains server\.json, which is not a regular file/);
   });
 
   test.skipIf(!isRoot)(
@@ -132,7 +138,7 @@ describe('a data directory', () => {
       const link = path.join(directory, 'blobs');
       fs.symlinkSync('/etc', link);
       fs.lchownSync(link, NOBODY, NOBODY);
-      expectRefused(directory, /holds blobs, which belongs to another user/);
+      expectRefused(directory, /contains blobs, which belongs to another user/);
     },
   );
 });

@@ -290,7 +290,7 @@ describe('precedence', () => {
     ['fast', /teams\.model_presets\.0: has to be an object/],
     [
       '[{"name":"fast"}]',
-      /teams\.model_presets\.0\.provider: is needed: one of "codex", "claude", "acp"/,
+      /teams\.model_presets\.0\.provider: is required: one of "codex", "claude", "acp"/,
     ],
     ['[{"name":1,"provider":"acp"}]', /teams\.model_presets\.0\.name: has to be a string/],
     ['[]\n[server]\nport = 1', /teams\.model_presets: has to be an array/],
@@ -349,7 +349,7 @@ describe('a mistake', () => {
     ],
     ['[providers.acpp]\n', 'unknown key "providers.acpp"; did you mean "acp"?'],
     ['[server]\nmax_live = 1', 'unknown key "server.max_live"; did you mean "providers.max_live"?'],
-    ['[__proto__]\nlevel = 1', 'unknown key "__proto__"; known here are public_base_url, server'],
+    ['[__proto__]\nlevel = 1', 'unknown key "__proto__"; known keys: public_base_url, server'],
   ] as const)('an unknown key is refused, and the nearest one named: %j', ([toml, message]) => {
     expect(refusal(toml)).toContain(message);
     expect(refusal(toml)).toMatch(/config\.toml/);
@@ -485,7 +485,7 @@ test('A tool in [gateway] free that does not exist is refused, and the nearest o
   for (const wrong of ['cadre_proces_run', 'cadre_process_runs', 'cadre-process-run'])
     expect(refusal(`[gateway]\nfree = ["cadre_team_manage", "${wrong}"]`)).toMatch(
       new RegExp(
-        `^configuration: gateway.free.1: "${wrong}" is no tool; did you mean "cadre_process_run"\\?`,
+        `^configuration: gateway.free.1: "${wrong}" is not a tool; did you mean "cadre_process_run"\\?`,
       ),
     );
 });
@@ -531,24 +531,24 @@ describe('[fleet]', () => {
     [
       'an address that is none of NATS',
       'url = "http://h:1"\nname = "n"',
-      /fleet\.url: "http:\/\/h:1" is no address of NATS: give nats:/,
+      /fleet\.url: "http:\/\/h:1" is not an address of NATS: expected nats:/,
     ],
     [
       'one of several that is none',
       'url = ["nats://h", "nats:"]\nname = "n"',
-      /fleet\.url: "nats:" is no address/,
+      /fleet\.url: "nats:" is not an address/,
     ],
-    ['no address', 'url = ","\nname = "n"', /fleet\.url: names no address: give nats:/],
-    ['a name alone', 'name = "n"', /fleet\.name: has no fleet: set fleet\.url/],
+    ['no address', 'url = ","\nname = "n"', /fleet\.url: has no address: expected nats:/],
+    ['a name alone', 'name = "n"', /fleet\.name: requires fleet\.url: set it/],
     [
       'an address alone',
       'url = "nats://h"',
-      /fleet\.url: is of no use alone: set fleet\.name .* or \[fleet\.person\]/,
+      /fleet\.url: requires more settings: set fleet\.name .* or \[fleet\.person\]/,
     ],
     [
       'the key of a node without a name',
       'url = "nats://h"\ncredentials = "a.nk"\n[fleet.person]\nname = "ada"',
-      /fleet\.credentials: .*set fleet\.name, or give it as fleet\.person\.credentials/,
+      /fleet\.credentials: .*set fleet\.name, or use fleet\.person\.credentials/,
     ],
   ])('is refused with %s, and says what to do.', ([, text, refused]) => {
     expect(refusal(`[fleet]\n${text}\n`)).toMatch(refused);

@@ -7,7 +7,7 @@ describe('a refusal says what a value has to be, in words', () => {
   test.for<[schema: z.ZodType, value: unknown, said: string]>([
     [z.record(z.string(), z.unknown()), 'x', 'body: has to be an object'],
     [z.strictObject({}), [], 'body: has to be an object'],
-    [z.strictObject({ a: z.string() }), {}, 'body.a: is needed: a string'],
+    [z.strictObject({ a: z.string() }), {}, 'body.a: is required: a string'],
     [z.strictObject({ a: z.string() }), { a: 1 }, 'body.a: has to be a string'],
     [z.strictObject({ a: z.boolean().nullish() }), { a: 0 }, 'body.a: has to be true or false'],
     [z.int(), 'x', 'body: has to be a whole number'],
@@ -21,7 +21,7 @@ describe('a refusal says what a value has to be, in words', () => {
     [z.array(z.string()).max(2), ['a', 'b', 'c'], 'body: has to have at most 2 entries'],
     [z.array(z.string()), ['a', 2], 'body.1: has to be a string'],
     [z.enum(['a', 'b']), 'c', 'body: has to be one of "a", "b"'],
-    [z.strictObject({ a: z.enum(['a', 'b']) }), {}, 'body.a: is needed: one of "a", "b"'],
+    [z.strictObject({ a: z.enum(['a', 'b']) }), {}, 'body.a: is required: one of "a", "b"'],
     [z.literal('a'), 'b', 'body: has to be "a"'],
     [z.string().regex(/^a$/), 'b', 'body: has to match /^a$/'],
     [z.string().regex(/^a$/, 'is a, and nothing else'), 'b', 'body: is a, and nothing else'],

@@ -74,7 +74,7 @@ describe('checking a store', () => {
       },
     );
     expect(report.told).toEqual([
-      expect.stringMatching(/^(events|sessions) \d+: it is not what was written: /),
+      expect.stringMatching(/^(events|sessions) \d+: the row differs from what was written: /),
     ]);
   });
 
@@ -84,27 +84,27 @@ describe('checking a store', () => {
       run("UPDATE sessions SET id = 'another' WHERE n = 5")(store, tx);
     });
     expect(report.told).toEqual([
-      expect.stringMatching(/^events 9: it is not what was written/),
-      expect.stringMatching(/^sessions 5: it is not what was written/),
+      expect.stringMatching(/^events 9: the row differs from what was written/),
+      expect.stringMatching(/^sessions 5: the row differs from what was written/),
     ]);
   });
 
   test('tells of a hundred damaged rows of a table, and how many more there are.', async () => {
     const report = await checked(run('UPDATE events SET sum = sum + 1'));
     expect(report.told).toHaveLength(101);
-    expect(report.told.at(-1)).toMatch(/^events null: 100 more rows are damaged/);
+    expect(report.told.at(-1)).toMatch(/^events null: 100 more rows are corrupt/);
   });
 
   test.for<[what: string, sql: string, told: RegExp]>([
     [
       'a number beyond the last one of the sequence',
       'UPDATE events SET seq = 999 WHERE seq = 200',
-      /^events 999: its number is beyond the last one of the sequence/,
+      /^events 999: the sequence number is greater than the last one of the sequence/,
     ],
     [
       'an event and a delta with one number',
       'INSERT INTO deltas SELECT *, NULL FROM events WHERE seq = 3',
-      /^deltas 3: an event has the same number/,
+      /^deltas 3: an event has the same sequence number/,
     ],
   ])('finds %s.', async ([, sql, told]) => {
     expect((await checked(run(sql))).told).toContainEqual(expect.stringMatching(told));
@@ -116,7 +116,7 @@ describe('checking a store', () => {
       if (found) notes.update(tx, { ...found, active_turn_id: 'turn_gone' });
     });
     expect(report.told).toEqual([
-      expect.stringMatching(/^sessions 4: its active turn does not exist/),
+      expect.stringMatching(/^sessions 4: the active turn does not exist/),
     ]);
   });
 
@@ -129,7 +129,7 @@ describe('checking a store', () => {
       },
     );
     expect(report.told[0]).toMatch(/^(events|sessions) null: Tree \d+ page \d+: /);
-    expect(report.told.at(-1)).toMatch(/^(events|sessions) null: some of it cannot be read/);
+    expect(report.told.at(-1)).toMatch(/^(events|sessions) null: some rows cannot be read/);
     expect(rowsOf(report)).toHaveProperty('turns', 0);
   });
 
@@ -147,7 +147,7 @@ describe('checking a store', () => {
       expect.stringMatching(
         /^sessions 56: row 56 missing from index sqlite_autoindex_sessions_1: /,
       ),
-      expect.stringMatching(/^sessions 56: it is not what was written: /),
+      expect.stringMatching(/^sessions 56: the row differs from what was written: /),
     ]);
   });
 
@@ -155,7 +155,7 @@ describe('checking a store', () => {
     [
       'was cut off',
       (file) => fs.truncateSync(file, 10 * PAGE),
-      /cannot be read as a store.*malformed/,
+      /cannot read .* as a store.*malformed/,
     ],
     ['is no database', (file) => fs.writeFileSync(file, 'x'.repeat(PAGE)), /not a database/],
     ['is empty', (file) => fs.writeFileSync(file, ''), /is empty/],

@@ -36,7 +36,7 @@ test('A second store on a directory that is open is refused, and the first works
   expect(integrity(first.db)).toBe('ok');
 });
 
-test('A store opens in a directory that is reached over a symbolic link.', async () => {
+test('A store opens in a directory that is reached through a symbolic link.', async () => {
   await using directory = tempDirectory();
   const link = nodePath.join(directory.path, 'link');
   nodeFs.mkdirSync(nodePath.join(directory.path, 'data'));

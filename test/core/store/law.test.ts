@@ -149,7 +149,7 @@ describe('what a transaction leaves to be done', () => {
     await expect(refused).rejects.toThrow('no');
     expect(done).toEqual(['undone']);
     expect(store.warnings.map(({ message }) => message)).toEqual([
-      'a lost transaction could not be undone in memory',
+      'cannot undo a lost transaction in memory',
     ]);
   });
 });

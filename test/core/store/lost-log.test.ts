@@ -122,7 +122,7 @@ describe('The position of a log beside it', () => {
     await store.db.transact((tx) => store.write(tx, 'one'));
     expect(store.entries()).toHaveLength(1);
     expect(store.warnings.map(({ message }) => message)).toEqual([
-      `${ANCHOR_FILE} cannot be opened: a lost log would not be noticed`,
+      `cannot open ${ANCHOR_FILE}: a lost log would not be detected`,
     ]);
   });
 });

@@ -157,7 +157,7 @@ describe('cadre config check', () => {
     fs.chmodSync(seed, 0o600);
     const person = await problems('person = { credentials = "n.nk" }');
     expect(person.lines).toEqual([
-      expect.stringMatching(/^fleet\.person\.credentials: .* holds no seed/),
+      expect.stringMatching(/^fleet\.person\.credentials: .* contains no seed/),
     ]);
   });
 

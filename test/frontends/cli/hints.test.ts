@@ -34,7 +34,7 @@ describe('the command that helps after a refusal', () => {
       'acp: not configured: add a section [providers.acp] with a command',
       'or try cadre serve --demo',
     ],
-    ['body.input: is needed', null],
+    ['body.input: is required', null],
   ])('%j is %j.', ([message, command]) => {
     expect(commandFor(message)).toBe(command);
   });

@@ -84,7 +84,7 @@ describe('serve --detach', () => {
     const { code, stderr } = await runHere(other.path, args, { env });
     expect([code, stderr]).toEqual([
       2,
-      expect.stringMatching(/^cadre: the data directory \S+ cannot be used \(ENOTDIR.*\): .*\n$/),
+      expect.stringMatching(/^cadre: cannot use the data directory \S+ \(ENOTDIR.*\): .*\n$/),
     ]);
   });
 

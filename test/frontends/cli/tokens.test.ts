@@ -61,7 +61,7 @@ describe('cadre tokens', () => {
         expectFailure(
           await cadre(args, { env }),
           5,
-          /may only read.*: use one with the scope admin/,
+          /read-only.*: use a token with the scope admin/,
         );
       }
       const json = await cadre(['tokens', 'list', '--json'], { env });

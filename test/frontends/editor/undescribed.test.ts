@@ -48,7 +48,7 @@ test('An editor is asked twice before it accepts what the agent does not describ
   expect(accepted.decision).toEqual({ decision: 'accept' });
   expect(accepted.asked).toHaveLength(2);
   for (const { toolCall } of accepted.asked)
-    expect(JSON.stringify(toolCall.content)).toContain('does not say what this would do');
+    expect(JSON.stringify(toolCall.content)).toContain('does not say what this request would do');
   expect((await answered(missing, 'once', 'reject')).decision).toEqual({ decision: 'decline' });
   expect((await answered(missing, 'reject')).asked).toHaveLength(1);
 });

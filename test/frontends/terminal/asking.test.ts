@@ -163,7 +163,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
   test('what the agent does not describe is accepted by a typed word alone.', () =>
     asking('undescribed', async ({ expectShows, type, ended, glass }, stage) => {
       await expectShows(prompt);
-      expect(glass.text()).toContain('does not say what this would do');
+      expect(glass.text()).toContain('does not say what this request would do');
       type('y');
       await expectShows(/type yes to accept it:/);
       expect(await approvals(stage, 'accepted')).toEqual([]);

@@ -74,7 +74,7 @@ test('serve takes the level fatal, and ends with an error where its directory ca
   const { code, stderr } = await runCadre(place.path, args);
   expect([code, stderr]).toEqual([
     2,
-    expect.stringMatching(/^cadre: the data directory \/proc\/nope cannot be used .*--data-dir\n$/),
+    expect.stringMatching(/^cadre: cannot use the data directory \/proc\/nope .*--data-dir\n$/),
   ]);
   expect(existsSync('/proc/nope')).toBe(false);
 });

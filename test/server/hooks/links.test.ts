@@ -180,7 +180,7 @@ describe('the page of a link', () => {
       const request = { title: 'do it', lacksArguments: true };
       const [one, other] = [await asked(stage, request), await asked(stage, request)];
       const at = await pathOfLink(stage, one.approval);
-      expect((await browse(stage, at)).text).toContain('does not say what this would do');
+      expect((await browse(stage, at)).text).toContain('does not say what this request would do');
       for (const word of ['accept', 'accept&confirm=', 'accept&confirm=no'])
         expect((await press(stage, at, word)).status).toBe(409);
       expect(await statusOf(stage, one.approval)).toMatchObject({

@@ -100,7 +100,7 @@ describe.for(tried)('$request', ({ endpoint }) => {
       expect(reply.status).toBe(400);
       const takes = Object.keys(endpoint.query);
       expect(reply.json()).toEqual({
-        error: `query: unknown field "nonsense"; it takes${takes.length > 0 ? `: ${takes.join(', ')}` : ' none'}`,
+        error: `query: unknown field "nonsense"; ${takes.length > 0 ? `known fields: ${takes.join(', ')}` : 'no fields are accepted'}`,
         code: 'invalid',
       });
     }));
@@ -199,7 +199,7 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
         const guess = near === undefined ? '' : `did you mean "${near}"? `;
         const reply = await send(url, { method, path, headers, body });
         expect(reply.json()).toEqual({
-          error: `body: unknown field "${name}"; ${guess}it takes${fields.length > 0 ? `: ${fields.join(', ')}` : ' none'}`,
+          error: `body: unknown field "${name}"; ${guess}${fields.length > 0 ? `known fields: ${fields.join(', ')}` : 'no fields are accepted'}`,
           code: 'invalid',
         });
         expect(reply.status).toBe(400);

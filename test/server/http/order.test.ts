@@ -22,8 +22,7 @@ const faults: {
     name: 'Host',
     status: 403,
     body: {
-      error:
-        'this server does not answer for the host "evil.example": add it to server.allowed_hosts',
+      error: 'the host "evil.example" is not allowed: add it to server.allowed_hosts',
       code: 'forbidden_host',
     },
     put: (asked) => (asked.headers.host = 'evil.example'),
@@ -32,8 +31,7 @@ const faults: {
     name: 'Origin',
     status: 403,
     body: {
-      error:
-        'requests from the origin "https://evil.example" are refused: add it to server.allowed_origins',
+      error: 'the origin "https://evil.example" is not allowed: add it to server.allowed_origins',
       code: 'forbidden_origin',
     },
     put: (asked) => (asked.headers.origin = 'https://evil.example'),

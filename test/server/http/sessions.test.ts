@@ -377,7 +377,7 @@ describe('POST /v1/sessions/{id}/turns', () => {
       });
       expect(status).toBe(400);
       expect(body.error).toContain('"mood"');
-      expect(body.error).toContain('it takes: type, text');
+      expect(body.error).toContain('known fields: type, text');
     }));
 
   test('to a busy session is 409 turn_in_progress, and changes nothing.', () =>
@@ -405,7 +405,7 @@ describe('POST /v1/sessions/{id}/turns', () => {
       const session = await create(api);
       const early = await sendText(api, session, { expected_turn_id: 'turn_none' });
       expect(early).toMatchObject({ status: 409, body: { code: 'turn_conflict' } });
-      expect(early.body.error).toContain('none yet');
+      expect(early.body.error).toContain('has no turns');
       const first = await sendText(api, session, { expected_turn_id: null });
       expect(first.status).toBe(200);
       await endTurn(given, session);

@@ -137,9 +137,10 @@ export function changeSession(session: Session, wish: SessionChange, now: number
 export function assertAcceptsTurn(session: Session, expected: string | null | undefined): void {
   const { id, last_turn_id: last, active_turn_id: active } = session;
   if (expected !== undefined && expected !== null && expected !== last) {
+    const found = last === null ? `${id} has no turns` : `the most recent turn of ${id} is ${last}`;
     throw new AppError(
       'turn_conflict',
-      `expected_turn_id is "${expected}", but the most recent turn of ${id} is ${last ?? 'none'}: read that turn, then send again`,
+      `expected_turn_id is "${expected}", but ${found}: read its turns, then send again`,
     );
   }
   assertNotClosed(session);

@@ -15,7 +15,7 @@ async function talking(stage: Stage) {
 
 /** The disk has room again, and what was refused is tried again. */
 async function roomAgain(stage: Stage, disk: FullDisk): Promise<void> {
-  await stage.logged('an outcome could not be stored');
+  await stage.logged('cannot store an outcome');
   disk.full = false;
   stage.clock.advance(1000);
 }
@@ -27,7 +27,7 @@ describe('while the disk is full', () => {
       const { session, turn, turnId } = await talking(stage);
       disk.full = true;
       turn.end(completed);
-      await stage.logged('an outcome could not be stored');
+      await stage.logged('cannot store an outcome');
       expect((await stage.turn(session.id, turnId)).status).toBe('running');
       await roomAgain(stage, disk);
       await stage.until(endOf(turnId));

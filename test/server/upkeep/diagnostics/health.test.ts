@@ -78,7 +78,7 @@ describe('where there is no room for new work', () => {
       disk.full = true;
       const opened = openSession(given.client, given.directory);
       await expect(opened).rejects.toMatchObject({ code: 'storage_full' });
-      expect(await storeOf(given)).toEqual(degraded(/found no room on the disk: free some space/));
+      expect(await storeOf(given)).toEqual(degraded(/the disk is full: free some space/));
       disk.full = false;
       await openSession(given.client, given.directory);
       expect(await storeOf(given)).toEqual({ status: 'ok' });

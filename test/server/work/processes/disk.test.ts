@@ -64,8 +64,7 @@ test('A process that ends while the store has no room has ended once there is so
     using disk = new FullDisk();
     disk.full = true;
     gate.open();
-    const refused = () =>
-      given.logLines().some(({ msg }) => msg === 'an outcome could not be stored');
+    const refused = () => given.logLines().some(({ msg }) => msg === 'cannot store an outcome');
     await expect.poll(refused, { interval: 5, timeout: scaled(10_000) }).toBe(true);
     disk.full = false;
     expect(await ended(given, started)).toMatchObject({ status: 'failed', exit_code: 5 });
