@@ -57,7 +57,7 @@ it(
         const dropped = server
           .log()
           .split('\n')
-          .filter((line) => line.includes('could not be kept'));
+          .filter((line) => line.includes('cannot store output'));
         expect(dropped).toEqual([]);
         expect(refused).toBeGreaterThan(0);
         for (const [process_id, { n, process: record }] of over) {

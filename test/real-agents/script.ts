@@ -55,7 +55,7 @@ export interface Cue {
 const marker = '@@';
 
 /** In what an agent is told when it is taken up again after an approval: its model then asks for the same again. */
-const approved = 'approved while you were away';
+const approved = 'approved while you were not running';
 
 /** Tool output echoed back is cut here, so that a noisy command does not become a noisy transcript. */
 const resultLimit = 400;

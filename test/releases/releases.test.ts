@@ -80,7 +80,9 @@ describe.each(stored)('The data of cadre %s', (name) => {
       await first.until('token');
       first.child.kill('SIGTERM');
       const { stdout, stderr } = await first.ended;
-      expect(stderr).toMatch(/is copied and changed before the server answers[\s\S]*copy was kept/);
+      expect(stderr).toMatch(
+        /migrating the data of an older version before the server accepts requests[\s\S]*copy was kept/,
+      );
       expect(stdout).toContain(`data was of cadre ${version} `);
       expect(stdout).toContain(`cadre db rollback goes back to ${copy}\n`);
       expect(await dump(copy)).toEqual(before);

@@ -258,7 +258,7 @@ describe.skipIf(process.platform !== 'linux')(
             server
               .log()
               .split('\n')
-              .filter((line) => line.includes('failed on a bug')),
+              .filter((line) => line.includes('failed because of a bug')),
           ).toEqual([]);
           expect(await server.end('SIGTERM')).toEqual({ code: 0, signal: null });
           const next = await start();

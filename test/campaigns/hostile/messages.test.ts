@@ -83,7 +83,7 @@ test(
         `hostile messages: the slowest /health, in ms: ${JSON.stringify(took, null, 1)}`,
       );
       if (isWhole) expect(Object.entries(took).filter(([, ms]) => ms > LIMIT_MS)).toEqual([]);
-      expect(server.log()).not.toContain('failed on a bug');
+      expect(server.log()).not.toContain('failed because of a bug');
       expect(await server.end('SIGTERM')).toEqual({ code: 0, signal: null });
     } finally {
       await server.end('SIGKILL');

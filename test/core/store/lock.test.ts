@@ -67,7 +67,9 @@ describe.each(ways)('the lock of a data directory, by $name,', ({ way, take }) =
 
 test('A file system that ignores the flag of open has no lock, and is refused.', async () => {
   await using directory = tempDirectory();
-  expect(() => lockDirectory(directory.path, lockedByOpening)).toThrow(/has no locks; use a local/);
+  expect(() => lockDirectory(directory.path, lockedByOpening)).toThrow(
+    /does not support locks; use a local/,
+  );
 });
 
 function conflictWith(pid: number | undefined): unknown {

@@ -151,7 +151,7 @@ describe('cadre mcp install', () => {
       expect(result.stdout_tail).toBe(`${process.cwd()}\n`);
       const team = await callTool(client, 'cadre_team_status');
       expect(team.error).toMatchObject({ code: 'unauthorized' });
-      expect(team.error.message).toMatch(/members of a team.*session/);
+      expect(team.error.message).toMatch(/member of a team.*no session/);
     });
     const listed = await own.cadre('mcp', 'list', '--json');
     expect(listed.json()).toMatchObject([

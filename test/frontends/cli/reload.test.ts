@@ -96,7 +96,7 @@ describe('a server that gets a HUP', () => {
     const toml =
       '[data]\ndurability = "normal"\n[providers.acp]\ncommand = "none"\n[server]\ndrain_ms = 1\n';
     expect((await reload(server, toml)).changed).toEqual([]);
-    const restart = linesOf(server).find(({ msg }) => msg.includes('need a restart'));
+    const restart = linesOf(server).find(({ msg }) => msg.includes('require a restart'));
     expect(restart).toMatchObject({
       level: 'warn',
       keys: expect.arrayContaining(['data.durability', 'providers.acp.command', 'server.drain_ms']),

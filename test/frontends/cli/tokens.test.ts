@@ -66,7 +66,7 @@ describe('cadre tokens', () => {
       }
       const json = await cadre(['tokens', 'list', '--json'], { env });
       expect(JSON.parse(json.stderr)).toMatchObject({
-        error: { code: 'forbidden_scope', hint: 'use one with the scope admin' },
+        error: { code: 'forbidden_scope', hint: 'use a token with the scope admin' },
       });
     }));
 

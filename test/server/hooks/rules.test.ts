@@ -33,7 +33,7 @@ describe('a hook of the configuration', () => {
     [{ ...post, url: 'http://169.254.169.254/latest' }, /https:/],
     [{ ...post, url: 'file:///etc/passwd' }, /https:/],
     [{ ...post, url: 'https://user:word@example.com' }, /user name/],
-    [{ ...good, name: 'a b' }, /small letters/],
+    [{ ...good, name: 'a b' }, /lowercase letters/],
     [{ ...good, name: 'notify_command' }, /\[approvals\]/],
     [{ ...good, kinds: [] }, /too small|at least/i],
     [{ ...good, kinds: ['turn completed'] }, /has to be a kind/],
@@ -54,9 +54,9 @@ describe('a hook of the configuration', () => {
   });
 
   test.for([
-    ['turn.complete', /no event is of a kind "turn.complete"/],
-    ['hook.failing', /no hook is told/],
-    ['message.delta', /while it grows/],
+    ['turn.complete', /"turn.complete" matches no event kind/],
+    ['hook.failing', /cannot be delivered/],
+    ['message.delta', /is a streaming delta/],
   ] as const)('cannot work with %s, and says why.', ([kind, why]) => {
     expect(definitions({ ...good, kinds: [kind] })[0]?.problem).toMatch(why);
   });

@@ -31,7 +31,7 @@ test.each<[string, ApprovalDetail[]]>([
 ])('The page of a link that cuts a %s offers no acceptance, and takes none.', (_what, details) => {
   const { isOffered, objection } = asked(details);
   expect(isOffered).toBe(false);
-  expect(objection).toContain('does not show all of it');
+  expect(objection).toContain('does not show the whole request');
 });
 
 test('The page of a link that shows all offers an acceptance, with a word where the arguments are missing.', () => {

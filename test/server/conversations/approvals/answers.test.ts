@@ -52,16 +52,20 @@ describe('the answers to a question', () => {
     ['a name of an object', { ...good, constructor: ['x'] }, 'there is no question "constructor"'],
     ['a heading of two', { ...good, Look: ['red'] }, 'there is no question "Look"'],
     ['an empty list', { ...good, sizes: [] }, '"sizes" requires at least one answer'],
-    ['an empty list for what is not required', { ...good, count: [] }, '"count" is answered by'],
+    [
+      'an empty list for what is not required',
+      { ...good, count: [] },
+      '"count" requires at least one answer',
+    ],
     [
       'two where one is taken',
       { ...good, colour: ['red', 'blue'] },
       '"colour" accepts one answer, not 2',
     ],
-    ['what is no option', { ...good, colour: ['green'] }, 'it has: red, blue'],
-    ['no number', { ...good, count: ['many'] }, '"count" is answered by a number'],
-    ['a number that is not whole', { ...good, count: ['1.5'] }, '"count" is answered by a number'],
-    ['one question under two names', { ...good, 'colour?': ['red'] }, '"colour" is answered twice'],
+    ['what is no option', { ...good, colour: ['green'] }, 'options: red, blue'],
+    ['no number', { ...good, count: ['many'] }, '"count" requires a number'],
+    ['a number that is not whole', { ...good, count: ['1.5'] }, '"count" requires a number'],
+    ['one question under two names', { ...good, 'colour?': ['red'] }, '"colour" has two answers'],
   ] as const)('are refused where there is %s', ([, answers, message]) => {
     expect(() => accept(answers as unknown as Record<string, string[]>)).toThrow(message);
   });
@@ -70,12 +74,12 @@ describe('the answers to a question', () => {
     const plain = anApproval({ kind: 'question' });
     assertAnswers(plain, { anything: ['goes'] });
     expect(() => assertAnswers(plain, {})).toThrow('requires answers');
-    expect(() => assertAnswers(plain, { anything: [] })).toThrow('at least one text');
+    expect(() => assertAnswers(plain, { anything: [] })).toThrow('at least one answer');
   });
 
   test('are refused for what is no question', () => {
     accept(null, 'command');
     accept({}, 'command');
-    expect(() => accept({ colour: ['red'] }, 'command')).toThrow('asks no question');
+    expect(() => accept({ colour: ['red'] }, 'command')).toThrow('has no questions');
   });
 });

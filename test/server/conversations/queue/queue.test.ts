@@ -216,7 +216,7 @@ describe('times', () => {
     [{ every: '0 0 30 2 *' }, 'never occurs'],
     [{ every: '2026-11-22T18:00:00' }, 'body.every'],
     [{ every: '0 8 * * *', time_zone: 'Mars/Olympus' }, 'body.time_zone'],
-    [{ every: '0 8 * * *', at: 5 }, 'not together'],
+    [{ every: '0 8 * * *', at: 5 }, 'cannot be combined'],
     [{ overlap: 'queue' }, 'body.overlap'],
     [{ input: { type: 'text', text: 'x'.repeat(300_000) } }, 'body.input'],
   ])('What cannot be scheduled is refused: %o', async (body, part) => {

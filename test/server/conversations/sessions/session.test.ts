@@ -81,7 +81,7 @@ describe('whether a session takes a turn', () => {
       'turn turn_7 of sess_1 is still running: wait for it',
     );
     expect(() => assertAcceptsTurn(busy, 'turn_6')).toThrow(
-      /turn_6.*turn_7.*read it, then send again/,
+      /turn_6.*turn_7.*read its turns, then send again/,
     );
     const failed = aSession({ status: 'failed', failure });
     expect(() => assertAcceptsTurn(failed, undefined)).toThrow(

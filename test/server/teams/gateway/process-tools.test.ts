@@ -231,7 +231,11 @@ describe('a command that a tool runs is outside of the sandbox of its agent: it'
         const session = await stage.open({ permission_mode });
         const { error } = await calling(stage, session);
         expect(error.code).toBe('unauthorized');
-        for (const way of ['no turn', 'full_access', '[gateway] free = ["cadre_process_run"]'])
+        for (const way of [
+          'no running turn',
+          'full_access',
+          '[gateway] free = ["cadre_process_run"]',
+        ])
           expect(error.message).toContain(way);
         await none(stage, session);
       }

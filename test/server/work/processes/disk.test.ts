@@ -46,9 +46,7 @@ test('A process whose output finds no room on the disk goes on to its end, and w
         stderr: { content: 'error\n', truncated: false },
       });
       expect(endingsIn(await eventsOf(given, over))).toHaveLength(1);
-      const lines = given
-        .logLines()
-        .filter(({ msg }) => /output could not be kept/.test(String(msg)));
+      const lines = given.logLines().filter(({ msg }) => /cannot store output/.test(String(msg)));
       expect(lines).toHaveLength(1);
       expect(lines[0]).toMatchObject({ process_id: ids.process });
     },

@@ -138,7 +138,7 @@ describe('a person is asked, although a rule allows the command or the file, if'
       'the agent does not offer to accept once',
       (cwd) => ({ ...running('npm test', cwd), scopes: ['session'] }),
     ],
-    ['it is a question', (cwd) => ({ ...running('npm test', cwd), kind: 'question' })],
+    ['the request is a question', (cwd) => ({ ...running('npm test', cwd), kind: 'question' })],
     ['the agent names no command', () => ({ kind: 'command', title: 'npm test', details: [] })],
     ['the command runs in another directory', (cwd) => running('npm test', path.join(cwd, 'src'))],
     [
@@ -416,8 +416,8 @@ describe('the rules', () => {
       { effect: 'allow', directory: '/' },
       'a rule with effect allow requires a command, a path or a tool',
     ],
-    [{ effect: 'allow', command: 'sh *' }, 'runs what its arguments say'],
-    [{ effect: 'allow', command: 'a', path: 'b' }, 'make two of it'],
+    [{ effect: 'allow', command: 'sh *' }, 'runs a command from its arguments'],
+    [{ effect: 'allow', command: 'a', path: 'b' }, 'add two rules'],
     [{ effect: 'deny', directory: 'relative' }, 'is not an absolute path'],
     [{ effect: 'deny', directory: '/no/such/directory' }, 'does not exist'],
     [{ effect: 'permit', command: 'a' }, 'effect'],
@@ -427,7 +427,7 @@ describe('the rules', () => {
     [{ effect: 'deny', path: '/a//b' }, 'the path is /a/b'],
     [{ effect: 'ask', path: 'docs/' }, 'write docs/** for all files'],
     [{ effect: 'allow', path: '.' }, 'is a directory'],
-    [{ effect: 'allow', path: 'a/*/../b' }, 'behind a *'],
+    [{ effect: 'allow', path: 'a/*/../b' }, 'after *'],
     [{ effect: 'allow', path: '"a/**"' }, 'rules do not read quotes'],
   ])('refuse %o.', async (body, why) => {
     const { status, body: refusal } = await none().post(RULES, body);
@@ -466,7 +466,7 @@ describe('the rules', () => {
       });
       expect(await test({ command: 'ls' })).toMatchObject({ why: 'no rule matches' });
       expect(await test({ path: '.git/config' })).toMatchObject({
-        why: expect.stringContaining('is hidden, or is of git or an agent') as unknown,
+        why: expect.stringContaining('is hidden, or belongs to git or an agent') as unknown,
       });
       expect(await test({ path: 'x' })).toMatchObject({ effect: 'ask', why: 'no rule matches' });
     }));

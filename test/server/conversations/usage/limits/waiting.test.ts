@@ -5,7 +5,7 @@ import { HOUR, MINUTE, queueOf } from '../../../../support/queue/queue.ts';
 import { onStage, type Stage } from '../../../../support/sessions/stage.ts';
 import { completed } from '../../../../support/teams/team.ts';
 
-const GO_ON = /cut off by a usage limit, which has reset/;
+const GO_ON = /cut off by a usage limit, which has since reset/;
 
 /** A limit that resets an hour from now, or as is said. */
 function limit(stage: Stage, more: Partial<ReportedLimit> = {}) {
