@@ -5,7 +5,7 @@ import { readSmallFile } from '../lib/foreign-file.ts';
 import { makeDirectory } from '../lib/make-directory.ts';
 
 const README = `This directory belongs to cadre. While a server is running, do not open events.cadre with other
-programs, and never for writing: another program can delete the write-ahead log of the server.
+programs. Never open it for writing: another program would delete the write-ahead log of the server.
 `;
 const MARK = 'This directory belongs to cadre';
 /** Names that may be in a new directory: files that the operator or the Finder of macOS provides, and lost+found. */

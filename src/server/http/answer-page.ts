@@ -82,7 +82,7 @@ export function answeredPage({ status, title }: Pick<Approval, 'status' | 'title
 export function invalidPage(): string {
   return page(
     'Invalid link',
-    '<h1>This link is not valid</h1>\n<p>It was used, it has expired, what it was for was answered in another way, or it never was a link. See in cadre what waits for you.</p>',
+    '<h1>This link is not valid</h1>\n<p>The link is incomplete, was already used or has expired, or the request was already answered. Open cadre to see the pending requests.</p>',
   );
 }
 

@@ -41,7 +41,7 @@ export class StreamLimits {
     if (scope === 'read' && this.#readers >= all - keptForAdmins(all)) {
       throw new AppError(
         'too_many',
-        `${all} streams are open, and the last ${keptForAdmins(all)} are reserved for tokens with the scope admin: close some, or raise server.max_streams`,
+        `the last ${keptForAdmins(all)} of ${all} streams are reserved for tokens with the scope admin: close some, or raise server.max_streams`,
       );
     }
   }

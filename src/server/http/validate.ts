@@ -45,7 +45,7 @@ export function queryDecoder(
       Object.entries(query).map(([name, value]) => {
         if (repeated.has(name)) return [name, Array.isArray(value) ? value : [value]];
         if (Array.isArray(value))
-          throw new AppError('invalid', `query: "${name}" is given more than once`);
+          throw new AppError('invalid', `query: "${name}" occurs more than once`);
         if (typeof value !== 'string') return [name, value];
         if (numeric.has(name) && /^-?\d+$/.test(value)) return [name, Number(value)];
         if (truths.has(name) && /^(true|false)$/.test(value)) return [name, value === 'true'];

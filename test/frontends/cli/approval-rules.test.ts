@@ -71,7 +71,7 @@ it('The list of rules and the doctor name each rule of an earlier version that c
     async (old) => {
       const cadre = cadreOn(old);
       expect((await cadre(['approvals', 'rules', 'list'])).stdout).toMatch(
-        /0000000a +ask .*git push \*\* \(the rule allows too much and now asks instead: .*remove it with cadre approvals rules remove 0000000a\)\n/,
+        /0000000a +ask .*git push \*\* \(the rule was added with effect allow, but now asks instead: .*remove it with cadre approvals rules remove 0000000a\)\n/,
       );
       const { checks } = (await cadre(['doctor', '--json'])).json() as {
         checks: { check: string; status: string; detail: string }[];

@@ -114,7 +114,7 @@ async function assertSame(directory: string, before: string | null): Promise<voi
   if ((await identityOf(directory)) === before) return;
   throw new ToolError(
     'unauthorized',
-    `cadre_process_run: the directory ${directory} was replaced after it was approved: call the tool again`,
+    `cadre_process_run: the directory ${directory} was replaced while the call waited for approval: call the tool again`,
   );
 }
 

@@ -171,7 +171,7 @@ function withRefusal(stored: StoredRule): ApprovalRule {
   return {
     ...rule,
     effect: 'ask',
-    refused: `the rule allows too much and now asks instead: ${refusal.why}`,
+    refused: `the rule was added with effect allow, but now asks instead: ${refusal.why}`,
   };
 }
 

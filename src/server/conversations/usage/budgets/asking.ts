@@ -51,8 +51,8 @@ export class BudgetAsking {
       request: { budget_id: budget.id },
       details: [
         { type: 'input', name: 'used', value: spentText(budget) },
-        { type: 'input', name: 'accepted, it may use up to', value: amountsText(onceMore(budget)) },
-        { type: 'input', name: 'declined', value: 'no turn starts until you change the budget' },
+        { type: 'input', name: 'limit if accepted', value: amountsText(onceMore(budget)) },
+        { type: 'input', name: 'if declined', value: 'no turn starts until you change the budget' },
       ],
       scopes: ['once'],
       session_allows: null,

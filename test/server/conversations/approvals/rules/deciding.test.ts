@@ -277,7 +277,9 @@ describe('Rules of an earlier version that could not be added now', () => {
           [
             'rule_b',
             'ask',
-            expect.stringContaining('the rule allows too much and now asks instead: more than'),
+            expect.stringContaining(
+              'the rule was added with effect allow, but now asks instead: more than',
+            ),
           ],
           ['rule_a', 'ask', expect.stringContaining('can reach any address')],
         ]);
