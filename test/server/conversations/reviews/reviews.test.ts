@@ -95,7 +95,7 @@ the end`,
     const turn = await stage().provider.nextTurn();
     expect(turn.text.match(/^\(.*\)$/gm)).toEqual([
       '(These lines have changed since: check whether the comment still applies.)',
-      '(The file has changed since: these lines are now at line 31 now.)',
+      '(The file has changed since: these lines are now at line 31.)',
     ]);
     turn.end(completed);
   });
