@@ -502,7 +502,7 @@ describe('the list of servers', () => {
       listed(`name = "a"\n${one}`, 'name = "b"\nurl = "http://127.0.0.1:7501/"'),
       listed('name = "a"', 'name = "b"'),
     ])
-      expect(refusal(twice)).toMatch(/servers: has a server twice/);
+      expect(refusal(twice)).toMatch(/servers: contains a server twice/);
     expect(refusal(listed(`name = "a"\n${one}`, `name = "a"\n${two}`))).toMatch(/a name twice/);
   });
 

@@ -108,7 +108,7 @@ describe('cadre worktrees', () => {
     const open = await cadre(['worktrees', 'merge', end]);
     expect([open.code, open.stdout]).toEqual([
       7,
-      expect.stringContaining('refused: it has changes that are not committed'),
+      expect.stringContaining('refused: the worktree has uncommitted changes'),
     ]);
     expect(open.stdout).toContain('or pass --commit MESSAGE');
     commit(place, 'mine');

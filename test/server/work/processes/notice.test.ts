@@ -248,7 +248,7 @@ test(
         const turns = await turnsOf(server, session_id);
         const over = turns.every(({ ended_at }) => ended_at !== null);
         const text = turns.map(textOf).join('\n');
-        return { over, times: taken.map((id) => text.split(`Process ${id} has ended`).length - 1) };
+        return { over, times: taken.map((id) => text.split(`Process ${id} ended`).length - 1) };
       };
       await expect
         .poll(told, { interval: 50, timeout: scaled(15_000), message: `SEED=${seed}` })

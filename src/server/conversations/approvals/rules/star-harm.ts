@@ -45,7 +45,7 @@ export function shown(word: string): string {
   return JSON.stringify(shorten(word, 80));
 }
 
-const LEADS_OUT = 'leads out of the directory, which * does not allow';
+const LEADS_OUT = 'leads out of the directory, which * does not match';
 
 /** What a word says to programs beside being a name in the directory; null if nothing. */
 function meaningOf(word: string): string | null {

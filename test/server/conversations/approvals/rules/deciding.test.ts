@@ -278,7 +278,7 @@ describe('Rules of an earlier version that could not be added now', () => {
             'rule_b',
             'ask',
             expect.stringContaining(
-              'the rule was added with effect allow, but now asks instead: more than',
+              'the rule was added with effect allow, but now asks instead: a rule with',
             ),
           ],
           ['rule_a', 'ask', expect.stringContaining('can reach any address')],
@@ -426,8 +426,8 @@ describe('the rules', () => {
     [{ effect: 'deny', command: 'a\nb' }, 'control characters'],
     [{ effect: 'deny', command: 'ls; rm' }, 'more than one simple command'],
     [{ effect: 'deny', path: '~/x' }, 'use the absolute path'],
-    [{ effect: 'deny', path: '/a//b' }, 'the path is /a/b'],
-    [{ effect: 'ask', path: 'docs/' }, 'write docs/** for all files'],
+    [{ effect: 'deny', path: '/a//b' }, 'the path has to be written as /a/b'],
+    [{ effect: 'ask', path: 'docs/' }, 'use docs/** for all files'],
     [{ effect: 'allow', path: '.' }, 'is a directory'],
     [{ effect: 'allow', path: 'a/*/../b' }, 'after *'],
     [{ effect: 'allow', path: '"a/**"' }, 'rules do not read quotes'],
@@ -464,7 +464,7 @@ describe('the rules', () => {
         why: '"../x" leads out of the directory, which * does not match (allow command git log **)',
       });
       expect(await test({ command: 'git push' })).toMatchObject({
-        why: '"push" is not "log" (allow command git log **)',
+        why: '"push" does not match "log" (allow command git log **)',
       });
       expect(await test({ command: 'ls' })).toMatchObject({ why: 'no rule matches' });
       expect(await test({ path: '.git/config' })).toMatchObject({
