@@ -93,7 +93,7 @@ describe('where there is no room for new work', () => {
         expect(await storeOf(given)).toEqual({ status: 'ok' });
         clock.advance(10_000);
         await expectEventually(() => storeOf(given)).toEqual(
-          degraded(/^the data takes more than retention\.max_bytes \(1\).*close sessions/),
+          degraded(/^the data exceeds retention\.max_bytes \(1\).*close sessions/),
         );
         reload(given, { max_bytes: 0 });
         expect(await storeOf(given)).toEqual({ status: 'ok' });
@@ -162,7 +162,7 @@ describe('on a slow disk', () => {
     onDisk(async (given, disk) => {
       disk.syncMs = 1500;
       await openSessions(given, 20);
-      expect(await storeOf(given)).toEqual(degraded(/1\.5 s for a sync/));
+      expect(await storeOf(given)).toEqual(degraded(/a disk sync takes 1\.5 s/));
       disk.syncMs = 3;
       disk.clock.advance(60_001);
       expect(await storeOf(given)).toEqual({ status: 'ok' });
