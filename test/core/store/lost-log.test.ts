@@ -151,7 +151,9 @@ describe('A database that is', () => {
     const before = fs.readdirSync(directory.path);
     const file = path.join(directory.path, DATABASE_FILE);
     const refusal = (state: string) =>
-      new RegExp(`${state}, but the directory still contains ${name}.*move .*${name} out of .*, or restore a backup$`);
+      new RegExp(
+        `${state}, but the directory still contains ${name}.*move .*${name} out of .*, or restore a backup$`,
+      );
     await expect(openStore(directory.path)).rejects.toThrow(refusal('missing'));
     expect(fs.readdirSync(directory.path)).toEqual(before);
     fs.writeFileSync(file, '');

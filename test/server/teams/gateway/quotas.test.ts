@@ -107,7 +107,11 @@ describe('approvals.max_pending_per_session', () => {
       const second = await stage.asked(session.id, 2);
       const { error } = await call();
       expect(error.code).toBe('limit_reached');
-      for (const part of ['2 approvals', 'approvals.max_pending_per_session', 'full_access'])
+      for (const part of [
+        '2 pending approvals',
+        'approvals.max_pending_per_session',
+        'full_access',
+      ])
         expect(error.message).toContain(part);
       // Another session has places of its own.
       const other = await stage.open({ permission_mode: null });
