@@ -364,10 +364,8 @@ export class AcpAgent implements Agent {
       await sink.update({ type: 'tool', ref, change });
     }
     const known = ref === null ? undefined : calls.of(ref);
-    if (isCadreTool(permission, known, agent.quirks)) {
-      const allowed = allowOnce(options);
-      if (allowed) return allowed;
-    }
+    const allowed = isCadreTool(permission, known, agent.quirks) ? allowOnce(options) : null;
+    if (allowed) return allowed;
     const request = approvalRequest(permission, known, cwd, calls.messagesOf(ref));
     if (this.#settings.permissionMode !== 'require_approval') {
       return this.#refuse(

@@ -23,7 +23,7 @@ export function startBackground(base: Base, nouns: Nouns, summary: RecoverySumma
   const orLog = (work: Promise<void>, message: string) =>
     work.catch((error: unknown) => base.logger.error({ err: error }, message));
   const background = {
-    cleanups: orLog(nouns.worktrees.service.finishCleanups(), 'a due cleanup failed'),
+    cleanups: orLog(nouns.worktrees.service.resumeCleanups(), 'a due cleanup failed'),
     spawns: orLog(undoUnfinished(nouns), 'cannot undo work that a crash interrupted'),
     broadcasts: orLog(teams.broadcasts.recover(), 'cannot resume unfinished broadcasts'),
   };

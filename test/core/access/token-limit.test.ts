@@ -25,7 +25,9 @@ test('A token is refused where there are 1,000 already, until one is revoked.', 
       expect(refused.status).toBe(409);
       expect(refused.json()).toMatchObject({
         code: 'conflict',
-        error: expect.stringMatching(/^cannot create a token: 1000 tokens is the maximum: revoke some/),
+        error: expect.stringMatching(
+          /^cannot create a token: 1000 tokens is the maximum: revoke some/,
+        ),
       });
       await client.call(endpoints.deleteToken, { params: { token_id: ids[0] ?? '' } });
       expect((await apiOf(given)('POST', '/v1/tokens', { body })).status).toBe(200);

@@ -53,7 +53,12 @@ test('A line that is refused because of a turn whose end was shown before the re
 /** Follows a session in which no turn runs, as far as it knows, and shows nothing. */
 function attachedTo(id: string, call: Client['call']): Attached {
   const context = { client: { call }, global: {}, world: { stdout: { isTTY: false } } };
-  const talkOutput = { message() {}, detail() {}, status() {}, hold: () => ({ [Symbol.dispose]() {} }) };
+  const talkOutput = {
+    message() {},
+    detail() {},
+    status() {},
+    hold: () => ({ [Symbol.dispose]() {} }),
+  };
   const text = { write() {} } as unknown as TurnText;
   const given = { id, talkOutput, text, running: null, agentMode: undefined };
   return new Attached(context as unknown as CommandContext, given);

@@ -257,7 +257,7 @@ export class AgentPool {
     return shortageFor(place, [...live, ...this.#starting], this.#deps.maxLive(), ending);
   }
 
-  #whyWaiting(place: AgentPlace): string {
+  #whyWaiting(place: AgentSlot): string {
     return this.#shortageFor(place)?.message ?? 'stopping an idle agent to make room';
   }
 

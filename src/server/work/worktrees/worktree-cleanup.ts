@@ -64,7 +64,7 @@ export class WorktreeCleanup {
     const { db, store, gitContext } = this.#deps;
     const found = await db.read((rx) => store.worktree(rx, id));
     if (found.status === 'cleaned') {
-      const left = await this.finishLeft(found);
+      const left = await this.deleteLeftoverBranch(found);
       const diagnostics = ['the worktree was already cleaned up', ...(left === null ? [] : [left])];
       return this.#result(id, { status: 'cleaned', diagnostics });
     }
@@ -93,8 +93,8 @@ export class WorktreeCleanup {
           reason,
           `the repository ${worktree.repo_root} no longer exists`,
         );
-      const result = await gitContext.alone(repository, async () => {
-        const obstacle = await this.#worktreeFiles.obstacle(worktree, repository);
+      const result = await gitContext.withRepositoryLock(repository, async () => {
+        const obstacle = await this.#worktreeFiles.reasonNotToRemove(worktree, repository);
         if (obstacle !== null) return this.#fail(id, reason, obstacle);
         return this.#archiveAndRemove(worktree, repository, reason, { anyway, wasActive });
       });

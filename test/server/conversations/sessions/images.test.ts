@@ -140,7 +140,9 @@ describe('an image of a turn', () => {
   it('is one of at most 8', async () => {
     const eight = Array.from({ length: 8 }, (_, at) => inline(image('png', 100, `n${at}`)));
     expect((await give(...eight)).turn?.input).toHaveLength(8);
-    expect(await expectRefused(...eight, inline(image('png', 100, 'n9')))).toContain('8 is the maximum');
+    expect(await expectRefused(...eight, inline(image('png', 100, 'n9')))).toContain(
+      '8 is the maximum',
+    );
   });
 
   it('has at most 5 MiB, by path and inline', { timeout: scaled(30_000) }, async () => {
