@@ -42,8 +42,11 @@ export async function memberId(client: Client, said: string, team: string): Prom
 
 /** The placeholder and the description of an argument that names a record. */
 export function idArgument(what: string, name?: string): [placeholder: string, what: string] {
-  const other = name === undefined ? '' : `, or its ${name}`;
-  return [`<${what}>`, `its id, the last 6 or more characters of it${other}`];
+  const noun = what.charAt(0).toUpperCase() + what.slice(1);
+  const end = 'its last 6 or more characters';
+  const description =
+    name === undefined ? `${noun} id, or ${end}` : `${noun} id, ${end}, or its ${name}`;
+  return [`<${what}>`, description];
 }
 
 export const processArgument = idArgument('process', 'command');

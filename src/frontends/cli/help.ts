@@ -33,8 +33,9 @@ export function completeHelp(
   });
   command
     .helpCommand(false)
-    .command('help [command...]')
-    .description('show the help of a command')
+    .command('help')
+    .argument('[command...]', 'Command, such as sessions send')
+    .description('Show help for a command')
     .addHelpText('after', () => exampleLines('help'))
     .action((words: readonly string[]) => findCommand(command, words).outputHelp());
 }

@@ -44,11 +44,11 @@ export const delivery = idAs('delivery_id', ...idArgument('delivery'), (client, 
 );
 
 /** A turn of the session that an earlier parameter names: by its whole id, or the most recent one. */
-export const turn = turnAs('[turn]', 'its id (default: the most recent one)');
+export const turn = turnAs('[turn]', 'Turn id (default: the most recent turn)');
 
 export const limit = {
   flags: '-L, --limit <n>',
-  description: 'how many at most',
+  description: 'Maximum number of results',
   field: 'limit',
   parse: count,
   default: 100,
@@ -56,7 +56,7 @@ export const limit = {
 
 export const reason = {
   flags: '--reason <text>',
-  description: 'why, for the record',
+  description: 'Reason to record',
   field: 'reason',
 } as const;
 
@@ -73,7 +73,7 @@ export function repositoryOption(description: string) {
 export function imagesOption(description: string) {
   return {
     flags: '--image <file>',
-    description: `${description}; repeat it for more`,
+    description: `${description}; repeat for more images`,
     parse: (file: string, before: unknown) => [...(Array.isArray(before) ? before : []), file],
     read: (files: string[]) => ({ image_paths: files.map((file) => path.resolve(file)) }),
   };

@@ -23,22 +23,33 @@ export async function createProgram(
   argv?: readonly string[],
 ): Promise<Command> {
   const program = new Command('cadre')
-    .description('Runs teams of coding agents on one machine.')
-    .version(version, '-V, --version', 'show the version')
-    .option('--url <url>', "the server's address (CADRE_URL); repeat it to ask several", repeated)
+    .description('Run teams of coding agents on one machine')
+    .version(version, '-V, --version', 'Print the version')
     .option(
-      '--token-file <file>',
-      'a file with the API token (CADRE_TOKEN: the token itself)',
+      '--url <url>',
+      'Server address (environment variable CADRE_URL); repeat for several servers',
       repeated,
     )
-    .option('--on <server>', 'of several servers, only this one, by its name', repeated)
-    .option('--fleet [url]', 'a fleet, by the address of its NATS (CADRE_FLEET; else [fleet])')
-    .option('--data-dir <directory>', 'the data directory (CADRE_DATA_ROOT_DIR)')
+    .option(
+      '--token-file <file>',
+      'File with the API token (environment variable CADRE_TOKEN: the token itself)',
+      repeated,
+    )
+    .option(
+      '--on <server>',
+      'Use only the server with this name, if several are configured',
+      repeated,
+    )
+    .option(
+      '--fleet [url]',
+      'Use a fleet; NATS address (default: CADRE_FLEET, else the section [fleet])',
+    )
+    .option('--data-dir <directory>', 'Data directory (environment variable CADRE_DATA_ROOT_DIR)')
     .option(
       '--select <id>',
-      'without a command, on a terminal: the thing that the screen begins at',
+      'Id of the item that the screen selects first (only without a command)',
     )
-    .option('--json', 'write JSON: one document, or one record a line for streams')
+    .option('--json', 'Write JSON: one document, or one record per line for streams')
     .showSuggestionAfterError()
     .configureOutput({
       writeErr: (text) => world.stderr.write(text),

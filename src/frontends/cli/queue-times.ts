@@ -15,15 +15,18 @@ export interface TimeOptions {
 /** Adds the options of `TimeOptions` to a command. */
 export function withTimes(command: Command): Command {
   return command
-    .option('--at <time>', 'when it is due: 18:00, +2h, 2026-11-30T08:00, or with an offset')
-    .option('--every <cron>', 'again and again: minute, hour, day of month, month, day of week')
-    .option('--zone <zone>', 'the time zone of --at or --every (default: that of this machine)')
-    .option('--name <name>', 'what people call it')
-    .option('--reason <text>', 'why, for the record')
+    .option('--at <time>', 'Due time: 18:00, +2h or 2026-11-30T08:00, optionally with a UTC offset')
+    .option(
+      '--every <cron>',
+      'Repeat on a cron schedule: minute, hour, day of month, month, day of week',
+    )
+    .option('--zone <zone>', 'Time zone of --at or --every (default: time zone of this machine)')
+    .option('--name <name>', 'Name of the queue entry')
+    .option('--reason <text>', 'Reason to record')
     .addOption(
       new Option(
         '--overlap <rule>',
-        'with --every, where the run before has not ended: skip this one, or queue it behind',
+        'With --every, what to do if the previous run is still active: skip or queue the next run',
       ).choices(['skip', 'queue']),
     );
 }

@@ -16,12 +16,14 @@ export interface ServeOptions extends GlobalOptions {
 /** Adds the options that say how a server runs. */
 export function withServeOptions(command: Command): Command {
   return command
-    .option('--config <file>', 'the configuration (CADRE_CONFIG)')
-    .option('--bind <host:port>', 'the address to listen on')
-    .option('--port <port>', 'the port to listen on, on 127.0.0.1; 0 takes a free one')
-    .addOption(new Option('--log-level <level>', 'what is logged').choices(logLevels()))
-    .option('--allow-remote', 'let --bind name an address that other machines reach')
-    .option('--demo', 'use the built-in demo agent as the acp provider: no account, no model');
+    .option('--config <file>', 'Configuration file (environment variable CADRE_CONFIG)')
+    .option('--bind <host:port>', 'Address to listen on')
+    .option('--port <port>', 'Port to listen on, on 127.0.0.1 (0: any free port)')
+    .addOption(
+      new Option('--log-level <level>', 'Minimum level of log records').choices(logLevels()),
+    )
+    .option('--allow-remote', 'Allow --bind to use an address that other machines can reach')
+    .option('--demo', 'Use the built-in demo agent as the acp provider (no account, no model)');
 }
 
 /** The words that start such a server from any directory. */

@@ -60,7 +60,10 @@ describe('commands with several servers', () => {
       { node: 'gpu', state: 'ready' },
     ]);
     const { code, stderr } = await cadre('search', '--forget');
-    expect([code, stderr]).toEqual([2, 'cadre: --forget is for one server: name it with --url\n']);
+    expect([code, stderr]).toEqual([
+      2,
+      'cadre: --forget works on one server: name it with --url\n',
+    ]);
     const forgotten = await cadre('search', '--forget', '--url', given().url('gpu'), '--json');
     expect(forgotten.json()).toMatchObject({ state: 'off', documents: 0 });
   });

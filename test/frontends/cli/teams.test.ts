@@ -93,7 +93,7 @@ describe('cadre teams', () => {
 
   test('interrupt-all says that nobody is at a turn.', async () => {
     const { team } = await shop();
-    expect(await ok('interrupt-all', team)).toBe('no member is at a turn\n');
+    expect(await ok('interrupt-all', team)).toBe('No turns are running\n');
   });
 
   test('spawn adds a member, which view shows, and events tail tells of the team.', async () => {
@@ -108,7 +108,7 @@ describe('cadre teams', () => {
 
   test('delete deletes it: list shows it only with --all, and nothing can be sent to it.', async () => {
     const { id, team } = await shop();
-    expect(await ok('delete', team)).toBe(`${id} is deleted\n`);
+    expect(await ok('delete', team)).toBe(`Deleted team ${id}\n`);
     expect(await ok('list')).not.toContain(team);
     expect(await ok('list', '--all')).toMatch(new RegExp(`^${team} .*shop \\(deleted\\)`, 'm'));
     const refused = await cadreOn(server())(['teams', 'broadcast', team, 'anyone?', '--json']);

@@ -3,7 +3,7 @@ import { withDemo } from '../../support/demo-server.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { cadreOn, type Ended } from '../../support/cli/cadre.ts';
 
-const hint = 'cadre: the secret is shown this once: keep it in a safe place\n';
+const hint = 'cadre: the secret is shown only once: store it in a safe place\n';
 
 function expectFailure({ code, stdout, stderr }: Ended, exitCode: number, says: RegExp): void {
   expect(stderr).toMatch(says);
@@ -96,7 +96,7 @@ describe('cadre tokens', () => {
           body: { name: 'short-lived', scope: 'admin' },
         });
         const revoked = await cadre(['tokens', 'revoke', created.id.slice(part)]);
-        expect([revoked.code, revoked.stdout]).toEqual([0, `${created.id} is revoked\n`]);
+        expect([revoked.code, revoked.stdout]).toEqual([0, `Revoked token ${created.id}\n`]);
         const env = { CADRE_TOKEN: created.secret };
         expectFailure(await cadre(['status'], { env }), 4, /missing or invalid bearer token/);
       }

@@ -66,7 +66,7 @@ describe('cadre worktrees', () => {
     const { cadre, session, open, end } = await made('claim');
     const other = await open();
     const claimed = await cadre(['worktrees', 'claim', end, '--session', other]);
-    expect(claimed.stdout).toMatch(/^wt_\w+ is claimed as consumer\n$/);
+    expect(claimed.stdout).toMatch(/^Claimed worktree wt_\w+ as consumer\n$/);
     const twice = await cadre(['worktrees', 'claim', end, '--session', other, '--role', 'owner']);
     expect(twice.code).toBe(7);
     const shown = await cadre(['worktrees', 'get', end, '--json']);

@@ -19,7 +19,7 @@ describe('processes run', () => {
     expect(free.stderr).toBe('');
     const limited = await cadre(['processes', 'run', '--timeout', '1h30m', 'true']);
     const id = limited.stdout.trim();
-    expect(limited.stderr).toBe(`cadre: ${id} is ended after 1h 30m, if it still runs then\n`);
+    expect(limited.stderr).toBe(`cadre: ${id} is stopped after 1h 30m if it is still running\n`);
     const shown = await cadre(['processes', 'show', id]);
     expect(shown.stdout).toMatch(/^time_limit +1h 30m$/m);
     const { process_id } = free.json() as Process;

@@ -18,28 +18,28 @@ interface AcpOptions extends Pick<
 export function acpCommand(program: Command, world: World): void {
   program
     .command('acp')
-    .description('be an agent for an editor that speaks ACP, on stdin and stdout')
+    .description('Serve an editor as an agent (Agent Client Protocol)')
     .addOption(
       new Option(
         '--provider <provider>',
-        'whose agent new sessions get (default: [defaults], else the only one that is ready)',
+        'Provider for new sessions (default: section [defaults], else the only provider that is ready)',
       ).choices(providerId.options),
     )
-    .option('--agent <agent>', 'an agent of acp by its name; see cadre providers discover')
-    .option('--model <model>', 'a model of the provider, for new sessions')
-    .option('--effort <effort>', 'how long the model thinks, in new sessions')
+    .option('--agent <agent>', 'Agent of the acp provider, by name; see cadre providers discover')
+    .option('--model <model>', 'Model for new sessions')
+    .option('--effort <effort>', 'Reasoning effort of the model in new sessions')
     .option(
       '--permission-mode <mode>',
-      'what the agent may do in new sessions (default: [defaults], else require_approval: it asks in the editor)',
+      'Permissions of the agent in new sessions (default: section [defaults], else require_approval: the editor shows approval requests)',
     )
     .option(
       '--agent-mode <mode>',
-      "the agent's own mode in new sessions, by its own name; for agents of acp",
+      "The agent's own mode in new sessions, by the name the agent uses; only for acp agents",
     )
-    .option('--session <session>', 'give the editor this session instead of a new one')
+    .option('--session <session>', 'Use this session instead of a new one')
     .addHelpText(
       'after',
-      '\nSessions stay when the editor leaves, and turns go on. The server has to run: cadre serve.',
+      '\nThe editor starts this command and talks to it on stdin and stdout. When the editor\ndisconnects, sessions stay open and their turns continue. A server must be running: cadre serve.',
     )
     .action(async (options: AcpOptions, self: Command) => {
       const global = self.optsWithGlobals<GlobalOptions>();

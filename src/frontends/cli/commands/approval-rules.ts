@@ -6,93 +6,106 @@ import { ago, listOf, plain, shortId } from '../output.ts';
 import { limit, rule } from '../parameters.ts';
 
 /** `cadre approvals rules …`: what is decided without asking. */
-export const approvalRuleCommands = commandGroup('rules', 'what is decided without asking you', [
-  endpointCommand({
-    name: 'list',
-    description: 'list the rules, newest first',
-    endpoint: endpoints.listApprovalRules,
-    options: [limit],
-    empty: 'no rules: every request of an agent is put to you',
-    print: listOf<ApprovalRule>(['ID', 'EFFECT', 'AGE', 'BY', 'RULE'], (one, now) => [
-      shortId(one.id),
-      one.effect,
-      ago(one.created_at, now),
-      one.created_by,
-      plain(conditionsOf(one) + refusalOf(one)),
-    ]),
-  }),
-  endpointCommand({
-    name: 'add',
-    description: 'add a rule: deny wins over ask, ask over allow',
-    endpoint: endpoints.addApprovalRule,
-    operands: [{ flags: '<effect>', description: 'what becomes of a request', field: 'effect' }],
-    options: [
-      {
-        flags: '--command <words>',
-        description: 'of one simple command: "git log **"; * is a word, ** at the end all others',
-        field: 'command',
-      },
-      {
-        flags: '--path <path>',
-        description: 'of all changed files: "src/**"; relative to the directory of the session',
-        field: 'path',
-      },
-      { flags: '--tool <name>', description: 'of this tool, as its agent names it', field: 'tool' },
-      {
-        flags: '--provider <provider>',
-        description: 'of agents of this provider',
-        field: 'provider',
-      },
-      {
-        flags: '--directory <directory>',
-        description: 'in this directory and below',
-        read: (directory: string) => ({ directory: path.resolve(directory) }),
-      },
-      {
-        flags: '--i-know',
-        description: 'Allow a * behind a program that is not on the list of known safe ones',
-        field: 'i_know',
-      },
-      {
-        flags: '--reason <text>',
-        description: 'why; an agent that is declined is told it',
-        field: 'reason',
-      },
-    ],
-    print: (added) => `${added.id}: ${plain(`${added.effect} ${conditionsOf(added)}`)}\n`,
-  }),
-  endpointCommand({
-    name: 'remove',
-    description: 'remove a rule',
-    endpoint: endpoints.removeApprovalRule,
-    operands: [rule],
-    print: ({ id }) => `${id} is removed\n`,
-  }),
-  endpointCommand({
-    name: 'test',
-    description: 'say what the rules would decide; nothing is run',
-    endpoint: endpoints.testApprovalRules,
-    operands: [
-      { flags: '[command]', description: 'the whole command, in quotes', field: 'command' },
-    ],
-    options: [
-      { flags: '--path <path>', description: 'a file that would be changed', field: 'path' },
-      { flags: '--tool <name>', description: 'the tool, as its agent names it', field: 'tool' },
-      {
-        flags: '--provider <provider>',
-        description: 'the provider of the agent',
-        field: 'provider',
-      },
-      {
-        flags: '--cwd <directory>',
-        description: 'where it would run (default: here)',
-        read: (directory: string) => ({ cwd: path.resolve(directory) }),
-        absent: ({ world }) => Promise.resolve({ cwd: world.cwd() }),
-      },
-    ],
-    print: textOf,
-  }),
-]);
+export const approvalRuleCommands = commandGroup(
+  'rules',
+  'Manage rules that answer approval requests',
+  [
+    endpointCommand({
+      name: 'list',
+      description: 'List rules, newest first',
+      endpoint: endpoints.listApprovalRules,
+      options: [limit],
+      empty: 'no rules: every approval request waits for your answer',
+      print: listOf<ApprovalRule>(['ID', 'EFFECT', 'AGE', 'BY', 'RULE'], (one, now) => [
+        shortId(one.id),
+        one.effect,
+        ago(one.created_at, now),
+        one.created_by,
+        plain(conditionsOf(one) + refusalOf(one)),
+      ]),
+    }),
+    endpointCommand({
+      name: 'add',
+      description: 'Add a rule (deny takes precedence over ask, and ask over allow)',
+      endpoint: endpoints.addApprovalRule,
+      operands: [
+        { flags: '<effect>', description: 'Effect on a request that matches', field: 'effect' },
+      ],
+      options: [
+        {
+          flags: '--command <words>',
+          description:
+            'Match a simple command, such as "git log **" (* is one word, ** at the end any number of words)',
+          field: 'command',
+        },
+        {
+          flags: '--path <path>',
+          description:
+            'Match if every changed file matches, such as "src/**" (relative to the session directory)',
+          field: 'path',
+        },
+        {
+          flags: '--tool <name>',
+          description: 'Match this tool, by the name its agent uses',
+          field: 'tool',
+        },
+        {
+          flags: '--provider <provider>',
+          description: 'Match agents of this provider',
+          field: 'provider',
+        },
+        {
+          flags: '--directory <directory>',
+          description: 'Match only in this directory and below it',
+          read: (directory: string) => ({ directory: path.resolve(directory) }),
+        },
+        {
+          flags: '--i-know',
+          description: 'Allow a * after a program that is not on the list of known safe programs',
+          field: 'i_know',
+        },
+        {
+          flags: '--reason <text>',
+          description: 'Reason; the agent receives it when a request is declined',
+          field: 'reason',
+        },
+      ],
+      print: (added) =>
+        `Added rule ${added.id}: ${plain(`${added.effect} ${conditionsOf(added)}`)}\n`,
+    }),
+    endpointCommand({
+      name: 'remove',
+      description: 'Remove a rule',
+      endpoint: endpoints.removeApprovalRule,
+      operands: [rule],
+      print: ({ id }) => `Removed rule ${id}\n`,
+    }),
+    endpointCommand({
+      name: 'test',
+      description: 'Show what the rules would decide about a request (nothing is run)',
+      endpoint: endpoints.testApprovalRules,
+      operands: [
+        { flags: '[command]', description: 'Complete command line, in quotes', field: 'command' },
+      ],
+      options: [
+        { flags: '--path <path>', description: 'File that would be changed', field: 'path' },
+        { flags: '--tool <name>', description: 'Tool, by the name its agent uses', field: 'tool' },
+        {
+          flags: '--provider <provider>',
+          description: 'Provider of the agent',
+          field: 'provider',
+        },
+        {
+          flags: '--cwd <directory>',
+          description: 'Directory in which the command would run (default: current directory)',
+          read: (directory: string) => ({ cwd: path.resolve(directory) }),
+          absent: ({ world }) => Promise.resolve({ cwd: world.cwd() }),
+        },
+      ],
+      print: textOf,
+    }),
+  ],
+);
 
 function textOf({ effect, rule: by, why }: RuleDecision): string {
   return `${effect}: ${plain(by ? `${by.id}, ${why}` : why)}\n`;

@@ -23,16 +23,21 @@ import { approvalRuleCommands } from './approval-rules.ts';
 const approvalArgument = idArgument('approval');
 
 /** `cadre approvals …`: one inbox over all sessions. */
-export const approvalCommands = commandGroup('approvals', 'what agents ask you for', [
+export const approvalCommands = commandGroup('approvals', 'Manage approval requests and rules', [
   endpointCommand({
     name: 'list',
-    description: 'list approvals, newest first',
+    description: 'List approval requests, newest first',
     endpoint: endpoints.listApprovals,
     options: [
-      { flags: '-s, --status <status>', field: 'status', default: 'pending' },
-      sessionAs('session_id', '--session <session>', 'only of this session'),
+      {
+        flags: '-s, --status <status>',
+        description: 'Show only approval requests with this status',
+        field: 'status',
+        default: 'pending',
+      },
+      sessionAs('session_id', '--session <session>', 'Show only approval requests of this session'),
     ],
-    empty: 'no approvals: those that agents ask for are listed here',
+    empty: 'no approval requests: requests of agents appear here',
     print: listOf<Approval>(['ID', 'SESSION', 'KIND', 'STATUS', 'AGE', 'TITLE'], (one, now) => [
       shortId(one.id),
       shortId(one.session_id),
@@ -45,27 +50,27 @@ export const approvalCommands = commandGroup('approvals', 'what agents ask you f
   (parent, world) =>
     parent
       .command('show')
-      .description('show an approval with all that it would allow')
+      .description('Show an approval request and everything that it would allow')
       .argument(...approvalArgument)
       .action(clientAction(world, show)),
-  decisionCommand('accept', 'allow it, for this once or for the session', [
+  decisionCommand('accept', 'Accept an approval request, once or for the session', [
     {
       flags: '--scope <scope>',
-      description: 'what it is allowed for; session: until its agent ends',
+      description: 'Scope of the approval (session: until the agent exits)',
       field: 'scope',
       default: 'once',
     },
   ]),
-  decisionCommand('decline', 'refuse it'),
+  decisionCommand('decline', 'Decline an approval request'),
   endpointCommand({
     name: 'link',
-    description: 'make a link that answers it once, by a page with two buttons',
+    description: 'Create a single-use link to a page that answers an approval request',
     endpoint: endpoints.linkApproval,
     operands: [approvalOperand()],
     options: [
       {
         flags: '--expires <time>',
-        description: 'how long it is good: 30m, 8h (default: approvals.link_expires_ms)',
+        description: 'Lifetime of the link, such as 30m or 8h (default: approvals.link_expires_ms)',
         parse: milliseconds,
         field: 'expires_in_ms',
       },
@@ -92,7 +97,7 @@ function decisionCommand(
     options: [
       {
         flags: '--reason <text>',
-        description: 'why, for the agent and the record',
+        description: 'Reason to record and to send to the agent',
         field: 'reason',
       },
       ...options,

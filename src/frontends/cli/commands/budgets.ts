@@ -10,17 +10,17 @@ import { count } from '../count.ts';
 import { zoneOf } from '../when.ts';
 
 /** `cadre budgets …`: how much turns may use. */
-export const budgetCommands = commandGroup('budgets', 'how much turns may use', [
+export const budgetCommands = commandGroup('budgets', 'Limit tokens and cost', [
   endpointCommand({
     name: 'list',
-    description: 'list the budgets, and what is used of them',
+    description: 'List budgets and how much of each is used',
     endpoint: endpoints.listBudgets,
     options: [
-      sessionAs('session_id', '--session <session>', 'only of this session'),
-      teamAs('team_id', '--team <team>', 'only of this team'),
+      sessionAs('session_id', '--session <session>', 'Show only budgets of this session'),
+      teamAs('team_id', '--team <team>', 'Show only budgets of this team'),
       limit,
     ],
-    empty: 'no budgets: turns may use what they need',
+    empty: 'no budgets: tokens, cost and turns are not limited',
     print: listOf<Budget>(['ID', 'FOR', 'PER', 'STATUS', 'HARD', 'USED'], (one) => [
       shortId(one.id),
       forText(one),
@@ -32,51 +32,61 @@ export const budgetCommands = commandGroup('budgets', 'how much turns may use', 
   }),
   endpointCommand({
     name: 'set',
-    description: 'set the budget of a session, a team, or all sessions; it replaces the one before',
+    description: 'Set the budget of a session, a team or all sessions (replaces the previous one)',
     endpoint: endpoints.setBudget,
     options: [
-      sessionAs('session_id', '--session <session>', 'for this session'),
-      teamAs('team_id', '--team <team>', 'for all sessions of this team together'),
+      sessionAs('session_id', '--session <session>', 'Limit this session'),
+      teamAs('team_id', '--team <team>', 'Limit all sessions of this team together'),
       {
         flags: '--per <period>',
-        description: 'in all, or each day (default: total; day without a session or team)',
+        description: 'Period of the limits (default: total; day without --session and --team)',
         field: 'per',
       },
       {
         flags: '--tokens <count>',
-        description: 'tokens, cached ones too: 500000, 500k or 2M',
+        description: 'Maximum number of tokens, including cached tokens: 500000, 500k or 2M',
         field: 'tokens',
         parse: tokens,
       },
-      { flags: '--cost <dollars>', description: 'US dollars', field: 'cost_usd', parse: money },
-      { flags: '--turns <count>', description: 'turns', field: 'turns', parse: count },
+      {
+        flags: '--cost <dollars>',
+        description: 'Maximum cost in US dollars',
+        field: 'cost_usd',
+        parse: money,
+      },
+      {
+        flags: '--turns <count>',
+        description: 'Maximum number of turns',
+        field: 'turns',
+        parse: count,
+      },
       {
         flags: '--hard',
-        description: 'interrupt running turns; without it they go on',
+        description: 'Interrupt running turns when the budget is used up (default: they finish)',
         field: 'hard',
       },
       {
         flags: '--zone <zone>',
-        description: 'the time zone of its days (default: that of this machine)',
+        description: 'Time zone of the days of the budget (default: time zone of this machine)',
         read: (zone: string) => ({ time_zone: zoneOf(zone) }),
         absent: ({ fields }) =>
           Promise.resolve(isDaily(fields) ? { time_zone: zoneOf(undefined) } : {}),
       },
     ],
-    print: (set) => `${set.id}: ${forText(set)}, ${spentText(set)}${perText(set)}\n`,
+    print: (set) => `Set budget ${set.id} for ${forText(set)}: ${spentText(set)}${perText(set)}\n`,
     after(set, { stderr }) {
       const unknown = unknownText(set);
       if (unknown !== null) stderr.write(`cadre: ${unknown}\n`);
       if (set.status === 'reached')
-        stderr.write('cadre: it is used up already: see cadre approvals list\n');
+        stderr.write('cadre: the budget is already used up: see cadre approvals list\n');
     },
   }),
   endpointCommand({
     name: 'remove',
-    description: 'remove a budget; what it has held goes on',
+    description: 'Remove a budget and resume the turns that it held',
     endpoint: endpoints.removeBudget,
     operands: [budget],
-    print: ({ id }) => `${id} is removed\n`,
+    print: ({ id }) => `Removed budget ${id}\n`,
   }),
 ]);
 

@@ -7,9 +7,9 @@ import { showDocument, type World } from '../world.ts';
 export function completionCommand(program: Command, world: World): void {
   program
     .command('completion')
-    .description('print the script that completes cadre in a shell')
-    .addArgument(new Argument('<shell>', 'the shell it is for').choices(shells))
-    .option('--name <command>', 'another name that the command has here', commandName, 'cadre')
+    .description('Print a shell completion script')
+    .addArgument(new Argument('<shell>', 'Shell').choices(shells))
+    .option('--name <command>', 'Name of the command to complete', commandName, 'cadre')
     .addHelpText(
       'after',
       `

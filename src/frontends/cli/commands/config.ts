@@ -14,25 +14,21 @@ import { showDocument, type World } from '../world.ts';
 
 /** `cadre config …`. These commands need no server. */
 export function configCommands(program: Command, world: World): void {
-  const config = program
-    .command('config')
-    .description('the configuration a server would start with');
+  const config = program.command('config').description('Show and check the configuration');
 
   config
     .command('show')
-    .description('show every key with its value; secrets are masked')
-    .option('--config <file>', 'the configuration (CADRE_CONFIG)')
-    .option('--origin', 'show where each value comes from')
+    .description('Show every configuration key with its value (secrets are masked)')
+    .option('--config <file>', 'Configuration file (environment variable CADRE_CONFIG)')
+    .option('--origin', 'Show where each value comes from')
     .action((_options: object, command: Command) => {
       show(world, command.optsWithGlobals<GlobalOptions & { origin?: boolean }>());
     });
 
   config
     .command('check')
-    .description(
-      'say everything that is wrong with the configuration, a line each; ends with 0 or 2',
-    )
-    .option('--config <file>', 'the configuration (CADRE_CONFIG)')
+    .description('List every problem of the configuration, one per line (exit code 0 or 2)')
+    .option('--config <file>', 'Configuration file (environment variable CADRE_CONFIG)')
     .action(async (_options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
       const found = findConfig(options, world.env);
@@ -52,8 +48,8 @@ export function configCommands(program: Command, world: World): void {
 
   config
     .command('path')
-    .description('print the file that would be read')
-    .option('--config <file>', 'the configuration (CADRE_CONFIG)')
+    .description('Print the path of the configuration file')
+    .option('--config <file>', 'Configuration file (environment variable CADRE_CONFIG)')
     .action((_options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
       const file = path.resolve(configFile(options, world.env));

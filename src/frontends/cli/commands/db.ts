@@ -14,9 +14,7 @@ import { showDocument, type World } from '../world.ts';
 export function dbCommands(program: Command, world: World): void {
   const db = program
     .command('db')
-    .description(
-      'the database: copies of it, whether it is whole, and the way back from an upgrade',
-    );
+    .description('Back up, check, restore and roll back the database');
   copyCommands(db, world);
   restoreCommand(db, world);
   rollbackCommand(db, world);
@@ -25,11 +23,13 @@ export function dbCommands(program: Command, world: World): void {
 /** These commands work with a running server and without one. */
 function copyCommands(db: Command, world: World): void {
   db.command('backup')
-    .description(
-      'copy the database into one file, also while the server runs: the events.cadre of a new data directory',
+    .description('Back up the database to one file, also while the server runs')
+    .argument('<file>', 'File to create; it must not exist')
+    .option('--config <file>', 'Configuration file (environment variable CADRE_CONFIG)')
+    .addHelpText(
+      'after',
+      '\nThe backup can be used as the file events.cadre of a new data directory.',
     )
-    .argument('<file>', 'the copy; it must not be there yet')
-    .option('--config <file>', 'the configuration (CADRE_CONFIG)')
     .action(async (file: string, _options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
       const copied = await backUp(world, options, path.resolve(world.cwd(), file));
@@ -42,9 +42,9 @@ function copyCommands(db: Command, world: World): void {
     });
 
   db.command('check')
-    .description('check the database, or a copy of it; ends with 1 where something is damaged')
-    .argument('[file]', 'a copy; default: the database itself')
-    .option('--config <file>', 'the configuration (CADRE_CONFIG)')
+    .description('Check the database or a backup (exit code 1 if rows are damaged)')
+    .argument('[file]', 'Backup to check (default: the database itself)')
+    .option('--config <file>', 'Configuration file (environment variable CADRE_CONFIG)')
     .action(async (file: string | undefined, _options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
       const report = await check(world, options, file);
@@ -60,10 +60,12 @@ function copyCommands(db: Command, world: World): void {
 
 function restoreCommand(db: Command, world: World): void {
   db.command('restore')
-    .description('Restore a backup in place of a lost or damaged database; no server may run')
-    .argument('<file>', 'Backup made by cadre db backup')
-    .option('--yes', 'Replace an existing database without asking')
-    .option('--config <file>', 'the configuration (CADRE_CONFIG)')
+    .description(
+      'Restore a backup in place of a lost or damaged database (the server must be stopped)',
+    )
+    .argument('<file>', 'Backup created by cadre db backup')
+    .option('--yes', 'Replace an existing database without asking for confirmation')
+    .option('--config <file>', 'Configuration file (environment variable CADRE_CONFIG)')
     .action(async (file: string, _options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions & { yes?: boolean }>();
       const done = await restore(world, options, file);
@@ -76,14 +78,14 @@ function restoreCommand(db: Command, world: World): void {
 function rollbackCommand(db: Command, world: World): void {
   db.command('rollback')
     .description(
-      'go back to the data from before an upgrade; no server may run. What is replaced is kept in a file',
+      'Return to the data from before an upgrade (the server must be stopped; the replaced data is kept in a file)',
     )
     .argument(
       '[file]',
-      'another copy; default: the newest one that a start made of an older format',
+      'Copy to return to (default: the newest copy that a server made of an older format)',
     )
-    .option('--yes', 'do it without asking')
-    .option('--config <file>', 'the configuration (CADRE_CONFIG)')
+    .option('--yes', 'Roll back without asking for confirmation')
+    .option('--config <file>', 'Configuration file (environment variable CADRE_CONFIG)')
     .action(async (file: string | undefined, _options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions & { yes?: boolean }>();
       const done = await rollBack(world, options, file);

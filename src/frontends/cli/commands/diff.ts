@@ -14,13 +14,16 @@ interface DiffOptions {
 export function diffCommand(program: Command, world: World): void {
   program
     .command('diff')
-    .description('show what changed in the checkout of a session, committed or not')
+    .description('Show the changes of a session, committed or not')
     .argument(...sessionArgument)
-    .argument('[path...]', 'only files at or below these paths, seen from the root of the checkout')
-    .option('--stat', 'the files and how many lines changed, without the lines')
-    .option('--head', 'only what is not committed')
-    .option('--since <turn>', 'since the beginning of this turn, of which there is a snapshot')
-    .option('--at <turn>', 'only what this turn changed; with --since: until its end')
+    .argument(
+      '[path...]',
+      'Show only files at or below these paths, relative to the root of the checkout',
+    )
+    .option('--stat', 'Show only the files and the number of changed lines')
+    .option('--head', 'Show only changes that are not committed')
+    .option('--since <turn>', 'Show changes since the start of this turn, which needs a snapshot')
+    .option('--at <turn>', 'Show only changes of this turn (with --since: changes until its end)')
     .action(clientAction(world, show));
 }
 

@@ -35,9 +35,9 @@ const checks: Record<string, Check> = {
 export function doctorCommand(program: Command, world: World): void {
   program
     .command('doctor')
-    .description('check what cadre needs, and say what to do; ends with 1 where something failed')
-    .option('--config <file>', 'the configuration (CADRE_CONFIG)')
-    .option('--agents', 'also start each agent that speaks ACP, and open a session with it')
+    .description('Check this machine and print fixes (exit code 1 on failure)')
+    .option('--config <file>', 'Configuration file (environment variable CADRE_CONFIG)')
+    .option('--agents', 'Also start each ACP agent and open a session with it')
     .action(async (_options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions & { agents?: boolean }>();
       const input = checkInput(world, options);

@@ -33,21 +33,30 @@ export interface TailOptions {
 export function eventCommands(program: Command, world: World): void {
   program
     .command('events')
-    .description('the log of everything that happens')
+    .description('Follow the event log')
     .command('tail')
-    .description('show events, stored ones first, then live ones')
-    .option('--session <session>', 'only of this session')
-    .option('--process <process>', 'only of this process')
-    .option('--team <team>', 'only of this team')
-    .option('--node <name>', 'of several servers, only of this one, also if it does not answer')
-    .option('--kind <kind...>', 'only of these kinds: turn.completed, or all of a group as turn.*')
-    .option('--after-seq <seq>', 'only after this event; "latest": only what is new')
-    .option('--since <time>', 'only what is newer: 30s, 5m, 2h, 7d, or a date')
-    .option('--cursor-file <file>', 'go on where the last run with this file stopped')
-    .option('--no-follow', 'end with the newest stored event')
+    .description('Show stored events, then new events as they happen')
+    .option('--session <session>', 'Show only events of this session')
+    .option('--process <process>', 'Show only events of this process')
+    .option('--team <team>', 'Show only events of this team')
+    .option(
+      '--node <name>',
+      'Show only events of this server, if several are configured, even if it does not answer',
+    )
+    .option(
+      '--kind <kind...>',
+      'Show only events of these kinds, such as turn.completed, or turn.* for a group',
+    )
+    .option(
+      '--after-seq <seq>',
+      'Show only events after this sequence number ("latest": only new events)',
+    )
+    .option('--since <time>', 'Show only events newer than a time: 30s, 5m, 2h, 7d, or a date')
+    .option('--cursor-file <file>', 'Continue where the last run with this file stopped')
+    .option('--no-follow', 'Stop after the newest stored event')
     .option(
       '--reconnect <duration>',
-      'how long to look for a server that is gone (default: for ever)',
+      'How long to try to reconnect to the server (default: no limit)',
       milliseconds,
     )
     .action(clientAction(world, tail));

@@ -24,36 +24,41 @@ interface InitOptions extends GlobalOptions {
 export function fleetInit(fleet: Command, world: World): void {
   fleet
     .command('init')
-    .description(
-      'make the stream and the buckets of a fleet, once; with --print-nats-config, first write what NATS needs',
-    )
+    .description('Create the NATS stream and buckets of a fleet, or print the NATS configuration')
     .option(
       '--replicas <n>',
-      'on how many NATS servers each event is kept (default: as many as the addresses, 1 or 3)',
+      'Number of NATS servers that store each event: 1 or 3 (default: 3 if three addresses are given)',
       count,
     )
     .option(
       '--max-bytes <n>',
-      'at this size, in bytes, the oldest events leave the fleet',
+      'Size in bytes above which the fleet drops its oldest events',
       count,
       4 * 1024 ** 3,
     )
     .option(
       '--print-nats-config',
-      'print the configuration of the NATS servers, and do nothing else but make missing keys',
+      'Print the configuration of the NATS servers, create missing keys, and stop',
     )
     .option(
       '--keys <directory>',
-      'where the keys are, one file each; missing ones are made',
+      'Directory of the keys, one file each; missing keys are created',
       'fleet-keys',
     )
-    .option('--credentials <file>', 'the key that may make it (default: the one of this person)')
-    .option('--host <host>', 'a host that runs NATS; repeat it for three', several, [])
-    .option('--node <name>', 'a server of the fleet; repeat it for more', several, [])
-    .option('--person <name>', 'who may do everything; repeat it for more', several, [])
-    .option('--reader <name>', 'who may only read; repeat it for more', several, [])
-    .option('--tls-dir <directory>', 'where each host has its certificates', '/etc/nats/tls')
-    .option('--store-dir <directory>', 'where each host keeps what is stored', '/var/lib/nats')
+    .option(
+      '--credentials <file>',
+      'Key of the fleet administrator (default: key of the configured person)',
+    )
+    .option('--host <host>', 'Host that runs NATS; repeat for three hosts', several, [])
+    .option('--node <name>', 'Name of a cadre server in the fleet; repeat for more', several, [])
+    .option('--person <name>', 'Name of a user with full access; repeat for more', several, [])
+    .option('--reader <name>', 'Name of a user with read access; repeat for more', several, [])
+    .option(
+      '--tls-dir <directory>',
+      'Directory of the TLS certificates on each host',
+      '/etc/nats/tls',
+    )
+    .option('--store-dir <directory>', 'Directory of the NATS data on each host', '/var/lib/nats')
     .action(async (_options: object, command: Command) => {
       const options = command.optsWithGlobals<InitOptions>();
       await (options.printNatsConfig ? printConfig(options, world) : make(options, world));

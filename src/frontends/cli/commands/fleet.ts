@@ -10,12 +10,12 @@ import { fleetInit } from './fleet-init.ts';
 
 /** `cadre fleet …`: what is about the fleet itself. */
 export function fleetCommands(program: Command, world: World): void {
-  const fleet = program.command('fleet').description('several servers as one, over NATS');
+  const fleet = program.command('fleet').description('Join servers on several machines over NATS');
   fleetInit(fleet, world);
 
   fleet
     .command('status')
-    .description('how the NATS servers of the fleet are doing')
+    .description('Show the state of the NATS servers of the fleet')
     .action(async (_options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
       const { engineStatus, fleetNodes } = await import('../../../fleet/index.ts');
@@ -35,7 +35,7 @@ export function fleetCommands(program: Command, world: World): void {
 
   const nodes = fleet
     .command('nodes')
-    .description('list the nodes: those that are alive, and those that have been')
+    .description('List the nodes of the fleet, including nodes that are offline')
     .action(async (_options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
       const { fleetNodes } = await import('../../../fleet/index.ts');
@@ -49,10 +49,13 @@ export function fleetCommands(program: Command, world: World): void {
     });
   nodes
     .command('replace')
-    .description("free the name of a node whose server is gone for good, with the admin's key")
-    .argument('<name>', 'the name of the node')
-    .option('--yes', 'free it without asking')
-    .option('--credentials <file>', 'the key of the admin (default: the key of this person)')
+    .description('Free the name of a node that is gone for good (requires the admin key)')
+    .argument('<name>', 'Name of the node')
+    .option('--yes', 'Confirm that the name is to be freed')
+    .option(
+      '--credentials <file>',
+      'Key of the fleet administrator (default: key of the configured person)',
+    )
     .action(async (name: string, _options: object, command: Command) => {
       const options = command.optsWithGlobals<ReplaceOptions>();
       const { ADMIN, replaceNode } = await import('../../../fleet/index.ts');

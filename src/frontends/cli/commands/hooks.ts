@@ -9,64 +9,60 @@ import { ago, listOf } from '../output.ts';
 
 const hook = {
   flags: '<hook>',
-  description: 'its name in the configuration',
+  description: 'Name of the hook in the configuration',
   field: 'hook_name',
 } as const;
 
 /** `cadre hooks …`: who is told of events. */
-export const hookCommands = commandGroup(
-  'hooks',
-  'commands and addresses that are told of events',
-  [
-    endpointCommand({
-      name: 'list',
-      description: 'list the hooks, how far behind each is, and what went wrong last',
-      endpoint: endpoints.listHooks,
-      empty: 'no hooks: [[hooks]] in the configuration makes them',
-      print: listOf<Hook>(
-        ['NAME', 'STATE', 'WAITING', 'DELIVERED', 'LAST', 'TO', 'NOTE'],
-        (one, now) => [
-          one.name,
-          one.state,
-          waitingText(one, now),
-          String(one.delivered),
-          one.delivered_at === null ? '-' : ago(one.delivered_at, now),
-          one.target,
-          oneLine(noteOn(one, now)),
-        ],
-      ),
-    }),
-    endpointCommand({
-      name: 'test',
-      description: 'give a hook an example of an event now, and say what came of it',
-      endpoint: endpoints.testHook,
-      operands: [hook],
-      print: ({ ok, error, elapsed_ms }) =>
-        ok ? `delivered in ${elapsed_ms} ms\n` : `not delivered: ${oneLine(error ?? '')}\n`,
-      after({ ok }, world) {
-        if (!ok) world.exit(exitCodes.failed);
-      },
-    }),
-    endpointCommand({
-      name: 'skip',
-      description: 'have a hook never be given the event that it waits with, or all that wait',
-      endpoint: endpoints.skipHook,
-      operands: [hook],
-      options: [
-        {
-          flags: '--event <seq>',
-          description: 'only if it waits with this event',
-          read: (seq: string) => ({ event_seq: seqOf(seq) }),
-        },
-        { flags: '--all', description: 'all that have happened up to now', field: 'all' },
+export const hookCommands = commandGroup('hooks', 'Send events to commands and URLs', [
+  endpointCommand({
+    name: 'list',
+    description: 'List hooks with their pending events and last error',
+    endpoint: endpoints.listHooks,
+    empty: 'no hooks: add one with [[hooks]] in the configuration',
+    print: listOf<Hook>(
+      ['NAME', 'STATE', 'WAITING', 'DELIVERED', 'LAST', 'TO', 'NOTE'],
+      (one, now) => [
+        one.name,
+        one.state,
+        waitingText(one, now),
+        String(one.delivered),
+        one.delivered_at === null ? '-' : ago(one.delivered_at, now),
+        one.target,
+        oneLine(noteOn(one, now)),
       ],
-      print: ({ name, after_seq, up_to_seq }) =>
-        after_seq === up_to_seq
-          ? `nothing waits for hook "${name}"\n`
-          : `hook "${name}" goes on after event ${up_to_seq}\n`,
-    }),
-  ],
-);
+    ),
+  }),
+  endpointCommand({
+    name: 'test',
+    description: 'Send a test event to a hook and show the result',
+    endpoint: endpoints.testHook,
+    operands: [hook],
+    print: ({ ok, error, elapsed_ms }) =>
+      ok ? `Delivered in ${elapsed_ms} ms\n` : `Not delivered: ${oneLine(error ?? '')}\n`,
+    after({ ok }, world) {
+      if (!ok) world.exit(exitCodes.failed);
+    },
+  }),
+  endpointCommand({
+    name: 'skip',
+    description: 'Skip the event that a hook is stuck on, or all pending events',
+    endpoint: endpoints.skipHook,
+    operands: [hook],
+    options: [
+      {
+        flags: '--event <seq>',
+        description: 'Skip only if the hook is stuck on this event',
+        read: (seq: string) => ({ event_seq: seqOf(seq) }),
+      },
+      { flags: '--all', description: 'Skip all events up to now', field: 'all' },
+    ],
+    print: ({ name, after_seq, up_to_seq }) =>
+      after_seq === up_to_seq
+        ? `No events are pending for hook "${name}"\n`
+        : `Skipped hook "${name}" to event ${up_to_seq}\n`,
+  }),
+]);
 
 function waitingText({ waiting, waiting_since }: Hook, now: number): string {
   if (waiting === 0 || waiting_since === null) return String(waiting);
@@ -78,9 +74,9 @@ function noteOn({ problem, failure, gap, slowed_since }: Hook, now: number): str
   const notes = [
     problem,
     failure &&
-      `${failure.error} (tried ${times(failure.attempts)}, again ${whenIn(failure.retry_at, now)})`,
-    gap && `retention took events up to ${gap.trimmed_seq} before it was given them`,
-    slowed_since === null ? null : 'slowed down: it may trigger itself',
+      `${failure.error} (tried ${times(failure.attempts)}, next try ${whenIn(failure.retry_at, now)})`,
+    gap && `events up to ${gap.trimmed_seq} were removed by retention before delivery`,
+    slowed_since === null ? null : 'throttled: the hook may trigger itself',
   ];
   return notes.filter((note) => note !== null).join('; ') || '-';
 }
@@ -95,5 +91,5 @@ function whenIn(at: number, now: number): string {
 
 function seqOf(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new AppError('usage', `--event: "${text}" is no number of an event`);
+  throw new AppError('usage', `invalid --event "${text}": expected an event sequence number`);
 }

@@ -9,11 +9,11 @@ import { showDocument, type World } from '../world.ts';
 export function licensesCommand(program: Command, world: World): void {
   program
     .command('licenses')
-    .description('the licences of what this program contains of others')
+    .description('Print the licenses of bundled software')
     .action((_options: object, command: Command) => {
       const bytes = readBuilt(LICENSES_FILE);
       if (!bytes)
-        throw new AppError('not_found', `no ${LICENSES_FILE}: the build of cadre writes it`);
+        throw new AppError('not_found', `${LICENSES_FILE} not found: build cadre to create it`);
       const text = new TextDecoder().decode(bytes);
       showDocument(
         world,

@@ -18,21 +18,21 @@ export const installCommands: readonly Register[] = [
   (mcp, world) =>
     mcp
       .command('install')
-      .description("give your own agent cadre's tools, with a token of its own; again: replace it")
+      .description("Give cadre's tools to an agent outside of cadre (repeat to replace its token)")
       .addArgument(agentArgument())
       .option(
         '--session <session>',
-        'call as this session, which may be a member of a team (default: without a session, the process tools alone)',
+        'Call tools as this session, with the tools of its teams (default: no session, only the process tools)',
       )
       .addOption(
         new Option(
           '--permission-mode <mode>',
-          'without --session: full_access lets the agent run commands (default: cadre asks you, on a terminal)',
+          'Permissions without --session; full_access lets the agent run commands (default: asks on a terminal)',
         )
           .choices(modes)
           .conflicts('session'),
       )
-      .option('--print', 'only print what would be changed')
+      .option('--print', 'Print the change without making it')
       .action((name: string, options: InstallOptions, command: Command) =>
         options.print
           ? plan(world, name, command)
@@ -41,13 +41,13 @@ export const installCommands: readonly Register[] = [
   (mcp, world) =>
     mcp
       .command('uninstall')
-      .description("take cadre's tools from your own agent, and revoke its token")
+      .description("Remove cadre's tools from an agent outside of cadre, and revoke its token")
       .addArgument(agentArgument())
       .action(clientAction(world, uninstall)),
   (mcp, world) =>
     mcp
       .command('list')
-      .description("list your own agents that have cadre's tools, with their tokens")
+      .description("List agents outside of cadre that have cadre's tools, with their tokens")
       .action((_options: object, command: Command) => listCallers(world, command)),
 ];
 
@@ -57,7 +57,7 @@ interface InstallOptions {
   print?: boolean;
 }
 
-const agentArgument = () => new Argument('<agent>').choices(agentNames);
+const agentArgument = () => new Argument('<agent>', 'Agent program').choices(agentNames);
 
 async function install(
   { world, client, global, show, note, layout }: CommandContext,

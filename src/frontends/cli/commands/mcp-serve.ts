@@ -11,7 +11,7 @@ export function sidecarCommands(program: Command, world: World): void {
 export function mcpGroup(program: Command): Command {
   return program
     .command('mcp')
-    .description("the tools of sessions' agents, and of your own agents outside of cadre");
+    .description("Give cadre's tools to other agents (Model Context Protocol)");
 }
 
 /** Adds `cadre mcp serve`. */
@@ -19,12 +19,12 @@ export function serveSubcommand(mcp: Command, world: World): void {
   mcp
     .command('serve')
     .description(
-      'serve the tools of one session, or of an installed caller, over MCP, on stdin and stdout: what an agent starts',
+      'Serve the tools of a session or an installed agent over MCP on stdin and stdout (started by agents)',
     )
-    .option('--caller <name>', 'the caller that cadre mcp install has installed')
+    .option('--caller <name>', 'Name of the agent that cadre mcp install set up')
     .addHelpText(
       'after',
-      '\nCADRE_GATEWAY_URL, CADRE_GATEWAY_TOKEN and CADRE_SESSION_ID say of which server and session, without --caller.',
+      '\nWithout --caller, CADRE_GATEWAY_URL, CADRE_GATEWAY_TOKEN and CADRE_SESSION_ID name the server and\nthe session.',
     )
     .action(async ({ caller }: { caller?: string }, command: Command) => {
       const { runSidecar, accessOfSession } = await import('../../sidecar/sidecar.ts');

@@ -19,29 +19,34 @@ export function mcpCommands(program: Command, world: World): void {
 
   mcp
     .command('tools')
-    .description('list the tools that sessions may call')
+    .description('List the tools that sessions can call')
     .action(
       clientAction(world, async ({ client, show, layout }) => {
         const found = await client.call(endpoints.getCapabilities, {});
         const rows = found.namespaces.flatMap(({ tools }) =>
           tools.map(({ name, description }) => [name, description]),
         );
-        show(found, () => table(['TOOL', 'WHAT IT DOES'], rows, layout));
+        show(found, () => table(['TOOL', 'DESCRIPTION'], rows, layout));
       }),
     );
 
   mcp
     .command('call')
-    .description('call a tool as a session, and print the envelope')
-    .argument('<tool>', 'its name; see cadre mcp tools')
-    .requiredOption('--as <session>', 'the session that calls: its id, or the end of it')
+    .description('Call a tool as a session and print the response envelope')
+    .argument('<tool>', 'Name of the tool; see cadre mcp tools')
+    .requiredOption(
+      '--as <session>',
+      'Session that calls the tool: its id, its last 6 or more characters, or its title',
+    )
     .option(
       '--arg <name=value>',
-      'an argument: text where the tool takes text, else JSON',
+      'Tool argument, as text if the tool expects text, else as JSON; repeat for more',
       collect,
       [],
     )
-    .addOption(new Option('--args <json>', 'all arguments, as one object').conflicts('arg'))
+    .addOption(
+      new Option('--args <json>', 'All tool arguments, as one JSON object').conflicts('arg'),
+    )
     .action(
       clientAction(world, async ({ client }, tool: string, options: CallOptions) => {
         const properties =
@@ -89,7 +94,7 @@ function fromPairs(pairs: readonly string[], properties: Properties): Record<str
   return Object.fromEntries(
     pairs.map((pair) => {
       const at = pair.indexOf('=');
-      if (at < 1) throw new AppError('usage', `--arg "${pair}" is no name=value`);
+      if (at < 1) throw new AppError('usage', `invalid --arg "${pair}": expected name=value`);
       const [name, text] = [pair.slice(0, at), pair.slice(at + 1)];
       return [name, takesText(properties[name]) ? text : readValue(text)];
     }),
@@ -117,5 +122,5 @@ function fromJson(text: string): Record<string, unknown> {
   const value = readValue(text);
   if (typeof value === 'object' && value !== null && !Array.isArray(value))
     return value as Record<string, unknown>;
-  throw new AppError('usage', `--args has to be a JSON object: ${text}`);
+  throw new AppError('usage', `invalid --args "${text}": expected a JSON object`);
 }

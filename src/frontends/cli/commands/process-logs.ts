@@ -15,16 +15,18 @@ const TAIL_LINES = 200;
 export function processLogs(processes: Command, world: World): void {
   processes
     .command('logs')
-    .description('show the end of what a process printed')
+    .description('Show the end of the output of a process')
     .argument(...processArgument)
-    .addOption(new Option('--stream <stream>', 'which').choices(streams).default('both'))
+    .addOption(
+      new Option('--stream <stream>', 'Output stream to show').choices(streams).default('both'),
+    )
     .option(
       '--tail <lines>',
-      `how many lines of each stream (default: ${TAIL_LINES}; with --follow, all)`,
+      `Number of lines of each stream (default: ${TAIL_LINES}; with --follow: all)`,
       count,
     )
-    .option('--max-bytes <bytes>', 'how many bytes of each stream', count, 65_536)
-    .option('-f, --follow', 'show what comes, too, until the process ends')
+    .option('--max-bytes <bytes>', 'Maximum number of bytes of each stream', count, 65_536)
+    .option('-f, --follow', 'Keep showing new output until the process exits')
     .action(clientAction(world, logs));
 }
 
@@ -46,7 +48,7 @@ async function logs(context: CommandContext, end: string, options: LogsOptions):
   const cut = outputs.filter((one) => found[one]?.truncated);
   if (cut.length > 0)
     world.stderr.write(
-      `cadre: this is the end of ${cut.join(' and ')}; --tail and --max-bytes show more\n`,
+      `cadre: only the end of ${cut.join(' and ')} is shown: show more with --tail and --max-bytes\n`,
     );
 }
 

@@ -18,18 +18,29 @@ import { clientAction, type CommandContext, type World } from '../world.ts';
 export function processRun(processes: Command, world: World): void {
   processes
     .command('run')
-    .description('run a command; it ends with the server, whatever becomes of this terminal')
-    .argument('<command...>', 'a line of shell in quotes, or the words of a command after --')
-    .option('--cwd <directory>', "where it runs (default: here, or the session's directory)")
-    .option('--session <session>', 'whose it is: it ends with that session')
+    .description(
+      'Run a command on the server (independent of this terminal; stopped with the server)',
+    )
+    .argument(
+      '<command...>',
+      'Shell command line in quotes, or a command and its arguments after --',
+    )
+    .option(
+      '--cwd <directory>',
+      'Working directory (default: current directory, or the directory of --session)',
+    )
+    .option(
+      '--session <session>',
+      'Session that owns the process; the process stops when the session closes',
+    )
     .option(
       '--timeout <time>',
-      'how long it may run: 10s, 5m, 1h30m (default: for ever)',
+      'Maximum run time: 10s, 5m, 1h30m (default: no limit)',
       milliseconds,
     )
-    .option('--notify', 'tell the session of its end, as a turn')
-    .option('--wait', 'wait for its end, and end as it ended')
-    .option('--follow', 'show what it prints, pass on what is typed, and end as it ended')
+    .option('--notify', 'Send the session a turn when the process exits')
+    .option('--wait', 'Wait for the process and exit with its exit code')
+    .option('--follow', 'Show its output, forward typed input, and exit with its exit code')
     .action(clientAction(world, run));
 }
 
@@ -62,13 +73,13 @@ async function run(context: CommandContext, words: string[], options: RunOptions
   });
   if (process.timeout_ms > 0)
     world.stderr.write(
-      `cadre: ${process.process_id} is ended after ${durationText(process.timeout_ms)}, if it still runs then\n`,
+      `cadre: ${process.process_id} is stopped after ${durationText(process.timeout_ms)} if it is still running\n`,
     );
   if (!options.wait && !options.follow) return show(process, () => `${process.process_id}\n`);
   const signal = world.interrupted();
   const params = { process_id: process.process_id };
   signal.addEventListener('abort', () => {
-    world.stderr.write('\ncadre: ending the process\n');
+    world.stderr.write('\ncadre: stopping the process\n');
     client
       .call(endpoints.killProcess, { params, body: { reason: 'interrupted at the terminal' } })
       .catch(() => undefined);

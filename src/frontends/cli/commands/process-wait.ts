@@ -14,12 +14,14 @@ const MAX_WAIT_MS = 60_000;
 export function processWait(processes: Command, world: World): void {
   processes
     .command('wait')
-    .description('wait for the end of a process, a port that answers, or a text in its output')
+    .description(
+      'Wait until a process exits, a port accepts connections, or a text appears in the output',
+    )
     .argument(...processArgument)
-    .option('--for <what>', 'exit, port:N or log:TEXT', 'exit')
+    .option('--for <what>', 'Condition: exit, port:N or log:TEXT', 'exit')
     .option(
       '--timeout <time>',
-      'how long at most: 10s, 5m, 1h30m (default: for ever)',
+      'Maximum wait time: 10s, 5m, 1h30m (default: no limit)',
       milliseconds,
     )
     .action(clientAction(world, wait));
@@ -43,6 +45,9 @@ async function wait(
       return;
     }
     if (world.clock.monotonic() >= until)
-      throw new AppError('timeout', `${options.for} did not happen within ${options.timeout} ms`);
+      throw new AppError(
+        'timeout',
+        `condition "${options.for}" was not met within ${options.timeout} ms`,
+      );
   }
 }

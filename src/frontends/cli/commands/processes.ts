@@ -10,15 +10,19 @@ import { processRun } from './process-run.ts';
 import { processWait } from './process-wait.ts';
 
 /** `cadre processes …`. */
-export const processCommands = commandGroup('processes', 'commands that the server runs', [
+export const processCommands = commandGroup('processes', 'Run and watch commands', [
   processRun,
   endpointCommand({
     name: 'list',
-    description: 'list processes, newest first',
+    description: 'List processes, newest first',
     endpoint: endpoints.listProcesses,
     options: [
-      sessionAs('session_id', '--session <session>', 'only of this session'),
-      { flags: '-s, --status <status>', field: 'status' },
+      sessionAs('session_id', '--session <session>', 'Show only processes of this session'),
+      {
+        flags: '-s, --status <status>',
+        description: 'Show only processes with this status',
+        field: 'status',
+      },
       limit,
     ],
     empty: 'no processes: start one with cadre processes run COMMAND',
@@ -38,7 +42,7 @@ export const processCommands = commandGroup('processes', 'commands that the serv
   endpointCommand({
     name: 'show',
     alias: 'get',
-    description: 'show a process',
+    description: 'Show a process',
     endpoint: endpoints.getProcess,
     operands: [process],
     print: (process, shown) => details(withLimit(process), shown),
@@ -47,19 +51,19 @@ export const processCommands = commandGroup('processes', 'commands that the serv
   processWait,
   endpointCommand({
     name: 'kill',
-    description: 'end a process and all it started',
+    description: 'Stop a process and all its child processes',
     endpoint: endpoints.killProcess,
     operands: [process],
     options: [reason],
     document: ({ process }) => process,
     print: ({ process }) =>
       process.ended_at === null
-        ? `${process.process_id} is being ended\n`
-        : `${process.process_id} had ended: ${statusText(process)}\n`,
+        ? `Stopping process ${process.process_id}\n`
+        : `Process ${process.process_id} had already exited: ${statusText(process)}\n`,
   }),
   endpointCommand({
     name: 'restart',
-    description: 'run the command of a process again, as a new process; the old one is ended',
+    description: 'Run the command of a process again as a new process (the old process is stopped)',
     endpoint: endpoints.restartProcess,
     operands: [process],
     document: ({ process }) => process,

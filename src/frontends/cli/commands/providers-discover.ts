@@ -32,9 +32,9 @@ interface Discovered {
 export function providersDiscover(providers: Command, world: World): void {
   providers
     .command('discover')
-    .description('find the agents that are installed or configured, and say what to do')
-    .option('--config <file>', 'the configuration (CADRE_CONFIG)')
-    .option('--all', 'list also those that are not installed, with how to install them')
+    .description('Find installed or configured agents and show what to do next')
+    .option('--config <file>', 'Configuration file (environment variable CADRE_CONFIG)')
+    .option('--all', 'Also list agents that are not installed, with how to install them')
     .action(async (_options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions & { all?: boolean }>();
       const config = await configuration(options, world.env);
@@ -138,7 +138,7 @@ function offBy(config: Config | null, provider: ProviderId, name: string): strin
 function missing({ name, command, installed }: Omit<Discovered, 'next'>, install?: string) {
   if (installed !== null) return null;
   if (command === null) return `set providers.acp.agents.${name}.command`;
-  return install ?? `"${command}" is not on PATH: install it, or correct its command`;
+  return install ?? `"${command}" not found on PATH: install it, or correct its command`;
 }
 
 /** What the server lacks of an agent that this command finds; null where it lacks nothing, or none runs. */
@@ -150,7 +150,7 @@ function serverSays(
   if (!listed) return null;
   if (provider === name) return listed.healthy ? null : listed.detail;
   const agent = listed.agents.find((one) => one.name === name);
-  if (!agent) return 'start the server again: it does not find this agent on its PATH';
+  if (!agent) return 'restart the server: this agent is not on its PATH';
   return agent.healthy ? null : agent.detail;
 }
 
@@ -171,6 +171,9 @@ function textOf(found: readonly Discovered[], isAll: boolean, world: World): str
   const layout = layoutOf(world.stdout, world.env);
   const heading = ['AGENT', 'INSTALLED', 'CONFIGURED', 'NEXT'];
   const others = found.filter((one) => !shown.includes(one)).map(({ name }) => name);
-  const rest = others.length > 0 ? `not installed: ${others.join(', ')} (--all says how to)\n` : '';
+  const rest =
+    others.length > 0
+      ? `not installed: ${others.join(', ')} (--all shows how to install them)\n`
+      : '';
   return `${rows.length > 0 ? table(heading, rows, layout, { wraps: true }) : ''}${rest}`;
 }

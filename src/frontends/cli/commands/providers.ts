@@ -18,18 +18,19 @@ import { details, listOf, table } from '../output.ts';
 import { readSecret } from '../prompt.ts';
 import { clientAction, type CommandContext } from '../world.ts';
 
-const loginArgument = () => new Argument('<provider>').choices([...loginProviderIds, 'acp']);
+const loginArgument = () =>
+  new Argument('<provider>', 'Provider').choices([...loginProviderIds, 'acp']);
 const agentOption = () =>
   new Option(
     '--agent <agent>',
-    'an agent of acp by its name (default: the one of sessions that name none)',
+    'Agent of the acp provider, by name (default: the agent that sessions use by default)',
   );
 
 /** `cadre providers …`. */
-export const providerCommands = commandGroup('providers', 'whose agents this server can run', [
+export const providerCommands = commandGroup('providers', 'List agents and models, and log in', [
   endpointCommand({
     name: 'list',
-    description: 'list the providers, what they can do and whether they are healthy',
+    description: 'List providers and agents, and whether they are ready',
     endpoint: endpoints.listProviders,
     print: (providers, { layout }) =>
       table(['ID', 'NAME', 'HEALTHY', 'DETAIL'], providers.flatMap(rowsOf), layout, {
@@ -39,17 +40,17 @@ export const providerCommands = commandGroup('providers', 'whose agents this ser
   providersDiscover,
   endpointCommand({
     name: 'models',
-    description: 'list the models of a provider',
+    description: 'List the models of a provider',
     endpoint: endpoints.listModels,
-    operands: [{ flags: '<provider>', field: 'provider' }],
+    operands: [{ flags: '<provider>', description: 'Provider', field: 'provider' }],
     options: [
       {
         flags: '--agent <agent>',
-        description: 'an agent of acp by its name; see cadre providers discover',
+        description: 'Agent of the acp provider, by name; see cadre providers discover',
         field: 'agent',
       },
     ],
-    empty: 'no models are known: the agent has a list of its own',
+    empty: 'no models are known: the agent does not publish its list',
     print: listOf<Model>(['ID', 'NAME', 'REASONING'], ({ id, display_name, reasoning_levels }) => [
       id,
       display_name,
@@ -59,28 +60,31 @@ export const providerCommands = commandGroup('providers', 'whose agents this ser
   (providers, world) =>
     providers
       .command('auth')
-      .description('whether the agent is logged in, as far as can be told')
-      .addArgument(new Argument('[provider]').choices(providerIds).default('acp'))
+      .description('Show whether an agent is logged in, as far as cadre can tell')
+      .addArgument(new Argument('[provider]', 'Provider').choices(providerIds).default('acp'))
       .addOption(agentOption())
       .action(clientAction(world, auth)),
   (providers, world) =>
     providers
       .command('login')
       .description(
-        'log in to claude or codex with an API key from stdin, kept in a private home, or to an agent of acp by a method that it offers',
+        'Log in to claude or codex with an API key from stdin, or to an acp agent with one of its methods',
       )
       .addArgument(loginArgument())
-      .option('--auth-json <file>', `${loginFiles()}, made elsewhere, instead of a key`)
+      .option(
+        '--auth-json <file>',
+        `Login file ${loginFiles()}, created elsewhere, instead of a key`,
+      )
       .addOption(agentOption())
       .option(
         '--method <id>',
-        'for acp: the method of the agent (default: the only one; else cadre asks)',
+        'Login method of an acp agent (default: the only method, else cadre asks)',
       )
       .action(clientAction(world, logIn)),
   (providers, world) =>
     providers
       .command('logout')
-      .description('log out of claude or codex in its private home, or of an agent of acp')
+      .description('Log out of claude or codex in its private home, or of an acp agent')
       .addArgument(loginArgument())
       .addOption(agentOption())
       .action(clientAction(world, logOut)),

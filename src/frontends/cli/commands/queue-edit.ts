@@ -11,12 +11,12 @@ export function queueEdit(queue: Command, world: World): void {
   withTimes(
     queue
       .command('edit')
-      .description('change what an entry says, when, or what it is called')
+      .description('Change the text, the time or the name of a queue entry')
       .argument(...entryArgument)
-      .argument('[text...]', 'what it says from now on'),
+      .argument('[text...]', 'New text of the prompt'),
   )
-    .option('--now', 'without a time: it is due as soon as the session is free')
-    .option('--model <model>', 'for its turns only')
+    .option('--now', 'Remove the time: the entry is due as soon as the session is idle')
+    .option('--model <model>', 'Model for the turns of this entry')
     .action(clientAction(world, edit));
 }
 

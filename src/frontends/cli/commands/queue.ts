@@ -13,75 +13,81 @@ import { clientAction, type CommandContext, type World } from '../world.ts';
 import { queueEdit } from './queue-edit.ts';
 
 /** `cadre queue …`: what becomes a turn later. */
-export const queueCommands = commandGroup('queue', 'what becomes a turn of a session later', [
-  endpointCommand({
-    name: 'list',
-    description: 'list what waits in the queues of sessions, in their order',
-    endpoint: endpoints.listQueue,
-    options: [
-      sessionAs('session_id', '--session <session>', 'only of this session'),
-      { flags: '-s, --status <status>', field: 'status' },
-      limit,
-    ],
-    document: inOrder,
-    empty: 'nothing is queued: cadre sessions send SESSION --queue TEXT adds something',
-    print: (found, call) => queueTable(inOrder(found), call),
-  }),
-  endpointCommand({
-    name: 'show',
-    description: 'show an entry with all that it says',
-    endpoint: endpoints.getQueueEntry,
-    operands: [entry],
-    print: details,
-  }),
-  queueEdit,
-  endpointCommand({
-    name: 'move',
-    description: 'give an entry another place in the queue of its session',
-    endpoint: endpoints.moveQueueEntry,
-    operands: [entry],
-    options: [
-      entryAs('before', '--before <entry>', 'before this one'),
-      {
-        flags: '--first',
-        description: 'before all others',
-        read: (_, { fields }) => placeAt('first', fields),
-      },
-      {
-        flags: '--last',
-        description: 'behind all others; also without an option',
-        read: (_, { fields }) => placeAt('last', fields),
-      },
-    ],
-    print: ({ entries }, call) => queueTable(entries, call),
-  }),
-  (queue, world) =>
-    queue
-      .command('pause')
-      .description(
-        'let an entry, or all that waits for a session, become no turn until it is resumed',
-      )
-      .argument(`[${entryArgument[0].slice(1, -1)}]`, entryArgument[1])
-      .option('--session <session>', 'all that waits for this session; a running turn goes on')
-      .option('--until <time>', 'with --session: 18:00, +2h or an ISO time, when the pause ends')
-      .option('--zone <zone>', 'the time zone of --until (default: that of this machine)')
-      .option('--reason <text>', 'why, for the record')
-      .action(clientAction(world, pause)),
-  (queue, world) =>
-    queue
-      .command('resume')
-      .description('end the pause of an entry, or of a session')
-      .argument(`[${entryArgument[0].slice(1, -1)}]`, entryArgument[1])
-      .option('--session <session>', 'of this session; also the rest after an interrupt')
-      .action(clientAction(world, resume)),
-  (queue, world) =>
-    queue
-      .command('drop')
-      .description('take an entry out of the queue')
-      .argument(...entryArgument)
-      .option('--yes', 'without asking')
-      .action(clientAction(world, drop)),
-]);
+export const queueCommands = commandGroup(
+  'queue',
+  'Manage prompts that are sent later or on a schedule',
+  [
+    endpointCommand({
+      name: 'list',
+      description: 'List queue entries of sessions, in queue order',
+      endpoint: endpoints.listQueue,
+      options: [
+        sessionAs('session_id', '--session <session>', 'Show only entries of this session'),
+        {
+          flags: '-s, --status <status>',
+          description: 'Show only entries with this status',
+          field: 'status',
+        },
+        limit,
+      ],
+      document: inOrder,
+      empty: 'no queue entries: add one with cadre sessions send SESSION --queue TEXT',
+      print: (found, call) => queueTable(inOrder(found), call),
+    }),
+    endpointCommand({
+      name: 'show',
+      description: 'Show a queue entry with its full text',
+      endpoint: endpoints.getQueueEntry,
+      operands: [entry],
+      print: details,
+    }),
+    queueEdit,
+    endpointCommand({
+      name: 'move',
+      description: 'Move an entry within the queue of its session',
+      endpoint: endpoints.moveQueueEntry,
+      operands: [entry],
+      options: [
+        entryAs('before', '--before <entry>', 'Move the entry before this entry'),
+        {
+          flags: '--first',
+          description: 'Move the entry to the front',
+          read: (_, { fields }) => placeAt('first', fields),
+        },
+        {
+          flags: '--last',
+          description: 'Move the entry to the end (default)',
+          read: (_, { fields }) => placeAt('last', fields),
+        },
+      ],
+      print: ({ entries }, call) => queueTable(entries, call),
+    }),
+    (queue, world) =>
+      queue
+        .command('pause')
+        .description("Pause a queue entry, or a session's queue")
+        .argument(`[${entryArgument[0].slice(1, -1)}]`, entryArgument[1])
+        .option('--session <session>', 'Pause the queue of this session (a running turn continues)')
+        .option('--until <time>', 'With --session, end of the pause: 18:00, +2h or an ISO time')
+        .option('--zone <zone>', 'Time zone of --until (default: time zone of this machine)')
+        .option('--reason <text>', 'Reason to record')
+        .action(clientAction(world, pause)),
+    (queue, world) =>
+      queue
+        .command('resume')
+        .description("Resume a queue entry, or a session's queue")
+        .argument(`[${entryArgument[0].slice(1, -1)}]`, entryArgument[1])
+        .option('--session <session>', 'Resume the queue of this session, also after an interrupt')
+        .action(clientAction(world, resume)),
+    (queue, world) =>
+      queue
+        .command('drop')
+        .description('Remove an entry from the queue')
+        .argument(...entryArgument)
+        .option('--yes', 'Remove the entry without asking for confirmation')
+        .action(clientAction(world, drop)),
+  ],
+);
 
 function placeAt(to: 'first' | 'last', { before, to: earlier }: Readonly<Record<string, unknown>>) {
   if (before === undefined && earlier === undefined) return { to };

@@ -14,45 +14,45 @@ import { reviewSend } from './review-send.ts';
 /** `cadre review …`: comments on lines of what a session has changed, sent as one turn. */
 export const reviewCommands = commandGroup(
   'review',
-  'comments on lines of what a session has changed, sent as one turn',
+  'Comment on changes and send the comments as a prompt',
   [
     (group, world) =>
       group
         .argument(`[${sessionArgument[0].slice(1, -1)}]`, sessionArgument[1])
-        .argument('[text...]', 'with --comment: what is said of the lines')
+        .argument('[text...]', 'Text of the comment (only with --comment)')
         .option(
           '--comment <place>',
-          'add a comment on FILE:LINE or FILE:FIRST-LAST, without an editor',
+          'Add a comment on FILE:LINE or FILE:FIRST-LAST without an editor',
         )
-        .option('--removed', 'with --comment: the numbers are those from before the change')
+        .option('--removed', 'With --comment, line numbers refer to the file before the change')
         .action(clientAction(world, review)),
     (group, world) =>
       group
         .command('show')
-        .description('show the comments that were not sent yet')
+        .description('Show comments that are not sent yet')
         .argument(...sessionArgument)
         .action(clientAction(world, show)),
     (group, world) =>
       group
         .command('drop')
-        .description('drop a comment, or all of them')
+        .description('Remove a comment, or all comments')
         .argument(...sessionArgument)
         .argument(`[${commentArgument[0].slice(1, -1)}]`, commentArgument[1])
-        .option('--all', 'all comments')
-        .option('--yes', 'without asking')
+        .option('--all', 'Remove all comments')
+        .option('--yes', 'Remove the comments without asking for confirmation')
         .action(clientAction(world, drop)),
     (group, world) =>
       withFollowOptions(
         group
           .command('send')
-          .description('send all comments as one turn and stream what comes of it')
+          .description('Send all comments as one turn and stream the answer')
           .argument(...sessionArgument)
-          .argument('[text...]', 'what to say before the comments')
-          .option('--queue', 'do not send it now: it becomes a turn once the session is free')
-          .option('--no-wait', 'do not wait for the turn to end')
-          .option('--expect <turn>', 'refuse unless this is the most recent turn')
-          .option('--model <model>', 'for this turn only')
-          .option('--effort <effort>', 'for this turn only'),
+          .argument('[text...]', 'Text to send before the comments')
+          .option('--queue', 'Queue the comments until the session is idle')
+          .option('--no-wait', 'Do not wait until the turn ends')
+          .option('--expect <turn>', 'Fail unless this is the most recent turn')
+          .option('--model <model>', 'Model for this turn')
+          .option('--effort <effort>', 'Reasoning effort for this turn'),
       ).action(clientAction(world, reviewSend)),
   ],
 );

@@ -23,12 +23,12 @@ interface RunOptions extends OpenOptions, FollowOptions {
 /** `cadre run "text"`: sends one turn to a new session, or to an earlier one, and streams it. */
 export function runCommand(program: Command, world: World): void {
   const command = withPrompt(program.command('run'))
-    .description('open a session, send one turn, stream what comes of it')
+    .description('Send a prompt to an agent and stream its answer')
     .option(
       '-c, --continue',
-      'go on with the latest session of this directory, or of a worktree of its repository',
+      'Continue the latest session of this directory, or of a worktree of its repository',
     )
-    .option('--session <session>', 'go on with this session');
+    .option('--session <session>', 'Continue this session');
   withFollowOptions(withOpenOptions(command)).action(
     async (words: string[], options: RunOptions, self: Command) => {
       // Before the server is looked for, because without a prompt there is nothing to ask of it.

@@ -33,32 +33,27 @@ export function searchCommand(program: Command, world: World): void {
   const { kind, provider } = endpoints.search.query;
   program
     .command('search')
-    .description(
-      'find prompts, answers, commands of tools and titles of all sessions, newest first',
-    )
+    .description('Search prompts, answers, commands and titles')
     .argument(
       '[words...]',
-      'what has to be in the text, in any order: words, "several in a row", the beginn* of one; -word, behind --, is not wanted (default: whatever was said)',
+      'Words to find, in any order: word, "a phrase", prefix*; after --, -word excludes a word (default: all texts)',
     )
     .addOption(
-      new Option('--kind <kind>', 'only texts of this kind').choices(choicesOf(kind) ?? []),
+      new Option('--kind <kind>', 'Search only texts of this kind').choices(choicesOf(kind) ?? []),
     )
-    .option('--session <session>', 'only this session')
-    .option('--team <team>', 'only members of this team')
+    .option('--session <session>', 'Search only this session')
+    .option('--team <team>', 'Search only members of this team')
     .addOption(
-      new Option('--provider <provider>', 'only sessions of this provider').choices(
+      new Option('--provider <provider>', 'Search only sessions of this provider').choices(
         choicesOf(provider) ?? [],
       ),
     )
-    .option('--cwd <directory>', 'only sessions in this directory, or below it')
-    .option(
-      '--since <time>',
-      'only what was said in the last 2d or 3h, or since 2026-11-01 or 2026-11-01T08:00',
-    )
-    .option('--best', 'what matches best first, of the 400 newest that match')
-    .option('-L, --limit <n>', 'how many at most', count, 20)
-    .option('--status', 'show how far the index is, and how large')
-    .option('--forget', 'delete the index; the next search makes a new one')
+    .option('--cwd <directory>', 'Search only sessions in this directory or below it')
+    .option('--since <time>', 'Search only texts newer than 2d, 3h, 2026-11-01 or 2026-11-01T08:00')
+    .option('--best', 'Show the best of the 400 newest matches first (default: newest first)')
+    .option('-L, --limit <n>', 'Maximum number of results', count, 20)
+    .option('--status', 'Show the progress and size of the search index')
+    .option('--forget', 'Delete the search index; the next search creates a new one')
     .action(clientAction(world, search));
 }
 
@@ -73,7 +68,7 @@ async function search(
   const query = await queryOf(context, words, options);
   const hits = await upTo(client, query, options.limit);
   show(hits, () => hitsText(hits, { now: world.clock.now(), layout }));
-  if (hits.length === 0) note('nothing was found');
+  if (hits.length === 0) note('no results');
   if (!context.global.json) for (const text of await behind(client)) note(text);
 }
 
@@ -154,7 +149,7 @@ async function showStatus({ client, show, layout }: CommandContext): Promise<voi
 
 async function forget({ client, show }: CommandContext): Promise<void> {
   if (serversOf(client))
-    throw new AppError('usage', '--forget is for one server: name it with --url');
+    throw new AppError('usage', '--forget works on one server: name it with --url');
   const index = await client.call(endpoints.dropSearchIndex, {});
-  show(index, () => 'the index is deleted; the next search makes a new one\n');
+  show(index, () => 'Deleted the search index (the next search creates a new one)\n');
 }

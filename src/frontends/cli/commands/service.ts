@@ -26,7 +26,7 @@ const TAIL_LINES = 50;
 export function serviceCommands(program: Command, world: World): void {
   const service = program
     .command('service')
-    .description('the server as a service of yours, and servers in the background');
+    .description('Run the server at login, and show its state and log');
   installCommand(service, world);
   uninstallCommand(service, world);
   statusCommand(service, world);
@@ -38,12 +38,12 @@ function installCommand(service: Command, world: World): void {
   withServeOptions(
     service
       .command('install')
-      .description('have systemd or launchd start the server now and when you log in'),
+      .description('Start the server now and at each login with systemd or launchd'),
   )
-    .option('--print', 'only print the file that would be written')
+    .option('--print', 'Print the service file without writing it')
     .addOption(managerOption())
-    .option('--force', 'replace a file that cadre has not written, or that was edited')
-    .option('--allow-root', 'install a service of root, with agents that are root')
+    .option('--force', 'Replace a service file that cadre did not write, or that was edited')
+    .option('--allow-root', 'Install the service for root (agents run as root)')
     .action(async (own: InstallOptions & Chosen & { print?: boolean }, command: Command) => {
       const options = { ...command.optsWithGlobals<ServeOptions>(), ...own };
       if (own.print) {
@@ -62,9 +62,10 @@ interface Chosen {
 }
 
 function managerOption(): Option {
-  return new Option('--manager <name>', 'which (default: the one of this machine)').choices(
-    managerNames,
-  );
+  return new Option(
+    '--manager <name>',
+    'Service manager (default: the service manager of this machine)',
+  ).choices(managerNames);
 }
 
 function installedText(installed: Installed): string {
@@ -86,9 +87,9 @@ function installedText(installed: Installed): string {
 function uninstallCommand(service: Command, world: World): void {
   service
     .command('uninstall')
-    .description('stop the service and remove it; data and configuration stay')
+    .description('Stop and remove the service (data and configuration are kept)')
     .addOption(managerOption())
-    .option('--force', 'remove a file that cadre has not written, or that was edited')
+    .option('--force', 'Remove a service file that cadre did not write, or that was edited')
     .action(async (own: Chosen & { force?: boolean }, command: Command) => {
       const manager = managerFor(own.manager, world.env);
       const result = await uninstall(manager, own.force === true);
@@ -104,7 +105,9 @@ function uninstallCommand(service: Command, world: World): void {
 function statusCommand(service: Command, world: World): void {
   service
     .command('status')
-    .description('show what runs, who started it and where it logs; ends with 6 where nothing runs')
+    .description(
+      'Show the running server, how it was started and its log (exit code 6 if none runs)',
+    )
     .action(async (_given: object, command: Command) => {
       const options = command.optsWithGlobals<ServeOptions>();
       const directory = await serverDirectory(options, world.env);
@@ -144,9 +147,9 @@ function statusLines({ data_dir, server, service }: ServiceStatus): object {
 function logsCommand(service: Command, world: World): void {
   service
     .command('logs')
-    .description('show the log of the service, or of a server in the background')
-    .option('--tail <lines>', 'how many of the newest lines', count, TAIL_LINES)
-    .option('-f, --follow', 'show what comes, too')
+    .description('Show the log of the service or of a background server')
+    .option('--tail <lines>', 'Number of newest lines', count, TAIL_LINES)
+    .option('-f, --follow', 'Keep showing new lines')
     .action(async (own: { tail: number; follow?: boolean }, command: Command) => {
       const options = command.optsWithGlobals<ServeOptions>();
       await showLog(world, managerOf(world.env), {
@@ -161,9 +164,7 @@ function logsCommand(service: Command, world: World): void {
 function stopCommand(service: Command, world: World): void {
   service
     .command('stop')
-    .description(
-      'stop the server in order, however it was started; a service starts again at login',
-    )
+    .description('Stop the server, however it was started (a service starts again at login)')
     .action(async (_given: object, command: Command) => {
       const options = command.optsWithGlobals<ServeOptions>();
       const directory = await serverDirectory(options, world.env);

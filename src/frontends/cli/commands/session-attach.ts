@@ -6,10 +6,13 @@ import { clientAction, type World } from '../world.ts';
 export function sessionAttach(sessions: Command, world: World): void {
   sessions
     .command('attach')
-    .description('follow a conversation and talk: each line is sent, ^C interrupts, ^D leaves')
-    .argument('[session]', 'its id or title (default: the latest of this directory)')
-    .option('-v, --verbose', 'show thoughts, plans and the output of tools as well')
-    .option('--agent-mode <mode>', "the agent's own mode for the turns that are sent from here")
+    .description('Follow a conversation and send prompts (Ctrl-C interrupts, Ctrl-D leaves)')
+    .argument(
+      '[session]',
+      'Session id, its last 6 or more characters, or its title (default: latest session of this directory)',
+    )
+    .option('-v, --verbose', 'Show thoughts, plans and tool output as well')
+    .option('--agent-mode <mode>', "The agent's own mode for turns sent from here")
     .action(
       clientAction(world, async (context, said: string | undefined, options: AttachOptions) =>
         (await import('../talk/attach.ts')).attach(context, said, options),

@@ -8,10 +8,10 @@ import { clientAction, type CommandContext, type World } from '../world.ts';
 /** `cadre sessions create`. */
 export function sessionCreate(sessions: Command, world: World): void {
   withOpenOptions(sessions.command('create'))
-    .description('open a session')
-    .option('--metadata <json>', 'any JSON, kept with the session')
+    .description('Create a session without sending a prompt')
+    .option('--metadata <json>', 'JSON value to store with the session')
     .addOption(
-      new Option('--after-limit <what>', 'when a usage limit has reset, resume or wait').choices(
+      new Option('--after-limit <what>', 'Action when a usage limit has reset').choices(
         afterLimit.options,
       ),
     )
@@ -32,6 +32,6 @@ async function create(
   const neverAsked = session.agent_asks === false && session.permission_mode === 'require_approval';
   if (neverAsked && !context.global.json)
     context.world.stderr.write(
-      'cadre: this agent never asks for permission: what it does is not held back\n',
+      'cadre: this agent never requests approval: its actions are not held back\n',
     );
 }

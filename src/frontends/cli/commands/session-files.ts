@@ -13,31 +13,41 @@ export const sessionFileCommands: readonly Register[] = [
   (sessions, world) =>
     sessions
       .command('snapshots')
-      .description('list the snapshots of its files, or switch them on or off')
+      .description('List the file snapshots of a session, or turn snapshots on or off')
       .argument(...sessionArgument)
       .addArgument(
-        new Argument('[state]', 'from its next turn on; default: as configured').choices(states),
+        new Argument(
+          '[state]',
+          'New state, from the next turn on (default: as configured)',
+        ).choices(states),
       )
       .action(clientAction(world, snapshots)),
   (sessions, world) =>
     atTurn(
       sessions
         .command('files')
-        .description('list its files that git does not ignore, or what a turn changed in them')
+        .description(
+          'List the files of a session that git does not ignore, or the files that a turn changed',
+        )
         .argument(...sessionArgument)
-        .argument('[path]', 'only files at or below it, seen from the root of the checkout'),
+        .argument(
+          '[path]',
+          'Show only files at or below this path, relative to the root of the checkout',
+        ),
     )
-      .option('--tree', 'with --at: all files of that moment, not only the changed ones')
+      .option('--tree', 'With --at, list all files at that moment, not only changed files')
       .action(clientAction(world, files)),
   (sessions, world) =>
     atTurn(
       sessions
         .command('restore')
-        .description('write a file as it was at a turn, unless somebody else changed it since')
+        .description(
+          'Restore a file to its content at a turn, unless it was changed since by something else',
+        )
         .argument(...sessionArgument)
-        .argument('<file>', 'its path, seen from the root of the checkout'),
+        .argument('<file>', 'Path of the file, relative to the root of the checkout'),
     )
-      .option('--force', 'even then; what is there is kept beside it, under another name')
+      .option('--force', 'Restore even then; the current file is kept under another name')
       .action(clientAction(world, restore)),
 ];
 
@@ -46,8 +56,8 @@ export const states = ['on', 'off', 'default'] as const;
 
 function atTurn(command: Command): Command {
   return command
-    .option('--at <turn>', 'as it was at the end of this turn')
-    .option('--before <turn>', 'as it was at the beginning of this turn');
+    .option('--at <turn>', 'Use the files at the end of this turn')
+    .option('--before <turn>', 'Use the files at the start of this turn');
 }
 
 async function snapshots(

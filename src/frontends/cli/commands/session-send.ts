@@ -13,14 +13,14 @@ import type { InputItem } from '../../../api/input.ts';
 /** `cadre sessions send`. */
 export function sessionSend(sessions: Command, world: World): void {
   const command = withPrompt(sessions.command('send').argument(...sessionArgument))
-    .description('send a turn and stream what comes of it')
-    .option('--no-wait', 'do not wait for the turn to end')
-    .option('--queue', 'do not send it now: it becomes a turn once the session is free')
-    .option('--expect <turn>', 'refuse unless this is the most recent turn')
-    .option('--permission-mode <mode>', 'for this turn only')
-    .option('--agent-mode <mode>', "for this turn only: the agent's own mode")
-    .option('--model <model>', 'for this turn only')
-    .option('--effort <effort>', 'for this turn only');
+    .description('Send a prompt to a session and stream the answer')
+    .option('--no-wait', 'Do not wait until the turn ends')
+    .option('--queue', 'Queue the prompt until the session is idle')
+    .option('--expect <turn>', 'Fail unless this is the most recent turn')
+    .option('--permission-mode <mode>', 'Permissions of the agent for this turn')
+    .option('--agent-mode <mode>', "The agent's own mode for this turn")
+    .option('--model <model>', 'Model for this turn')
+    .option('--effort <effort>', 'Reasoning effort for this turn');
   withFollowOptions(withTimes(command)).action(
     async (said: string, words: string[], options: SendOptions, self: Command) => {
       const input = await readInput(words, options, world);

@@ -17,12 +17,12 @@ interface ShowOptions {
 export function sessionShow(sessions: Command, world: World): void {
   sessions
     .command('show')
-    .description('show the conversation: what was asked, said and done')
+    .description('Show the conversation of a session')
     .argument(...sessionArgument)
-    .option('--turns <n>', 'so many of the newest turns (default: all)', count)
-    .option('--turn <turn>', 'only this turn, by its id')
-    .option('--full', 'with thoughts, and what tools got and gave')
-    .option('--markdown', 'as a Markdown document')
+    .option('--turns <n>', 'Number of newest turns to show (default: all)', count)
+    .option('--turn <turn>', 'Show only the turn with this id')
+    .option('--full', 'Include thoughts, and the input and output of tools')
+    .option('--markdown', 'Print a Markdown document')
     .action(clientAction(world, show));
 }
 

@@ -30,10 +30,10 @@ export function sessionWait(sessions: Command, world: World): void {
   const [, what] = sessionArgument;
   const command = sessions
     .command('wait')
-    .description('wait until no turn runs, and end as the turns ended')
+    .description('Wait until sessions are idle, and exit with the result of their turns')
     .argument('<session...>', what)
-    .option('--any', 'until one of the sessions is idle')
-    .option('--timeout <duration>', 'for how long at most (default: for ever)', milliseconds);
+    .option('--any', 'Wait until one of the sessions is idle')
+    .option('--timeout <duration>', 'Maximum wait time (default: no limit)', milliseconds);
   withReconnect(command).action(clientAction(world, wait));
 }
 

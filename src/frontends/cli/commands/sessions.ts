@@ -16,18 +16,26 @@ import { sessionShow } from './session-show.ts';
 import { sessionWait } from './session-wait.ts';
 
 /** `cadre sessions …`. */
-export const sessionCommands = commandGroup('sessions', 'sessions of agents and their turns', [
+export const sessionCommands = commandGroup('sessions', 'Manage conversations with agents', [
   sessionCreate,
   endpointCommand({
     name: 'list',
-    description: 'list sessions, newest first',
+    description: 'List sessions, newest first',
     endpoint: endpoints.listSessions,
     options: [
-      { flags: '-s, --status <status>', field: 'status' },
-      { flags: '--provider <provider>', field: 'provider' },
+      {
+        flags: '-s, --status <status>',
+        description: 'Show only sessions with this status',
+        field: 'status',
+      },
+      {
+        flags: '--provider <provider>',
+        description: 'Show only sessions of this provider',
+        field: 'provider',
+      },
       limit,
     ],
-    empty: 'no sessions: cadre run "say hello" opens one',
+    empty: 'no sessions: start one with cadre run "say hello"',
     print: listOf<Session>(
       ['ID', 'PROVIDER', 'STATUS', 'ACTIVE', 'TITLE', 'LAST WORDS', 'CWD'],
       (one, now) => [
@@ -43,7 +51,7 @@ export const sessionCommands = commandGroup('sessions', 'sessions of agents and 
   }),
   endpointCommand({
     name: 'get',
-    description: 'show a session',
+    description: 'Show the state of a session',
     endpoint: endpoints.getSession,
     operands: [session],
     print: details,
@@ -54,11 +62,11 @@ export const sessionCommands = commandGroup('sessions', 'sessions of agents and 
   sessionWait,
   endpointCommand({
     name: 'turns',
-    description: 'list the turns of a session, newest first',
+    description: 'List the turns of a session, newest first',
     endpoint: endpoints.listTurns,
     operands: [session],
     options: [limit],
-    empty: 'no turns yet: send one with cadre sessions send',
+    empty: 'no turns: send a prompt with cadre sessions send',
     print: listOf<Turn>(['TURN', 'STATUS', 'AGE', 'SAID'], (one, now) => [
       one.turn_id,
       one.status,
@@ -68,28 +76,32 @@ export const sessionCommands = commandGroup('sessions', 'sessions of agents and 
   }),
   endpointCommand({
     name: 'items',
-    description: 'show what a turn said and did, whole',
+    description: 'Show the items of a turn (messages, thoughts and tool calls) in full',
     endpoint: endpoints.listItems,
     operands: [session, turn],
     print: (found) => found.map(itemText).join('\n'),
   }),
   endpointCommand({
     name: 'item',
-    description: 'show one thing that a turn said or did, whole',
+    description: 'Show one item of a turn in full',
     endpoint: endpoints.getItem,
     operands: [
       session,
-      { flags: '<item>', description: 'its id; see cadre sessions items --json', field: 'item_id' },
+      {
+        flags: '<item>',
+        description: 'Item id; see cadre sessions items --json',
+        field: 'item_id',
+      },
     ],
-    options: [turnAs('--turn <turn>', 'the turn it is of (default: the most recent)')],
+    options: [turnAs('--turn <turn>', 'Turn of the item (default: the most recent turn)')],
     print: itemText,
   }),
   endpointCommand({
     name: 'commands',
-    description: 'list the slash commands of its agent; a prompt that begins with one runs it',
+    description: 'List the slash commands of the agent; a prompt that starts with one runs it',
     endpoint: endpoints.listCommands,
     operands: [session],
-    empty: 'the agent has named no slash commands so far',
+    empty: 'no slash commands: the agent has not listed any yet',
     print: listOf<AgentCommand>(['COMMAND', 'DESCRIPTION'], (one) => [
       slashText(one),
       plain(one.description),
@@ -98,20 +110,20 @@ export const sessionCommands = commandGroup('sessions', 'sessions of agents and 
   ...sessionFileCommands,
   endpointCommand({
     name: 'rename',
-    description: 'give a session another title',
+    description: 'Change the title of a session',
     endpoint: endpoints.updateSession,
-    operands: [session, { flags: '<title>', description: 'for people', field: 'title' }],
+    operands: [session, { flags: '<title>', description: 'New title', field: 'title' }],
     print: ({ id, title }) => `${id} is now "${plain(title ?? '')}"\n`,
   }),
   endpointCommand({
     name: 'after-limit',
-    description: 'choose what a session does when a usage limit of its agent has reset',
+    description: 'Choose what a session does when a usage limit of its agent has reset',
     endpoint: endpoints.updateSession,
     operands: [
       session,
       {
         flags: '<what>',
-        description: 'resume by itself, or wait for a person',
+        description: 'Resume automatically, or wait for you',
         field: 'after_limit',
       },
     ],
@@ -119,14 +131,14 @@ export const sessionCommands = commandGroup('sessions', 'sessions of agents and 
   }),
   endpointCommand({
     name: 'interrupt',
-    description: 'ask for the running turn to end',
+    description: 'Interrupt the running turn of a session',
     endpoint: endpoints.interruptTurn,
     operands: [session, turn],
     print: ({ turn_id }) => `${turn_id} is asked to end\n`,
   }),
   endpointCommand({
     name: 'close',
-    description: 'close a session for good',
+    description: 'Close a session permanently',
     endpoint: endpoints.closeSession,
     operands: [session],
     options: [reason],
@@ -134,7 +146,7 @@ export const sessionCommands = commandGroup('sessions', 'sessions of agents and 
   }),
   endpointCommand({
     name: 'resume',
-    description: 'bring a failed session back, if its provider still has it',
+    description: 'Resume a failed session, if its provider still has it',
     endpoint: endpoints.resumeSession,
     operands: [session],
     print: ({ id, status }) => `${id} is ${status}\n`,

@@ -10,7 +10,7 @@ import { clientAction, type World } from '../world.ts';
 export function statusCommand(program: Command, world: World): void {
   program
     .command('status')
-    .description('how the server is doing')
+    .description('Show the state of the server')
     .action(
       clientAction(world, async (context) => {
         const { client, show, layout } = context;

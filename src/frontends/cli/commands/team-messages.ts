@@ -18,7 +18,7 @@ import { teamView } from './team-view.ts';
 
 const text = {
   flags: '<text>',
-  description: 'what to say; - reads it from stdin',
+  description: 'Text of the message (- reads it from stdin)',
   read: async (said: string, { world }: Reading) => ({
     input: { type: 'text' as const, text: await readPrompt(said, world.stdin) },
   }),
@@ -26,33 +26,37 @@ const text = {
 
 const sayingOptions = [
   {
-    ...memberAs('sender_agent_id', '--from <member>', 'who says it (default: the lead)'),
+    ...memberAs(
+      'sender_agent_id',
+      '--from <member>',
+      'Sender of the message (default: the lead of the team)',
+    ),
     absent: async ({ client, fields }: Reading) => {
       const params = { team_id: String(fields.team_id) };
       const { team } = await client.call(endpoints.getTeam, { params });
       return { sender_agent_id: team.lead_agent_id };
     },
   },
-  { flags: '--priority <priority>', field: 'priority' },
+  { flags: '--priority <priority>', description: 'Priority of the message', field: 'priority' },
   {
     flags: '--policy <policy>',
-    description: 'whether it waits for the recipient',
+    description: 'Delivery policy: whether the message waits until the recipient is idle',
     field: 'policy',
   },
-  messageAs('reply_to_message_id', '--reply-to <message>', 'the message that this answers'),
+  messageAs('reply_to_message_id', '--reply-to <message>', 'Message that this message replies to'),
   {
     flags: '--correlation-id <id>',
-    description: 'a name for what belongs together',
+    description: 'Id shared by related messages',
     field: 'correlation_id',
   },
-  imagesOption('an image to show the recipient'),
+  imagesOption('Image to send with the message'),
 ] as const;
 
 /** The commands of `cadre teams` for messages and their deliveries. */
 export const teamMessageCommands: readonly Register[] = [
   endpointCommand({
     name: 'message',
-    description: 'say something to a member',
+    description: 'Send a message to a member of a team',
     endpoint: endpoints.sendMessage,
     operands: [team, memberAs('recipient_agent_id', ...memberArgument), text],
     options: sayingOptions,
@@ -60,25 +64,29 @@ export const teamMessageCommands: readonly Register[] = [
   }),
   endpointCommand({
     name: 'broadcast',
-    description: 'say something to all members',
+    description: 'Send a message to all members of a team',
     endpoint: endpoints.broadcast,
     operands: [team, text],
     options: [
       ...sayingOptions,
-      { flags: '--include-sender', description: 'to the sender, too', field: 'include_sender' },
+      {
+        flags: '--include-sender',
+        description: 'Also send the message to the sender',
+        field: 'include_sender',
+      },
     ],
     print: sentText,
   }),
   teamView,
   endpointCommand({
     name: 'messages',
-    description: 'list what was said in a team, newest first',
+    description: 'List the messages of a team, newest first',
     endpoint: endpoints.listMessages,
     operands: [team],
     options: [limit],
-    empty: 'nothing was said yet: cadre teams message says something',
+    empty: 'no messages: send one with cadre teams message',
     print: listOf<Message>(
-      ['ID', 'FROM', 'TO', 'AGE', 'PRIORITY', 'ANSWERS', 'TEXT'],
+      ['ID', 'FROM', 'TO', 'AGE', 'PRIORITY', 'REPLY TO', 'TEXT'],
       (one, now) => [
         shortId(one.id),
         shortId(one.sender_agent_id),
@@ -92,16 +100,20 @@ export const teamMessageCommands: readonly Register[] = [
   }),
   endpointCommand({
     name: 'deliveries',
-    description: 'list deliveries, newest first',
+    description: 'List message deliveries of a team, newest first',
     endpoint: endpoints.listDeliveries,
     operands: [team],
     options: [
-      { flags: '-s, --status <status>', field: 'status' },
-      memberAs('recipient_agent_id', '--to <member>', 'only to this member'),
-      messageAs('message_id', '--message <message>', 'only of this message'),
+      {
+        flags: '-s, --status <status>',
+        description: 'Show only deliveries with this status',
+        field: 'status',
+      },
+      memberAs('recipient_agent_id', '--to <member>', 'Show only deliveries to this member'),
+      messageAs('message_id', '--message <message>', 'Show only deliveries of this message'),
       limit,
     ],
-    empty: 'there are no deliveries: each message has one for each recipient',
+    empty: 'no deliveries: each message has one for each recipient',
     print: listOf<Delivery>(
       ['ID', 'MESSAGE', 'TO', 'STATUS', 'AGE', 'CHANGED', 'ERROR'],
       (one, now) => [
@@ -117,14 +129,14 @@ export const teamMessageCommands: readonly Register[] = [
   }),
   endpointCommand({
     name: 'retry',
-    description: 'try a delivery again',
+    description: 'Retry a delivery',
     endpoint: endpoints.retryDelivery,
     operands: [team, delivery],
     print: ({ id, status }) => `${id} is ${status}\n`,
   }),
   endpointCommand({
     name: 'cancel',
-    description: 'take a message back from those who have not got it',
+    description: 'Cancel a message for recipients that have not received it',
     endpoint: endpoints.cancelMessage,
     operands: [team, message],
     print: ({ id }) => `${id} is cancelled\n`,

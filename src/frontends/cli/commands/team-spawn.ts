@@ -5,63 +5,66 @@ import { parseMetadata } from '../metadata.ts';
 import { imagesOption, sessionAs, team } from '../parameters.ts';
 import { readPrompt } from '../prompt.ts';
 
-const source = 'the member that wants it: what is not said is as there';
+const source = 'Member that requests the session; settings that are not given are copied from it';
 
 /** `cadre teams spawn`. */
 export const teamSpawn = endpointCommand({
   name: 'spawn',
-  description: 'open a session as a member of a team',
+  description: 'Create a session as a member of a team',
   endpoint: endpoints.spawnMember,
   operands: [
     team,
     {
       flags: '[prompt]',
-      description: 'its first message; - reads it from stdin',
+      description: 'First prompt of the session (- reads it from stdin)',
       read: async (text: string, { world }) => ({ prompt: await readPrompt(text, world.stdin) }),
     },
   ],
   options: [
     { ...sessionAs('source_session_id', '--source <session>', source), required: true },
-    { flags: '--title <title>', description: 'what it is there for', field: 'title' },
-    { flags: '--provider <provider>', description: 'whose agent', field: 'provider' },
+    { flags: '--title <title>', description: 'Title of the member in the team', field: 'title' },
+    { flags: '--provider <provider>', description: 'Provider of the agent', field: 'provider' },
     {
       flags: '--agent <agent>',
-      description: 'an agent of acp by its name; see cadre providers discover',
+      description: 'Agent of the acp provider, by name; see cadre providers discover',
       field: 'agent',
     },
-    { flags: '--model <model>', description: 'a model of the provider', field: 'model' },
+    { flags: '--model <model>', description: 'Model of the provider', field: 'model' },
     {
       flags: '--preset <name>',
-      description: 'one of teams.model_presets, instead of provider, agent and model',
+      description: 'Preset of teams.model_presets, instead of --provider, --agent and --model',
       field: 'model_preset',
     },
     {
       flags: '--permission-mode <mode>',
-      description: 'what the agent may do',
+      description: 'Permissions of the agent',
       field: 'permission_mode',
     },
     {
       flags: '--agent-mode <mode>',
-      description: "the agent's own mode, by its own name; for agents of acp",
+      description: "The agent's own mode, by the name the agent uses; only for acp agents",
       field: 'agent_mode',
     },
     {
       flags: '--worktree <name>',
-      description: 'let it work in a git worktree, made where there is none',
+      description: 'Work in the git worktree with this name, created if it does not exist',
     },
     {
       flags: '--branch-prefix <prefix>',
-      description: 'what the branch of that worktree begins with',
+      description: 'Prefix of the branch of that worktree',
     },
-    { flags: '--base <ref>', description: 'what that branch starts from' },
-    { flags: '--no-init', description: 'do not run the init script of the repository' },
-    { flags: '--no-include', description: 'do not copy the files that .worktreeinclude names' },
+    {
+      flags: '--base <ref>',
+      description: 'Commit or branch that the branch of that worktree starts from',
+    },
+    { flags: '--no-init', description: 'Do not run the init script of the repository' },
+    { flags: '--no-include', description: 'Do not copy the files listed in .worktreeinclude' },
     {
       flags: '--metadata <json>',
-      description: 'any JSON, stored with the session',
+      description: 'JSON value to store with the session',
       read: (json: string) => ({ metadata: parseMetadata(json) }),
     },
-    imagesOption('an image to show the agent'),
+    imagesOption('Image to send with the prompt'),
   ],
   fields(options: SpawnOptions) {
     const { preset, provider, agent, model } = options;

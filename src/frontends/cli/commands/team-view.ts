@@ -13,10 +13,10 @@ export function teamView(teams: Command, world: World): void {
   teams
     .command('show')
     .alias('view')
-    .description('show who is in a team, what they do, and what was said last')
+    .description('Show the members of a team, their state and the latest messages')
     .argument(...teamArgument)
-    .option('-L, --limit <n>', 'how many messages at most', count, 20)
-    .option('-w, --watch', 'show it again whenever something has changed, until it is interrupted')
+    .option('-L, --limit <n>', 'Maximum number of messages', count, 20)
+    .option('-w, --watch', 'Redraw after each change until interrupted')
     .action(clientAction(world, view));
 }
 

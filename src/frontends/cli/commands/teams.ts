@@ -8,34 +8,37 @@ import { teamMessageCommands } from './team-messages.ts';
 import { teamSpawn } from './team-spawn.ts';
 
 /** `cadre teams …`. */
-export const teamCommands = commandGroup('teams', 'sessions that work together', [
+export const teamCommands = commandGroup('teams', 'Let sessions message each other', [
   endpointCommand({
     name: 'list',
-    description: 'list teams, newest first',
+    description: 'List teams, newest first',
     endpoint: endpoints.listTeams,
-    options: [limit, { flags: '--all', description: 'deleted ones too' }],
+    options: [limit, { flags: '--all', description: 'Include deleted teams' }],
     document: (teams, { options }) => shownOf(teams, options.all),
     print: (teams, { options, ...at }) => teamTable(shownOf(teams, options.all), at),
-    empty: 'no teams yet: make one with cadre teams create NAME --lead SESSION',
+    empty: 'no teams: create one with cadre teams create NAME --lead SESSION',
   }),
   endpointCommand({
     name: 'get',
     hidden: true,
-    description: 'show a team and its members',
+    description: 'Show a team and its members',
     endpoint: endpoints.getTeam,
     operands: [team],
     print: (found, call) => `${details(found.team, call)}\n${memberTable(found, call)}`,
   }),
   endpointCommand({
     name: 'create',
-    description: 'make a team of sessions',
+    description: 'Create a team of sessions',
     endpoint: endpoints.createTeam,
-    operands: [{ flags: '<name>', description: 'what people call it', field: 'name' }],
+    operands: [{ flags: '<name>', description: 'Name of the team', field: 'name' }],
     options: [
-      { ...sessionAs('lead_agent_id', '--lead <session>', 'who leads it'), required: true },
+      {
+        ...sessionAs('lead_agent_id', '--lead <session>', 'Session that leads the team'),
+        required: true,
+      },
       {
         flags: '--member <session...>',
-        description: 'who else is in it',
+        description: 'Other members of the team',
         read: async (ends: string[], { client }) => ({
           member_agent_ids: await Promise.all(ends.map((end) => sessionId(client, end))),
         }),
@@ -45,30 +48,32 @@ export const teamCommands = commandGroup('teams', 'sessions that work together',
   }),
   endpointCommand({
     name: 'delete',
-    description: 'delete a team; its sessions go on',
+    description: 'Delete a team (its sessions continue)',
     endpoint: endpoints.deleteTeam,
     operands: [team],
     document: (_nothing, { fields }) => fields,
-    print: (_nothing, { fields }) => `${String(fields.team_id)} is deleted\n`,
+    print: (_nothing, { fields }) => `Deleted team ${String(fields.team_id)}\n`,
   }),
   endpointCommand({
     name: 'add',
-    description: 'add a session to a team',
+    description: 'Add a session to a team',
     endpoint: endpoints.addMember,
     operands: [team, sessionAs('agent_id', ...sessionArgument)],
-    options: [{ flags: '--title <title>', description: 'what it is there for', field: 'title' }],
+    options: [
+      { flags: '--title <title>', description: 'Title of the member in the team', field: 'title' },
+    ],
     print: memberTable,
   }),
   endpointCommand({
     name: 'remove',
-    description: 'take a session out of a team',
+    description: 'Remove a session from a team',
     endpoint: endpoints.removeMember,
     operands: [team, memberAs('agent_id', ...memberArgument)],
     print: memberTable,
   }),
   endpointCommand({
     name: 'lead',
-    description: 'make a member the lead',
+    description: 'Make a member the lead of a team',
     endpoint: endpoints.setLead,
     operands: [team, memberAs('lead_agent_id', ...memberArgument)],
     print: memberTable,
@@ -76,11 +81,13 @@ export const teamCommands = commandGroup('teams', 'sessions that work together',
   teamSpawn,
   endpointCommand({
     name: 'interrupt-all',
-    description: 'ask for the turns of all members to end',
+    description: 'Interrupt the turns of all members',
     endpoint: endpoints.interruptTeam,
     operands: [team],
     print: ({ interrupted_session_ids: { length } }) =>
-      length === 0 ? 'no member is at a turn\n' : `${length} turns are asked to end\n`,
+      length === 0
+        ? 'No turns are running\n'
+        : `Interrupting ${length} ${length === 1 ? 'turn' : 'turns'}\n`,
   }),
   ...teamMessageCommands,
 ]);

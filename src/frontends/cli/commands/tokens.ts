@@ -9,46 +9,45 @@ import { token } from '../parameters.ts';
 import { clientAction, type CommandContext } from '../world.ts';
 
 /** `cadre tokens …`: the tokens beside the API token. */
-export const tokenCommands = commandGroup('tokens', 'tokens for other programs', [
+export const tokenCommands = commandGroup('tokens', 'Manage API tokens', [
   (parent, world) =>
     parent
       .command('list')
-      .description('list tokens, newest first')
+      .description('List tokens, newest first')
       .action(clientAction(world, list)),
   endpointCommand({
     name: 'create',
-    description: 'make a token and print its secret, this once',
+    description: 'Create a token and print its secret, which is shown only once',
     endpoint: endpoints.createToken,
-    operands: [{ flags: '<name>', description: 'what it is for', field: 'name' }],
+    operands: [{ flags: '<name>', description: 'Name of the token', field: 'name' }],
     options: [
       {
         flags: '--scope <scope>',
-        description: 'what it may do: everything, read, or call tools alone',
+        description: 'Permissions of the token: everything, only reading, or only calling tools',
         field: 'scope',
         default: 'admin',
       },
       {
         flags: '--permission-mode <mode>',
-        description:
-          'of the scope tools: whether it may run commands without a session (full_access)',
+        description: 'For scope tools: full_access allows commands without a session',
         field: 'permission_mode',
       },
       {
         flags: '--expires <time>',
-        description: 'how long it is good: 12h, 30d; without it, until it is revoked',
+        description: 'Lifetime of the token, such as 12h or 30d (default: until revoked)',
         read: (time: string) => ({ expires_in_ms: lifetimeOf(time) }),
       },
     ],
     print: ({ secret }) => `${secret}\n`,
     after: (_created, { stderr }) =>
-      void stderr.write('cadre: the secret is shown this once: keep it in a safe place\n'),
+      void stderr.write('cadre: the secret is shown only once: store it in a safe place\n'),
   }),
   endpointCommand({
     name: 'revoke',
-    description: 'take a token back: its streams end, and requests with it are refused',
+    description: 'Revoke a token, close its streams and refuse its requests',
     endpoint: endpoints.deleteToken,
     operands: [token],
-    print: ({ id }) => `${id} is revoked\n`,
+    print: ({ id }) => `Revoked token ${id}\n`,
   }),
 ]);
 
@@ -56,7 +55,7 @@ async function list({ world, client, show, note, layout }: CommandContext): Prom
   const found: Token[] = [];
   for await (const page of tokens.all(client)) found.push(...page);
   show(found, () => tokenTable(found, { now: world.clock.now(), layout }));
-  if (found.length === 0) note('no tokens yet: make one with cadre tokens create NAME');
+  if (found.length === 0) note('no tokens: create one with cadre tokens create NAME');
 }
 
 const tokenTable = listOf<Token>(['ID', 'SCOPE', 'AGE', 'USED', 'EXPIRES', 'NAME'], (one, now) => [
@@ -78,5 +77,8 @@ function expiry({ expires_at }: Token, now: number): string {
 function lifetimeOf(text: string): number {
   const lifetime = parseDuration(text);
   if (lifetime !== null && lifetime > 0) return lifetime;
-  throw new AppError('usage', `--expires "${text}" is no time: give 90s, 30m, 12h or 30d`);
+  throw new AppError(
+    'usage',
+    `invalid --expires "${text}": expected a duration such as 90s, 30m, 12h or 30d`,
+  );
 }

@@ -12,7 +12,7 @@ import { clientAction, type World } from '../world.ts';
 export function topCommand(program: Command, world: World): void {
   program
     .command('top')
-    .description('what goes on, as it goes on: sessions, what waits for an answer, processes')
+    .description('Show sessions, approval requests and processes live')
     .action(
       clientAction(world, async (context) => {
         if (await openScreen(context, { page: 'top' })) return;

@@ -8,19 +8,20 @@ import { zoneOf } from '../when.ts';
 /** `cadre usage`: what turns have used. */
 export const usageCommand = endpointCommand({
   name: 'usage',
-  description: 'what turns have used: tokens and cost, by session, team, provider or day',
+  description: 'Show tokens and cost',
   endpoint: endpoints.getUsage,
   options: [
-    { flags: '--by <what>', description: 'what it is summed by (default: day)', field: 'by' },
+    { flags: '--by <what>', description: 'Group the sums by this (default: day)', field: 'by' },
     {
       flags: '--zone <zone>',
-      description: 'the time zone of days (default: that of this machine)',
+      description: 'Time zone of the days (default: time zone of this machine)',
       read: (zone: string) => ({ time_zone: zoneOf(zone) }),
       absent: () => Promise.resolve({ time_zone: zoneOf(undefined) }),
     },
     {
       flags: '--since <time>',
-      description: '7d, 2026-11-01, an ISO time, or all (default: 30 days)',
+      description:
+        'Start of the period: 7d, 2026-11-01, an ISO time, or all (default: 30 days ago)',
       read: (text: string, { world, fields }) => ({
         since: sinceOf(text, world.clock.now(), String(fields.time_zone)),
       }),

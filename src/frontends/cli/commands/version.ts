@@ -7,7 +7,7 @@ import { showDocument, type World } from '../world.ts';
 export function versionCommand(program: Command, world: World): void {
   program
     .command('version')
-    .description('the version of this program')
+    .description('Print the version')
     .action((_options: object, command: Command) => {
       const value = { name: 'cadre', version, commit, node: process.version };
       showDocument(

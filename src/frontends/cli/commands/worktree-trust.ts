@@ -13,34 +13,35 @@ export const trustCommands: readonly Register[] = [
   (worktrees, world) =>
     worktrees
       .command('trust')
-      .description(
-        'show the init script, the included files and the filters of a repository, and allow them by their content',
+      .description('Allow the init script, included files and filters of a repository, by content')
+      .option('-R, --repo <directory>', 'Directory of the repository', '.')
+      .option(
+        '--sha256 <digest>',
+        'Allow the content with this digest without asking for confirmation',
       )
-      .option('-R, --repo <directory>', 'the repository', '.')
-      .option('--sha256 <digest>', 'allow this content, which was read elsewhere, without asking')
-      .option('--yes', 'allow all that is shown, without asking')
+      .option('--yes', 'Allow everything that is shown without asking for confirmation')
       .action(clientAction(world, trust)),
   endpointCommand({
     name: 'untrust',
-    description: 'allow content of a repository no more',
+    description: 'Stop allowing content of a repository',
     endpoint: endpoints.untrustContent,
     operands: [
       {
         flags: '[sha256]',
-        description: 'of the content (default: all of the repository)',
+        description: 'Digest of the content (default: all content of the repository)',
         field: 'sha256',
       },
     ],
-    options: [{ ...repositoryOption('the repository'), default: '.' }],
+    options: [{ ...repositoryOption('Directory of the repository'), default: '.' }],
     print: (done) => `${done.withdrawn.length} withdrawn for ${plain(done.repo_root)}\n`,
   }),
   endpointCommand({
     name: 'list-trusted',
-    description: 'list what repositories bring and may run here, newest first',
+    description: 'List the content of repositories that is allowed here, newest first',
     endpoint: endpoints.listTrusted,
-    options: [repositoryOption('only of this repository')],
+    options: [repositoryOption('Show only content of this repository')],
     fields: () => ({ limit: 500 }),
-    empty: 'nothing is allowed yet: cadre worktrees trust shows what a repository brings',
+    empty: 'no allowed content: see the content of a repository with cadre worktrees trust',
     print: listOf<Trusted>(['SHA-256', 'AGE', 'BY', 'REPOSITORY'], (one, now) => [
       one.sha256,
       ago(one.trusted_at, now),

@@ -17,38 +17,45 @@ type ConsentOptions = {
 
 const create = endpointCommand({
   name: 'create',
-  description: 'make a worktree for a session, or claim the one of that name; shows its path',
+  description: 'Create a worktree for a session, or claim the existing one, and print its path',
   endpoint: endpoints.createWorktree,
   operands: [
     {
       flags: '<name>',
-      description: 'of the worktree; its branch is PREFIX/NAME',
+      description: 'Name of the worktree (its branch is PREFIX/NAME)',
       field: 'worktree_name',
     },
   ],
   options: [
-    { ...sessionAs('source_session_id', '--session <session>', 'whose it is'), required: true },
-    repositoryOption("the repository (default: the session's)"),
+    {
+      ...sessionAs('source_session_id', '--session <session>', 'Session that owns the worktree'),
+      required: true,
+    },
+    repositoryOption('Directory of the repository (default: repository of the session)'),
     {
       flags: '--base <ref>',
-      description: 'where it begins (default: what is checked out)',
+      description: 'Commit or branch to start from (default: what is checked out)',
       field: 'base_ref',
     },
     {
       flags: '--branch-prefix <prefix>',
-      description: 'of its branch (default: cadre)',
+      description: 'Prefix of the branch (default: cadre)',
       field: 'branch_prefix',
     },
-    { flags: '--policy <policy>', description: 'what becomes of it', field: 'deletion_policy' },
-    { flags: '--no-init', description: 'do not run the init script' },
+    {
+      flags: '--policy <policy>',
+      description: 'What to do when the last claim is released',
+      field: 'deletion_policy',
+    },
+    { flags: '--no-init', description: 'Do not run the init script' },
     {
       flags: '--init-if-trusted',
-      description: 'run the init script only where its content is allowed',
+      description: 'Run the init script only if its content is allowed',
     },
-    { flags: '--no-include', description: 'do not copy the files that .worktreeinclude names' },
+    { flags: '--no-include', description: 'Do not copy the files listed in .worktreeinclude' },
     {
       flags: '--include-if-trusted',
-      description: 'copy those files only where .worktreeinclude is allowed',
+      description: 'Copy those files only if .worktreeinclude is allowed',
     },
   ],
   // The person who runs this command consents by that to the script and the copies, unless an option says otherwise.
@@ -73,114 +80,128 @@ const create = endpointCommand({
 });
 
 /** `cadre worktrees …`. */
-export const worktreeCommands = commandGroup('worktrees', 'git worktrees of sessions', [
-  endpointCommand({
-    name: 'list',
-    description: 'list worktrees, newest first',
-    endpoint: endpoints.listWorktrees,
-    options: [
-      repositoryOption('only of this repository'),
-      { flags: '-s, --status <status>', description: 'only with this status', field: 'status' },
-      limit,
-    ],
-    empty: 'no worktrees: make one with cadre worktrees create NAME --session SESSION',
-    print: listOf<Worktree>(
-      ['ID', 'STATUS', 'AGE', 'CHANGED', 'NAME', 'BRANCH', 'PATH'],
-      (one, now) => [
-        shortId(one.id),
-        one.status,
-        ago(one.created_at, now),
-        ago(one.updated_at, now),
-        one.worktree_name,
-        one.branch,
-        one.path,
+export const worktreeCommands = commandGroup(
+  'worktrees',
+  'Give sessions their own git worktrees, and merge them',
+  [
+    endpointCommand({
+      name: 'list',
+      description: 'List worktrees, newest first',
+      endpoint: endpoints.listWorktrees,
+      options: [
+        repositoryOption('Show only worktrees of this repository'),
+        {
+          flags: '-s, --status <status>',
+          description: 'Show only worktrees with this status',
+          field: 'status',
+        },
+        limit,
       ],
-    ),
-  }),
-  endpointCommand({
-    name: 'show',
-    alias: 'get',
-    description: 'show a worktree and its claims',
-    endpoint: endpoints.getWorktree,
-    operands: [worktree],
-    print: details,
-  }),
-  create,
-  ...mergeCommands,
-  ...trustCommands,
-  endpointCommand({
-    name: 'claim',
-    description: 'claim a worktree for a session: while it is claimed, it stays',
-    endpoint: endpoints.claimWorktree,
-    operands: [worktree],
-    options: [
-      { ...sessionAs('session_id', '--session <session>', 'who claims it'), required: true },
-      { flags: '--role <role>', description: 'as what', field: 'claim_role' },
-    ],
-    print: ({ worktree_id, claim_role }) => `${worktree_id} is claimed as ${claim_role}\n`,
-  }),
-  endpointCommand({
-    name: 'release',
-    description: 'release the claim of a session; with the last one the worktree is cleaned up',
-    endpoint: endpoints.releaseWorktree,
-    operands: [worktree],
-    options: [
-      { ...sessionAs('session_id', '--session <session>', 'whose claim'), required: true },
-      {
-        flags: '--keep',
-        description: 'do not clean it up, even if this was the last claim',
-        read: () => ({ cleanup_if_last_claim: false }),
-      },
-    ],
-    print: ({ worktree, cleanup, active_claims }) =>
-      cleanup
-        ? cleanupText(cleanup)
-        : `${worktree.id} is ${worktree.status}, with ${active_claims} claims\n`,
-  }),
-  endpointCommand({
-    name: 'cleanup',
-    description: 'remove a worktree that nobody claims, its work archived',
-    endpoint: endpoints.cleanUpWorktree,
-    operands: [worktree],
-    options: [reason],
-    print: cleanupText,
-    after({ status }, world) {
-      if (status !== 'cleaned') world.exit(exitCodes.refused);
-    },
-  }),
-  endpointCommand({
-    name: 'restore',
-    description: 'bring back what was archived: branch, commits, and what was not committed',
-    endpoint: endpoints.restoreWorktree,
-    operands: [worktree],
-    options: [
-      {
-        flags: '--name <name>',
-        description: 'another name, where its own is taken',
-        field: 'name',
-      },
-    ],
-    print: (restored) => `${plain(restored.path)}\n`,
-  }),
-  endpointCommand({
-    name: 'gc',
-    description: 'show what nobody claims, or clean it up',
-    endpoint: endpoints.collectWorktrees,
-    options: [
-      {
-        flags: '--remove',
-        description: 'clean it up, its work archived',
-        read: () => ({ dry_run: false }),
-      },
-    ],
-    print: ({ worktrees }, { layout }) =>
-      table(
-        ['ID', 'STATUS', 'SIZE', 'WHY'],
-        worktrees.map((one) => [shortId(one.id), one.status, mebibytes(one.bytes), one.reason]),
-        layout,
+      empty: 'no worktrees: create one with cadre worktrees create NAME --session SESSION',
+      print: listOf<Worktree>(
+        ['ID', 'STATUS', 'AGE', 'CHANGED', 'NAME', 'BRANCH', 'PATH'],
+        (one, now) => [
+          shortId(one.id),
+          one.status,
+          ago(one.created_at, now),
+          ago(one.updated_at, now),
+          one.worktree_name,
+          one.branch,
+          one.path,
+        ],
       ),
-  }),
-]);
+    }),
+    endpointCommand({
+      name: 'show',
+      alias: 'get',
+      description: 'Show a worktree and its claims',
+      endpoint: endpoints.getWorktree,
+      operands: [worktree],
+      print: details,
+    }),
+    create,
+    ...mergeCommands,
+    ...trustCommands,
+    endpointCommand({
+      name: 'claim',
+      description: 'Claim a worktree for a session (a claimed worktree is not removed)',
+      endpoint: endpoints.claimWorktree,
+      operands: [worktree],
+      options: [
+        {
+          ...sessionAs('session_id', '--session <session>', 'Session that claims the worktree'),
+          required: true,
+        },
+        { flags: '--role <role>', description: 'Role of the claim', field: 'claim_role' },
+      ],
+      print: ({ worktree_id, claim_role }) => `Claimed worktree ${worktree_id} as ${claim_role}\n`,
+    }),
+    endpointCommand({
+      name: 'release',
+      description: 'Release the claim of a session (after the last claim the worktree is removed)',
+      endpoint: endpoints.releaseWorktree,
+      operands: [worktree],
+      options: [
+        {
+          ...sessionAs('session_id', '--session <session>', 'Session that holds the claim'),
+          required: true,
+        },
+        {
+          flags: '--keep',
+          description: 'Keep the worktree even if this was the last claim',
+          read: () => ({ cleanup_if_last_claim: false }),
+        },
+      ],
+      print: ({ worktree, cleanup, active_claims }) =>
+        cleanup
+          ? cleanupText(cleanup)
+          : `${worktree.id} is ${worktree.status}, with ${active_claims} claims\n`,
+    }),
+    endpointCommand({
+      name: 'cleanup',
+      description: 'Archive and remove a worktree that has no claims',
+      endpoint: endpoints.cleanUpWorktree,
+      operands: [worktree],
+      options: [reason],
+      print: cleanupText,
+      after({ status }, world) {
+        if (status !== 'cleaned') world.exit(exitCodes.refused);
+      },
+    }),
+    endpointCommand({
+      name: 'restore',
+      description: 'Restore an archived worktree: branch, commits and uncommitted changes',
+      endpoint: endpoints.restoreWorktree,
+      operands: [worktree],
+      options: [
+        {
+          flags: '--name <name>',
+          description: 'Other name, if the original name is taken',
+          field: 'name',
+        },
+      ],
+      print: (restored) => `${plain(restored.path)}\n`,
+    }),
+    endpointCommand({
+      name: 'gc',
+      description: 'Show worktrees without claims, or remove them',
+      endpoint: endpoints.collectWorktrees,
+      options: [
+        {
+          flags: '--remove',
+          description: 'Archive and remove these worktrees',
+          read: () => ({ dry_run: false }),
+        },
+      ],
+      print: ({ worktrees }, { layout }) =>
+        table(
+          ['ID', 'STATUS', 'SIZE', 'REASON'],
+          worktrees.map((one) => [shortId(one.id), one.status, mebibytes(one.bytes), one.reason]),
+          layout,
+        ),
+    }),
+  ],
+);
 
 /** The outcome of a cleanup, and its notes. */
 function cleanupText({ worktree, status, archive_ref, diagnostics }: CleanupResult): string {

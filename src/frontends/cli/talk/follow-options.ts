@@ -16,7 +16,7 @@ const RECONNECT_MS = 60_000;
 export function withFollowOptions(command: Command): Command {
   return withReconnect(command).option(
     '-v, --verbose',
-    'show thoughts, plans and the output of tools as well',
+    'Show thoughts, plans and tool output as well',
   );
 }
 
@@ -24,7 +24,7 @@ export function withFollowOptions(command: Command): Command {
 export function withReconnect(command: Command): Command {
   return command.option(
     '--reconnect <duration>',
-    'how long to look for a server that is gone (default: 60s; on a terminal for ever)',
+    'How long to try to reconnect to the server (default: 60s; on a terminal no limit)',
     milliseconds,
   );
 }

@@ -26,17 +26,26 @@ export function withOpenOptions(command: Command): Command {
     .addOption(
       new Option(
         '--provider <provider>',
-        'whose agent (default: [defaults], else the only one that is ready)',
+        'Provider of the agent (default: section [defaults], else the only provider that is ready)',
       ).choices(providerId.options),
     )
-    .option('--agent <agent>', 'an agent of acp by its name; see cadre providers discover')
-    .option('--model <model>', 'a model of the provider')
-    .option('--effort <effort>', 'how long the model thinks; see cadre providers models')
-    .option('--cwd <directory>', 'where the agent works (default: here)')
-    .option('--permission-mode <mode>', 'what the agent may do; require_approval: it asks you')
-    .option('--agent-mode <mode>', "the agent's own mode, by its own name; for agents of acp")
-    .option('--title <title>', 'a name for people (default: the first line of the prompt)')
-    .option('--worktree [name]', 'work in a git worktree of its own');
+    .option('--agent <agent>', 'Agent of the acp provider, by name; see cadre providers discover')
+    .option('--model <model>', 'Model of the provider')
+    .option('--effort <effort>', 'Reasoning effort of the model; see cadre providers models')
+    .option('--cwd <directory>', 'Working directory of the agent (default: current directory)')
+    .option(
+      '--permission-mode <mode>',
+      'Permissions of the agent (require_approval: the agent requests your approval)',
+    )
+    .option(
+      '--agent-mode <mode>',
+      "The agent's own mode, by the name the agent uses; only for acp agents",
+    )
+    .option('--title <title>', 'Title of the session (default: first line of the prompt)')
+    .option(
+      '--worktree [name]',
+      'Work in a new git worktree, or in the existing one with this name',
+    );
 }
 
 type OpenBody = BodyInputOf<typeof endpoints.createSession>;

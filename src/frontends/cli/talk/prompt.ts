@@ -11,8 +11,11 @@ const FIRST_BYTE_MS = 3000;
 /** Adds the argument and the option of what to say. */
 export function withPrompt(command: Command): Command {
   return command
-    .argument('[text...]', 'what to say; piped input is added below it, - waits for it')
-    .option('--image <file>', 'an image to show the agent; repeat it for more', collect, []);
+    .argument(
+      '[text...]',
+      'Prompt; piped input is appended (- as the last word waits for piped input)',
+    )
+    .option('--image <file>', 'Image to send with the prompt; repeat for more images', collect, []);
 }
 
 /**
