@@ -45,7 +45,7 @@ describe('the pages of section 1', () => {
         for (const { flags } of one.options) expect(text).toContain(`\\fB${escaped(flags)}\\fR`);
       }
     }
-    expect(pages.get('cadre-db')).toContain(escaped('cadre db check copy.cadre  a copy'));
+    expect(pages.get('cadre-db')).toContain(escaped('cadre db check copy.cadre  Check a backup'));
   });
 });
 
