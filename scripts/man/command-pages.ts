@@ -18,8 +18,8 @@ function programPage(program: Command, commands: readonly Command[], edition: Ed
     ['Synopsis', synopsis(program)],
     [
       'Description',
-      `${prose(program.description())}\nWithout a command, cadre opens the screen on a terminal.\n${prose(
-        '`cadre serve` runs the server. The other commands are its clients.',
+      `${prose(sentence(program.description()))}\nWithout a command, on a terminal, it opens the screen.\n${prose(
+        '`cadre serve` starts the server; most other commands are clients of the server.',
       )}`,
     ],
     [
@@ -28,7 +28,7 @@ function programPage(program: Command, commands: readonly Command[], edition: Ed
         .map((one) => tagged(`${bold(`cadre-${one.name()}`)}(1)`, one.description()))
         .join('\n'),
     ],
-    ['Options', optionsOf(program.createHelp().visibleOptions(program))],
+    ['Options', optionsOf(program.createHelp().visibleOptions(program), program.createHelp())],
     ['Exit status', exitStatus()],
     ['Environment', environment.map(([name, text]) => tagged(bold(name), text)).join('\n')],
     ['Files', files.map(([name, text]) => tagged(`\\fI${escaped(name)}\\fR`, text)).join('\n')],
@@ -38,37 +38,34 @@ function programPage(program: Command, commands: readonly Command[], edition: Ed
 }
 
 const environment = [
-  ['CADRE_URL', 'Address of the server. Same as `--url`.'],
+  ['CADRE_URL', 'Server address, as with `--url`.'],
   ['CADRE_TOKEN', 'API token.'],
-  ['CADRE_CONFIG', 'Path of the configuration file.'],
-  ['CADRE_DATA_ROOT_DIR', 'Data directory. Same as `--data-dir`.'],
-  ['VISUAL, EDITOR', 'Editor for `cadre review`: a command with arguments. The default is vi.'],
-  ['CADRE_FLEET', 'Address of the NATS server of a fleet. Same as `--fleet`.'],
-  [
-    'CADRE_SECTION_KEY',
-    'Sets a key of the configuration. Each key has such a variable: see `cadre-config`(5).',
-  ],
+  ['CADRE_CONFIG', 'Configuration file.'],
+  ['CADRE_DATA_ROOT_DIR', 'Data directory, as with `--data-dir`.'],
+  ['VISUAL, EDITOR', 'Editor for `cadre review`, a command with its arguments (default: vi).'],
+  ['CADRE_FLEET', 'Address of the NATS server of a fleet, as with `--fleet`.'],
+  ['CADRE_SECTION_KEY', 'Value of the configuration key `section.key`; see `cadre-config`(5).'],
 ] as const;
 
 const files = [
   [
     '~/.config/cadre/config.toml',
-    'Configuration file: see `cadre-config`(5). XDG_CONFIG_HOME replaces ~/.config.',
+    'Configuration file; see `cadre-config`(5). XDG_CONFIG_HOME replaces ~/.config.',
   ],
   ['~/.local/share/cadre', 'Data directory. XDG_DATA_HOME replaces ~/.local/share.'],
 ] as const;
 
 const exitMeanings: Record<keyof typeof exitCodes, string> = {
-  ok: 'Success.',
+  ok: 'The command succeeded.',
   failed: 'The command failed.',
   usage: 'The command line is invalid.',
-  notFound: 'The given object does not exist.',
+  notFound: 'A named record or file does not exist.',
   auth: 'The token is missing or invalid.',
   refused: 'The server refused the request.',
-  unreachable: 'No server answers.',
-  conflict: 'The request conflicts with the state of the object.',
-  timeout: 'A time limit expired.',
-  interrupted: 'Interrupted by Ctrl-C.',
+  unreachable: 'No server answered.',
+  conflict: 'The request conflicts with the state of the record.',
+  timeout: 'A time limit was exceeded.',
+  interrupted: 'The command was interrupted with Ctrl-C.',
 };
 
 function exitStatus(): string {
@@ -88,8 +85,8 @@ function commandPage(command: Command, edition: Edition): string {
     ['Description', prose(sentence(command.description()))],
     ['Commands', below.map((one) => section(one)).join('\n')],
     ...(acts ? ([['Arguments', argumentsOf(command, help)]] as const) : []),
-    ['Options', optionsOf(ownOptions(command, help))],
-    ['Global options', optionsOf(globalOptions(command, help))],
+    ['Options', optionsOf(ownOptions(command, help), help)],
+    ['Global options', optionsOf(globalOptions(command, help), help)],
     ['Notes', notesIn(textAfter(command))],
     ['Examples', examplesIn(textAfter(command))],
     ['See also', seeAlso(['cadre(1)', 'cadre-config(5)', 'cadre-events(7)'])],
@@ -104,7 +101,7 @@ function section(command: Command): string {
     `.SS ${escaped(pathOf(command))}`,
     prose(sentence(command.description())),
     argumentsOf(command, help),
-    optionsOf(ownOptions(command, help)),
+    optionsOf(ownOptions(command, help), help),
     notesIn(after),
     examplesIn(after),
   ]
@@ -131,11 +128,12 @@ function ownOptions(command: Command, help: Help): Option[] {
 
 /** What the commands above give to this one. */
 function globalOptions(command: Command, help: Help): Option[] {
-  return help.visibleGlobalOptions(command).filter(({ long }) => long !== '--version');
+  const all = Object.assign(help, { showGlobalOptions: true }).visibleGlobalOptions(command);
+  return all.filter(({ long }) => long !== '--version');
 }
 
-function optionsOf(options: readonly Option[]): string {
-  return options.map((one) => tagged(bold(one.flags), one.description)).join('\n');
+function optionsOf(options: readonly Option[], help: Help): string {
+  return options.map((one) => tagged(bold(one.flags), help.optionDescription(one))).join('\n');
 }
 
 /** What the help of a command says after its options. */

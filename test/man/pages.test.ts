@@ -87,5 +87,5 @@ test.skipIf(!hasGroff)('groff has nothing to say against any page.', () => {
   const shown = execFileSync('groff', ['-man', '-Tascii', '-P-cbou'], {
     input: pages.get('cadre'),
   });
-  expect(shown.toString()).toMatch(/EXIT STATUS\n +0 +Success\./);
+  expect(shown.toString()).toMatch(/EXIT STATUS\n +0 +The command succeeded\./);
 });

@@ -1,21 +1,98 @@
-import type { Command } from 'commander';
+import { type Argument, type Command, Help, type Option } from 'commander';
 import { exampleLines } from './examples.ts';
 import { unknownCommand } from './suggest.ts';
 
-/** How the help of every command looks. Set before commands are added, because they inherit it. */
-export const helpStyle = {
-  showGlobalOptions: true,
-  // Aliases are old names of commands: they work, and no help shows them.
-  subcommandTerm: (command: Command) =>
-    [
-      command.name(),
-      command.options.length > 0 ? '[options]' : '',
-      ...command.registeredArguments.map((one) => placeholder(one)),
-    ]
-      .filter(Boolean)
-      .join(' '),
-  commandUsage: (command: Command) => `${pathOf(command)} ${command.usage()}`,
+/** The groups of commands in the top help, in its order. A test compares them with the visible commands. */
+export const commandGroups: Readonly<Record<string, readonly string[]>> = {
+  Start: ['run', 'acp', 'providers', 'sessions', 'approvals'],
+  Work: ['processes', 'worktrees', 'teams', 'diff', 'review', 'queue'],
+  Look: ['events', 'search', 'usage', 'top', 'status'],
+  Automate: ['mcp', 'hooks', 'budgets', 'tokens'],
+  Operate: [
+    'serve',
+    'service',
+    'fleet',
+    'db',
+    'config',
+    'doctor',
+    'diagnostics',
+    'metrics',
+    'completion',
+    'licenses',
+    'version',
+  ],
 };
+
+/** The layout of the help of every command. Set before commands are added, because they inherit it. */
+export const helpStyle = {
+  // Aliases, such as former names of commands, work but are not shown.
+  subcommandTerm: (command: Command) =>
+    [command.name(), ...command.registeredArguments.map((one) => placeholder(one))].join(' '),
+  optionDescription: (one: Option) =>
+    described(one.description, one.argChoices, isShown(one) ? one.defaultValue : undefined),
+  argumentDescription: (one: Argument) =>
+    described(one.description, one.argChoices, one.defaultValue),
+  commandUsage: (command: Command) => `${pathOf(command)} ${command.usage()}`,
+  formatHelp: (command: Command, help: Help) =>
+    command.parent
+      ? `${Help.prototype.formatHelp.call(help, command, help)}\nGlobal options: cadre --help\n`
+      : topHelp(command, help),
+};
+
+/** A description with the choices and the default in parentheses. */
+function described(text: string, choices: readonly string[] = [], value?: unknown): string {
+  const facts = [
+    choices.length > 0 ? `choices: ${choices.join(', ')}` : [],
+    value === undefined || (Array.isArray(value) && value.length === 0)
+      ? []
+      : `default: ${String(value)}`,
+  ].flat();
+  return facts.length === 0 ? text : `${text} (${facts.join('; ')})`;
+}
+
+/** Whether an option takes a value, so that its default says something: `--no-wait` does not. */
+function isShown({ required, optional }: Option): boolean {
+  return required || optional;
+}
+
+/** The help of the program: its commands in groups, one line each, and the global options. */
+function topHelp(program: Command, help: Help): string {
+  const about = new Map(
+    help.visibleCommands(program).map((one) => [one.name(), one.description()] as const),
+  );
+  const groups = Object.entries(commandGroups).map(
+    ([title, names]) =>
+      [title, names.flatMap((name) => (about.has(name) ? [[name, about.get(name)]] : []))] as const,
+  );
+  const options = help
+    .visibleOptions(program)
+    .map((one) => [help.optionTerm(one), help.optionDescription(one)]);
+  const section = (title: string, rows: readonly (readonly string[])[]) => {
+    const width = Math.max(...rows.map(([term = '']) => term.length));
+    return [
+      title,
+      ...rows.map(([term = '', text = '']) => help.formatItem(term, width, text, help)),
+    ];
+  };
+  const width = Math.max(...[...about.keys()].map((name) => name.length));
+  return [
+    `${program.description()}.`,
+    '',
+    'Usage: cadre [options] [command]      Without a command, open the screen.',
+    '',
+    ...groups.flatMap(([title, rows]) =>
+      section(
+        title,
+        rows.map(([name = '', text = '']) => [name.padEnd(width), text]),
+      ),
+    ),
+    '',
+    ...section('Options', options),
+    '',
+    'Help for a command: cadre help COMMAND',
+    '',
+  ].join('\n');
+}
 
 /** Adds what all commands have: examples in their help, `help a b`, and an error for unknown commands. */
 export function completeHelp(

@@ -24,6 +24,7 @@ export async function createProgram(
 ): Promise<Command> {
   const program = new Command('cadre')
     .description('Run teams of coding agents on one machine')
+    .helpOption('-h, --help', 'Show help for a command')
     .version(version, '-V, --version', 'Print the version')
     .option(
       '--url <url>',
@@ -64,12 +65,13 @@ export async function createProgram(
     'after',
     `
 Examples:
-  cadre serve --demo                    a server with a demo agent, nothing to set up
-  cadre run "say hello"                 one session, one turn, streamed
-  cadre                                 the screen, on a terminal: everything that goes on
-  cadre events tail                     everything that happens, as it happens
+  cadre serve --demo     Start a server with a demo agent (no setup)
+  cadre run "say hello"  Send a prompt in a new session
+  cadre                  Open the screen (on a terminal)
+  cadre events tail      Follow all events
 
-Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 auth, 5 refused, 6 no server, 7 conflict, 8 timeout`,
+Exit codes: 0 ok, 1 failed, 2 usage error, 3 not found, 4 not authorized, 5 refused, 6 no server,
+            7 conflict, 8 timeout, 130 interrupted`,
   );
   const wanted = named === undefined ? undefined : commands[named];
   const loads = wanted

@@ -1,7 +1,8 @@
-import type { Command } from 'commander';
+import { Command } from 'commander';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { exampleLines, examples } from '../../../src/frontends/cli/examples.ts';
 import { commands } from '../../../src/frontends/cli/commands/index.ts';
+import { commandGroups } from '../../../src/frontends/cli/help.ts';
 import { createProgram } from '../../../src/frontends/cli/program.ts';
 import type { World } from '../../../src/frontends/cli/world.ts';
 
@@ -27,14 +28,21 @@ describe('the help of every command', () => {
     }
   });
 
-  test('shows the flags that it inherits, and its examples.', () => {
+  test('shows its own options and examples, and one line for the global options.', () => {
     for (const [path, command] of commandsIn(program)) {
-      let help = '';
-      command.configureOutput({ writeOut: (text) => (help += text) });
-      command.outputHelp();
-      expect(help).toContain('Global Options:');
-      expect(help).toMatch(/--url <url> .*--data-dir <directory> .*--json /s);
+      const help = helpOf(command);
+      expect(help).toContain('\nGlobal options: cadre --help\n');
+      expect(help).not.toContain('--data-dir <directory> ');
       expect(help).toContain(exampleLines(path.replace(/.* help$/, 'help')));
+    }
+  });
+
+  test('describes each command, argument and option with a capital letter and without a full stop.', () => {
+    for (const command of everyCommand(program)) {
+      const texts = [command, ...command.registeredArguments, ...command.options].map((one) =>
+        one instanceof Command ? one.description() : one.description,
+      );
+      for (const text of texts) expect(text).toMatch(/^[A-Z].*[^.]$/s);
     }
   });
 
@@ -45,6 +53,46 @@ describe('the help of every command', () => {
     expect(teams?.helpInformation()).not.toMatch(/view|\bget\b/);
   });
 });
+
+describe('the help of the program', () => {
+  test('shows every visible command in one group, in one line, in the order of the groups.', () => {
+    const visible = program
+      .createHelp()
+      .visibleCommands(program)
+      .map((one) => one.name())
+      .filter((name) => name !== 'help');
+    const grouped = Object.values(commandGroups).flat();
+    expect(grouped).toEqual(visible);
+    const lines = helpOf(program).split('\n');
+    const shown = lines.slice(lines.indexOf('Start'), lines.indexOf('Options'));
+    expect(shown.filter((line) => !line.startsWith(' ') && line !== '')).toEqual(
+      Object.keys(commandGroups),
+    );
+    const names = shown.flatMap((line) => /^  (\S+)  +[A-Z]/.exec(line)?.[1] ?? []);
+    expect(names).toEqual(visible);
+    for (const one of program.commands)
+      expect(one.description().length, one.name()).toBeLessThanOrEqual(60);
+  });
+
+  test('shows the global options, and no other help does.', () => {
+    const help = helpOf(program);
+    for (const { long } of program.options) expect(help).toContain(`${long}`);
+    expect(help).toMatch(/--url <url> .*--data-dir <directory> .*--json /s);
+  });
+});
+
+function helpOf(command: Command): string {
+  let help = '';
+  command.configureOutput({ writeOut: (text) => (help += text) });
+  command.outputHelp();
+  return help;
+}
+
+/** A program and every visible command below it. */
+function everyCommand(command: Command): Command[] {
+  const below = command.createHelp().visibleCommands(command);
+  return [command, ...below.flatMap(everyCommand)];
+}
 
 /** The commands that do something and that help shows, by their path. */
 function commandsIn(command: Command, above = ''): Map<string, Command> {
