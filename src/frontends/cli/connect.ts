@@ -21,7 +21,7 @@ export async function connect(
   const { addressesFor } = await import('./named-servers.ts');
   const addresses = (await addressesFor(options, env)) ?? [];
   const [first, ...others] = addresses;
-  if (!first) throw new AppError('usage', 'no server is named: name one with --url');
+  if (!first) throw new AppError('usage', 'no server is configured: pass --url');
   if (others.length > 0) return clientOfAll(addresses, first.url, env, clock);
   if (first.client instanceof AppError) throw first.client;
   return first.client;

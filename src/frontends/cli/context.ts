@@ -52,11 +52,11 @@ export async function connectOne(
   const url = options.url?.at(-1) ?? env.CADRE_URL ?? running?.url;
   if (!url) {
     const stale = registered
-      ? `, and the last one (pid ${registered.server.pid}) did not stop in order`
+      ? `, and the last server (pid ${registered.server.pid}) did not shut down cleanly`
       : '';
     throw new AppError(
       'unreachable',
-      `no server is running on ${directory}${stale}: start one with cadre serve, or name one with --url`,
+      `no server is running on ${directory}${stale}: start one with cadre serve, or pass --url`,
     );
   }
   return new HttpClient({ url, token: tokenFor(url, options, env, running, configured) });
@@ -123,12 +123,12 @@ export function tokenFor(
   env: NodeJS.ProcessEnv,
   running: Pick<Registered, 'url' | 'token_file'> | null,
   configured: { token: string | null } | null,
-  remedy = 'set CADRE_TOKEN, or name a file with --token-file',
+  remedy = 'set CADRE_TOKEN, or pass --token-file FILE',
 ): string {
   const tokenFile = files?.at(-1);
   if (tokenFile) {
     if (!fs.existsSync(tokenFile))
-      throw new AppError('usage', `there is no token file ${tokenFile}`);
+      throw new AppError('usage', `token file ${tokenFile} not found: check --token-file`);
     return readToken(tokenFile);
   }
   if (env.CADRE_TOKEN) return env.CADRE_TOKEN;
@@ -141,8 +141,8 @@ export function tokenFor(
   const why =
     running === null || isRegistered
       ? ''
-      : ` (the one of ${running.url} is sent to that address alone)`;
-  throw new AppError('unauthorized', `no token is known for ${url}${why}: ${remedy}`);
+      : ` (the token of ${running.url} is sent only to that address)`;
+  throw new AppError('unauthorized', `no token for ${url}${why}: ${remedy}`);
 }
 
 /** Whether two addresses are one. */
@@ -153,6 +153,6 @@ function isAt(one: string, other: string): boolean {
 /** Scheme, host and port. Two names of one machine are two addresses, because a name may resolve differently later. */
 export function addressOf(url: string): string {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-    throw new AppError('usage', `"${url}" is no address of a server: give http://HOST:PORT`);
+    throw new AppError('usage', `invalid server address "${url}": expected http://HOST:PORT`);
   return new URL(url).origin;
 }

@@ -46,26 +46,29 @@ export function diffNotes(
 ): string[] {
   const notes = exact ? files.filter(isLeftOut).map(leftOutNote) : [];
   if (found.files_changed === 0 && left_out_count === 0)
-    notes.push(`nothing changed ${sinceText(base)}`);
+    notes.push(`no changes ${sinceText(base)}`);
   if (found.files_changed > files.length)
-    notes.push(`${found.files_changed - files.length} more files changed and are not listed`);
+    notes.push(`${found.files_changed - files.length} more changed files are not listed`);
   for (const { path, reason, bytes } of left_out)
     notes.push(
-      `${oneLine(path)} was not read: ${{ large: `it has ${bytes} bytes`, limit: 'too much changed', repository: 'it is a git repository of its own' }[reason]}`,
+      `${oneLine(path)} was not read: ${{ large: `it has ${bytes} bytes`, limit: 'too much changed', repository: 'it is a separate git repository' }[reason]}`,
     );
   if (left_out_count > left_out.length)
     notes.push(`${left_out_count - left_out.length} more files were not read`);
   else if (found.is_cut && left_out_count === 0)
-    notes.push('this is not all: too much changed to be shown; name paths to see the rest');
+    notes.push(
+      'the diff is incomplete, because there are too many changes: name paths to see the rest',
+    );
   return notes;
 }
 
 function sinceText({ kind, commit }: DiffBase): string {
-  const short = commit?.slice(0, 10) ?? 'the beginning';
+  const short = commit?.slice(0, 10) ?? 'the start';
   if (kind === 'worktree')
-    return `since ${short}, the last commit that it shares with the branch at which its worktree began`;
-  if (kind === 'session') return `since ${short}, which was checked out when it was opened`;
-  return kind === 'turn' ? 'since the beginning of that turn' : `since ${short}, the last commit`;
+    return `since ${short}, the last commit shared with the branch that the worktree was created from`;
+  if (kind === 'session')
+    return `since ${short}, the commit checked out when the session was created`;
+  return kind === 'turn' ? 'since the start of that turn' : `since ${short}, the last commit`;
 }
 
 function isLeftOut({ patch }: FileChange): boolean {
@@ -78,7 +81,7 @@ function leftOutNote({ path, no_patch }: FileChange): string {
     binary: 'its patch is not UTF-8',
     large: 'it is too large',
     limit: 'the diff is too large: name its path to get it',
-    not_asked: 'patches were not asked for',
+    not_asked: 'patches were not requested',
   };
   return `${oneLine(path)} is left out of the patch: ${reasons[no_patch ?? 'limit']}`;
 }
@@ -92,7 +95,7 @@ function insteadOfPatch(file: FileChange): string {
       : ` (${old_bytes ?? 0} -> ${new_bytes ?? 0} bytes)`;
   const reasons = {
     binary: `Binary file ${file.status.replace('_', ' ')}${sizes}`,
-    large: `The file is too large to be shown${sizes}`,
+    large: `The file is too large to show${sizes}`,
     limit: 'The diff is too large to show this file: name its path to see it',
     not_asked: '',
   };

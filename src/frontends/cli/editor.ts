@@ -24,7 +24,7 @@ export function editorOf(env: NodeJS.ProcessEnv): Edit {
       const isWritten = (await fs.readFile(file, 'utf8').catch(() => text)) !== text;
       if (!isWritten) await fs.rm(directory, { recursive: true, force: true });
       if (!isWritten || !(error instanceof AppError)) throw error;
-      throw new AppError(error.code, `${error.message}; what you wrote is in ${file}`, {
+      throw new AppError(error.code, `${error.message}; your text is saved in ${file}`, {
         cause: error,
       });
     }
@@ -57,6 +57,8 @@ async function runEditor(env: NodeJS.ProcessEnv, file: string): Promise<void> {
   const { code } = await runHere({ command: '/bin/sh', args, env }, false);
   if (code === 0) return;
   const why =
-    code === 127 ? 'was not found: set VISUAL or EDITOR' : `failed (${code ?? 'by a signal'})`;
-  throw new AppError('usage', `the editor ${editor} ${why}: nothing was changed`);
+    code === 127
+      ? 'was not found: set VISUAL or EDITOR'
+      : `failed (${code === null ? 'stopped by a signal' : `exit code ${code}`}): nothing was changed`;
+  throw new AppError('usage', `the editor "${editor}" ${why}`);
 }

@@ -70,7 +70,7 @@ export function reportFailure(
   const command = commandFor(message);
   const hint = command ?? hintOf(message);
   if (json) stderr.write(`${JSON.stringify({ error: { code, message, hint } })}\n`);
-  else stderr.write(`cadre: ${message}${command === null ? '' : `; ${command}`}\n`);
+  else stderr.write(`cadre: ${message}${command === null ? '' : `: ${command}`}\n`);
   return exitCodeOf[code];
 }
 

@@ -18,7 +18,7 @@ import {
   tokens,
   worktrees,
 } from './nouns.ts';
-import { plain } from './output.ts';
+import { labelOf, plain } from './output.ts';
 
 /** Each finds the whole id of a record by its id, by the end of it, or by its name. Throws as `find`. */
 export const sessionId = finderOf(sessions);
@@ -64,7 +64,10 @@ export const commentArgument = idArgument('comment');
 export async function lastTurn(client: Client, session_id: string): Promise<string> {
   const { last_turn_id } = await client.call(endpoints.getSession, { params: { session_id } });
   if (last_turn_id !== null) return last_turn_id;
-  throw new AppError('not_found', `session ${session_id} has no turn yet`);
+  throw new AppError(
+    'not_found',
+    `session ${session_id} has no turns: send a prompt with cadre sessions send`,
+  );
 }
 
 /**
@@ -115,14 +118,11 @@ export function onlyOne<T>(
   const quoted = `"${shorten(plain(said), 80)}"`;
   if (only === undefined) {
     if (isLongEnough(said))
-      throw new AppError(
-        'not_found',
-        `no ${what} has the id${name ? ` or the ${name.field}` : ''} ${quoted}; see ${see}`,
-      );
-    const unnamed = name ? `no ${what} has that ${name.field}, and ` : '';
+      throw new AppError('not_found', `${what} ${quoted} not found: see ${see}`);
+    const expected = name ? `its ${name.field}, or ` : '';
     throw new AppError(
       'usage',
-      `${unnamed}${quoted} is too short: give the last 6 characters of an id, or more`,
+      `${what} ${quoted} not found: give ${expected}the last 6 or more characters of its id`,
     );
   }
   if (others.length === 0) return only;
@@ -130,14 +130,9 @@ export function onlyOne<T>(
   throw new AppError(
     'usage',
     found.every((one) => name?.of(one) === said)
-      ? `several ${plural(what)} have the ${name?.field} ${quoted}: give an id of ${list}`
-      : `several ${plural(what)} end with ${quoted}: give more of an id of ${list}`,
+      ? `several ${plural(what)} have the ${name?.field} ${quoted}: give one of the ids ${list}`
+      : `several ${what} ids end with ${quoted}: give more characters of one of ${list}`,
   );
-}
-
-/** An id, and the name of its record where it has one: `sess_… (the name)`. */
-function labelOf(id: string, name: string | null): string {
-  return name === null ? id : `${id} (${shorten(plain(name), 40)})`;
 }
 
 function plural(what: string): string {

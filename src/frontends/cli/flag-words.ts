@@ -9,11 +9,20 @@ export function inFlags(error: AppError, command: Command): AppError {
   const [, field, problem] =
     /^(?:body|query)\.([\w.]+?)(?:\.\d+)?: (.*)$/s.exec(error.message) ?? [];
   if (error.code !== 'invalid' || field === undefined) return error;
-  // The words of a search are `q` in its URL.
-  const words = field === 'q' ? ['words'] : field.split(/[._]/);
+  const words = field.split(/[._]/).flatMap((word) => [word, ...(synonyms[word] ?? [])]);
   const flag = nameOf(words, command);
   return flag === null ? error : new AppError(error.code, `${flag}: ${problem}`, { cause: error });
 }
+
+/** The words of flags and arguments for words in the names of fields. */
+const synonyms: Readonly<Record<string, readonly string[]>> = {
+  // The words of a search are `q` in its URL.
+  q: ['words'],
+  expected: ['expect'],
+  input: ['text', 'prompt'],
+  recipient: ['member', 'to'],
+  sender: ['from'],
+};
 
 /** The flag or argument whose words are all in the field's name; of several, the one with the most words. */
 function nameOf(words: readonly string[], command: Command): string | null {

@@ -50,8 +50,12 @@ function wantedOn(on: readonly string[]): { names: string[]; labels: string[] } 
   );
   const names = on.filter((one) => !one.startsWith('label='));
   if (names.length > 1 || (names.length === 1 && labels.length > 0))
-    throw new AppError('usage', 'give --on the name of one node, or labels: --on label=gpu');
-  if (labels.includes('')) throw new AppError('usage', '--on label= names no label');
+    throw new AppError(
+      'usage',
+      'invalid --on: expected the name of one node, or labels such as --on label=gpu',
+    );
+  if (labels.includes(''))
+    throw new AppError('usage', 'invalid --on "label=": expected a label such as --on label=gpu');
   return { names, labels };
 }
 

@@ -8,10 +8,10 @@ export function afterLimitText(
   now: number,
 ): string {
   if (limit) return waitText(limit, now);
-  if (own === 'wait') return 'after a usage limit it waits for you';
+  if (own === 'wait') return 'after a usage limit, the session waits for you';
   return own === 'resume'
-    ? 'it goes on by itself when a usage limit has reset'
-    : 'after a usage limit it does what the configuration says';
+    ? 'the session resumes by itself when a usage limit has reset'
+    : 'after a usage limit, the session follows the configuration';
 }
 
 /** Until when a session waits for a usage limit, and what ends that before. `others`: what else holds it just now. */
@@ -25,14 +25,14 @@ export function waitText(
     const date = new Date(at).toLocaleString('sv-SE').replace(/:00$/, '');
     const moment = `${date}, ${at > now ? `in ${durationText(at - now)}` : 'now'}`;
     return others.length === 0
-      ? `it goes on by itself at ${moment}`
-      : `it goes on at ${moment}, if nothing else holds it then: ${others.join('; ')}`;
+      ? `the session resumes by itself at ${moment}`
+      : `the session resumes at ${moment}, unless something else still holds it: ${others.join('; ')}`;
   }
-  return `${reasons[why ?? 'chosen']}: it goes on when you resume its queue, or send it a turn`;
+  return `${reasons[why ?? 'chosen']}: resume its queue, or send a prompt, to continue`;
 }
 
 const reasons: Record<NonNullable<UsageLimit['waits_because']>, string> = {
-  chosen: 'it waits for you after a usage limit',
-  unknown_reset: 'its agent did not say when the limit resets',
-  repeated: 'the limit was reported again each time that it had reset',
+  chosen: 'the session waits for you after a usage limit',
+  unknown_reset: 'the agent did not report when the usage limit resets',
+  repeated: 'the usage limit was reported again after each reset',
 };

@@ -14,7 +14,7 @@ export function listedTables(
 }
 
 const approvalTable = listOf<Approval>(
-  ['WAITS', 'SESSION', 'KIND', 'AGE', 'TITLE'],
+  ['APPROVAL', 'SESSION', 'KIND', 'AGE', 'TITLE'],
   ({ id, session_id, kind, created_at, title }, now) => [
     shortId(id),
     shortId(session_id),

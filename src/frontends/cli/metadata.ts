@@ -5,6 +5,6 @@ export function parseMetadata(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new AppError('usage', `--metadata is not valid JSON: ${(error as Error).message}`);
+    throw new AppError('usage', `invalid --metadata: expected JSON: ${(error as Error).message}`);
   }
 }

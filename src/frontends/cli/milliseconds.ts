@@ -9,6 +9,6 @@ export function milliseconds(text: string): number {
   const time = /^\d{1,10}$/.test(text) ? Number(text) : parseDuration(text);
   if (time !== null) return time;
   throw new InvalidArgumentError(
-    'Give a time such as 10s, 5m or 1h30m, or a number of milliseconds.',
+    'Expected a duration such as 10s, 5m or 1h30m, or a number of milliseconds.',
   );
 }

@@ -28,15 +28,16 @@ export async function addressesFor(
 
 function onlyOne(addresses: readonly Address[], wanted: readonly string[]): Address {
   const [name = '', ...more] = wanted;
-  if (more.length > 0) throw new AppError('usage', 'give --on once: a server has one name');
+  if (more.length > 0)
+    throw new AppError('usage', '--on was given more than once: name one server');
   const found = addresses.find((one) => one.name === name);
   if (found) return found;
   const names = addresses.map((one) => one.name).join(', ');
   const there =
     names === ''
-      ? 'name servers by --url, or in [[servers]] of the configuration'
-      : `there are ${names}`;
-  throw new AppError('usage', `no server has the name "${name}": ${there}`);
+      ? 'add servers with --url, or with [[servers]] in the configuration'
+      : `the servers are ${names}`;
+  throw new AppError('usage', `server "${name}" not found: ${there}`);
 }
 
 /** Every server with its name, its address and a client with its token. */
@@ -47,18 +48,22 @@ async function addressesOf(
 ): Promise<Address[]> {
   const named = serversNamed(configured, options, env);
   const repeated = named.find(({ name }, at) => named.findIndex((one) => one.name === name) < at);
-  if (repeated) throw new AppError('usage', `--url names ${repeated.name} twice`);
+  if (repeated)
+    throw new AppError('usage', `server "${repeated.name}" was given twice: give each --url once`);
   const local = await localServer(options, env);
   const { CADRE_TOKEN: _, ...withoutToken } = env;
   return named.map(({ name, url, tokenFile, isConfigured }) => {
     const at = url ?? local.running?.url ?? '';
     try {
       if (at === '')
-        throw new AppError('unreachable', `no server is running on ${local.directory}`);
+        throw new AppError(
+          'unreachable',
+          `no server is running on ${local.directory}: start one with cadre serve`,
+        );
       // A token of the environment is for servers that the command line names: those of the configuration have their own.
       const own = isConfigured ? withoutToken : env;
       const remedy = isConfigured
-        ? 'name its file as token_file in [[servers]], or with --token-file'
+        ? 'set token_file in [[servers]], or pass --token-file FILE'
         : undefined;
       const token = tokenFor(at, { tokenFile }, own, local.running, local.configured, remedy);
       return { name, url: at, client: new HttpClient({ url: at, token, name }) };
@@ -85,7 +90,10 @@ function serversNamed(
 ): Named[] {
   const addresses = urls.length > 0 || !env.CADRE_URL ? urls : [env.CADRE_URL];
   if (files.length > 1 && files.length !== addresses.length)
-    throw new AppError('usage', 'give --token-file once for all servers, or once for each --url');
+    throw new AppError(
+      'usage',
+      '--token-file does not match --url: give --token-file once for all servers, or once for each --url',
+    );
   if (addresses.length === 0)
     return (dataDir === undefined ? configured : []).map(({ name, url, token_file }) => ({
       name,

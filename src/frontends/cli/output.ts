@@ -1,9 +1,17 @@
-import { plain } from '../../core/lib/plain.ts';
+import { oneLine, plain } from '../../core/lib/plain.ts';
+import { shorten } from '../../core/lib/shorten.ts';
 import { ago as agoOf } from '../terminal/time.ts';
 
 export { details } from './details.ts';
 export { listOf, table } from './table.ts';
 export { plain };
+
+/** An id with the name of its record, if it has one: `"fix login" (sess_…)`. */
+export function labelOf(id: string, name: string | null | undefined): string {
+  return name ? `"${shorten(oneLine(name), NAME_CHARACTERS)}" (${id})` : id;
+}
+
+const NAME_CHARACTERS = 60;
 
 /** The last 8 characters of an id, as tables show it. */
 export function shortId(id: string): string {

@@ -83,7 +83,7 @@ Exit codes: 0 ok, 1 failed, 2 usage error, 3 not found, 4 not authorized, 5 refu
   completeHelp(program, (text, path) => {
     const isJson = argv?.includes('--json') === true;
     reportFailure(
-      new AppError('usage', `${inOneLine(text)}; see ${path} --help`),
+      new AppError('usage', `${inOneLine(text)}: see ${path} --help`),
       isJson,
       world.stderr,
     );
@@ -96,14 +96,23 @@ function repeated(value: string, before: readonly string[] = []): readonly strin
   return [...before, value];
 }
 
-/** A message of commander's as ours are: `unknown option '--x' (Did you mean --y?)`. */
+/** A message of commander in the form of the others: `unknown option "--x" (did you mean --y?)`. */
 function inOneLine(text: string): string {
   return text
     .replace(/^error: /, '')
     .trim()
     .replaceAll('\n', ' ')
     .replace(/\.$/, '')
-    .replaceAll(/\. ([A-Z])/g, (_, first: string) => `: ${first.toLowerCase()}`);
+    .replace(/^option '.*?(--[\w-]+)[^']*' argument '(.*)' is invalid\. /s, 'invalid $1 "$2": ')
+    .replace(
+      /^command-argument value '(.*)' is invalid for argument '([^']*)'\. /s,
+      'invalid <$2> "$1": ',
+    )
+    .replace(': Allowed choices are ', ': expected ')
+    .replaceAll(/'(-[^']*|\w[\w.-]*)'/g, '"$1"')
+    .replaceAll(/([:.(]) ?([A-Z])(?=[a-z])/g, (_, mark: string, first: string) =>
+      mark === '(' ? `(${first.toLowerCase()}` : `: ${first.toLowerCase()}`,
+    );
 }
 
 /** Whether a command line without a command opens the screen: on a terminal, unless it asks for something else. */
@@ -122,10 +131,7 @@ export async function runCli(commands: Commands): Promise<void> {
   // The reader of a pipe has closed it, which is no error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(exitCodes.ok);
-    const failure = new AppError(
-      'internal',
-      `what this command prints cannot be written: ${error.message}`,
-    );
+    const failure = new AppError('internal', `cannot write output: ${error.message}`);
     process.exit(reportFailure(failure, argv.includes('--json'), process.stderr));
   });
   const { stdout, stderr, env } = process;

@@ -2,13 +2,13 @@ import type { QueueEntry } from '../../api/queue.ts';
 import { oneLine } from '../../core/lib/plain.ts';
 import { shorten } from '../../core/lib/shorten.ts';
 import { durationText } from '../terminal/time.ts';
-import { shortId } from './output.ts';
+import { labelOf, shortId } from './output.ts';
 import { listOf } from './table.ts';
 import { momentText, zoneOf } from './when.ts';
 
 /** The entries of queues as a table: those of a session in its order. */
 export const queueTable = listOf<QueueEntry>(
-  ['ID', 'SESSION', '#', 'STATUS', 'DUE', 'SCHEDULE', 'NAME', 'SAYS'],
+  ['ID', 'SESSION', '#', 'STATUS', 'DUE', 'SCHEDULE', 'NAME', 'TEXT'],
   (one, now) => [
     shortId(one.id),
     shortId(one.session_id),
@@ -32,11 +32,12 @@ export function entryStateText(entry: QueueEntry, now: number): string {
   const { id, status, position, next_at, every, time_zone, turn_id, hold } = entry;
   const zone = zoneOf(time_zone ?? undefined);
   const rhythm = every === null ? '' : ` (${every})`;
-  if (status === 'running') return `${id} is turn ${turn_id}\n`;
-  if (status === 'held') return `${id} is held: ${oneLine(hold?.message ?? '')}\n`;
+  const one = `Queue entry ${labelOf(id, entry.name)}`;
+  if (status === 'running') return `${one} is running as turn ${turn_id}\n`;
+  if (status === 'held') return `${one} is held: ${oneLine(hold?.message ?? '')}\n`;
   if (status === 'waiting')
-    return `${id} waits for the session, at place ${position}${whyText(entry)}\n`;
-  return `${id} is due ${next_at === null ? 'never' : momentText(next_at, now, zone)}${rhythm}\n`;
+    return `${one} is waiting for the session at position ${position}${whyText(entry)}\n`;
+  return `${one} is due ${next_at === null ? 'never' : momentText(next_at, now, zone)}${rhythm}\n`;
 }
 
 function statusText(entry: QueueEntry): string {

@@ -7,10 +7,10 @@ export function refuseRemote(address: string, isAllowed: boolean, { stderr }: Wo
   if (!isAllowed) {
     throw new AppError(
       'invalid',
-      `${address} can be reached by other machines: pass --allow-remote if that is meant`,
+      `other machines can reach ${address}: pass --allow-remote to allow this`,
     );
   }
   stderr.write(
-    `cadre: ${address} can be reached by other machines, and traffic is plain HTTP: put TLS in front of it\n`,
+    `cadre: other machines can reach ${address}, and traffic is plain HTTP: put a TLS proxy in front of the server\n`,
   );
 }

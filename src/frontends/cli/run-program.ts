@@ -56,7 +56,7 @@ export async function runAndFollow(
   for await (const line of child.iterable()) onLine(line);
   const ended = await child;
   if (ended.exitCode === undefined && ended.signal === undefined)
-    throw new AppError('usage', `${command} could not be started: ${ended.originalMessage}`);
+    throw new AppError('usage', `cannot start ${command}: ${ended.originalMessage}`);
   return { code: ended.exitCode ?? null, stdout: '', stderr: ended.stderr };
 }
 
@@ -72,7 +72,7 @@ async function run({ command, args, env }: Program, stdio: Streams): Promise<End
   const ended = await execa(command, args, options);
   const { exitCode, signal, stdout, stderr } = ended;
   if (exitCode === undefined && signal === undefined)
-    throw new AppError('usage', `${command} could not be started: ${ended.originalMessage}`);
+    throw new AppError('usage', `cannot start ${command}: ${ended.originalMessage}`);
   return { code: exitCode ?? null, stdout: textOf(stdout), stderr: textOf(stderr) };
 }
 

@@ -51,9 +51,9 @@ function oneLineOf(text: string): string {
 export function behindText({ state, done, back_to, detail }: SearchIndex): string | null {
   if (state === 'ready' || state === 'off') return null;
   if (state === 'waiting')
-    return `the index is not up to date: ${detail ?? 'it cannot be written'}`;
-  const from = back_to === null ? '' : `; what was said before ${dateOf(back_to)} is not found yet`;
-  return `the index is being made, ${percent(done)} so far${from}`;
+    return `the search index is not up to date: ${detail ?? 'it cannot be written'}`;
+  const from = back_to === null ? '' : `; texts before ${dateOf(back_to)} are not found yet`;
+  return `the search index is being built (${percent(done)} done)${from}`;
 }
 
 /** The state of an index for people. */

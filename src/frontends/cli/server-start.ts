@@ -63,10 +63,7 @@ export class ServerStart {
       },
     });
     if (server === null)
-      throw new AppError(
-        'timeout',
-        `the server has not answered yet, and goes on: see ${this.log}`,
-      );
+      throw new AppError('timeout', `the server is still starting: see ${this.log}`);
     const { url, pid, version, token_file } = server;
     return { url, pid, version, token_file, data_dir: this.#directory, log: this.log };
   }
@@ -100,7 +97,7 @@ export class ServerStart {
     const lines = Buffer.from(text).subarray(before).toString().trim().split('\n');
     const said = lines.findLast((line) => line.startsWith('cadre: '))?.slice('cadre: '.length);
     const last = why ?? said ?? (lines.at(-1) || `see ${this.log}`);
-    return new AppError(errorOf(code), said ?? `the server ended: ${last}`);
+    return new AppError(errorOf(code), said ?? `the server exited: ${last}`);
   }
 }
 
@@ -117,7 +114,7 @@ export function alreadyRuns(
 ): AppError {
   return new AppError(
     'conflict',
-    `a server runs already on ${directory}, at ${url} (pid ${pid}): stop it with cadre service stop`,
+    `a server is already running on ${directory}, at ${url} (pid ${pid}): stop it with cadre service stop`,
   );
 }
 

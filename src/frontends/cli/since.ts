@@ -14,7 +14,7 @@ export function sinceOf(text: string, now: number, zone: string): number {
   if (at !== null && at >= 0) return at;
   throw new AppError(
     'usage',
-    `--since: "${text}" is no time: give one such as 7d, 2026-11-01, 2026-11-01T08:00 or all`,
+    `invalid --since "${text}": expected a time such as 7d, 2026-11-01, 2026-11-01T08:00 or all`,
   );
 }
 

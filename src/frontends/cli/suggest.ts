@@ -26,7 +26,7 @@ export function unknownCommand(
     last === undefined
       ? `see ${['cadre', ...above, '--help'].join(' ')}`
       : `did you mean ${names.length > 0 ? `${names.join(', ')} or ` : ''}${last}?`;
-  return new AppError('usage', `unknown command "${[...above, word].join(' ')}"; ${hint}`);
+  return new AppError('usage', `unknown command "${[...above, word].join(' ')}": ${hint}`);
 }
 
 /** The paths of the commands that may be meant, the likeliest first. */

@@ -52,7 +52,7 @@ function beginning({ afterSeq, since }: TailOptions, now: number): Beginning {
   if (afterSeq === 'latest') return 'latest';
   throw new AppError(
     'usage',
-    'each server counts its own events: give --after-seq latest, --since, or one server with --on',
+    'sequence numbers differ between servers: pass --after-seq latest, --since, or one server with --on',
   );
 }
 
@@ -78,6 +78,6 @@ class LogWakeup {
   /** Throws `unreachable` where no server at all has answered in the end. */
   assertAnswered(): void {
     if (this.#away.size === this.#names.length)
-      throw new AppError('unreachable', 'none of the servers answers');
+      throw new AppError('unreachable', 'no server answered: see cadre status');
   }
 }

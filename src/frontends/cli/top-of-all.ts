@@ -58,7 +58,7 @@ function serverTable(
   { now, layout }: { now: number; layout: Layout },
 ): string {
   return table(
-    ['NODE', 'STATUS', 'SESSIONS', 'WAIT', 'UPTIME', 'MEMORY', 'VERSION', 'URL'],
+    ['NODE', 'STATUS', 'SESSIONS', 'APPROVALS', 'UPTIME', 'MEMORY', 'VERSION', 'URL'],
     states.map(({ entry, server, at, sessions, approvals }) => [
       entry.name,
       server?.health.status ?? 'unreachable',

@@ -17,10 +17,10 @@ export function usageTable({ by, rows, total }: UsageReport, layout: Layout): st
 export function unknownText({ limit, spent }: Pick<Budget, 'limit' | 'spent'>): string | null {
   const { turns_without_tokens: noTokens, turns_without_cost: noCost } = spent;
   const missing = [
-    limit.tokens !== null && noTokens > 0 ? `${noTokens} of its turns report no tokens` : [],
-    limit.cost_usd !== null && noCost > 0 ? `${noCost} of its turns report no cost` : [],
+    limit.tokens !== null && noTokens > 0 ? `${noTokens} turns report no tokens` : [],
+    limit.cost_usd !== null && noCost > 0 ? `${noCost} turns report no cost` : [],
   ].flat();
-  return missing.length === 0 ? null : `${missing.join(', ')}: not counted`;
+  return missing.length === 0 ? null : `${missing.join(', ')}: these are not counted`;
 }
 
 /** What a reader of the table should know of its numbers, a sentence a line. */
@@ -33,7 +33,7 @@ export function usageNotes({ total, left_out }: UsageReport): string[] {
     cost > 0 && cost < turns
       ? `${cost} of ${turns} turns report no cost: sums with a + are too low`
       : [],
-    left_out > 0 ? `${left_out} more rows: --limit shows them` : [],
+    left_out > 0 ? `${left_out} more rows: show them with --limit` : [],
   ].flat();
 }
 

@@ -9,7 +9,7 @@ export function zoneOf(said: string | undefined): string {
   if (isTimeZone(said)) return said;
   throw new AppError(
     'usage',
-    `--zone: "${said}" is no time zone: give one such as Europe/Berlin or UTC`,
+    `invalid --zone "${said}": expected a time zone such as Europe/Berlin or UTC`,
   );
 }
 
@@ -24,7 +24,7 @@ export function momentOf(text: string, now: number, zone: string): number {
   if (found !== null && found <= MAX_MOMENT) return found;
   throw new AppError(
     'usage',
-    `"${text}" is no time: give one such as 18:00, +2h, 2026-11-30T08:00 or 2026-11-30T08:00Z`,
+    `invalid time "${text}": expected a time such as 18:00, +2h, 2026-11-30T08:00 or 2026-11-30T08:00Z`,
   );
 }
 

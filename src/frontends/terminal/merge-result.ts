@@ -118,7 +118,7 @@ function refusalLines(
 ): string[] {
   return obstacles.map((one) => {
     const hint = hintFor(one);
-    return palette.bad(`refused: ${exact(one)}${hint === null ? '' : `, ${hint}`}`);
+    return palette.bad(`refused: ${exact(one)}${hint === null ? '' : `: ${hint}`}`);
   });
 }
 

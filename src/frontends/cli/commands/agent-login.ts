@@ -62,19 +62,19 @@ async function methodOf(
   if (!first)
     throw new AppError(
       'provider_managed',
-      `${agent} offers no method of login: log in with its own command`,
+      `${agent} offers no login method: log in with its own command`,
     );
   const ids = methods.map(({ id }) => plain(id)).join(', ');
   if (asked !== undefined) {
     const found = methods.find(({ id }) => id === asked);
     if (found) return found;
-    throw new AppError('usage', `--method "${asked}": ${agent} offers ${ids}`);
+    throw new AppError('usage', `invalid --method "${asked}": ${agent} offers ${ids}`);
   }
   if (others.length === 0) return first;
-  const question = `how do you log in to ${agent}?`;
+  const question = `how do you want to log in to ${agent}?`;
   const found = await choose(world, question, methods, lineOf);
   if (found) return found;
-  throw new AppError('usage', `${agent} offers several methods: name one with --method (${ids})`);
+  throw new AppError('usage', `${agent} offers several login methods: pass --method (${ids})`);
 }
 
 /** A method as one line for people. */
@@ -94,7 +94,9 @@ function logInWith(
   if (type === 'terminal' && program) return logInHere(context, agent, program);
   if (type === 'env_var' && method.needs_person) throw missing(context, agent, method);
   if (method.needs_person)
-    context.note(`waits until ${agent} has logged in; a browser may open on the server's machine`);
+    context.note(
+      `waiting for the login to ${agent}: a browser may open on the machine of the server`,
+    );
   return logInByAgent(context, agent, method.id);
 }
 
@@ -144,7 +146,7 @@ async function logInHere(
 ): Promise<AuthStatus> {
   assertLocal(client);
   const { runHere } = await import('../run-program.ts');
-  world.stderr.write(`cadre: runs ${plain([command, ...args].join(' '))}\n`);
+  world.stderr.write(`cadre: running ${plain([command, ...args].join(' '))}\n`);
   // Ctrl-C is for the program.
   const interrupted = world.interrupted();
   const { code } = await runHere(
@@ -153,7 +155,7 @@ async function logInHere(
   );
   interrupted.throwIfAborted();
   if (code === 0) return client.call(endpoints.checkAgentLogin, { params: { agent } });
-  const how = code === null ? 'was ended by a signal' : `ended with ${code}`;
+  const how = code === null ? 'was stopped by a signal' : `exited with code ${code}`;
   throw new AppError(
     'provider_unavailable',
     `the login program of ${agent} ${how}: nothing changed`,
@@ -172,7 +174,7 @@ function assertLocal({ url }: Client): void {
   if (['127.0.0.1', 'localhost', '[::1]'].includes(hostname)) return;
   throw new AppError(
     'usage',
-    `this method runs a program in a terminal on the machine of the server, ${hostname}: run the command there`,
+    `this login method needs a terminal on the machine of the server, ${hostname}: run the command there`,
   );
 }
 
@@ -189,6 +191,6 @@ function missing(
   const source = link ? ` (see ${plain(link)})` : '';
   return new AppError(
     'usage',
-    `${agent} needs ${plain(names.join(' and '))}${source}: write it under ${section} in ${file}, or give it to the server and name it in pass_env = [${JSON.stringify(first)}], and start the server again`,
+    `${agent} needs ${plain(names.join(' and '))}${source}: set it under ${section} in ${file}, or set it for the server and add pass_env = [${JSON.stringify(first)}], then restart the server`,
   );
 }

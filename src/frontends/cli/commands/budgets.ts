@@ -108,11 +108,11 @@ function tokens(text: string): number {
   const factor = { '': 1, k: 1000, m: 1_000_000 }[unit.toLowerCase()];
   const amount = Math.round(Number(digits) * (factor ?? Number.NaN));
   if (amount > 0) return amount;
-  throw new InvalidArgumentError('Give a number of tokens, such as 500000, 500k or 2M.');
+  throw new InvalidArgumentError('Expected a number of tokens, such as 500000, 500k or 2M.');
 }
 
 function money(text: string): number {
   const amount = /^\$?(\d{1,9}(?:\.\d{1,6})?)$/.exec(text)?.[1];
   if (amount !== undefined && Number(amount) > 0) return Number(amount);
-  throw new InvalidArgumentError('Give US dollars, such as 20 or 0.50.');
+  throw new InvalidArgumentError('Expected US dollars, such as 20 or 0.50.');
 }

@@ -37,7 +37,7 @@ function copyCommands(db: Command, world: World): void {
         world,
         options,
         copied,
-        () => `${copied.path}  ${copied.bytes} bytes, up to seq ${copied.seq}\n`,
+        () => `Backed up to ${copied.path} (${copied.bytes} bytes, up to event ${copied.seq})\n`,
       );
     });
 
@@ -50,7 +50,7 @@ function copyCommands(db: Command, world: World): void {
       const report = await check(world, options, file);
       const rows = report.tables.reduce((sum, table) => sum + table.rows, 0);
       const ok = report.damage.length === 0;
-      const summary = `${rows} rows checked in ${mebibytes(report.bytes)}: ${ok ? 'ok' : `${report.damage.length} damaged`}\n`;
+      const summary = `Checked ${rows} rows in ${mebibytes(report.bytes)}: ${ok ? 'ok' : `${report.damage.length} damaged`}\n`;
       showDocument(world, options, { ok, rows, ...report }, () =>
         [...report.damage.map(lineOf), summary].join(''),
       );
@@ -70,7 +70,7 @@ function restoreCommand(db: Command, world: World): void {
       const options = command.optsWithGlobals<GlobalOptions & { yes?: boolean }>();
       const done = await restore(world, options, file);
       if (done) return showDocument(world, options, done, () => restoredText(done));
-      world.stderr.write('nothing was changed\n');
+      world.stderr.write('cadre: nothing was changed\n');
       world.exit(exitCodes.refused);
     });
 }
@@ -90,7 +90,7 @@ function rollbackCommand(db: Command, world: World): void {
       const options = command.optsWithGlobals<GlobalOptions & { yes?: boolean }>();
       const done = await rollBack(world, options, file);
       if (done) return showDocument(world, options, done, () => rolledBackText(done));
-      world.stderr.write('nothing was changed\n');
+      world.stderr.write('cadre: nothing was changed\n');
       world.exit(exitCodes.refused);
     });
 }

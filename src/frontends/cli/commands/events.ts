@@ -73,7 +73,7 @@ async function tail(base: CommandContext, options: TailOptions): Promise<void> {
   if (options.node !== undefined)
     throw new AppError(
       'usage',
-      'give --node where several servers are asked, and without --session, --process and --team',
+      '--node requires several servers, and cannot be combined with --session, --process and --team',
     );
   const context = await withOwner(base, options);
   const { world, client, global } = context;
@@ -157,8 +157,8 @@ async function follow(
     onConnection: (state) =>
       world.stderr.write(
         state.lost
-          ? 'cadre: the connection was lost: trying again\n'
-          : `cadre: connected again, after ${state.after}\n`,
+          ? 'cadre: connection lost: reconnecting\n'
+          : `cadre: reconnected after event ${state.after}\n`,
       ),
   });
   for await (const event of events) write(event);
@@ -189,5 +189,8 @@ async function startingPoint(
   if (afterSeq === undefined) return 0;
   if (afterSeq === 'latest') return afterSeq;
   if (/^\d{1,16}$/.test(afterSeq)) return Number(afterSeq);
-  throw new AppError('usage', `--after-seq "${afterSeq}" is not a number: give a seq, or latest`);
+  throw new AppError(
+    'usage',
+    `invalid --after-seq "${afterSeq}": expected a sequence number, or latest`,
+  );
 }

@@ -93,7 +93,7 @@ async function printConfig(options: InitOptions, world: World): Promise<void> {
   showDocument(world, options, { config, keys }, () => config);
   if (!options.json)
     world.stderr.write(
-      `cadre: the keys are in ${keys}: give each node and person its own, and keep the rest\n`,
+      `cadre: the keys are in ${keys}: give each node and user its own key, and keep the others\n`,
     );
 }
 
@@ -108,19 +108,17 @@ async function make(options: InitOptions, world: World): Promise<void> {
   if (replicas !== 1 && replicas !== 3)
     throw new AppError(
       'usage',
-      `--replicas ${replicas}: give 1, or 3 where there are three NATS servers`,
+      `invalid --replicas "${replicas}": expected 1, or 3 with three NATS servers`,
     );
   const connection = await part.connectTo({ ...visit, name: part.ADMIN, credentials });
   try {
     const settings = { replicas, maxBytes: options.maxBytes, streamId: newUuid() };
     const made = await part.initFleet(connection, visit.fleet, settings);
-    const said = made.length === 0 ? 'was there already' : `is made: ${made.join(', ')}`;
-    showDocument(
-      world,
-      options,
-      { fleet: visit.fleet, made },
-      () => `the fleet ${visit.fleet} ${said}\n`,
-    );
+    const text =
+      made.length === 0
+        ? `Fleet ${visit.fleet} already exists\n`
+        : `Created fleet ${visit.fleet}: ${made.join(', ')}\n`;
+    showDocument(world, options, { fleet: visit.fleet, made }, () => text);
   } finally {
     await connection.close();
   }

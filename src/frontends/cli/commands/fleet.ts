@@ -62,7 +62,7 @@ export function fleetCommands(program: Command, world: World): void {
       if (options.yes !== true)
         throw new AppError(
           'usage',
-          `the next server that is named "${name}" begins its log anew for all readers: confirm with --yes`,
+          `readers lose the log of "${name}" when the next server with this name starts: pass --yes to confirm`,
         );
       const { credentials } = options;
       const as = credentials === undefined ? {} : { name: ADMIN, credentials };
@@ -73,7 +73,7 @@ export function fleetCommands(program: Command, world: World): void {
         as,
       );
       showDocument(world, options, { node: name, replaced }, () =>
-        replaced === null ? `the name ${name} was free already\n` : `the name ${name} is free\n`,
+        replaced === null ? `Node name ${name} was already free\n` : `Freed node name ${name}\n`,
       );
     });
 }
@@ -84,7 +84,7 @@ interface ReplaceOptions extends GlobalOptions {
 }
 
 const nodeTable = listOf<FleetNode>(
-  ['STATE', 'BUSY', 'COPY', 'VERSION', 'LABELS'],
+  ['STATE', 'BUSY', 'MIRROR', 'VERSION', 'LABELS'],
   ({ state, live, max_live, mirror, version, labels }) => [
     state,
     live === null || max_live === null ? '-' : `${live}/${max_live}`,
@@ -112,7 +112,7 @@ function statusFields(found: FleetFound) {
     ...Object.fromEntries(
       found.not_mirrored.map(({ node, detail }) => [
         `node ${node}`,
-        detail ?? 'its events are not copied to the fleet, by its setting fleet.mirror',
+        detail ?? 'its events are not mirrored, because fleet.mirror is off',
       ]),
     ),
     copies: stream.replicas,

@@ -96,7 +96,7 @@ async function install(
   show(made, () => details(made, { layout }));
   if (session_id === null && permission_mode !== 'full_access')
     note(
-      `${name} may not run commands with cadre: allow that with --permission-mode full_access, or for all with [gateway] free = ["cadre_process_run"]`,
+      `${name} cannot run commands with cadre: pass --permission-mode full_access, or allow all agents with [gateway] free = ["cadre_process_run"]`,
     );
 }
 
@@ -136,7 +136,7 @@ async function agentOf(name: string) {
   const { mcpAgents } = await import('../mcp/agents.ts');
   const agent = mcpAgents.find((one) => one.name === name);
   if (agent) return agent;
-  throw new AppError('usage', `no agent "${name}": ${agentNames.join(', ')}`);
+  throw new AppError('usage', `agent "${name}" not found: expected ${agentNames.join(', ')}`);
 }
 
 /** Without XDG variables, which agents may keep from their MCP servers, the default directory could be another one. */
@@ -158,10 +158,13 @@ async function addressFor({ url }: Client, directory: string): Promise<string | 
 /** Asks on a terminal whether the agent may run commands; null where nobody can be asked. */
 async function askedMode(world: World, name: string): Promise<(typeof modes)[number] | null> {
   const { choose } = await import('../choose.ts');
-  const question = `may ${name} run commands with cadre? cadre does not ask you about each.`;
+  const question = `may ${name} run commands with cadre? cadre does not request approval for each command.`;
   const answers = [
-    { mode: 'default', text: 'no: it can see and end its own processes' },
-    { mode: 'full_access', text: 'yes: commands run with your rights, outside of its sandbox' },
+    { mode: 'default', text: 'no: the agent can only view and stop its own processes' },
+    {
+      mode: 'full_access',
+      text: 'yes: commands run with your permissions, outside of the sandbox of the agent',
+    },
   ] as const;
   return (await choose(world, question, answers, ({ text }) => text))?.mode ?? null;
 }

@@ -40,10 +40,10 @@ export async function listCallers(world: World, command: Command): Promise<void>
   ]);
   const layout = layoutOf(world.stdout, world.env);
   showDocument(world, global, found, () =>
-    table(['AGENT', 'CONFIGURED IN', 'TOKEN', 'MODE', 'SESSION', 'USED'], rows, layout),
+    table(['AGENT', 'CONFIGURED IN', 'TOKEN', 'MODE', 'SESSION', 'LAST USED'], rows, layout),
   );
   if (found.length === 0 && world.stderr.isTTY && !global.json)
-    world.stderr.write(`cadre: no agent has the tools yet: see cadre mcp install --help\n`);
+    world.stderr.write(`cadre: no agent has the tools: see cadre mcp install --help\n`);
 }
 
 /** The tokens of the server; null where no server answers, or this user may not see them. */

@@ -1,7 +1,7 @@
 import { endpoints } from '../../../api/index.ts';
 import type { Process } from '../../../api/processes.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
-import { ago, details, listOf, shortId } from '../output.ts';
+import { ago, details, labelOf, listOf, shortId } from '../output.ts';
 import { limit, process, reason, sessionAs } from '../parameters.ts';
 import { durationText } from '../../terminal/time.ts';
 import { statusText } from '../process-text.ts';
@@ -27,7 +27,7 @@ export const processCommands = commandGroup('processes', 'Run and watch commands
     ],
     empty: 'no processes: start one with cadre processes run COMMAND',
     print: listOf<Process>(
-      ['ID', 'STATUS', 'EXIT', 'AGE', 'RAN', 'SESSION', 'COMMAND'],
+      ['ID', 'STATUS', 'EXIT', 'AGE', 'RUNTIME', 'SESSION', 'COMMAND'],
       (one, now) => [
         shortId(one.process_id),
         one.status,
@@ -58,8 +58,8 @@ export const processCommands = commandGroup('processes', 'Run and watch commands
     document: ({ process }) => process,
     print: ({ process }) =>
       process.ended_at === null
-        ? `Stopping process ${process.process_id}\n`
-        : `Process ${process.process_id} had already exited: ${statusText(process)}\n`,
+        ? `Stopping process ${labelOf(process.process_id, process.command)}\n`
+        : `Process ${labelOf(process.process_id, process.command)} had already exited: ${statusText(process)}\n`,
   }),
   endpointCommand({
     name: 'restart',

@@ -126,7 +126,8 @@ async function logIn(
   { authJson, agent, method }: LoginOptions,
 ): Promise<void> {
   if (provider === 'acp') {
-    if (authJson !== undefined) throw new AppError('usage', 'acp accepts no --auth-json');
+    if (authJson !== undefined)
+      throw new AppError('usage', '--auth-json cannot be used with acp: pass --method');
     const { logInToAgent } = await import('./agent-login.ts');
     return logInToAgent(context, await agentOf(context, agent), method);
   }
@@ -164,12 +165,12 @@ async function agentOf({ client }: CommandContext, agent: string | undefined): P
   const preferred = agents.find((one) => one.default);
   if (preferred) return preferred.name;
   const names = agents.map(({ name }) => name).join(', ');
-  throw new AppError('usage', `which agent? name one with --agent${names && ` (${names})`}`);
+  throw new AppError('usage', `no agent given: pass --agent${names && ` (${names})`}`);
 }
 
 function assertNoAgent(provider: string, { agent, method }: LoginOptions): void {
   if (agent === undefined && method === undefined) return;
-  throw new AppError('usage', `--agent and --method are for acp: ${provider} is one agent`);
+  throw new AppError('usage', `--agent and --method apply only to acp: ${provider} has one agent`);
 }
 
 /** The files in which agents keep a login, as people call them. */
@@ -181,7 +182,10 @@ function loginFiles(): string {
 function importLogin(client: Client, provider: LoginProviderId, file: string): Promise<AuthStatus> {
   const { importLogin: endpoint } = loginEndpoints[provider];
   if (!endpoint)
-    throw new AppError('usage', `${provider} accepts an API key on stdin, but no --auth-json`);
+    throw new AppError(
+      'usage',
+      `--auth-json cannot be used with ${provider}: pass an API key on stdin`,
+    );
   let auth_json: Record<string, unknown>;
   try {
     auth_json = JSON.parse(fs.readFileSync(file, 'utf8')) as Record<string, unknown>;

@@ -37,7 +37,7 @@ async function edit(
     throw new AppError('usage', 'give one of --now, --at and --every');
   const text = words.join(' ');
   if (text === '' && Object.keys(options).length === 0)
-    throw new AppError('usage', 'nothing is to change: give a text, or an option such as --at');
+    throw new AppError('usage', 'nothing to change: give a text, or an option such as --at');
   const body = {
     ...(text === '' ? {} : { input: { type: 'text' as const, text } }),
     ...(isNow ? { at: null, every: null } : timesOf(options, now)),

@@ -5,7 +5,7 @@ import { oneLine } from '../../../core/lib/plain.ts';
 import { choose } from '../choose.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { entryArgument, entryId, sessionId } from '../find.ts';
-import { details } from '../output.ts';
+import { details, labelOf } from '../output.ts';
 import { entry, entryAs, limit, sessionAs } from '../parameters.ts';
 import { inOrder, entryStateText, queueTable } from '../queue-text.ts';
 import { momentOf, momentText, zoneOf } from '../when.ts';
@@ -150,29 +150,29 @@ async function drop(
       (await client.call(endpoints.getQueueEntry, { params })).name ?? params.entry_id,
     );
   const dropped = await client.call(endpoints.dropQueueEntry, { params });
-  show(dropped, () => `${dropped.id} is out of the queue\n`);
+  show(dropped, () => `Removed queue entry ${labelOf(dropped.id, dropped.name)}\n`);
 }
 
 async function confirmDrop(world: World, label: string): Promise<void> {
-  const question = `take "${oneLine(label)}" out of the queue? What it says is gone then.`;
-  const answer = await choose(world, question, ['drop it', 'keep it'], (one) => one);
-  if (answer === 'drop it') return;
+  const question = `remove "${oneLine(label)}" from the queue? Its text is deleted.`;
+  const answer = await choose(world, question, ['remove it', 'keep it'], (one) => one);
+  if (answer === 'remove it') return;
   throw answer === null
-    ? new AppError('usage', 'stdin or stderr is no terminal, so nobody can be asked: pass --yes')
-    : new AppError('usage', 'nothing was dropped');
+    ? new AppError('usage', 'not a terminal: pass --yes to confirm')
+    : new AppError('usage', 'nothing was removed');
 }
 
 function assertOne(entryId: string | undefined, session: string | undefined): void {
   if ((entryId === undefined) === (session === undefined))
-    throw new AppError('usage', 'name an entry, or a session with --session');
+    throw new AppError('usage', 'give either a queue entry or --session');
 }
 
 function holdsText({ session_id, holds }: SessionQueue, now: number, zone?: string): string {
-  if (holds.length === 0) return `the queue of ${session_id} goes on\n`;
+  if (holds.length === 0) return `Resumed the queue of session ${session_id}\n`;
   return holds
     .map(({ message, until }) => {
       const end = until === null ? '' : ` until ${momentText(until, now, zoneOf(zone))}`;
-      return `the queue of ${session_id} is held${end}: ${oneLine(message)}\n`;
+      return `The queue of session ${session_id} is held${end}: ${oneLine(message)}\n`;
     })
     .join('');
 }

@@ -22,7 +22,7 @@ export async function reviewSend(
   const { client, show } = context;
   const { queue = false, wait, expect, model, effort } = options;
   if (queue && expect !== undefined)
-    throw new AppError('usage', '--expect is for a turn that is sent now');
+    throw new AppError('usage', '--expect cannot be combined with --queue');
   const params = { session_id: await sessionId(client, said) };
   // Whatever the turn does comes after what the log holds now.
   const { headers } = await client.ask(endpoints.getSession, { params });
@@ -38,8 +38,8 @@ export async function reviewSend(
   });
   const { turn_id, entry_id, comments } = sent;
   if (turn_id === null)
-    return show(sent, () => `${entry_id} has ${counted(comments)} and waits for the session\n`);
-  if (!wait) return show(sent, () => `${turn_id} has ${counted(comments)}\n`);
+    return show(sent, () => `Queued ${counted(comments)} as entry ${entry_id}\n`);
+  if (!wait) return show(sent, () => `Sent ${counted(comments)} as turn ${turn_id}\n`);
   const { followTurn } = await import('../talk/follow-turn.ts');
   const after = Number(headers['x-seq'] ?? 0);
   await followTurn(context, { ...params, turn_id, after }, options);

@@ -69,11 +69,11 @@ async function review(
   words: readonly string[],
   { comment, removed = false }: ReviewOptions,
 ): Promise<void> {
-  if (said === undefined) throw new AppError('usage', 'name a session; see cadre review --help');
+  if (said === undefined) throw new AppError('usage', 'no session given: see cadre review --help');
   const session = await sessionId(context.client, said);
   if (comment !== undefined) return addComment(context, session, comment, words.join(' '), removed);
   if (words.length > 0 || removed)
-    throw new AppError('usage', 'a text and --removed are for --comment: give --comment FILE:LINE');
+    throw new AppError('usage', 'a text and --removed require --comment: pass --comment FILE:LINE');
   await inEditor(context, session);
 }
 
@@ -84,7 +84,8 @@ async function addComment(
   text: string,
   isRemoved: boolean,
 ): Promise<void> {
-  if (text.trim() === '') throw new AppError('usage', 'give the text of the comment as well');
+  if (text.trim() === '')
+    throw new AppError('usage', 'the comment has no text: give the text after the session');
   const params = { session_id };
   const { path, first_line, last_line } = placeIn(place);
   const wanted = {
@@ -100,13 +101,13 @@ async function addComment(
     throw new AppError(
       'not_found',
       isKnown
-        ? `the diff does not show ${place}, in one piece`
-        : `"${path}" is not among the changed files: see cadre diff --stat`,
+        ? `the diff does not contain ${place} in one piece: see cadre diff`
+        : `file "${path}" is not in the diff: see cadre diff --stat`,
     );
   }
   const body = { ...anchor, text };
   const added = await client.call(endpoints.addReviewComment, { params, body });
-  print(added, () => `${added.id} is a comment on ${place}\n`);
+  print(added, () => `Added comment ${added.id} on ${place}\n`);
 }
 
 /** FILE:LINE or FILE:FIRST-LAST. */
@@ -115,7 +116,10 @@ function placeIn(place: string): { path: string; first_line: number; last_line: 
   const [first_line, last_line] = [Number(first), Number(last)];
   if (path !== '' && first_line >= 1 && last_line >= first_line)
     return { path, first_line, last_line };
-  throw new AppError('usage', `"${place}" is no place: give FILE:LINE or FILE:FIRST-LAST`);
+  throw new AppError(
+    'usage',
+    `invalid --comment "${place}": expected FILE:LINE or FILE:FIRST-LAST`,
+  );
 }
 
 async function inEditor(context: CommandContext, session_id: string): Promise<void> {
@@ -123,7 +127,7 @@ async function inEditor(context: CommandContext, session_id: string): Promise<vo
   if (!terminalOf(world))
     throw new AppError(
       'usage',
-      'an editor needs a terminal, and stdin or stdout is none: give --comment FILE:LINE TEXT',
+      'not a terminal: pass --comment FILE:LINE TEXT instead of an editor',
     );
   // Ctrl-C is for the editor.
   world.interrupted();
@@ -133,14 +137,15 @@ async function inEditor(context: CommandContext, session_id: string): Promise<vo
   const read = await readDiffAndReview(client, session_id);
   const changed = await editReview(client, read, reviewFile, editorOf(world.env));
   print(changed, () => reviewText(changed, context.layout));
-  if (changed.comments.length > 0) note(`cadre review send ${session_id.slice(-8)} sends them`);
+  if (changed.comments.length > 0)
+    note(`send the comments with cadre review send ${session_id.slice(-8)}`);
 }
 
 async function show({ client, show: print, note, layout }: CommandContext, said: string) {
   const params = { session_id: await sessionId(client, said) };
   const found = await client.call(endpoints.getReview, { params });
   print(found, () => reviewText(found, layout));
-  if (found.comments.length === 0) note(`no comments: cadre review ${said} opens an editor`);
+  if (found.comments.length === 0) note(`no comments: add some with cadre review ${said}`);
 }
 
 interface DropOptions {
@@ -155,28 +160,28 @@ async function drop(
   { all = false, yes = false }: DropOptions,
 ): Promise<void> {
   if ((comment === undefined) !== all)
-    throw new AppError('usage', 'name a comment, or all of them with --all');
+    throw new AppError('usage', 'give either a comment or --all');
   const session_id = await sessionId(client, said);
   if (comment !== undefined) {
     const comment_id = await commentId(client, comment, session_id);
     const dropped = await client.call(endpoints.dropReviewComment, {
       params: { session_id, comment_id },
     });
-    return print(dropped, () => `${dropped.id} is dropped\n`);
+    return print(dropped, () => `Removed comment ${dropped.id}\n`);
   }
   const params = { session_id };
   const found = await client.call(endpoints.getReview, { params });
   if (!yes) await confirmDrop(world, found);
   const left = await client.call(endpoints.dropReview, { params });
   const count = found.comments.length;
-  print(left, () => `${count === 1 ? '1 comment is' : `${count} comments are`} dropped\n`);
+  print(left, () => `Removed ${count === 1 ? '1 comment' : `${count} comments`}\n`);
 }
 
 async function confirmDrop(world: World, { comments }: Review): Promise<void> {
-  const question = `drop all ${comments.length} comments? What they say is gone then.`;
-  const answer = await choose(world, question, ['drop them', 'keep them'], (one) => one);
-  if (answer === 'drop them') return;
+  const question = `remove all ${comments.length} comments? Their text is deleted.`;
+  const answer = await choose(world, question, ['remove them', 'keep them'], (one) => one);
+  if (answer === 'remove them') return;
   throw answer === null
-    ? new AppError('usage', 'stdin or stderr is no terminal, so nobody can be asked: pass --yes')
-    : new AppError('usage', 'nothing was dropped');
+    ? new AppError('usage', 'not a terminal: pass --yes to confirm')
+    : new AppError('usage', 'nothing was removed');
 }

@@ -60,7 +60,9 @@ async function run(
   const accepted = await sendTurn(context, session_id, { input, ...turnOnly });
   await followTurn(context, accepted, options);
   const short = shortId(session_id);
-  context.note(`go on with cadre run --session ${short} TEXT, or sessions attach ${short}`);
+  context.note(
+    `continue with cadre run --session ${short} TEXT, or cadre sessions attach ${short}`,
+  );
 }
 
 function turnSettings({ permissionMode, agentMode, model, effort }: RunOptions) {
@@ -79,12 +81,15 @@ async function earlierSession(
   const onlyForNew = ['provider', 'agent', 'title', 'worktree'] as const;
   const misplaced = onlyForNew.find((name) => options[name] !== undefined);
   if (misplaced !== undefined)
-    throw new AppError('usage', `--${misplaced} is for a new session: leave it out, or start one`);
+    throw new AppError(
+      'usage',
+      `--${misplaced} applies only to a new session: leave it out, or start a new session`,
+    );
   if (session !== undefined) return sessionId(client, session);
   const here = path.resolve(world.cwd(), cwd);
   const { id, title, cwd: there } = await latestHere(client, here);
-  const elsewhere = there === here ? '' : `, which works in ${there}`;
-  note(plain(`this goes to ${shortId(id)} "${shorten(title ?? '', 40)}"${elsewhere}`));
+  const elsewhere = there === here ? '' : ` in ${there}`;
+  note(plain(`continuing session "${shorten(title ?? '', 40)}" (${shortId(id)})${elsewhere}`));
   return id;
 }
 

@@ -19,7 +19,7 @@ import { showDocument, type World } from '../world.ts';
 
 /** How long what is still open may keep a stopped server alive, in milliseconds. */
 const LINGER_MS = 500;
-const QUIET = '  log    warnings and errors; --log-level info shows all\n  stop   Ctrl-C\n';
+const QUIET = '  log    warnings and errors (all with --log-level info)\n  stop   Ctrl-C\n';
 
 /** A stop may take this much longer than the drains of turns and worktrees, in milliseconds. */
 const STOP_MS = 20_000;
@@ -169,8 +169,8 @@ function upgradeText(migration: Migration | null): string {
   if (!migration) return '';
   const { version: before, format, copy } = migration;
   return (
-    `  data was of cadre ${before} (format ${format}) and is of cadre ${version} now;\n` +
-    `         cadre db rollback goes back to ${copy}\n`
+    `  upgraded data of cadre ${before} (format ${format}) to cadre ${version};\n` +
+    `         return to ${copy} with cadre db rollback\n`
   );
 }
 
@@ -205,9 +205,9 @@ function farewell(runtime: Runtime, { server }: Config): string {
   const lines = [
     'cadre: stopping; press Ctrl-C again to stop at once',
     ...(turns > 0
-      ? [`  waits up to ${durationText(server.drain_ms)} for ${counted(turns, 'turn')}`]
+      ? [`  waiting up to ${durationText(server.drain_ms)} for ${counted(turns, 'turn')}`]
       : []),
-    ...(processes > 0 ? [`  ends ${counted(processes, 'process', 'processes')}`] : []),
+    ...(processes > 0 ? [`  stopping ${counted(processes, 'process', 'processes')}`] : []),
   ];
   return `\n${lines.join('\n')}\n`;
 }

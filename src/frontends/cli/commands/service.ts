@@ -96,8 +96,8 @@ function uninstallCommand(service: Command, world: World): void {
       const { file, removed, ran } = result;
       showDocument(world, command.optsWithGlobals<ServeOptions>(), result, () =>
         removed
-          ? `${ran.map((line) => `ran ${line}\n`).join('')}removed ${file}\n`
-          : `no service is installed: there is no ${file}\n`,
+          ? `${ran.map((line) => `ran ${line}\n`).join('')}Removed ${file}\n`
+          : `No service is installed (${file} not found)\n`,
       );
     });
 }
@@ -124,7 +124,7 @@ function statusLines({ data_dir, server, service }: ServiceStatus): object {
   return {
     ...(server
       ? {
-          server: server.health === null ? 'runs, and does not answer' : 'running',
+          server: server.health === null ? 'running, but not answering' : 'running',
           health: server.health ?? '-',
           url: server.url,
           pid: String(server.pid),
@@ -137,8 +137,8 @@ function statusLines({ data_dir, server, service }: ServiceStatus): object {
       ? `${service.state}, ${service.enabled ? 'starts' : 'does not start'} when you log in`
       : 'not installed',
     ...(service && {
-      says: service.detail ?? '-',
-      file: service.edited ? `${service.file} (not as cadre wrote it)` : service.file,
+      detail: service.detail ?? '-',
+      file: service.edited ? `${service.file} (edited)` : service.file,
       ...(service.remark && { remark: service.remark }),
     }),
   };
@@ -170,7 +170,9 @@ function stopCommand(service: Command, world: World): void {
       const directory = await serverDirectory(options, world.env);
       const pid = await stopServer(world, directory, managerOf(world.env));
       showDocument(world, options, { stopped: pid !== null, pid }, () =>
-        pid === null ? `no server runs on ${directory}\n` : `stopped ${pid}\n`,
+        pid === null
+          ? `No server is running on ${directory}\n`
+          : `Stopped the server (pid ${pid})\n`,
       );
     });
 }

@@ -79,11 +79,11 @@ async function snapshots(
       ago(one.taken_at, now),
       `${one.took_ms} ms`,
       one.problem ??
-        (one.is_late ? 'taken after the turn had begun' : one.is_whole ? '-' : 'not all'),
+        (one.is_late ? 'taken after the turn started' : one.is_whole ? '-' : 'incomplete'),
     ]);
-    return table(['TURN', 'MOMENT', 'AGE', 'TOOK', 'REMARK'], rows, layout);
+    return table(['TURN', 'MOMENT', 'AGE', 'DURATION', 'REMARK'], rows, layout);
   });
-  const none = found.snapshots.length === 0 ? ', and there are none so far' : '';
+  const none = found.snapshots.length === 0 ? ' (none stored yet)' : '';
   note(`snapshots of this session are ${found.enabled ? 'on' : 'off'}${none}`);
 }
 
@@ -133,9 +133,10 @@ async function restore(
   const body = { file, force, ...moment };
   const done = await client.call(endpoints.restoreFile, { params, body });
   show(done, () => {
-    if (!done.changed) return `${oneLine(done.path)} is like that already\n`;
-    const kept = done.kept_as === null ? '' : `; what was there is ${oneLine(done.kept_as)}`;
-    return `${oneLine(done.path)} is as it was at the ${done.moment} of ${done.turn_id}${kept}\n`;
+    if (!done.changed) return `${oneLine(done.path)} is unchanged\n`;
+    const kept =
+      done.kept_as === null ? '' : `; the previous file is kept as ${oneLine(done.kept_as)}`;
+    return `Restored ${oneLine(done.path)} to the ${done.moment} of turn ${done.turn_id}${kept}\n`;
   });
 }
 

@@ -51,7 +51,7 @@ async function send(
   const extra = (['zone', 'name', 'reason', 'overlap'] as const).find(
     (one) => options[one] !== undefined,
   );
-  if (extra) throw new AppError('usage', `--${extra} is for --queue, --at and --every`);
+  if (extra) throw new AppError('usage', `--${extra} requires --queue, --at or --every`);
   const { after, ...accepted } = await sendTurn(context, await sessionId(context.client, said), {
     input,
     expected_turn_id: options.expect,
@@ -72,8 +72,8 @@ async function addToQueue(
   options: SendOptions,
 ): Promise<void> {
   if (options.expect !== undefined)
-    throw new AppError('usage', '--expect is for a turn that is sent now');
-  const { entryStateText: placeText } = await import('../queue-text.ts');
+    throw new AppError('usage', '--expect cannot be combined with --queue, --at or --every');
+  const { placeText } = await import('../queue-text.ts');
   const now = world.clock.now();
   const added = await client.call(endpoints.addToQueue, {
     params: { session_id: await sessionId(client, said) },

@@ -73,7 +73,7 @@ async function within<T>(
   const signal = AbortSignal.any([over.signal, world.interrupted()]);
   const tooLong = async () => {
     await world.clock.sleep(ms ?? 0, over.signal);
-    throw new AppError('timeout', `a turn still runs after ${durationText(ms ?? 0)}`);
+    throw new AppError('timeout', `a turn is still running after ${durationText(ms ?? 0)}`);
   };
   try {
     return await (ms === undefined ? run(signal) : Promise.race([run(signal), tooLong()]));
@@ -111,7 +111,7 @@ async function untilIdle(
 }
 
 function tellOfApproval({ note }: CommandContext, id: string): void {
-  note(`${shortId(id)} waits for an answer: cadre approvals list --session ${shortId(id)}`);
+  note(`session ${shortId(id)} needs approval: see cadre approvals list --session ${shortId(id)}`);
 }
 
 async function idleNow(client: Client, session_id: string) {

@@ -6,7 +6,7 @@ import { slashText } from '../../../client/slash.ts';
 import { shorten } from '../../../core/lib/shorten.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { afterLimitText } from '../limit-text.ts';
-import { ago, details, listOf, plain, shortId } from '../output.ts';
+import { ago, details, labelOf, listOf, plain, shortId } from '../output.ts';
 import { limit, reason, session, turn, turnAs } from '../parameters.ts';
 import { sessionAttach } from './session-attach.ts';
 import { sessionCreate } from './session-create.ts';
@@ -37,7 +37,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     ],
     empty: 'no sessions: start one with cadre run "say hello"',
     print: listOf<Session>(
-      ['ID', 'PROVIDER', 'STATUS', 'ACTIVE', 'TITLE', 'LAST WORDS', 'CWD'],
+      ['ID', 'PROVIDER', 'STATUS', 'ACTIVE', 'TITLE', 'LAST MESSAGE', 'CWD'],
       (one, now) => [
         shortId(one.id),
         agentOf(one),
@@ -67,7 +67,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     operands: [session],
     options: [limit],
     empty: 'no turns: send a prompt with cadre sessions send',
-    print: listOf<Turn>(['TURN', 'STATUS', 'AGE', 'SAID'], (one, now) => [
+    print: listOf<Turn>(['TURN', 'STATUS', 'AGE', 'TEXT'], (one, now) => [
       one.turn_id,
       one.status,
       ago(one.accepted_at, now),
@@ -113,7 +113,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     description: 'Change the title of a session',
     endpoint: endpoints.updateSession,
     operands: [session, { flags: '<title>', description: 'New title', field: 'title' }],
-    print: ({ id, title }) => `${id} is now "${plain(title ?? '')}"\n`,
+    print: ({ id, title }) => `Renamed session ${id} to "${plain(title ?? '')}"\n`,
   }),
   endpointCommand({
     name: 'after-limit',
@@ -127,14 +127,15 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
         field: 'after_limit',
       },
     ],
-    print: (one, { now }) => `${one.id}: ${afterLimitText(one, now)}\n`,
+    print: (one, { now }) =>
+      `Updated session ${labelOf(one.id, one.title)}: ${afterLimitText(one, now)}\n`,
   }),
   endpointCommand({
     name: 'interrupt',
     description: 'Interrupt the running turn of a session',
     endpoint: endpoints.interruptTurn,
     operands: [session, turn],
-    print: ({ turn_id }) => `${turn_id} is asked to end\n`,
+    print: ({ turn_id }) => `Interrupting turn ${turn_id}\n`,
   }),
   endpointCommand({
     name: 'close',
@@ -142,14 +143,14 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     endpoint: endpoints.closeSession,
     operands: [session],
     options: [reason],
-    print: ({ id }) => `${id} is closed\n`,
+    print: ({ id, title }) => `Closed session ${labelOf(id, title)}\n`,
   }),
   endpointCommand({
     name: 'resume',
     description: 'Resume a failed session, if its provider still has it',
     endpoint: endpoints.resumeSession,
     operands: [session],
-    print: ({ id, status }) => `${id} is ${status}\n`,
+    print: ({ id, title, status }) => `Resumed session ${labelOf(id, title)}: ${status}\n`,
   }),
 ]);
 

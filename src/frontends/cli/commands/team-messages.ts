@@ -132,13 +132,13 @@ export const teamMessageCommands: readonly Register[] = [
     description: 'Retry a delivery',
     endpoint: endpoints.retryDelivery,
     operands: [team, delivery],
-    print: ({ id, status }) => `${id} is ${status}\n`,
+    print: ({ id, status }) => `Delivery ${id} is ${status}\n`,
   }),
   endpointCommand({
     name: 'cancel',
     description: 'Cancel a message for recipients that have not received it',
     endpoint: endpoints.cancelMessage,
     operands: [team, message],
-    print: ({ id }) => `${id} is cancelled\n`,
+    print: ({ id }) => `Cancelled message ${id}\n`,
   }),
 ];

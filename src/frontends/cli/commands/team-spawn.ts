@@ -69,7 +69,10 @@ export const teamSpawn = endpointCommand({
   fields(options: SpawnOptions) {
     const { preset, provider, agent, model } = options;
     if (preset !== undefined && (provider ?? agent ?? model) !== undefined)
-      throw new AppError('usage', 'give --preset, or --provider, --agent and --model, not both');
+      throw new AppError(
+        'usage',
+        '--preset cannot be combined with --provider, --agent and --model',
+      );
     return { worktree: worktreeOf(options) };
   },
   print: ({ session }) => `${session.id}\n`,
@@ -93,7 +96,7 @@ function worktreeOf({ worktree: name, branchPrefix, base, init, include }: Spawn
     if (branchPrefix === undefined && base === undefined && init && include) return undefined;
     throw new AppError(
       'usage',
-      '--branch-prefix, --base, --no-init and --no-include apply to a worktree: pass --worktree, too',
+      '--branch-prefix, --base, --no-init and --no-include require --worktree',
     );
   }
   return {

@@ -4,7 +4,7 @@ import { AppError } from '../../../api/errors.ts';
 import { parseDuration } from '../../../core/lib/duration.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { tokens } from '../nouns.ts';
-import { ago, listOf, shortId } from '../output.ts';
+import { ago, labelOf, listOf, shortId } from '../output.ts';
 import { token } from '../parameters.ts';
 import { clientAction, type CommandContext } from '../world.ts';
 
@@ -47,7 +47,7 @@ export const tokenCommands = commandGroup('tokens', 'Manage API tokens', [
     description: 'Revoke a token, close its streams and refuse its requests',
     endpoint: endpoints.deleteToken,
     operands: [token],
-    print: ({ id }) => `Revoked token ${id}\n`,
+    print: ({ id, name }) => `Revoked token ${labelOf(id, name)}\n`,
   }),
 ]);
 

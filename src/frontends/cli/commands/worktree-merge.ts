@@ -127,7 +127,7 @@ async function finish(
     return;
   }
   const isWanted = await mayDo(context, options, textOf(mergeResultLines(plan, style)));
-  if (!isWanted) return show(plan, () => 'nothing was changed\n');
+  if (!isWanted) return show(plan, () => 'Nothing was changed\n');
   const done = await call({ dry_run: false, expected_tree: plan.result_tree });
   show(done, () => doneText(done));
 }
@@ -161,7 +161,7 @@ async function openPullRequest(
     return;
   }
   const isWanted = await mayDo(context, { yes }, textOf(pullRequestLines(plan, style)));
-  if (!isWanted) return show(plan, () => 'nothing was changed\n');
+  if (!isWanted) return show(plan, () => 'Nothing was changed\n');
   const { source_commit: expected_commit, remote_url: expected_url } = plan;
   const { title, body } = plan;
   const done = await call({ dry_run: false, expected_commit, expected_url, title, body });
@@ -181,7 +181,7 @@ async function mayDo(
       'usage',
       'not a terminal: pass --yes to confirm, or --dry-run to show the preview only',
     );
-  return askYes(world, 'do it? [y/N] ');
+  return askYes(world, 'continue? [y/N] ');
 }
 
 function textOf(lines: readonly string[]): string {
@@ -192,10 +192,10 @@ function textOf(lines: readonly string[]): string {
 function doneText({ worktree, target, how, result_commit, ...done }: MergeResult): string {
   const commit = (result_commit ?? '').slice(0, 8);
   if (how === 'replay' || done.checkout === worktree.path)
-    return `rebased: ${plain(worktree.branch)} is at ${commit}, on top of ${plain(target)}; it was at ${done.source_commit.slice(0, 8)}\n`;
+    return `Rebased ${plain(worktree.branch)} onto ${plain(target)}: now at ${commit}, before at ${done.source_commit.slice(0, 8)}\n`;
   const name = plain(worktree.worktree_name);
   return (
-    `merged: ${plain(target)} is at ${commit}; it was at ${done.target_commit.slice(0, 8)}\n` +
-    `the worktree stays: once no session needs it, cadre worktrees cleanup ${name} removes it\n`
+    `Merged ${name} into ${plain(target)}: now at ${commit}, before at ${done.target_commit.slice(0, 8)}\n` +
+    `The worktree is kept: remove it with cadre worktrees cleanup ${name} when no session needs it\n`
   );
 }

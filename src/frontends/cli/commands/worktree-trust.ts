@@ -33,7 +33,7 @@ export const trustCommands: readonly Register[] = [
       },
     ],
     options: [{ ...repositoryOption('Directory of the repository'), default: '.' }],
-    print: (done) => `${done.withdrawn.length} withdrawn for ${plain(done.repo_root)}\n`,
+    print: (done) => `Withdrew ${done.withdrawn.length} permissions for ${plain(done.repo_root)}\n`,
   }),
   endpointCommand({
     name: 'list-trusted',
@@ -70,8 +70,8 @@ async function trust(context: CommandContext, options: TrustOptions): Promise<vo
     trusted.push(await client.call(endpoints.trustContent, { body }));
   }
   show(trusted, () => {
-    if (trusted.length === 0) return 'nothing was allowed\n';
-    return trusted.map((one) => `${one.sha256} is allowed for ${plain(one.repo_root)}\n`).join('');
+    if (trusted.length === 0) return 'Nothing was allowed\n';
+    return trusted.map((one) => `Allowed ${one.sha256} for ${plain(one.repo_root)}\n`).join('');
   });
 }
 
@@ -91,25 +91,22 @@ async function chosen(
   const wanted: string[] = [];
   for (const one of brings) {
     world.stderr.write(shown(one));
-    if (one.trusted) world.stderr.write('  it is allowed already\n');
+    if (one.trusted) world.stderr.write('  already allowed\n');
     else if (
       yes ||
-      (canAsk && (await askYes(world, `  may ${wish(one)} of the repository? [y/N] `)))
+      (canAsk && (await askYes(world, `  allow ${wish(one)} of the repository? [y/N] `)))
     )
       wanted.push(one.sha256);
     else if (!canAsk)
-      throw new AppError(
-        'usage',
-        'stdin or stderr is no terminal, so nobody can be asked: read the content, then pass --yes or --sha256',
-      );
+      throw new AppError('usage', 'not a terminal: read the content, then pass --yes or --sha256');
   }
   return wanted;
 }
 
 function wish({ kind }: Brought): string {
   return kind === 'included_files'
-    ? 'these ignored files be copied into worktrees'
-    : 'this run for worktrees';
+    ? 'copying these ignored files into worktrees'
+    : 'running this for worktrees';
 }
 
 /** A script with a mark before each line, so that no line of it looks like one of this command. */

@@ -2,7 +2,7 @@ import { endpoints } from '../../../api/index.ts';
 import type { CleanupResult, Worktree } from '../../../api/worktrees.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { exitCodes } from '../exit.ts';
-import { ago, details, listOf, mebibytes, plain, shortId, table } from '../output.ts';
+import { ago, details, labelOf, listOf, mebibytes, plain, shortId, table } from '../output.ts';
 import { limit, reason, repositoryOption, sessionAs, worktree } from '../parameters.ts';
 import { mergeCommands } from './worktree-merge.ts';
 import { trustCommands } from './worktree-trust.ts';
@@ -65,16 +65,16 @@ const create = endpointCommand({
   }),
   print: (made) => `${plain(made.path)}\n`,
   after({ id, worktree_name, init_script, included, port_base }, { stderr }) {
-    if (stderr.isTTY) stderr.write(`cadre: worktree ${worktree_name}, id ${shortId(id)}\n`);
+    if (stderr.isTTY) stderr.write(`cadre: created worktree "${worktree_name}" (${shortId(id)})\n`);
     const { how_to_allow } = init_script;
-    if (how_to_allow) stderr.write(`the init script did not run: ${plain(how_to_allow)}\n`);
+    if (how_to_allow) stderr.write(`cadre: the init script did not run: ${plain(how_to_allow)}\n`);
     if (port_base === null)
       stderr.write(
-        'it has no ports of its own: no block of worktrees.port_first to port_last is free\n',
+        'cadre: the worktree has no ports: no block from worktrees.port_first to worktrees.port_last is free\n',
       );
     if (included.how_to_allow)
       stderr.write(
-        `the files that .worktreeinclude names were not copied: ${plain(included.how_to_allow)}\n`,
+        `cadre: the files listed in .worktreeinclude were not copied: ${plain(included.how_to_allow)}\n`,
       );
   },
 });
@@ -155,7 +155,7 @@ export const worktreeCommands = commandGroup(
       print: ({ worktree, cleanup, active_claims }) =>
         cleanup
           ? cleanupText(cleanup)
-          : `${worktree.id} is ${worktree.status}, with ${active_claims} claims\n`,
+          : `Released worktree ${labelOf(worktree.id, worktree.worktree_name)}: ${worktree.status}, claims left: ${active_claims}\n`,
     }),
     endpointCommand({
       name: 'cleanup',
@@ -207,5 +207,5 @@ export const worktreeCommands = commandGroup(
 function cleanupText({ worktree, status, archive_ref, diagnostics }: CleanupResult): string {
   const archived = status === 'cleaned' && archive_ref !== null ? [`archived: ${archive_ref}`] : [];
   const notes = [...archived, ...diagnostics].map((line) => `  ${plain(line)}\n`);
-  return `${worktree.id}: ${status}\n${notes.join('')}`;
+  return `Worktree ${labelOf(worktree.id, worktree.worktree_name)}: ${status}\n${notes.join('')}`;
 }

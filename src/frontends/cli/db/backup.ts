@@ -33,7 +33,7 @@ interface Source {
  */
 export async function backUp(world: World, options: GlobalOptions, file: string): Promise<Copied> {
   if (existsSync(file)) {
-    throw new AppError('conflict', `${file} exists already: name another file`);
+    throw new AppError('conflict', `${file} already exists: choose another file`);
   }
   const signal = world.interrupted();
   const part = `${file}.part`;
@@ -51,7 +51,7 @@ export async function backUp(world: World, options: GlobalOptions, file: string)
       if (written === bytes) return { path: file, bytes, seq };
       throw new AppError(
         'unreachable',
-        `the copy ended after ${written} of ${bytes} bytes: try again`,
+        `the backup stopped after ${written} of ${bytes} bytes: try again`,
       );
     });
     await target.sync();
@@ -74,7 +74,7 @@ async function create(part: string): Promise<fs.FileHandle> {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') {
       throw new AppError(
         'conflict',
-        `${part} exists: another backup is being written, or one was cut off; in that case remove the file`,
+        `${part} already exists: wait for the other backup, or remove the file if that backup was interrupted`,
       );
     }
     throw cannotWrite(part, error);
@@ -85,7 +85,7 @@ function cannotWrite(part: string, cause: unknown): AppError {
   const { code, message } = cause as NodeJS.ErrnoException;
   return new AppError(
     code === 'ENOSPC' || code === 'EDQUOT' ? 'storage_full' : 'invalid',
-    `${part} cannot be written (${message}): name a file elsewhere`,
+    `cannot write ${part} (${message}): choose another location`,
     { cause },
   );
 }
@@ -128,7 +128,7 @@ async function fromServer<T>(
     if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error;
     throw new AppError(
       'unreachable',
-      'the connection to the server was lost during the copy: try again',
+      'connection to the server lost during the backup: try again',
       {
         cause: error,
       },

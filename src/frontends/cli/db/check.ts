@@ -36,7 +36,7 @@ export async function check(
 
 async function checkCopy(world: World, file: string): Promise<CheckReport> {
   const found = await fs.stat(file).catch(() => null);
-  if (!found?.isFile()) throw new AppError('not_found', `there is no file ${file}`);
+  if (!found?.isFile()) throw new AppError('not_found', `file ${file} not found`);
   const directory = path.dirname(file);
   // A file in a data directory may be in use, so the directory is locked. A copy has no lock beside it.
   const isInPlace = path.basename(file) === STORE && existsSync(path.join(directory, 'lock'));

@@ -93,5 +93,5 @@ function planText(
 
 function isWanted(world: World): Promise<boolean> {
   if (world.stdin.isTTY && world.stderr.isTTY) return askYes(world, 'restore? [y/N] ');
-  throw new AppError('usage', 'stdin or stderr is not a terminal: pass --yes to confirm');
+  throw new AppError('usage', 'not a terminal: pass --yes to confirm');
 }

@@ -66,9 +66,9 @@ export async function rollBack(
 export function rolledBackText(done: RolledBack): string {
   const isOlder = done.version !== version;
   return [
-    `the data are those of cadre ${plain(done.version)} again\n`,
+    `Rolled back to the data of cadre ${plain(done.version)}\n`,
     ...(isOlder
-      ? [`  start cadre ${plain(done.version)}: this version would change them again\n`]
+      ? [`  start   cadre ${plain(done.version)} (this version would upgrade the data again)\n`]
       : []),
     `  kept    ${done.replaced}\n`,
     `  undo    cadre db rollback ${shellWord(done.replaced)}\n`,
@@ -77,7 +77,7 @@ export function rolledBackText(done: RolledBack): string {
 
 function existing(file: string): string {
   if (existsSync(file)) return file;
-  throw new AppError('not_found', `there is no file ${file}`);
+  throw new AppError('not_found', `file ${file} not found`);
 }
 
 async function olderCopy(directory: string, store: StoreFacts): Promise<StoreFacts> {
@@ -90,7 +90,7 @@ async function olderCopy(directory: string, store: StoreFacts): Promise<StoreFac
   }
   throw new AppError(
     'not_found',
-    `there is no copy of older data in ${directory}: a server makes one before it changes data of an older version; name another copy as \`cadre db rollback FILE\``,
+    `no copy of older data in ${directory} (a server creates one when it upgrades data): name a copy with cadre db rollback FILE`,
   );
 }
 
@@ -103,7 +103,7 @@ function planText(copy: StoreFacts, store: StoreFacts, lost: RolledBack['lost'])
     `  from    cadre ${plain(store.version)} (format ${store.format})\n`,
     `  back to cadre ${plain(copy.version)} (format ${copy.format})${until}\n`,
     `  copy    ${plain(copy.file)}\n`,
-    `  lost    ${what.length > 0 ? `${what.join(', ')}; what changed in older records` : 'nothing that is counted'}\n`,
+    `  lost    ${what.length > 0 ? `${what.join(', ')}; changes to older records` : 'no records'}\n`,
   ].join('');
 }
 
@@ -112,9 +112,6 @@ function counted(count: number, noun: string): string {
 }
 
 function isWanted(world: World): Promise<boolean> {
-  if (world.stdin.isTTY && world.stderr.isTTY) return askYes(world, 'go back? [y/N] ');
-  throw new AppError(
-    'usage',
-    'stdin or stderr is no terminal, so nobody can be asked: read what would be lost, then pass --yes',
-  );
+  if (world.stdin.isTTY && world.stderr.isTTY) return askYes(world, 'roll back? [y/N] ');
+  throw new AppError('usage', 'not a terminal: check what would be lost, then pass --yes');
 }

@@ -23,7 +23,7 @@ export async function runningServer(world: World, options: GlobalOptions): Promi
 export function storeDirectory(world: World, options: GlobalOptions): string {
   const directory = dataDirectory(loadConfig(options, world.env), world.env);
   if (existsSync(path.join(directory, STORE))) return directory;
-  throw new AppError('not_found', `there is no ${STORE} in ${directory}: name one with --data-dir`);
+  throw new AppError('not_found', `${STORE} not found in ${directory}: pass --data-dir`);
 }
 
 /** Locks a data directory until it is disposed. Throws `conflict` where a server holds the lock. */
@@ -41,7 +41,7 @@ export async function withStoreFiles<T>(place: string, work: () => T | Promise<T
     if (syscall === undefined) throw error;
     throw new AppError(
       'invalid',
-      `${place} cannot be used (${message}): do this as the user whose data it is`,
+      `cannot use ${place} (${message}): run this command as the owner of the data`,
       { cause: error },
     );
   }

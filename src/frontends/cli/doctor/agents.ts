@@ -4,23 +4,24 @@ import { type CheckInput, fail, type Finding, ok, warn } from './check.ts';
 /** Starts each agent that speaks ACP, and says which of them open a session and have the modes that they are said to have. */
 export async function agentFindings({ found, config, world }: CheckInput): Promise<Finding[]> {
   const none = { check: 'agents' };
-  if (!found.config)
-    return [{ ...none, ...warn('cannot be told before the configuration is mended') }];
+  if (!found.config) return [{ ...none, ...warn('unknown until the configuration is fixed') }];
   const { tryAgents } = await import('../../../server/runtime/try-agents.ts');
   const tried = await tryAgents(config, world.interrupted());
   if (tried.length === 0)
-    return [{ ...none, ...warn('none is installed or configured: see cadre providers discover') }];
+    return [
+      { ...none, ...warn('no agents are installed or configured: see cadre providers discover') },
+    ];
   return tried.map((one) => ({ check: `agent ${one.name}`, ...verdictOn(one) }));
 }
 
 /** An agent that nobody has configured is only installed: what it lacks is no failure. */
 function verdictOn({ name, version, problem, configured, modes, missing_modes }: TriedAgent) {
   if (problem !== null) return configured ? fail(problem) : warn(problem);
-  const opens = `${version ?? 'it'} opens a session`;
+  const opens = `${version === null ? 'the agent' : version} opened a session`;
   if (missing_modes.length === 0) return ok(opens);
   const missing = missing_modes.map(([mode, mode_name]) => `"${mode_name}" (${mode})`).join(', ');
   return warn(
-    `${opens}, but does not have the modes ${missing}; it has: ${modes.join(', ')}: ` +
-      `name others in modes of providers.acp.agents.${name}`,
+    `${opens}, but lacks the modes ${missing}; its modes are ${modes.join(', ')}: ` +
+      `set modes of providers.acp.agents.${name}`,
   );
 }

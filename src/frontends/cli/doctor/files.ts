@@ -22,9 +22,9 @@ export const configuration: Check = ({ found, config, options, world }) => {
   const short = secretVariables(config).find(([, value]) => !isRedactable(value));
   if (short)
     return warn(
-      `${short[0]} is shorter than ${MIN_SECRET_LENGTH} characters, or a number: logs would show it; use a longer secret`,
+      `${short[0]} is shorter than ${MIN_SECRET_LENGTH} characters, or a number, so logs would show it: use a longer secret`,
     );
-  return ok(exists ? file : `there is no ${file}: the defaults hold`);
+  return ok(exists ? file : `${file} not found: the defaults are used`);
 };
 
 export const dataDirectory: Check = ({ directory }) => {
@@ -32,9 +32,8 @@ export const dataDirectory: Check = ({ directory }) => {
   const stat = fs.statSync(there);
   if (!stat.isDirectory())
     return fail(`${there} is not a directory: move it away, or set data.root_dir`);
-  if (!mayWrite(there))
-    return fail(`${there} may not be written to: chown it, or set data.root_dir`);
-  if (there !== directory) return ok(`${directory}, to be made by the first cadre serve`);
+  if (!mayWrite(there)) return fail(`${there} is not writable: chown it, or set data.root_dir`);
+  if (there !== directory) return ok(`${directory}, created by the first cadre serve`);
   if (isOpen(directory))
     return warn(`${directory} may be read by others: chmod 700 it, as the next cadre serve will`);
   return ok(directory);
@@ -47,7 +46,7 @@ export const diskSpace: Check = ({ directory, config }) => {
   const needed = Math.max(1, Math.ceil(config.retention.min_free_bytes / MIB));
   return free < needed
     ? fail(
-        `${free} MiB are free of the ${needed} that retention.min_free_bytes or a write needs: make some room`,
+        `${free} MiB are free, but retention.min_free_bytes or a write needs ${needed}: free some space`,
       )
     : ok(`${free} MiB are free`);
 };
@@ -55,7 +54,7 @@ export const diskSpace: Check = ({ directory, config }) => {
 export const token: Check = ({ config, directory }) => {
   const file = tokenFileOf(config, directory);
   if (file === null) return ok('set by auth.token');
-  if (!fs.existsSync(file)) return ok(`${file}, to be made by the first cadre serve`);
+  if (!fs.existsSync(file)) return ok(`${file}, created by the first cadre serve`);
   readToken(file);
   return ok(file);
 };
@@ -65,8 +64,10 @@ export const registration: Check = ({ directory }) => {
   if (!registered) return ok('no server is registered');
   const { pid } = registered.server;
   return registered.runs
-    ? ok(`a server runs as pid ${pid}`)
-    : warn(`the last server (pid ${pid}) did not stop in order: cadre serve mends what it left`);
+    ? ok(`a server is running (pid ${pid})`)
+    : warn(
+        `the last server (pid ${pid}) did not shut down cleanly: start cadre serve to repair its data`,
+      );
 };
 
 function hasSecrets(text: string, config: Config): boolean {

@@ -20,11 +20,11 @@ const NEEDED = hasProc ? ['/bin/sh', 'flock', 'grep'] : ['/bin/sh', 'ps', 'awk',
 export const prerequisites: Check = ({ world }) => {
   const missing = NEEDED.filter((program) => !findProgram(program, world.env.PATH));
   if (missing.length > 0)
-    return fail(`${missing.join(', ')} cannot be found: install it, and see that PATH has it`);
-  if (!hasProc) return ok(`${NEEDED.join(', ')} are there`);
+    return fail(`${missing.join(', ')} not found: install it, and check PATH`);
+  if (!hasProc) return ok(`found ${NEEDED.join(', ')}`);
   if (!fs.existsSync('/proc/self/stat'))
-    return fail('/proc is not there: mount it, since processes are found and ended by it');
-  return ok(`${NEEDED.join(', ')} and /proc are there`);
+    return fail('/proc is missing: mount it, because cadre finds and stops processes with it');
+  return ok(`found ${NEEDED.join(', ')} and /proc`);
 };
 
 /** git, which only worktrees need. */

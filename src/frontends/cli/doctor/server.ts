@@ -10,7 +10,7 @@ import { type Check, fail, type CheckInput, ok, warn } from './check.ts';
 
 /** A server that has not answered after this time is taken for stuck. */
 const ANSWER_MS = 3000;
-const UNKNOWN = 'cannot be told before the configuration is mended';
+const UNKNOWN = 'unknown until the configuration is fixed';
 
 export const server: Check = async (input) => {
   if (!input.found.config) return warn(UNKNOWN);
@@ -21,7 +21,9 @@ export const server: Check = async (input) => {
   }));
   if (!found) return warn('no server is running: start one with cadre serve');
   if (found.version !== version)
-    return warn(`${found.url} is of version ${found.version}, this is ${version}: restart it`);
+    return warn(
+      `${found.url} runs version ${found.version}, but this is ${version}: restart the server`,
+    );
   const failing = Object.entries(found.health.checks).filter(
     ([, check]) => (check as { status: string }).status !== 'ok',
   );
@@ -30,7 +32,7 @@ export const server: Check = async (input) => {
     return warn(
       `${found.url} and its fleet (${fleet.state.replaceAll('_', ' ')}): ${fleet.detail}`,
     );
-  if (failing.length === 0) return ok(`${found.url} is well`);
+  if (failing.length === 0) return ok(`${found.url} is healthy`);
   const parts = failing.map(([name, check]) => {
     const { detail } = check as { detail?: string };
     // What providers lack is a check of its own.
@@ -66,19 +68,19 @@ export const rules: Check = async (input) => {
   }).catch(() => null);
   if (!found) return ok('not checked: no server answers');
   const refused = found.filter((one) => one.refused !== null);
-  if (refused.length === 0) return ok(`${found.length} rules decide as they were added`);
+  if (refused.length === 0) return ok(`${found.length} rules are valid`);
   const parts = refused.map(
     ({ id, command, path, refused: why }) => `${id} (${command ?? path}): ${why}`,
   );
   return warn(
-    `remove these with cadre approvals rules remove, and add what is needed: ${parts.join('; ')}`,
+    `remove these rules with cadre approvals rules remove, and add valid ones: ${parts.join('; ')}`,
   );
 };
 
 /** A message, with the command that helps if there is one. */
 function withCommand(message: string): string {
   const command = commandFor(message);
-  return command === null ? message : `${message}, ${command}`;
+  return command === null ? message : `${message}: ${command}`;
 }
 
 /** The server's answer; null where no server runs. Throws the server's refusal, and `timeout` without an answer. */
@@ -108,6 +110,6 @@ async function tooLate(
   await clock.sleep(ANSWER_MS, signal);
   throw new AppError(
     'timeout',
-    `${url} has not answered for ${ANSWER_MS / 1000} s: stop its process and start it again`,
+    `${url} has not answered for ${ANSWER_MS / 1000} s: stop its process and start the server again`,
   );
 }

@@ -12,7 +12,7 @@ export function accessOfCaller(directory: string, name: string): ToolAccess {
   if (!caller)
     throw new AppError(
       'unauthorized',
-      `no caller "${name}" is installed in ${directory}: run cadre mcp install ${name}`,
+      `agent "${name}" is not set up in ${directory}: run cadre mcp install ${name}`,
     );
   const { token, token_id, session_id } = caller;
   const found = caller.url === null ? findRegistration(directory) : null;

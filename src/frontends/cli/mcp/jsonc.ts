@@ -31,7 +31,7 @@ export function withValue(text: string, keys: readonly string[], value: unknown)
   const whole = text.trim() === '' ? '{}\n' : text;
   const steps = find(whole, keys);
   const last = steps.at(-1);
-  if (!last) throw new AppError('invalid', 'its value is no object');
+  if (!last) throw new AppError('invalid', 'its value is not an object');
   const depth = steps.length;
   const [key = '', ...deeper] = keys.slice(depth - 1);
   if (last.member) {
@@ -157,5 +157,5 @@ function json(value: unknown, depth: number): string {
 
 function broken(text: string, at: number, wanted: string): AppError {
   const line = text.slice(0, at).split('\n').length;
-  return new AppError('invalid', `line ${line} is not JSON: ${wanted} was expected`);
+  return new AppError('invalid', `line ${line} is not JSON: expected ${wanted}`);
 }

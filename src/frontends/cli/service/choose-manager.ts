@@ -26,6 +26,6 @@ export function managerFor(name: ManagerName | undefined, env: NodeJS.ProcessEnv
   if (manager !== null) return manager;
   throw new AppError(
     'usage',
-    'this machine has neither systemd nor launchd: cadre serve --detach starts a server in the background',
+    'this machine has neither systemd nor launchd: start a background server with cadre serve --detach',
   );
 }

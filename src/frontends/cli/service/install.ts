@@ -67,11 +67,11 @@ export async function install(
   if (!running?.runs) ran.push(...(await manager.start()));
   else if (running.server.pid !== before?.pid)
     remarks.push(
-      `another server runs on ${directory} (pid ${running.server.pid}): cadre service stop ends it, then ${manager.restartCommand} starts the service`,
+      `another server is running on ${directory} (pid ${running.server.pid}): stop it with cadre service stop, then start the service with ${manager.restartCommand}`,
     );
   else if (change !== 'unchanged')
     remarks.push(
-      `the server that runs goes on as it was: ${manager.restartCommand} starts it anew`,
+      `the running server does not use the new file: restart it with ${manager.restartCommand}`,
     );
   const signal = world.interrupted();
   const isOther = running?.runs === true;
@@ -80,7 +80,8 @@ export async function install(
     signal,
     limitMs: isOther ? 0 : ANSWER_MS,
   });
-  if (server === null && !isOther) remarks.push('it does not answer yet: see cadre service logs');
+  if (server === null && !isOther)
+    remarks.push('the server does not answer yet: see cadre service logs');
   return {
     manager: manager.name,
     file: manager.file,
@@ -102,7 +103,7 @@ export async function uninstall(
   const { file } = manager;
   const seal = sealIn(file);
   if (seal === null) return { file, removed: false, ran: [] };
-  refuseForeign(file, seal, isForced, 'removes');
+  refuseForeign(file, seal, isForced, 'remove');
   await manager.assertReachable();
   const ran = await manager.remove(() => fs.rmSync(file, { force: true }));
   return { file, removed: true, ran };
@@ -131,14 +132,14 @@ function refuseRoot(isAllowed: boolean): void {
   if (process.geteuid?.() !== 0 || isAllowed) return;
   throw new AppError(
     'usage',
-    'as root the server and all its agents would be root: run this as the user whose projects they work on, without sudo; --allow-root installs it for root nevertheless',
+    'the server and all its agents would run as root: run this command without sudo, as the owner of the projects, or pass --allow-root',
   );
 }
 
 function write(file: string, text: string, isForced: boolean): Installed['change'] {
   const seal = sealIn(file);
   if (seal === 'ours' && fs.readFileSync(file, 'utf8') === text) return 'unchanged';
-  if (seal !== null) refuseForeign(file, seal, isForced, 'replaces');
+  if (seal !== null) refuseForeign(file, seal, isForced, 'replace');
   makeDirectory(path.dirname(file), 0o777);
   replaceFile(file, text);
   return seal === null ? 'written' : 'replaced';
@@ -146,8 +147,8 @@ function write(file: string, text: string, isForced: boolean): Installed['change
 
 function refuseForeign(file: string, seal: Seal, isForced: boolean, does: string): void {
   if (seal === 'ours' || isForced) return;
-  const why = seal === 'edited' ? 'was edited since' : 'was not written by cadre';
-  throw new AppError('conflict', `${file} ${why}: --force ${does} it nevertheless`);
+  const why = seal === 'edited' ? 'was edited' : 'was not written by cadre';
+  throw new AppError('conflict', `${file} ${why}: pass --force to ${does} it`);
 }
 
 function remarksOn({ env }: World, manager: Manager): string[] {
@@ -156,7 +157,7 @@ function remarksOn({ env }: World, manager: Manager): string[] {
   return [
     manager.remark(),
     left.length > 0
-      ? `the service does not get ${names} of this shell: write such settings into ${defaultConfigFile(env)}`
+      ? `the service does not use ${names} of this shell: add these settings to ${defaultConfigFile(env)}`
       : null,
   ].filter((remark) => remark !== null);
 }

@@ -26,7 +26,7 @@ export function launchd(env: NodeJS.ProcessEnv): Manager {
       if (code !== 0)
         throw new AppError(
           'unreachable',
-          'launchd has no graphical session of this user: log in at the screen, or use cadre serve --detach',
+          'launchd has no graphical session for this user: log in at the screen, or use cadre serve --detach',
         );
     },
     // A file in that directory is read at each login.
@@ -50,7 +50,7 @@ export function launchd(env: NodeJS.ProcessEnv): Manager {
         : null;
     },
     log: (lines, isFollowed, log) => followedFile(log, lines, isFollowed, env),
-    remark: () => 'it runs while you are logged in at the screen',
+    remark: () => 'the service runs while you are logged in at the screen',
   };
 }
 
@@ -64,6 +64,6 @@ export function printedState(text: string): ServiceState {
     state: pid > 0 ? 'running' : hasFailed ? 'failed' : 'stopped',
     pid: pid > 0 ? pid : null,
     enabled: true,
-    detail: hasFailed ? `ended with ${code}` : null,
+    detail: hasFailed ? `exited with code ${code}` : null,
   };
 }

@@ -40,7 +40,10 @@ export async function showLog(
     if (stderr.trim() !== '') world.stderr.write(`cadre: ${plain(stderr.trim())}\n`);
     return;
   }
-  throw new AppError('internal', `${program.command} ended with ${code}: ${plain(stderr.trim())}`);
+  throw new AppError(
+    'internal',
+    `${program.command} exited with code ${code}: ${plain(stderr.trim())}`,
+  );
 }
 
 async function programFor(
@@ -53,11 +56,11 @@ async function programFor(
   if (server?.started_by === 'foreground')
     throw new AppError(
       'conflict',
-      `the server (pid ${server.pid}) was started in the foreground: its log is where its errors go`,
+      `the server (pid ${server.pid}) was started in the foreground: see its log on its stderr`,
     );
   const isOfManager = server ? server.started_by === manager?.name : state !== null;
   if (manager && isOfManager) return manager.log(tail, isFollowed, file);
-  if (!existsSync(file)) throw new AppError('not_found', `no server has logged on ${directory}`);
+  if (!existsSync(file)) throw new AppError('not_found', `no server log found in ${directory}`);
   return followedFile(file, tail, isFollowed, world.env);
 }
 

@@ -65,6 +65,6 @@ export class Runner {
     const line = words.join(' ');
     if (code === 0) return line;
     const said = plain((stderr.trim() || stdout.trim()).split('\n').slice(0, 3).join(' '));
-    throw new AppError('internal', `${line} ended with ${code}: ${said}`);
+    throw new AppError('internal', `${line} exited with code ${code}: ${said}`);
   }
 }

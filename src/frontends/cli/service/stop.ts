@@ -26,14 +26,17 @@ export async function stopServer(
   else if (signal(pid, 'SIGTERM') === 'refused')
     throw new AppError(
       'usage',
-      `the server (pid ${pid}) runs as another user: stop it as that one`,
+      `the server (pid ${pid}) runs as another user: stop it as that user`,
     );
   const { clock } = world;
   const deadline = clock.monotonic() + STOP_MS;
   // Its registration goes a moment before it does.
   while (serverRuns(found.server)) {
     if (clock.monotonic() > deadline)
-      throw new AppError('timeout', `the server (pid ${pid}) still stops: see cadre service logs`);
+      throw new AppError(
+        'timeout',
+        `the server (pid ${pid}) is still stopping: see cadre service logs`,
+      );
     await clock.sleep(LOOK_MS, world.interrupted());
   }
   return pid;

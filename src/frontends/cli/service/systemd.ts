@@ -88,7 +88,7 @@ async function assertRead(runner: Runner, file: string): Promise<void> {
   throw new AppError(
     'conflict',
     read
-      ? `systemd has another ${UNIT}, ${read}, which goes before ${file}: remove it`
+      ? `systemd uses ${read} instead of ${file}: remove ${read}`
       : `systemd does not read ${file}: unset XDG_CONFIG_HOME, or set it for systemd too`,
   );
 }
@@ -134,7 +134,7 @@ async function propertiesOf(runner: Runner): Promise<Partial<Record<string, stri
 function lingering(): string | null {
   const { username } = os.userInfo();
   if (fs.existsSync(path.join('/var/lib/systemd/linger', username))) return null;
-  return 'it runs while you are logged in; loginctl enable-linger lets it run from the start of the machine on';
+  return 'the service runs only while you are logged in: start it at boot with loginctl enable-linger';
 }
 
 function realPath(file: string): string {

@@ -56,9 +56,9 @@ export function adviceFor(
   return [
     `found on PATH: ${found.map(({ command }) => command).join(', ')}`,
     ...(name === undefined
-      ? ['a server that was started with another PATH does not find them: start it again']
+      ? ['the server was started with another PATH and does not find them: restart the server']
       : [
-          `to use ${name}, pass --agent ${name}; to use it always, write into ${configFile}:`,
+          `to use ${name}, pass --agent ${name}; to make it the default, add to ${configFile}:`,
           '  [defaults]',
           `  agent = ${JSON.stringify(name)}`,
         ]),

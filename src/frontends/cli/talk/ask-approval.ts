@@ -44,7 +44,7 @@ export class ApprovalAsker {
     if (this.#deps.ask) return this.askedIn(session_id);
     if (this.#isKnown(id)) return;
     this.#deps.talkOutput.status(
-      `\n[${kind}] the agent asks: ${plain(title)}\n` +
+      `\n[${kind}] the agent requests approval: ${plain(title)}\n` +
         `  answer with: cadre approvals accept ${id}   (or decline)\n`,
     );
   }
@@ -58,7 +58,7 @@ export class ApprovalAsker {
         for (const approval of pending.toReversed()) this.#take(approval);
       },
       (error: unknown) =>
-        talkOutput.status(`cadre: the approvals were not read: ${String(error)}\n`),
+        talkOutput.status(`cadre: cannot read approval requests: ${String(error)}\n`),
     );
   }
 

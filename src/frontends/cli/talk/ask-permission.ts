@@ -20,7 +20,10 @@ export async function askPermission(
   const question = { terminal, keyboard, signal };
   for (;;) {
     const more = waiting();
-    const heading = more === 0 ? 'the agent asks' : `the agent asks (${more} more after this)`;
+    const heading =
+      more === 0
+        ? 'the agent requests approval'
+        : `the agent requests approval (${more} more after this)`;
     const { columns } = sizeOf(terminal);
     const sheet = approvalText(approval, { columns, palette: terminal.palette });
     const early = await showAll(question, ['', heading, ...sheet]);

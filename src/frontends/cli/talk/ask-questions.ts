@@ -66,17 +66,17 @@ export function readAnswer(line: string, question: Question): string[] | string 
   const { options, multiple, required, type } = question;
   const isFree = question.free || options.length === 0;
   const text = line.trim();
-  if (text === '') return required ? 'An answer is needed.' : [];
+  if (text === '') return required ? 'An answer is required.' : [];
   const parts = multiple ? text.split(',').map((part) => part.trim()) : [text];
   const chosen = parts.filter(Boolean).map((part) => optionOf(part, question));
   if (chosen.every((one) => one !== undefined)) return chosen;
-  if (!isFree) return `Give a number from 1 to ${options.length}.`;
+  if (!isFree) return `Enter a number from 1 to ${options.length}.`;
   const answers = multiple && options.length > 0 ? parts.filter(Boolean) : [text];
   const answer = answers.map((part) => optionOf(part, question) ?? part);
   const isNumber = (part: string) =>
     type === 'integer' ? /^[-+]?\d+$/.test(part) : part !== '' && Number.isFinite(Number(part));
   if (type !== 'text' && !answer.every(isNumber))
-    return type === 'integer' ? 'Give a whole number.' : 'Give a number.';
+    return type === 'integer' ? 'Enter a whole number.' : 'Enter a number.';
   return answer;
 }
 

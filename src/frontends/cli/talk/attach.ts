@@ -45,7 +45,7 @@ export async function attach(
   if (global.json || !stdin.isTTY || !stdout.isTTY)
     throw new AppError(
       'usage',
-      'attach needs a terminal: use cadre sessions send, show or wait, or cadre events tail',
+      'not a terminal: use cadre sessions send, show or wait, or cadre events tail',
     );
   const found =
     said === undefined
@@ -93,7 +93,7 @@ export async function attach(
   leave(0);
   await asker.idle();
   line.close();
-  context.note(`come back with cadre sessions attach ${shortId(session.id)}`);
+  context.note(`attach again with cadre sessions attach ${shortId(session.id)}`);
   world.exit(Number(leaving.signal.reason));
 }
 
@@ -119,7 +119,7 @@ async function showTail(
   const lines = conversationLines(conversation(ended.slice(-TURNS), approvals, notices), shape);
   for (const line of lines) world.stdout.write(`${line}\n`);
   const title = shorten(plain(session.title ?? shortId(session_id)), 40);
-  note(`${title}: ^C interrupts a turn, ^D leaves`);
+  note(`${title}: Ctrl-C interrupts a turn, Ctrl-D leaves`);
   await markSeen(context, session_id, seq);
   if (running === null) return { session, after: seq };
   const scope = { sessionId: session_id, kinds: ['turn.accepted'] };

@@ -56,13 +56,13 @@ export class Attached {
   say(text: string): void {
     this.#waiting.push(text);
     if (this.#running === null) void this.#sendNext();
-    else this.#output.status('cadre: this is sent when the turn has ended\n');
+    else this.#output.status('cadre: the prompt is sent when the turn ends\n');
   }
 
   /** Asks for the running turn to end. */
   async interrupt(): Promise<void> {
     if (this.#running === null) {
-      this.#output.status('cadre: no turn runs; Ctrl-D leaves\n');
+      this.#output.status('cadre: no turn is running: press Ctrl-D to leave\n');
       return;
     }
     this.#output.status('cadre: interrupting the turn\n');

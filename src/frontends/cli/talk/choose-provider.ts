@@ -48,8 +48,8 @@ async function askWhich(
   if (!terminal)
     throw new AppError(
       'usage',
-      `several providers are ready (${names}): name one with --provider, with CADRE_DEFAULTS_PROVIDER, ` +
-        `or as provider under [defaults] in ${file}`,
+      `several providers are ready (${names}): pass --provider, set CADRE_DEFAULTS_PROVIDER, ` +
+        `or set provider under [defaults] in ${file}`,
     );
   const { output } = terminal;
   output.write('Several providers are ready:\n');
@@ -58,10 +58,11 @@ async function askWhich(
   for (;;) {
     const line = await readLine(terminal, 'Which one? ', world.interrupted());
     const chosen = line === null ? null : chosenOf(line.trim(), ready);
-    if (line === null)
-      throw new AppError('usage', 'no provider was chosen: name one with --provider');
+    if (line === null) throw new AppError('usage', 'no provider was chosen: pass --provider');
     if (!chosen) continue;
-    output.write(`To use it always, write under [defaults] in ${file}: provider = "${chosen}"\n`);
+    output.write(
+      `To make it the default, add under [defaults] in ${file}: provider = "${chosen}"\n`,
+    );
     return chosen;
   }
 }

@@ -38,7 +38,7 @@ export async function followTurn(
   const palette = paletteFor(world.stderr, world.env);
   const text = new TurnText({ talkOutput, asker, palette, isVerbose: options.verbose === true });
   const interrupt = () => {
-    world.stderr.write('\ncadre: interrupting the turn; once more leaves it alone\n');
+    world.stderr.write('\ncadre: interrupting the turn; press Ctrl-C again to exit at once\n');
     client.call(endpoints.interruptTurn, { params, body: {} }).catch(() => undefined);
   };
   signal.addEventListener('abort', interrupt, { once: true });

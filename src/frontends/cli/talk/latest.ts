@@ -22,8 +22,8 @@ export async function latestHere(clients: Client, here: string): Promise<Session
   if (found) return found;
   throw new AppError(
     'not_found',
-    `no session works in ${here} yet, nor in a worktree of its repository: ` +
-      'start one with cadre run, or name one of cadre sessions list with --session',
+    `no open session in ${here} or in a worktree of its repository: ` +
+      'start one with cadre run, or pass --session (see cadre sessions list)',
   );
 }
 

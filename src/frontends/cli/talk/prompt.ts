@@ -39,7 +39,7 @@ export async function readInput(
         : '';
     throw new AppError(
       'usage',
-      `there is nothing to send${taken}: give a text, or - and the text on stdin`,
+      `no text to send${taken}: give a text, or pass - and the text on stdin`,
     );
   }
   return [
@@ -61,7 +61,7 @@ async function pipedText({ stdin, stderr, clock }: World): Promise<string> {
   });
   stdin.once('end', ended.resolve);
   stdin.once('error', (error) =>
-    ended.reject(new AppError('usage', `stdin cannot be read: ${error.message}`)),
+    ended.reject(new AppError('usage', `cannot read stdin: ${error.message}`)),
   );
   const noWait = new AbortController();
   const tooLong = clock.sleep(FIRST_BYTE_MS, noWait.signal).then(() => 'silent' as const);
@@ -70,7 +70,7 @@ async function pipedText({ stdin, stderr, clock }: World): Promise<string> {
   if (first !== 'silent') await ended.promise;
   else {
     stderr.write(
-      'cadre: nothing came from stdin in 3 s, so it is left out; - as the last word waits for it\n',
+      'cadre: no input on stdin for 3 s, so stdin is ignored: pass - as the last word to wait for it\n',
     );
     if ('destroy' in stdin) (stdin as NodeJS.ReadStream).destroy();
   }

@@ -34,7 +34,7 @@ export async function* sessionEvents(
       reconnectMs,
       onConnection({ lost }) {
         isLost = lost;
-        const what = lost ? 'the connection was lost: trying again' : 'connected again';
+        const what = lost ? 'connection lost: reconnecting' : 'reconnected';
         tell(`cadre: ${what}\n`);
         if (!lost) deps.onReturn?.();
       },
@@ -43,8 +43,8 @@ export async function* sessionEvents(
     if (!isLost || !(error instanceof AppError) || error.code !== 'unreachable') throw error;
     throw new AppError(
       'unreachable',
-      `no server has answered for ${durationText(reconnectMs ?? 0)}: once one runs again, ` +
-        `see what came of it with cadre sessions show ${shortId(sessionId)}`,
+      `the server has not answered for ${durationText(reconnectMs ?? 0)}: when it runs again, ` +
+        `see the result with cadre sessions show ${shortId(sessionId)}`,
       { cause: error },
     );
   }
