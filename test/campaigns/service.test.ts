@@ -58,13 +58,13 @@ describe.skipIf(!canManage)('under a user manager of systemd', () => {
         const args = change === 'install' ? install : ['service', 'uninstall'];
         const refused = await runCadre(home.path, args, { env });
         expect(refused).toMatchObject({ code: 7, stdout: '' });
-        expect(refused.stderr).toContain(`${file} was edited since: --force`);
+        expect(refused.stderr).toContain(`${file} was edited: pass --force`);
       }
       expect((await cadre('service', 'uninstall', '--force')).code).toBe(0);
       expect(fs.existsSync(file)).toBe(false);
       expect(await status()).toMatchObject({ server: null, service: null });
       const none = await cadre('service', 'uninstall');
-      expect(none.stdout).toBe(`no service is installed: there is no ${file}\n`);
+      expect(none.stdout).toBe(`No service is installed (${file} not found)\n`);
     });
     await untilNothingCarries(home.path);
   });

@@ -80,11 +80,9 @@ describe.each(stored)('The data of cadre %s', (name) => {
       await first.until('token');
       first.child.kill('SIGTERM');
       const { stdout, stderr } = await first.ended;
-      expect(stderr).toMatch(
-        /migrating the data of an older version before the server accepts requests[\s\S]*copy was kept/,
-      );
-      expect(stdout).toContain(`data was of cadre ${version} `);
-      expect(stdout).toContain(`cadre db rollback goes back to ${copy}\n`);
+      expect(stderr).toMatch(/is copied and changed before the server answers[\s\S]*copy was kept/);
+      expect(stdout).toContain(`upgraded data of cadre ${version} `);
+      expect(stdout).toContain(`return to ${copy} with cadre db rollback\n`);
       expect(await dump(copy)).toEqual(before);
       await withDemo(
         async (server) => {
@@ -214,7 +212,7 @@ describe.each(releases)('The data of cadre %s', (version) => {
       });
       const done = await runHere(directory, args, { isTerminal: true, stdin: 'y\n' });
       expect(done.stdout).toMatch(
-        /^the data are those of cadre .* again\n(?: .*\n)?  kept +(\S+)\n  undo +cadre db rollback \1\n$/,
+        /^Rolled back to the data of cadre .*\n(?: .*\n)?  kept +(\S+)\n  undo +cadre db rollback \1\n$/,
       );
       expect(done.stderr).toContain(copy);
       expect(await dump(storeIn(directory))).toEqual(before);
@@ -230,7 +228,7 @@ test('cadre db rollback says so where there is no copy, and where a file is none
   const before = await dump(storeIn(own.path));
   expect(await rollback()).toMatchObject({
     code: 3,
-    stderr: expect.stringContaining('there is no copy of older data in'),
+    stderr: expect.stringContaining('no copy of older data in'),
   });
   fs.writeFileSync(path.join(own.path, 'nonsense'), 'nonsense '.repeat(1000));
   const nonsense = await rollback('nonsense');

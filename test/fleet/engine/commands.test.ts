@@ -74,7 +74,7 @@ describe('cadre fleet init', () => {
 
   test('may run again, and needs the key of the admin.', async () => {
     const again = await cadre(['fleet', 'init'], fleet().urls);
-    expect(again).toMatchObject({ code: 0, stdout: 'the fleet test was there already\n' });
+    expect(again).toMatchObject({ code: 0, stdout: 'Fleet test already exists\n' });
     const { urls, ca, keyOf } = secured();
     using home = tempDirectory();
     const file = path.join(home.path, 'cadre.toml');

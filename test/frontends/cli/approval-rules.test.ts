@@ -44,7 +44,7 @@ it('What rules decide is not asked: an agent runs and edits what they allow, and
   const { stdout } = await cadre(['approvals', 'rules', 'list']);
   expect(stdout).toMatch(/allow .* command: echo \*\*, directory: /);
   expect((await cadre(['approvals', 'rules', 'remove', allowing])).stdout).toBe(
-    `${allowing} is removed\n`,
+    `Removed rule ${allowing}\n`,
   );
   expect(await test('echo x')).toBe('ask: no rule matches\n');
 });
@@ -55,7 +55,7 @@ it('A * behind a program that is not known to be safe needs --i-know.', async ()
   const refused = await cadre(words);
   expect(refused.code).toBe(2);
   expect(refused.stderr).toContain('is not on the list of programs');
-  expect(refused.stderr).toContain('with --i-know');
+  expect(refused.stderr).toContain('pass --i-know');
   const added = await cadre([...words, '--i-know']);
   expect([added.code, added.stdout]).toEqual([0, expect.stringContaining('something-new **')]);
 });

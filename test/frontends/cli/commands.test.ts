@@ -160,7 +160,7 @@ describe('a usage error', () => {
       expectFailure(
         await cadre(['sessions', 'create', '--metadata', '{']),
         2,
-        /--metadata is not valid JSON/,
+        /invalid --metadata: expected JSON: /,
       );
       expectFailure(
         await cadre(['sessions', 'list', '--limit', '0']),
@@ -170,7 +170,7 @@ describe('a usage error', () => {
       expectFailure(
         await cadre(['--token-file', '/no/such/file', 'status']),
         2,
-        /there is no token file/,
+        /token file .* not found: check --token-file/,
       );
     }));
 });
@@ -185,12 +185,12 @@ describe('finding the server and the token', () => {
       expectFailure(
         await cadre(['sessions', 'get', nobody]),
         3,
-        /no session "sess_0+"; see cadre sessions list/,
+        /no session "sess_0+": see cadre sessions list/,
       );
       expectFailure(
         await cadre(['sessions', 'get', 'ffffff']),
         3,
-        /no session has the id or the title "ffffff"; see cadre sessions list/,
+        /session "ffffff" not found: see cadre sessions list/,
       );
       expectFailure(await cadre(['sessions', 'send', nobody, 'hello']), 3, /no session/);
       expectFailure(await cadre(['events', 'tail', '--session', nobody]), 3, /no session/);
@@ -243,7 +243,7 @@ describe('finding the server and the token', () => {
           const ended = await runHere(directory, ['--data-dir', directory, ...args, 'status'], {
             env,
           });
-          expectFailure(ended, 4, /no token is known for .*--token-file/);
+          expectFailure(ended, 4, /no token for .*--token-file/);
         }
         expect(heard).toEqual([]);
         const same = ['--data-dir', directory, '--url', `${url}/`, 'status'];
@@ -338,7 +338,7 @@ describe('sessions', () => {
       expect(json).toMatchObject({ status: 'ready', title: null });
       const listed = await cadre(['sessions', 'list']);
       const [heading, first, second] = listed.stdout.split('\n');
-      expect(heading).toMatch(/^ID +PROVIDER +STATUS +ACTIVE +TITLE +LAST WORDS +CWD$/);
+      expect(heading).toMatch(/^ID +PROVIDER +STATUS +ACTIVE +TITLE +LAST MESSAGE +CWD$/);
       expect(first).toMatch(new RegExp(`^${json.id.slice(-8)} +acp +ready +\\d+s +- +`));
       expect(second).toMatch(new RegExp(`^${id.slice(-8)} +acp +ready +\\d+s +My one +`));
       const one = await cadre(['--json', 'sessions', 'list', '--limit', '1', '--status', 'ready']);

@@ -85,7 +85,7 @@ describe('cadre db backup', () => {
       const events = await eventsOf(server);
       const seq = events.at(-1)?.seq ?? 0;
       expect([code, stderr]).toEqual([0, '']);
-      expect(stdout).toBe(`${file}  ${size} bytes, up to seq ${seq}\n`);
+      expect(stdout).toBe(`Backed up to ${file} (${size} bytes, up to event ${seq})\n`);
       expect(mode & 0o777).toBe(0o600);
       expect(fs.readdirSync(other.path)).toEqual(['events.cadre']);
       await withRuntime(
@@ -116,7 +116,7 @@ describe('cadre db backup', () => {
       await using place = tempDirectory();
       const file = path.join(place.path, 'copy');
       fs.writeFileSync(file, 'mine');
-      expectFailure(await cadre(['db', 'backup', file]), 7, /exists already: name another file/);
+      expectFailure(await cadre(['db', 'backup', file]), 7, /already exists: choose another file/);
       expect(fs.readFileSync(file, 'utf8')).toBe('mine');
       fs.writeFileSync(`${file}2.part`, 'theirs');
       expectFailure(await cadre(['db', 'backup', `${file}2`]), 7, /another backup is being/);
@@ -168,7 +168,7 @@ describe('cadre db check', () => {
       const cadre = cadreOn(server);
       const { code, stdout, stderr } = await cadre(['db', 'check']);
       expect([code, stderr]).toEqual([0, '']);
-      expect(stdout).toMatch(/^\d+ rows checked in \d+\.\d MiB: ok\n$/);
+      expect(stdout).toMatch(/^Checked \d+ rows in \d+\.\d MiB: ok\n$/);
       const report = (await cadre(['db', 'check', '--json'])).json();
       expect(report).toMatchObject({ ok: true, damage: [], rows: expect.any(Number) });
       const left = () =>
@@ -205,7 +205,7 @@ describe('cadre db check', () => {
       const { code, stdout, stderr } = await cadre(['db', 'check']);
       expect([code, stderr]).toEqual([1, '']);
       expect(stdout).toMatch(
-        /^events, row \d+: the row differs from what was written: stop the server and restore a backup\n\d+ rows checked in .*: 1 damaged\n$/,
+        /^events, row \d+: it is not what was written: stop the server and restore a backup\nChecked \d+ rows in .*: 1 damaged\n$/,
       );
       const json = await cadre(['db', 'check', '--json']);
       expect([json.code, json.json()]).toMatchObject([

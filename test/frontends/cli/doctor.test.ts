@@ -55,13 +55,13 @@ describe('cadre doctor --agents', () => {
     );
     expect(found['agent own']).toEqual([
       'ok',
-      expect.stringMatching(/^cadre-demo \S+ opens a session$/),
+      expect.stringMatching(/^cadre-demo \S+ opened a session$/),
     ]);
     // The demo agent, which stands for these, has other modes than those that the catalogue knows.
     expect(found['agent opencode']).toEqual([
       'warn',
       expect.stringMatching(
-        /opens a session, but does not have the modes "plan" \(read_only\); it has: default, .*providers\.acp\.agents\.opencode$/,
+        /opened a session, but lacks the modes "plan" \(read_only\); its modes are default, .*providers\.acp\.agents\.opencode$/,
       ),
     ]);
     expect(found['agent gemini']).toEqual([
@@ -82,7 +82,7 @@ describe('cadre doctor --agents', () => {
     const ended = await runHere(home.path, ['doctor', '--agents', '--json']);
     expect([ended.code, findingsOf(ended).agents]).toEqual([
       0,
-      ['warn', 'none is installed or configured: see cadre providers discover'],
+      ['warn', 'no agents are installed or configured: see cadre providers discover'],
     ]);
   });
 });
@@ -108,7 +108,7 @@ describe('cadre doctor', () => {
     const env = { PATH: `${home.path}:${process.env.PATH}` };
     const { stdout } = await runCadre(home.path, ['doctor'], { env });
     expect(stdout).toContain(
-      'or name an agent that is installed: gemini, with --agent: see cadre providers discover',
+      'or name an agent that is installed: gemini, pass --agent (see cadre providers discover)',
     );
   });
 
@@ -122,9 +122,9 @@ describe('cadre doctor', () => {
       expect(Object.keys(found)).toEqual(names);
       for (const [status] of Object.values(found)) expect(status).toBe('ok');
       expect(found.server?.[1]).toContain(server.url);
-      expect(found.registration?.[1]).toBe(`a server runs as pid ${process.pid}`);
+      expect(found.registration?.[1]).toBe(`a server is running (pid ${process.pid})`);
       expect(found.providers?.[1]).toBe('acp: ready');
-      expect(found.rules?.[1]).toBe('0 rules decide as they were added');
+      expect(found.rules?.[1]).toBe('0 rules are valid');
     }));
 
   test('says which hook of the server that runs cannot work, and why.', () =>
@@ -238,13 +238,13 @@ describe('cadre doctor', () => {
       const found = findingsOf(await cadre(['doctor', '--json']));
       expect(found.registration).toEqual([
         'warn',
-        expect.stringContaining(`pid ${server.pid}) did not stop in order`),
+        expect.stringContaining(`pid ${server.pid}) did not shut down cleanly`),
       ]);
       expect(found.server?.[0]).toBe('warn');
       const status = await cadre(['status']);
       expect(status.code).toBe(6);
       expect(status.stderr).toContain(
-        `the last one (pid ${server.pid}) did not stop in order: start one with cadre serve`,
+        `the last server (pid ${server.pid}) did not shut down cleanly: start one with cadre serve`,
       );
     }));
 

@@ -113,7 +113,7 @@ describe('cadre events tail', () => {
       const ended = await tail.ended;
       expect(ended.code).toBe(130);
       expect(ended.stderr).toMatch(
-        /^cadre: the connection was lost: trying again\ncadre: connected again, after \d+\n$/,
+        /^cadre: connection lost: reconnecting\ncadre: reconnected after event \d+\n$/,
       );
       const read = ended.lines() as unknown as RuntimeEventRecord[];
       const seqs = read.map(({ seq }) => seq);

@@ -14,11 +14,14 @@ describe('the command that helps after a refusal', () => {
     ['message msg_1 has no pending delivery', 'see cadre teams deliveries'],
     ['no process "p"', 'see cadre processes list'],
     ['no worktree "w"', 'see cadre worktrees list'],
-    ['turn turn_1 of sess_1 is still running: wait for it', 'or see cadre queue add'],
-    ['a.txt was changed: use force to replace the file and keep a copy', 'with --force'],
     [
-      'the worktree was created from x, which is not a branch of the repository: name one as into',
-      'with --into',
+      'turn turn_1 of sess_1 is still running: wait for it',
+      'queue the prompt with cadre sessions send --queue',
+    ],
+    ['a.txt was changed: force it to replace the file and keep a copy', 'pass --force'],
+    [
+      'the worktree began at x, which is no branch of the repository: name one as into',
+      'pass --into',
     ],
     ['no budget "b"', 'see cadre budgets list'],
     [
@@ -26,13 +29,13 @@ describe('the command that helps after a refusal', () => {
       'see cadre approvals list',
     ],
     [
-      'body.command: tox is not on the list: write all words of the command, or confirm the rule with i_know',
-      'with --i-know',
+      'body.command: tox is not on the list: give all words of the command, or confirm the rule with i_know',
+      'pass --i-know',
     ],
     ['no token "t"', 'see cadre tokens list'],
     [
       'acp: not configured: add a section [providers.acp] with a command',
-      'or try cadre serve --demo',
+      'to try cadre without an agent, run cadre serve --demo',
     ],
     ['body.input: is required', null],
   ])('%j is %j.', ([message, command]) => {

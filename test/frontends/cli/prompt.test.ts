@@ -28,7 +28,7 @@ describe('the prompt', () => {
     const input = readInput(['hello'], noImages, given);
     clock.advance(3000);
     expect(await input).toEqual([{ type: 'text', text: 'hello' }]);
-    expect(said()).toMatch(/nothing came from stdin in 3 s/);
+    expect(said()).toMatch(/no input on stdin for 3 s/);
   });
 
   test('waits for all of a pipe that has begun, and with - for one that has not.', async () => {
@@ -52,7 +52,7 @@ describe('the prompt', () => {
     stdin.end();
     const options = { image: [], worktree: 'fix the login' };
     await expect(readInput([], options, given)).rejects.toThrow(
-      'there is nothing to send ("fix the login" was read as the name of the worktree: give the text first)',
+      'no text to send ("fix the login" was read as the name of the worktree: give the text first)',
     );
   });
 });
@@ -75,15 +75,15 @@ describe('a line that answers a question', () => {
     [' Red ', {}, ['red']],
     // A label goes before a number.
     ['3', {}, ['3']],
-    ['4', {}, 'Give a number from 1 to 3.'],
-    ['green', {}, 'Give a number from 1 to 3.'],
+    ['4', {}, 'Enter a number from 1 to 3.'],
+    ['green', {}, 'Enter a number from 1 to 3.'],
     ['green', { free: true }, ['green']],
     ['1, 2', { multiple: true }, ['red', 'blue']],
     ['1,,green', { multiple: true, free: true }, ['red', 'green']],
-    ['', {}, 'An answer is needed.'],
+    ['', {}, 'An answer is required.'],
     ['', { required: false }, []],
-    ['one', { options: [], type: 'integer' }, 'Give a whole number.'],
-    ['1.5', { options: [], type: 'integer' }, 'Give a whole number.'],
+    ['one', { options: [], type: 'integer' }, 'Enter a whole number.'],
+    ['1.5', { options: [], type: 'integer' }, 'Enter a whole number.'],
     ['1.5', { options: [], type: 'number' }, ['1.5']],
     ['a, b', { options: [] }, ['a, b']],
   ])('%s is read for %o as %o.', ([line, more, read]) => {

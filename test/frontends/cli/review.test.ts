@@ -25,7 +25,7 @@ async function changed() {
 it('Scripts comment on lines of a diff, look at the draft, drop from it and send it as one turn.', async () => {
   const { cadre, id, repo, comment } = await changed();
   expect((await comment('new.txt:2-3', 'both', 'lines')).stdout).toMatch(
-    /^cmt_\w+ is a comment on new\.txt:2-3\n$/,
+    /^Added comment cmt_\w+ on new\.txt:2-3\n$/,
   );
   expect((await comment('new.txt:10', 'what is this?\u001B[2J')).code).toBe(0);
   const removed = await cadre([
@@ -61,29 +61,34 @@ ID  new.txt:10
     (await cadre(['--json', 'review', 'show', id])).json() as { comments: { id: string }[] }
   ).comments;
   expect((await cadre(['review', 'drop', id, first?.id.slice(-8) ?? ''])).stdout).toBe(
-    `${first?.id} is dropped\n`,
+    `Removed comment ${first?.id}\n`,
   );
   const sent = await cadre(['review', 'send', id, 'say Thanks for these.', '--no-wait']);
   expect(sent.stdout).toMatch(/^turn_\w+ has 2 comments\n$/);
   const again = await cadre(['review', 'send', id]);
   expect([again.code, again.stderr]).toEqual([
     7,
-    expect.stringMatching(/has no comments.*; add some with cadre review/),
+    expect.stringMatching(
+      /has no comments: nothing is to be sent.*: add comments with cadre review/,
+    ),
   ]);
 });
 
 it('What cannot be done says why.', async () => {
   const { cadre, id, comment } = await changed();
   const refused = [
-    [await comment('new.txt', 'x'), /"new\.txt" is no place: give FILE:LINE or FILE:FIRST-LAST/],
+    [
+      await comment('new.txt', 'x'),
+      /invalid --comment "new\.txt": expected FILE:LINE or FILE:FIRST-LAST/,
+    ],
     [await comment('new.txt:3-2', 'x'), /is no place/],
-    [await comment('new.txt:99', 'x'), /the diff does not show new\.txt:99/],
+    [await comment('new.txt:99', 'x'), /the diff does not contain new\.txt:99/],
     [await comment('sub/b.txt:1', 'x'), /"sub\/b\.txt" is not among the changed files/],
-    [await comment('new.txt:1'), /give the text of the comment as well/],
+    [await comment('new.txt:1'), /the comment has no text: give the text after the session/],
     [await cadre(['review', id]), /an editor needs a terminal.*give --comment FILE:LINE TEXT/],
     [await cadre(['review', id, 'words']), /give --comment FILE:LINE/],
     [await cadre(['review']), /name a session/],
-    [await cadre(['review', 'drop', id]), /name a comment, or all of them with --all/],
+    [await cadre(['review', 'drop', id]), /give either a comment or --all/],
     [await cadre(['review', 'drop', id, '--all']), /pass --yes/],
     [await cadre(['review', 'drop', id, 'cmt_nothing']), /no comment has the id/],
   ] as const;
@@ -93,7 +98,7 @@ it('What cannot be done says why.', async () => {
   }
   await comment('new.txt:1', 'x');
   expect((await cadre(['review', 'drop', id, '--all', '--yes'])).stdout).toBe(
-    '1 comment is dropped\n',
+    'Removed 1 comment\n',
   );
 });
 

@@ -59,7 +59,7 @@ describe('serve --detach', () => {
     const second = await here('serve', '--detach', '--demo');
     expect(second).toMatchObject({ code: 7, stdout: '' });
     expect(second.stderr).toBe(
-      `cadre: a server runs already on ${data}, at ${started.url} (pid ${started.pid}): stop it with cadre service stop\n`,
+      `cadre: a server is already running on ${data}, at ${started.url} (pid ${started.pid}): stop it with cadre service stop\n`,
     );
   });
 
@@ -123,7 +123,7 @@ describe('serve --detach', () => {
     const stopped = await here('service', 'stop', '--json');
     expect(stopped.json()).toEqual({ stopped: true, pid: started.pid });
     expect(runs(started.pid)).toBe(false);
-    expect((await here('service', 'stop')).stdout).toBe(`no server runs on ${data}\n`);
+    expect((await here('service', 'stop')).stdout).toBe(`No server is running on ${data}\n`);
     const status = await here('service', 'status');
     expect(status).toMatchObject({ code: 6 });
     expect(status.stdout).toMatch(/^server +not running\n/);

@@ -46,7 +46,7 @@ describe('commands with several servers', () => {
     expect(best.slice(0, 2).map(({ node }) => node)).toEqual(['laptop', 'gpu']);
     expect(await cadre('search', 'zebra', '--since', '23:59')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('--since: "23:59" is no time') as string,
+      stderr: expect.stringContaining('invalid --since "23:59": expected a time') as string,
     });
     expect((await cadre('search', '""')).stderr).toBe(
       'cadre: <words>: has no word to search for\n',
@@ -116,19 +116,19 @@ describe('commands with several servers', () => {
     };
     expect(await refused('--on', 'gpuu')).toEqual([
       2,
-      'cadre: no server has the name "gpuu": there are laptop, gpu\n',
+      'cadre: server "gpuu" not found: the servers are laptop, gpu\n',
     ]);
     expect(await refused('--on', 'gpu', '--on', 'laptop')).toEqual([
       2,
-      'cadre: give --on once: a server has one name\n',
+      'cadre: --on was given more than once: name one server\n',
     ]);
     expect(await refused('--url', one, '--url', one)).toEqual([
       2,
-      'cadre: --url names laptop twice\n',
+      'cadre: server "laptop" was given twice: give each --url once\n',
     ]);
     expect(await refused('--url', one, '--url', 'nonsense')).toEqual([
       2,
-      'cadre: "nonsense" is no address of a server: give http://HOST:PORT\n',
+      'cadre: invalid server address "nonsense": expected http://HOST:PORT\n',
     ]);
     const files = ['--token-file', 'a', '--token-file', 'b', '--token-file', 'c'];
     expect(await refused('--url', one, '--url', two, ...files)).toEqual([
@@ -172,7 +172,7 @@ describe('commands with several servers', () => {
     const { code, stderr } = await given().cadre(['status'], { env: { CADRE_CONFIG: config } });
     expect([code, stderr]).toEqual([
       4,
-      `cadre: gpu: no token is known for ${gpu}: name its file as token_file in [[servers]], or with --token-file\n`,
+      `cadre: gpu: no token for ${gpu}: set token_file in [[servers]], or pass --token-file FILE\n`,
     ]);
   });
 

@@ -66,7 +66,7 @@ describe('what is said', () => {
     expect(await cadre(['run', '-c', 'history'], { cwd: here })).toMatchObject({
       code: 3,
       stderr: expect.stringMatching(
-        /^cadre: no session works in .*here yet, nor in a worktree .*: start one/,
+        /^cadre: no open session in .*here or in a worktree .*: start one/,
       ),
     });
     await cadre(['run', 'say first'], { cwd: here });
@@ -144,7 +144,7 @@ describe('a conversation', () => {
     const cadre = cadreOn(server());
     await cadre(['run', 'say the last words']);
     const [heading, first] = (await cadre(['sessions', 'list'])).stdout.split('\n');
-    expect(heading).toMatch(/^ID +PROVIDER +STATUS +ACTIVE +TITLE +LAST WORDS +CWD$/);
+    expect(heading).toMatch(/^ID +PROVIDER +STATUS +ACTIVE +TITLE +LAST MESSAGE +CWD$/);
     expect(first).toMatch(/ acp +ready +\d+s +say the last words +the last words +\//);
   });
 
@@ -202,7 +202,7 @@ describe('a conversation', () => {
     const any = await cadre(['sessions', 'wait', '--any', busy ?? '', good ?? '']);
     expect(any.code).toBe(0);
     const late = await cadre(['sessions', 'wait', busy ?? '', '--timeout', '50ms']);
-    expect([late.code, late.stderr]).toEqual([8, 'cadre: a turn still runs after 50ms\n']);
+    expect([late.code, late.stderr]).toEqual([8, 'cadre: a turn is still running after 50ms\n']);
     const until = startCadre(directory, ['--data-dir', directory, 'sessions', 'wait', busy ?? '']);
     await expectEventually(followers).toBeGreaterThan(0);
     const { active_turn_id } = await client.call(endpoints.getSession, {
@@ -240,7 +240,7 @@ describe('the provider of a new session', () => {
     withRuntime(
       async (server) => {
         expect(await provider(server)).toMatch(
-          /^2: .*several providers are ready \(claude, codex\): name one with --provider, with CADRE_DEFAULTS_PROVIDER, or as provider under \[defaults\] in /,
+          /^2: .*several providers are ready \(claude, codex\): pass --provider, set CADRE_DEFAULTS_PROVIDER, or set provider under \[defaults\] in /,
         );
         const variable = { CADRE_DEFAULTS_PROVIDER: 'codex', CADRE_DEFAULTS_MODEL: 'm1' };
         const byVariable = await provider(server, variable);
@@ -338,8 +338,8 @@ describe('a server that is gone for good', () => {
     const { code, stderr } = await run.ended;
     expect(code).toBe(6);
     expect(stderr).toBe(
-      'cadre: the connection was lost: trying again\n' +
-        'cadre: no server has answered for 200ms: once one runs again, see what came of it with ' +
+      'cadre: connection lost: reconnecting\n' +
+        'cadre: the server has not answered for 200ms: when it runs again, see the result with ' +
         `cadre sessions show ${session?.id.slice(-8)}\n`,
     );
   });

@@ -187,7 +187,7 @@ describe('cadre teams', () => {
       const unknown = await cadre(['teams', 'get', '01234567']);
       expect([unknown.code, unknown.stderr]).toEqual([
         3,
-        'cadre: no team has the id or the name "01234567"; see cadre teams list\n',
+        'cadre: team "01234567" not found: see cadre teams list\n',
       ]);
       const both = ['--preset', 'deep', '--model', 'x'];
       const spawn = await cadre(['teams', 'spawn', '01234567', '--source', '01234567', ...both]);

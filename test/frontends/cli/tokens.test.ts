@@ -109,7 +109,7 @@ describe('cadre tokens', () => {
       expectFailure(
         await cadre(['tokens', 'revoke', '123456']),
         3,
-        /no token has the id or the name "123456"; see cadre tokens list/,
+        /token "123456" not found: see cadre tokens list/,
       );
       expectFailure(await cadre(['tokens', 'revoke', '12345']), 2, /too short/);
     }));

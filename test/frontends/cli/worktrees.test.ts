@@ -110,7 +110,7 @@ describe('cadre worktrees', () => {
       7,
       expect.stringContaining('refused: the worktree has uncommitted changes'),
     ]);
-    expect(open.stdout).toContain('or pass --commit MESSAGE');
+    expect(open.stdout).toContain('pass --commit MESSAGE');
     commit(place, 'mine');
     const shown = /^cadre\/tree into main: main moves forward\ncommits: 1\n {2}[0-9a-f]{8} mine\n/;
     const looked = await cadre(['worktrees', 'merge', end, '--dry-run']);
@@ -121,7 +121,7 @@ describe('cadre worktrees', () => {
     expect(declined.stdout).toBe('nothing was changed\n');
     expect(fs.existsSync(path.join(repo, 'new.txt'))).toBe(false);
     const accepted = await cadre(['worktrees', 'merge', end], { isTerminal: true, stdin: 'y\n' });
-    expect(accepted.stderr).toContain('do it? [y/N]');
+    expect(accepted.stderr).toContain('continue? [y/N]');
     expect(accepted.stdout).toMatch(/^merged: main is at .*\nthe worktree stays: .* cleanup tree /);
     expect(read(repo, 'new.txt')).toBe('mine\n');
     const again = await cadre(['worktrees', 'rebase', end, '--yes', '--json']);
@@ -160,7 +160,7 @@ describe('cadre worktrees', () => {
     const unknown = await cadreOn(server())(['worktrees', 'get', '00000000']);
     expect([unknown.code, unknown.stderr]).toEqual([
       3,
-      'cadre: no worktree has the id or the name "00000000"; see cadre worktrees list\n',
+      'cadre: worktree "00000000" not found: see cadre worktrees list\n',
     ]);
   });
 });
@@ -189,14 +189,14 @@ describe('cadre worktrees trust', () => {
       expect([nobody.code, nobody.stdout]).toEqual([2, '']);
       expect(nobody.stderr).toContain('  | touch ran\n');
       const trusted = await cadre(['worktrees', 'trust', ...at, '--yes']);
-      expect(trusted.stdout).toMatch(/^[0-9a-f]{64} is allowed for /);
+      expect(trusted.stdout).toMatch(/^Allowed [0-9a-f]{64} for /);
       const sha256 = trusted.stdout.slice(0, 64);
       expect((await cadre(['worktrees', 'list-trusted', ...at])).stdout).toContain(sha256);
       const allowed = await create('allowed', '--init-if-trusted');
       expect(fs.existsSync(path.join(allowed.stdout.trim(), 'ran'))).toBe(true);
 
       const withdrawn = await cadre(['worktrees', 'untrust', ...at]);
-      expect(withdrawn.stdout).toBe(`1 withdrawn for ${repo}\n`);
+      expect(withdrawn.stdout).toBe(`Withdrew 1 permissions for ${repo}\n`);
       const byDigest = await cadre(['worktrees', 'trust', ...at, '--sha256', sha256, '--json']);
       expect(byDigest.json()).toMatchObject([{ repo_root: repo, sha256 }]);
     }));

@@ -65,9 +65,9 @@ describe.skipIf(!hasPty)('on a terminal', () => {
     expect((await shown(['status'], 200)).lines.join('\n')).toMatch(/^uptime +\d+(s|ms|m \d+s)$/m);
   });
 
-  test('AGE is the time since a process was asked for, and RAN how long it ran.', async () => {
+  test('AGE is the time since a process was asked for, and RUNTIME how long it ran.', async () => {
     const [heading = ''] = (await shown(['processes', 'list'], 120)).lines;
-    expect(heading).toMatch(/^ID +STATUS +EXIT +AGE +RAN +SESSION +COMMAND$/);
+    expect(heading).toMatch(/^ID +STATUS +EXIT +AGE +RUNTIME +SESSION +COMMAND$/);
   });
 
   test('states have colours, which NO_COLOR and TERM=dumb switch off.', async () => {

@@ -28,9 +28,9 @@ describe('without a server', () => {
       }),
     );
     expect(said).toEqual([
-      'cadre: unknown command "nope"; see cadre --help\n',
-      'cadre: unknown command "sessions nope"; see cadre sessions --help\n',
-      'cadre: unknown command "session"; did you mean cadre sessions list?\n',
+      'cadre: unknown command "nope": see cadre --help\n',
+      'cadre: unknown command "sessions nope": see cadre sessions --help\n',
+      'cadre: unknown command "session": did you mean cadre sessions list?\n',
       expect.stringContaining(
         'did you mean cadre sessions list, cadre queue list, cadre budgets list',
       ),
@@ -41,10 +41,10 @@ describe('without a server', () => {
     using home = tempDirectory();
     const { stderr } = await runHere(home.path, ['sessions', 'list', '--limit', 'many']);
     expect(stderr).toBe(
-      "cadre: option '-L, --limit <n>' argument 'many' is invalid: give a whole number; see cadre sessions list --help\n",
+      'cadre: invalid --limit "many": expected a whole number: see cadre sessions list --help\n',
     );
     const timeout = await runHere(home.path, ['processes', 'run', 'true', '--timeout', 'soon']);
-    expect(timeout.stderr).toContain("'--timeout <time>' argument 'soon' is invalid: give a time");
+    expect(timeout.stderr).toContain('invalid --timeout "soon": expected a duration such as');
   });
 
   test('`> /dev/full` is a clear error with exit code 1, and no stack trace.', () => {
@@ -52,9 +52,7 @@ describe('without a server', () => {
     const { file, args } = selfCommand();
     const line = `'${[file, ...args].join("' '")}' --help > /dev/full`;
     const ended = spawnSync('sh', ['-c', line], { cwd: home.path, encoding: 'utf8' });
-    expect(ended.stderr).toMatch(
-      /^cadre: what this command prints cannot be written: ENOSPC: [^\n]+\n$/,
-    );
+    expect(ended.stderr).toMatch(/^cadre: cannot write output: ENOSPC: [^\n]+\n$/);
     expect(ended.status).toBe(1);
   });
 });

@@ -54,7 +54,7 @@ describe.skipIf(!hasPty)('serve on a terminal', () => {
       await expectEventually(work).toEqual(['message.delta', 'process.started']);
       terminal.type('\u0003');
       await terminal.expectShows('press Ctrl-C again to stop at once');
-      await terminal.expectShows(/waits up to \d+s for 1 turn\n +ends 1 process/);
+      await terminal.expectShows(/waiting up to \d+s for 1 turn\n +stopping 1 process/);
       terminal.type('\u0003');
       expect((await terminal.ended).code).toBe(0);
     }));

@@ -30,13 +30,13 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     const [session] = await client.call(endpoints.listSessions, { query: { limit: 1 } });
     const short = session?.id.slice(-8);
     expect(terminal.glass.text().trim()).toBe(
-      `[started] look\n[done] look\nhi\ncadre: go on with cadre run --session ${short} TEXT, or sessions attach ${short}`,
+      `[started] look\n[done] look\nhi\ncadre: continue with cadre run --session ${short} TEXT, or cadre sessions attach ${short}`,
     );
     expect(session?.seen_seq).toBeGreaterThanOrEqual(session?.news_seq ?? 0);
     await using again = inTerminal(directory, ['run', '-c', 'say more']);
     expect((await again.ended).code).toBe(0);
     expect(again.glass.text()).toContain(
-      `cadre: this goes to ${short} "tool look => x; say hi"\nmore`,
+      `cadre: continuing session "tool look => x; say hi" (${short})\nmore`,
     );
   });
 
@@ -223,7 +223,7 @@ describe.skipIf(!hasPty)('a question of an agent', () => {
           await expectShows(/Which colour\?\n {2}1 {2}red: as blood\n {2}2 {2}blue\na number/);
           if (answers) {
             type('7\r');
-            await expectShows('Give a number from 1 to 2.');
+            await expectShows('Enter a number from 1 to 2.');
             type('2\r');
             await expectShows(/Which name\?\na text/);
             type('Zoë\r');

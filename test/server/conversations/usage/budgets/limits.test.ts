@@ -104,13 +104,13 @@ it('A hard budget ends a turn that has waited for an approval over a restart, an
 it('What holds a session is told in full: a limit that resets lets nothing go on while a budget is used up.', () => {
   const holds = ['no more', 'the budget is used up'].map((message) => ({ message }));
   const entry = { id: 'que_1', status: 'waiting', position: 1, session_holds: holds };
-  expect(entryStateText(entry as unknown as QueueEntry, 0)).toBe(
-    'que_1 waits for the session, at place 1: no more; the budget is used up\n',
+  expect(placeText(entry as unknown as QueueEntry, 0)).toBe(
+    'Queue entry que_1 is waiting for the session at position 1: no more; the budget is used up\n',
   );
   const limit = { message: 'no more', since: 0, resets_at: HOUR, resumes_at: HOUR, turn_id: null };
   const wait = { ...limit, waits_because: null };
-  expect(waitText(wait, 0)).toMatch(/^it goes on by itself at .*, in 1h$/);
+  expect(waitText(wait, 0)).toMatch(/^the session resumes by itself at .*, in 1h$/);
   expect(waitText(wait, 0, ['the budget is used up'])).toMatch(
-    /^it goes on at .*, in 1h, if nothing else holds it then: the budget is used up$/,
+    /^the session resumes at .*, in 1h, unless something else still holds it: the budget is used up$/,
   );
 });
