@@ -1,4 +1,4 @@
-import { Argument, type Command, Option } from 'commander';
+import { Argument, Command, Option } from 'commander';
 import { z } from 'zod';
 import type { BodyInputOf, Endpoint, ResponseOf } from '../../api/endpoint.ts';
 import type { CallInput, Client } from '../../client/client.ts';
@@ -18,6 +18,17 @@ export function commandGroup(
   return (program, world) => {
     const group = program.command(name).description(description);
     for (const register of commands) register(group, world);
+  };
+}
+
+/** A hidden command of the program that does the same as one of a group: `cadre ps` for `cadre processes list`. */
+export function shortcut(name: string, group: Register, command: string): Register {
+  return (program, world) => {
+    const holder = new Command();
+    group(holder, world);
+    const found = holder.commands[0]?.commands.find((one) => one.name() === command);
+    if (!found) throw new Error(`no command ${command} for the shortcut ${name}`);
+    program.addCommand(found.name(name).copyInheritedSettings(program), { hidden: true });
   };
 }
 

@@ -114,9 +114,9 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['review fe7289aa --comment src/auth.ts:12-14 "simplify this"', 'Comment on several lines'],
   ],
   'review show': [['review show fe7289aa', 'Show comments, including stale ones']],
-  'review drop': [
-    ['review drop fe7289aa 9f8e7d6c', 'Remove one comment'],
-    ['review drop fe7289aa --all --yes', ''],
+  'review remove': [
+    ['review remove fe7289aa 9f8e7d6c', 'Remove one comment'],
+    ['review remove fe7289aa --all --yes', ''],
   ],
   'review send': [
     ['review send fe7289aa', 'Send all comments as one turn'],
@@ -147,7 +147,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['queue resume morning', 'Skip missed runs'],
     ['queue resume --session fe7289aa', 'Resume also after an interrupt'],
   ],
-  'queue drop': [['queue drop 1b2c3d4e --yes', 'Remove without asking for confirmation']],
+  'queue remove': [['queue remove 1b2c3d4e --yes', 'Remove without asking for confirmation']],
   usage: [
     ['usage', 'Show each of the last 30 days'],
     ['usage --by session --since 7d', 'Compare sessions'],
@@ -234,7 +234,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['processes wait "npm test" --timeout 10m', 'Wait until the process exits'],
   ],
   'processes restart': [['processes restart "npm run dev"', 'Print the id of the new process']],
-  'processes kill': [['processes kill 8f568c7e --reason "wrong port"', '']],
+  'processes stop': [['processes stop 8f568c7e --reason "wrong port"', '']],
   'worktrees list': [['worktrees list --repo .', 'List worktrees of this repository']],
   'worktrees show': [['worktrees show fix-login', 'Find the worktree by its name']],
   'worktrees create': [

@@ -103,6 +103,7 @@ export function completeHelp(
   const { commands } = command;
   command.configureOutput({ outputError: (text) => reportUsage(text, path) });
   if (command.parent) command.addHelpText('after', () => exampleLines(pathBelow(command)));
+  addUsualAliases(commands);
   for (const one of commands) completeHelp(one, reportUsage);
   if (commands.length === 0) return;
   command.on('command:*', (words: readonly string[]) => {
@@ -115,6 +116,30 @@ export function completeHelp(
     .description('Show help for a command')
     .addHelpText('after', () => exampleLines('help'))
     .action((words: readonly string[]) => findCommand(command, words).outputHelp());
+}
+
+/** Other verbs for a command, in the order in which commands claim them. Only those that no other command has are added. */
+const usualAliases: readonly (readonly [name: string, aliases: readonly string[]])[] = [
+  ['list', ['ls']],
+  ['show', ['get', 'view']],
+  ['create', ['new']],
+  ['add', ['create', 'new']],
+  ['set', ['create']],
+  ['delete', ['rm', 'remove']],
+  ['remove', ['rm', 'delete']],
+  ['revoke', ['rm', 'delete', 'remove']],
+  ['cleanup', ['rm', 'delete', 'remove']],
+];
+
+function addUsualAliases(siblings: readonly Command[]): void {
+  const taken = new Set(siblings.flatMap((one) => [one.name(), ...one.aliases()]));
+  for (const [name, aliases] of usualAliases) {
+    const command = siblings.find((one) => one.name() === name);
+    for (const alias of aliases.filter((one) => command && !taken.has(one))) {
+      command?.alias(alias);
+      taken.add(alias);
+    }
+  }
 }
 
 /** The command with this path below another. Throws `usage` for one that does not exist. */

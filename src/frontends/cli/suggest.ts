@@ -2,15 +2,52 @@ import { AppError } from '../../api/errors.ts';
 import { nearest } from '../../core/lib/nearest.ts';
 import { examples } from './examples.ts';
 
-/** Verbs of other programs, and of ours, that mean the same. */
+/** Verbs of other programs, and of cadre, that mean the same. */
 const synonyms: readonly (readonly string[])[] = [
-  ['show', 'get', 'view', 'describe', 'info', 'inspect'],
+  ['show', 'get', 'view', 'describe', 'info', 'inspect', 'cat'],
   ['list', 'ls', 'ps', 'all'],
-  ['create', 'new', 'start', 'add', 'run', 'spawn'],
-  ['delete', 'remove', 'rm', 'kill', 'stop', 'close', 'cancel', 'revoke', 'end'],
-  ['send', 'message', 'say', 'tell', 'prompt'],
+  ['create', 'new', 'start', 'add', 'run', 'spawn', 'exec', 'set'],
+  ['stop', 'kill', 'interrupt', 'close', 'cancel', 'end', 'down', 'terminate'],
+  ['delete', 'remove', 'rm', 'kill', 'close', 'cancel', 'revoke', 'drop', 'cleanup', 'destroy'],
+  ['send', 'message', 'say', 'tell', 'prompt', 'chat', 'ask'],
   ['logs', 'log', 'output', 'tail'],
+  ['accept', 'approve', 'allow'],
+  ['decline', 'deny', 'reject', 'refuse'],
+  ['edit', 'update', 'change', 'rename'],
+  ['attach', 'connect', 'join', 'continue'],
 ];
+
+/** The commands that people mean by verbs of gh, docker and kubectl without a noun. */
+const withoutNoun: Readonly<Record<string, readonly string[]>> = {
+  approve: ['approvals accept'],
+  apply: ['config check', 'worktrees merge'],
+  ask: ['run', 'sessions send'],
+  chat: ['run', 'sessions attach'],
+  checkout: ['worktrees create'],
+  continue: ['run', 'sessions attach', 'sessions resume'],
+  create: ['sessions create', 'worktrees create', 'teams create', 'tokens create'],
+  delete: ['worktrees cleanup', 'teams delete', 'queue remove', 'tokens revoke'],
+  deny: ['approvals decline'],
+  describe: ['sessions show', 'processes show', 'worktrees show', 'teams show'],
+  down: ['service stop'],
+  exec: ['processes run', 'sessions send'],
+  follow: ['events tail', 'sessions attach'],
+  get: ['sessions list', 'sessions show', 'processes list', 'worktrees list'],
+  init: ['serve', 'doctor', 'fleet init'],
+  inspect: ['sessions show', 'processes show', 'worktrees show', 'teams show'],
+  kill: ['processes stop', 'sessions interrupt'],
+  log: ['processes logs', 'service logs', 'events tail'],
+  new: ['run', 'sessions create'],
+  prompt: ['run', 'sessions send'],
+  reject: ['approvals decline'],
+  remove: ['worktrees cleanup', 'teams delete', 'queue remove', 'tokens revoke'],
+  restart: ['processes restart', 'service stop', 'serve'],
+  rm: ['worktrees cleanup', 'teams delete', 'queue remove', 'tokens revoke'],
+  show: ['sessions show', 'processes show', 'worktrees show', 'teams show'],
+  start: ['serve', 'service install', 'run'],
+  stop: ['service stop', 'processes stop', 'sessions interrupt'],
+  up: ['serve', 'service install'],
+};
 
 const MOST = 7;
 
@@ -35,6 +72,16 @@ function meantBy(above: readonly string[], word: string, rest: readonly string[]
   const nouns = [...new Set(paths.map((path) => path.split(' ')[0] ?? ''))];
   const [noun] = above.length > 0 ? above : alike(nouns, word, (one) => one);
   const verb = above.length > 0 ? word : rest[0];
+  if (above.length === 0 && noun === undefined && verb !== undefined) {
+    // The verb comes first in kubectl: `get sessions`.
+    const [later] = alike(nouns, verb, (one) => one);
+    const found = near(
+      paths.filter((path) => path.startsWith(`${later} `)),
+      word,
+    );
+    if (found.length > 0) return found;
+  }
+  if (above.length === 0 && Object.hasOwn(withoutNoun, word)) return [...(withoutNoun[word] ?? [])];
   const ofNoun = paths.filter((path) => path === noun || path.startsWith(`${noun} `));
   const within = verb === undefined ? [] : near(ofNoun, verb);
   if (within.length > 0) return within;

@@ -49,6 +49,29 @@ describe('the help of every command', () => {
   test('never shows the old names of commands, which still work.', () => {
     const old = [...commandsIn(program).values()].flatMap((one) => one.aliases());
     expect(old).toEqual(expect.arrayContaining(['get', 'view']));
+    const released =
+      'processes get, processes kill, queue drop, review drop, worktrees get, teams view';
+    const usual =
+      'sessions ls, processes ps, processes ls, queue rm, review rm, tokens rm, tokens delete, teams rm, ' +
+      'worktrees rm, approvals rules rm, sessions new, approvals get, budgets create';
+    for (const path of [...released.split(', '), ...usual.split(', ')]) {
+      const found = path
+        .split(' ')
+        .reduce<Command | undefined>(
+          (above, word) =>
+            above?.commands.find((one) => one.name() === word || one.aliases().includes(word)),
+          program,
+        );
+      expect(found?.registeredArguments, path).toBeDefined();
+    }
+    const shortcuts = ['ps', 'ls', 'logs'].map((name) =>
+      program.commands.find((one) => one.name() === name)?.description(),
+    );
+    expect(shortcuts).toEqual([
+      'List processes, newest first',
+      'List sessions, newest first',
+      'Show the end of the output of a process',
+    ]);
     const teams = program.commands.find((one) => one.name() === 'teams');
     expect(teams?.helpInformation()).not.toMatch(/view|\bget\b/);
   });

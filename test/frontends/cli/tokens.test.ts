@@ -96,7 +96,10 @@ describe('cadre tokens', () => {
           body: { name: 'short-lived', scope: 'admin' },
         });
         const revoked = await cadre(['tokens', 'revoke', created.id.slice(part)]);
-        expect([revoked.code, revoked.stdout]).toEqual([0, `Revoked token ${created.id}\n`]);
+        expect([revoked.code, revoked.stdout]).toEqual([
+          0,
+          `Revoked token "short-lived" (${created.id})\n`,
+        ]);
         const env = { CADRE_TOKEN: created.secret };
         expectFailure(await cadre(['status'], { env }), 4, /missing or invalid bearer token/);
       }

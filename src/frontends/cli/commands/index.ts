@@ -1,3 +1,4 @@
+import { shortcut } from '../endpoint-command.ts';
 import { type Commands, createProgram } from '../program.ts';
 import { clients } from './clients.ts';
 
@@ -34,6 +35,9 @@ export const commands: Commands = {
     completion: async () => (await import('./completion.ts')).completionCommand,
     licenses: async () => (await import('./licenses.ts')).licensesCommand,
     version: async () => (await import('./version.ts')).versionCommand,
+    ps: async () => shortcut('ps', (await import('./processes.ts')).processCommands, 'list'),
+    logs: async () => shortcut('logs', (await import('./processes.ts')).processCommands, 'logs'),
+    ls: async () => shortcut('ls', (await import('./sessions.ts')).sessionCommands, 'list'),
     __commands: async () =>
       (await import('./completion.ts')).commandTableCommand((world) =>
         createProgram(world, commands),

@@ -14,6 +14,7 @@ export const processCommands = commandGroup('processes', 'Run and watch commands
   processRun,
   endpointCommand({
     name: 'list',
+    alias: 'ps',
     description: 'List processes, newest first',
     endpoint: endpoints.listProcesses,
     options: [
@@ -50,7 +51,8 @@ export const processCommands = commandGroup('processes', 'Run and watch commands
   processLogs,
   processWait,
   endpointCommand({
-    name: 'kill',
+    name: 'stop',
+    alias: 'kill',
     description: 'Stop a process and all its child processes',
     endpoint: endpoints.killProcess,
     operands: [process],

@@ -81,7 +81,8 @@ export const queueCommands = commandGroup(
         .action(clientAction(world, resume)),
     (queue, world) =>
       queue
-        .command('drop')
+        .command('remove')
+        .alias('drop')
         .description('Remove an entry from the queue')
         .argument(...entryArgument)
         .option('--yes', 'Remove the entry without asking for confirmation')

@@ -34,7 +34,8 @@ export const reviewCommands = commandGroup(
         .action(clientAction(world, show)),
     (group, world) =>
       group
-        .command('drop')
+        .command('remove')
+        .alias('drop')
         .description('Remove a comment, or all comments')
         .argument(...sessionArgument)
         .argument(`[${commentArgument[0].slice(1, -1)}]`, commentArgument[1])
