@@ -89,7 +89,7 @@ describe('cadre providers login acp', () => {
     const cadre = (args: string[], stdin: string) =>
       runCadre(own.path, ['--data-dir', own.path, ...args], { stdin });
     const wrong = await cadre(login, 'wrong\n');
-    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('ended with 3')]);
+    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('exited with code 3')]);
     expect(await status()).toMatchObject({ authenticated: null });
     const right = await cadre([...login, '--json'], 'right\n');
     expect([right.code, right.stderr]).toEqual([0, expect.stringContaining('as told: yes yes')]);
@@ -101,7 +101,7 @@ describe('cadre providers login acp', () => {
   test('calls the method of the agent, which it names where nobody can be asked.', async () => {
     const several = await ask('login', 'acp');
     expect(several).toMatchObject({ code: 2, stdout: '' });
-    expect(several.stderr).toMatch(/several methods.*--method \(tui, browser, page, env\)/);
+    expect(several.stderr).toMatch(/several login methods.*--method \(tui, browser, page, env\)/);
     const unknown = await ask('login', 'acp', '--method', 'nonsense');
     expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('browser')]);
     const made = await ask('login', 'acp', '--method', 'browser', '--json');

@@ -37,7 +37,7 @@ test('run and sessions create say plainly, once, that an agent never asks for pe
     const create = (...more: string[]) => cadre(['sessions', 'create', ...wish, ...more]);
     const [asking, silent] = [await create(), await create('--agent', 'silent')];
     expect(asking.stderr).toBe('');
-    expect(silent.stderr).toMatch(/never asks for permission/);
+    expect(silent.stderr).toMatch(/never requests approval/);
     const session = silent.stdout.trim();
     const first = await cadre(['run', '--session', session, 'say hi']);
     expect(first.stderr).toMatch(

@@ -33,11 +33,11 @@ describe('cadre providers discover', () => {
       next: 'set providers.acp.agents.gemini.enabled to true',
     });
     expect(all.mine).toMatchObject({ installed: null, configured: true });
-    expect(all.mine?.next).toContain('"no-such" is not on PATH');
+    expect(all.mine?.next).toContain('"no-such" not found on PATH');
     expect(all.kimi).toMatchObject({ installed: null, configured: false });
     const shown = await runHere(home.path, ['providers', 'discover'], { env });
     expect(shown.stdout).toMatch(/^AGENT +INSTALLED +CONFIGURED +NEXT\ngemini .*\nmine .*\n/);
-    expect(shown.stdout).toMatch(/\nnot installed: .*kimi.* \(--all says how to\)\n$/);
+    expect(shown.stdout).toMatch(/\nnot installed: .*kimi.* \(--all shows how to\)\n$/);
   });
 
   test('takes each section for a configured agent, whatever it sets, and a provider without one for none.', async () => {
@@ -67,7 +67,7 @@ describe('cadre providers discover', () => {
     expect(nextOf(alone.json())).toBe('cadre run --agent gemini "…"');
     await withDemo(async (server) => {
       const ended = await cadreOn(server)(['providers', 'discover', '--json'], { env });
-      expect(nextOf(ended.json())).toMatch(/^start the server again: /);
+      expect(nextOf(ended.json())).toMatch(/^restart the server: /);
     });
   });
 });
@@ -110,7 +110,7 @@ describe('--agent', () => {
         expect.stringContaining('set provider to "claude"'),
       ]);
       const earlier = await cadre(['run', '-c', '--agent', 'gemini', 'say hi']);
-      expect(earlier.stderr).toContain('--agent is for a new session');
+      expect(earlier.stderr).toContain('--agent applies only to a new session');
     });
   });
 });

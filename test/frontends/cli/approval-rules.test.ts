@@ -16,7 +16,7 @@ it('What rules decide is not asked: an agent runs and edits what they allow, and
   const add = async (...words: string[]) => {
     const { stdout, code } = await cadre(['approvals', 'rules', 'add', ...words]);
     expect(code).toBe(0);
-    return /^(rule_\w+): /.exec(stdout)?.[1] ?? '';
+    return /^Added rule (rule_\w+): /.exec(stdout)?.[1] ?? '';
   };
   const allowing = await add('allow', '--command', 'echo **', '--directory', directory);
   await add('allow', '--path', 'notes/*.txt');
@@ -80,7 +80,7 @@ it('The list of rules and the doctor name each rule of an earlier version that c
         check: 'rules',
         status: 'warn',
         detail: expect.stringMatching(
-          /^remove these with .*: rule_0+a \(git push \*\*\): the rule was added with effect allow/,
+          /^remove these rules with .*: rule_0+a \(git push \*\*\): it was added to allow/,
         ) as unknown,
       });
       expect((await cadre(['approvals', 'rules', 'remove', '0000000a'])).code).toBe(0);

@@ -50,7 +50,7 @@ describe('cadre without a server', () => {
     for (const args of [['--help'], ['help'], ['sessions', '--help'], ['run', '--help']]) {
       const { code, stdout, stderr } = await runHere(home.path, args);
       expect([code, stderr]).toEqual([0, '']);
-      expect(stdout).toMatch(/^Usage: cadre/);
+      expect(stdout).toMatch(/^Usage: cadre/m);
     }
   });
 
@@ -143,10 +143,10 @@ describe('a usage error', () => {
       expectFailure(
         await cadre(['sessions', 'get', 'abc']),
         2,
-        /"abc" is too short: give the last 6 characters/,
+        /session "abc" not found: give its title, or the last 6 or more characters of its id/,
       );
-      expectFailure(await cadre(['run', '  ']), 2, /nothing to send: give a text, or -/);
-      expectFailure(await cadre(['run', '-'], { stdin: '\n' }), 2, /nothing to send/);
+      expectFailure(await cadre(['run', '  ']), 2, /no text to send: give a text, or pass -/);
+      expectFailure(await cadre(['run', '-'], { stdin: '\n' }), 2, /no text to send/);
       expectFailure(
         await cadre(['run', '--cwd', '/no/such/place', 'hello']),
         2,
@@ -155,7 +155,7 @@ describe('a usage error', () => {
       expectFailure(
         await cadre(['events', 'tail', '--after-seq', 'soon']),
         2,
-        /--after-seq "soon" is not a number/,
+        /invalid --after-seq "soon": expected a sequence number/,
       );
       expectFailure(
         await cadre(['sessions', 'create', '--metadata', '{']),

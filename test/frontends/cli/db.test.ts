@@ -119,9 +119,9 @@ describe('cadre db backup', () => {
       expectFailure(await cadre(['db', 'backup', file]), 7, /already exists: choose another file/);
       expect(fs.readFileSync(file, 'utf8')).toBe('mine');
       fs.writeFileSync(`${file}2.part`, 'theirs');
-      expectFailure(await cadre(['db', 'backup', `${file}2`]), 7, /another backup is being/);
+      expectFailure(await cadre(['db', 'backup', `${file}2`]), 7, /wait for the other backup/);
       const nowhere = path.join(place.path, 'nowhere', 'copy');
-      expectFailure(await cadre(['db', 'backup', nowhere]), 2, /cannot be written .*ENOENT/);
+      expectFailure(await cadre(['db', 'backup', nowhere]), 2, /cannot write .*ENOENT/);
       expect(fs.readdirSync(place.path).toSorted()).toEqual(['copy', 'copy2.part']);
     }));
 
@@ -157,7 +157,7 @@ describe('cadre db backup', () => {
   test('says so where there is nothing to copy.', async () => {
     await using place = tempDirectory();
     const args = ['--data-dir', place.path, 'db', 'backup', path.join(place.path, 'copy')];
-    expectFailure(await runHere(place.path, args), 3, /there is no events\.cadre in .*--data-dir/);
+    expectFailure(await runHere(place.path, args), 3, /events\.cadre not found in .*--data-dir/);
     expect(fs.readdirSync(place.path)).toEqual([]);
   });
 });
@@ -219,8 +219,8 @@ describe('cadre db check', () => {
       await using place = tempDirectory();
       const cadre = cadreOn(server);
       const file = path.join(place.path, 'copy');
-      expectFailure(await cadre(['db', 'check', file]), 3, /there is no file/);
-      expectFailure(await cadre(['db', 'check', place.path]), 3, /there is no file/);
+      expectFailure(await cadre(['db', 'check', file]), 3, /file .* not found/);
+      expectFailure(await cadre(['db', 'check', place.path]), 3, /file .* not found/);
       fs.writeFileSync(file, 'nonsense '.repeat(1000));
       expectFailure(await cadre(['db', 'check', file]), 1, /not a database.*restore a backup/);
     }));
@@ -239,7 +239,9 @@ test('cadre db says in a line what it cannot use, and does not blame the copy.',
   fs.mkdirSync(path.join(place.path, 'lock'));
   const cadre = (...args: string[]) =>
     runHere(place.path, ['--data-dir', place.path, 'db', ...args]);
-  const says = new RegExp(`^cadre: ${place.path} cannot be used .*EISDIR.*: do this as the user`);
+  const says = new RegExp(
+    `^cadre: cannot use ${place.path} .*EISDIR.*: run this command as the owner`,
+  );
   expectFailure(await cadre('check'), 2, says);
   expectFailure(await cadre('check', 'events.cadre'), 2, says);
   expectFailure(await cadre('backup', 'copy'), 2, says);
@@ -330,7 +332,7 @@ describe('cadre db restore', () => {
     withLost(async (directory, cadre, backup) => {
       const names = fs.readdirSync(directory);
       const missing = await cadre(['db', 'restore', `${backup}.not`, '--yes']);
-      expectFailure(missing, 3, /there is no file/);
+      expectFailure(missing, 3, /file .* not found/);
       damage(backup);
       const damaged = await cadre(['db', 'restore', backup, '--yes']);
       expectFailure(damaged, 1, /has damaged rows \(1\): nothing was changed/);

@@ -108,7 +108,7 @@ describe('cadre doctor', () => {
     const env = { PATH: `${home.path}:${process.env.PATH}` };
     const { stdout } = await runCadre(home.path, ['doctor'], { env });
     expect(stdout).toContain(
-      'or name an agent that is installed: gemini, pass --agent (see cadre providers discover)',
+      'or name an agent that is installed: gemini: pass --agent (see cadre providers discover)',
     );
   });
 

@@ -64,7 +64,7 @@ ID  new.txt:10
     `Removed comment ${first?.id}\n`,
   );
   const sent = await cadre(['review', 'send', id, 'say Thanks for these.', '--no-wait']);
-  expect(sent.stdout).toMatch(/^turn_\w+ has 2 comments\n$/);
+  expect(sent.stdout).toMatch(/^Sent 2 comments as turn turn_\w+\n$/);
   const again = await cadre(['review', 'send', id]);
   expect([again.code, again.stderr]).toEqual([
     7,
@@ -81,16 +81,16 @@ it('What cannot be done says why.', async () => {
       await comment('new.txt', 'x'),
       /invalid --comment "new\.txt": expected FILE:LINE or FILE:FIRST-LAST/,
     ],
-    [await comment('new.txt:3-2', 'x'), /is no place/],
+    [await comment('new.txt:3-2', 'x'), /invalid --comment "new\.txt:3-2"/],
     [await comment('new.txt:99', 'x'), /the diff does not contain new\.txt:99/],
-    [await comment('sub/b.txt:1', 'x'), /"sub\/b\.txt" is not among the changed files/],
+    [await comment('sub/b.txt:1', 'x'), /file "sub\/b\.txt" is not in the diff/],
     [await comment('new.txt:1'), /the comment has no text: give the text after the session/],
-    [await cadre(['review', id]), /an editor needs a terminal.*give --comment FILE:LINE TEXT/],
-    [await cadre(['review', id, 'words']), /give --comment FILE:LINE/],
-    [await cadre(['review']), /name a session/],
+    [await cadre(['review', id]), /not a terminal: pass --comment FILE:LINE TEXT/],
+    [await cadre(['review', id, 'words']), /pass --comment FILE:LINE/],
+    [await cadre(['review']), /no session given/],
     [await cadre(['review', 'drop', id]), /give either a comment or --all/],
     [await cadre(['review', 'drop', id, '--all']), /pass --yes/],
-    [await cadre(['review', 'drop', id, 'cmt_nothing']), /no comment has the id/],
+    [await cadre(['review', 'drop', id, 'cmt_nothing']), /comment "cmt_nothing" not found/],
   ] as const;
   for (const [{ code, stderr }, message] of refused) {
     expect(stderr).toMatch(message);

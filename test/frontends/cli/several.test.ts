@@ -133,10 +133,10 @@ describe('commands with several servers', () => {
     const files = ['--token-file', 'a', '--token-file', 'b', '--token-file', 'c'];
     expect(await refused('--url', one, '--url', two, ...files)).toEqual([
       2,
-      'cadre: give --token-file once for all servers, or once for each --url\n',
+      'cadre: --token-file does not match --url: give --token-file once for all servers, or once for each --url\n',
     ]);
     expect((await cadre('events', 'tail', '--after-seq', '3')).stderr).toMatch(
-      /each server counts its own events/,
+      /sequence numbers differ between servers/,
     );
     for (const how of [[], ['--no-follow']]) {
       const wrong = await cadre('events', 'tail', '--kind', 'nonsense', ...how);
@@ -293,7 +293,7 @@ describe('a server that does not answer', () => {
       expect([run.code, run.stderr.startsWith('cadre: gpu is unreachable')]).toEqual([6, true]);
       const unknown = await given.cadre(['sessions', 'get', 'no such title']);
       expect(unknown.code).toBe(6);
-      expect(unknown.stderr).toMatch(/gpu is unreachable.*no session has the id or the title/);
+      expect(unknown.stderr).toMatch(/gpu is unreachable.*session ".*" not found/);
       const top = await given.cadre(['top']);
       expect(top.stdout).toMatch(/\ngpu +unreachable +1 /);
       expect(top.stdout).toMatch(/gpu \(\d+s old\) .* last words/);

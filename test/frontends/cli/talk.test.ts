@@ -77,7 +77,10 @@ describe('what is said', () => {
     const named = await cadre(['run', '--session', id.slice(-8), 'history']);
     expect(named.stdout).toContain('earlier turns: 2');
     const wrong = await cadre(['run', '-c', '--title', 'new', 'hello'], { cwd: here });
-    expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('--title is for a') });
+    expect(wrong).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--title applies only to a'),
+    });
   });
 
   test('goes with -c to the latest session in a worktree of the repository, where none works in the directory itself.', async () => {
@@ -176,7 +179,7 @@ describe('a conversation', () => {
     const cadre = cadreOn(server());
     const { id } = await openSession(client, directory, { title: 'old' });
     const renamed = await cadre(['sessions', 'rename', id, 'the new one']);
-    expect(renamed.stdout).toBe(`${id} is now "the new one"\n`);
+    expect(renamed.stdout).toBe(`Renamed session ${id} to "the new one"\n`);
     const got = await cadre(['--json', 'sessions', 'get', 'the new one']);
     expect(got.json()).toMatchObject({ id, title: 'the new one' });
   });

@@ -191,7 +191,10 @@ describe('cadre teams', () => {
       ]);
       const both = ['--preset', 'deep', '--model', 'x'];
       const spawn = await cadre(['teams', 'spawn', '01234567', '--source', '01234567', ...both]);
-      expect([spawn.code, spawn.stderr]).toEqual([2, expect.stringContaining('not both')]);
+      expect([spawn.code, spawn.stderr]).toEqual([
+        2,
+        expect.stringContaining('--preset cannot be combined with'),
+      ]);
     }));
 });
 

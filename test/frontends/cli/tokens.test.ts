@@ -114,7 +114,11 @@ describe('cadre tokens', () => {
         3,
         /token "123456" not found: see cadre tokens list/,
       );
-      expectFailure(await cadre(['tokens', 'revoke', '12345']), 2, /too short/);
+      expectFailure(
+        await cadre(['tokens', 'revoke', '12345']),
+        2,
+        /token "12345" not found: give its name, or the last 6/,
+      );
     }));
 
   test('create refuses a scope that there is not, and a name that cannot be shown.', () =>

@@ -34,5 +34,7 @@ it.each([
   '2026-11-30T08:00+25:00',
   '+999999999w',
 ])('"%s" is refused, and never read as another time.', (text) => {
-  expect(() => momentOf(text, now, 'UTC')).toThrow(`"${text}" is no time: give one such as`);
+  expect(() => momentOf(text, now, 'UTC')).toThrow(
+    `invalid time "${text}": expected a time such as`,
+  );
 });

@@ -80,10 +80,12 @@ describe('cadre worktrees', () => {
     const other = await open();
     await cadre(['worktrees', 'claim', end, '--session', other]);
     const first = await cadre(['worktrees', 'release', end, '--session', other]);
-    expect(first.stdout).toMatch(/^wt_\w+ is active, with 1 claims\n$/);
+    expect(first.stdout).toMatch(/^Released worktree "tree" \(wt_\w+\): active, claims left: 1\n$/);
     expect((await cadre(['worktrees', 'cleanup', end])).code).toBe(5);
     const last = await cadre(['worktrees', 'release', end, '--session', session, '--keep']);
-    expect(last.stdout).toMatch(/^wt_\w+ is retained, with 0 claims\n$/);
+    expect(last.stdout).toMatch(
+      /^Released worktree "tree" \(wt_\w+\): retained, claims left: 0\n$/,
+    );
     const told = await cadre(['worktrees', 'gc']);
     expect(told.stdout).toContain('would be archived and removed');
     expect(fs.existsSync(place)).toBe(true);
@@ -94,7 +96,9 @@ describe('cadre worktrees', () => {
     write(place, { new: 'mine' });
     await cadre(['worktrees', 'release', end, '--session', session, '--keep']);
     const cleaned = await cadre(['worktrees', 'cleanup', end, '--reason', 'done']);
-    expect(cleaned.stdout).toMatch(/^(wt_\w+): cleaned\n {2}archived: refs\/cadre\/archive\/\1\n$/);
+    expect(cleaned.stdout).toMatch(
+      /^Worktree "tree" \((wt_\w+)\): cleaned\n {2}archived: refs\/cadre\/archive\/\1\n$/,
+    );
     expect(branches(repo)).toEqual(['main']);
     const back = await cadre(['worktrees', 'restore', end, '--name', 'tree-2']);
     expect(read(back.stdout.trim(), 'new')).toBe('mine');
@@ -118,11 +122,13 @@ describe('cadre worktrees', () => {
     const nobody = await cadre(['worktrees', 'merge', end]);
     expect([nobody.code, nobody.stdout]).toEqual([2, '']);
     const declined = await cadre(['worktrees', 'merge', end], { isTerminal: true, stdin: 'n\n' });
-    expect(declined.stdout).toBe('nothing was changed\n');
+    expect(declined.stdout).toBe('Nothing was changed\n');
     expect(fs.existsSync(path.join(repo, 'new.txt'))).toBe(false);
     const accepted = await cadre(['worktrees', 'merge', end], { isTerminal: true, stdin: 'y\n' });
     expect(accepted.stderr).toContain('continue? [y/N]');
-    expect(accepted.stdout).toMatch(/^merged: main is at .*\nthe worktree stays: .* cleanup tree /);
+    expect(accepted.stdout).toMatch(
+      /^Merged tree into main: now at .*\nThe worktree is kept: .* cleanup tree /,
+    );
     expect(read(repo, 'new.txt')).toBe('mine\n');
     const again = await cadre(['worktrees', 'rebase', end, '--yes', '--json']);
     expect(again.json()).toMatchObject({ outcome: 'nothing_to_do' });
@@ -190,13 +196,13 @@ describe('cadre worktrees trust', () => {
       expect(nobody.stderr).toContain('  | touch ran\n');
       const trusted = await cadre(['worktrees', 'trust', ...at, '--yes']);
       expect(trusted.stdout).toMatch(/^Allowed [0-9a-f]{64} for /);
-      const sha256 = trusted.stdout.slice(0, 64);
+      const sha256 = trusted.stdout.slice('Allowed '.length).slice(0, 64);
       expect((await cadre(['worktrees', 'list-trusted', ...at])).stdout).toContain(sha256);
       const allowed = await create('allowed', '--init-if-trusted');
       expect(fs.existsSync(path.join(allowed.stdout.trim(), 'ran'))).toBe(true);
 
       const withdrawn = await cadre(['worktrees', 'untrust', ...at]);
-      expect(withdrawn.stdout).toBe(`Withdrew 1 permissions for ${repo}\n`);
+      expect(withdrawn.stdout).toBe(`Withdrew 1 permission for ${repo}\n`);
       const byDigest = await cadre(['worktrees', 'trust', ...at, '--sha256', sha256, '--json']);
       expect(byDigest.json()).toMatchObject([{ repo_root: repo, sha256 }]);
     }));

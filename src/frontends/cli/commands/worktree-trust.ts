@@ -33,7 +33,8 @@ export const trustCommands: readonly Register[] = [
       },
     ],
     options: [{ ...repositoryOption('Directory of the repository'), default: '.' }],
-    print: (done) => `Withdrew ${done.withdrawn.length} permissions for ${plain(done.repo_root)}\n`,
+    print: (done) =>
+      `Withdrew ${done.withdrawn.length} ${done.withdrawn.length === 1 ? 'permission' : 'permissions'} for ${plain(done.repo_root)}\n`,
   }),
   endpointCommand({
     name: 'list-trusted',
