@@ -37,7 +37,9 @@ describe('cadre providers discover', () => {
     expect(all.kimi).toMatchObject({ installed: null, configured: false });
     const shown = await runHere(home.path, ['providers', 'discover'], { env });
     expect(shown.stdout).toMatch(/^AGENT +INSTALLED +CONFIGURED +NEXT\ngemini .*\nmine .*\n/);
-    expect(shown.stdout).toMatch(/\nnot installed: .*kimi.* \(--all shows how to\)\n$/);
+    expect(shown.stdout).toMatch(
+      /\nnot installed: .*kimi.* \(--all shows how to install them\)\n$/,
+    );
   });
 
   test('takes each section for a configured agent, whatever it sets, and a provider without one for none.', async () => {

@@ -65,9 +65,9 @@ describe.skipIf(!hasPty)('on a terminal', () => {
     expect((await shown(['status'], 200)).lines.join('\n')).toMatch(/^uptime +\d+(s|ms|m \d+s)$/m);
   });
 
-  test('AGE is the time since a process was asked for, and RUNTIME how long it ran.', async () => {
+  test('AGE is the time since a process was asked for, and RAN how long it ran.', async () => {
     const [heading = ''] = (await shown(['processes', 'list'], 120)).lines;
-    expect(heading).toMatch(/^ID +STATUS +EXIT +AGE +RUNTIME +SESSION +COMMAND$/);
+    expect(heading).toMatch(/^ID +STATUS +EXIT +AGE +RAN +SESSION +COMMAND$/);
   });
 
   test('states have colours, which NO_COLOR and TERM=dumb switch off.', async () => {
@@ -99,7 +99,7 @@ describe.skipIf(!hasPty)('on a terminal', () => {
 
   test('an empty list says what would fill it.', async () => {
     const { lines } = await shown(['worktrees', 'list', '--status', 'missing'], 80);
-    expect(lines.at(-1)).toMatch(/^cadre: no worktrees: make one with cadre worktrees create/);
+    expect(lines.at(-1)).toMatch(/^cadre: no worktrees: create one with cadre worktrees create/);
     const { stderr } = await cadreOn(server())(['worktrees', 'list', '--status', 'missing']);
     expect(stderr).toBe('');
   });

@@ -37,7 +37,7 @@ async function serving(
 describe.skipIf(!hasPty)('serve on a terminal', () => {
   test('shows a banner instead of its log, and says with the first Ctrl-C what it waits for.', () =>
     serving([], async (terminal, client) => {
-      await terminal.expectShows('--log-level info shows all');
+      await terminal.expectShows('(all with --log-level info)');
       expect(terminal.glass.text()).not.toMatch(/info .*ready/);
       const session = await client.call(endpoints.createSession, { body: { provider: 'acp' } });
       await client.call(endpoints.sendTurn, {

@@ -46,7 +46,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     await runTurn(client, id, 'say before');
     await using terminal = inTerminal(directory, ['sessions', 'attach', 'the job']);
     const { expectShows, type, ended, glass } = terminal;
-    await expectShows(/> say before\n\nbefore\n.*the job: \^C interrupts.*\n>$/s);
+    await expectShows(/> say before\n\nbefore\n.*the job: Ctrl-C interrupts.*\n>$/s);
     type('say from here\r');
     await expectShows(/> say from here\nfrom here\n>/);
     await untilReady(client, id);
@@ -94,7 +94,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     await runTurn(client, id, 'commands planning | testing; notice mind the gap');
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
     const { expectShows, type, ended } = terminal;
-    await expectShows(/^! notice: mind the gap\n.*\^D leaves\n>$/m);
+    await expectShows(/^! notice: mind the gap\n.*Ctrl-D leaves\n>$/m);
     type('/pl\t');
     await expectShows(/^> \/planning$/m);
     type('\u0015say no /pl\t');
@@ -113,7 +113,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     const { expectShows, type, ended } = terminal;
     await expectShows(/> say so far; silent\nso far\n>/);
     type('say next\r');
-    await expectShows('this is sent when the turn has ended');
+    await expectShows('the prompt is sent when the turn ends');
     type(CTRL_C);
     await expectShows(/the turn was interrupted\nnext\n>/);
     type(CTRL_D);
@@ -173,7 +173,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     const without = await cadreOn(server())(['sessions', 'attach', id]);
     expect([without.code, without.stderr]).toEqual([
       2,
-      expect.stringMatching(/^cadre: attach needs a terminal: use cadre sessions send/),
+      expect.stringMatching(/^cadre: not a terminal: use cadre sessions send/),
     ]);
   });
 
@@ -250,7 +250,7 @@ describe.skipIf(!hasPty)('a choice of providers', () => {
         await expectShows(/1 {2}claude .*\n {2}2 {2}codex .*\nWhich one\?/);
         type('2\r');
         expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
-        expect(terminal.glass.text()).toContain('write under [defaults] in');
+        expect(terminal.glass.text()).toContain('add under [defaults] in');
         expect(terminal.glass.text()).toContain(': provider = "codex"');
         const [session] = await client.call(endpoints.listSessions, {});
         expect(session?.provider).toBe('codex');

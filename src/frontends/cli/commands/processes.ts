@@ -28,7 +28,7 @@ export const processCommands = commandGroup('processes', 'Run and watch commands
     ],
     empty: 'no processes: start one with cadre processes run COMMAND',
     print: listOf<Process>(
-      ['ID', 'STATUS', 'EXIT', 'AGE', 'RUNTIME', 'SESSION', 'COMMAND'],
+      ['ID', 'STATUS', 'EXIT', 'AGE', 'RAN', 'SESSION', 'COMMAND'],
       (one, now) => [
         shortId(one.process_id),
         one.status,
