@@ -31,7 +31,7 @@ export function configPage(
       'Files',
       tagged(
         '\\fI~/.config/cadre/config.toml\\fR',
-        'Configuration file. XDG_CONFIG_HOME replaces ~/.config, and CADRE_CONFIG sets another path.',
+        'Configuration file. XDG_CONFIG_HOME replaces ~/.config, and CADRE_CONFIG replaces the whole path.',
       ),
     ],
     ['See also', `${bold('cadre')}(1),\n${bold('cadre-config')}(1)`],
@@ -39,9 +39,9 @@ export function configPage(
 }
 
 const description = [
-  'The configuration is a TOML file. All keys are optional. A command-line flag overrides an environment variable, and an environment variable overrides the file.',
-  'The environment variable of a key consists of CADRE, the section and the name, in capital letters: `server.bind_address` is CADRE_SERVER_BIND_ADDRESS. A list is an array in JSON or TOML, or values separated by commas. A table is a JSON object.',
-  '`cadre config show` prints all keys with their values and sources. `cadre config check` reports errors.',
+  'The configuration is a TOML file; every key is optional. A flag takes precedence over an environment variable, and an environment variable over the file.',
+  'The environment variable of a key is CADRE, its section and its name, in capitals: CADRE_SERVER_BIND_ADDRESS sets `server.bind_address`. In a variable, a list is a JSON or TOML array, or values separated by commas; a table is a JSON object.',
+  '`cadre config show --origin` prints all keys with their values and the source of each, and `cadre config check` lists all problems.',
 ]
   .map((text) => prose(text))
   .join('\n.PP\n');

@@ -14,9 +14,9 @@ export function eventsPage(edition: Pick<Page, 'version' | 'date'>): string {
 }
 
 const description = [
-  'cadre records everything that happens as an event in one log. `cadre events tail` prints the events, and the server streams them.',
-  'Each event is a record with `seq` (position in the log, increasing, with gaps), `id`, `kind`, `scope`, the ids of the session, turn, process, worktree and team, `created_at` (Unix milliseconds), `v` (version of the payload) and `payload`. The payload of each kind is described below.',
-  'Within v1, kinds and fields are only added. They are never changed or removed.',
+  'The server writes every change as an event to one log. `cadre events tail` shows the log, and the server streams it.',
+  'Each event is a record with `seq` (its sequence number in the log, increasing, with gaps), `id`, `kind`, `scope`, the ids of the records that it concerns, `created_at` (Unix milliseconds), `v` (the version of the payload) and `payload`, described below.',
+  'Within v1, kinds and fields can be added, but are never changed or removed.',
 ]
   .map((text) => prose(text))
   .join('\n.PP\n');

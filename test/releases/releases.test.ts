@@ -108,7 +108,7 @@ describe.each(stored)('The data of cadre %s', (name) => {
             '--queue',
             'say',
           ]);
-          expect(queued.stdout).toMatch(/^que_\w+ is turn turn_/);
+          expect(queued.stdout).toMatch(/^Queue entry que_\w+ is running as turn turn_/);
           const [turn_id = ''] = /turn_\w+/.exec(queued.stdout) ?? [];
           const params = { session_id: answers.session, turn_id };
           const status = async () =>
@@ -136,7 +136,7 @@ describe.each(releases)('The data of cadre %s', (version) => {
       const { code, stdout, stderr } = await cadre(['db', 'rollback', '--yes', '--json']);
       expect(code).toBe(0);
       expect(stderr).toContain(`back to cadre ${version} (format `);
-      expect(stderr).toMatch(/lost +1 turn, events \d+ to \d+; what changed in older records/);
+      expect(stderr).toMatch(/lost +1 turn, events \d+ to \d+; changes to older records/);
       const done = JSON.parse(stdout) as { replaced: string };
       expect(done).toMatchObject({ version, copy, lost: { turns: 1 } });
       expect(await dump(storeIn(directory))).toEqual(before);
@@ -200,7 +200,7 @@ describe.each(releases)('The data of cadre %s', (version) => {
         "PRAGMA user_version = 999; UPDATE meta SET value = '9.1.0' WHERE key = 'written_by'",
       );
       await expect(startServer(directory)).rejects.toThrow(
-        /the data was written by cadre 9\.1\.0 \(format 999\), but cadre .*: use the newer version, or go back .*"with cadre db rollback"/,
+        /the data was written by cadre 9\.1\.0 \(format 999\); this is cadre .*: use the newer version, or go back .*"run cadre db rollback"/,
       );
       const args = ['--data-dir', directory, 'db', 'rollback'];
       const refused = await runHere(directory, args);

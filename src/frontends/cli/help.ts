@@ -43,9 +43,7 @@ export const helpStyle = {
 function described(text: string, choices: readonly string[] = [], value?: unknown): string {
   const facts = [
     choices.length > 0 ? `choices: ${choices.join(', ')}` : [],
-    value === undefined || (Array.isArray(value) && value.length === 0)
-      ? []
-      : `default: ${String(value)}`,
+    typeof value === 'string' || typeof value === 'number' ? `default: ${value}` : [],
   ].flat();
   return facts.length === 0 ? text : `${text} (${facts.join('; ')})`;
 }

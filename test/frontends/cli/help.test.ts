@@ -62,7 +62,7 @@ describe('the help of every command', () => {
             above?.commands.find((one) => one.name() === word || one.aliases().includes(word)),
           program,
         );
-      expect(found?.registeredArguments, path).toBeDefined();
+      expect([path, found?.description()]).toEqual([path, expect.stringMatching(/^[A-Z]/)]);
     }
     const shortcuts = ['ps', 'ls', 'logs'].map((name) =>
       program.commands.find((one) => one.name() === name)?.description(),
@@ -93,8 +93,8 @@ describe('the help of the program', () => {
     );
     const names = shown.flatMap((line) => /^  (\S+)  +[A-Z]/.exec(line)?.[1] ?? []);
     expect(names).toEqual(visible);
-    for (const one of program.commands)
-      expect(one.description().length, one.name()).toBeLessThanOrEqual(60);
+    const long = program.commands.filter((one) => one.description().length > 60);
+    expect(long.map((one) => one.name())).toEqual([]);
   });
 
   test('shows the global options, and no other help does.', () => {
