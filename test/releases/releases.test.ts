@@ -208,7 +208,7 @@ describe.each(releases)('The data of cadre %s', (version) => {
       const declined = await runHere(directory, args, { isTerminal: true, stdin: 'n\n' });
       expect(declined).toMatchObject({
         code: 5,
-        stderr: expect.stringMatching(/go back\? \[y\/N\] [^]*nothing was changed\n$/),
+        stderr: expect.stringMatching(/roll back\? \[y\/N\] [^]*nothing was changed\n$/),
       });
       const done = await runHere(directory, args, { isTerminal: true, stdin: 'y\n' });
       expect(done.stdout).toMatch(
