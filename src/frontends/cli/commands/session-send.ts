@@ -73,7 +73,7 @@ async function addToQueue(
 ): Promise<void> {
   if (options.expect !== undefined)
     throw new AppError('usage', '--expect cannot be combined with --queue, --at or --every');
-  const { placeText } = await import('../queue-text.ts');
+  const { entryStateText } = await import('../queue-text.ts');
   const now = world.clock.now();
   const added = await client.call(endpoints.addToQueue, {
     params: { session_id: await sessionId(client, said) },
@@ -89,5 +89,5 @@ async function addToQueue(
       thinking_effort: options.effort,
     },
   });
-  show(added, () => placeText(added, now));
+  show(added, () => entryStateText(added, now));
 }

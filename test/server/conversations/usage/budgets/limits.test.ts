@@ -104,7 +104,7 @@ it('A hard budget ends a turn that has waited for an approval over a restart, an
 it('What holds a session is told in full: a limit that resets lets nothing go on while a budget is used up.', () => {
   const holds = ['no more', 'the budget is used up'].map((message) => ({ message }));
   const entry = { id: 'que_1', status: 'waiting', position: 1, session_holds: holds };
-  expect(placeText(entry as unknown as QueueEntry, 0)).toBe(
+  expect(entryStateText(entry as unknown as QueueEntry, 0)).toBe(
     'Queue entry que_1 is waiting for the session at position 1: no more; the budget is used up\n',
   );
   const limit = { message: 'no more', since: 0, resets_at: HOUR, resumes_at: HOUR, turn_id: null };
