@@ -104,11 +104,7 @@ export class ProviderRegistry {
    */
   agentLogin(id: ProviderId, agent: string): AgentLogin {
     const kind = this.get(id).kinds?.find(agent);
-    if (!kind)
-      throw new AppError(
-        'not_found',
-        `agent "${agent}" of provider ${id} not found: see cadre providers discover`,
-      );
+    if (!kind) throw new AppError('not_found', `agent "${agent}" of provider ${id} not found`);
     const problem = kind.problem();
     if (problem !== null) throw new AppError('provider_unavailable', `${id}: ${problem}`);
     const { login } = kind;

@@ -65,7 +65,12 @@ function asTheyDecide(rules: unknown): unknown {
 function kept(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(kept);
   if (typeof value !== 'object' || value === null) return value;
-  const fields = Object.entries(value).map(([name, one]) => [name, kept(one)]);
+  // The sentence beside the code of a hold is made anew for each answer.
+  const isHold = 'code' in value && 'since' in value;
+  const fields = Object.entries(value).map(([name, one]) => [
+    name,
+    isHold && name === 'message' ? (expect.any(String) as unknown) : kept(one),
+  ]);
   return expect.objectContaining(Object.fromEntries(fields) as object) as unknown;
 }
 
@@ -80,7 +85,9 @@ describe.each(stored)('The data of cadre %s', (name) => {
       await first.until('token');
       first.child.kill('SIGTERM');
       const { stdout, stderr } = await first.ended;
-      expect(stderr).toMatch(/is copied and changed before the server answers[\s\S]*copy was kept/);
+      expect(stderr).toMatch(
+        /migrating the data of an older version before the server accepts requests[\s\S]*copy was kept/,
+      );
       expect(stdout).toContain(`upgraded data of cadre ${version} `);
       expect(stdout).toContain(`return to ${copy} with cadre db rollback\n`);
       expect(await dump(copy)).toEqual(before);
@@ -200,7 +207,7 @@ describe.each(releases)('The data of cadre %s', (version) => {
         "PRAGMA user_version = 999; UPDATE meta SET value = '9.1.0' WHERE key = 'written_by'",
       );
       await expect(startServer(directory)).rejects.toThrow(
-        /the data was written by cadre 9\.1\.0 \(format 999\); this is cadre .*: use the newer version, or go back .*"run cadre db rollback"/,
+        /the data was written by cadre 9\.1\.0 \(format 999\), but cadre .*: use the newer version, or go back .*"run cadre db rollback"/,
       );
       const args = ['--data-dir', directory, 'db', 'rollback'];
       const refused = await runHere(directory, args);

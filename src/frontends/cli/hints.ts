@@ -16,6 +16,7 @@ const commands: readonly [refusal: RegExp, command: string][] = [
   [/^the queue of session "[^"]*" has no entry "/, 'see cadre queue list'],
   [/^session "[^"]*" has no comment "/, 'see cadre review show'],
   [/^the review of session \S+ has no comments/, 'add comments with cadre review'],
+  [/^agent "[^"]*" of provider \S+ not found$/, 'see cadre providers discover'],
   [notFound('team'), 'see cadre teams list'],
   [/^team "[^"]*" has no message "/, 'see cadre teams messages'],
   [/^team "[^"]*" has no delivery "/, 'see cadre teams deliveries'],

@@ -80,7 +80,7 @@ it('The list of rules and the doctor name each rule of an earlier version that c
         check: 'rules',
         status: 'warn',
         detail: expect.stringMatching(
-          /^remove these rules with .*: rule_0+a \(git push \*\*\): it was added to allow/,
+          /^remove these rules with .*: rule_0+a \(git push \*\*\): the rule was added with effect allow/,
         ) as unknown,
       });
       expect((await cadre(['approvals', 'rules', 'remove', '0000000a'])).code).toBe(0);

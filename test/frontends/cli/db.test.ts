@@ -205,7 +205,7 @@ describe('cadre db check', () => {
       const { code, stdout, stderr } = await cadre(['db', 'check']);
       expect([code, stderr]).toEqual([1, '']);
       expect(stdout).toMatch(
-        /^events, row \d+: it is not what was written: stop the server and restore a backup\nChecked \d+ rows in .*: 1 damaged\n$/,
+        /^events, row \d+: the row differs from what was written: stop the server and restore a backup\nChecked \d+ rows in .*: 1 damaged\n$/,
       );
       const json = await cadre(['db', 'check', '--json']);
       expect([json.code, json.json()]).toMatchObject([

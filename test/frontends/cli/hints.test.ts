@@ -18,7 +18,7 @@ describe('the command that helps after a refusal', () => {
       'turn turn_1 of sess_1 is still running: wait for it',
       'queue the prompt with cadre sessions send --queue',
     ],
-    ['a.txt was changed: force it to replace the file and keep a copy', 'pass --force'],
+    ['a.txt was changed: use force to replace the file and keep a copy', 'pass --force'],
     [
       'the worktree began at x, which is no branch of the repository: name one as into',
       'pass --into',
