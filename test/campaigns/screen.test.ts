@@ -22,7 +22,7 @@ describe.skipIf(!hasPty)('the screen', () => {
         const { glass, expectShows, type, ended } = terminal;
         await expectShows('the flood');
         type('\r');
-        await expectShows('nothing was said yet');
+        await expectShows('No messages yet');
         const before = glass.written.length;
         const [frames, began] = [glass.frames, performance.now()];
         await runTurn(client, id, `flood ${deltas} 20`);

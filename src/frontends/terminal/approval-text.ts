@@ -29,7 +29,7 @@ export function approvalText(approval: ApprovalToShow, shape: Shape): string[] {
     parts.unshift(shown(ARGUMENTS_MISSING, shape, '', shape.palette.warn));
   // Without details the request is all that is known of it.
   if (details.length === 0 && !questions?.length) parts.push(inputLines('request', request, shape));
-  if (allows !== null) parts.push(shown(`For this session it would allow: ${allows}`, shape, ''));
+  if (allows !== null) parts.push(shown(`Approval for the session allows: ${allows}`, shape, ''));
   const heading = shown(`${kind}: ${title}`, shape, '', shape.palette.strong);
   return [heading, ...parts].flatMap((lines, at) => (at === 0 ? lines : ['', ...lines]));
 }
@@ -47,7 +47,7 @@ function detailLines(detail: ApprovalDetail, shape: Shape): string[] {
       return inputLines(detail.name, detail.value, shape);
     case 'omitted':
       return shown(
-        `NOT SHOWN, because it is too large: ${detail.name} (${detail.bytes} bytes)`,
+        `NOT SHOWN (too large): ${detail.name} (${detail.bytes} bytes)`,
         shape,
         '',
         shape.palette.warn,
@@ -66,7 +66,7 @@ function questionLines({ question, header, options, multiple }: Question, shape:
   );
   return [
     ...(header === null ? [] : shown(header, shape, '', shape.palette.accent)),
-    ...shown(multiple ? `${question} (several answers may be given)` : question, shape, ''),
+    ...shown(multiple ? `${question} (multiple answers allowed)` : question, shape, ''),
     ...choices,
   ];
 }

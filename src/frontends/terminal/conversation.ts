@@ -72,7 +72,7 @@ export function promptOf(
   turn: Pick<Turn, 'turn_id' | 'accepted_at' | 'source' | 'input' | 'trimmed'>,
 ): Block {
   const { turn_id, accepted_at, source, input, trimmed } = turn;
-  const text = trimmed ? '(what was said here was deleted to save space)' : inputText(input);
+  const text = trimmed ? '(text deleted to save space)' : inputText(input);
   return { type: 'prompt', key: turn_id, at: accepted_at, source, text };
 }
 
@@ -131,9 +131,9 @@ function speaker(block: Block | undefined): string {
 /** Who gave a prompt that no person gave. */
 export const speakers: Record<Exclude<Turn['source'], 'user'>, string> = {
   queue: 'From the queue',
-  team_message: 'Message of the team',
-  process_exit: 'End of a process',
-  onboarding: 'Introduction to the team',
+  team_message: 'Team message',
+  process_exit: 'Process exit',
+  onboarding: 'Team introduction',
   usage_limit: 'After a usage limit',
 };
 
@@ -181,7 +181,7 @@ export function approvalText({
 }: ConversationApproval): string {
   const by = decided_by === null ? '' : ` by ${decided_by}`;
   const why = reason === null ? '' : ` (${oneLine(reason)})`;
-  const state = status === 'pending' ? 'waits for an answer' : `${status}${by}${why}`;
+  const state = status === 'pending' ? 'needs approval' : `${status}${by}${why}`;
   return `${kind}: ${oneLine(title)}: ${state}`;
 }
 
@@ -192,6 +192,6 @@ export function noticeText({ code, message }: { code: string; message: string })
 
 /** How a turn ended, in a line. */
 export function endText({ status, message }: Extract<Block, { type: 'end' }>): string {
-  const how = status === 'failed' ? 'the turn failed' : 'the turn was interrupted';
+  const how = status === 'failed' ? 'Turn failed' : 'Turn interrupted';
   return message === null ? how : `${how}: ${oneLine(message)}`;
 }

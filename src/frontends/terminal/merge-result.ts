@@ -15,10 +15,10 @@ export interface MergeResultStyle {
 }
 
 const HOW: Record<MergeResult['how'], string> = {
-  fast_forward: 'moves forward',
-  merge_commit: 'gets a commit that merges both',
-  squash: 'gets one commit of all',
-  replay: 'is written again',
+  fast_forward: 'fast-forward',
+  merge_commit: 'merge commit',
+  squash: 'one squashed commit',
+  replay: 'commits replayed',
   none: '',
 };
 
@@ -31,28 +31,27 @@ export function mergeResultLines(plan: MergeResult, style: MergeResultStyle): st
   if (outcome === 'nothing_to_do')
     return [
       isRebase
-        ? `nothing to do: ${branch} is on top of ${exact(target)}`
-        : `nothing to do: ${exact(target)} has all of ${branch}`,
+        ? `nothing to do: ${branch} is already on top of ${exact(target)}`
+        : `nothing to do: ${exact(target)} already contains ${branch}`,
     ];
   const moving = isRebase ? `${branch} onto ${exact(target)}` : `${branch} into ${exact(target)}`;
-  const moved = isRebase ? branch : exact(target);
-  const lines = [palette.strong(how === 'none' ? moving : `${moving}: ${moved} ${HOW[how]}`)];
+  const lines = [palette.strong(how === 'none' ? moving : `${moving}: ${HOW[how]}`)];
   lines.push(...commitLines(plan, style));
   lines.push(...fileLines(plan, style));
   if (plan.checkout !== null && how !== 'none')
-    lines.push(`the files in ${exact(plan.checkout)} follow`);
+    lines.push(`updates the files in ${exact(plan.checkout)}`);
   if (plan.committer !== null && how !== 'fast_forward' && how !== 'none')
     lines.push(`committed by ${exact(plan.committer)}`);
   lines.push(...plan.notes.map((note) => palette.warn(`note: ${exact(note)}`)));
   for (const { path, kind } of conflicts)
     lines.push(palette.bad(`conflict: ${exact(path)} (${exact(kind)})`));
-  if (plan.conflict_in !== null) lines.push(`the conflict is in ${exact(plan.conflict_in)}`);
+  if (plan.conflict_in !== null) lines.push(`conflicting commit: ${exact(plan.conflict_in)}`);
   lines.push(...refusalLines(obstacles, style));
   if (conflicts.length > 0)
     lines.push(
       isRebase
-        ? 'nothing is changed: merge it instead, or rebase with git in the worktree'
-        : `nothing is changed: merge ${exact(target)} in the worktree, resolve and commit there, then try again`,
+        ? 'nothing was changed: merge instead, or rebase with git in the worktree'
+        : `nothing was changed: merge ${exact(target)} in the worktree, resolve the conflicts and commit, then try again`,
     );
   return lines;
 }
@@ -64,7 +63,7 @@ export function pullRequestLines(plan: PullRequest, style: MergeResultStyle): st
   const where = `${exact(remote)} (${exact(remote_url)})`;
   const lines = [
     palette.strong(`${exact(branch)} into ${exact(target)}, at ${where}`),
-    pushed ? `${exact(branch)} is there already` : `${exact(branch)} is pushed there first`,
+    pushed ? `${exact(branch)} is already pushed` : `${exact(branch)} will be pushed first`,
     `title: ${exact(plan.title)}${plan.draft ? ' (draft)' : ''}`,
     ...plan.body.split('\n').map((line) => `  | ${exact(line)}`),
     ...commitLines(plan, style),
@@ -103,7 +102,7 @@ function fileLines(
   return [
     ...(file_count > 0 ? withMore(`files: ${file_count}`, lines, file_count) : []),
     ...(uncommitted_count > 0
-      ? withMore(`not committed: ${uncommitted_count}`, open, uncommitted_count)
+      ? withMore(`uncommitted: ${uncommitted_count}`, open, uncommitted_count)
       : []),
   ];
 }

@@ -57,13 +57,13 @@ function headOf(stale: number): string[] {
     stale === 0
       ? []
       : [
-          `# ${stale === 1 ? '1 comment is' : `${stale} comments are`} stale, because lines have changed, and not shown here.`,
+          `# ${stale === 1 ? '1 comment is' : `${stale} comments are`} stale because the lines changed, and not shown here.`,
         ];
   return [
     '# Comments on the changes of a session.',
-    '# Write a comment below the line that it is about, as lines that begin with "#".',
-    '# Those that follow each other are one comment. One that begins with "#[3]" is about the three lines above it.',
-    '# Change nothing else. Then save, and leave the editor. An empty file changes nothing.',
+    '# Write a comment below its line. Start each line of the comment with "#".',
+    '# Consecutive lines are one comment. To comment on the three lines above, start with "#[3]".',
+    '# Do not change other lines. Save, and exit the editor. An empty file changes nothing.',
     ...left,
     '',
   ];
@@ -126,7 +126,10 @@ function readComments(text: string, lines: readonly Line[]): Read[] {
     isOpen = false;
     if (line.trimEnd() === expected?.text.trimEnd()) next += 1;
     else if (line.trim() !== '')
-      throw wrong(i + 1, `"${shorten(line, 40)}" is no line of the diff: comments begin with "#"`);
+      throw wrong(
+        i + 1,
+        `"${shorten(line, 40)}" is not a line of the diff: start comments with "#"`,
+      );
   }
   if (next < lines.length)
     throw wrong(null, `the line "${shorten(lines[next]?.text ?? '', 40)}" of the diff is missing`);
@@ -139,13 +142,14 @@ function readComments(text: string, lines: readonly Line[]): Read[] {
 function placeAbove(lines: readonly Line[], at: number, count: number, number: number): HunkLines {
   const line = lines[at];
   if (line?.at === null || line === undefined)
-    throw wrong(number, 'no line of a file is above this comment');
+    throw wrong(number, 'this comment is not below a line of a file');
   if (count < 1 || count > ANCHOR_LINES)
-    throw wrong(number, `a comment may be about 1 to ${ANCHOR_LINES} lines`);
+    throw wrong(number, `a comment covers 1 to ${ANCHOR_LINES} lines`);
   const { file, hunk, at: to } = line;
   const above = [...hunk.lines.entries()].filter(([i, { mark }]) => i <= to && mark !== '\\');
   const from = above.at(-count)?.[0];
-  if (from === undefined) throw wrong(number, `fewer than ${count} lines of its part are above it`);
+  if (from === undefined)
+    throw wrong(number, `the hunk has fewer than ${count} lines above this comment`);
   return { file, hunk, from, to };
 }
 

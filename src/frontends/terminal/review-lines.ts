@@ -103,9 +103,9 @@ export function reviewLinesOf(
 const blank = { file: -1, hunk: -1, at: -1, comment: null, isStale: false };
 
 const notes: Record<NonNullable<FileChange['no_patch']>, string> = {
-  binary: 'a binary file: it is not shown',
-  large: 'too large: it is not shown',
-  limit: 'not shown: the diff is too long',
+  binary: 'not shown: binary file',
+  large: 'not shown: file too large',
+  limit: 'not shown: diff too long',
   not_asked: 'not shown',
 };
 
@@ -121,7 +121,7 @@ function lostHead({ first_line, last_line, side }: ReviewComment, lost: AnchorSt
     first_line === last_line ? `line ${first_line}` : `lines ${first_line}-${last_line}`;
   const place = `on ${lines}${side === 'old' ? ' (removed)' : ''}`;
   if (!isStale(lost)) return place;
-  return `stale: ${place}, ${lost.found_at === null ? 'changed since' : `now at ${lost.found_at}`}`;
+  return `stale: ${place}, ${lost.found_at === null ? 'changed' : `now at ${lost.found_at}`}`;
 }
 
 function isStale({ state }: AnchorState): boolean {
@@ -132,8 +132,8 @@ function missing({
   is_cut,
   left_out_count,
 }: Pick<SessionDiff, 'is_cut' | 'left_out_count'>): string {
-  const left = left_out_count === 0 ? '' : `${left_out_count} files were not read`;
-  return [is_cut ? 'the diff is cut: it is too long' : '', left].filter(Boolean).join('; ');
+  const left = left_out_count === 0 ? '' : `${left_out_count} files not read`;
+  return [is_cut ? 'diff too long: the end is not shown' : '', left].filter(Boolean).join('; ');
 }
 
 function digitsOf(files: readonly DiffFile[]): number {

@@ -240,7 +240,8 @@ export class Acts {
 
   /** Has the person write all comments of a session in an editor. */
   async editReview(read: DiffAndReview): Promise<void> {
-    if (!this.#edit) throw new AppError('usage', 'there is no editor here: c writes a comment');
+    if (!this.#edit)
+      throw new AppError('usage', 'no editor is available: press c to write a comment');
     await editReview(this.#client, read, reviewFile, this.#edit);
   }
 

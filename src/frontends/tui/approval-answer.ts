@@ -6,7 +6,8 @@ export function describeResolved(resolved: Resolved, isMine: boolean): string {
   const { title, status, decided_by, reason } = resolved;
   const what = `"${oneLine(title)}"`;
   const why = reason === null ? '' : `: ${oneLine(reason)}`;
-  if (isMine) return `you ${status} ${what}${why}`;
+  const done = status === 'accepted' ? 'approved' : status;
+  if (isMine) return `${done === 'approved' ? 'Approved' : 'Declined'} ${what}${why}`;
   const by = decided_by === 'api' ? 'another client' : oneLine(decided_by ?? '');
-  return `${what} was ${status}${by === '' ? '' : ` by ${by}`}${why}`;
+  return `${what} was ${done}${by === '' ? '' : ` by ${by}`}${why}`;
 }

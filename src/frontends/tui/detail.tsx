@@ -44,7 +44,7 @@ export function Detail({ event, rows, columns }: DetailProps): ReactNode {
 }
 
 const GONE =
-  'This event has left the log: what is said while something grows is kept until a while after its end, in which it is whole.';
+  'This event was removed from the log. Streaming deltas are kept for a limited time. The event that ends the stream has the full text.';
 
 function Whole({ event }: { event: RuntimeEventRecord }): ReactNode {
   const text = 'text' in event.payload ? event.payload.text : null;

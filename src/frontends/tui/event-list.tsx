@@ -19,9 +19,7 @@ export function EventList({
   const { rows, cursor } = visible(view, height);
   return (
     <Box flexDirection="column" height={height} overflow="hidden">
-      {rows.length === 0 && isLive && (
-        <Tint tone="faint">nothing yet: what happens is shown here</Tint>
-      )}
+      {rows.length === 0 && isLive && <Tint tone="faint">No events yet</Tint>}
       {rows.map((row, i) => (
         <EventRow
           key={row.key}

@@ -20,9 +20,9 @@ export function Help({
   onLeave: () => void;
 }): ReactNode {
   const width = Math.max(...keys.map(([key]) => key.length)) + 2;
-  const lines = keys.flatMap(([key, meaning]) =>
+  const lines = keys.flatMap(([key, meaning], at) =>
     wrapped(meaning, columns - width, { trims: true }).map((text, i) => ({
-      id: `${key} ${i}`,
+      id: `${at} ${i}`,
       key: i === 0 ? key : '',
       text,
     })),
@@ -41,7 +41,7 @@ export function Help({
           <Text wrap="truncate-end">{text}</Text>
         </Box>
       ))}
-      {isLong && <Tint tone="faint">{unread > 0 ? `down: ${unread} more` : 'up: the others'}</Tint>}
+      {isLong && <Tint tone="faint">{unread > 0 ? `↓ ${unread} more` : '↑ back to the top'}</Tint>}
     </Box>
   );
 }

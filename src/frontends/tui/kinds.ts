@@ -11,6 +11,6 @@ export function readKinds(text: string): { kinds: string[] | undefined; unknown:
   const wrong = kinds.find((kind) => kindsMatching([kind]).size === 0);
   return {
     kinds: kinds.length > 0 ? kinds : undefined,
-    unknown: wrong === undefined ? null : `no kind "${wrong}": give ${groups.join(' ')}`,
+    unknown: wrong === undefined ? null : `unknown kind "${wrong}": expected ${groups.join(' ')}`,
   };
 }

@@ -6,13 +6,13 @@ import { Tint } from './tint.tsx';
 export function Link({ connection, now }: { connection: Connection; now: number }): ReactNode {
   switch (connection.state) {
     case 'reading':
-      return <Tint tone="faint">reading</Tint>;
+      return <Tint tone="faint">loading</Tint>;
     case 'live':
       return <Tint tone="good">live</Tint>;
     case 'lost':
       return (
         <Tint tone="bad" bold>
-          reconnecting since {Math.max(0, Math.round((now - connection.since) / 1000))}s
+          reconnecting ({Math.max(0, Math.round((now - connection.since) / 1000))}s)
         </Tint>
       );
     case 'refused':

@@ -46,9 +46,9 @@ export async function openOffer(
 type OfferProps = OfferOptions & { onStarted: () => void; onInterrupt: () => void };
 
 const keys = [
-  ['s', 'start one: cadre serve, which goes on when you leave'],
-  ['d', 'start one with the demo agent: no account, no model'],
-  ['q', 'leave'],
+  ['s', 'Start a server (cadre serve), which keeps running after you quit'],
+  ['d', 'Start a server with the demo agent (no account, no model)'],
+  ['q', 'Quit'],
 ] as const;
 
 function Offer({ directory, log, start, onStarted, onInterrupt }: OfferProps): ReactNode {
@@ -77,10 +77,10 @@ function Offer({ directory, log, start, onStarted, onInterrupt }: OfferProps): R
     <Listeners value={keyboard}>
       <Box flexDirection="column" width={columns} height={rows} paddingX={2} paddingY={1}>
         <Text bold>cadre</Text>
-        <Lines text={`no server is running on ${directory}`} width={width} />
+        <Lines text={`No server is running on ${directory}`} width={width} />
         <Text> </Text>
         {state === 'starts' ? (
-          <Tint tone="good">starting the server</Tint>
+          <Tint tone="good">Starting the server …</Tint>
         ) : (
           keys.map(([key, meaning]) => (
             <Box key={key}>
@@ -93,7 +93,7 @@ function Offer({ directory, log, start, onStarted, onInterrupt }: OfferProps): R
         )}
         <Text> </Text>
         {typeof state === 'object' && <Lines text={state.failed} width={width} />}
-        <Tint tone="faint">its log: {log}</Tint>
+        <Tint tone="faint">Log: {log}</Tint>
       </Box>
     </Listeners>
   );

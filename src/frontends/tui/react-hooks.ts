@@ -5,6 +5,7 @@ import type { Clock } from '../../core/lib/clock.ts';
 import type { OverviewStore } from './overview-store.ts';
 import type { Resolved } from './overview.ts';
 import type { Observable } from './observable.ts';
+import { withTitles } from './titles.ts';
 
 /** The current value of a source. */
 export function useSource<T>(source: Observable<T>): T {
@@ -50,8 +51,8 @@ export interface Notices {
   attempt: (work: Promise<unknown>) => void;
 }
 
-/** What the user is told for a few seconds. */
-export function useNotice(clock: Clock): Notices {
+/** A notice that is shown for a few seconds. */
+export function useNotice(clock: Clock, { overview }: OverviewStore): Notices {
   const [notice, setNotice] = useState('');
   const ends = useRef<Disposable>(undefined);
   const tell = (text: string) => {
@@ -63,7 +64,7 @@ export function useNotice(clock: Clock): Notices {
   const attempt = (work: Promise<unknown>) => {
     work.catch((error: unknown) => {
       if (!(error instanceof AppError)) throw error;
-      tell(oneLine(error.message));
+      tell(withTitles(oneLine(error.message), overview.get()));
     });
   };
   return { notice, tell, attempt };

@@ -1,5 +1,7 @@
 import type { EventScope } from '../../client/event-scope.ts';
+import type { Overview } from './overview.ts';
 import type { Row } from './row.ts';
+import { sessionName } from './titles.ts';
 
 /** The nouns that a view can be narrowed to, each with the key that does it for the selected row. */
 export const scopes = [
@@ -8,13 +10,16 @@ export const scopes = [
   { key: 't', noun: 'team', option: 'teamId', field: 'team_id' },
 ] as const satisfies { key: string; noun: string; option: keyof EventScope; field: keyof Row }[];
 
-/** A scope in a few words. */
-export function describeScope(scope: EventScope): string {
+/** A scope in a few words, with the titles of the sessions that are listed. */
+export function describeScope(scope: EventScope, sessions: Overview['sessions']): string {
   const narrowed = scopes.flatMap(({ noun, option }) => {
     const id = scope[option];
-    return id === undefined ? [] : [`${noun} ${id.slice(-8)}`];
+    if (id === undefined) return [];
+    return noun === 'session'
+      ? [sessionName(id, sessions.get(id)?.session.title)]
+      : [`${noun} ${id.slice(-8)}`];
   });
-  return [...(narrowed.length > 0 ? narrowed : ['everything']), ...(scope.kinds ?? [])].join(' · ');
+  return [...(narrowed.length > 0 ? narrowed : ['all']), ...(scope.kinds ?? [])].join(' · ');
 }
 
 /** The scope narrowed to the session, process or team of a row; null where the row has none. */

@@ -45,7 +45,7 @@ export function TailFoot(props: TailFootProps): ReactNode {
       return (
         <Prompt
           columns={columns}
-          question="kinds (turn, tool.completed …; none: all):"
+          question="Kinds (turn tool.completed; empty: all):"
           initial={scope.kinds?.join(' ') ?? ''}
           onCancel={onBack}
           onAnswer={props.onFilter}
@@ -72,8 +72,9 @@ export function rightOf(layer: Layer['name']): string {
 function describeView(view: View, url: string): string {
   const { search, gap, seq, rows, hasStart, isCut } = view;
   const hole = gap ? [`gap: ${describeGap(gap)}`] : [];
-  const read = hasStart && !isCut ? `all ${rows.length} rows` : `${rows.length} rows`;
-  const searched = hasStart && !isCut ? read : `the ${read} that are loaded`;
+  const isAll = hasStart && !isCut;
+  const read = isAll ? `all ${rows.length} rows` : `${rows.length} rows`;
+  const searched = isAll ? read : `${rows.length} loaded rows`;
   const found = search === '' ? [] : [`"${search}" in ${matchCount(view)} of ${searched}`];
   return [...hole, ...found, `seq ${seq}`, ...(search === '' ? [read] : []), url].join('  ');
 }

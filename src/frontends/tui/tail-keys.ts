@@ -103,5 +103,5 @@ function narrow({ tail, view, scope, tell }: TailKeys, wanted: (typeof scopes)[n
 
 function ask({ approval, setLayer, tell }: TailKeys, intent: 'accept' | 'decline'): void {
   if (approval) setLayer({ name: 'sheet', asked: { approval, intent } });
-  else tell('nothing waits for an answer');
+  else tell('no pending approval');
 }

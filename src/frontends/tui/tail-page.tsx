@@ -11,6 +11,7 @@ import { Help } from './help.tsx';
 import { useNotice, useNow, useResolved, useSource } from './react-hooks.ts';
 import { Link } from './link.tsx';
 import { noticeLines } from './notice.tsx';
+import type { Overview } from './overview.ts';
 import { describeScope } from './scope.ts';
 import type { ScreenContext } from './screen/screen-context.ts';
 import { ApprovalDialog } from './dialogs/approval.tsx';
@@ -40,8 +41,8 @@ export function TailPage(props: TailPageProps): ReactNode {
   const view = useSource(tail.view);
   const scope = useSource(tail.scope);
   const connection = useSource(tail.connection);
-  const { approvals } = useSource(overviewStore.overview);
-  const notices = useNotice(clock);
+  const { approvals, sessions } = useSource(overviewStore.overview);
+  const notices = useNotice(clock, overviewStore);
   const { notice, tell, attempt } = notices;
   const [layer, setLayer] = useState<Layer>(list);
   const [turn, setTurn] = useState(0);
@@ -62,7 +63,7 @@ export function TailPage(props: TailPageProps): ReactNode {
 
   return (
     <Box flexDirection="column" width={columns} height={rows}>
-      <TailHead node={tail.node} scope={scope} view={view} connection={connection} clock={clock} />
+      <TailHead node={tail.node} {...{ scope, sessions, view, connection, clock }} />
       {layer.name === 'help' ? (
         <Help keys={tailKeys} rows={height} columns={columns} onLeave={back} />
       ) : layer.name === 'sheet' ? (
@@ -102,19 +103,21 @@ export function TailPage(props: TailPageProps): ReactNode {
 interface TailHeadProps {
   node: string | undefined;
   scope: EventScope;
+  sessions: Overview['sessions'];
   view: View;
   connection: Connection;
   clock: Clock;
 }
 
 /** The first line: the scope, whether the list is paused, and the state of the connection. */
-function TailHead({ node, scope, view, connection, clock }: TailHeadProps): ReactNode {
+function TailHead(props: TailHeadProps): ReactNode {
+  const { node, scope, sessions, view, connection, clock } = props;
   const now = useNow(clock);
   return (
     <Bar
       left={
         <Text wrap="truncate-end">
-          <Text bold>cadre events</Text> {describeScope(scope)}
+          <Text bold>cadre events</Text> {describeScope(scope, sessions)}
           {node === undefined ? '' : ` on ${node}`}
         </Text>
       }

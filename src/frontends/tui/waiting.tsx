@@ -22,7 +22,7 @@ export function Waiting({
     <Box height={1}>
       <Box flexShrink={0}>
         <Tint tone="asks" inverse>
-          {count === 1 ? ' waits ' : ` waits ${index + 1}/${count} `}
+          {count === 1 ? ' approval ' : ` approval ${index + 1}/${count} `}
         </Tint>
         <Text>{isNarrow ? ' ' : ` [${kind}] `}</Text>
       </Box>
@@ -33,7 +33,7 @@ export function Waiting({
       </Box>
       <Box flexShrink={0}>
         <Tint tone="faint">{isNarrow ? '' : ` ${session_id.slice(-8)}`}</Tint>
-        <Tint tone="asks">{isNarrow ? ' a d' : '  a accept  d decline'}</Tint>
+        <Tint tone="asks">{isNarrow ? ' a d' : '  a approve  d decline'}</Tint>
       </Box>
     </Box>
   );

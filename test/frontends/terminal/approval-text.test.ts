@@ -38,9 +38,9 @@ describe('the sheet of an approval', () => {
       { columns: 100, palette: colorless },
     );
     expect(sheet.slice(2)).toEqual([
-      'NOT SHOWN, because it is too large: the change to big.bin (2000000 bytes)',
+      'NOT SHOWN (too large): the change of big.bin (2000000 bytes)',
       '',
-      'For this session it would allow: edits of any file',
+      'Approval for the session allows: edits of any file',
     ]);
   });
 
@@ -99,10 +99,10 @@ describe('the sheet of an approval', () => {
         { ...shape, columns: 60 },
       ).slice(2),
     ).toEqual([
-      'NOT SHOWN, because it is too large: the change to a.bin (5 ',
+      'NOT SHOWN (too large): the change of a.bin (5 ',
       'bytes)',
       '',
-      'For this session it would allow: npm',
+      'Approval for the session allows: npm',
     ]);
     const question = {
       id: 'q',

@@ -91,7 +91,7 @@ describe('a conversation', () => {
       '? command: rm: declined by api (not min…',
       '✗ rm',
       '',
-      'the turn was interrupted',
+      'Turn interrupted',
     ]);
   });
 
@@ -129,7 +129,7 @@ I **look**.
 
 - rm (failed)
 
-*the turn was interrupted*
+*Turn interrupted*
 `);
   });
 

@@ -66,7 +66,7 @@ test('Lines of a diff are commented on, one by one and as a range, and all comme
         await press('c', 'x', keys.enter);
         await expectShows(/┃ x\n/);
         await press(keys.tab, 'x');
-        await expectShows('drop this comment?  y yes  n no');
+        await expectShows('Drop this comment?  y yes  n no');
         await press('y');
         await expectHides('┃ x');
         resize({ rows: 12, columns: 40 });

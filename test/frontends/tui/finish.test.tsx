@@ -36,7 +36,7 @@ test('The worktree of a session is merged with keys, once it was shown what that
     await withScreen(client, { page: 'top' }, async ({ expectShows, press }) => {
       await expectShows('the job');
       await press('M');
-      await expectShows('cadre/tree into main: main moves forward');
+      await expectShows('cadre/tree into main: fast-forward');
       await expectShows('A new.txt +1 -0');
       await press('s');
       await expectShows('main gets one commit of all');

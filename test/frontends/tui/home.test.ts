@@ -20,7 +20,7 @@ describe.skipIf(!hasPty)('cadre alone, on a terminal', () => {
       await terminal.expectShows('no server is running on');
       await terminal.expectShows(`its log: ${directory}`);
       terminal.type('d');
-      await terminal.expectShows('n opens one');
+      await terminal.expectShows('press n to open one');
       terminal.type('q');
       expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
       const { pid } = JSON.parse(readFileSync(registration, 'utf8')) as { pid: number };

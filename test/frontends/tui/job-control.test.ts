@@ -61,7 +61,7 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
       await expectShows('▌○  the job');
       expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
       await expectShows(/live$/m);
-      await expectShows(/nothing was said yet[^]*my prompts/);
+      await expectShows(/No messages yet[^]*o prompts/);
       const before = glass.text();
       type(CTRL_Z);
       await expectShows(/Stopped[^]*[#$]$/);
@@ -125,7 +125,7 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
       type('isay\r');
       const turn = await provider.nextTurn();
       const answer = turn.ask({ kind: 'question', title: 'a choice', questions });
-      await expectShows(/question: a choice: waits[^]*\na accept {2}d decline/);
+      await expectShows(/question: a choice: needs[^]*\na approve {2}d decline/);
       type('a');
       await expectShows(/The paint\n[^]*Which colour\?[^]*▌○ 1 red {2}as blood\n ○ 2 blue/);
       await expectShows('1/3  enter next');
@@ -140,21 +140,21 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
         answers: { colour: ['blue'], sizes: ['small', 'large'], name: ['Zoë q'] },
       });
       turn.end(completed);
-      await expectShows('you accepted "a choice"');
+      await expectShows('Approved "a choice"');
       type('isay again\r');
       const second = await provider.nextTurn();
       const declined = second.ask({ kind: 'question', title: 'another', questions });
-      await expectShows(/question: another: waits[^]*\na accept {2}d decline/);
+      await expectShows(/question: another: needs[^]*\na approve {2}d decline/);
       type('a');
       await expectShows('Which colour?');
       type('d');
-      await expectShows('decline it? Enter, or why:');
+      await expectShows('Reason (optional, ⏎ declines):');
       type('not now\r');
       expect(await declined).toMatchObject({ decision: 'decline', reason: 'not now' });
       second.end(completed);
-      await expectShows('you declined "another"');
+      await expectShows('Declined "another"');
       type('k');
-      await expectShows('i say  enter open');
+      await expectShows('i prompt  ⏎ open');
       type('\u0003');
       expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
     }));

@@ -44,7 +44,7 @@ const busy = overviewOf({
 describe('the list', () => {
   test('has what waits, sessions, processes and teams in sections that stay.', () => {
     expect(ids(busy)).toEqual({
-      'waits for you': ['old', 'new'],
+      'needs approval': ['old', 'new'],
       sessions: ['broken', 'news', 'runs', 'idle', 'asks'],
       snoozed: ['sleeps'],
       processes: ['p'],
@@ -76,7 +76,7 @@ describe('the list', () => {
   });
 
   test('is narrowed by lenses, each with its count.', () => {
-    expect(Object.values(ids(busy, { lens: 'needs me' })).flat()).toEqual([
+    expect(Object.values(ids(busy, { lens: 'needs you' })).flat()).toEqual([
       'old',
       'new',
       'broken',
@@ -88,7 +88,7 @@ describe('the list', () => {
     expect(Object.values(ids(busy, { lens: 'done' })).flat()).toEqual(['done', 'q']);
     // A session that waits is counted by what it waits for.
     expect(countsOf(listItemsOf(busy), NOW)).toEqual({
-      'needs me': 4,
+      'needs you': 4,
       running: 3,
       idle: 3,
       done: 2,
@@ -144,9 +144,9 @@ describe('the list', () => {
     const message = 'no more today';
     const limit = { message, since: NOW, resets_at: NOW, waits_because: null, turn_id: null };
     for (const [resumes_at, words_of] of [
-      [NOW + 7_199_000, 'usage limit for 1h 59m · done'],
-      [NOW - 1, 'usage limit for 1m · done'],
-      [null, 'usage limit: waits for you · done'],
+      [NOW + 7_199_000, 'usage limit: resumes in 1h 59m · done'],
+      [NOW - 1, 'usage limit: resumes in 1m · done'],
+      [null, 'usage limit: resume manually · done'],
     ] as const) {
       const [waiting] = listItemsOf(
         overviewOf({ sessions: [{ ...words, usage_limit: { ...limit, resumes_at } }] }),

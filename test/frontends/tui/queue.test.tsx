@@ -33,7 +33,7 @@ test('The queue of a session is moved, paused, changed and dropped with keys.', 
     await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
       await expectShows(/◐ +the job/);
       await press('w');
-      await expectShows('3 in the queue');
+      await expectShows('Queue: 3 entries');
       await press('J');
       await expectEventually(said).toEqual(['two', 'one', 'three']);
       await expectShows(/two\n.*▌.*one/);
@@ -48,10 +48,10 @@ test('The queue of a session is moved, paused, changed and dropped with keys.', 
       await expectEventually(said).toEqual(['two', 'three', 'one more']);
       await expectShows(/▌.*one more/);
       await press('x');
-      await expectShows('take "one more" out of the queue?  y yes  n no');
+      await expectShows('Drop "one more" from the queue?  y yes  n no');
       await press('y');
       await expectEventually(said).toEqual(['two', 'three']);
-      await expectShows('2 in the queue');
+      await expectShows('Queue: 2 entries');
     });
   }));
 
@@ -66,18 +66,18 @@ test('What is asked is about the entry that was chosen, however the queue has ch
     await withScreen(client, start, async ({ expectShows, press }) => {
       await expectShows(/◐ +the job/);
       await press('w');
-      await expectShows('4 in the queue');
+      await expectShows('Queue: 4 entries');
       await press('j');
       await expectShows(/▌.*two/);
       await press('x');
       await drop(entries[0] ?? '');
-      await expectShows('3 in the queue');
+      await expectShows('Queue: 3 entries');
       await press('y');
       await expectEventually(said).toEqual(['three', 'four']);
       await expectShows(/▌.*four/);
       await press('e');
       await drop(entries[2] ?? '');
-      await expectShows('1 in the queue');
+      await expectShows('Queue: 1 entry');
       await press('!', keys.enter);
       await expectEventually(said).toEqual(['four!']);
     });

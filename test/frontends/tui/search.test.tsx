@@ -20,7 +20,7 @@ test('What was said is found as one types, and opened at its place in the conver
       await expectShows(/the zebra/);
       await expectShows(/> say line of 1/);
       await press('f', 'nobody said this');
-      await expectShows('nothing was found');
+      await expectShows('No results');
       await press(keys.escape);
       await expectHides('search:');
     });

@@ -22,9 +22,9 @@ describe('the screen over several servers', () => {
         await send(given.client('gpu'), there.id, 'ask may I?; say thanks');
         await expectShows(/◆ +may I\?/);
         await press(keys.home, 'a');
-        await expectShows('enter accept once');
+        await expectShows('⏎ approve');
         await press(keys.enter);
-        await expectShows(/you accepted "may I\?"/);
+        await expectShows(/Approved "may I\?"/);
         await press('v');
         await expectShows(/gpu +ok +version/);
         await press(keys.escape);
@@ -70,7 +70,7 @@ describe('the screen over several servers', () => {
         await runTurn(given.client('gpu'), id, 'say back again');
         await expectShows('back again');
         await press('E');
-        await expectShows(/cadre events everything on gpu/);
+        await expectShows(/cadre events all on gpu/);
       });
       client.close();
     }));

@@ -64,11 +64,11 @@ describe('the screen of cadre events tail', () => {
         await press('f');
         await expectShows('kinds');
         await press('turn, nonsense\r');
-        await expectShows('no kind "nonsense"');
+        await expectShows('unknown kind "nonsense"');
         await press('f');
         await expectShows('kinds');
         await press('turn\r');
-        await expectShows('everything · turn.*');
+        await expectShows('all · turn.*');
         await expectHides('second one');
         await runTurn(client, one.id, 'say nothing of it');
         await expectShows(/turn\.completed/);
@@ -111,11 +111,11 @@ describe('the screen of cadre events tail', () => {
       await withScreen(client, start, async ({ expectShows, press }) => {
         await expectShows('live');
         await send(client, id, 'ask rm -rf build');
-        await expectShows(/waits .*rm -rf build/);
+        await expectShows(/approval .*rm -rf build/);
         await press('d');
-        await expectShows('decline it? Enter, or why:');
+        await expectShows('Reason (optional, ⏎ declines):');
         await press('not mine', keys.enter);
-        await expectShows('you declined "rm -rf build": not mine');
+        await expectShows('Declined "rm -rf build": not mine');
         const [approval] = await client.call(endpoints.listApprovals, {
           query: { status: 'declined' },
         });
@@ -128,14 +128,14 @@ describe('the screen of cadre events tail', () => {
       const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
       await send(client, id, 'ask push it');
       await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
-        await expectShows(/waits .*push it/);
+        await expectShows(/approval .*push it/);
         await press('a');
-        await expectShows('enter accept once');
+        await expectShows('⏎ approve');
         const [{ id: approval_id } = { id: '' }] = await client.call(endpoints.listApprovals, {});
         const params = { session_id: id, approval_id };
         await client.call(endpoints.decideApproval, { params, body: { decision: 'decline' } });
         await expectShows('"push it" was declined by another client');
-        await expectHides('enter accept once');
+        await expectHides('⏎ approve');
         await press(keys.enter);
         await expectHides('waits');
         const [approval] = await client.call(endpoints.listApprovals, {
@@ -213,7 +213,7 @@ describe('the screen of cadre events tail', () => {
       await withScreen(first.client, start, async ({ expectShows, expectHides }) => {
         await expectShows('live');
         await first.end('SIGTERM');
-        await expectShows(/reconnecting since \d+s/);
+        await expectShows(/reconnecting \(\d+s\)/);
         await withDemo(
           async (second) => {
             await expectHides('reconnecting');

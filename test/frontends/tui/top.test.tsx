@@ -18,14 +18,14 @@ describe('the place to work', () => {
   test('shows what each session is at, and keeps what was closed in a section that is folded.', () =>
     withDemo(async ({ client, directory }) => {
       await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
-        await expectShows('no session is open: n opens one');
+        await expectShows('No sessions: press n to open one');
         const { id } = await openSession(client, directory, { title: 'the job' });
         await expectShows(/○ +the job/);
         await send(client, id, 'say so far; tool npm test => ok; silent');
         await expectShows(/◐ +the job/);
         await expectShows('· npm test: ok');
         await press('x');
-        await expectShows('stop "the job"?  y interrupt its turn  x close it');
+        await expectShows('Stop "the job"?  y interrupt turn  x close session');
         await press('n');
         await press('x', 'y');
         await expectShows(/[●○] +the job/);
@@ -62,18 +62,18 @@ describe('the place to work', () => {
         await expectShows('to two');
         await press('say 漢字 and');
         await press(keys.escape);
-        await expectHides('enter sends');
+        await expectHides('⏎ send');
         await press('j', 'i');
         await expectShows('to one');
         expect(lines().join('\n')).not.toContain('漢字');
         await press(keys.escape);
-        await expectHides('enter sends');
+        await expectHides('⏎ send');
         await press('k', 'i');
         await expectShows('say 漢字 and');
         await paste(' more\nsay the second line');
         await expectShows('say the second line');
         await press(keys.enter);
-        await expectHides('enter sends');
+        await expectHides('⏎ send');
         await expectShows('> say 漢字 and more');
         await expectShows(/^.*│ 漢字 and more/m);
         // What is said is shown before the turn has ended.
@@ -86,9 +86,9 @@ describe('the place to work', () => {
   test('opens a new session: enter goes on, and only the button or ^S creates it.', () =>
     withDemo(async ({ client, directory }) => {
       await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
-        await expectShows('n opens one');
+        await expectShows('press n to open one');
         await press('n');
-        await expectShows('new session');
+        await expectShows('New session');
         await expectShows(/provider +acp/);
         await press('say first', ...Array<string>(3).fill(keys.enter));
         await expectShows('▌permission');
@@ -96,10 +96,10 @@ describe('the place to work', () => {
         await expectShows('permission full_access');
         await press(keys.enter, keys.enter, '\u0015', directory);
         await press(keys.enter, keys.enter);
-        await expectShows('new session');
+        await expectShows('New session');
         expect(await client.call(endpoints.listSessions, { query: {} })).toEqual([]);
         await press(keys.enter);
-        await expectHides('new session');
+        await expectHides('New session');
         await expectShows(/▌. +say first/);
         const [opened] = await client.call(endpoints.listSessions, { query: {} });
         expect(opened).toMatchObject({ permission_mode: 'full_access' });
@@ -119,9 +119,9 @@ describe('the place to work', () => {
         client,
         start,
         async ({ expectShows, expectHides, press }) => {
-          await expectShows('WAITS FOR YOU 1');
+          await expectShows('NEEDS APPROVAL 1');
           await press('a');
-          await expectShows(/space on: \d+ lines below/);
+          await expectShows(/space more \(\d+ more lines\)/);
           await press(keys.enter);
           await expectShows(/not yet: \d+ lines are below/);
           await press('y');
@@ -129,7 +129,7 @@ describe('the place to work', () => {
           await press(keys.end);
           await expectShows('part59');
           await press(keys.enter);
-          await expectShows('you accepted "part0');
+          await expectShows('Approved "part0');
           await expectHides('WAITS');
         },
         { rows: 14, columns: 60 },
@@ -160,7 +160,7 @@ describe('the place to work', () => {
         await press('i');
         await expectShows('sleep 60 is no session');
         await press('x');
-        await expectShows('end "sleep 60"?  y yes');
+        await expectShows('Kill "sleep 60"?  y yes');
         await press('x');
         await expectShows('killed, SIGTERM');
         await press('r');
@@ -305,12 +305,12 @@ describe('the place to work', () => {
     withDemo(async ({ client, directory }) => {
       await openSession(client, directory, { title: 'first' });
       await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
-        await expectShows('i say  enter open');
+        await expectShows('i prompt  ⏎ open');
         await press(keys.tab);
         await expectShows('nothing needs you');
         await press('s');
         await expectHides('nothing needs you');
-        await expectShows('i say  enter open');
+        await expectShows('i prompt  ⏎ open');
       });
     }));
 
@@ -330,7 +330,7 @@ describe('the place to work', () => {
         client,
         start,
         async ({ expectShows, press, resize }) => {
-          await expectShows('n opens one');
+          await expectShows('press n to open one');
           await press('?');
           await expectShows(/down: \d+ more/);
           await press(keys.end);
@@ -338,7 +338,7 @@ describe('the place to work', () => {
           await press(keys.home);
           await expectShows('to another row');
           resize({ rows: 11, columns: 40 });
-          await expectShows('cadre needs 40x12 or more; this is 40x11');
+          await expectShows('Terminal too small: 40x11 (minimum 40x12)');
         },
         { rows: 12, columns: 40 },
       );

@@ -17,10 +17,10 @@ test('The screen accepts what the agent does not describe only with a typed word
       const accepted = () =>
         client.call(endpoints.listApprovals, { query: { status: 'accepted' } });
       await withScreen(client, { page: 'top' }, async ({ expectShows, expectHides, press }) => {
-        await expectShows('WAITS FOR YOU 1');
+        await expectShows('NEEDS APPROVAL 1');
         await press('a');
-        await expectShows('does not say what this request would do');
-        await expectShows('enter accept once');
+        await expectShows('does not say what this would do');
+        await expectShows('⏎ approve');
         await press('y');
         await expectShows('type yes:');
         // Another word than that one accepts nothing.

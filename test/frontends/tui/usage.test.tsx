@@ -13,7 +13,7 @@ test('The sheet u shows budgets and what turns have used, by day, session, provi
     await withScreen(client, { page: 'top' }, async ({ expectShows, press }) => {
       await expectShows(/◆ +go on although the budget/);
       await press('u');
-      await expectShows(`budget of session ${id.slice(-8)}: 1,234 of 1,000 tokens  reached`);
+      await expectShows(`Budget of session "the job" (${id.slice(-8)}): 1,234 of 1,000 tokens  reached`);
       await expectShows(
         /day +turns +tokens +cost\n\d{4}-\d\d-\d\d +1 +1,234 +-\ntotal +1 +1,234 +-/,
       );
@@ -27,8 +27,8 @@ test('The sheet u shows budgets and what turns have used, by day, session, provi
       await press('a');
       await expectShows('2,234 tokens');
       // Nothing is accepted before all of it was read.
-      await expectShows('enter accept once');
+      await expectShows('⏎ approve');
       await press('y');
-      await expectShows('1:needs me 0');
+      await expectShows('1:Needs you 0');
     });
   }));

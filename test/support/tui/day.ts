@@ -11,7 +11,7 @@ import { type InTerminal, inTerminal } from './pty.ts';
 /** Where what is shown is kept. */
 const KEPT = path.join(import.meta.dirname, '../../campaigns/day');
 /** Nothing needs a person, and nothing is unseen. */
-const allSeen = /1:(needs me )?0 +2:(running )?0/;
+const allSeen = /1:(Needs you )?0 +2:(Running )?0/;
 
 /** Does a day's work on the screen, in a real terminal of that size; what it shows has to be what is kept in test/campaigns/day. */
 export async function expectADayAsKept(size: { rows: number; columns: number }): Promise<void> {
@@ -27,11 +27,11 @@ export async function expectADayAsKept(size: { rows: number; columns: number }):
     const day = new Day(terminal);
     const { type, expectShows, glass } = terminal;
 
-    await expectShows('n opens one');
+    await expectShows('press n to open one');
     await day.saveResponse('start');
 
     type('n');
-    await expectShows('worktree   none');
+    await expectShows('worktree   None');
     type('say **Hello** from the `agent`');
     await expectShows('**Hello** from the');
     for (const field of ['provider', 'model', 'permission', 'mode', 'cwd']) {
@@ -39,7 +39,7 @@ export async function expectADayAsKept(size: { rows: number; columns: number }):
       await expectShows(`▌${field}`);
     }
     type('\u0015');
-    await expectShows('the directory of the');
+    await expectShows('Directory of the');
     type(shop);
     await expectShows(/ada.shop/);
     type('\u0013');
@@ -50,29 +50,29 @@ export async function expectADayAsKept(size: { rows: number; columns: number }):
     await day.saveResponse('talk');
 
     type('i');
-    await expectShows('enter sends');
+    await expectShows('⏎ send');
     type('ask rm -rf build\r');
-    await expectShows('a accept');
+    await expectShows('a approve');
     type('a');
-    await expectShows(/enter accept once|space on/);
+    await expectShows(/⏎ approve|space more/);
     await day.saveResponse('approve');
     type('\u001b[F');
-    await expectShows('enter accept once');
+    await expectShows('⏎ approve');
     type('\r');
-    await expectShows('you accepted');
+    await expectShows('Approved');
 
     type('i');
-    await expectShows('enter sends');
+    await expectShows('⏎ send');
     type('edit notes.txt => two\r');
-    await expectShows(/a accept/);
+    await expectShows(/a approve/);
     type('a');
-    await expectShows(/enter accept once|space on/);
+    await expectShows(/⏎ approve|space more/);
     type('\u001b[F');
     await expectShows('+two');
-    await expectShows('enter accept once');
+    await expectShows('⏎ approve');
     await day.saveResponse('diff');
     type('\r');
-    await expectShows('you accepted "Edit');
+    await expectShows('Approved "Edit');
     await expectShows(allSeen);
 
     await server.client.call(endpoints.createProcess, {
@@ -82,14 +82,14 @@ export async function expectADayAsKept(size: { rows: number; columns: number }):
     await expectShows('PROCESSES 1');
     type('G\r');
     await expectShows(/(^|│ )all passed/m);
-    await expectShows(/4:(done )?1/);
-    await expectShows('ended  o switches');
+    await expectShows(/4:(Done )?1/);
+    await expectShows('exited  o switch');
     await day.saveResponse('log');
     type('r');
-    await expectShows('restarted');
-    await expectShows(/4:(done )?2/);
+    await expectShows('Restarted');
+    await expectShows(/4:(Done )?2/);
     await expectShows(/(^|│ )all passed/m);
-    await expectShows('ended  o switches');
+    await expectShows('exited  o switch');
     // The notice goes after a few seconds.
     await day.saveResponse('restart', { isWithoutFoot: true });
 
@@ -98,10 +98,10 @@ export async function expectADayAsKept(size: { rows: number; columns: number }):
     await day.saveResponse('filter');
     type('\r');
     type('y');
-    await expectShows('copy 1');
+    await expectShows('Copy: 1');
     await day.saveResponse('copy');
     type('1');
-    await expectShows('copied');
+    await expectShows('Copied');
     expect(glass.written).toContain('\u001b]52;c;');
     type('\u001b');
     await expectShows('SESSIONS 1');
@@ -164,7 +164,7 @@ function stable(text: string): string {
       .replaceAll(random('server'), 'XXXXXX')
       // The file by its whole path, which is as long as the machine likes it.
       .replace(/^(.*\n)[\s\S]*?(?=@@)/, '$1file_change: Edit PATH\n')
-      .replaceAll(/ since \d+s/g, ' since Ns')
+      .replaceAll(/reconnecting \(\d+s\)/g, 'reconnecting (Ns)')
       .replaceAll(/ \dm(?= *(│|\n|$))/g, 'now')
       .replaceAll(/\n{3,}/g, '\n\n')
   );

@@ -114,10 +114,10 @@ function PermissionDialog(props: PermissionProps): ReactNode {
   );
 }
 
-const CONFIRM = `type ${CONFIRMATION}: not all that this would do is shown:`;
+const CONFIRM = `Type ${CONFIRMATION} to approve (the request is incomplete):`;
 const prompts = {
-  reason: 'reason:',
-  'why not': 'decline it? Enter, or why:',
+  reason: 'Reason:',
+  'why not': 'Reason (optional, ⏎ declines):',
   once: CONFIRM,
   session: CONFIRM,
 };
@@ -131,14 +131,18 @@ function obstacle(
   scope: 'once' | 'session',
   left: Left,
 ): string | null {
-  if (kind === 'question') return 'this agent does not list its questions: it can be declined only';
+  if (kind === 'question') return 'the agent does not list its questions: you can only decline';
   if (!scopes.includes(scope))
     return scope === 'session'
-      ? 'the agent does not offer to allow this for the session'
-      : 'the agent offers only to decline this';
-  if (left === 'unknown') return 'not yet: it is still being read';
-  if (left > 0) return `not yet: ${left} lines are below`;
+      ? 'the agent does not offer approval for the session'
+      : 'the agent does not offer approval: you can only decline';
+  if (left === 'unknown') return 'cannot approve yet: the request is loading';
+  if (left > 0) return `cannot approve yet: ${linesText(left)} below`;
   return null;
+}
+
+function linesText(count: number): string {
+  return count === 1 ? '1 more line' : `${count} more lines`;
 }
 
 function Foot({
@@ -152,13 +156,13 @@ function Foot({
   notice: string;
   columns: number;
 }): ReactNode {
-  const session = approval.scopes.includes('session') ? '  s for this session' : '';
+  const session = approval.scopes.includes('session') ? '  s for session' : '';
   const offers =
     left === 'unknown'
-      ? 'reading all of it'
+      ? 'loading the request'
       : left > 0
-        ? `space on: ${left} lines below`
-        : `enter accept once${session}`;
+        ? `space more (${linesText(left)})`
+        : `⏎ approve${session}`;
   return (
     <Bar
       left={

@@ -29,7 +29,7 @@ export function Compose(props: ComposeProps): ReactNode {
           </Tint>
         }
         right={
-          <Tint tone="faint">{columns < 60 ? 'enter saves' : 'enter saves  ^J new line  esc'}</Tint>
+          <Tint tone="faint">{columns < 60 ? '⏎ save' : '⏎ save  ^J new line  esc cancel'}</Tint>
         }
       />
       <Box height={rows - 1}>
@@ -39,7 +39,7 @@ export function Compose(props: ComposeProps): ReactNode {
           columns={columns - 2}
           rows={Math.max(2, rows - 1)}
           isActive
-          placeholder="what is to be done here"
+          placeholder="Comment for the agent"
           onChange={change}
           onEnter={() => {
             const text = latest().text.trim();

@@ -92,7 +92,7 @@ const SCROLL = 8;
 
 /** What the keys do, in a line of 80 columns. */
 export const DIFF_KEYS =
-  'c comment  v range  x drop  s send  e editor  ] [ part  } { file  r reload';
+  'c comment  v range  x drop  s send  e editor  ] [ hunk  } { file  r reload';
 
 /** The keys of the sheet. */
 export function diffKeys(
@@ -139,7 +139,7 @@ export function diffKeys(
     x: () => drop({ ...context, sheet }),
     s() {
       if (comments.length > 0) setAsking({ what: 'send', count: comments.length });
-      else context.notices.tell('no comments so far: c writes one');
+      else context.notices.tell('no comments: press c to add one');
     },
     e: context.edit,
     '?': () => context.notices.tell(DIFF_KEYS),
@@ -154,7 +154,8 @@ export function diffKeys(
 function comment(context: DiffKeys): void {
   const { sheet, index, view, setAsking, notices } = context;
   const known = commentAt(context);
-  if (known) return setAsking({ what: 'text', title: `on ${placeText(known)}`, comment: known });
+  if (known)
+    return setAsking({ what: 'text', title: `Comment on ${placeText(known)}`, comment: known });
   const range = rangeOf(sheet, view.from ?? sheet.rows[index]?.key ?? '', index);
   const file = sheet.files[range?.file ?? -1];
   const hunk = file?.hunks[range?.hunk ?? -1];
@@ -162,18 +163,18 @@ function comment(context: DiffKeys): void {
   if (!anchor)
     return notices.tell(
       view.from === null
-        ? 'go to a line, or to a comment'
-        : 'a comment is about lines of one part: v ends the range',
+        ? 'select a line or a comment'
+        : 'a comment covers lines of one hunk: press v to end the range',
     );
   if (anchor.lines.length > ANCHOR_LINES)
-    return notices.tell(`a comment is about ${ANCHOR_LINES} lines at most`);
-  setAsking({ what: 'text', title: `on ${placeText(anchor)}`, anchor });
+    return notices.tell(`a comment covers at most ${ANCHOR_LINES} lines`);
+  setAsking({ what: 'text', title: `Comment on ${placeText(anchor)}`, anchor });
 }
 
 function drop(context: DiffKeys): void {
   const known = commentAt(context);
   if (known) context.setAsking({ what: 'drop', comment: known });
-  else context.notices.tell('go to a comment: tab goes to the next one');
+  else context.notices.tell('select a comment: press tab for the next one');
 }
 
 function commentAt({ sheet, comments, index }: DiffKeys): ReviewComment | undefined {

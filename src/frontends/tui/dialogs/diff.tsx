@@ -165,9 +165,9 @@ function answerKeys(
         await acts.sendReview(session.id, queue);
       } catch (error) {
         if (!(error instanceof AppError) || error.code !== 'turn_in_progress') throw error;
-        return notices.tell('a turn is running: s and then w queues the comments behind it');
+        return notices.tell('a turn is running: press s, then w to queue the comments');
       }
-      notices.tell(`the comments are ${queue ? 'queued' : 'sent'} as one turn`);
+      notices.tell(`Comments ${queue ? 'queued' : 'sent'} as one turn`);
       onLeave();
     };
     notices.attempt(work());
@@ -186,12 +186,12 @@ function Head({
   index: number;
   comments: readonly ReviewComment[];
 }): ReactNode {
-  if (!sheet || !read) return <Bar left={<Tint tone="plain">reading the changes</Tint>} right="" />;
+  if (!sheet || !read) return <Bar left={<Tint tone="plain">Loading the diff …</Tint>} right="" />;
   const { additions, deletions, files } = read.diff;
   const row = sheet.rows[index];
   const name =
     files.length === 0
-      ? 'nothing has changed so far'
+      ? 'No changes'
       : `${(row?.file ?? 0) + 1}/${files.length} ${fileName(sheet, row)}`;
   const stale = sheet.stale === 0 ? '' : `, ${sheet.stale} stale`;
   const said = comments.length === 0 ? '' : `  ${counted(comments.length)}${stale}`;
@@ -218,7 +218,7 @@ function Foot({
   said: readonly string[];
   columns: number;
 }): ReactNode {
-  const keys = columns < 60 ? 'c comment  v range  s send  ? keys' : DIFF_KEYS;
+  const keys = columns < 60 ? 'c comment  v range  s send  ? help' : DIFF_KEYS;
   const lines = question ? [questionOf(question)] : said;
   return (
     <Bar
@@ -230,10 +230,10 @@ function Foot({
 }
 
 function questionOf(asking: Asking): string {
-  if (asking.what === 'drop') return 'drop this comment?  y yes  n no';
-  if (asking.what === 'wait') return 'in the editor';
+  if (asking.what === 'drop') return 'Drop this comment?  y yes  n no';
+  if (asking.what === 'wait') return 'Editing in $EDITOR …';
   if (asking.what === 'send')
-    return `send ${counted(asking.count)} as one turn?  y yes  w queue it  n no`;
+    return `Send ${counted(asking.count)} as one turn?  y yes  w queue  n no`;
   return '';
 }
 

@@ -2,7 +2,7 @@ import { Box } from 'ink';
 import { type ReactNode, useContext, useEffect, useState } from 'react';
 import type { MergeResult } from '../../../api/worktree-merge.ts';
 import { AppError } from '../../../api/errors.ts';
-import { plain } from '../../../core/lib/plain.ts';
+import { oneLine, plain } from '../../../core/lib/plain.ts';
 import { mergeResultLines } from '../../terminal/merge-result.ts';
 import { wrapped } from '../../terminal/width.ts';
 import type { Acts, MergeAction } from '../acts.ts';
@@ -33,16 +33,14 @@ export function MergeDialog(props: MergeDialogProps): ReactNode {
   const { plan, problem } = usePlan(props, wished);
   const text = plan
     ? mergeResultLines(plan, { palette, hintFor: () => null })
-    : [problem ?? 'looking …'];
+    : [problem ?? 'Checking …'];
   const lines = text.flatMap((line) => wrapped(line, columns, { trims: !line.startsWith(' ') }));
   const { top, keys } = useScroll(lines.length, rows - 1);
   const act = () => {
     if (!plan || !mayHappen(plan)) return;
     const work = async () => {
-      const done = await acts.mergeOrRebase(worktreeId, how, { expected_tree: plan.result_tree });
-      notices.tell(
-        `${how === 'rebase' ? 'rebased onto' : 'merged into'} ${done.target}; the worktree stays`,
-      );
+      const done = await acts.finish(worktreeId, how, { expected_tree: plan.result_tree });
+      notices.tell(mergedText(done, how));
     };
     notices.attempt(work());
     onLeave();
@@ -57,7 +55,7 @@ export function MergeDialog(props: MergeDialogProps): ReactNode {
     q: onLeave,
     M: onLeave,
   });
-  const doing = plan && mayHappen(plan) ? 'y do it  ' : '';
+  const doing = plan && mayHappen(plan) ? 'y confirm  ' : '';
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
       <Lines lines={lines} top={top} height={rows - 1} />
@@ -66,6 +64,17 @@ export function MergeDialog(props: MergeDialogProps): ReactNode {
       </Tint>
     </Box>
   );
+}
+
+function mergedText(
+  { worktree, target, commit_count: count }: MergeResult,
+  how: MergeAction,
+): string {
+  const [branch, other] = [oneLine(worktree.branch), oneLine(target)];
+  const commits = count === 1 ? '1 commit' : `${count} commits`;
+  return how === 'rebase'
+    ? `Rebased ${branch} onto ${other} (${commits})`
+    : `Merged ${branch} into ${other} (${commits}); the worktree is kept`;
 }
 
 function mayHappen({ outcome, conflicts, obstacles }: MergeResult): boolean {

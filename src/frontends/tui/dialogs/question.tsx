@@ -44,8 +44,7 @@ export function QuestionDialog(props: QuestionProps): ReactNode {
   const next = () => {
     const after = taken(state);
     const answers = answersOf(after);
-    if (question?.required && !answers[question.id])
-      return notices.tell('this question needs an answer');
+    if (question?.required && !answers[question.id]) return notices.tell('an answer is required');
     setState(movedTo(after, 1));
     if (state.at === questions.length - 1) decide({ decision: 'accept', answers });
   };
@@ -80,7 +79,7 @@ export function QuestionDialog(props: QuestionProps): ReactNode {
       {declines ? (
         <Prompt
           columns={columns}
-          question="decline it? Enter, or why:"
+          question="Reason (optional, ⏎ declines):"
           onCancel={() => setDeclines(false)}
           onAnswer={(text) => decide({ decision: 'decline', reason: text === '' ? null : text })}
         />
@@ -135,7 +134,7 @@ function Options(props: OptionsProps): ReactNode {
             columns={columns - 2}
             rows={4}
             isActive={isTyping && isActive}
-            placeholder={options.length === 0 ? 'your answer' : 'another answer'}
+            placeholder={options.length === 0 ? 'Your answer' : 'Other answer'}
             onChange={onChange}
             onEnter={onEnter}
           />
@@ -147,9 +146,9 @@ function Options(props: OptionsProps): ReactNode {
 
 function Foot({ state, notice }: { state: Answering; notice: string }): ReactNode {
   const { questions, at } = state;
-  const { question, isTyping } = currentQuestion(state);
-  const enter = at < questions.length - 1 ? 'enter next' : 'enter answer';
-  const several = question?.multiple ? '  space choose' : '';
+  const { question, isTyping } = shownOf(state);
+  const enter = at < questions.length - 1 ? '⏎ next' : '⏎ send';
+  const several = question?.multiple ? '  space select' : '';
   return (
     <Bar
       left={

@@ -55,7 +55,7 @@ export function QueueDialog(props: QueueDialogProps): ReactNode {
       {asked && !isDrop ? (
         <Prompt
           columns={columns}
-          question="says (enter: change):"
+          question="Prompt (⏎ save):"
           initial={textOf(asked) ?? ''}
           onCancel={toList}
           onAnswer={(text) => {
@@ -66,7 +66,7 @@ export function QueueDialog(props: QueueDialogProps): ReactNode {
       ) : (
         <Tint tone="faint" wrap="truncate-end">
           {asked
-            ? `take "${shorten(labelOf(asked), columns - 40)}" out of the queue?  y yes  n no`
+            ? `Drop "${shorten(labelOf(asked), columns - 40)}" from the queue?  y yes  n no`
             : KEYS}
         </Tint>
       )}
@@ -81,7 +81,7 @@ interface Choice {
   id: string | null;
   place: number;
 }
-const KEYS = 'J K move  e edit  p pause or resume  x drop  esc back';
+const KEYS = 'J K move  e edit  p pause/resume  x drop  esc back';
 
 /** The queue of a session, read again with each change of it; null until it was read. */
 function useQueue({ session, acts, notices, version }: QueueDialogProps): SessionQueue | null {
@@ -143,7 +143,8 @@ function listKeys({
     K: move(-1),
     J: move(1),
     e: withChosen((entry) => {
-      if (textOf(entry) === null) tell('it has several lines: cadre queue edit changes it');
+      if (textOf(entry) === null)
+        tell('the prompt has several lines: edit it with cadre queue edit');
       else setMode({ act: 'edit', entry });
     }),
     p: withChosen(({ id, hold }) =>
@@ -183,13 +184,15 @@ function labelOf({ name, input }: QueueEntry): string {
 }
 
 function headOf(queue: SessionQueue | null, now: number): string {
-  if (!queue) return 'reading the queue';
+  if (!queue) return 'Loading the queue …';
   const { holds, entries } = queue;
   const held = holds.map(({ message, until }) => {
     const end = until === null ? '' : ` for ${duration(until - now)}`;
-    return `held${end}: ${oneLine(message)}`;
+    return `Held${end}: ${oneLine(message)}`;
   });
-  return [`${entries.length} in the queue`, ...held].join(' · ');
+  return [`Queue: ${entries.length === 1 ? '1 entry' : `${entries.length} entries`}`, ...held].join(
+    ' · ',
+  );
 }
 
 /** When an entry is due, or why it waits, in a few characters. */

@@ -46,7 +46,7 @@ export function SearchDialog(props: SearchDialogProps): ReactNode {
     <Box flexDirection="column" height={rows} overflow="hidden">
       <Prompt
         columns={columns}
-        question="search:"
+        question="Search:"
         onChange={(next) => {
           setText(next);
           setPlace(0);
@@ -67,7 +67,7 @@ export function SearchDialog(props: SearchDialogProps): ReactNode {
       ))}
       <Box flexGrow={1} />
       <Tint tone="faint" wrap="truncate-end">
-        {note === '' ? 'up down choose  enter opens it  esc back' : note}
+        {note === '' ? '↑ ↓ select  ⏎ open  esc back' : note}
       </Tint>
     </Box>
   );
@@ -81,7 +81,7 @@ interface Hits {
 
 /** What a text finds; what was found before stays until then. */
 function useHits({ client, clock, notices }: SearchDialogProps, text: string): Hits {
-  const [found, setFound] = useState<Hits>({ hits: [], note: 'searching' });
+  const [found, setFound] = useState<Hits>({ hits: [], note: 'Searching …' });
   const { attempt } = notices;
   useEffect(() => {
     let isWanted = true;
@@ -106,8 +106,8 @@ async function hitsOf(client: Client, text: string): Promise<Hits> {
   const hits = await client.call(endpoints.search, { query });
   const index = await client.call(endpoints.getSearchIndex, {});
   if (index.state === 'building')
-    return { hits, note: `the index is being made, ${Math.floor(index.done * 100)} % so far` };
-  return { hits, note: hits.length === 0 ? 'nothing was found' : '' };
+    return { hits, note: `Building the index: ${Math.floor(index.done * 100)} %` };
+  return { hits, note: hits.length === 0 ? 'No results' : '' };
 }
 
 /** The text as a query in which the last word may be the beginning of one, because it is still being typed. */

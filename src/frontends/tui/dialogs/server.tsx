@@ -61,7 +61,7 @@ function figuresOf({ health, memory, streams, storage }: Diagnostics) {
   return [
     ['status', health.status],
     ['version', health.version],
-    ['up', duration(health.uptime_ms)],
+    ['uptime', duration(health.uptime_ms)],
     ['memory', `${Math.round(memory.rss_bytes / 1024 ** 2)} MiB`],
     ['streams', String(streams.followers)],
     ['events', String(storage.latest_seq)],

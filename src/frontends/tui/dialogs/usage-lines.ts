@@ -3,30 +3,47 @@ import type { UsageReport, UsageRow } from '../../../api/usage.ts';
 import { oneLine } from '../../../client/event-summary.ts';
 import { dollars, quantity, spentText } from '../../../core/lib/amounts.ts';
 import { shorten } from '../../../core/lib/shorten.ts';
+import type { Overview } from '../overview.ts';
+import { sessionName } from '../titles.ts';
 
 /** The budgets, and below them what turns have used, as lines for people. */
-export function usageLines(report: UsageReport, budgets: readonly Budget[]): string[] {
+export function usageLines(
+  report: UsageReport,
+  budgets: readonly Budget[],
+  named: Pick<Overview, 'sessions' | 'teams'>,
+): string[] {
   const rows = report.rows.map((row) => [labelOf(report.by, row), ...figuresOf(row)]);
   const sums = { key: null, name: null, provider: null, agent: null, ...report.total };
   const heading = [report.by, 'turns', 'tokens', 'cost'];
   const isPartial = rows.flat().some((cell) => cell.endsWith('+'));
   return [
-    ...budgets.map(budgetLine),
+    ...budgets.map((budget) => budgetLine(budget, named)),
     ...(budgets.length > 0 ? [''] : []),
     ...aligned([heading, ...rows, ['total', ...figuresOf(sums)]]),
-    ...(isPartial ? ['', '+ some turns report no number: what they used is not in the sum'] : []),
+    ...(isPartial ? ['', '+ Turns without reported numbers are not included'] : []),
   ];
 }
 
 /** `node`: the name of its server, where there are several. */
-function budgetLine(budget: Budget & { node?: string }): string {
+function budgetLine(
+  budget: Budget & { node?: string },
+  { sessions, teams }: Pick<Overview, 'sessions' | 'teams'>,
+): string {
   const { session_id, team_id, time_zone, status, node } = budget;
-  const id = (session_id ?? team_id)?.slice(-8);
   const whose =
-    id === undefined ? 'all sessions' : `${session_id === null ? 'team' : 'session'} ${id}`;
+    session_id !== null
+      ? sessionName(session_id, sessions.get(session_id)?.session.title)
+      : team_id === null
+        ? 'all sessions'
+        : teamName(team_id, teams.get(team_id)?.name);
   const state = status === 'open' ? '' : `  ${status}`;
   const where = node === undefined ? '' : ` on ${oneLine(node)}`;
-  return `budget of ${whose}${where}${time_zone === null ? '' : ' today'}: ${spentText(budget)}${state}`;
+  return `Budget of ${whose}${where}${time_zone === null ? '' : ' today'}: ${spentText(budget)}${state}`;
+}
+
+function teamName(id: string, name = ''): string {
+  const text = oneLine(name);
+  return text === '' ? `team ${id.slice(-8)}` : `team "${text}" (${id.slice(-8)})`;
 }
 
 function labelOf(by: UsageReport['by'], { key, name, provider, agent }: UsageRow): string {

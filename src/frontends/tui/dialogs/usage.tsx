@@ -4,13 +4,14 @@ import type { Budget } from '../../../api/budgets.ts';
 import type { UsageReport } from '../../../api/usage.ts';
 import type { Acts } from '../acts.ts';
 import type { Notices } from '../react-hooks.ts';
+import type { Overview } from '../overview.ts';
 import { useKeys } from '../keyboard.ts';
 import { Tint } from '../tint.tsx';
 import { Lines } from './lines.tsx';
 import { useScroll } from './scroll.ts';
 import { usageLines } from './usage-lines.ts';
 
-interface UsageDialogProps {
+interface UsageDialogProps extends Pick<Overview, 'sessions' | 'teams'> {
   acts: Acts;
   notices: Notices;
   /** Changes with each change of any budget. */
@@ -22,6 +23,8 @@ interface UsageDialogProps {
 /** What turns have used by day, session, provider or team, and the budgets. */
 export function UsageDialog({
   acts,
+  sessions,
+  teams,
   notices,
   version,
   rows,
@@ -42,7 +45,8 @@ export function UsageDialog({
     };
     // oxlint-disable-next-line react-hooks/exhaustive-deps -- read again with each change, and not with each drawing
   }, [acts, by, version]);
-  const lines = found ? usageLines(found.report, found.budgets) : ['reading what turns have used'];
+  const named = { sessions, teams };
+  const lines = found ? usageLines(found.report, found.budgets, named) : ['Loading usage …'];
   const height = Math.max(1, rows - 1);
   const scroll = useScroll(lines.length, height);
   useKeys({
@@ -70,4 +74,4 @@ interface Found {
   budgets: readonly Budget[];
 }
 
-const KEYS = 'by: d day  s session  p provider  t team  esc back';
+const KEYS = 'Group by: d day  s session  p provider  t team  esc back';

@@ -39,14 +39,14 @@ export function firstChoices(cwd: string): Choices {
 }
 
 const hints: Record<FieldName, string> = {
-  prompt: 'what it is to do; ^J: a new line',
-  node: 'left and right choose',
-  provider: 'left and right choose',
-  model: "the provider's own; left and right choose",
-  permission: 'what it may do; left and right choose',
-  mode: "the agent's own; left and right choose those it has shown",
-  cwd: 'the directory of the server',
-  worktree: 'none; + makes one, a name makes or finds that one',
+  prompt: 'Prompt for the agent; ^J: new line',
+  node: '← → select',
+  provider: '← → select',
+  model: 'Default (← → select)',
+  permission: 'Default (← → select)',
+  mode: 'Default (← → select)',
+  cwd: 'Directory of the server',
+  worktree: 'None; +: new; a name: new or existing',
 };
 
 /** Empty: that of the defaults, else `require_approval`. `bypass` is another name of `full_access`. */
@@ -114,7 +114,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
   const hasRecent = fields[at] === 'cwd' && recent.length > 0;
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
-      <Text bold>new session</Text>
+      <Text bold>New session</Text>
       {fields.map((name, i) => (
         <Labelled key={name} name={name} isActive={i === at}>
           {name === 'node' || name === 'provider' ? (
@@ -138,7 +138,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
       ))}
       <Button
         isReady={at === fields.length}
-        keys={`${hasRecent ? '^R recent  ' : ''}^S create  enter next field  esc back`}
+        keys={`${hasRecent ? '^R recent  ' : ''}^S create  ⏎ next field  esc back`}
         hasRoom={rows > 10}
       />
     </Box>
@@ -179,7 +179,7 @@ function Button({
   return (
     <Box marginTop={hasRoom ? 1 : 0} flexShrink={0}>
       <Box flexShrink={0}>
-        <Text inverse={isReady}>{' create '}</Text>
+        <Text inverse={isReady}>{' Create '}</Text>
       </Box>
       <Tint tone="faint" wrap="truncate-end">{`  ${keys}`}</Tint>
     </Box>

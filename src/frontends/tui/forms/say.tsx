@@ -33,14 +33,16 @@ export function Say(props: SayProps): ReactNode {
   return (
     <Box flexDirection="column" width={columns} height={height + 1} flexShrink={0}>
       <Bar
-        left={<Tint tone="name" wrap="truncate-end">{`to ${sessionTitleOf(session)}`}</Tint>}
+        left={
+          <Tint tone="name" wrap="truncate-end">{`Prompt for ${sessionTitleOf(session)}`}</Tint>
+        }
         right={
           <Tint tone="faint">
             {matches.length > 0
               ? truncated(`tab: ${matches.map(slashText).join('  ')}`, Math.max(20, columns - 16))
               : columns < 60
-                ? 'enter sends'
-                : 'enter sends  ^J new line  esc keeps it'}
+                ? '⏎ send'
+                : '⏎ send  ^J new line  esc keep draft'}
           </Tint>
         }
       />

@@ -37,7 +37,7 @@ const before: ListView = {
   sections: [],
   choices: [],
   chosen: undefined,
-  counts: { 'needs me': 0, running: 0, idle: 0, done: 0, all: 0 },
+  counts: { 'needs you': 0, running: 0, idle: 0, done: 0, all: 0 },
   now: 0,
 };
 

@@ -133,8 +133,8 @@ export function limitText({ usage_limit: limit }: Session, now: number): string 
   if (!limit) return '';
   const { resumes_at: at } = limit;
   return at === null
-    ? 'usage limit: waits for you'
-    : `usage limit for ${durationText(Math.max(60_000, at - now))}`;
+    ? 'usage limit: resume manually'
+    : `usage limit: resumes in ${durationText(Math.max(60_000, at - now))}`;
 }
 
 /** How a process ended; empty while it runs. */

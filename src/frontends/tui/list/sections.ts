@@ -3,7 +3,7 @@ import { containsText } from './row-text.ts';
 
 /** The sections of the list, from top to bottom. */
 export const sectionNames = [
-  'waits for you',
+  'needs approval',
   'sessions',
   'snoozed',
   'processes',
@@ -19,7 +19,7 @@ export interface Section {
 }
 
 /** What the list is narrowed to, each with the key of its number. */
-export const lenses = ['needs me', 'running', 'idle', 'done', 'all'] as const;
+export const lenses = ['needs you', 'running', 'idle', 'done', 'all'] as const;
 export type Lens = (typeof lenses)[number];
 
 export type Order = 'stable' | 'attention';
@@ -59,7 +59,7 @@ export function sectionsOf(all: readonly ListItem[], wish: ListSettings, now: nu
 export function countsOf(all: readonly ListItem[], now: number): Record<Lens, number> {
   const count = (lens: Lens) => all.filter((thing) => isInLens(thing, lens, now)).length;
   return {
-    'needs me': all.filter((thing) => needsMe(thing, all, now)).length,
+    'needs you': all.filter((thing) => needsMe(thing, all, now)).length,
     running: count('running'),
     idle: count('idle'),
     done: count('done'),
@@ -80,7 +80,7 @@ export function needsMe(thing: ListItem, all: readonly ListItem[], now: number):
 }
 
 const inLens: Record<Exclude<Lens, 'all'>, readonly Standing[]> = {
-  'needs me': ['waiting', 'failed', 'unseen'],
+  'needs you': ['waiting', 'failed', 'unseen'],
   running: ['running', 'waiting'],
   idle: ['idle', 'unseen', 'snoozed'],
   done: ['done'],
@@ -90,12 +90,12 @@ function isInLens(thing: ListItem, lens: Lens, now: number): boolean {
   if (lens === 'all') return true;
   const standing = standingOf(thing, now);
   if (thing.kind === 'process' && standing === 'failed') return lens === 'done';
-  if (thing.kind === 'approval') return lens === 'needs me';
+  if (thing.kind === 'approval') return lens === 'needs you';
   return thing.kind === 'team' ? false : inLens[lens].includes(standing);
 }
 
 function sectionFor(thing: ListItem, now: number): SectionName {
-  if (thing.kind === 'approval') return 'waits for you';
+  if (thing.kind === 'approval') return 'needs approval';
   if (thing.kind === 'team') return 'teams';
   const standing = standingOf(thing, now);
   if (thing.kind === 'process') {

@@ -92,7 +92,7 @@ export class ConversationModel implements PaneModel {
   coverage(): string {
     if (this.#pages.isAtStart) return 'in all turns';
     const turns = this.prompts().length;
-    return `in the last ${turns === 1 ? 'turn' : `${turns} turns`}, older not loaded`;
+    return `in the last ${turns === 1 ? 'turn' : `${turns} turns`} (older turns not loaded)`;
   }
 
   /** Folds or unfolds tools and thoughts. The reader stays at what was at the top. */
@@ -130,10 +130,10 @@ export class ConversationModel implements PaneModel {
     const answer = last && 'text' in last ? last.text : '';
     const visible = this.reader.visibleText();
     return [
-      { name: 'the last answer', text: answer },
+      { name: 'last answer', text: answer },
       ...codeBlocks(answer).map((text) => ({ name: `code: ${text.split('\n', 1)[0]}`, text })),
-      { name: 'what is visible', text: visible },
-      { name: 'the id of the session', text: this.#options.sessionId },
+      { name: 'visible text', text: visible },
+      { name: 'session id', text: this.#options.sessionId },
     ].filter(({ text }) => text !== '');
   }
 

@@ -40,8 +40,8 @@ export function ConversationPane(props: PaneProps<ConversationModel>): ReactNode
     <ReaderPane
       {...props}
       keys={keys}
-      empty="nothing was said yet"
-      status={folded ? 't unfolds tools  o my prompts' : 't folds tools  o my prompts'}
+      empty="No messages yet"
+      status={folded ? 't expand tools  o prompts' : 't collapse tools  o prompts'}
       overlay={outline === false ? null : outline}
     />
   );

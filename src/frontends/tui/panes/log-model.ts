@@ -85,8 +85,9 @@ export class LogModel implements PaneModel {
 
   coverage(): string {
     const left = this.#outputs().reduce((sum, output) => sum + this.#from[output], 0);
-    if (left === 0) return this.#isCut ? 'in what was read, G reads the rest' : 'in all output';
-    return `in the end, ${Math.ceil(left / 1024)} KiB before it not loaded`;
+    if (left === 0)
+      return this.#isCut ? 'in the loaded output (G loads the rest)' : 'in all output';
+    return `in the loaded output (${Math.ceil(left / 1024)} KiB before it not loaded)`;
   }
 
   /** Shows both outputs, then stdout alone, then stderr alone, then both again. */
@@ -101,9 +102,9 @@ export class LogModel implements PaneModel {
   copyable(): Copyable[] {
     const all = Array.from({ length: this.#text.count() }, (_, at) => this.#text.textOf(at));
     return [
-      { name: 'what is visible', text: this.reader.visibleText() },
-      { name: 'all lines that are loaded', text: all.join('\n') },
-      { name: 'the id of the process', text: this.#options.processId },
+      { name: 'visible text', text: this.reader.visibleText() },
+      { name: 'loaded lines', text: all.join('\n') },
+      { name: 'process id', text: this.#options.processId },
     ].filter(({ text }) => text !== '');
   }
 

@@ -14,8 +14,8 @@ export function LogPane(props: PaneProps<LogModel>): ReactNode {
     <ReaderPane
       {...props}
       keys={{ o: () => model.switch() }}
-      empty={ended ? 'it printed nothing' : 'it has printed nothing yet'}
-      status={`${what}${ended ? ', ended' : ''}  o switches`}
+      empty={ended ? 'No output' : 'No output yet'}
+      status={`${what}${ended ? ', exited' : ''}  o switch`}
     />
   );
 }

@@ -53,7 +53,7 @@ export class LogText implements Text {
 const rules = {
   stdout: { rule: 'stdout' },
   stderr: { rule: 'stderr' },
-  live: { rule: 'both, as it comes' },
+  live: { rule: 'stdout and stderr, live' },
 };
 
 /** The lines of the outputs that are shown. Where both have older lines, rules say which is which. */

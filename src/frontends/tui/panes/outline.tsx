@@ -48,7 +48,7 @@ export function Outline({
     },
     true,
   );
-  if (prompts.length === 0) return <Lines lines={[palette.faint('no prompt is loaded')]} />;
+  if (prompts.length === 0) return <Lines lines={[palette.faint('No prompts loaded')]} />;
   const first = Math.max(0, Math.min(chosen - Math.floor(rows / 2), prompts.length - rows));
   const lines = prompts.slice(first, first + rows).map(({ text }, index) => {
     const isChosen = first + index === chosen;

@@ -1,22 +1,25 @@
 import type { Keys } from '../help.tsx';
 
 const readerKeys: Keys = [
-  ['up down j k', 'a line up, down'],
-  ['pgup pgdn', 'a page up, down; at the top, read what is before'],
-  ['g G', 'to the top; to the end, and follow it'],
-  ['/ n N', 'search; to the match before, after; esc ends it'],
+  ['↑ ↓ k j', 'Scroll by a line'],
+  ['pgup pgdn', 'Scroll by a page; at the top, load older text'],
+  ['g G', 'Go to the top; go to the end, and follow new text'],
+  ['/ n N', 'Search; previous match, next match; esc ends the search'],
 ];
 
 /** The keys of the conversation of a session. */
 export const conversationKeys: Keys = [
   ...readerKeys,
-  ['t', 'fold or unfold tools and thoughts'],
-  ['[ ]', 'to the prompt before, after'],
-  ['o', 'the prompts as a list, to jump to one'],
+  ['t', 'Expand or collapse tool calls and reasoning'],
+  ['[ ]', 'Previous prompt, next prompt'],
+  ['o', 'List the prompts; ⏎ goes to the selected one'],
 ];
 
 /** The keys of the output of a process. */
-export const logKeys: Keys = [...readerKeys, ['o', 'both outputs, stdout alone, stderr alone']];
+export const logKeys: Keys = [
+  ...readerKeys,
+  ['o', 'Show stdout and stderr, stdout only, stderr only'],
+];
 
 /** The keys of a team. */
 export const teamKeys: Keys = readerKeys;

@@ -120,7 +120,7 @@ function StatusLine(props: ReaderPaneProps): ReactNode {
   const isEnd = useSource(model.follows);
   const isSearching = model.reader.search !== '';
   const left = isSearching ? searchText(model) : status;
-  const below = isEnd || isSearching ? '' : 'more below: G';
+  const below = isEnd || isSearching ? '' : 'more below (G)';
   const right = connection.state === 'live' ? below : describe(connection);
   const room = columns - (right === '' ? 0 : right.length + 2);
   return (
@@ -132,7 +132,7 @@ function StatusLine(props: ReaderPaneProps): ReactNode {
 }
 
 function describe(connection: ReturnType<PaneModel['connection']['get']>): string {
-  if (connection.state === 'reading') return 'reading';
+  if (connection.state === 'reading') return 'loading';
   return connection.state === 'refused' ? oneLine(connection.why) : 'reconnecting';
 }
 

@@ -86,9 +86,9 @@ export class TeamModel implements PaneModel {
     const last = this.#messages().at(-1);
     const text = last ? inputText([last.input].flat()) : '';
     return [
-      { name: 'the last message', text },
-      { name: 'what is visible', text: this.reader.visibleText() },
-      { name: 'the id of the team', text: this.#options.teamId },
+      { name: 'last message', text },
+      { name: 'visible text', text: this.reader.visibleText() },
+      { name: 'team id', text: this.#options.teamId },
     ].filter((one) => one.text !== '');
   }
 

@@ -20,7 +20,7 @@ export function TeamPane(props: PaneProps<TeamModel>): ReactNode {
     <ReaderPane
       {...props}
       header={members.length === 0 ? [] : [...header, palette.faint('─'.repeat(columns))]}
-      empty="no message was sent yet"
+      empty="No messages yet"
       status={model.coverage()}
     />
   );

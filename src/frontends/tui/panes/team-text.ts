@@ -73,11 +73,11 @@ export function memberLines(
 ): string[] {
   const name = palette.strong(truncated(oneLine(team.name), columns));
   const cells = members.map((one) => ({
-    state: one.state === 'waiting_for_approval' ? 'waits' : one.state,
+    state: one.state === 'waiting_for_approval' ? 'waiting' : one.state,
     name: `${oneLine(one.title ?? '') || one.agent_id.slice(-8)}${one.agent_id === team.lead_agent_id ? ' (lead)' : ''}`,
     rest: [
       one.worktree?.worktree_name ?? '',
-      one.pending_deliveries > 0 ? `${one.pending_deliveries} waiting` : '',
+      one.pending_deliveries > 0 ? `${one.pending_deliveries} pending` : '',
     ]
       .filter(Boolean)
       .join('  '),
@@ -88,7 +88,7 @@ export function memberLines(
   );
   const rows = cells.map(({ state, name: who, rest }) => {
     const style =
-      state === 'waits' ? palette.warn : state === 'failed' ? palette.bad : palette.good;
+      state === 'waiting' ? palette.warn : state === 'failed' ? palette.bad : palette.good;
     const isIdle = state === 'idle' || state === 'closed';
     const line = `${padded(state, 7)}  ${padded(who, width)}  ${rest}`.trimEnd();
     const cut = truncated(line, columns);

@@ -15,6 +15,7 @@ import { SearchDialog } from '../dialogs/search.tsx';
 import { ServerDialog } from '../dialogs/server.tsx';
 import { UsageDialog } from '../dialogs/usage.tsx';
 import { Tint } from '../tint.tsx';
+import { sessionName } from '../titles.ts';
 import { keysFor } from './help.ts';
 import { PanePart } from './pane-part.tsx';
 import type { ScreenContext } from './screen-context.ts';
@@ -98,10 +99,9 @@ function Queue({ shown, session }: { shown: ScreenState; session: Session }): Re
 
 function Usage({ shown }: { shown: ScreenState }): ReactNode {
   const { place, height: rows, back } = shown;
-  const { queueSeq: version } = useSource(place.overviewStore.overview);
-  return (
-    <UsageDialog acts={place.acts} notices={shown} version={version} rows={rows} onLeave={back} />
-  );
+  const { queueSeq: version, sessions, teams } = useSource(place.overviewStore.overview);
+  const props = { acts: place.acts, sessions, teams };
+  return <UsageDialog {...props} notices={shown} version={version} rows={rows} onLeave={back} />;
 }
 
 function Diff({ shown, session }: { shown: ScreenState; session: Session }): ReactNode {
@@ -114,10 +114,13 @@ function Diff({ shown, session }: { shown: ScreenState; session: Session }): Rea
 
 function Search({ shown }: { shown: ScreenState }): ReactNode {
   const { place, height: rows, columns, back, tell, setMode, showAt } = shown;
-  const open = ({ session_id, turn_id, item_id }: SearchHit) => {
+  const open = (hit: SearchHit) => {
+    const { session_id, turn_id, item_id } = hit;
     back();
     if (!place.listState.select(session_id))
-      return tell(`it is not in the list: cadre sessions show ${session_id}`);
+      return tell(
+        `${sessionName(session_id, hit.session_title)} is not in the list: see cadre sessions show ${session_id}`,
+      );
     const keys = [item_id, turn_id].filter((key) => key !== null);
     if (keys.length > 0) showAt(session_id, keys);
     setMode({ name: 'pane' });
@@ -179,9 +182,9 @@ function Nothing({ shown }: { shown: ScreenState }): ReactNode {
   const text =
     view.things.length > 0
       ? view.filter === ''
-        ? `nothing here: 5 shows all ${view.things.length}`
-        : `no row contains "${view.filter}": esc shows all`
-      : 'no session is open: n opens one';
+        ? `No rows here: press 5 to show all ${view.things.length}`
+        : `No row contains "${view.filter}": press esc to show all`
+      : 'No sessions: press n to open one';
   return (
     <Box height={height} flexDirection="column" paddingLeft={2} paddingTop={1}>
       {isLive && <Tint tone="faint">{text}</Tint>}

@@ -14,14 +14,16 @@ export function CopyMenu({ shown, onDone }: { shown: ScreenState; onDone: () => 
     if (!offer) return;
     const isSent = place.terminal.copy(offer.text);
     tell(
-      isSent ? `copied: ${offer.name}` : `${offer.name} is too long for the terminal's clipboard`,
+      isSent
+        ? `Copied: ${offer.name}`
+        : `cannot copy ${offer.name}: too long for the clipboard of the terminal`,
     );
   });
   return (
     <Text wrap="truncate-end">
-      <Tint tone="asks">copy </Tint>
+      <Tint tone="asks">Copy: </Tint>
       {offers.map(({ name }, i) => `${i + 1} ${name}`).join('  ')}
-      <Tint tone="faint">{'  any other key: nothing'}</Tint>
+      <Tint tone="faint">{'  any other key: cancel'}</Tint>
     </Text>
   );
 }

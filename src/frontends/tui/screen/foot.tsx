@@ -33,7 +33,7 @@ export function Foot({ shown }: { shown: ScreenState }): ReactNode {
       return (
         <Prompt
           columns={columns}
-          question="title (enter: rename):"
+          question="New title (⏎ save):"
           initial={mode.session.title ?? ''}
           onCancel={back}
           onAnswer={(text) => {
@@ -96,12 +96,12 @@ function Snooze({
   return (
     <Prompt
       columns={columns}
-      question="snooze for 30m, 2h, 1d (enter: 1h):"
+      question="Snooze for (30m, 2h, 1d; default 1h):"
       onCancel={onDone}
       onAnswer={(text) => {
         const ms = parseDuration(text === '' ? '1h' : text);
         onDone();
-        if (ms === null) return tell(`"${text}" is no time: give one such as 30m, 2h or 1d`);
+        if (ms === null) return tell(`invalid time "${text}": expected 30m, 2h or 1d`);
         attempt(place.acts.update(session.id, { snoozed_until: place.clock.now() + ms }));
       }}
     />

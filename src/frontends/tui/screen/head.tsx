@@ -29,9 +29,9 @@ export function Head({
           <Text bold>cadre </Text>
           {lenses.map((lens, i) => {
             const isChosen = lens === view.lens;
-            const name = columns < 72 && !isChosen ? '' : `${lens} `;
+            const name = columns < 72 && !isChosen ? '' : `${capitalized(lens)} `;
             const gap = columns < 72 ? '' : ' ';
-            const isCalling = lens === 'needs me' && view.counts[lens] > 0;
+            const isCalling = lens === 'needs you' && view.counts[lens] > 0;
             return (
               <Text key={lens}>
                 <Tint tone="faint">{` ${i + 1}:`}</Tint>
@@ -47,6 +47,10 @@ export function Head({
       right={<Health overviewStore={overviewStore} clock={clock} />}
     />
   );
+}
+
+function capitalized(name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1);
 }
 
 /** The state of the connection; where the server is not well, its own word for that. */

@@ -1,5 +1,7 @@
 import type { Keys } from '../help.tsx';
 import { conversationKeys, logKeys, teamKeys } from '../panes/pane-help.ts';
+import { type Standing, standings } from '../list/list-items.ts';
+import { symbols } from '../list/row-text.ts';
 import type { Pane } from './use-pane.ts';
 
 const paneKeys: Record<Pane['kind'], Keys> = {
@@ -8,45 +10,84 @@ const paneKeys: Record<Pane['kind'], Keys> = {
   team: teamKeys,
 };
 
-/** The keys of the screen, and those of the pane that is open. */
+/** The keys of the screen, those of the pane that is open, and the symbols. */
 export function keysFor(pane: Pane | null): Keys {
-  return [...screenKeys, ['', ''], ['in the pane', ''], ...paneKeys[pane?.kind ?? 'conversation']];
+  return [
+    ...screenKeys,
+    ['', ''],
+    ['In the pane', ''],
+    ...paneKeys[pane?.kind ?? 'conversation'],
+    ['', ''],
+    ['Symbols', ''],
+    ...legend,
+  ];
 }
 
 const screenKeys: Keys = [
-  ['up down j k', 'to another row'],
-  ['pgup pgdn g G', 'a page; the first row, the last'],
-  ['1 2 3 4 5', 'what needs me, runs, is idle, is done; all'],
-  ['tab', 'the next that needs me'],
-  ['/', 'only rows with a text in title, id, directory or last words'],
-  ['s', 'order: as created; by attention'],
-  ['left right', 'fold the section; unfold it'],
-  ['enter', 'into the pane; q or esc comes back'],
-  ['space', 'peek at the pane; beside the list: the pane alone'],
-  ['i', 'say something to the session'],
-  ['  ^J', 'there: a new line; enter sends, esc keeps the draft'],
-  ['n', 'a new session; ^S creates it'],
-  ['  ^R', 'there, in cwd: the directories of recent sessions'],
-  ['a d', 'look at what waits, to accept or decline it'],
-  ['x', 'stop: y interrupts the turn, or ends the process'],
-  ['x x', 'close the session'],
-  ['r', 'restart a process; resume a session that failed'],
-  ['p', 'pin a session, or unpin it'],
-  ['z', 'snooze a session for a time, or wake it'],
-  ['m', 'mute a session, or unmute it: no bell, no notification'],
-  ['R', 'rename a session'],
-  ['w', 'what waits for a session: J K move, e edit, p pause, x drop'],
-  ['D', 'what a session has changed, to comment on its lines'],
-  ['  v c x', 'there: a range of lines, a comment on them, drop one'],
-  ['  s e r', 'send all as one turn; in $EDITOR; read the changes again'],
-  ['  ] [ } {', 'next and previous part; file; tab: comment'],
-  ['M', 'merge the worktree of a session: s squash, b rebase, y does it'],
-  ['y', 'copy: id, last answer, code block, what is visible'],
-  ['f', 'find what was said in any session; enter opens it there'],
-  ['e', 'the events of it; q there comes back'],
-  ['E', 'the events of everything'],
-  ['u', 'what turns have used, by day, session, provider or team; the budgets'],
-  ['v', 'the server: version, memory, events'],
-  ['^Z', 'suspend; fg comes back'],
-  ['q ctrl-c', 'back; leave'],
+  ['↑ ↓ k j', 'Previous row, next row'],
+  ['pgup pgdn g G', 'Previous page, next page; first row, last row'],
+  ['1 2 3 4 5', 'Show rows: needs you, running, idle, done, all'],
+  ['tab', 'Next row that needs you'],
+  ['/', 'Filter rows by title, id, directory or last message'],
+  ['s', 'Sort rows: by creation, or by attention'],
+  ['← →', 'Collapse or expand a section'],
+  ['⏎', 'Go to the pane; q or esc returns to the list'],
+  ['space', 'Show or hide the pane; on a wide screen, hide the list'],
+  ['i', 'Send a prompt to the session'],
+  ['  ^J', 'New line; ⏎ sends the prompt, esc keeps the draft'],
+  ['n', 'New session; ^S creates it'],
+  ['  ^R', 'In the field cwd: directories of recent sessions'],
+  ['a d', 'Show the request, to approve or decline it'],
+  ['x', 'Stop: y interrupts the turn, or kills the process'],
+  ['x x', 'Close the session'],
+  ['r', 'Restart a process; resume a failed session'],
+  ['p', 'Pin or unpin a session'],
+  ['z', 'Snooze a session for a time, or wake it'],
+  ['m', 'Mute or unmute a session: no bell, no notification'],
+  ['R', 'Rename a session'],
+  ['w', 'Queue of a session: J K move, e edit, p pause, x drop'],
+  ['D', 'Diff of a session, with comments on its lines'],
+  ['  v c x', 'Select lines; comment on them; drop a comment'],
+  ['  s e r', 'Send all comments as one turn; edit in $EDITOR; reload'],
+  ['  ] [ } {', 'Next and previous hunk, file; tab: next comment'],
+  ['M', 'Merge the worktree: s squash, b rebase, y confirm'],
+  ['y', 'Copy an id, the last answer, a code block or the visible text'],
+  ['f', 'Search all sessions; ⏎ opens the result'],
+  ['e', 'Events of the row; q returns to the screen'],
+  ['E', 'Events of all sessions, processes and teams'],
+  ['u', 'Usage by day, session, provider or team; budgets'],
+  ['v', 'Server: status, version, memory, events'],
+  ['^Z', 'Suspend; fg resumes'],
+  ['q ^C', 'Back; quit'],
+];
+
+const standingNames: Record<Standing, string> = {
+  waiting: 'Needs approval',
+  failed: 'Failed',
+  unseen: 'New output, not seen yet',
+  running: 'Running',
+  idle: 'Idle',
+  snoozed: 'Snoozed',
+  done: 'Done',
+};
+
+const legend: Keys = [
+  ...standings.map((standing) => [symbols[standing][0], standingNames[standing]] as const),
+  ['★ m', 'Pinned; muted'],
+  ['▌', 'Selected row, line or field'],
+  ['▾ ▸', 'Expanded section; collapsed section'],
+  ['NAME?', 'Server that does not respond'],
+  ['>', 'Prompt; in the list of prompts: the selected one'],
+  ['… ✓ ✗', 'Tool call: running; completed; failed or interrupted'],
+  ['?', 'Approval request in a conversation'],
+  ['!', 'Notice; in a diff: stale comment'],
+  ['[ ] [>] [x]', 'Step of a plan: pending; in progress; completed'],
+  ['│', 'Tool output or quote; in a diff: selected lines'],
+  ['┃', 'Comment in a diff'],
+  ['● ○', 'Answer to a question: selected; not selected'],
+  ['→', 'Sender and recipient; old and new name of a file'],
+  ['↻', 'Prompt that repeats on a schedule'],
+  ['12+', 'Sum without the turns that reported no numbers'],
+  ['…', 'Text that is cut to fit'],
+  ['⏎ ^S', 'Enter; Ctrl and S'],
 ];

@@ -1,4 +1,4 @@
-import { nameOf } from '../list/row-text.ts';
+import { nameOf, sessionTitleOf } from '../list/row-text.ts';
 import { sessionIdOf, type ListItem } from '../list/list-items.ts';
 import { moveKeys, type KeyTable } from '../keyboard.ts';
 import { lenses } from '../list/sections.ts';
@@ -103,8 +103,9 @@ function sessionOf({ place }: ScreenState, thing: ListItem) {
 
 function say(shown: ScreenState, thing: ListItem): void {
   const session = sessionOf(shown, thing);
-  if (!session) return shown.tell(`${nameOf(thing)} is no session: nothing can be said to it`);
-  if (session.status === 'closed') return shown.tell('this session is closed: n opens a new one');
+  if (!session) return shown.tell(`"${nameOf(thing)}" is not a session: cannot send a prompt`);
+  if (session.status === 'closed')
+    return shown.tell(`session "${sessionTitleOf(session)}" is closed: press n to open a new one`);
   shown.setMode({ name: 'say', session });
 }
 
@@ -119,15 +120,15 @@ function restart(shown: ScreenState, thing: ListItem): void {
   const { acts } = place;
   if (thing.kind === 'session' && thing.now.session.status === 'failed')
     return attempt(acts.resume(thing.now.session));
-  if (thing.kind !== 'process') return tell('select a process, or a session that failed');
+  if (thing.kind !== 'process') return tell('select a process or a failed session');
   const work = async () => {
     const { process_id } = await acts.restart(thing.process);
     place.listState.selectOnceThere(process_id);
-    tell(`restarted: ${nameOf(thing)}`);
+    tell(`Restarted "${nameOf(thing)}"`);
   };
   if (thing.process.ended_at !== null) return attempt(work());
   const answers = [{ keys: 'yr', label: 'y yes', work }];
-  setMode({ name: 'confirm', question: { text: `restart "${nameOf(thing)}"?`, answers } });
+  setMode({ name: 'confirm', question: { text: `Restart "${nameOf(thing)}"?`, answers } });
 }
 
 function answer(shown: ScreenState, thing: ListItem, intent: 'accept' | 'decline'): void {
@@ -138,7 +139,7 @@ function answer(shown: ScreenState, thing: ListItem, intent: 'accept' | 'decline
       ? thing.approval
       : [...approvals.values()].find(({ session_id }) => session_id === session);
   if (approval) shown.setMode({ name: 'sheet', asked: { approval, intent } });
-  else shown.tell('nothing waits for an answer here; tab goes to what does');
+  else shown.tell('no pending approval here: press tab for the next one');
 }
 
 function pin(shown: ScreenState, thing: ListItem): void {
@@ -167,14 +168,14 @@ function queue(shown: ScreenState, thing: ListItem): void {
 
 function diff(shown: ScreenState, thing: ListItem): void {
   const session = sessionOf(shown, thing);
-  if (!session) return shown.tell('only sessions have changes');
+  if (!session) return shown.tell('only sessions have a diff');
   shown.setMode({ name: 'diff', session });
 }
 
 function finish(shown: ScreenState, thing: ListItem): void {
   const session = sessionOf(shown, thing);
   if (!session || session.worktree_id === null)
-    return shown.tell('only a session with a worktree can be merged');
+    return shown.tell('only sessions with a worktree can be merged');
   shown.setMode({ name: 'finish', session });
 }
 

@@ -18,7 +18,7 @@ export function NodesHealth({
   const live = nodes.filter(({ state }) => state === 'live').length;
   if (!first)
     return live < nodes.length ? (
-      <Tint tone="faint">{`reading ${live}/${nodes.length}`}</Tint>
+      <Tint tone="faint">{`loading ${live}/${nodes.length}`}</Tint>
     ) : (
       <Tint tone="good">{`${live} live`}</Tint>
     );

@@ -30,7 +30,7 @@ export interface ScreenProps {
 /** The place to work: the list of everything that goes on, and the pane of what is selected. */
 export function Screen({ place, rows, columns, onEvents, onLeave }: ScreenProps): ReactNode {
   const view = useSource(place.listState.view);
-  const notices = useNotice(place.clock);
+  const notices = useNotice(place.clock, place.overviewStore);
   const [mode, setAnyMode] = useState<Mode>(list);
   const [base, setBase] = useState<Base>('list');
   const setMode = (next: Mode) => {
@@ -104,7 +104,7 @@ function paneKeys(shown: ScreenState) {
 function TooSmall({ rows, columns }: { rows: number; columns: number }): ReactNode {
   return (
     <Box width={columns} height={rows}>
-      <Text>{`cadre needs 40x12 or more; this is ${columns}x${rows}`}</Text>
+      <Text>{`Terminal too small: ${columns}x${rows} (minimum 40x12)`}</Text>
     </Box>
   );
 }

@@ -11,7 +11,9 @@ export function stopping(thing: ListItem, { sessions }: Overview, acts: Acts): Q
   switch (thing.kind) {
     case 'approval': {
       const whose = sessions.get(thing.approval.session_id)?.session;
-      return whose ? stoppingSession(whose, acts) : 'its session is not in the list';
+      return whose
+        ? stoppingSession(whose, acts)
+        : 'the session of this approval is not in the list';
     }
     case 'session':
       return stoppingSession(thing.now.session, acts);
@@ -19,32 +21,32 @@ export function stopping(thing: ListItem, { sessions }: Overview, acts: Acts): Q
       return stoppingProcess(thing.process, acts);
     case 'team':
       return {
-        text: `interrupt all members of "${nameOf(thing)}"?`,
+        text: `Interrupt all members of "${nameOf(thing)}"?`,
         answers: [{ keys: 'yx', label: 'y yes', work: () => acts.interruptTeam(thing.id) }],
       };
   }
 }
 
 function stoppingSession(session: Session, acts: Acts): Question | string {
-  if (session.status === 'closed') return 'this session is closed';
+  if (session.status === 'closed') return `session "${sessionTitleOf(session)}" is already closed`;
   const isAtWork = session.active_turn_id !== null;
   const interrupt = {
     keys: 'y',
-    label: 'y interrupt its turn',
+    label: 'y interrupt turn',
     work: () => acts.interrupt(session),
   };
-  const close = { keys: 'x', label: 'x close it', work: () => acts.close(session) };
+  const close = { keys: 'x', label: 'x close session', work: () => acts.close(session) };
   return {
-    text: `${isAtWork ? 'stop' : 'close'} "${sessionTitleOf(session)}"?`,
+    text: `${isAtWork ? 'Stop' : 'Close'} "${sessionTitleOf(session)}"?`,
     answers: [...(isAtWork ? [interrupt] : []), close],
   };
 }
 
 function stoppingProcess(process: Process, acts: Acts): Question | string {
-  if (process.ended_at !== null) return 'this process has ended';
   const name = nameOf({ kind: 'process', id: process.process_id, process });
+  if (process.ended_at !== null) return `"${name}" has already exited`;
   return {
-    text: `end "${name}"?`,
+    text: `Kill "${name}"?`,
     answers: [{ keys: 'yx', label: 'y yes', work: () => acts.kill(process) }],
   };
 }

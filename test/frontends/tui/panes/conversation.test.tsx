@@ -29,7 +29,7 @@ describe('the conversation of a session', () => {
         '',
         '✓ npm test',
         ...Array.from({ length: 6 }, () => ''),
-        't unfolds tools  o my prompts',
+        't expand tools  o prompts',
       ]);
       await runTurn(client, id, 'say and **more**');
       await expectShows(/^and more *$/m);
@@ -54,7 +54,7 @@ describe('the conversation of a session', () => {
     const { client, id, model } = await opened({ permission_mode: 'require_approval' });
     await send(client, id, 'ask rm -rf build');
     await withPane(model, ConversationPane, async ({ expectShows }) => {
-      await expectShows(/^\? \w+: rm -rf build: waits for an answer/m);
+      await expectShows(/^\? \w+: rm -rf build: needs approval/m);
     });
   });
 
@@ -66,7 +66,7 @@ describe('the conversation of a session', () => {
       await press('k');
       await expectShows('more below');
       await press('/', 'number 1', keys.enter);
-      await expectShows(/"number 1": \d+ of \d+ in the last 10 turns, older not loaded/);
+      await expectShows(/"number 1": \d+ of \d+ in the last 10 turns \(older turns not loaded\)/);
       await press(keys.escape);
       await expectShows('more below');
       await press('g');
@@ -99,7 +99,7 @@ describe('the conversation of a session', () => {
       await press('N');
       await expectShows('"NEEDLE": 6 of 12');
       await press(keys.escape);
-      await expectShows('o my prompts');
+      await expectShows('o prompts');
       expect(hold()).toBe(null);
       await press('o');
       await expectShows(/^> say \w+ needle/m);
@@ -121,8 +121,8 @@ describe('the conversation of a session', () => {
     await withPane(model, ConversationPane, async ({ expectShows }) => {
       await expectShows(/^the `answer`/m);
       expect(model.copyable()).toEqual([
-        { name: 'the last answer', text: 'the `answer`' },
-        { name: 'what is visible', text: '> say the `answer`\n\nthe `answer`' },
+        { name: 'last answer', text: 'the `answer`' },
+        { name: 'visible text', text: '> say the `answer`\n\nthe `answer`' },
         { name: 'the id of the session', text: id },
       ]);
     });

@@ -55,7 +55,7 @@ function flooded(check: (terminal: Terminal) => Promise<void>): Promise<void> {
     );
     model.start();
     try {
-      await expectEventually(() => terminal.written).toContain('nothing was said yet');
+      await expectEventually(() => terminal.written).toContain('No messages yet');
       const { events } = await runTurn(
         client,
         id,

@@ -50,7 +50,7 @@ describe('the output of a process', () => {
       expect(shown().slice(0, 4)).toEqual(['── stdout ──', 'out', '── stderr ──', 'err']);
       await press('o');
       await expectShows(/^stdout, ended/m);
-      expect(shown()).toEqual(['out', 'stdout, ended  o switches']);
+      expect(shown()).toEqual(['out', 'stdout, exited  o switch']);
       await press('o');
       await expectShows(/^stderr, ended/m);
       expect(shown()[0]).toBe('err');
@@ -64,7 +64,7 @@ describe('the output of a process', () => {
       await press('/', 'line 42 of', keys.enter);
       await expectShows(/"line 42 of": not found in the end, \d+ KiB before/);
       await press(keys.escape);
-      await expectShows('o switches');
+      await expectShows('o switch');
       for (let page = 0; page < 8; page++) {
         await press('g');
         await model.older();
@@ -74,10 +74,10 @@ describe('the output of a process', () => {
       await press('/', 'line 42 of', keys.enter);
       await expectShows('"line 42 of": 1 of 1 in all output');
       await press(keys.escape);
-      await expectShows('o switches');
+      await expectShows('o switch');
       await press('g');
       await expectShows(/^line 1 of/m);
-      const text = model.copyable().find(({ name }) => name === 'all lines that are loaded')?.text;
+      const text = model.copyable().find(({ name }) => name === 'loaded lines')?.text;
       expect(text?.split('\n')).toEqual(
         Array.from({ length: 6000 }, (_, at) => `line ${at + 1} of a long output that fills pages`),
       );

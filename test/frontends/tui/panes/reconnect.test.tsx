@@ -36,7 +36,7 @@ test('A server that is killed and comes back is followed again: what it did is s
         await logStage.expectShows('reconnecting');
         await withDemo(
           async (second) => {
-            await expectShows(/^the turn failed/m);
+            await expectShows(/^Turn failed/m);
             await runTurn(second.client, id, 'say after');
             await expectShows(/^after/m);
             expect(lines().filter((line) => line.trimEnd() === 'before')).toHaveLength(1);
