@@ -41,7 +41,11 @@ export function Help({
           <Text wrap="truncate-end">{text}</Text>
         </Box>
       ))}
-      {isLong && <Tint tone="faint">{unread > 0 ? `↓ ${unread} more` : '↑ back to the top'}</Tint>}
+      {isLong && (
+        <Tint tone="faint">
+          {unread > 0 ? `↓ ${unread} more  space next page  G symbols` : '↑ more'}
+        </Tint>
+      )}
     </Box>
   );
 }

@@ -143,7 +143,7 @@ describe('cadre worktrees', () => {
     const merged = await cadre(['worktrees', 'merge', end, '--yes']);
     expect([merged.code, merged.stdout]).toEqual([
       7,
-      expect.stringContaining('conflict: a.txt (contents)\nnothing is changed'),
+      expect.stringContaining('conflict: a.txt (contents)\nnothing was changed'),
     ]);
     const rebased = await cadre(['worktrees', 'rebase', end, '--yes', '--json']);
     expect([rebased.code, rebased.json()]).toEqual([

@@ -128,13 +128,13 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
       await expectShows(/question: a choice: needs[^]*\na approve {2}d decline/);
       type('a');
       await expectShows(/The paint\n[^]*Which colour\?[^]*▌○ 1 red {2}as blood\n ○ 2 blue/);
-      await expectShows('1/3  enter next');
+      await expectShows('1/3  ⏎ next');
       type('2\r');
-      await expectShows(/Which sizes\?[^]*2\/3 {2}enter next {2}space choose/);
+      await expectShows(/Which sizes\?[^]*2\/3 {2}⏎ next {2}space select/);
       type('1j \r');
-      await expectShows(/Which name\?[^]*your answer/);
+      await expectShows(/Which name\?[^]*Your answer/);
       type('\r');
-      await expectShows('this question needs an answer');
+      await expectShows('an answer is required');
       type('Zoë q\r');
       expect(await answer).toMatchObject({
         answers: { colour: ['blue'], sizes: ['small', 'large'], name: ['Zoë q'] },

@@ -25,7 +25,7 @@ describe('the place to work', () => {
         await expectShows(/◐ +the job/);
         await expectShows('· npm test: ok');
         await press('x');
-        await expectShows('Stop "the job"?  y interrupt turn  x close session');
+        await expectShows('Stop "the job"?  y interrupt turn  x close');
         await press('n');
         await press('x', 'y');
         await expectShows(/[●○] +the job/);

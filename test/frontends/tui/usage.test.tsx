@@ -13,7 +13,9 @@ test('The sheet u shows budgets and what turns have used, by day, session, provi
     await withScreen(client, { page: 'top' }, async ({ expectShows, press }) => {
       await expectShows(/◆ +go on although the budget/);
       await press('u');
-      await expectShows(`Budget of session "the job" (${id.slice(-8)}): 1,234 of 1,000 tokens  reached`);
+      await expectShows(
+        `Budget of session "the job" (${id.slice(-8)}): 1,234 of 1,000 tokens  reached`,
+      );
       await expectShows(
         /day +turns +tokens +cost\n\d{4}-\d\d-\d\d +1 +1,234 +-\ntotal +1 +1,234 +-/,
       );

@@ -183,6 +183,11 @@ function labelOf({ name, input }: QueueEntry): string {
   return oneLine([name, said].filter(Boolean).join(': '));
 }
 
+function counted(count: number): string {
+  if (count === 0) return 'empty';
+  return count === 1 ? '1 entry' : `${count} entries`;
+}
+
 function headOf(queue: SessionQueue | null, now: number): string {
   if (!queue) return 'Loading the queue …';
   const { holds, entries } = queue;
@@ -190,9 +195,7 @@ function headOf(queue: SessionQueue | null, now: number): string {
     const end = until === null ? '' : ` for ${duration(until - now)}`;
     return `Held${end}: ${oneLine(message)}`;
   });
-  return [`Queue: ${entries.length === 1 ? '1 entry' : `${entries.length} entries`}`, ...held].join(
-    ' · ',
-  );
+  return [`Queue: ${counted(entries.length)}`, ...held].join(' · ');
 }
 
 /** When an entry is due, or why it waits, in a few characters. */

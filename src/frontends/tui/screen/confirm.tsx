@@ -23,7 +23,7 @@ export function Confirm({
     <Text wrap="truncate-end">
       <Tint tone="asks">{text}</Tint>
       {`  ${answers.map(({ label }) => label).join('  ')}  `}
-      <Tint tone="faint">any other key: cancel</Tint>
+      <Tint tone="faint">other keys: cancel</Tint>
     </Text>
   );
 }

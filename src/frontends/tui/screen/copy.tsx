@@ -23,7 +23,7 @@ export function CopyMenu({ shown, onDone }: { shown: ScreenState; onDone: () => 
     <Text wrap="truncate-end">
       <Tint tone="asks">Copy: </Tint>
       {offers.map(({ name }, i) => `${i + 1} ${name}`).join('  ')}
-      <Tint tone="faint">{'  any other key: cancel'}</Tint>
+      <Tint tone="faint">{'  other keys: cancel'}</Tint>
     </Text>
   );
 }

@@ -35,7 +35,7 @@ function stoppingSession(session: Session, acts: Acts): Question | string {
     label: 'y interrupt turn',
     work: () => acts.interrupt(session),
   };
-  const close = { keys: 'x', label: 'x close session', work: () => acts.close(session) };
+  const close = { keys: 'x', label: 'x close', work: () => acts.close(session) };
   return {
     text: `${isAtWork ? 'Stop' : 'Close'} "${sessionTitleOf(session)}"?`,
     answers: [...(isAtWork ? [interrupt] : []), close],
