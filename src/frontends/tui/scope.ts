@@ -1,5 +1,4 @@
 import type { EventScope } from '../../client/event-scope.ts';
-import type { Overview } from './overview.ts';
 import type { Row } from './row.ts';
 import { sessionName } from './titles.ts';
 
@@ -10,14 +9,12 @@ export const scopes = [
   { key: 't', noun: 'team', option: 'teamId', field: 'team_id' },
 ] as const satisfies { key: string; noun: string; option: keyof EventScope; field: keyof Row }[];
 
-/** A scope in a few words, with the titles of the sessions that are listed. */
-export function describeScope(scope: EventScope, sessions: Overview['sessions']): string {
+/** A scope in a few words. `title`: the title of its session, if it is known. */
+export function describeScope(scope: EventScope, title: string | null): string {
   const narrowed = scopes.flatMap(({ noun, option }) => {
     const id = scope[option];
     if (id === undefined) return [];
-    return noun === 'session'
-      ? [sessionName(id, sessions.get(id)?.session.title)]
-      : [`${noun} ${id.slice(-8)}`];
+    return noun === 'session' ? [sessionName(id, title)] : [`${noun} ${id.slice(-8)}`];
   });
   return [...(narrowed.length > 0 ? narrowed : ['all']), ...(scope.kinds ?? [])].join(' · ');
 }

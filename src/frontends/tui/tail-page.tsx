@@ -1,5 +1,8 @@
 import { Box, Text } from 'ink';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useEffect, useState } from 'react';
+import { endpoints } from '../../api/index.ts';
+import type { Session } from '../../api/sessions.ts';
+import type { Client } from '../../client/client.ts';
 import type { EventScope } from '../../client/event-scope.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import { describeResolved } from './approval-answer.ts';
@@ -42,6 +45,7 @@ export function TailPage(props: TailPageProps): ReactNode {
   const scope = useSource(tail.scope);
   const connection = useSource(tail.connection);
   const { approvals, sessions } = useSource(overviewStore.overview);
+  const title = useTitle(client, scope.sessionId, sessions);
   const notices = useNotice(clock, overviewStore);
   const { notice, tell, attempt } = notices;
   const [layer, setLayer] = useState<Layer>(list);
@@ -63,7 +67,7 @@ export function TailPage(props: TailPageProps): ReactNode {
 
   return (
     <Box flexDirection="column" width={columns} height={rows}>
-      <TailHead node={tail.node} {...{ scope, sessions, view, connection, clock }} />
+      <TailHead node={tail.node} {...{ scope, title, view, connection, clock }} />
       {layer.name === 'help' ? (
         <Help keys={tailKeys} rows={height} columns={columns} onLeave={back} />
       ) : layer.name === 'sheet' ? (
@@ -100,10 +104,29 @@ export function TailPage(props: TailPageProps): ReactNode {
   );
 }
 
+/** The title of a session; null until it is read. Sessions are not listed if this page is the first one. */
+function useTitle(
+  client: Client,
+  id: string | undefined,
+  sessions: Overview['sessions'],
+): string | null {
+  const [read, setRead] = useState<Pick<Session, 'id' | 'title'> | null>(null);
+  const listed = sessions.get(id ?? '')?.session;
+  const isListed = listed !== undefined;
+  useEffect(() => {
+    if (id === undefined || isListed) return;
+    const params = { session_id: id };
+    // The stream reports a session that does not exist.
+    client.call(endpoints.getSession, { params }).then(setRead, () => undefined);
+  }, [client, id, isListed]);
+  return listed?.title ?? (read?.id === id ? (read?.title ?? null) : null);
+}
+
 interface TailHeadProps {
   node: string | undefined;
   scope: EventScope;
-  sessions: Overview['sessions'];
+  /** The title of the session of the scope, if it is known. */
+  title: string | null;
   view: View;
   connection: Connection;
   clock: Clock;
@@ -111,13 +134,13 @@ interface TailHeadProps {
 
 /** The first line: the scope, whether the list is paused, and the state of the connection. */
 function TailHead(props: TailHeadProps): ReactNode {
-  const { node, scope, sessions, view, connection, clock } = props;
+  const { node, scope, title, view, connection, clock } = props;
   const now = useNow(clock);
   return (
     <Bar
       left={
         <Text wrap="truncate-end">
-          <Text bold>cadre events</Text> {describeScope(scope, sessions)}
+          <Text bold>cadre events</Text> {describeScope(scope, title)}
           {node === undefined ? '' : ` on ${node}`}
         </Text>
       }

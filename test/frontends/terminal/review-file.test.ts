@@ -94,12 +94,12 @@ describe('the file of a review', () => {
     [
       'a line of the diff that was changed',
       (text: string) => text.replace('+three', '+tree'),
-      /^line 12: "\+tree" is no line of the diff/,
+      /^line 12: "\+tree" is not a line of the diff/,
     ],
     [
       'a comment without its mark',
       (text: string) => below(text, '+three', 'why?'),
-      /^line 13: "why\?" is no line/,
+      /^line 13: "why\?" is not a line/,
     ],
     [
       'a line that is gone',
@@ -109,7 +109,7 @@ describe('the file of a review', () => {
     [
       'a comment on a heading',
       (text: string) => below(text, '+++ b/b.ts', '# why'),
-      /no line of a file is above/,
+      /this comment is not below a line of a file/,
     ],
     [
       'more lines than there are',

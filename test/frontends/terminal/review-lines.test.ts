@@ -35,7 +35,7 @@ describe('the sheet of a diff', () => {
   test('has the numbers of both sides, comments below their lines, and those that are stale below the name of their file.', () => {
     expect(shown(60)).toEqual([
       ' a.ts  modified  +1 -1',
-      '   ! stale: on line 2, changed since',
+      '   ! stale: on line 2, changed',
       '   ! stale',
       ' @@ -1,7 +1,7 @@',
       ' 1 1  line 1',
@@ -49,10 +49,10 @@ describe('the sheet of a diff', () => {
       ' 6 6  line 6',
       ' 7 7  line 7',
       ' b.png  modified',
-      ' a binary file: it is not shown',
+      ' not shown: binary file',
       '   ┃ gone.ts is not shown in the diff',
       '   ┃ lost',
-      ' the diff is cut: it is too long; 2 files were not read',
+      ' diff too long: the end is not shown; 2 files not read',
     ]);
   });
 

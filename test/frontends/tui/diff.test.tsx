@@ -51,7 +51,7 @@ test('Lines of a diff are commented on, one by one and as a range, and all comme
         await press('D');
         await expectShows(/1\/2 a\.txt +\+41 -1\n▌a\.txt {2}modified {2}\+1 -1/);
         await press('j', 'j', 'c');
-        await expectShows('on line 1 (removed)');
+        await expectShows('Comment on line 1 (removed)');
         await press('w', 'h', 'y', '\n', '?', keys.enter);
         await expectShows(/ {2}-one\n +┃ why\n +┃ \?\n/);
         await press('}', 'j', 'j', 'v', 'j', 'j');
@@ -72,7 +72,7 @@ test('Lines of a diff are commented on, one by one and as a range, and all comme
         resize({ rows: 12, columns: 40 });
         await expectShows(/2\/2 new\.txt +\+41 -1 {2}2 comments\n/);
         await press('s');
-        await expectShows('send 2 comments as one turn?');
+        await expectShows('Send 2 comments as one turn?');
         await press('y');
         const turn = await provider.nextTurn();
         expect(turn.text).toMatch(/^This is a review of your changes: 2 comments on 2 files\./);
@@ -112,15 +112,15 @@ test('What cannot be commented on or sent says why; a directory that is no repos
       await press('D');
       await expectShows('1/2 a.txt');
       await press('c');
-      await expectShows('go to a line, or to a comment');
+      await expectShows('select a line or a comment');
       await press('x');
-      await expectShows('go to a comment: tab goes to the next one');
+      await expectShows('select a comment: press tab for the next one');
       await press('s');
-      await expectShows('no comments so far: c writes one');
+      await expectShows('no comments: press c to add one');
       await press('e');
-      await expectShows('there is no editor here');
+      await expectShows('no editor is available');
       await press('j', 'j', 'v', '}', 'j', 'j', 'c');
-      await expectShows('a comment is about lines of one part');
+      await expectShows('a comment covers lines of one hunk');
       await press('v', 'c', 'o', 'k', keys.enter);
       await expectShows('┃ ok');
       await client.call(endpoints.sendTurn, {
@@ -128,8 +128,8 @@ test('What cannot be commented on or sent says why; a directory that is no repos
         body: { input: { type: 'text', text: 'go' } },
       });
       await press('s', 'y');
-      await expectShows('a turn is running: s and then w queues the comments behind it');
+      await expectShows('a turn is running: press s, then w to queue the comments');
       await press('s', 'w');
-      await expectShows('the comments are queued as one turn');
+      await expectShows('Comments queued as one turn');
     }),
   ));

@@ -39,7 +39,7 @@ test('The worktree of a session is merged with keys, once it was shown what that
       await expectShows('cadre/tree into main: fast-forward');
       await expectShows('A new.txt +1 -0');
       await press('s');
-      await expectShows('main gets one commit of all');
+      await expectShows('one squashed commit');
       await press('b');
       await expectShows('nothing to do');
       await press('y');
@@ -49,9 +49,9 @@ test('The worktree of a session is merged with keys, once it was shown what that
       await expectShows(/refused: [^│]*commit\s+or\s+stash\s+them\s+first/);
       git(repo, 'checkout', 'a.txt');
       await press('m');
-      await expectShows('y do it');
+      await expectShows('y confirm');
       await press('y');
-      await expectShows('merged into main; the worktree stays');
+      await expectShows('Merged cadre/tree into main (1 commit); the worktree is kept');
       await expectEventually(() => git(repo, 'rev-parse', 'main')).toBe(mine);
     });
   }));

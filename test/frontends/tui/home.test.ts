@@ -17,8 +17,8 @@ describe.skipIf(!hasPty)('cadre alone, on a terminal', () => {
     try {
       const env = { CADRE_SERVER_BIND_ADDRESS: '127.0.0.1:0' };
       await using terminal = programInTerminal(place.path, [file, ...args], env);
-      await terminal.expectShows('no server is running on');
-      await terminal.expectShows(`its log: ${directory}`);
+      await terminal.expectShows('No server is running on');
+      await terminal.expectShows(`Log: ${directory}`);
       terminal.type('d');
       await terminal.expectShows('press n to open one');
       terminal.type('q');
@@ -35,7 +35,7 @@ describe.skipIf(!hasPty)('cadre alone, on a terminal', () => {
   test('leaves with q where no server is wanted.', async () => {
     await using place = tempDirectory('server');
     await using terminal = inTerminal(place.path, []);
-    await terminal.expectShows('no server is running on');
+    await terminal.expectShows('No server is running on');
     terminal.type('q');
     expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
   });

@@ -11,7 +11,7 @@ test('What was said is found as one types, and opened at its place in the conver
     await withScreen(client, { page: 'top' }, async ({ expectShows, expectHides, press }) => {
       await expectShows(/another/);
       await press('f');
-      await expectShows('search:');
+      await expectShows('Search:');
       await press('line of 1');
       await expectShows(/▌.* answer the zebra/);
       await press(keys.down);
@@ -22,6 +22,6 @@ test('What was said is found as one types, and opened at its place in the conver
       await press('f', 'nobody said this');
       await expectShows('No results');
       await press(keys.escape);
-      await expectHides('search:');
+      await expectHides('Search:');
     });
   }));

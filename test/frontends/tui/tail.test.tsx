@@ -27,7 +27,7 @@ describe('the screen of cadre events tail', () => {
         expect(lines().filter((line) => line.includes('ticktick'))).toHaveLength(1);
         expect(lines()).toHaveLength(20);
         await press('?');
-        await expectShows('pause: nothing moves');
+        await expectShows('Pause: count new events');
         await press(keys.escape);
         await expectShows(/message\.completed +after/);
       });
@@ -57,16 +57,16 @@ describe('the screen of cadre events tail', () => {
       await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
         await expectShows('second one');
         await press('s');
-        await expectShows(`session ${two.id.slice(-8)}`);
+        await expectShows(`session "second one" (${two.id.slice(-8)})`);
         await expectHides('first one');
         await press('e');
         await expectShows('first one');
         await press('f');
-        await expectShows('kinds');
+        await expectShows('Kinds');
         await press('turn, nonsense\r');
         await expectShows('unknown kind "nonsense"');
         await press('f');
-        await expectShows('kinds');
+        await expectShows('Kinds');
         await press('turn\r');
         await expectShows('all · turn.*');
         await expectHides('second one');
@@ -89,7 +89,7 @@ describe('the screen of cadre events tail', () => {
       await withScreen(client, start, async ({ expectShows, press, expectHides, lines }) => {
         await expectShows(/message\.completed +hay/);
         await press('/', 'needle', keys.enter);
-        await expectShows(/"needle" in \d of/);
+        await expectShows(/"needle": \d of/);
         expect(lines().find((line) => line.startsWith('>'))).toContain('needle');
         await press(keys.enter);
         await expectShows('"kind": "message.completed"');
@@ -137,7 +137,7 @@ describe('the screen of cadre events tail', () => {
         await expectShows('"push it" was declined by another client');
         await expectHides('⏎ approve');
         await press(keys.enter);
-        await expectHides('waits');
+        await expectHides('a approve');
         const [approval] = await client.call(endpoints.listApprovals, {
           query: { status: 'declined' },
         });

@@ -63,7 +63,7 @@ describe.skipIf(!hasPty)('on a terminal', () => {
       const { expectShows, type, signal, glass, ended } = terminal;
       await expectShows('the job');
       type('e');
-      await expectShows(`session ${id.slice(-8)}`);
+      await expectShows(`session "the job" (${id.slice(-8)})`);
       await expectShows('session.created');
       type('q');
       await expectShows('SESSIONS 1');

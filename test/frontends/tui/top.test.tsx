@@ -59,12 +59,12 @@ describe('the place to work', () => {
       await withScreen(client, start, async ({ expectShows, expectHides, press, paste, lines }) => {
         await expectShows('▌○  two');
         await press('i');
-        await expectShows('to two');
+        await expectShows('Prompt for two');
         await press('say 漢字 and');
         await press(keys.escape);
         await expectHides('⏎ send');
         await press('j', 'i');
-        await expectShows('to one');
+        await expectShows('Prompt for one');
         expect(lines().join('\n')).not.toContain('漢字');
         await press(keys.escape);
         await expectHides('⏎ send');
@@ -130,7 +130,7 @@ describe('the place to work', () => {
           await expectShows('part59');
           await press(keys.enter);
           await expectShows('Approved "part0');
-          await expectHides('WAITS');
+          await expectHides('NEEDS');
         },
         { rows: 14, columns: 60 },
       );
@@ -158,7 +158,7 @@ describe('the place to work', () => {
       await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
         await expectShows('▌◐  sleep 60');
         await press('i');
-        await expectShows('sleep 60 is no session');
+        await expectShows('"sleep 60" is not a session');
         await press('x');
         await expectShows('Kill "sleep 60"?  y yes');
         await press('x');
@@ -166,9 +166,9 @@ describe('the place to work', () => {
         await press('r');
         await expectShows(/▌◐ +sleep 60/);
         await press('r');
-        await expectShows('restart "sleep 60"?');
+        await expectShows('Restart "sleep 60"?');
         await press('y');
-        await expectHides('restart "');
+        await expectHides('Restart "');
         await expectShows('▌◐');
       });
     }));
@@ -185,9 +185,9 @@ describe('the place to work', () => {
           lines().findIndex((line) => line.includes('young')),
         );
         await press('z');
-        await expectShows('snooze for');
+        await expectShows('Snooze for');
         await press('soon', keys.enter);
-        await expectShows('"soon" is no time');
+        await expectShows('invalid time "soon"');
         await press('z', '2h', keys.enter);
         await expectShows('▸ SNOOZED 1');
         await expectHides('★ old');
@@ -230,7 +230,7 @@ describe('the place to work', () => {
       await withScreen(client, start, async ({ expectShows, press, hasFocus, written }) => {
         await expectShows('▌○  old name');
         await press('R');
-        await expectShows('title (enter: rename): old name');
+        await expectShows('New title (⏎ save): old name');
         // What is typed fast arrives at once.
         await press('\u0015new namx\u007fe\r');
         await expectShows('▌○  new name');
@@ -297,7 +297,7 @@ describe('the place to work', () => {
         await press(keys.tab);
         await expectShows('nothing needs you');
         await press('y', '1');
-        await expectShows('copied');
+        await expectShows('Copied');
       });
     }));
 
@@ -334,9 +334,9 @@ describe('the place to work', () => {
           await press('?');
           await expectShows(/down: \d+ more/);
           await press(keys.end);
-          await expectShows('the prompts as a list');
+          await expectShows('List the prompts');
           await press(keys.home);
-          await expectShows('to another row');
+          await expectShows('Previous row, next row');
           resize({ rows: 11, columns: 40 });
           await expectShows('Terminal too small: 40x11 (minimum 40x12)');
         },

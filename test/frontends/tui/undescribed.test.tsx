@@ -22,13 +22,13 @@ test('The screen accepts what the agent does not describe only with a typed word
         await expectShows('does not say what this would do');
         await expectShows('⏎ approve');
         await press('y');
-        await expectShows('type yes:');
+        await expectShows('Type yes to approve (the request is incomplete):');
         // Another word than that one accepts nothing.
         await press('no', keys.enter);
-        await expectHides('type yes:');
+        await expectHides('Type yes to approve (the request is incomplete):');
         expect(await accepted()).toEqual([]);
         await press('y');
-        await expectShows('type yes:');
+        await expectShows('Type yes to approve (the request is incomplete):');
         await press('yes', keys.enter);
         await expectEventually(async () => (await accepted()).length).toBe(1);
       });

@@ -33,7 +33,7 @@ describe('the output of a process', () => {
       await expectShows(/^10%/m);
       const { client, directory } = server();
       await client.call(endpoints.createProcess, { body: { command: 'touch go', cwd: directory } });
-      await expectShows('stdout and stderr, ended');
+      await expectShows('stdout and stderr, exited');
       expect(
         lines()
           .slice(0, 3)
@@ -45,14 +45,14 @@ describe('the output of a process', () => {
   test('says which output lines come from where both have printed, and shows one alone.', async () => {
     const { model } = await ended('echo out; echo err >&2');
     await withPane(model, LogPane, async ({ expectShows, lines, press }) => {
-      await expectShows('ended');
+      await expectShows('exited');
       const shown = () => lines().flatMap((line) => line.trimEnd() || []);
       expect(shown().slice(0, 4)).toEqual(['── stdout ──', 'out', '── stderr ──', 'err']);
       await press('o');
-      await expectShows(/^stdout, ended/m);
+      await expectShows(/^stdout, exited/m);
       expect(shown()).toEqual(['out', 'stdout, exited  o switch']);
       await press('o');
-      await expectShows(/^stderr, ended/m);
+      await expectShows(/^stderr, exited/m);
       expect(shown()[0]).toBe('err');
     });
   });
@@ -62,7 +62,7 @@ describe('the output of a process', () => {
     await withPane(model, LogPane, async ({ expectShows, press, lines }) => {
       await expectShows('line 6000 of');
       await press('/', 'line 42 of', keys.enter);
-      await expectShows(/"line 42 of": not found in the end, \d+ KiB before/);
+      await expectShows(/"line 42 of": not found in the loaded output \(\d+ KiB before/);
       await press(keys.escape);
       await expectShows('o switch');
       for (let page = 0; page < 8; page++) {
@@ -91,7 +91,7 @@ describe('the output of a process', () => {
     const { model } = await running('seq 1 3000000; echo the end');
     await withPane(model, LogPane, async ({ expectShows, frames }) => {
       await expectShows(/^the end/m);
-      await expectShows('ended');
+      await expectShows('exited');
       // Not one for each of the 3,000,000 lines: there are 20 a second at most, for as long as the machine takes to print.
       expect(frames()).toBeLessThan(30_000);
     });

@@ -40,7 +40,7 @@ test('A server that is killed and comes back is followed again: what it did is s
             await runTurn(second.client, id, 'say after');
             await expectShows(/^after/m);
             expect(lines().filter((line) => line.trimEnd() === 'before')).toHaveLength(1);
-            await logStage.expectShows('ended');
+            await logStage.expectShows('exited');
             expect(logStage.lines()[0]?.trimEnd()).toBe('printed');
           },
           { directory, port },
