@@ -89,7 +89,7 @@ describe('the screen of cadre events tail', () => {
       await withScreen(client, start, async ({ expectShows, press, expectHides, lines }) => {
         await expectShows(/message\.completed +hay/);
         await press('/', 'needle', keys.enter);
-        await expectShows(/"needle": \d of/);
+        await expectShows(/"needle" in \d of/);
         expect(lines().find((line) => line.startsWith('>'))).toContain('needle');
         await press(keys.enter);
         await expectShows('"kind": "message.completed"');

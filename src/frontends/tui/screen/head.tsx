@@ -26,7 +26,7 @@ export function Head({
     <Bar
       left={
         <Text wrap="truncate-end">
-          <Text bold>cadre </Text>
+          <Text bold>{columns < 72 ? 'cadre' : 'cadre '}</Text>
           {lenses.map((lens, i) => {
             const isChosen = lens === view.lens;
             const name = columns < 72 && !isChosen ? '' : `${capitalized(lens)} `;
