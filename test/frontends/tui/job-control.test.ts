@@ -75,7 +75,7 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
       // A frame comes in pieces.
       await expectEventually(() => glass.text()).toBe(before);
       type('?');
-      await expectShows('to another row');
+      await expectShows('Previous row, next row');
       type('q');
       await expectShows('▌○  the job');
       type('q');

@@ -121,9 +121,9 @@ describe('the place to work', () => {
         async ({ expectShows, expectHides, press }) => {
           await expectShows('NEEDS APPROVAL 1');
           await press('a');
-          await expectShows(/space more \(\d+ more lines\)/);
+          await expectShows(/space \d+ more lines/);
           await press(keys.enter);
-          await expectShows(/not yet: \d+ lines are below/);
+          await expectShows(/cannot approve yet: \d+ more lines below/);
           await press('y');
           expect(await client.call(endpoints.listApprovals, {})).toHaveLength(1);
           await press(keys.end);
@@ -332,13 +332,13 @@ describe('the place to work', () => {
         async ({ expectShows, press, resize }) => {
           await expectShows('press n to open one');
           await press('?');
-          await expectShows(/down: \d+ more/);
+          await expectShows(/↓ \d+ more/);
           await press(keys.end);
-          await expectShows('List the prompts');
+          await expectShows('Enter; Ctrl and S');
           await press(keys.home);
           await expectShows('Previous row, next row');
           resize({ rows: 11, columns: 40 });
-          await expectShows('Terminal too small: 40x11 (minimum 40x12)');
+          await expectShows('Terminal too small: 40x11 (min. 40x12)');
         },
         { rows: 12, columns: 40 },
       );

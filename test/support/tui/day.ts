@@ -54,7 +54,7 @@ export async function expectADayAsKept(size: { rows: number; columns: number }):
     type('ask rm -rf build\r');
     await expectShows('a approve');
     type('a');
-    await expectShows(/⏎ approve|space more/);
+    await expectShows(/⏎ approve|space \d+ more/);
     await day.saveResponse('approve');
     type('\u001b[F');
     await expectShows('⏎ approve');
@@ -66,7 +66,7 @@ export async function expectADayAsKept(size: { rows: number; columns: number }):
     type('edit notes.txt => two\r');
     await expectShows(/a approve/);
     type('a');
-    await expectShows(/⏎ approve|space more/);
+    await expectShows(/⏎ approve|space \d+ more/);
     type('\u001b[F');
     await expectShows('+two');
     await expectShows('⏎ approve');

@@ -161,7 +161,7 @@ function Foot({
     left === 'unknown'
       ? 'loading the request'
       : left > 0
-        ? `space more (${linesText(left)})`
+        ? `space ${linesText(left)}`
         : `⏎ approve${session}`;
   return (
     <Bar

@@ -92,7 +92,7 @@ export class ConversationModel implements PaneModel {
   coverage(): string {
     if (this.#pages.isAtStart) return 'in all turns';
     const turns = this.prompts().length;
-    return `in the last ${turns === 1 ? 'turn' : `${turns} turns`} (older turns not loaded)`;
+    return `in the last ${turns === 1 ? 'turn' : `${turns} turns`}, older not loaded`;
   }
 
   /** Folds or unfolds tools and thoughts. The reader stays at what was at the top. */

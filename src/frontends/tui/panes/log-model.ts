@@ -85,9 +85,8 @@ export class LogModel implements PaneModel {
 
   coverage(): string {
     const left = this.#outputs().reduce((sum, output) => sum + this.#from[output], 0);
-    if (left === 0)
-      return this.#isCut ? 'in the loaded output (G loads the rest)' : 'in all output';
-    return `in the loaded output (${Math.ceil(left / 1024)} KiB before it not loaded)`;
+    if (left === 0) return this.#isCut ? 'in loaded output, G loads the rest' : 'in all output';
+    return `in loaded output, ${Math.ceil(left / 1024)} KiB not loaded`;
   }
 
   /** Shows both outputs, then stdout alone, then stderr alone, then both again. */

@@ -104,7 +104,7 @@ function paneKeys(shown: ScreenState) {
 function TooSmall({ rows, columns }: { rows: number; columns: number }): ReactNode {
   return (
     <Box width={columns} height={rows}>
-      <Text>{`Terminal too small: ${columns}x${rows} (minimum 40x12)`}</Text>
+      <Text>{`Terminal too small: ${columns}x${rows} (min. 40x12)`}</Text>
     </Box>
   );
 }

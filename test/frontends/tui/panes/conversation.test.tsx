@@ -66,7 +66,7 @@ describe('the conversation of a session', () => {
       await press('k');
       await expectShows('more below');
       await press('/', 'number 1', keys.enter);
-      await expectShows(/"number 1": \d+ of \d+ in the last 10 turns \(older turns not loaded\)/);
+      await expectShows(/"number 1": \d+ of \d+ in the last 10 turns, older not loaded/);
       await press(keys.escape);
       await expectShows('more below');
       await press('g');
@@ -123,7 +123,7 @@ describe('the conversation of a session', () => {
       expect(model.copyable()).toEqual([
         { name: 'last answer', text: 'the `answer`' },
         { name: 'visible text', text: '> say the `answer`\n\nthe `answer`' },
-        { name: 'the id of the session', text: id },
+        { name: 'session id', text: id },
       ]);
     });
   });

@@ -49,6 +49,6 @@ test('A team is shown with what its members do, its messages, and where they are
     await expectShows(/^say 1\b/m);
     await press('G');
     await expectShows(/^wait 60000/m);
-    expect(model.copyable()[0]).toEqual({ name: 'the last message', text: 'wait 60000' });
+    expect(model.copyable()[0]).toEqual({ name: 'last message', text: 'wait 60000' });
   });
 });
