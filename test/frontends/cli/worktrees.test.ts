@@ -116,7 +116,7 @@ describe('cadre worktrees', () => {
     ]);
     expect(open.stdout).toContain('pass --commit MESSAGE');
     commit(place, 'mine');
-    const shown = /^cadre\/tree into main: main moves forward\ncommits: 1\n {2}[0-9a-f]{8} mine\n/;
+    const shown = /^cadre\/tree into main: fast-forward\ncommits: 1\n {2}[0-9a-f]{8} mine\n/;
     const looked = await cadre(['worktrees', 'merge', end, '--dry-run']);
     expect([looked.code, looked.stdout]).toEqual([0, expect.stringMatching(shown)]);
     const nobody = await cadre(['worktrees', 'merge', end]);

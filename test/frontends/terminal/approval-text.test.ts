@@ -99,8 +99,7 @@ describe('the sheet of an approval', () => {
         { ...shape, columns: 60 },
       ).slice(2),
     ).toEqual([
-      'NOT SHOWN (too large): the change of a.bin (5 ',
-      'bytes)',
+      'NOT SHOWN (too large): the change of a.bin (5 bytes)',
       '',
       'Approval for the session allows: npm',
     ]);

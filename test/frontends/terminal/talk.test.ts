@@ -115,7 +115,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     type('say next\r');
     await expectShows('the prompt is sent when the turn ends');
     type(CTRL_C);
-    await expectShows(/Turn interrupted\nnext\n>/);
+    await expectShows(/the turn was interrupted\nnext\n>/);
     type(CTRL_D);
     expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
   });
