@@ -39,7 +39,7 @@ export function MergeDialog(props: MergeDialogProps): ReactNode {
   const act = () => {
     if (!plan || !mayHappen(plan)) return;
     const work = async () => {
-      const done = await acts.finish(worktreeId, how, { expected_tree: plan.result_tree });
+      const done = await acts.mergeOrRebase(worktreeId, how, { expected_tree: plan.result_tree });
       notices.tell(mergedText(done, how));
     };
     notices.attempt(work());

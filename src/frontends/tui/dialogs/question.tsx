@@ -146,7 +146,7 @@ function Options(props: OptionsProps): ReactNode {
 
 function Foot({ state, notice }: { state: Answering; notice: string }): ReactNode {
   const { questions, at } = state;
-  const { question, isTyping } = shownOf(state);
+  const { question, isTyping } = currentQuestion(state);
   const enter = at < questions.length - 1 ? '⏎ next' : '⏎ send';
   const several = question?.multiple ? '  space select' : '';
   return (
