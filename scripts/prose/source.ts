@@ -13,6 +13,9 @@ interface Node {
 const inHelp = 'src/frontends/cli/';
 const inSchemas = ['src/api/', 'src/core/config/'];
 
+/** The arguments that these files pass to programs of others look like help. */
+const runsPrograms = /\/(?:service|mcp)\//;
+
 /** The methods of commander that take a text, and the position of the text. */
 const helpMethods = new Map([
   ['description', 0],
@@ -45,7 +48,7 @@ export function textsOfSource(file: string, source: string): Text[] {
   if (file.startsWith('test/')) visit(program, (node) => titles(node, add));
   if (file.startsWith('src/')) {
     visit(program, (node) => {
-      if (file.startsWith(inHelp)) help(node, add);
+      if (file.startsWith(inHelp) && !runsPrograms.test(file)) help(node, add);
       if (inSchemas.some((folder) => file.startsWith(folder))) schemas(node, add);
       errors(node, add);
     });
@@ -75,7 +78,7 @@ function help(node: Node, add: Add): void {
     if (at !== undefined && isNode(node.callee) && node.callee.type === 'MemberExpression')
       add('help', args[at], name !== 'addHelpText');
     // Our own functions for commands, arguments and options: a name is one word.
-    if (/(?:Group|Command|Argument|Option)$/.test(name))
+    if (/(?:Group|Command|Argument|Option)$/.test(name) && name !== 'idArgument')
       for (const arg of args) if (stringsOf(arg)[0]?.text.includes(' ')) add('help', arg, true);
   }
   if (node.type === 'Property' && nameOf(node.key) === 'description') add('help', node.value, true);

@@ -43,7 +43,7 @@ const conditions = {
     .string()
     .nullable()
     .describe(
-      'Match only requests in this directory or below it. The directory of a request is the one that its command would run in, or else that of the session. If null, an `allow` rule for commands applies only in the directory of the session.',
+      'Match only requests in this directory or below it. The directory of a request is the working directory of its command, or else of the session. If null, an `allow` rule for commands applies only in the directory of the session.',
     ),
 };
 

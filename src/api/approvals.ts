@@ -32,7 +32,7 @@ const approvalCommand = z
       .string()
       .nullable()
       .describe(
-        'Directory that the command would run in: the directory that the agent names, or else that of the session. Null if unknown.',
+        'Directory that the command would run in: the directory that the agent names, or else the directory of the session. Null if unknown.',
       ),
   })
   .meta({ id: 'ApprovalCommand', description: 'A command that would run.' });

@@ -24,7 +24,9 @@ const delta = {
 };
 const status = item.shape.status
   .exclude(['open'])
-  .describe('Final status of the item: its own, or that of its turn if the turn ended first.');
+  .describe(
+    'Final status of the item: its own status, or the status of its turn if the turn ended first.',
+  );
 const said = { item_id, offset: whole, status, text: z.string().describe('Complete text.') };
 const toolStatus = z
   .enum(['pending', 'running', 'completed', 'failed'])

@@ -19,7 +19,7 @@ export const rows: { tool: string; action: string; row: Row }[] = Object.entries
 export function asMarkdown(): string {
   const head = [
     'Tool',
-    'What it causes',
+    'Effect',
     '`read_only`',
     'null, `default`, `require_approval`, any other',
     '`workspace_write`, `accept_edits`',

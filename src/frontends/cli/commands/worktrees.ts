@@ -44,7 +44,7 @@ const create = endpointCommand({
     },
     {
       flags: '--policy <policy>',
-      description: 'What to do when the last claim is released',
+      description: 'Cleanup policy when the last claim is released',
       field: 'deletion_policy',
     },
     { flags: '--no-init', description: 'Do not run the init script' },
