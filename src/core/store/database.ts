@@ -30,7 +30,7 @@ export class Database {
   readonly #host: HostedSqlite;
   readonly #handle: number;
   readonly #fs: FileSystem;
-  readonly #statements: RawStatement[] = [];
+  readonly #statements = new Set<RawStatement>();
   readonly #control: Control;
   readonly #checkpoints: Checkpoints;
   readonly #walSync: WalSync;
@@ -143,9 +143,16 @@ export class Database {
     return this.#checkpoints.count;
   }
 
-  /** A statement that is prepared once and lives as long as the database; it runs inside `transact`, `read` and `peek` alone. */
+  /**
+   * A statement that is prepared once and lives as long as the database, unless it is disposed; it runs inside
+   * `transact`, `read` and `peek` alone.
+   */
   prepare<Row extends readonly SqlValue[] = SqlValue[]>(sql: string): Statement<Row> {
-    return new Statement(() => this.#prepareRaw<Row>(sql), sql);
+    const release = (raw: RawStatement<Row>) => {
+      raw.finalize();
+      this.#statements.delete(raw as unknown as RawStatement);
+    };
+    return new Statement(() => this.#prepareRaw<Row>(sql), release, sql);
   }
 
   #prepareRaw<Row extends readonly SqlValue[] = SqlValue[]>(sql: string): RawStatement<Row> {
@@ -154,7 +161,7 @@ export class Database {
       if (mayHaveRolledBack(error) && this.#group) this.#poison = error;
       if (isCorruption(error)) this.damage.note('SQLite', error.message);
     });
-    this.#statements.push(statement as unknown as RawStatement);
+    this.#statements.add(statement as unknown as RawStatement);
     return statement;
   }
 

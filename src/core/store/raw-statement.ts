@@ -115,6 +115,7 @@ export class RawStatement<Row extends readonly SqlValue[] = SqlValue[]> {
 
   /** Frees the statement. SQLite may reuse its memory for another database, so from here on it refuses to run. */
   finalize(): void {
+    if (this.#isFinal) return;
     this.#isFinal = true;
     this.#host.sqlite._sqlite3_finalize(this.#pointer);
     this.#host.sqlite._free(this.#scratch);

@@ -113,15 +113,35 @@ export class RecordTable<T extends object> {
     const values = active.map(([, value]) =>
       typeof value === 'string' ? value : JSON.stringify(value),
     );
+    const filtered = active.map(([column, value]) => [fieldOf(column), value] as const);
     query.scan(rx, [...values, before, limit + 1], (row) => {
       bytes += typeof row[2] === 'string' ? Buffer.byteLength(row[2]) : 0;
       more = records.length === limit || (bytes > PAGE_BYTES && records.length > 0);
       if (more) return false;
-      records.push(this.#parse(row));
+      const record = this.#parse(row);
+      this.#assertMatches(row[0], record, filtered);
+      records.push(record);
       last = row[0];
       return true;
     });
     return { records, nextCursor: more ? String(last) : null };
+  }
+
+  /** Throws `storage_damaged` for a record that a damaged index has found under the value of another one. */
+  #assertMatches(
+    n: number,
+    record: T,
+    filters: readonly (readonly [string, string | readonly string[]])[],
+  ): void {
+    for (const [field, wanted] of filters) {
+      // The checksum of a row contains its id.
+      if (field === 'id') continue;
+      const value = (record as Record<string, unknown>)[field];
+      const isWanted =
+        typeof wanted === 'string' ? value === wanted : wanted.includes(String(value));
+      if (!isWanted)
+        throw this.#db.damage.finding(this.#table, n, `was found under another ${field}`);
+    }
   }
 
   #prepared(rest: string): Statement<Row> {
@@ -140,4 +160,9 @@ export class RecordTable<T extends object> {
     damage.verify(text, sum, { table: this.#table, row: n }, checksum(id));
     return JSON.parse(text) as T;
   }
+}
+
+/** Returns the field of a record that a column, or an expression such as `record ->> '$.caller_id'`, has the value of. */
+function fieldOf(column: string): string {
+  return /'\$\.(\w+)'/.exec(column)?.[1] ?? column;
 }

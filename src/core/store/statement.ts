@@ -10,18 +10,33 @@ const READS = /^\s*(SELECT|WITH|EXPLAIN|PRAGMA (?!incremental_vacuum))/i;
  */
 export class Statement<Row extends readonly SqlValue[] = SqlValue[]> {
   readonly #prepare: () => RawStatement<Row>;
+  readonly #release: (raw: RawStatement<Row>) => void;
   #prepared: RawStatement<Row> | undefined;
   readonly #assertMayRead: (rx: Reader) => void;
 
-  /** `prepare` is called when the statement first runs: a start needs few of them, and SQLite takes its time for each. */
-  constructor(prepare: () => RawStatement<Row>, sql: string) {
+  /**
+   * `prepare` is called when the statement first runs: a start needs few of them, and SQLite takes its time for each.
+   * `release` frees the prepared statement.
+   */
+  constructor(
+    prepare: () => RawStatement<Row>,
+    release: (raw: RawStatement<Row>) => void,
+    sql: string,
+  ) {
     this.#prepare = prepare;
+    this.#release = release;
     // A statement with RETURNING returns rows and also changes them.
     this.#assertMayRead = READS.test(sql) ? assertReader : (tx) => assertWriter(tx as Writer);
   }
 
   get #raw(): RawStatement<Row> {
     return (this.#prepared ??= this.#prepare());
+  }
+
+  /** Frees the memory of a statement that is needed for a time only. If it runs again, it is prepared again. */
+  [Symbol.dispose](): void {
+    if (this.#prepared) this.#release(this.#prepared);
+    this.#prepared = undefined;
   }
 
   /** Runs it for its effect; returns how many rows changed. */

@@ -1,4 +1,5 @@
 import { removeLogs } from '../work/processes/log-file.ts';
+import { IndexChecker } from '../upkeep/index-checker.ts';
 import { Retention } from '../upkeep/retention/retention.ts';
 import type { Base } from './base.ts';
 import type { Nouns } from './build.ts';
@@ -7,8 +8,11 @@ import type { Nouns } from './build.ts';
 const COMPACT_EVERY_MS = 5000;
 /** The time between two checks of the log against its budget, in milliseconds. */
 const RETAIN_EVERY_MS = 10_000;
+/** The time from the start to the first check of the indexes, and the time between two checks, in milliseconds. */
+const FIRST_CHECK_MS = 60_000;
+const CHECK_EVERY_MS = 86_400_000;
 
-/** Starts the periodic removal of expired data from the store; disposing it ends that. */
+/** Starts the periodic removal of expired data from the store and the check of its indexes; disposing it ends both. */
 export function startUpkeep(
   base: Base,
   { storage, sessions, queue, reviews, processes, snapshots }: Nouns,
@@ -29,8 +33,11 @@ export function startUpkeep(
     budget: storage.budget,
     settings: () => config.now.retention,
   });
+  const indexChecker = new IndexChecker(base);
   const ending = new AbortController();
   const timers = [
+    clock.after(FIRST_CHECK_MS, () => void indexChecker.run(ending.signal)),
+    clock.every(CHECK_EVERY_MS, () => void indexChecker.run(ending.signal)),
     clock.every(COMPACT_EVERY_MS, () => void compact()),
     clock.every(RETAIN_EVERY_MS, () => void retain()),
   ];
