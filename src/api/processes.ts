@@ -73,8 +73,13 @@ const logPart = z
     content: z.string(),
     offset: z.int().describe('Position of the first byte of the content in the whole output.'),
     bytes: z.int(),
-    total_bytes: z.int().describe('Size of the whole output in bytes.'),
-    truncated: z.boolean().describe('Whether the content is only a part of the output.'),
+    total_bytes: z.int().describe('The size of the whole output.'),
+    truncated: z.boolean().describe('Whether the content is less than the whole output.'),
+    verified: z
+      .boolean()
+      .describe(
+        'Whether the content was verified by its checksums. False while the process runs, for output that an earlier version stored, and if the server was killed before it had stored the checksums.',
+      ),
   })
   .meta({ id: 'LogPart', description: 'The end of one output stream of a process.' })
   .nullable();

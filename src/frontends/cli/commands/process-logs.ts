@@ -50,6 +50,14 @@ async function logs(context: CommandContext, end: string, options: LogsOptions):
     world.stderr.write(
       `cadre: only the end of ${cut.join(' and ')} is shown: show more with --tail and --max-bytes\n`,
     );
+  const unverified = outputs.filter((one) => found[one]?.verified === false);
+  if (unverified.length > 0 && (await hasEnded(client, id)))
+    world.stderr.write(`cadre: ${unverified.join(' and ')} not verified: no checksums stored\n`);
+}
+
+async function hasEnded(client: Client, id: string): Promise<boolean> {
+  const process = await client.call(endpoints.getProcess, { params: { process_id: id } });
+  return process.ended_at !== null;
 }
 
 /** Shows the last lines, if their number is given, else all, and what comes. */

@@ -1,8 +1,19 @@
-import { close, mkdirSync, open, write } from 'node:fs';
+import { close, mkdirSync, open, read, write } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { crc32 } from 'node:zlib';
 import { openForeignFile, readForeignFile } from '../../../core/lib/foreign-file.ts';
+import {
+  BLOCK_BYTES,
+  BlockSums,
+  damagedLog,
+  type LogSums,
+  readSums,
+  sumsPath,
+  sumsText,
+  verifyBytes,
+} from './log-sums.ts';
 
 /** Returns the path of the log with one stream of a process. */
 export function logPath(directory: string, processId: string, stream: 'stdout' | 'stderr'): string {
@@ -21,11 +32,10 @@ export async function removeLogs(directory: string, processId: string): Promise<
   let bytes = 0;
   for (const stream of ['stdout', 'stderr'] as const) {
     const file = logPath(directory, processId, stream);
-    bytes += await fs.stat(file).then(
-      ({ size }) => size,
-      () => 0,
-    );
-    for (const one of [file, layoutPath(file)]) await fs.rm(one, { force: true });
+    for (const one of [file, layoutPath(file), sumsPath(file)]) {
+      bytes += await sizeOf(one);
+      await fs.rm(one, { force: true });
+    }
   }
   return bytes;
 }
@@ -42,6 +52,8 @@ interface Layout {
   total: number;
   /** The total once the write under way is done. The bytes that this write replaces may be lost already. */
   coming: number;
+  /** The checksums of the file; null if it has none. */
+  sums: LogSums | null;
 }
 
 /** The maximum number of retries of a read whose range the writer overwrites meanwhile. */
@@ -50,7 +62,8 @@ const RETRIES = 5;
 /**
  * The log of one stream of a process: a file of at most `cap` bytes, of which the first half is the beginning of the
  * output and the second half a ring with its end. Until bytes are dropped, the file is the plain output. From then on,
- * a small layout file beside it holds the number of bytes printed, from which the start of the ring is computed.
+ * a small layout file beside it holds the number of bytes printed, from which the start of the ring is computed. When
+ * the log is closed, a third file gets the checksums of both, by which every read is verified.
  */
 export class LogFile {
   readonly #path: string;
@@ -58,6 +71,9 @@ export class LogFile {
   #file: number | undefined;
   #layoutFile: number | undefined;
   #total = 0;
+  #layout = '';
+  /** null after a failed write, which may have written a part. */
+  #sums: BlockSums | null = new BlockSums();
 
   constructor(path: string, cap: number) {
     this.#path = path;
@@ -71,38 +87,71 @@ export class LogFile {
 
   /** Appends output. Calls must not overlap. */
   async append(chunk: Buffer): Promise<void> {
-    const file = (this.#file ??= await openAt(this.#path, 'wx', 0o600));
+    const sums = this.#sums;
+    this.#sums = null;
+    const file = (this.#file ??= await openAt(this.#path, 'wx+', 0o600));
     const total = this.#total + chunk.length;
     const hasRing = total > this.#cap;
     if (hasRing) await this.#writeLayout(this.#total, total);
-    for (const { at, part } of writesOf(this.#cap, this.#total, chunk))
+    for (const { at, part } of writesOf(this.#cap, this.#total, chunk)) {
       await writeAll(file, part, at);
+      sums?.add(at, part);
+    }
     this.#total = total;
     if (hasRing) await this.#writeLayout(total, total);
+    this.#sums = sums;
   }
 
-  /** Closes the file. What was written can be read before that. */
+  /** Writes the checksums and closes the files. What was written can be read before that. */
   async close(): Promise<void> {
     const files = [this.#file, this.#layoutFile];
+    const [file] = files;
     this.#file = undefined;
     this.#layoutFile = undefined;
-    for (const file of files) if (file !== undefined) await closeFile(file);
+    try {
+      if (file !== undefined && this.#sums) await this.#writeSums(file, this.#sums);
+    } finally {
+      for (const one of files) if (one !== undefined) await closeFile(one);
+    }
+  }
+
+  async #writeSums(file: number, sums: BlockSums): Promise<void> {
+    const blocks = await sums.all(async (at, length) => {
+      const { buffer, bytesRead } = await readAt(file, Buffer.alloc(length), 0, length, at);
+      return buffer.subarray(0, bytesRead);
+    });
+    const text = sumsText({ size: sums.size, layout: crc32(this.#layout), blocks });
+    const sumsFile = await openAt(sumsPath(this.#path), 'wx', 0o600);
+    try {
+      await writeAll(sumsFile, Buffer.from(text), 0);
+    } finally {
+      await closeFile(sumsFile);
+    }
   }
 
   async #writeLayout(total: number, coming: number): Promise<void> {
     this.#layoutFile ??= await openAt(layoutPath(this.#path), 'wx', 0o600);
     const numbers = [this.#cap, total, coming].map((number) => String(number).padStart(16));
-    await writeAll(this.#layoutFile, Buffer.from(`${numbers.join(' ')}\n`), 0);
+    this.#layout = `${numbers.join(' ')}\n`;
+    await writeAll(this.#layoutFile, Buffer.from(this.#layout), 0);
   }
 }
 
-/** Resolves with the number of bytes printed and whether some were dropped; 0 and false without a log. */
-export async function measureLog(file: string): Promise<{ total: number; truncated: boolean }> {
-  const { cap, total } = await layoutOf(file);
-  return { total, truncated: total > cap };
+/**
+ * Resolves with the number of bytes printed, whether some were dropped, and whether reads are verified by checksums; 0
+ * and false without a log. Throws `storage_damaged` if the size or the layout is not what was written.
+ */
+export async function measureLog(
+  file: string,
+): Promise<{ total: number; truncated: boolean; verified: boolean }> {
+  const { cap, total, sums } = await layoutOf(file);
+  return { total, truncated: total > cap, verified: sums !== null };
 }
 
-/** Resolves with at most `limit` stored bytes from `from` on. If bytes there were dropped, the range begins later. */
+/**
+ * Resolves with at most `limit` stored bytes from `from` on. If bytes there were dropped, the range begins later. Throws
+ * `storage_damaged` if the log has checksums and a block that is read differs.
+ */
 export async function readLog(file: string, from: number, limit: number): Promise<LogRange> {
   for (let retries = 0; ; retries++) {
     const before = await layoutOf(file);
@@ -138,16 +187,28 @@ function layoutPath(file: string): string {
 const LAYOUT_BYTES = 1024;
 
 async function layoutOf(file: string): Promise<Layout> {
+  // The checksums first: once they are there, nothing else changes.
+  const sums = await readSums(file);
   const layout = await readForeignFile(path.dirname(file), path.basename(layoutPath(file)), {
     maxBytes: LAYOUT_BYTES,
   }).catch(() => null);
-  const [cap, total, coming] = (layout?.toString('utf8') ?? '').trim().split(/\s+/).map(Number);
-  if (cap && total !== undefined && coming) return { cap, total, coming };
-  const size = await fs.stat(file).then(
-    (found) => found.size,
+  const text = layout?.toString('utf8') ?? '';
+  const size = await sizeOf(file);
+  if (sums) {
+    if (sums.size !== size) throw damagedLog(file);
+    verifyBytes(layoutPath(file), layout ?? '', sums.layout);
+  }
+  const [cap, total, coming] = text.trim().split(/\s+/).map(Number);
+  if (cap && total !== undefined && coming) return { cap, total, coming, sums };
+  return { cap: Number.MAX_SAFE_INTEGER, total: size, coming: size, sums };
+}
+
+/** Resolves with the size of a file; 0 if there is none. */
+function sizeOf(file: string): Promise<number> {
+  return fs.stat(file).then(
+    ({ size }) => size,
     () => 0,
   );
-  return { cap: Number.MAX_SAFE_INTEGER, total: size, coming: size };
 }
 
 /** Returns the number of bytes of the output's beginning that a log stores. */
@@ -187,6 +248,7 @@ function writesOf(cap: number, total: number, chunk: Buffer): { at: number; part
 // Each process opens and writes one or two files: the objects of fs/promises cost twice the time of these.
 const openAt = promisify(open);
 const writeAt = promisify(write);
+const readAt = promisify(read);
 const closeFile = promisify(close);
 
 /** Writes all bytes, in several writes if need be, because a disk that is nearly full accepts only a part of them. */
@@ -199,7 +261,7 @@ async function writeAll(file: number, bytes: Buffer, at: number): Promise<void> 
 
 async function readBytes(
   file: string,
-  { cap }: Layout,
+  { cap, sums }: Layout,
   start: number,
   end: number,
 ): Promise<Buffer> {
@@ -213,7 +275,10 @@ async function readBytes(
     for (let from = start; from < end;) {
       const at = from < head ? from : head + ((from - head) % (cap - head));
       const length = Math.min(end - from, from < head ? head - from : cap - at);
-      const { bytesRead } = await handle.read(bytes, from - start, length, at);
+      const into = bytes.subarray(from - start, from - start + length);
+      const bytesRead = sums
+        ? await readVerified(file, handle, sums, { into, at })
+        : (await handle.read(into, 0, length, at)).bytesRead;
       if (bytesRead === 0) return bytes.subarray(0, from - start);
       from += bytesRead;
     }
@@ -221,4 +286,19 @@ async function readBytes(
   } finally {
     await handle.close();
   }
+}
+
+/** Reads the part of a block at an offset. Throws `storage_damaged` unless the block has its checksum. */
+async function readVerified(
+  file: string,
+  handle: fs.FileHandle,
+  { size, blocks }: LogSums,
+  { into, at }: { into: Buffer; at: number },
+): Promise<number> {
+  const block = Math.floor(at / BLOCK_BYTES);
+  const begin = block * BLOCK_BYTES;
+  const whole = Buffer.alloc(Math.max(0, Math.min(BLOCK_BYTES, size - begin)));
+  const { bytesRead } = await handle.read(whole, 0, whole.length, begin);
+  verifyBytes(file, whole.subarray(0, bytesRead), blocks[block]);
+  return whole.copy(into, 0, at - begin);
 }

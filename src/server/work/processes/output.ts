@@ -151,8 +151,8 @@ class StreamOutput {
       source.destroy();
     }
     await this.#writing;
-    // Nobody has to wait for that: what was written can be read already.
-    this.#deps.file.close().catch(this.#deps.onError);
+    // A process that has ended has its checksums.
+    await this.#deps.file.close().catch(this.#deps.onError);
   }
 
   flush(): void {

@@ -1,5 +1,6 @@
 import type { ResponseOf } from '../../../api/endpoint.ts';
 import type { getProcessLogs } from '../../../api/processes.ts';
+import { AppError } from '../../../api/errors.ts';
 import { continuationBytes, incompleteBytes } from '../../../core/lib/utf8.ts';
 import type { StreamName } from './output.ts';
 import type { ProcessEnd } from './process.ts';
@@ -18,25 +19,32 @@ export interface Printed {
 
 export const nothingPrinted: Printed = { output: null, tails: { stdout: '', stderr: '' } };
 
-/** Resolves with the size and the end of a process's output, read from its logs. */
+/** Resolves with the size and the end of a process's output, read from its logs; a damaged log counts as empty. */
 export async function readPrinted(
   pathOf: (stream: StreamName) => string,
   bounds: { lines: number; bytes: number },
 ): Promise<Printed> {
   const [stdout, stderr] = await Promise.all([
-    readTail(pathOf('stdout'), bounds),
-    readTail(pathOf('stderr'), bounds),
+    readTail(pathOf('stdout'), bounds).catch(unlessDamaged),
+    readTail(pathOf('stderr'), bounds).catch(unlessDamaged),
   ]);
-  const isTruncated = async (stream: StreamName) => (await measureLog(pathOf(stream))).truncated;
+  const isTruncated = async (stream: StreamName) =>
+    (await measureLog(pathOf(stream)).catch(unlessDamaged))?.truncated ?? true;
   return {
     output: {
-      stdout_bytes: stdout.total_bytes,
-      stderr_bytes: stderr.total_bytes,
+      stdout_bytes: stdout?.total_bytes ?? 0,
+      stderr_bytes: stderr?.total_bytes ?? 0,
       stdout_truncated: await isTruncated('stdout'),
       stderr_truncated: await isTruncated('stderr'),
     },
-    tails: { stdout: stdout.content, stderr: stderr.content },
+    tails: { stdout: stdout?.content ?? '', stderr: stderr?.content ?? '' },
   };
+}
+
+/** Returns null for the error of a damaged log; throws any other error. */
+function unlessDamaged(error: unknown): null {
+  if (error instanceof AppError && error.code === 'storage_damaged') return null;
+  throw error;
 }
 
 /**
@@ -47,7 +55,7 @@ export async function readTail(
   path: string,
   bounds: { lines: number; bytes: number; before?: number | undefined },
 ): Promise<LogPart & { offset: number }> {
-  const { total, truncated } = await measureLog(path);
+  const { total, truncated, verified } = await measureLog(path);
   const end = Math.min(bounds.before ?? total, total);
   const { from, bytes } =
     bounds.lines === 0
@@ -61,6 +69,7 @@ export async function readTail(
     bytes: tail.length,
     total_bytes: total,
     truncated: truncated || tail.length < total,
+    verified,
     offset: from + begin + whole.length - tail.length,
   };
 }
@@ -72,7 +81,7 @@ export async function readOn(
   limit: number,
   isOver: boolean,
 ): Promise<LogPart & { offset: number }> {
-  const { total, truncated } = await measureLog(path);
+  const { total, truncated, verified } = await measureLog(path);
   const { offset, text, next } = await readPiece(path, from, limit, isOver);
   const bytes = next - offset;
   return {
@@ -80,6 +89,7 @@ export async function readOn(
     bytes,
     total_bytes: total,
     truncated: truncated || bytes < total,
+    verified,
     offset,
   };
 }

@@ -233,13 +233,22 @@ export class ProcessService {
     const part = async (stream: StreamName) => {
       if (query.stream !== 'both' && query.stream !== stream) return null;
       const file = this.#deps.runner.logPath(process_id, stream);
-      const tail =
+      const tail = await this.#noting(
+        `${stream} of process ${process_id}`,
         query.from_byte === undefined
-          ? await readTail(file, bounds)
-          : await readOn(file, query.from_byte, bytes, await this.#hasEnded(process_id));
+          ? readTail(file, bounds)
+          : readOn(file, query.from_byte, bytes, await this.#hasEnded(process_id)),
+      );
       // The file does not count the bytes that the disk refused, or that retention removed.
       const total_bytes = Math.max(tail.total_bytes, process[`${stream}_bytes`]);
-      return { ...tail, total_bytes, truncated: tail.truncated || tail.bytes < total_bytes };
+      // Without output there is no log.
+      const isEmpty = process.trimmed || total_bytes === 0;
+      return {
+        ...tail,
+        total_bytes,
+        truncated: tail.truncated || tail.bytes < total_bytes,
+        verified: tail.verified || isEmpty,
+      };
     };
     const [stdout, stderr] = await Promise.all([part('stdout'), part('stderr')]);
     return { process_id, stdout, stderr };
@@ -263,7 +272,10 @@ export class ProcessService {
       changed = Promise.withResolvers<void>();
       // The end of a stream tells that the process has ended, so it waits until that is on disk.
       const isOver = await this.#hasEnded(id);
-      const piece = await readPiece(file, next, PIECE_BYTES, isOver);
+      const piece = await this.#noting(
+        `${stream} of process ${id}`,
+        readPiece(file, next, PIECE_BYTES, isOver),
+      );
       if (signal.aborted) return;
       if (piece.text !== '') {
         next = piece.next;
@@ -282,7 +294,10 @@ export class ProcessService {
     disconnected: AbortSignal,
   ): Promise<ResponseOf<typeof waitForProcess>> {
     await this.get(id, query.session_id);
-    const matched = await this.#waits.for(id, query, disconnected);
+    const matched = await this.#noting(
+      `the output of process ${id}`,
+      this.#waits.for(id, query, disconnected),
+    );
     return { process: await this.get(id), matched };
   }
 
@@ -291,6 +306,17 @@ export class ProcessService {
     const { max_concurrent, max_queued, max_per_session, max_queued_per_session } = settings;
     const limits = { max_concurrent, max_queued, max_per_session, max_queued_per_session };
     return { ...this.#deps.runner.counts, ...limits, ended: { ...this.#deps.runner.ended } };
+  }
+
+  /** Notes the damage of a log that a read has found, so that health reports it. */
+  async #noting<T>(what: string, read: Promise<T>): Promise<T> {
+    try {
+      return await read;
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'storage_damaged')
+        this.#deps.db.damage.note('logs of processes', what);
+      throw error;
+    }
   }
 
   #hasEnded(id: string): Promise<boolean> {

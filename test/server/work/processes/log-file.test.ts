@@ -4,9 +4,11 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   LogFile,
+  logPath,
   measureLog,
   readLog,
   readLogEnd,
+  removeLogs,
 } from '../../../../src/server/work/processes/log-file.ts';
 import { atLength } from '../../../support/at-length.ts';
 import { tempDirectory } from '../../../support/temp.ts';
@@ -60,7 +62,8 @@ describe('a log', () => {
     fc.assert(
       fc.asyncProperty(chunks, cap, position, position, (lengths, bytes, from, limit) =>
         withLog(lengths, bytes, async (file, total) => {
-          expect(await measureLog(file)).toEqual({ total, truncated: total > bytes });
+          const verified = fs.existsSync(file);
+          expect(await measureLog(file)).toEqual({ total, truncated: total > bytes, verified });
           expect(await readLog(file, from, limit)).toEqual(expected(total, bytes, from, limit));
           const size = fs.existsSync(file) ? fs.statSync(file).size : 0;
           expect(size).toBe(Math.min(total, bytes));
@@ -106,7 +109,7 @@ describe('a log', () => {
   test('that nobody has written is empty.', async () => {
     await using place = tempDirectory('log');
     const file = path.join(place.path, 'none');
-    expect(await measureLog(file)).toEqual({ total: 0, truncated: false });
+    expect(await measureLog(file)).toEqual({ total: 0, truncated: false, verified: false });
     expect(await readLog(file, 5, 10)).toEqual({ from: 0, bytes: Buffer.alloc(0) });
     expect(await readLogEnd(file, 10)).toEqual({ from: 0, bytes: Buffer.alloc(0) });
   });
@@ -117,6 +120,102 @@ describe('a log', () => {
       for (const name of fs.readdirSync(directory))
         expect(fs.statSync(path.join(directory, name)).mode & 0o777).toBe(0o600);
     }));
+});
+
+describe('A closed log', () => {
+  const CHUNKS = Array.from({ length: 60 }, (_, i) => 1 + ((i * 7919) % 9000));
+  const damaged: unknown = expect.objectContaining({ code: 'storage_damaged' });
+
+  /** Reads the whole log piece by piece. */
+  async function readAll(file: string): Promise<void> {
+    for (let next = 0; ;) {
+      const { from, bytes } = await readLog(file, next, 50_000);
+      expect(bytes.equals(printed(from, bytes.length))).toBe(true);
+      if (bytes.length === 0) return;
+      next = from + bytes.length;
+    }
+  }
+
+  describe.each([
+    ['that has all of the output', 1_000_000],
+    ['that has dropped a part of the output', 150_000],
+  ])('%s', (_, cap) => {
+    test('is verified by checksums of blocks that were written once and of blocks that were overwritten.', () =>
+      withLog(CHUNKS, cap, async (file) => {
+        expect(await measureLog(file)).toMatchObject({ verified: true });
+        await readAll(file);
+      }));
+
+    test.each<[string, (bytes: Buffer) => Buffer]>([
+      ['one changed bit', (bytes) => ((bytes[bytes.length - 9]! ^= 4), bytes)],
+      ['zeros', (bytes) => bytes.fill(0, 70_000, 70_512)],
+      ['its end missing', (bytes) => bytes.subarray(0, bytes.length - 10)],
+      ['an added byte', (bytes) => Buffer.concat([bytes, Buffer.from('x')])],
+      ['nothing in it', (bytes) => bytes.subarray(0, 0)],
+      [
+        'two blocks that have changed places',
+        (bytes) =>
+          Buffer.concat([
+            bytes.subarray(65_536, 131_072),
+            bytes.subarray(0, 65_536),
+            bytes.subarray(131_072),
+          ]),
+      ],
+    ])('is storage_damaged with %s.', (_what, change) =>
+      withLog(CHUNKS, cap, async (file) => {
+        fs.writeFileSync(file, change(fs.readFileSync(file)));
+        await expect(readAll(file)).rejects.toEqual(damaged);
+      }),
+    );
+  });
+
+  test('gives the undamaged blocks of a log that has a damaged one.', () =>
+    withLog(CHUNKS, 1_000_000, async (file, total) => {
+      const bytes = fs.readFileSync(file);
+      bytes[3]! ^= 1;
+      fs.writeFileSync(file, bytes);
+      const { from, bytes: end } = await readLogEnd(file, 1000);
+      expect(end.equals(printed(from, 1000))).toBe(true);
+      expect(from).toBe(total - 1000);
+      await expect(readLog(file, 65_000, 10)).rejects.toEqual(damaged);
+    }));
+
+  test('is storage_damaged if its layout file is changed or missing.', () =>
+    withLog(CHUNKS, 150_000, async (file) => {
+      const layout = `${file}.printed`;
+      const text = fs.readFileSync(layout, 'utf8');
+      fs.writeFileSync(layout, text.replaceAll('1', '2'));
+      await expect(measureLog(file)).rejects.toEqual(damaged);
+      fs.rmSync(layout);
+      await expect(readLogEnd(file, 10)).rejects.toEqual(damaged);
+    }));
+
+  test('is read without verification if its checksums are missing or damaged.', () =>
+    withLog(CHUNKS, 150_000, async (file) => {
+      const sums = `${file}.sums`;
+      const text = fs.readFileSync(sums, 'utf8');
+      for (const other of [text.slice(0, -5), text.replace(/\d/, '7'), '']) {
+        fs.writeFileSync(sums, other);
+        expect(await measureLog(file)).toMatchObject({ verified: false });
+        await readAll(file);
+      }
+      fs.rmSync(sums);
+      expect(await measureLog(file)).toMatchObject({ verified: false });
+    }));
+});
+
+test('The logs of a process are removed with their layouts and checksums, and their sizes are counted.', async () => {
+  await using place = tempDirectory('log');
+  for (const stream of ['stdout', 'stderr'] as const) {
+    const log = new LogFile(logPath(place.path, 'proc_1', stream), 100);
+    await log.append(printed(0, 300));
+    await log.close();
+  }
+  const names = fs.readdirSync(place.path);
+  expect(names).toHaveLength(6);
+  const sizes = names.map((name) => fs.statSync(path.join(place.path, name)).size);
+  expect(await removeLogs(place.path, 'proc_1')).toBe(sizes.reduce((sum, size) => sum + size));
+  expect(fs.readdirSync(place.path)).toEqual([]);
 });
 
 describe('a log that is read while it is written', () => {

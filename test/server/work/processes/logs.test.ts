@@ -54,6 +54,7 @@ describe('the logs of a process', () => {
                 total_bytes: Buffer.byteLength(whole),
                 truncated: content !== whole,
                 offset: Buffer.byteLength(whole) - Buffer.byteLength(content),
+                verified: true,
               };
             };
             for (const [tail_lines, max_bytes] of pairs)
@@ -113,6 +114,7 @@ describe('the logs of a process', () => {
         total_bytes: 7,
         truncated: true,
         offset: 0,
+        verified: false,
       });
       gate.open();
       await ended(given, started);

@@ -48,6 +48,7 @@ describe('the tail of a log', () => {
             total_bytes,
             truncated: content !== whole,
             offset: total_bytes - Buffer.byteLength(content),
+            verified: true,
           });
         }),
       ),
@@ -75,6 +76,7 @@ describe('the tail of a log', () => {
         total_bytes: 4,
         truncated: true,
         offset: 0,
+        verified: true,
       });
     }));
 

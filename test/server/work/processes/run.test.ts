@@ -67,8 +67,22 @@ describe('a process', () => {
       expect(await get(given, queued)).toEqual(over);
       expect(await logs(given, queued)).toEqual({
         process_id: queued.process_id,
-        stdout: { content: 'out\n', bytes: 4, total_bytes: 4, truncated: false, offset: 0 },
-        stderr: { content: 'error\n', bytes: 6, total_bytes: 6, truncated: false, offset: 0 },
+        stdout: {
+          content: 'out\n',
+          bytes: 4,
+          total_bytes: 4,
+          truncated: false,
+          offset: 0,
+          verified: true,
+        },
+        stderr: {
+          content: 'error\n',
+          bytes: 6,
+          total_bytes: 6,
+          truncated: false,
+          offset: 0,
+          verified: true,
+        },
       });
     }));
 
