@@ -233,17 +233,15 @@ function tablesOf(db: Database, rx: Reader): Table[] {
     const has = (wanted: string) => columns.some(([column]) => column === wanted);
     const seed = has('seq') ? 'rowid' : 'id';
     const required = columns.flatMap(([column, isRequired]) => (isRequired ? [column] : []));
-    const indexes = indexesOf
-      .all(rx, name)
-      .map(([index, sql]) =>
-        sql === null
-          ? {
-              name: index,
-              columns: keyOf.all(rx, index).map(([column]) => column),
-              condition: null,
-            }
-          : indexKey(index, sql),
-      );
+    const indexes = indexesOf.all(rx, name).map(([index, sql]) =>
+      sql === null
+        ? {
+            name: index,
+            columns: keyOf.all(rx, index).map(([column]) => column),
+            condition: null,
+          }
+        : indexKey(index, sql),
+    );
     if (indexes.length === 0) return [];
     return [
       {

@@ -23,6 +23,16 @@ export function isCorruption({ code, message }: SqliteError): boolean {
   );
 }
 
+/** Returns an error about wrong stored data that SQLite itself cannot notice. */
+export function corruption(message: string): SqliteError {
+  return new SqliteError(SQLITE_CORRUPT, message);
+}
+
+/** Whether the error says nothing about the stored data: no memory, or no right to write. */
+export function isOutOfReach({ code }: SqliteError): boolean {
+  return [SQLITE_NOMEM, SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM].includes(code & 0xff);
+}
+
 /** Whether the disk had no room for a write. */
 export function isFull(error: unknown): boolean {
   if (!(error instanceof SqliteError)) return false;

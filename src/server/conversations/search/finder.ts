@@ -18,8 +18,8 @@ export interface SearchRequest {
   /** Marks of which a text has one of each list. */
   marks: readonly (readonly string[])[];
   since: number;
-  /** Whether texts of a session are wanted: what the marks say, once more of the session as it is now. */
-  isWanted: (session: Session) => boolean;
+  /** Whether a text of a session is wanted: the conditions of the marks, checked against the store. */
+  isWanted: (document: Document, session: Session) => boolean;
   signal: AbortSignal;
 }
 
@@ -39,8 +39,9 @@ interface Read {
 /** A search blocks the event loop for no longer than about this at a time, and takes no longer in all; in milliseconds. */
 const SLICE_MS = 6;
 const LIMIT_MS = 2000;
-/** How many texts that may match are read at a time. */
+/** How many texts that may match are read at a time; of those with a bound in time, only the newer ones are read. */
 const CANDIDATES = 16;
+const CANDIDATES_SINCE = 64;
 
 /** Finds texts by the index, the newest first, and reads each as it is stored now. */
 export class Finder {
@@ -67,10 +68,11 @@ export class Finder {
       if (index.endOf(key - 1) >= below) continue;
       let isEnd = false;
       while (!isEnd) {
-        const page = { since: wanted.since, limit: CANDIDATES };
-        const candidates = index.candidates(key, match, next, page);
-        isEnd = candidates.length < CANDIDATES;
-        for (const read of await this.#read(candidates, wanted)) {
+        const size = wanted.since > 0 ? CANDIDATES_SINCE : CANDIDATES;
+        const candidates = index.candidates(key, match, next, size);
+        isEnd = candidates.length < size;
+        const recent = candidates.filter(({ at }) => at >= wanted.since);
+        for (const read of await this.#read(recent, wanted)) {
           const hit = hitOf(read, wanted.terms);
           if (hit && !isSame(found, hit)) found.push(hit);
           if (found.length === limit) return { found, next: hit?.doc ?? next };
@@ -87,7 +89,7 @@ export class Finder {
   }
 
   /** The texts as they are stored now: what retention has deleted is missing. */
-  #read(candidates: readonly Candidate[], { isWanted, since }: SearchRequest): Promise<Read[]> {
+  #read(candidates: readonly Candidate[], { isWanted }: SearchRequest): Promise<Read[]> {
     const { db, rows, store } = this.#deps;
     const sessions = new Map<string, Session | undefined>();
     const sessionOf = (rx: Reader, id: string) => {
@@ -98,7 +100,7 @@ export class Finder {
       candidates.flatMap((candidate) => {
         const document = rows.document(rx, candidate.source);
         const session = document && sessionOf(rx, document.session_id);
-        if (!session || session.trimmed || candidate.at < since || !isWanted(session)) return [];
+        if (!session || session.trimmed || !isWanted(document, session)) return [];
         return [{ candidate, document, session }];
       }),
     );
@@ -122,7 +124,8 @@ function hitOf(
     session_status: session.status,
     provider: session.provider,
     cwd: session.cwd,
-    created_at: at,
+    // The store does not know when a title was given.
+    created_at: kind === 'title' ? at : document.at,
     ...snippetOf(text, spans),
     url: turn_id === null ? home : `${home}/turns/${turn_id}`,
   };

@@ -1,10 +1,12 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { SEARCH_FILE as NAME } from './file-name.ts';
+import { checksum } from '../../../core/store/checksum.ts';
+import type { SqlValue } from '../../../core/store/raw-statement.ts';
 import { SideFile, sideFiles } from '../../../core/store/side-file.ts';
-import { isFull } from '../../../core/store/storage-error.ts';
+import { corruption, isFull } from '../../../core/store/storage-error.ts';
 
-const FORMAT = 1;
+const FORMAT = 2;
 /** Texts have numbers in the order in which they were said: new ones count up from here, those from before down. */
 const MIDDLE = 2 ** 30;
 /**
@@ -57,9 +59,14 @@ interface Options {
   bootId: string;
   /** The number of texts of a table of a new index. */
   shardTexts?: number;
+  /** Called if the file is damaged, before a new one takes its place. */
+  onDamage: (error: unknown) => void;
 }
 
-/** The file of the index. Everything in it can be made again. Each method throws `SqliteError`. */
+/**
+ * The file of the index. Everything in it can be made again. Each method throws `SqliteError`, also for a row that is not
+ * what was written.
+ */
 export class IndexFile {
   readonly #file: SideFile;
   readonly #path: string;
@@ -81,7 +88,14 @@ export class IndexFile {
   /** Opens the index, or begins a new one where there is none, or none that can be used. */
   static async open(options: Options): Promise<IndexFile> {
     const file = { ...options, name: NAME, wasm: options.wasm };
-    const found = await SideFile.open(file).catch(unlessFull);
+    const unlessFull = (error: unknown): null => {
+      if (isFull(error)) throw error;
+      options.onDamage(error);
+      return null;
+    };
+    const found = IndexFile.exists(options.directory)
+      ? await SideFile.open(file).catch(unlessFull)
+      : null;
     try {
       if (found && isUsable(found, options)) return new IndexFile(found, options);
     } catch (error) {
@@ -100,16 +114,23 @@ export class IndexFile {
     this.#shardTexts = shardTexts;
     this.#path = path.join(directory, NAME);
     file.run("UPDATE meta SET value = ? WHERE key = 'open_since_boot'", bootId);
-    this.#readPositions = Object.fromEntries(
-      file.all<[string, number]>('SELECT name, n FROM places'),
+    this.#places = Object.fromEntries(
+      file
+        .all<[string, number, number]>('SELECT name, n, sum FROM places')
+        .map(([name, n, sum]) => verified('places', [name, n], sum)),
     );
     const [ends] = file.all<[number | null, number | null]>('SELECT max(doc), min(doc) FROM docs');
     const [up, down] = ends ?? [null, null];
     this.#up = Math.max(MIDDLE, (up ?? 0) + 1);
     this.#down = Math.min(MIDDLE, down ?? MIDDLE);
     this.#shards = file
-      .all<[number, number, number]>('SELECT key, newest, merged FROM shards ORDER BY key DESC')
-      .map(([key, newest, merged]) => ({ key, newest, isMerged: merged === 1 }));
+      .all<[number, number, number, number]>(
+        'SELECT key, newest, merged, sum FROM shards ORDER BY key DESC',
+      )
+      .map(([key, newest, merged, sum]) => {
+        verified('shards', [key, newest, merged], sum);
+        return { key, newest, isMerged: merged === 1 };
+      });
   }
 
   get readPositions(): ReadPositions {
@@ -139,13 +160,19 @@ export class IndexFile {
       for (const [i, entry] of entries.entries()) {
         const key = Math.floor((first + i) / this.#shardTexts);
         if (!touched.has(key)) this.#makeShard(key);
-        touched.set(key, Math.max(touched.get(key) ?? 0, entry.at));
+        const newest = touched.get(key) ?? this.#shardOf(key)?.newest ?? 0;
+        touched.set(key, Math.max(newest, entry.at));
         this.#insert(key, first + i, entry);
       }
       for (const [key, newest] of touched)
-        this.#file.run('UPDATE shards SET newest = max(newest, ?) WHERE key = ?', newest, key);
-      for (const [name, n] of Object.entries(readPositions))
-        this.#file.run('INSERT OR REPLACE INTO places (name, n) VALUES (?, ?)', name, n);
+        this.#writeShard(key, newest, this.#shardOf(key)?.isMerged ?? false);
+      for (const [name, n] of Object.entries(places))
+        this.#file.run(
+          'INSERT OR REPLACE INTO places (name, n, sum) VALUES (?, ?, ?)',
+          name,
+          n,
+          rowSum([name, n]),
+        );
       for (const n of waiting) this.#file.run('INSERT OR IGNORE INTO waiting (item) VALUES (?)', n);
       for (const n of arrived) this.#file.run('DELETE FROM waiting WHERE item = ?', n);
     });
@@ -155,23 +182,21 @@ export class IndexFile {
     for (const [key, newest] of touched) this.#note(key, newest);
   }
 
-  /** The texts of a table that match, with a lower number than `below` and said at `since` or later, newest first. */
-  candidates(
-    key: number,
-    match: string,
-    below: number,
-    { since, limit }: { since: number; limit: number },
-  ): Candidate[] {
+  /** The texts of a table that match, with a lower number than `below`, newest first. */
+  candidates(key: number, match: string, below: number, limit: number): Candidate[] {
     return this.#file
-      .all<[number, number, number]>(
-        `SELECT found.docid, docs.source, docs.at FROM w${key} AS found CROSS JOIN docs ON docs.doc = found.docid
-         WHERE w${key} MATCH ? AND found.docid < ? AND docs.at >= ? ORDER BY found.docid DESC LIMIT ?`,
+      .all<[number, number, number, number]>(
+        `SELECT found.docid, docs.source, docs.at, docs.sum
+         FROM w${key} AS found LEFT JOIN docs ON docs.doc = found.docid
+         WHERE w${key} MATCH ? AND found.docid < ? ORDER BY found.docid DESC LIMIT ?`,
         match,
         below,
-        since,
         limit,
       )
-      .map(([doc, source, at]) => ({ doc, source, at }));
+      .map(([doc, source, at, sum]) => {
+        verified('docs', [doc, source, at], sum);
+        return { doc, source, at };
+      });
   }
 
   /** The number behind those of a table. */
@@ -241,7 +266,13 @@ export class IndexFile {
 
   #insert(key: number, doc: number, { source, session, at, words, title }: Entry): void {
     this.#file.run(`INSERT INTO w${key} (docid, words) VALUES (?, ?)`, doc, words);
-    this.#file.run('INSERT INTO docs (doc, source, at) VALUES (?, ?, ?)', doc, source, at);
+    this.#file.run(
+      'INSERT INTO docs (doc, source, at, sum) VALUES (?, ?, ?, ?)',
+      doc,
+      source,
+      at,
+      rowSum([doc, source, at]),
+    );
     this.#file.run(
       'INSERT OR IGNORE INTO shard_sessions (shard, session) VALUES (?, ?)',
       key,
@@ -256,15 +287,27 @@ export class IndexFile {
   }
 
   #makeShard(key: number): void {
-    if (this.#shards.some((shard) => shard.key === key)) return;
+    if (this.#shardOf(key)) return;
     this.#file.exec(
       `CREATE VIRTUAL TABLE IF NOT EXISTS w${key} USING fts4 (content="", words, matchinfo=fts3, order=desc, tokenize=simple)`,
     );
-    this.#file.run('INSERT OR IGNORE INTO shards (key, newest, merged) VALUES (?, 0, 0)', key);
+  }
+
+  #shardOf(key: number) {
+    return this.#shards.find((shard) => shard.key === key);
+  }
+
+  #writeShard(key: number, newest: number, isMerged: boolean): void {
+    const row = [key, newest, isMerged ? 1 : 0];
+    this.#file.run(
+      'INSERT OR REPLACE INTO shards (key, newest, merged, sum) VALUES (?, ?, ?, ?)',
+      ...row,
+      rowSum(row),
+    );
   }
 
   #note(key: number, newest: number): void {
-    const known = this.#shards.find((shard) => shard.key === key);
+    const known = this.#shardOf(key);
     if (known) known.newest = Math.max(known.newest, newest);
     else
       this.#shards = [...this.#shards, { key, newest, isMerged: false }].toSorted(
@@ -277,23 +320,17 @@ export class IndexFile {
     return this.endOf(key) <= this.#up && key * this.#shardTexts >= this.#down;
   }
 
-  #merge(shard: { key: number; isMerged: boolean }): boolean {
+  #merge(shard: { key: number; newest: number; isMerged: boolean }): boolean {
     const changes = () => this.#file.all<[number]>('SELECT total_changes()')[0]?.[0] ?? 0;
     const before = changes();
     const name = `w${shard.key}`;
     this.#file.run(`INSERT INTO ${name} (${name}) VALUES ('merge=${MERGE_PAGES},2')`);
     // SQLite documents it so: a merge that finds nothing to do makes fewer than two changes.
     if (changes() - before >= 2) return true;
-    this.#file.run('UPDATE shards SET merged = 1 WHERE key = ?', shard.key);
+    this.#writeShard(shard.key, shard.newest, true);
     shard.isMerged = true;
     return true;
   }
-}
-
-/** An index that is damaged is made anew; one that only has no room to be written stays. */
-function unlessFull(error: unknown): null {
-  if (isFull(error)) throw error;
-  return null;
 }
 
 function isUsable(file: SideFile, { epoch, bootId }: Options): boolean {
@@ -306,9 +343,9 @@ function isUsable(file: SideFile, { epoch, bootId }: Options): boolean {
 function create(file: SideFile, { epoch }: Options): void {
   file.exec(`
     CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-    CREATE TABLE places (name TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
-    CREATE TABLE docs (doc INTEGER PRIMARY KEY, source INTEGER NOT NULL, at INTEGER NOT NULL);
-    CREATE TABLE shards (key INTEGER PRIMARY KEY, newest INTEGER NOT NULL, merged INTEGER NOT NULL);
+    CREATE TABLE places (name TEXT PRIMARY KEY, n INTEGER NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE docs (doc INTEGER PRIMARY KEY, source INTEGER NOT NULL, at INTEGER NOT NULL, sum INTEGER NOT NULL);
+    CREATE TABLE shards (key INTEGER PRIMARY KEY, newest INTEGER NOT NULL, merged INTEGER NOT NULL, sum INTEGER NOT NULL);
     CREATE TABLE shard_sessions (shard INTEGER, session INTEGER, PRIMARY KEY (shard, session)) WITHOUT ROWID;
     CREATE TABLE waiting (item INTEGER PRIMARY KEY);
     CREATE TABLE titles (session INTEGER PRIMARY KEY, title TEXT NOT NULL);
@@ -319,4 +356,15 @@ function create(file: SideFile, { epoch }: Options): void {
     ['open_since_boot', ''],
   ] as const)
     file.run('INSERT INTO meta (key, value) VALUES (?, ?)', key, value);
+}
+
+/** Returns the checksum of a row, which is stored in it. */
+function rowSum(row: readonly SqlValue[]): number {
+  return checksum(row.join(' '));
+}
+
+/** Returns a row. Throws SqliteError if it is not what was written. */
+function verified<Row extends readonly SqlValue[]>(table: string, row: Row, sum: number): Row {
+  if (rowSum(row) !== sum) throw corruption(`row ${row[0]} of ${table} is not what was written`);
+  return row;
 }

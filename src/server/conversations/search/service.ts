@@ -9,6 +9,7 @@ import type { SessionStore } from '../sessions/store.ts';
 import type { Database } from '../../../core/store/database.ts';
 import type { RecordPage } from '../../../core/store/records.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
+import type { Document } from './documents.ts';
 import { Finder, type Found, type SearchRequest } from './finder.ts';
 import { directoryMark, kindMark, providerMark, sessionMark } from './marks.ts';
 import { termsOf } from './query.ts';
@@ -135,7 +136,8 @@ export class SearchService {
         ...(rows ? [[0, ...rows].map((n) => sessionMark(n))] : []),
       ];
       const members = ids && new Set(ids);
-      const isWanted = (session: Session) =>
+      const isWanted = (document: Document, session: Session) =>
+        (kind === undefined || document.kind === kind) &&
         (!members || members.has(session.id)) &&
         (provider === undefined || session.provider === provider) &&
         (cwd === undefined || isBelow(session.cwd, cwd));

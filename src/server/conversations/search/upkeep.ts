@@ -6,7 +6,7 @@ import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
 import { yieldToEventLoop } from '../../../core/lib/slices.ts';
 import type { Database } from '../../../core/store/database.ts';
 import { SqliteError } from '../../../core/store/raw-statement.ts';
-import { asStorageError, isCorruption, isFull } from '../../../core/store/storage-error.ts';
+import { asStorageError, isFull, isOutOfReach } from '../../../core/store/storage-error.ts';
 import { IndexFile } from './index-file.ts';
 import { Indexer } from './indexer.ts';
 import type { Rows } from './rows.ts';
@@ -211,7 +211,11 @@ export class Upkeep {
 
   async #openFile(): Promise<Open> {
     const { db, rows, clock } = this.#deps;
-    const index = await IndexFile.open({ ...this.#deps, epoch: db.epoch });
+    const index = await IndexFile.open({
+      ...this.#deps,
+      epoch: db.epoch,
+      onDamage: (error) => this.#noteRebuild(error),
+    });
     return { index, indexer: new Indexer({ rows, index, clock }) };
   }
 
@@ -237,13 +241,17 @@ export class Upkeep {
 
   /** Deletes the index after a failure. */
   async #begin(error: unknown): Promise<void> {
-    this.#deps.logger.warn({ err: error }, 'rebuilding the search index');
+    this.#noteRebuild(error);
     await this.drop();
+  }
+
+  #noteRebuild(error: unknown): void {
+    this.#deps.logger.warn({ err: error }, 'the search index is damaged: it is built again');
   }
 }
 
 /** Whether the index is damaged, or was closed for that. */
 function isBroken(error: unknown): boolean {
   if (error instanceof AppError) return error.code === 'shutting_down';
-  return error instanceof SqliteError && isCorruption(error);
+  return error instanceof SqliteError && !isFull(error) && !isOutOfReach(error);
 }

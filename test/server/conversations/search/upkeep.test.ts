@@ -9,6 +9,7 @@ import { SideFile } from '../../../../src/core/store/side-file.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { aTurn } from '../../../support/records.ts';
+import type { SearchDependencies } from '../../../../src/server/conversations/search/service.ts';
 import { type TestSearch, withSearch } from '../../../support/search.ts';
 import { FullDisk } from '../../../support/sessions/faults.ts';
 
@@ -46,6 +47,41 @@ async function damage({ directory, service }: TestSearch): Promise<void> {
   );
   fs.closeSync(fd);
 }
+
+describe('An index that another program or the disk has changed', () => {
+  test.each([
+    ['the time of a text', 'UPDATE docs SET at = 115610496135635'],
+    ['the place of a text', 'UPDATE docs SET source = source + 4'],
+    ['a text without a row', 'DELETE FROM docs WHERE doc % 2 = 0'],
+    ['the position up to which rows were read', "UPDATE places SET n = n + 1 WHERE name = 'turns'"],
+    ['the newest time of a table', 'UPDATE shards SET newest = 1'],
+    ['a missing table', 'DROP TABLE docs'],
+  ])('is built again, with one line in the log: %s.', async (_, sql) => {
+    const lines: string[] = [];
+    const logger = {
+      warn: (_fields: object, line: string) => lines.push(line),
+    } as unknown as SearchDependencies['logger'];
+    await withSearch(
+      async ({ open, say, page, built, restart, service, directory }) => {
+        await open('sess_a', { title: 'the apple' });
+        for (let i = 0; i < 20; i++) await say('sess_a', `apple ${i}`);
+        await built();
+        const before = await page({ q: 'apple', limit: 100, since: 5 });
+        expect(before.records).toHaveLength(21);
+        await service.stop();
+        const file = await SideFile.open({ directory, name: 'search.cadre', wasm: sqlWasm });
+        file.exec(sql);
+        file.close();
+        await restart();
+        await say('sess_a', 'pear');
+        expect(await page({ q: 'apple', limit: 100, since: 5 })).toEqual(before);
+        expect((await page({ q: 'pear' })).records).toHaveLength(1);
+        expect(lines).toEqual(['the search index is damaged: it is built again']);
+      },
+      { logger },
+    );
+  });
+});
 
 describe('an index', () => {
   test('that is deleted while it is built is not begun again by what was under way.', () =>
@@ -136,7 +172,8 @@ describe('an index', () => {
       await fill(given, 'sess_a', 100);
       await fill(given, 'sess_b', 100);
       const options = { directory, wasm: sqlWasm, bootId: 'boot', epoch: db.epoch };
-      const index = await IndexFile.open({ ...options, shardTexts: 16 });
+      const onDamage = (error: unknown) => expect.fail(String(error));
+      const index = await IndexFile.open({ ...options, shardTexts: 16, onDamage });
       const rows = new Rows({ db, store });
       const read = async () => {
         const indexer = new Indexer({ rows, index, clock: new ManualClock() });
