@@ -100,9 +100,17 @@ class TableCheck {
   /** Goes through the rows of the table, and looks each up in each index. */
   async *#rows(): AsyncGenerator<void, void> {
     const { name, seed, indexes } = this.#table;
-    using disposables = new DisposableStack();
-    const prepare = <Row extends readonly SqlValue[] = SqlValue[]>(sql: string) =>
-      disposables.use(this.#db.prepare<Row>(sql));
+    const statements: Disposable[] = [];
+    using _statements = {
+      [Symbol.dispose]() {
+        for (const statement of statements) statement[Symbol.dispose]();
+      },
+    };
+    const prepare = <Row extends readonly SqlValue[] = SqlValue[]>(sql: string) => {
+      const statement = this.#db.prepare<Row>(sql);
+      statements.push(statement);
+      return statement;
+    };
     const columns = seed === null ? 'rowid' : `rowid, sum, ${seed}, record`;
     const rows = prepare(
       `SELECT ${columns} FROM ${name} NOT INDEXED WHERE rowid > ? ORDER BY rowid LIMIT ${SLICE_ROWS}`,

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { SEARCH_FILE as NAME } from './file-name.ts';
+import { ShardSums } from './shard-sums.ts';
 import { checksum } from '../../../core/store/checksum.ts';
 import type { SqlValue } from '../../../core/store/raw-statement.ts';
 import { SideFile, sideFiles } from '../../../core/store/side-file.ts';
@@ -71,7 +72,8 @@ export class IndexFile {
   readonly #file: SideFile;
   readonly #path: string;
   readonly #shardTexts: number;
-  #readPositions: ReadPositions;
+  readonly #sums: ShardSums;
+  #places: Places;
   #up: number;
   #down: number;
   /** The tables, by the number of their first text divided by their size, newest first. */
@@ -112,6 +114,7 @@ export class IndexFile {
   private constructor(file: SideFile, { directory, bootId, shardTexts = SHARD_TEXTS }: Options) {
     this.#file = file;
     this.#shardTexts = shardTexts;
+    this.#sums = new ShardSums(file);
     this.#path = path.join(directory, NAME);
     file.run("UPDATE meta SET value = ? WHERE key = 'open_since_boot'", bootId);
     this.#places = Object.fromEntries(
@@ -208,10 +211,20 @@ export class IndexFile {
   tidy(): boolean {
     const full = this.#shards.find((shard) => !shard.isMerged && this.#isFull(shard.key));
     if (full) return this.#merge(full);
+    if (this.#sums.step(this.#mergedKeys)) return true;
     const [free] = this.#file.all<[number]>('PRAGMA freelist_count');
     if (!free || free[0] < KEPT_FREE_PAGES) return false;
     this.#file.all('PRAGMA incremental_vacuum(256)');
     return true;
+  }
+
+  /** Begins to check the words of the next full table, which `tidy` goes on with. */
+  beginCheck(): void {
+    this.#sums.begin(this.#mergedKeys);
+  }
+
+  get #mergedKeys(): number[] {
+    return this.#shards.filter(({ isMerged }) => isMerged).map(({ key }) => key);
   }
 
   /** The rows of sessions of which a table has texts. */
@@ -233,6 +246,7 @@ export class IndexFile {
       );
       this.#file.run('DELETE FROM shard_sessions WHERE shard = ?', key);
       this.#file.run('DELETE FROM shards WHERE key = ?', key);
+      this.#sums.forget(key);
     });
     this.#shards = this.#shards.filter((shard) => shard.key !== key);
   }
@@ -347,6 +361,7 @@ function create(file: SideFile, { epoch }: Options): void {
     CREATE TABLE docs (doc INTEGER PRIMARY KEY, source INTEGER NOT NULL, at INTEGER NOT NULL, sum INTEGER NOT NULL);
     CREATE TABLE shards (key INTEGER PRIMARY KEY, newest INTEGER NOT NULL, merged INTEGER NOT NULL, sum INTEGER NOT NULL);
     CREATE TABLE shard_sessions (shard INTEGER, session INTEGER, PRIMARY KEY (shard, session)) WITHOUT ROWID;
+    CREATE TABLE shard_sums (shard INTEGER PRIMARY KEY, sum INTEGER NOT NULL);
     CREATE TABLE waiting (item INTEGER PRIMARY KEY);
     CREATE TABLE titles (session INTEGER PRIMARY KEY, title TEXT NOT NULL);
   `);

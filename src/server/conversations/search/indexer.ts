@@ -12,7 +12,7 @@ import { indexText } from './words.ts';
 const STEP_ROWS = 64;
 /** So many sessions are remembered with their marks. */
 const KNOWN_SESSIONS = 2000;
-/** How often the index is looked through for sessions that retention has trimmed, in milliseconds. */
+/** How often the index is looked through for sessions that retention has trimmed, and a part checked, in milliseconds. */
 const SWEEP_EVERY_MS = 600_000;
 
 type SessionMarks = { n: number; marks: string } | null;
@@ -170,7 +170,10 @@ export class Indexer {
     return made;
   }
 
-  /** Drops the tables of which all sessions are trimmed. Resolves with false: it does all that there is to do. */
+  /**
+   * Drops the tables of which all sessions are trimmed, and begins to check a full one. Resolves with false if it is not
+   * time for that.
+   */
   async #sweep(): Promise<boolean> {
     const now = this.#clock.monotonic();
     if (now - this.#sweptAt < SWEEP_EVERY_MS) return false;
@@ -179,7 +182,8 @@ export class Indexer {
       if (await this.#isTrimmed(key)) this.#index.dropShard(key);
       await yieldToEventLoop();
     }
-    return false;
+    this.#index.beginCheck();
+    return true;
   }
 
   async #isTrimmed(key: number): Promise<boolean> {

@@ -1,4 +1,4 @@
-import { close, mkdirSync, open, read, write } from 'node:fs';
+import { close, mkdirSync, open, write } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -89,7 +89,7 @@ export class LogFile {
   async append(chunk: Buffer): Promise<void> {
     const sums = this.#sums;
     this.#sums = null;
-    const file = (this.#file ??= await openAt(this.#path, 'wx+', 0o600));
+    const file = (this.#file ??= await openAt(this.#path, 'wx', 0o600));
     const total = this.#total + chunk.length;
     const hasRing = total > this.#cap;
     if (hasRing) await this.#writeLayout(this.#total, total);
@@ -109,18 +109,18 @@ export class LogFile {
     this.#file = undefined;
     this.#layoutFile = undefined;
     try {
-      if (file !== undefined && this.#sums) await this.#writeSums(file, this.#sums);
+      if (file !== undefined && this.#sums) await this.#writeSums(this.#sums);
     } finally {
       for (const one of files) if (one !== undefined) await closeFile(one);
     }
   }
 
-  async #writeSums(file: number, sums: BlockSums): Promise<void> {
-    const blocks = await sums.all(async (at, length) => {
-      const { buffer, bytesRead } = await readAt(file, Buffer.alloc(length), 0, length, at);
-      return buffer.subarray(0, bytesRead);
-    });
-    const text = sumsText({ size: sums.size, layout: crc32(this.#layout), blocks });
+  async #writeSums(sums: BlockSums): Promise<void> {
+    const { size } = sums;
+    const blocks = await sums.all((at, length) =>
+      readBytes(this.#path, { cap: Number.MAX_SAFE_INTEGER, sums: null }, at, at + length),
+    );
+    const text = sumsText({ size, layout: crc32(this.#layout), blocks });
     const sumsFile = await openAt(sumsPath(this.#path), 'wx', 0o600);
     try {
       await writeAll(sumsFile, Buffer.from(text), 0);
@@ -248,7 +248,6 @@ function writesOf(cap: number, total: number, chunk: Buffer): { at: number; part
 // Each process opens and writes one or two files: the objects of fs/promises cost twice the time of these.
 const openAt = promisify(open);
 const writeAt = promisify(write);
-const readAt = promisify(read);
 const closeFile = promisify(close);
 
 /** Writes all bytes, in several writes if need be, because a disk that is nearly full accepts only a part of them. */
@@ -261,7 +260,7 @@ async function writeAll(file: number, bytes: Buffer, at: number): Promise<void> 
 
 async function readBytes(
   file: string,
-  { cap, sums }: Layout,
+  { cap, sums }: Pick<Layout, 'cap' | 'sums'>,
   start: number,
   end: number,
 ): Promise<Buffer> {

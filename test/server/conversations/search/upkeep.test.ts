@@ -83,6 +83,43 @@ describe('An index that another program or the disk has changed', () => {
   });
 });
 
+test('A full table of the index whose words were changed is found by the upkeep.', () =>
+  withSearch(async (given) => {
+    const { open, db, store, directory } = given;
+    await open('sess_a');
+    await fill(given, 'sess_a', 500);
+    const onDamage = (error: unknown) => expect.fail(String(error));
+    const upkeep = async () => {
+      const options = { directory, wasm: sqlWasm, bootId: 'boot', epoch: db.epoch };
+      const index = await IndexFile.open({ ...options, shardTexts: 64, onDamage });
+      try {
+        const rows = new Rows({ db, store });
+        const indexer = new Indexer({ rows, index, clock: new ManualClock() });
+        await indexer.begin();
+        while (await indexer.step());
+      } finally {
+        index.close();
+      }
+    };
+    /** Runs SQL on the index, as another program would. */
+    const onIndex = async (sql: string) => {
+      const file = await SideFile.open({ directory, name: 'search.cadre', wasm: sqlWasm });
+      const rows = file.all<[number]>(sql);
+      file.close();
+      return rows;
+    };
+    await upkeep();
+    // The oldest of eight tables may get more texts.
+    const sums = await onIndex('SELECT shard FROM shard_sums ORDER BY shard');
+    expect(sums).toHaveLength(7);
+    await upkeep();
+    const newest = sums.at(-1)?.[0];
+    await onIndex(
+      `UPDATE w${newest}_segdir SET root = CAST(replace(CAST(root AS TEXT), 'filled', 'fillet') AS BLOB)`,
+    );
+    await expect(upkeep()).rejects.toThrow(`the words of table ${newest} are not what was written`);
+  }));
+
 describe('an index', () => {
   test('that is deleted while it is built is not begun again by what was under way.', () =>
     onStill(async (given, clock) => {
