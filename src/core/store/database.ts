@@ -10,9 +10,9 @@ import type { HostedSqlite } from './host/sqlite.ts';
 import { Group, undo } from './group.ts';
 import { lossText } from './lost-store.ts';
 import { type DatabaseOptions, type Opened, openMigrated } from './open.ts';
-import { ReentryGuard } from './reentry-guard.ts';
-import { RawStatement, type SqliteError, type SqlValue } from './raw-statement.ts';
-import { Statement } from './statement.ts';
+import type { SqliteError, SqlValue } from './raw-statement.ts';
+import type { Statement } from './statement.ts';
+import { Statements } from './statements.ts';
 import { asStorageError, isCorruption, isFull, mayHaveRolledBack } from './storage-error.ts';
 import { SYNC_BOUNDS, SyncTimes } from './sync-times.ts';
 import { type Member, Reader, type Sequence, Writer } from './transaction.ts';
@@ -30,7 +30,7 @@ export class Database {
   readonly #host: HostedSqlite;
   readonly #handle: number;
   readonly #fs: FileSystem;
-  readonly #statements = new Set<RawStatement>();
+  readonly #statements: Statements;
   readonly #control: Control;
   readonly #checkpoints: Checkpoints;
   readonly #walSync: WalSync;
@@ -77,10 +77,14 @@ export class Database {
     this.#options = options;
     this.#host = host;
     this.#handle = handle;
+    this.#statements = new Statements(host, handle, (error) => {
+      if (mayHaveRolledBack(error) && this.#group) this.#poison = error;
+      if (isCorruption(error)) this.damage.note('SQLite', error.message);
+    });
     this.#fs = options.fs ?? nodeFs;
     this.#checkpointBytes = options.checkpointBytes ?? 4 * 1024 * 1024;
-    this.#control = new Control((sql) => this.#prepareRaw(sql));
-    const pragma = this.#prepareRaw('PRAGMA wal_checkpoint(PASSIVE)');
+    this.#control = new Control((sql) => this.#statements.raw(sql));
+    const pragma = this.#statements.raw('PRAGMA wal_checkpoint(PASSIVE)');
     const { clock, failpoint, durability } = options;
     const onLost = (message: string, cause?: unknown) => this.#lost(message, cause);
     this.syncTimes = new SyncTimes(clock);
@@ -107,13 +111,12 @@ export class Database {
         if (this.#group) this.#commit(this.#group);
       },
     });
-    const last = this.#prepareRaw<[number]>('SELECT last_seq FROM sequence WHERE id = 1');
+    const last = this.#statements.raw<[number]>('SELECT last_seq FROM sequence WHERE id = 1');
     this.sequence = { last: last.get()?.[0] ?? 0 };
-    const epoch = this.#prepareRaw<[string]>("SELECT value FROM meta WHERE key = 'epoch'");
+    const epoch = this.#statements.raw<[string]>("SELECT value FROM meta WHERE key = 'epoch'");
     this.epoch = epoch.get()?.[0] ?? '';
     // A dead server's last writes to the log may be in the page cache alone: they are synced before anyone sees them.
-    const wal = this.#wal;
-    if (wal) this.#fs.fsyncSync(wal.fd);
+    if (this.#wal) this.#fs.fsyncSync(this.#wal.fd);
     this.#durableSeq = this.sequence.last;
     if (this.lost) this.damage.note('log', lossText(this.lost));
   }
@@ -143,26 +146,9 @@ export class Database {
     return this.#checkpoints.count;
   }
 
-  /**
-   * A statement that is prepared once and lives as long as the database, unless it is disposed; it runs inside
-   * `transact`, `read` and `peek` alone.
-   */
+  /** A statement that is prepared once and lives until it is disposed; it runs in `transact`, `read` and `peek` alone. */
   prepare<Row extends readonly SqlValue[] = SqlValue[]>(sql: string): Statement<Row> {
-    const release = (raw: RawStatement<Row>) => {
-      raw.finalize();
-      this.#statements.delete(raw as unknown as RawStatement);
-    };
-    return new Statement(() => this.#prepareRaw<Row>(sql), release, sql);
-  }
-
-  #prepareRaw<Row extends readonly SqlValue[] = SqlValue[]>(sql: string): RawStatement<Row> {
-    if (this.#closed) throw new AppError('shutting_down', 'the store is closed');
-    const statement = new RawStatement<Row>(this.#host, this.#handle, sql, (error) => {
-      if (mayHaveRolledBack(error) && this.#group) this.#poison = error;
-      if (isCorruption(error)) this.damage.note('SQLite', error.message);
-    });
-    this.#statements.add(statement as unknown as RawStatement);
-    return statement;
+    return this.#statements.checked<Row>(sql);
   }
 
   /**
@@ -255,7 +241,7 @@ export class Database {
     }
     while (this.#checkpoints.isSyncing && !this.#dead)
       await new Promise((resolve) => setImmediate(resolve));
-    for (const statement of this.#statements) statement.finalize();
+    this.#statements.finalize();
     // The last connection writes the WAL back, syncs and removes it.
     this.#host.sqlite._sqlite3_close_v2(this.#handle);
     this.#anchor?.close();
