@@ -73,8 +73,8 @@ const logPart = z
     content: z.string(),
     offset: z.int().describe('Position of the first byte of the content in the whole output.'),
     bytes: z.int(),
-    total_bytes: z.int().describe('The size of the whole output.'),
-    truncated: z.boolean().describe('Whether the content is less than the whole output.'),
+    total_bytes: z.int().describe('Size of the whole output in bytes.'),
+    truncated: z.boolean().describe('Whether the content is only a part of the output.'),
     verified: z
       .boolean()
       .describe(

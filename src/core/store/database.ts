@@ -10,6 +10,7 @@ import type { HostedSqlite } from './host/sqlite.ts';
 import { Group, undo } from './group.ts';
 import { lossText } from './lost-store.ts';
 import { type DatabaseOptions, type Opened, openMigrated } from './open.ts';
+import { ReentryGuard } from './reentry-guard.ts';
 import type { SqliteError, SqlValue } from './raw-statement.ts';
 import type { Statement } from './statement.ts';
 import { Statements } from './statements.ts';

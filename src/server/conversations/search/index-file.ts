@@ -73,7 +73,7 @@ export class IndexFile {
   readonly #path: string;
   readonly #shardTexts: number;
   readonly #sums: ShardSums;
-  #places: Places;
+  #readPositions: ReadPositions;
   #up: number;
   #down: number;
   /** The tables, by the number of their first text divided by their size, newest first. */
@@ -117,7 +117,7 @@ export class IndexFile {
     this.#sums = new ShardSums(file);
     this.#path = path.join(directory, NAME);
     file.run("UPDATE meta SET value = ? WHERE key = 'open_since_boot'", bootId);
-    this.#places = Object.fromEntries(
+    this.#readPositions = Object.fromEntries(
       file
         .all<[string, number, number]>('SELECT name, n, sum FROM places')
         .map(([name, n, sum]) => verified('places', [name, n], sum)),
@@ -169,7 +169,7 @@ export class IndexFile {
       }
       for (const [key, newest] of touched)
         this.#writeShard(key, newest, this.#shardOf(key)?.isMerged ?? false);
-      for (const [name, n] of Object.entries(places))
+      for (const [name, n] of Object.entries(readPositions))
         this.#file.run(
           'INSERT OR REPLACE INTO places (name, n, sum) VALUES (?, ?, ?)',
           name,
