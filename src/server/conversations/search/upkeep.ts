@@ -246,7 +246,7 @@ export class Upkeep {
   }
 
   #noteRebuild(error: unknown): void {
-    this.#deps.logger.warn({ err: error }, 'the search index is damaged: it is built again');
+    this.#deps.logger.warn({ err: error }, 'the search index is damaged: rebuilding it');
   }
 }
 

@@ -76,7 +76,7 @@ describe('An index that another program or the disk has changed', () => {
         await say('sess_a', 'pear');
         expect(await page({ q: 'apple', limit: 100, since: 5 })).toEqual(before);
         expect((await page({ q: 'pear' })).records).toHaveLength(1);
-        expect(lines).toEqual(['the search index is damaged: it is built again']);
+        expect(lines).toEqual(['the search index is damaged: rebuilding it']);
       },
       { logger },
     );
