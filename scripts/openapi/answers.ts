@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { ServerErrorCode } from '../../src/api/errors.ts';
 import { errorBody, unauthorizedBody } from '../../src/api/common.ts';
 import type { Endpoint } from '../../src/api/endpoint.ts';
-import { refusals, statusOf } from '../../src/api/refusals.ts';
+import { refusals, statusOf, unreadRefusals } from '../../src/api/refusals.ts';
 
 /** The components that operations share, by name. */
 export interface Components {
@@ -69,6 +69,7 @@ export function responsesOf(
         return [status, shared(own, refusal(status, own, endpoint, describe), components)];
       }),
     ),
+    ...unread(components, describe),
   };
 }
 
@@ -171,10 +172,7 @@ function refusal(
   endpoint: Endpoint,
   describe: Describe,
 ): object {
-  const schema =
-    status === 401
-      ? describe(unauthorizedBody)
-      : { ...describe(errorBody), type: 'object', properties: { code: { enum: codes } } };
+  const schema = status === 401 ? describe(unauthorizedBody) : errorSchema(codes, describe);
   return {
     description: codes.map((code) => `\`${code}\`: ${refusals[code].when}.`).join('\n'),
     headers: referred([
@@ -183,6 +181,23 @@ function refusal(
     ]),
     content: { 'application/json': { schema } },
   };
+}
+
+function errorSchema(codes: readonly ServerErrorCode[], describe: Describe): object {
+  return { ...describe(errorBody), type: 'object', properties: { code: { enum: codes } } };
+}
+
+/** The refusals of a request that cannot be read, which every endpoint has and which have no headers. */
+function unread({ responses }: Components, describe: Describe): Record<string, object> {
+  return Object.fromEntries(
+    Object.entries(unreadRefusals).map(([status, { name, when }]) => {
+      responses[name] ??= {
+        description: `\`invalid\`: ${when}.`,
+        content: { 'application/json': { schema: errorSchema(['invalid'], describe) } },
+      };
+      return [status, { $ref: `#/components/responses/${name}` }];
+    }),
+  );
 }
 
 /** Refers to a shared component for a refusal with few codes, which several endpoints have; others stay in place. */

@@ -3,7 +3,7 @@ import type { Endpoint } from '../../src/api/endpoint.ts';
 import { type ServerErrorCode, serverErrorCodes } from '../../src/api/errors.ts';
 import { eventGroups, eventKinds } from '../../src/api/events.ts';
 import { endpoints } from '../../src/api/index.ts';
-import { refusals, statusOf } from '../../src/api/refusals.ts';
+import { refusals, statusOf, unreadRefusals } from '../../src/api/refusals.ts';
 import { toolNamespaces } from '../../src/api/tools.ts';
 import { codesOf, takesKey } from './answers.ts';
 import { openApi } from './document.ts';
@@ -329,9 +329,14 @@ function errorCodes(all: readonly Endpoint[], linkOf: (name: string) => string):
   const about =
     `The body of an error is an ${linkOf('Error')}, and for 401 an ${linkOf('Unauthorized')}. An endpoint with another ` +
     'status for a code shows that status.';
-  return ['## Error codes', about, table(['Code', 'Status', 'Condition', 'Where'], rows)].join(
-    '\n\n',
-  );
+  const unread = Object.entries(unreadRefusals).map(([status, { when }]) => `${status} (${when})`);
+  const beforeAll = `Every endpoint may also answer with code \`invalid\` and status ${unread.join(' or ')}. Such an answer has no \`X-Request-Id\`.`;
+  return [
+    '## Error codes',
+    about,
+    beforeAll,
+    table(['Code', 'Status', 'Condition', 'Where'], rows),
+  ].join('\n\n');
 }
 
 /** Returns which endpoints have a code without listing it. */

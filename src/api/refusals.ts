@@ -85,3 +85,20 @@ export const refusals: Record<ServerErrorCode, { status: number; when: string }>
   },
   shutting_down: { status: 503, when: 'the server is stopping' },
 };
+
+/**
+ * The refusals of a request that cannot be read, by HTTP status. The server sends them on the bare socket, before it knows
+ * the endpoint; their code is `invalid`, and they have no headers of their own.
+ */
+export const unreadRefusals: Record<number, { name: string; reason: string; when: string }> = {
+  408: {
+    name: 'LateRequest',
+    reason: 'Request Timeout',
+    when: 'the request did not arrive in time',
+  },
+  431: {
+    name: 'HeadersTooLarge',
+    reason: 'Request Header Fields Too Large',
+    when: 'the URL and the headers are larger than 64 KiB together',
+  },
+};

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../api/errors.ts';
+import { unreadRefusals } from '../../api/refusals.ts';
 import { pathOf } from './auth-hook.ts';
 import { errorReply } from './errors.ts';
 import { isShadowed, methodsOf } from './route-table.ts';
@@ -59,22 +60,22 @@ function isOnItsWay({ complete, headers }: IncomingMessage): boolean {
   return !complete && announced !== '0';
 }
 
-/** Status and message for the errors of Node's HTTP parser; any other one means that the bytes are not HTTP. */
-const garbage: Record<string, [status: string, message: string]> = {
-  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'the headers are too large'],
-  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request did not arrive in time'],
+/** The statuses for errors of Node's HTTP parser; any other error means that the bytes are not HTTP. */
+const unreadStatuses: Record<string, number> = {
+  HPE_HEADER_OVERFLOW: 431,
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
 };
+
+const notHttp = { reason: 'Bad Request', when: 'this is not an HTTP request' };
 
 /** Responds to bytes that are not HTTP on the bare socket, because there is no request. */
 export function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  const [status, message] = garbage[error.code ?? ''] ?? [
-    '400 Bad Request',
-    'this is not an HTTP request',
-  ];
-  const body = JSON.stringify({ error: message, code: 'invalid' });
+  const status = unreadStatuses[error.code ?? ''] ?? 400;
+  const { reason, when } = unreadRefusals[status] ?? notHttp;
+  const body = JSON.stringify({ error: when, code: 'invalid' });
   socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+    `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json; charset=utf-8\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
 }
