@@ -57,9 +57,16 @@ export function isServerError(error: unknown): error is AppError & { code: Serve
 export class AppError extends Error {
   override readonly name = 'AppError';
   readonly code: ErrorCode;
+  /** Whether the same request may succeed later without a change of it: the refusal is not stored for its key. */
+  readonly isTemporary: boolean;
 
-  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: ErrorOptions & { isTemporary?: boolean } = {},
+  ) {
     super(message, options);
     this.code = code;
+    this.isTemporary = options.isTemporary ?? false;
   }
 }

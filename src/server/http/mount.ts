@@ -226,11 +226,12 @@ function sendJson(reply: FastifyReply, status: number, text: string | Buffer): F
 }
 
 /**
- * Returns the response to store for a refusal. A conflict is stored, so a repeated request receives it again.
- * `turn_in_progress` is not: nothing was done, and the same request may succeed later.
+ * Returns the response to store for a refusal. A conflict is stored, so a repeated request receives it again. A temporary
+ * refusal, such as `turn_in_progress`, is not: the same request may succeed later.
  */
 function storedRefusal(error: unknown): StoredResponse | null {
-  if (error instanceof AppError && error.code === 'turn_in_progress') return null;
+  if (error instanceof AppError && (error.isTemporary || error.code === 'turn_in_progress'))
+    return null;
   const { status, body } = errorReply(error);
   return status === 409 ? { status, text: JSON.stringify(body) } : null;
 }

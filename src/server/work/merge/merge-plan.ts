@@ -157,12 +157,15 @@ export async function assertSame(
   const now = await lookAt(gitContext, source.worktree, source.repository, { isCommitted });
   refuse(now.obstacles);
   if (now.tip !== source.tip || now.tree !== source.tree)
-    throw new AppError('conflict', 'the worktree has changed during the merge: try again');
+    throw new AppError('conflict', 'the worktree has changed meanwhile: try again', {
+      isTemporary: true,
+    });
 }
 
-/** Throws `conflict` with all reasons why something is refused. */
+/** Throws `conflict` with all reasons why something is refused for now: nothing was changed. */
 export function refuse(obstacles: readonly string[]): void {
-  if (obstacles.length > 0) throw new AppError('conflict', obstacles.join('; '));
+  if (obstacles.length > 0)
+    throw new AppError('conflict', obstacles.join('; '), { isTemporary: true });
 }
 
 export async function nothing(): Promise<void> {}

@@ -82,8 +82,8 @@ export class HalfMoved extends AppError {
   constructor(options: ErrorOptions) {
     super(
       'conflict',
-      `the branch was updated, but the files of its checkout were not (${(options.cause as Error).message}): git stays locked in that checkout until you merge or rebase the worktree again, or restart the server`,
-      options,
+      `the branch has moved, and its files could not be written (${(options.cause as Error).message}): git is locked there until the next merge or rebase of the worktree, or the next start of the server, finishes that`,
+      { ...options, isTemporary: true },
     );
   }
 }
@@ -169,10 +169,9 @@ async function assertNowhereElse(repository: Repository, { moves }: Moves): Prom
       (one) => one !== checkout?.gitDir && !(isBare && one === repository.commonDir),
     );
     if (found.length > 0)
-      throw new AppError(
-        'conflict',
-        `${branch} was checked out in another worktree meanwhile: try again`,
-      );
+      throw new AppError('conflict', `${branch} was checked out meanwhile: try again`, {
+        isTemporary: true,
+      });
   }
 }
 
@@ -346,7 +345,8 @@ async function lock({ gitDir, files }: Checkout, id: string): Promise<void> {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     throw new AppError(
       'conflict',
-      `another git command is running in ${files}: wait for it, or remove ${path.join(gitDir, 'index.lock')} if none is running`,
+      `another git command works in ${files}: wait for it, or remove ${path.join(gitDir, 'index.lock')} if there is none`,
+      { isTemporary: true },
     );
   }
 }
@@ -369,5 +369,8 @@ function asConflict(error: unknown): unknown {
   const isSystem = (error as NodeJS.ErrnoException).syscall !== undefined;
   if ((!(error instanceof GitFailure) && !isSystem) || isOfStop(error)) return error;
   const { message } = error as Error;
-  return new AppError('conflict', `nothing was changed: ${message}`, { cause: error });
+  return new AppError('conflict', `nothing was changed: ${message}`, {
+    cause: error,
+    isTemporary: true,
+  });
 }

@@ -165,5 +165,6 @@ function refused(error: unknown): never {
   if (!(error instanceof NotReplaced)) throw error;
   throw new AppError('conflict', `${error.message}: nothing was changed, try again`, {
     cause: error,
+    isTemporary: true,
   });
 }

@@ -357,7 +357,8 @@ export class WorktreeService {
     if (left !== null)
       throw new AppError(
         'conflict',
-        `the worktree of that name was removed, but ${left}: try again`,
+        `the worktree of that name was removed, but its ${left}: try again`,
+        { isTemporary: true },
       );
   }
 

@@ -26,9 +26,10 @@ const onStage = sharedStages();
 type MergeWish = BodyInputOf<typeof endpoints.mergeWorktree>;
 type RebaseWish = BodyInputOf<typeof endpoints.rebaseWorktree>;
 
-function merge({ client }: Server, { id }: Worktree, wish: MergeWish = {}) {
+function merge({ client }: Server, { id }: Worktree, wish: MergeWish = {}, key?: string) {
   const params = { worktree_id: id };
-  return client.call(endpoints.mergeWorktree, { params, body: { dry_run: false, ...wish } });
+  const body = { dry_run: false, ...wish };
+  return client.call(endpoints.mergeWorktree, { params, body }, undefined, key);
 }
 
 function rebase({ client }: Server, { id }: Worktree, wish: RebaseWish = {}) {
@@ -371,14 +372,15 @@ describe('a merge whose files cannot be written', () => {
       },
       async (stage, tree) => {
         const { repo } = stage;
-        await expect(merge(stage, tree)).rejects.toMatchObject({
+        await expect(merge(stage, tree, {}, 'the-key')).rejects.toMatchObject({
           code: 'conflict',
           message: expect.stringContaining('until you merge or rebase the worktree again'),
         });
         fs.rmdirSync(path.join(repo, '.git/index'));
         fs.renameSync(path.join(repo, '.git/index.away'), path.join(repo, '.git/index'));
         expect(() => git(repo, 'add', 'a.txt')).toThrow(/index.lock/);
-        expect(await merge(stage, tree)).toMatchObject({ outcome: 'nothing_to_do' });
+        // The refusal is not stored for its key: the same request finds what was finished.
+        expect(await merge(stage, tree, {}, 'the-key')).toMatchObject({ outcome: 'nothing_to_do' });
         expect(git(repo, 'status', '--porcelain')).toBe('');
         expect(read(repo, 'a.txt')).toBe('changed\n');
       },
