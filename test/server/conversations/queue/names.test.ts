@@ -61,7 +61,17 @@ it('Names and titles that people give have a visible character, in every request
       input,
       name: 'one',
     });
-    for (const name of ['', ' ', '\t\n', '\u00a0'])
+    const blank = ['', ' ', '\t\n', '\u00a0'];
+    const unseen = [
+      '\u200b',
+      '\u2060\ufeff',
+      ' \u200d ',
+      '\u3164',
+      '\ufe0f',
+      '\u2800',
+      '\u{e0041}',
+    ];
+    for (const name of [...blank, ...unseen])
       for (const [method, route, body] of [
         ['post', '/v1/sessions', { provider: 'claude', title: name }],
         ['patch', `/v1/sessions/${session.id}`, { title: name }],
@@ -79,4 +89,23 @@ it('Names and titles that people give have a visible character, in every request
           expect.stringContaining(field),
         ]);
       }
+  }));
+
+it('A name may have invisible characters between visible ones, such as those of an emoji.', () =>
+  onStage(async (stage) => {
+    for (const title of ['👩‍💻', '❤️', 'نمی‌خواهم', '☺']) {
+      const { status, body } = await stage.post('/v1/sessions', { provider: 'acp', title });
+      expect([status, body]).toEqual([200, expect.objectContaining({ title })]);
+    }
+  }));
+
+it('A search is refused a directory that is not absolute.', () =>
+  onStage(async (stage) => {
+    for (const cwd of ['src', './src', '../src', '~', '~/src', '']) {
+      const { status, body } = await stage.get<{ error: string }>(
+        `/v1/search?q=a&cwd=${encodeURIComponent(cwd)}`,
+      );
+      expect([cwd, status, body.error]).toEqual([cwd, 400, expect.stringContaining('query.cwd')]);
+    }
+    expect((await stage.get('/v1/search?q=a&cwd=%2Fsrc')).status).toBe(200);
   }));
