@@ -28,7 +28,7 @@ interface ApprovalBrokerDependencies {
   /** The maximum number of pending approvals of one session. */
   maxPending: () => number;
   /** Returns what the rules decide about a request; `ask`: a person decides. */
-  ruleDecisionOn: (request: AgentRequest, session: Session) => RuleDecision;
+  ruleDecisionOn: (request: AgentRequest, session: Session) => Promise<RuleDecision>;
   /** Called with an approval when it has timed out. */
   onExpired: (approval: Approval) => void;
   /** Runs in the transaction of `resolve`; not for an approval that is cancelled with its turn. */
@@ -173,7 +173,7 @@ export class ApprovalBroker {
   ): Promise<AgentAnswer | null> {
     const { db, store, clock, ids } = this.#deps;
     const session = db.peek((rx) => store.session(rx, sessionId));
-    const { effect, rule, why } = this.#deps.ruleDecisionOn(request, session);
+    const { effect, rule, why } = await this.#deps.ruleDecisionOn(request, session);
     if (rule !== null && effect === 'ask') return null;
     if (effect === 'allow' && !offersOf(request).includes('once')) return null;
     const consent = rule === null ? this.#consentTo(request, session) : null;

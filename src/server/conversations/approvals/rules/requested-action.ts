@@ -1,11 +1,10 @@
-import fs from 'node:fs';
 import path from 'node:path';
 import type { Approval, ApprovalDetail } from '../../../../api/approvals.ts';
 import type { Session } from '../../../../api/sessions.ts';
 import type { AgentRequest } from '../../../../agents/provider.ts';
 import { commandsIn } from './command-forms.ts';
-import { reachesUnwritten } from './own-names.ts';
-import { isInside } from './path-pattern.ts';
+import type { CommandNames } from './command-names.ts';
+import { MAX_PATH, type RealPath } from './real-paths.ts';
 import { readCommand, type Words } from './shell-words.ts';
 import type { StarContext } from './star-harm.ts';
 
@@ -35,26 +34,35 @@ export interface RequestedCommand {
   leadsOut: StarContext['leadsOut'];
 }
 
+/** What is looked up for one request. */
+export interface Lookups {
+  realPath: RealPath;
+  names: CommandNames;
+}
+
 /** Reads a request of an agent of the session. */
-export function requestedActionOf(
+export async function requestedActionOf(
   request: AgentRequest,
   { provider, cwd }: Pick<Session, 'provider' | 'cwd'>,
-): RequestedAction {
+  { realPath, names }: Lookups,
+): Promise<RequestedAction> {
   const { kind, tool = null, details } = request;
   // An agent of acp shows what the model wrote: it may run the command in its own directory all the same.
   const isNamedByModel = provider === 'acp' && tool === null;
-  const commands = details.flatMap((one) => {
-    if (one.type !== 'command') return [];
-    const real = realOrNull(one.cwd, cwd);
-    const command = commandIn(one.command, real, cwd);
-    return [
+  const commands: RequestedCommand[] = [];
+  for (const one of details) {
+    if (one.type !== 'command') continue;
+    const real = await realOrNull(one.cwd, cwd, realPath);
+    const command = commandIn(one.command, real, { sessionCwd: cwd, names });
+    commands.push(
       isNamedByModel && real !== cwd ? { ...command, cwd: null, cwds: [real, cwd] } : command,
-    ];
-  });
+    );
+  }
   const diffs = details.flatMap((one) => (one.type === 'diff' ? [one] : []));
   const named = diffs.flatMap(filesOf);
   const looked = withinLimit(named);
-  const files = looked.map((file) => fileIn(file, cwd));
+  const files: RequestedAction['files'][number][] = [];
+  for (const file of looked) files.push(await fileIn(file, cwd, realPath));
   const rest =
     looked.length < named.length
       ? 'the request has more files than rules can check'
@@ -62,32 +70,30 @@ export function requestedActionOf(
   return { provider, tool, kind, cwd, commands, files, rest };
 }
 
-/** A command, as {@link Wish} has it. */
-export function commandIn(text: string, cwd: string | null, sessionCwd: string): RequestedCommand {
+/** A command, as {@link RequestedAction} has it. */
+export function commandIn(
+  text: string,
+  cwd: string | null,
+  { sessionCwd, names }: { sessionCwd: string; names: CommandNames },
+): RequestedCommand {
   const words = readCommand(text);
-  const seen = new Map<string, boolean>();
   return {
     words,
     forms: 'words' in words ? commandsIn(words.words) : [],
     cwd,
     cwds: [cwd],
-    leadsOut(name, outer = '') {
-      const key = `${outer}\0${name}`;
-      const known =
-        seen.get(key) ?? (seen.size >= MAX_NAMES || leadsOut(name, outer, cwd ?? sessionCwd));
-      seen.set(key, known);
-      return known;
-    },
+    leadsOut: (name, outer = '') => names.leadsOut({ name, outer, cwd: cwd ?? sessionCwd }),
   };
 }
 
-/** More names of files in a command are not looked up. */
-const MAX_NAMES = 1000;
-
-/** A file by its name, as {@link Wish} has it. */
-export function fileIn(file: string, cwd: string): RequestedAction['files'][number] {
+/** A file by its name, as {@link RequestedAction} has it. */
+export async function fileIn(
+  file: string,
+  cwd: string,
+  realPath: RealPath,
+): Promise<RequestedAction['files'][number]> {
   const absolute = path.resolve(cwd, file);
-  const real = realPathOf(absolute);
+  const real = await realPath(absolute);
   // Agents resolve a relative name in a directory that is not always the session's, read `~`, and drop blanks. What `..`
   // means after a symbolic link is up to the program that opens the file.
   const isExact = file.startsWith('/') && !/[\p{Cc}\p{Zl}\p{Zp}]|\s$/u.test(file);
@@ -145,58 +151,13 @@ function moreIn(
 }
 
 /** The real path of a directory; null where it is not certain which one is meant. */
-function realOrNull(directory: string | null, cwd: string): string | null {
+async function realOrNull(
+  directory: string | null,
+  cwd: string,
+  realPath: RealPath,
+): Promise<string | null> {
   if (directory === null) return null;
   if (directory === cwd) return cwd;
-  const { names, isCertain } = fileIn(directory, cwd);
+  const { names, isCertain } = await fileIn(directory, cwd, realPath);
   return isCertain ? (names.at(-1) ?? null) : null;
-}
-
-/**
- * The path with all symbolic links resolved; what does not exist keeps its name. Null if a link leads to nothing: what is
- * written there comes into being elsewhere. The directories of a path are halved, so that a long one costs little.
- */
-function realPathOf(absolute: string): string | null {
-  if (absolute.length > MAX_PATH) return null;
-  const names = absolute.split('/').filter((name) => name !== '');
-  const upTo = (count: number) => `/${names.slice(0, count).join('/')}`;
-  let there = 0;
-  let missing = names.length + 1;
-  while (missing - there > 1) {
-    const middle = Math.floor((there + missing) / 2);
-    const exists = whetherThere(upTo(middle));
-    if (exists === null) return null;
-    if (exists) there = middle;
-    else missing = middle;
-  }
-  try {
-    return path.join(fs.realpathSync.native(upTo(there)), ...names.slice(there));
-  } catch {
-    return null;
-  }
-}
-
-/** Longer paths belong to no file. Characters. */
-const MAX_PATH = 4096;
-
-function leadsOut(name: string, outer: string, cwd: string): boolean {
-  const directory = outer === '' ? cwd : realPathOf(outer);
-  const real = realPathOf(path.resolve(cwd, name));
-  return (
-    directory === null ||
-    real === null ||
-    !isInside(real, directory) ||
-    reachesUnwritten(path.relative(directory, real), name)
-  );
-}
-
-/** Whether there is something of that name, or a link; null if it is not certain. */
-function whetherThere(file: string): boolean | null {
-  try {
-    fs.lstatSync(file);
-    return true;
-  } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException;
-    return ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(code) ? false : null;
-  }
 }

@@ -19,10 +19,21 @@ import { type SaveResponse, saveNothing } from '../../../../core/store/idempoten
 import { type RecordPage, RecordTable } from '../../../../core/store/records.ts';
 import { conditionsOf, refusalOf } from './refusal.ts';
 import { evaluateRules, ruleText } from './evaluate-rules.ts';
-import { commandIn, fileIn, type RequestedAction, requestedActionOf } from './requested-action.ts';
+import { CommandNames } from './command-names.ts';
+import { RealPaths } from './real-paths.ts';
+import {
+  commandIn,
+  fileIn,
+  type Lookups,
+  type RequestedAction,
+  requestedActionOf,
+} from './requested-action.ts';
 
 /** The maximum number of rules, because all of them are in memory. */
 const MAX_RULES = 1000;
+
+/** How often the rules are evaluated for one request, each time with more of the names that they ask for. */
+const MAX_ROUNDS = 5;
 
 interface RuleServiceDependencies {
   db: Database;
@@ -35,34 +46,51 @@ interface RuleServiceDependencies {
 export class RuleService {
   readonly #deps: RuleServiceDependencies;
   readonly #table: RecordTable<StoredRule>;
+  readonly #realPaths: RealPaths;
   #rules: readonly ApprovalRule[];
 
   constructor(deps: RuleServiceDependencies) {
     this.#deps = deps;
     this.#table = new RecordTable(deps.db, 'approval_rules', ({ id }) => id);
+    this.#realPaths = new RealPaths(deps);
     this.#rules = deps.db.peek((rx) => this.#table.where(rx, 'true').map(withRefusal));
   }
 
-  /** Decides a request of an agent of the session. */
-  decide(request: AgentRequest, session: Pick<Session, 'provider' | 'cwd'>): RuleDecision {
+  /** Decides a request of an agent of the session. A path that cannot be looked up in time is allowed by no rule. */
+  async decide(
+    request: AgentRequest,
+    session: Pick<Session, 'provider' | 'cwd'>,
+  ): Promise<RuleDecision> {
     if (this.#rules.length === 0) return { effect: 'ask', rule: null, why: 'there are no rules' };
-    return evaluateRules(this.#rules, requestedActionOf(request, session));
+    return this.#evaluate((lookups) => requestedActionOf(request, session, lookups));
   }
 
   /** Says what would be decided. Throws `invalid` for a directory that does not exist. */
   async test(asked: BodyOf<typeof testApprovalRules>): Promise<RuleDecision> {
     const cwd = await workingDirectory(asked.cwd);
     const { command = null, path = null } = asked;
-    const action: RequestedAction = {
+    return this.#evaluate(async ({ realPath, names }) => ({
       provider: asked.provider ?? null,
       tool: asked.tool ?? null,
       kind: command !== null ? 'command' : path !== null ? 'file_change' : 'tool',
       cwd,
-      commands: command === null ? [] : [commandIn(command, cwd, cwd)],
-      files: path === null ? [] : [fileIn(nodePath.resolve(cwd, path), cwd)],
+      commands: command === null ? [] : [commandIn(command, cwd, { sessionCwd: cwd, names })],
+      files: path === null ? [] : [await fileIn(nodePath.resolve(cwd, path), cwd, realPath)],
       rest: null,
-    };
-    return evaluateRules(this.#rules, action);
+    }));
+  }
+
+  /** Evaluates the rules, and once more wherever they have asked for names in commands that had to be looked up. */
+  #evaluate(read: (lookups: Lookups) => Promise<RequestedAction>): Promise<RuleDecision> {
+    return this.#realPaths.within(async (realPath) => {
+      const names = new CommandNames();
+      const action = await read({ realPath, names });
+      for (let round = 1; ; round++) {
+        if (round === MAX_ROUNDS) names.close();
+        const decision = evaluateRules(this.#rules, action);
+        if (!(await names.lookUp(realPath))) return decision;
+      }
+    });
   }
 
   async list({

@@ -9,11 +9,15 @@ import {
   fitsAny,
 } from '../../../../../src/server/conversations/approvals/rules/command-forms.ts';
 import {
+  type Misfit,
   misfitOf,
   readPattern,
   whyNothingFits,
 } from '../../../../../src/server/conversations/approvals/rules/command-pattern.ts';
 import { readCommand } from '../../../../../src/server/conversations/approvals/rules/shell-words.ts';
+import { systemClock } from '../../../../../src/core/lib/clock.ts';
+import { CommandNames } from '../../../../../src/server/conversations/approvals/rules/command-names.ts';
+import { RealPaths } from '../../../../../src/server/conversations/approvals/rules/real-paths.ts';
 import { commandIn } from '../../../../../src/server/conversations/approvals/rules/requested-action.ts';
 import { tempDirectory } from '../../../../support/temp.ts';
 import { hostileCommands, usualRules } from './hostile-commands.ts';
@@ -227,31 +231,37 @@ describe('A * to allow, wherever it stands,', () => {
     ['prog **', 'prog a ./.env'],
     ['cat **', 'cat .env'],
     ['cat /dir/*', 'cat /dir/link/x'],
-  ])('judges each name that it could be part of: "%s" allows no %s.', (pattern, command) => {
-    const { path: directory } = linked;
-    const at = (text: string) => text.replaceAll('/dir', directory);
-    const read = readPattern(at(pattern), 'strict', true);
-    const { words, leadsOut } = commandIn(at(command), directory, directory);
-    if ('why' in read || 'why' in words) expect.unreachable('the rule or the command is no test');
-    else expect(misfitOf(read, words.words, leadsOut)).not.toBeNull();
+  ])('judges each name that it could be part of: "%s" allows no %s.', async (pattern, command) => {
+    const at = (text: string) => text.replaceAll('/dir', linked.path);
+    expect(await misfitOfLinked(at(pattern), at(command))).not.toBeNull();
   });
 
-  it('stands for what is in the directory.', () => {
-    const { path: directory } = linked;
+  it('stands for what is in the directory.', async () => {
     for (const [pattern = '', command = ''] of [
       ['git diff --output=*', 'git diff --output=a/b'],
       ['prog -o*', 'prog -oa'],
       ['prog -I/usr/*', 'prog -I/usr/include'],
       ['prog a,*', 'prog a,b/c'],
       ['git commit -m *', "git commit -m 'fix: the list, again'"],
-    ]) {
-      const read = readPattern(pattern, 'strict', true);
-      const { words, leadsOut } = commandIn(command, directory, directory);
-      if ('why' in read || 'why' in words) expect.unreachable('the rule or the command is no test');
-      else expect(misfitOf(read, words.words, leadsOut)).toBeNull();
-    }
+    ])
+      expect(await misfitOfLinked(pattern, command)).toBeNull();
   });
 });
+
+/** What keeps a rule from allowing a command in the directory with links, once the names were looked up. */
+function misfitOfLinked(pattern: string, command: string): Promise<Misfit | null> {
+  const names = new CommandNames();
+  const read = readPattern(pattern, 'strict', true);
+  const { words, leadsOut } = commandIn(command, linked.path, { sessionCwd: linked.path, names });
+  if ('why' in read || 'why' in words)
+    return expect.unreachable('the rule or the command is no test');
+  return new RealPaths({ clock: systemClock }).within(async (realPath) => {
+    for (;;) {
+      const misfit = misfitOf(read, words.words, leadsOut);
+      if (!(await names.lookUp(realPath))) return misfit;
+    }
+  });
+}
 
 it.each([
   ['ls; rm', 'more than one'],

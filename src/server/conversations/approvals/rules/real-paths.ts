@@ -1,0 +1,107 @@
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import type { Clock } from '../../../../core/lib/clock.ts';
+
+/** How long the file system may take for all paths of one request, in ms. */
+const LIMIT_MS = 3000;
+
+/** A call of the system that takes longer counts as one that hangs, in ms. */
+const HANGS_MS = 1000;
+
+/** Longer paths belong to no file. Characters. */
+export const MAX_PATH = 4096;
+
+/**
+ * Returns a path with all symbolic links resolved; what does not exist keeps its name. Null if that is not certain: a link
+ * leads to nothing, so that what is written there comes into being elsewhere, or the file system did not answer in time.
+ */
+export type RealPath = (absolute: string) => Promise<string | null>;
+
+/**
+ * Resolves paths that agents choose, without waiting for a mount that hangs. Such a call of the system keeps a thread of
+ * Node until the mount answers, so one call is made at a time, and while one hangs every other path is uncertain at once.
+ */
+export class RealPaths {
+  readonly #clock: Clock;
+  readonly #files: Pick<typeof fs, 'lstat' | 'realpath'>;
+  #running: Promise<unknown> | null = null;
+  /** When that call was made, by the monotonic clock. */
+  #since = 0;
+
+  constructor({
+    clock,
+    files = fs,
+  }: {
+    clock: Clock;
+    files?: Pick<typeof fs, 'lstat' | 'realpath'>;
+  }) {
+    this.#clock = clock;
+    this.#files = files;
+  }
+
+  /** Runs `work` with a function that resolves paths; all its calls together have one time limit. */
+  async within<T>(work: (realPath: RealPath) => Promise<T>): Promise<T> {
+    const limit = Promise.withResolvers<never>();
+    limit.promise.catch(() => undefined);
+    let isOver = false;
+    using _timer = this.#clock.after(LIMIT_MS, () => {
+      isOver = true;
+      limit.reject(new NoAnswer());
+    });
+    const call = async <R>(one: () => Promise<R>): Promise<R> => {
+      while (this.#running && !this.#hangs() && !isOver)
+        await Promise.race([this.#running, limit.promise]);
+      if (this.#running || isOver) throw new NoAnswer();
+      const answer = one();
+      this.#since = this.#clock.monotonic();
+      this.#running = answer
+        .catch(() => undefined)
+        .then(() => {
+          this.#running = null;
+        });
+      return Promise.race([answer, limit.promise]);
+    };
+    return await work((absolute) => this.#real(absolute, call));
+  }
+
+  #hangs(): boolean {
+    return this.#clock.monotonic() - this.#since >= HANGS_MS;
+  }
+
+  /** The directories of a path are halved, so that a long one costs little. */
+  async #real(absolute: string, call: Call): Promise<string | null> {
+    if (absolute.length > MAX_PATH) return null;
+    const names = absolute.split('/').filter((name) => name !== '');
+    const upTo = (count: number) => `/${names.slice(0, count).join('/')}`;
+    let there = 0;
+    let missing = names.length + 1;
+    try {
+      while (missing - there > 1) {
+        const middle = Math.floor((there + missing) / 2);
+        if (await this.#isThere(upTo(middle), call)) there = middle;
+        else missing = middle;
+      }
+      const real = await call(() => this.#files.realpath(upTo(there)));
+      return path.join(real, ...names.slice(there));
+    } catch {
+      return null;
+    }
+  }
+
+  /** Whether there is something of that name, or a link. Throws if that is not certain. */
+  async #isThere(file: string, call: Call): Promise<boolean> {
+    try {
+      await call(() => this.#files.lstat(file));
+      return true;
+    } catch (error) {
+      const { code = '' } = error as NodeJS.ErrnoException;
+      if (['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(code)) return false;
+      throw error;
+    }
+  }
+}
+
+type Call = <R>(one: () => Promise<R>) => Promise<R>;
+
+/** The file system did not answer in time. */
+class NoAnswer extends Error {}
