@@ -61,7 +61,8 @@ interface AgentPoolDependencies {
  * The live agents, never more than `maxLive` at once. An agent is ended after the idle timeout. If the pool is full,
  * the agent that has been idle for longest is ended to make room for the next one. An agent whose session could not be
  * resumed is lasting: it is ended only after the idle timeout, and only if a turn waits for its place. Lasting agents have
- * a quota of places, and so has a session with those that agents have spawned from it.
+ * a quota of places, and so has a session with those that agents have spawned from it. Of a kind that has not started
+ * yet, one agent starts at a time, because nobody knows whether its agents are lasting.
  */
 export class AgentPool {
   readonly #deps: AgentPoolDependencies;
@@ -234,8 +235,10 @@ export class AgentPool {
   #makeRoom(waiting: Waiting): void {
     const shortage = this.#shortageFor(waiting.place);
     if (!shortage) return;
-    const helps: Record<Shortage['by'], (one: AgentSlot) => boolean> = {
-      lasting: (one) => one.isLasting,
+    const helps: Record<Shortage['by'], (one: AgentPlace) => boolean> = {
+      lasting: (one) => one.isLasting === true,
+      // The start that it waits for needs no further room.
+      unknown: () => false,
       family: (one) => one.family === waiting.place.family,
       all: () => true,
     };
@@ -246,12 +249,14 @@ export class AgentPool {
     void this.#end(longest, AGENT_GRACE_MS, () => (waiting.isServed = false));
   }
 
-  #placeFor({ id, provider, agent }: Session): AgentSlot {
-    const isLasting = this.#lasting.get(JSON.stringify([provider, agent])) ?? false;
-    return { family: this.#deps.familyOf(id), sessionId: id, isLasting, isBusy: true };
+  #placeFor({ id, provider, agent }: Session): AgentPlace {
+    const kind = JSON.stringify([provider, agent]);
+    const family = this.#deps.familyOf(id);
+    return { family, sessionId: id, kind, isLasting: null, isBusy: true };
   }
 
-  #shortageFor(place: AgentSlot): Shortage | null {
+  #shortageFor(place: AgentPlace): Shortage | null {
+    place.isLasting = this.#lasting.get(place.kind) ?? null;
     const live = [...this.#entries.values()].map((one) => one.place);
     const ending = this.#moving - this.#starting.size;
     return shortageFor(place, [...live, ...this.#starting], this.#deps.maxLive(), ending);
@@ -324,7 +329,7 @@ export class AgentPool {
     const sink = sinkFor(live);
     live.agent = await kind.open(session, sink, signal);
     place.isLasting = !live.agent.canResume;
-    this.#lasting.set(JSON.stringify([session.provider, session.agent]), place.isLasting);
+    this.#lasting.set(place.kind, place.isLasting);
     const entry: Entry = { live, place, sink, leases: 1, idle: undefined };
     this.#entries.set(session.id, entry);
     void live.agent.gone.then(() => {

@@ -5,8 +5,13 @@ export interface AgentSlot {
   /** The session that owns the place: the root of those that agents have spawned. */
   readonly family: string;
   readonly sessionId: string;
-  /** Whether its agent cannot be ended when idle, because no other agent could resume its session. */
-  isLasting: boolean;
+  /** Its provider and agent. */
+  readonly kind: string;
+  /**
+   * Whether its agent cannot be ended when idle, because no other agent could resume its session; null until an agent of
+   * its kind has started.
+   */
+  isLasting: boolean | null;
   /** Whether a turn runs on it, or it is starting. */
   isBusy: boolean;
 }
@@ -27,19 +32,21 @@ const FAMILY_PART = 3 / 4;
 const NAMED = 3;
 
 /** Why an agent gets no place now. */
-export type Shortage = { by: 'lasting' | 'family' | 'all'; message: string };
+export type Shortage = { by: 'lasting' | 'family' | 'unknown' | 'all'; message: string };
 
 /**
- * Returns why an agent of a family gets none of `max` places; null if it does. `isLasting`: as far as that is known.
+ * Returns why an agent of a family gets none of `max` places; null if it does. Of a kind that has not started yet, one
+ * agent starts at a time, because all may be lasting; and if they would exceed the quota of these, one of all such kinds.
  * `ending`: how many places agents have that are ending.
  */
 export function shortageFor(
-  { family, isLasting }: Pick<AgentSlot, 'family' | 'isLasting'>,
-  taken: readonly AgentSlot[],
+  { family, kind, isLasting }: Pick<AgentPlace, 'family' | 'kind' | 'isLasting'>,
+  taken: readonly AgentPlace[],
   max: number,
   ending = 0,
 ): Shortage | null {
   const lasting = taken.filter((one) => one.isLasting);
+  const unknown = isLasting === null ? taken.filter((one) => one.isLasting === null) : [];
   const own = taken.filter((one) => one.family === family);
   const [mostLasting, mostOwn] = [quota(max, LASTING_PART), quota(max, FAMILY_PART)];
   if (own.length >= mostOwn)
@@ -51,6 +58,12 @@ export function shortageFor(
     return {
       by: 'lasting',
       message: `${lasting.length} agents belong to sessions that cannot be resumed, and the maximum is ${mostLasting} of ${max} (providers.max_live)${holders(lasting)}`,
+    };
+  const mayExceed = unknown.length > 0 && lasting.length + unknown.length >= mostLasting;
+  if (mayExceed || unknown.some((one) => one.kind === kind))
+    return {
+      by: 'unknown',
+      message: `the first agent of its kind starts: until then it is not known whether its sessions can be resumed${holders(unknown)}`,
     };
   if (taken.length + ending < max) return null;
   return {

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import type { Session } from '../../../../src/api/sessions.ts';
 import type { Agent, AgentKind, AgentUpdate } from '../../../../src/agents/provider.ts';
 import { AgentPool } from '../../../../src/server/conversations/sessions/agent-pool.ts';
+import { shortageFor } from '../../../../src/server/conversations/sessions/places.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const IDLE_MS = 900_000;
@@ -111,4 +112,40 @@ it('One place alone is lent to every kind of agent, one after the other.', async
   await next;
   expect([isLive('a/lasting/1'), isLive('b/plain/1')]).toEqual([false, true]);
   await pool.endAll();
+});
+
+it('A burst of first starts of a kind that turns out to be lasting takes no more than its quota.', async () => {
+  const { pool, lease, start, isLive } = poolOf(4);
+  const burst = ['a', 'b', 'c', 'd', 'e'].map((family) => lease(`${family}/lasting/1`));
+  await Promise.all(burst.slice(0, 2));
+  await start('f/plain/1', 'g/plain/1', 'h/plain/1');
+  expect(pool.count('acp', 'lasting')).toBe(2);
+  expect([isLive('a/lasting/1'), isLive('b/lasting/1')]).toEqual([true, true]);
+  for (const one of burst.slice(2)) void one.catch(() => undefined);
+  await pool.endAll();
+});
+
+it('A burst of first starts of a kind whose sessions can be resumed takes all places, once the first has started.', async () => {
+  const { pool, lease } = poolOf(4);
+  await Promise.all(['a', 'b', 'c', 'd'].map((family) => lease(`${family}/plain/1`)));
+  expect(pool.count()).toBe(4);
+  await pool.endAll();
+});
+
+it('First starts of several kinds wait for each other only where they could exceed the quota of lasting agents.', () => {
+  const place = (kind: string, isLasting: boolean | null) => ({
+    family: kind,
+    sessionId: kind,
+    kind,
+    isLasting,
+    isBusy: true,
+  });
+  const shortage = (...taken: ReturnType<typeof place>[]) =>
+    shortageFor(place('new', null), taken, 4)?.by ?? null;
+  expect(shortage(place('a', null))).toBe(null);
+  expect(shortage(place('new', null))).toBe('unknown');
+  expect(shortage(place('a', null), place('b', null))).toBe('unknown');
+  expect(shortage(place('a', null), place('b', true))).toBe('unknown');
+  // Of those that live it is known: one more may exceed the quota, to be known as well.
+  expect(shortage(place('a', true), place('b', true))).toBe(null);
 });
