@@ -1,6 +1,9 @@
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { commands } from '../../../src/frontends/cli/commands/index.ts';
 import { commandFor } from '../../../src/frontends/cli/hints.ts';
+import { createProgram } from '../../../src/frontends/cli/program.ts';
+import type { World } from '../../../src/frontends/cli/world.ts';
 
 describe('the command that helps after a refusal', () => {
   test.for<[message: string, command: string | null]>([
@@ -16,9 +19,9 @@ describe('the command that helps after a refusal', () => {
     ['no worktree "w"', 'see cadre worktrees list'],
     [
       'turn turn_1 of sess_1 is still running: wait for it',
-      'queue the prompt with cadre sessions send --queue',
+      'or queue it with cadre sessions send --queue',
     ],
-    ['a.txt was changed: use force to replace the file and keep a copy', 'pass --force'],
+    ['a.txt was changed: force it to replace the file and keep a copy', 'with --force'],
     [
       'the worktree began at x, which is no branch of the repository: name one as into',
       'pass --into',
@@ -40,6 +43,21 @@ describe('the command that helps after a refusal', () => {
     ['body.input: is required', null],
   ])('%j is %j.', ([message, command]) => {
     expect(commandFor(message)).toBe(command);
+  });
+
+  test('Every command that a hint names exists.', async () => {
+    const program = await createProgram({} as World, commands);
+    const text = readFileSync('src/frontends/cli/hints.ts', 'utf8');
+    const named = [...text.matchAll(/\bcadre ((?:[a-z]+ ?)+)/g)].map(([, words = '']) =>
+      words.trim(),
+    );
+    expect(named).toContain('sessions send');
+    for (const words of named.filter((one) => one !== 'serve')) {
+      let found: typeof program | undefined = program;
+      for (const word of words.split(' '))
+        found = found?.commands.find((one) => one.name() === word);
+      expect([words, found?.name()]).toEqual([words, words.split(' ').at(-1)]);
+    }
   });
 
   test('is named by the command line alone: no message of the server names a command.', () => {

@@ -35,6 +35,25 @@ describe('cadre run', () => {
       expect((await run.ended).code).toBe(143);
     }));
 
+  test('A permission mode that neither cadre nor the agent has is refused before a session is stored.', () =>
+    withServer(async (server) => {
+      const sessions = async () => (await server.client.call(endpoints.listSessions, {})).length;
+      const before = await sessions();
+      for (const command of [['run'], ['sessions', 'create']]) {
+        const text = command[0] === 'run' ? ['say a'] : [];
+        const ran = await cadreOn(server)([...command, '--permission-mode', 'nope', ...text]);
+        expect(ran).toMatchObject({
+          code: 2,
+          stderr: expect.stringMatching(
+            /^cadre: unknown permission mode "nope": expected default, .* --agent-mode \(/,
+          ),
+        });
+      }
+      expect(await sessions()).toBe(before);
+      const ran = await cadreOn(server)(['run', '--permission-mode', 'full-access', 'say a']);
+      expect(ran).toMatchObject({ code: 0, stdout: 'a\n' });
+    }));
+
   test('reads what to say from stdin with -.', () =>
     withServer(async (server) => {
       const ran = await cadreOn(server)(['run', '-'], { stdin: 'say from stdin\nsay and more\n' });

@@ -58,22 +58,25 @@ export async function openBody(
   context: Pick<CommandContext, 'world' | 'client' | 'global'>,
   options: OpenOptions,
 ): Promise<OpenBody> {
-  const [{ defaultsOf }, { chooseProvider }] = await Promise.all([
+  const [{ defaultsOf }, { chooseProvider }, { assertPermissionMode }] = await Promise.all([
     import('./defaults.ts'),
     import('./choose-provider.ts'),
+    import('./assert-mode.ts'),
   ]);
   const defaults = await defaultsOf(context);
   const named = options.agent === undefined ? undefined : agentProvider;
   const provider = options.provider ?? named ?? (await chooseProvider(context, defaults));
   const settings = settingsFor(provider, defaults, options.agent);
   const { worktree } = options;
+  const permissionMode = options.permissionMode ?? settings.permission_mode;
+  await assertPermissionMode(context, provider, settings.agent ?? null, permissionMode);
   return {
     provider,
     agent: settings.agent,
     model: options.model ?? settings.model,
     thinking_effort: options.effort ?? settings.thinking_effort,
     cwd: options.cwd ?? context.world.cwd(),
-    permission_mode: options.permissionMode ?? settings.permission_mode,
+    permission_mode: permissionMode,
     agent_mode: options.agentMode,
     title: options.title,
     worktree: typeof worktree === 'string' ? { worktree_name: worktree } : worktree,
