@@ -7,7 +7,7 @@ import { keptPort } from '../../support/kept-port.ts';
 import { startServer, untilNothingCarries } from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { openSession, runTurn, send } from '../../support/turns.ts';
-import { cadreOn, startCadre } from '../../support/cli/cadre.ts';
+import { cadreOn, runCadre, startCadre } from '../../support/cli/cadre.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 
 describe('cadre events tail', () => {
@@ -127,6 +127,56 @@ describe('cadre events tail', () => {
       tail.child.kill('SIGKILL');
       await first.end('SIGKILL');
       await untilNothingCarries(directory);
+    }
+  });
+
+  test('A tail that begins before its server waits for it, by its address and by its data directory.', async () => {
+    await using place = tempDirectory();
+    const directory = place.path;
+    const port = await keptPort();
+    let CADRE_TOKEN = '';
+    await withDemo(async ({ token }) => void (CADRE_TOKEN = token), { directory, port });
+    const env = { CADRE_TOKEN };
+    const tail = ['--json', 'events', 'tail', '--after-seq', '0'];
+    const byUrl = startCadre(directory, ['--url', `http://127.0.0.1:${port}`, ...tail], { env });
+    const byDirectory = startCadre(directory, ['--data-dir', directory, ...tail]);
+    try {
+      await expectEventually(byUrl.stderr).toMatch(/; waiting for it\n$/);
+      await expectEventually(byDirectory.stderr).toMatch(/; waiting for it\n$/);
+      await withDemo(
+        async () => {
+          for (const one of [byUrl, byDirectory]) {
+            await expectEventually(one.stdout).toContain('runtime.started');
+            expect(one.stderr()).toMatch(/; waiting for it\ncadre: connected\n$/);
+            one.child.kill('SIGINT');
+            expect((await one.ended).code).toBe(130);
+          }
+        },
+        { directory, port },
+      );
+    } finally {
+      for (const one of [byUrl, byDirectory]) one.child.kill('SIGKILL');
+    }
+  });
+
+  test('A tail ends at once with 6 with --no-reconnect, and where no server was ever there.', async () => {
+    await using place = tempDirectory();
+    const never = await runCadre(place.path, ['--data-dir', place.path, 'events', 'tail']);
+    expect(never).toMatchObject({ code: 6, stderr: expect.stringMatching(/cadre serve/) });
+    await withDemo(async () => undefined, { directory: place.path });
+    for (const not of [['--no-reconnect'], ['--reconnect', '0'], ['--no-follow']]) {
+      const ended = await runCadre(place.path, [
+        '--data-dir',
+        place.path,
+        'events',
+        'tail',
+        ...not,
+      ]);
+      expect([not, ended.code, ended.stderr]).toEqual([
+        not,
+        6,
+        expect.stringMatching(/^cadre: no server is running [^;]*\n$/),
+      ]);
     }
   });
 });

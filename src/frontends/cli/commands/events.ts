@@ -13,6 +13,7 @@ import { descriptorOf, eventLine, timeOf } from '../event-line.ts';
 import { processId, sessionId, teamId } from '../find.ts';
 import { milliseconds } from '../milliseconds.ts';
 import { openScreen } from '../screen.ts';
+import type { GlobalOptions } from '../context.ts';
 import { clientAction, type CommandContext, type World, jsonFor } from '../world.ts';
 
 export interface TailOptions {
@@ -56,20 +57,48 @@ export function eventCommands(program: Command, world: World): void {
     .option('--no-follow', 'Stop after the newest stored event')
     .option(
       '--reconnect <duration>',
-      'How long to try to reconnect to the server (default: no limit)',
+      'how long to wait for a server that is gone, or not there yet (default: for ever; 0: not at all)',
       milliseconds,
     )
-    .action(clientAction(world, tail));
+    .option('--no-reconnect', 'the same as --reconnect 0')
+    .action(async ({ reconnect, ...others }: GivenOptions, self: Command) => {
+      const limit = reconnect === false ? 0 : reconnect;
+      const options = { ...others, ...(limit === undefined ? {} : { reconnect: limit }) };
+      let hasBegun = false;
+      const show = clientAction(world, (context) =>
+        tail(context, options, () => (hasBegun = true)),
+      );
+      for (;;) {
+        try {
+          return await show(self);
+        } catch (error) {
+          if (hasBegun || !options.follow) throw error;
+          const global = self.optsWithGlobals<GlobalOptions>();
+          const { waitForServer } = await import('../wait-for-server.ts');
+          if (!(await waitForServer(world, global, error, limit))) return;
+        }
+      }
+    });
 }
 
-async function tail(base: CommandContext, options: TailOptions): Promise<void> {
+/** The options as commander reads them: `--no-reconnect` is false. */
+type GivenOptions = Omit<TailOptions, 'reconnect'> & { reconnect?: number | false };
+
+/** `onBegin` is called once the server has answered and the events are about to be shown. */
+async function tail(
+  base: CommandContext,
+  options: TailOptions,
+  onBegin: () => void,
+): Promise<void> {
   const { session, process, team, kind, cursorFile: file } = options;
   const [said, ...others] = [session, process, team].filter((one) => one !== undefined);
   if (others.length > 0)
     throw new AppError('usage', 'give --session, --process or --team, not several of them');
   const servers = serversOf(base.client);
-  if (servers && said === undefined)
+  if (servers && said === undefined) {
+    onBegin();
     return (await import('../tail-all.ts')).tailAll(base, servers, options);
+  }
   if (options.node !== undefined)
     throw new AppError(
       'usage',
@@ -86,6 +115,8 @@ async function tail(base: CommandContext, options: TailOptions): Promise<void> {
     after: await startingPoint(context, options, cursor),
   };
   const isAsked = options.afterSeq !== undefined;
+  if (options.follow) await client.call(endpoints.getVersion, {});
+  onBegin();
   if (options.follow && (await watch(context, reading, isAsked, cursor))) return;
   const write = (event: RuntimeEventRecord) => {
     world.stdout.write(`${global.json ? jsonFor(world, event) : eventLine(event)}\n`);
