@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process';
 // oxlint-disable-next-line eslint/no-restricted-imports
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Writable } from 'node:stream';
 
 /** The agent's access to the system besides the protocol and its files. It is handed in, so that a test can replace it. */
@@ -15,6 +16,8 @@ export interface World {
   newSessionId(): string;
   /** Writes to the stream of the protocol without encoding a message. */
   writeRaw(text: string): void;
+  /** Resolves after `ms`; rejects if the signal aborts first. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
   /** Starts a `sleep` of `ms` that outlives the agent; resolves with its pid once it runs. */
   startSleeper(ms: number): Promise<number>;
   exit(code: number): never;
@@ -27,6 +30,7 @@ export function realWorld(stdout: Writable): World {
     pid: process.pid,
     newSessionId: () => randomUUID(),
     writeRaw: (text) => void stdout.write(text),
+    sleep: (ms, signal) => sleep(ms, undefined, { signal }),
     startSleeper,
     exit: (code) => process.exit(code),
   };

@@ -34,6 +34,11 @@ export class FailedAuthentications implements Disposable {
     this.#logger = logger;
   }
 
+  /** The number of sources in memory. */
+  get remembered(): number {
+    return this.#sources.size;
+  }
+
   /**
    * Counts a failed request; resolves when its response may be sent, or with `hangUp` if so many are delayed that the
    * connection has to be closed after the response. `log` is the request's own logger, which a flood silences.

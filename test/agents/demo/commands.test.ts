@@ -286,10 +286,16 @@ describe('trouble', () => {
     expect(client.said()).toBe('[spawned 701]');
   });
 
-  test('wait takes the time that it says, at least.', async () => {
-    const before = performance.now();
-    await run('wait 20');
-    expect(performance.now() - before).toBeGreaterThan(18);
+  test('wait lets the time that it says pass before the next command.', async () => {
+    const done: string[] = [];
+    const sleep = async (ms: number) => {
+      await new Promise((resolve) => setImmediate(resolve));
+      done.push(`slept ${ms}`, client.said());
+    };
+    const client = await openClient({ world: { sleep } });
+    await run('say before; wait 20; say after', client);
+    expect(done).toEqual(['slept 20', '[before]']);
+    expect(client.said()).toBe('[before][after]');
   });
 });
 

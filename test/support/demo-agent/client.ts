@@ -12,6 +12,7 @@ import {
 import { onTestFinished } from 'vitest';
 import { createDemoAgent } from '../../../src/agents/demo/agent.ts';
 import type { World } from '../../../src/agents/demo/world.ts';
+import { systemClock } from '../../../src/core/lib/clock.ts';
 import { temporaryDirectory } from './directory.ts';
 
 type AskUser = (
@@ -121,6 +122,7 @@ export function testWorld(): World {
     pid: 4711,
     newSessionId: () => `session-${(sessionCount += 1)}`,
     writeRaw: () => undefined,
+    sleep: (ms, signal) => systemClock.sleep(ms, signal),
     startSleeper: () => Promise.resolve(0),
     exit: (code) => {
       throw new Error(`exit ${code}: only in a process of its own`);

@@ -5,6 +5,7 @@ import { PassThrough, Readable, Writable } from 'node:stream';
 import { ndJsonStream } from '@agentclientprotocol/sdk/unstable';
 import { createDemoAgent } from '../../../src/agents/demo/agent.ts';
 import type { World } from '../../../src/agents/demo/world.ts';
+import { systemClock } from '../../../src/core/lib/clock.ts';
 import { envOf } from '../providers/raw-process.ts';
 import { type Actor, openTheatre } from '../providers/theatre.ts';
 import { tempDirectory } from '../temp.ts';
@@ -62,6 +63,7 @@ function play(
     pid,
     newSessionId: () => randomUUID(),
     writeRaw: (text) => order({ write: text }),
+    sleep: (ms, signal) => systemClock.sleep(ms, signal),
     startSleeper: () => Promise.reject(new Error('this demo agent starts no process')),
     exit(code) {
       order({ exit: code });

@@ -365,10 +365,11 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
         const before = agents();
         expect(before).not.toEqual([]);
         fixture.deafen?.(before);
-        const turn = await expectInterrupted(session, turnId);
-
-        const took = (turn.ended_at ?? 0) - (turn.interrupt_requested_at ?? 0);
-        expect(took).toBeGreaterThan(9000);
+        const ending = expectInterrupted(session, turnId);
+        // The time is the server's, which sessions/interrupt.test.ts lets pass by hand: until then the agent lives.
+        await session.watch.kind('turn.interrupt_requested', turnId);
+        expect(agents()).toEqual(expect.arrayContaining(before));
+        await ending;
         await until('its agent is gone', () => {
           const now = agents();
           return before.every((pid) => !now.includes(pid));

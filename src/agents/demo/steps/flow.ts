@@ -5,7 +5,7 @@ import type { Step } from './step.ts';
 const lateMs = 50;
 
 export const wait: Step<'wait'> = async ({ ms }, turn) => {
-  await sleep(ms, undefined, { signal: turn.signal });
+  await turn.world.sleep(ms, turn.signal);
 };
 
 /** Does nothing until the turn is cancelled. */
