@@ -151,6 +151,10 @@ worktrees: deps ## Test worktrees with 1,000 random programs of eight sessions a
 	WORKTREE_RUNS=100 $(if $(SEED),WORKTREE_SEED=$(SEED)) TEST_LIMIT_MS=43200000 $(CAMPAIGN) test/campaigns/worktrees/property
 	WORKTREE_PLACES=all vitest run test/server/work/git/hostile
 
+.PHONY: damage
+damage: deps ## Flip bits in databases and remove files beside them: nothing is lost without a word (ROUNDS=2000 SEED=1)
+	DAMAGE_ROUNDS=$(or $(ROUNDS),2000) $(if $(SEED),SEED=$(SEED)) TEST_LIMIT_MS=7200000 $(CAMPAIGN) test/campaigns/damage
+
 .PHONY: hostile
 hostile: deps ## Attack a server of another user with hostile files, children, requests and connections (ROUNDS=20)
 	HOSTILE_ROUNDS=$(or $(ROUNDS),20) TEST_LIMIT_MS=7200000 $(CAMPAIGN) test/campaigns/hostile

@@ -65,13 +65,15 @@ test(
     const names = JSON.parse(
       execFileSync(process.execPath, [program, 'names'], { encoding: 'utf8' }),
     ) as string[];
+    // 700 MB take a minute.
+    const tried = names.filter((name) => isWhole || !name.startsWith('700 '));
     const config = `[providers.acp]\ncommand = ${JSON.stringify(process.execPath)}\nargs = [${JSON.stringify(program)}]\n`;
     const place = path.join(directory.path, 'data');
     fs.mkdirSync(place);
     const server = await startServer(place, { config });
     try {
       const took: Record<string, number> = {};
-      for (const name of names) {
+      for (const name of tried) {
         let isOver = false;
         const watched = slowestHealth(server, () => isOver);
         const status = await attack(server.client, directory.path, name);

@@ -30,6 +30,11 @@ const update = (sessionId, one) => send({ method: 'session/update', params: { se
 const call = (more) => ({ toolCallId: 'c' + ++ids, title: 'do it', kind: 'edit', ...more });
 const chunk = (text) => ({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } });
 const diff = (path, oldText, newText) => ({ type: 'diff', path, oldText, newText });
+async function openCalls(id, count) {
+  const text = 'x'.repeat(1e6);
+  for (let n = 0; n < count; n++)
+    await update(id, { sessionUpdate: 'tool_call', ...call({ status: 'pending', rawInput: { text } }) });
+}
 
 const attacks = {
   'nothing': () => undefined,
@@ -71,6 +76,22 @@ const attacks = {
     raw('{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"' + id + '","update":{"sessionUpdate":"tool_call","toolCallId":"x","rawInput":[' + '[],'.repeat(3e6) + '[]]}}}\n'),
   'an input 5,000 levels deep': (id) =>
     raw('{"jsonrpc":"2.0","id":"deep","method":"session/request_permission","params":{"sessionId":"' + id + '","options":' + JSON.stringify(options) + ',"toolCall":{"toolCallId":"d","title":"deep","rawInput":' + '['.repeat(5000) + ']'.repeat(5000) + '}}}\n'),
+  '16 messages of 300 fields about one call, then a permission': async (id) => {
+    const toolCallId = 'joined-' + ++ids;
+    for (let n = 0; n < 16; n++)
+      await update(id, { sessionUpdate: n === 0 ? 'tool_call' : 'tool_call_update', toolCallId, title: 'do it', kind: 'edit', rawInput: Object.fromEntries(many(300, (k) => ['f' + k, String(n).repeat(1000)])) });
+    await ask(id, { toolCallId });
+  },
+  '3,000 messages about one call, then a permission': async (id) => {
+    const toolCallId = 'long-' + ++ids;
+    for (let n = 0; n < 3000; n++)
+      await update(id, { sessionUpdate: n === 0 ? 'tool_call' : 'tool_call_update', toolCallId, title: 'do ' + n, kind: 'execute', rawInput: { command: 'echo ' + n } });
+    await ask(id, { toolCallId });
+  },
+  '100 open calls with an input of 1 MB each': (id) => openCalls(id, 100),
+  '700 open calls with an input of 1 MB each': (id) => openCalls(id, 700),
+  'a diff of 300,000 lines that look like headers': (id) =>
+    ask(id, call({ content: [diff('/w/a', '', lines(300_000, '++ /w/f'))] })),
   'a form of 5,000 fields': async (sessionId) => {
     const properties = Object.fromEntries(many(5000, (n) => ['f' + n, { type: 'string', enum: ['a', 'b'] }]));
     const id = 'ask-' + ++ids;
