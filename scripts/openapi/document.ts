@@ -101,9 +101,10 @@ const requestHeaders = {
     name: 'Idempotency-Key',
     in: 'header',
     description:
-      'A request with the same key and token is carried out once within 24 h; a repetition gets the stored response, ' +
-      'if its status was 2xx, or 409, except `turn_in_progress` and conflicts about a state that may pass, such ' +
-      'as a turn that runs in a worktree to be merged. The same key with another body is refused; the order of fields in the body does not matter.',
+      'A request with the same key and token is executed once within 24 h. A repeated request gets the stored response ' +
+      'if its status was 2xx, or 409 with a code other than `turn_in_progress`. Conflicts with a temporary state are not stored, ' +
+      'for example a turn that runs in a worktree to be merged. The same key with a different body is refused. The order of ' +
+      'fields in the body does not matter.',
     schema: { type: 'string', pattern: '^[!-~]{1,255}$' },
   },
   LastEventId: {

@@ -25,16 +25,16 @@ export const unauthorizedBody = z
     description: 'Body of a 401 response.',
   });
 
-const isBlank = 'is blank: give a name with a visible character';
+const isBlank = 'is blank: enter a name with a visible character';
 
 /** White space, and characters that show nothing: controls, joiners, selectors, fillers and the empty Braille pattern. */
 const UNSEEN = /^[\s\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]*$/u;
 
 /**
- * A name or title that a person gives. One without a visible character could be neither read nor typed. The description
- * of the interface has `\S` alone, because few generators know the classes of Unicode.
+ * A name or title that a user sets. It needs a visible character so that a user can read and type it. The description of
+ * the interface has only `\S`, because few generators know the classes of Unicode.
  */
-export const givenName = (most: number) =>
+export const nameOfLength = (most: number) =>
   z
     .string()
     .min(1)

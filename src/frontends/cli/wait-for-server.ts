@@ -28,7 +28,7 @@ export async function waitForServer(
   for (let isFirst = true; ; isFirst = false) {
     const left = until - clock.monotonic();
     if (left <= 0) throw last;
-    if (isFirst) stderr.write(`cadre: ${last.message}; waiting for it\n`);
+    if (isFirst) stderr.write(`cadre: ${last.message}: waiting for the server\n`);
     await clock.sleep(Math.min(RETRY_MS, left), signal).catch(() => undefined);
     if (signal.aborted) {
       world.exit(Number(signal.reason));

@@ -141,13 +141,13 @@ describe('cadre events tail', () => {
     const byUrl = startCadre(directory, ['--url', `http://127.0.0.1:${port}`, ...tail], { env });
     const byDirectory = startCadre(directory, ['--data-dir', directory, ...tail]);
     try {
-      await expectEventually(byUrl.stderr).toMatch(/; waiting for it\n$/);
-      await expectEventually(byDirectory.stderr).toMatch(/; waiting for it\n$/);
+      await expectEventually(byUrl.stderr).toMatch(/: waiting for the server\n$/);
+      await expectEventually(byDirectory.stderr).toMatch(/: waiting for the server\n$/);
       await withDemo(
         async () => {
           for (const one of [byUrl, byDirectory]) {
             await expectEventually(one.stdout).toContain('runtime.started');
-            expect(one.stderr()).toMatch(/; waiting for it\ncadre: connected\n$/);
+            expect(one.stderr()).toMatch(/: waiting for the server\ncadre: connected\n$/);
             one.child.kill('SIGINT');
             expect((await one.ended).code).toBe(130);
           }

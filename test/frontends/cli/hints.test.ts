@@ -19,9 +19,9 @@ describe('the command that helps after a refusal', () => {
     ['no worktree "w"', 'see cadre worktrees list'],
     [
       'turn turn_1 of sess_1 is still running: wait for it',
-      'or queue it with cadre sessions send --queue',
+      'queue the prompt with cadre sessions send --queue',
     ],
-    ['a.txt was changed: force it to replace the file and keep a copy', 'with --force'],
+    ['a.txt was changed: use force to replace the file and keep a copy', 'pass --force'],
     [
       'the worktree began at x, which is no branch of the repository: name one as into',
       'pass --into',

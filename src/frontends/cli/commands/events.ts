@@ -57,10 +57,10 @@ export function eventCommands(program: Command, world: World): void {
     .option('--no-follow', 'Stop after the newest stored event')
     .option(
       '--reconnect <duration>',
-      'how long to wait for a server that is gone, or not there yet (default: for ever; 0: not at all)',
+      'How long to wait for a server that is unreachable or has not started yet (default: no limit; 0: do not wait)',
       milliseconds,
     )
-    .option('--no-reconnect', 'the same as --reconnect 0')
+    .option('--no-reconnect', 'Do not wait for the server (the same as --reconnect 0)')
     .action(async ({ reconnect, ...others }: GivenOptions, self: Command) => {
       const limit = reconnect === false ? 0 : reconnect;
       const options = { ...others, ...(limit === undefined ? {} : { reconnect: limit }) };

@@ -235,7 +235,7 @@ export class AgentPool {
   #makeRoom(waiting: Waiting): void {
     const shortage = this.#shortageFor(waiting.place);
     if (!shortage) return;
-    const helps: Record<Shortage['by'], (one: AgentPlace) => boolean> = {
+    const helps: Record<Shortage['by'], (one: AgentSlot) => boolean> = {
       lasting: (one) => one.isLasting === true,
       // The start that it waits for needs no further room.
       unknown: () => false,
@@ -249,13 +249,13 @@ export class AgentPool {
     void this.#end(longest, AGENT_GRACE_MS, () => (waiting.isServed = false));
   }
 
-  #placeFor({ id, provider, agent }: Session): AgentPlace {
+  #placeFor({ id, provider, agent }: Session): AgentSlot {
     const kind = JSON.stringify([provider, agent]);
     const family = this.#deps.familyOf(id);
     return { family, sessionId: id, kind, isLasting: null, isBusy: true };
   }
 
-  #shortageFor(place: AgentPlace): Shortage | null {
+  #shortageFor(place: AgentSlot): Shortage | null {
     place.isLasting = this.#lasting.get(place.kind) ?? null;
     const live = [...this.#entries.values()].map((one) => one.place);
     const ending = this.#moving - this.#starting.size;

@@ -40,8 +40,8 @@ export type Shortage = { by: 'lasting' | 'family' | 'unknown' | 'all'; message: 
  * `ending`: how many places agents have that are ending.
  */
 export function shortageFor(
-  { family, kind, isLasting }: Pick<AgentPlace, 'family' | 'kind' | 'isLasting'>,
-  taken: readonly AgentPlace[],
+  { family, kind, isLasting }: Pick<AgentSlot, 'family' | 'kind' | 'isLasting'>,
+  taken: readonly AgentSlot[],
   max: number,
   ending = 0,
 ): Shortage | null {
@@ -63,7 +63,7 @@ export function shortageFor(
   if (mayExceed || unknown.some((one) => one.kind === kind))
     return {
       by: 'unknown',
-      message: `the first agent of its kind starts: until then it is not known whether its sessions can be resumed${holders(unknown)}`,
+      message: `waiting for the start of the first agent of this kind, which shows whether its sessions can be resumed${holders(unknown)}`,
     };
   if (taken.length + ending < max) return null;
   return {

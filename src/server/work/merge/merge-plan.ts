@@ -157,7 +157,7 @@ export async function assertSame(
   const now = await lookAt(gitContext, source.worktree, source.repository, { isCommitted });
   refuse(now.obstacles);
   if (now.tip !== source.tip || now.tree !== source.tree)
-    throw new AppError('conflict', 'the worktree has changed meanwhile: try again', {
+    throw new AppError('conflict', 'the worktree has changed during the merge: try again', {
       isTemporary: true,
     });
 }

@@ -82,7 +82,7 @@ export class HalfMoved extends AppError {
   constructor(options: ErrorOptions) {
     super(
       'conflict',
-      `the branch has moved, and its files could not be written (${(options.cause as Error).message}): git is locked there until the next merge or rebase of the worktree, or the next start of the server, finishes that`,
+      `the branch was updated, but the files of its checkout were not (${(options.cause as Error).message}): git stays locked in that checkout until you merge or rebase the worktree again, or restart the server`,
       { ...options, isTemporary: true },
     );
   }
@@ -169,9 +169,13 @@ async function assertNowhereElse(repository: Repository, { moves }: Moves): Prom
       (one) => one !== checkout?.gitDir && !(isBare && one === repository.commonDir),
     );
     if (found.length > 0)
-      throw new AppError('conflict', `${branch} was checked out meanwhile: try again`, {
-        isTemporary: true,
-      });
+      throw new AppError(
+        'conflict',
+        `${branch} was checked out in another worktree meanwhile: try again`,
+        {
+          isTemporary: true,
+        },
+      );
   }
 }
 
@@ -345,7 +349,7 @@ async function lock({ gitDir, files }: Checkout, id: string): Promise<void> {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     throw new AppError(
       'conflict',
-      `another git command works in ${files}: wait for it, or remove ${path.join(gitDir, 'index.lock')} if there is none`,
+      `another git command is running in ${files}: wait for it, or remove ${path.join(gitDir, 'index.lock')} if none is running`,
       { isTemporary: true },
     );
   }

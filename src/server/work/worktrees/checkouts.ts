@@ -142,7 +142,7 @@ export class Checkouts {
       if (adminDir === null)
         throw new AppError(
           'conflict',
-          `${worktree.path} was removed while it was made: try again`,
+          `${worktree.path} was removed during its creation: try again`,
           { isTemporary: true },
         );
       await this.#inLane(() => fill(adminDir));

@@ -34,7 +34,7 @@ export async function copyIncluded(
   const { repository, worktree, patterns, scratch } = about;
   const adminDir = await adminDirectory(repository, worktree.path);
   if (adminDir === null)
-    throw new AppError('conflict', `${worktree.path} was removed while it was made: try again`, {
+    throw new AppError('conflict', `${worktree.path} was removed during its creation: try again`, {
       isTemporary: true,
     });
   const { root } = repository;

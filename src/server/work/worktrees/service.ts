@@ -357,7 +357,7 @@ export class WorktreeService {
     if (left !== null)
       throw new AppError(
         'conflict',
-        `the worktree of that name was removed, but its ${left}: try again`,
+        `the worktree of that name was removed, but ${left}: try again`,
         { isTemporary: true },
       );
   }

@@ -63,7 +63,7 @@ function whyNotAllowed(rules: readonly ApprovalRule[], action: RequestedAction):
   if (nearest) return `${nearest.misfit.why} (${ruleText(nearest.one)})`;
   const uncertain = action.files.find(({ isCertain }) => !isCertain);
   if (uncertain)
-    return `it is not certain which file is meant by ${JSON.stringify(uncertain.names[0])}: its name is relative, a link leads to nothing, or the file system does not answer`;
+    return `the file ${JSON.stringify(uncertain.names[0])} cannot be identified: its name is relative, a link in its path is broken, or the file system does not answer`;
   const own = action.files.find(({ names }) =>
     names.some((name) => reachesUnwritten(name, action.cwd)),
   );

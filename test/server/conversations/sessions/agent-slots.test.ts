@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Session } from '../../../../src/api/sessions.ts';
 import type { Agent, AgentKind, AgentUpdate } from '../../../../src/agents/provider.ts';
 import { AgentPool } from '../../../../src/server/conversations/sessions/agent-pool.ts';
-import { shortageFor } from '../../../../src/server/conversations/sessions/places.ts';
+import { shortageFor } from '../../../../src/server/conversations/sessions/agent-slots.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const IDLE_MS = 900_000;
