@@ -43,7 +43,7 @@ const commands: readonly [refusal: RegExp, command: string][] = [
   [/^the data was written by cadre .* go back to the data/, 'run cadre db rollback'],
   [/ restore a backup$/, 'run cadre db restore FILE'],
   [/^acp: .*name an agent that is installed/, 'pass --agent (see cadre providers discover)'],
-  [/^acp: not configured/, 'to try cadre without an agent, run cadre serve --demo'],
+  [/^acp: not configured/, 'or run cadre serve --demo to use the demo agent'],
 ];
 
 /** The refusal of an id or a name that does not exist. */

@@ -74,7 +74,7 @@ export class IndexChecker {
     this.#deps.db.damage.note(index ?? table, `${list} ${problem}`);
     this.#deps.logger.error(
       { table, index },
-      `the store is damaged: ${list} ${problem}: keep a copy with cadre db backup, stop the server, and restore an older backup with cadre db restore FILE`,
+      `the store is damaged: ${list} ${problem}: back up the database, stop the server, and restore an older backup`,
     );
   }
 

@@ -97,7 +97,8 @@ describe('the MCP servers that a client gives to a session', () => {
         status: 'failed',
         error: {
           code: 'provider_unavailable',
-          message: 'acp: this agent takes no MCP servers over http: open a session without "far"',
+          message:
+            'acp: this agent does not support MCP servers over http: open a session without "far"',
         },
       });
       const fine = await open({ mcp_servers: mcp_servers.slice(0, 1) });

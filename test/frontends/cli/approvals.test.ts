@@ -30,7 +30,7 @@ describe('approvals on the command line', () => {
     expect(stdout).toContain(`\nin ${server().directory}\n`);
     const shown = stdout.split('\n').filter((line) => line.startsWith('  echo'));
     expect(shown.map((line) => line.trim().replace(/ &&$/, ''))).toEqual(lines);
-    expect(stdout).toContain('Approval for the session allows: exactly this request');
+    expect(stdout).toContain('Approval for the session allows: this exact request');
     expect(stdout).toMatch(new RegExp(`^id +${id}$`, 'm'));
   });
 

@@ -38,7 +38,7 @@ describe('the command that helps after a refusal', () => {
     ['no token "t"', 'see cadre tokens list'],
     [
       'acp: not configured: add a section [providers.acp] with a command',
-      'to try cadre without an agent, run cadre serve --demo',
+      'or run cadre serve --demo to use the demo agent',
     ],
     ['body.input: is required', null],
   ])('%j is %j.', ([message, command]) => {

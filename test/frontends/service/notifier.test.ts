@@ -88,7 +88,7 @@ describe.skipIf(!canNotify)('a service manager', () => {
     const env = { PATH, NOTIFY_SOCKET: '/nowhere/notify' };
     await Notifier.takenFrom(env, { clock: systemClock, onTrouble })?.ready('here');
     expect(troubles).toEqual([
-      expect.stringMatching(/^cannot notify the service manager: .*systemd-notify ended with 1/),
+      expect.stringMatching(/^cannot notify the service manager: .*systemd-notify exited with 1/),
     ]);
   });
 
@@ -128,7 +128,7 @@ describe.skipIf(!canNotify)('a service manager', () => {
     const env = { NOTIFY_SOCKET: manager.path };
     const { code } = await runCadre(place.path, ['serve', '--bind', '0.0.0.0:0'], { env });
     expect(code).toBe(2);
-    await manager.expect('STATUS=0.0.0.0:0 can be reached by other machines');
+    await manager.expect('STATUS=other machines can reach 0.0.0.0:0');
     expect(manager.messages().flat()).not.toContain('READY=1');
   });
 });

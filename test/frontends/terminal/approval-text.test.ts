@@ -38,7 +38,7 @@ describe('the sheet of an approval', () => {
       { columns: 100, palette: colorless },
     );
     expect(sheet.slice(2)).toEqual([
-      'NOT SHOWN (too large): the change of big.bin (2000000 bytes)',
+      'NOT SHOWN (too large): the change to big.bin (2000000 bytes)',
       '',
       'Approval for the session allows: edits of any file',
     ]);
@@ -99,7 +99,7 @@ describe('the sheet of an approval', () => {
         { ...shape, columns: 60 },
       ).slice(2),
     ).toEqual([
-      'NOT SHOWN (too large): the change of a.bin (5 bytes)',
+      'NOT SHOWN (too large): the change to a.bin (5 bytes)',
       '',
       'Approval for the session allows: npm',
     ]);

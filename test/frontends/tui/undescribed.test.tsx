@@ -19,7 +19,7 @@ test('The screen accepts what the agent does not describe only with a typed word
       await withScreen(client, { page: 'top' }, async ({ expectShows, expectHides, press }) => {
         await expectShows('NEEDS APPROVAL 1');
         await press('a');
-        await expectShows('does not say what this would do');
+        await expectShows('does not say what this request would do');
         await expectShows('⏎ approve');
         await press('y');
         await expectShows('Type yes to approve (the request is incomplete):');

@@ -11,7 +11,7 @@ test('The sheet u shows budgets and what turns have used, by day, session, provi
     await client.call(endpoints.setBudget, { body });
     await runTurn(client, id, 'usage 1234 2000; say Hello.');
     await withScreen(client, { page: 'top' }, async ({ expectShows, press }) => {
-      await expectShows(/◆ +go on although the budget/);
+      await expectShows(/◆ +continue although the bu/);
       await press('u');
       await expectShows(
         `Budget of session "the job" (${id.slice(-8)}): 1,234 of 1,000 tokens  reached`,

@@ -53,7 +53,7 @@ test('A minute after the start, health names an index that has lost a row, and t
       await expectEventually(() => server.logLines()).toContainEqual(
         expect.objectContaining({
           index: 'sessions_status',
-          msg: expect.stringMatching(/cadre db backup.*cadre db restore/) as unknown,
+          msg: expect.stringMatching(/back up the database.*restore an older backup/) as unknown,
         }),
       );
     },
