@@ -113,7 +113,10 @@ export class RecordTable<T extends object> {
     const values = active.map(([, value]) =>
       typeof value === 'string' ? value : JSON.stringify(value),
     );
-    const filtered = active.map(([column, value]) => [fieldOf(column), value] as const);
+    const filtered = active.flatMap(([column, value]) => {
+      const field = fieldOf(column);
+      return field === null ? [] : [[field, value] as const];
+    });
     query.scan(rx, [...values, before, limit + 1], (row) => {
       bytes += typeof row[2] === 'string' ? Buffer.byteLength(row[2]) : 0;
       more = records.length === limit || (bytes > PAGE_BYTES && records.length > 0);
@@ -162,7 +165,11 @@ export class RecordTable<T extends object> {
   }
 }
 
-/** Returns the field of a record that a column, or an expression such as `record ->> '$.caller_id'`, has the value of. */
-function fieldOf(column: string): string {
-  return /'\$\.(\w+)'/.exec(column)?.[1] ?? column;
+/**
+ * Returns the field of a record whose value a column, or an expression such as `record ->> '$.caller_id'`, has; null for
+ * an expression that is computed from several fields.
+ */
+function fieldOf(column: string): string | null {
+  if (/^\w+$/.test(column)) return column;
+  return /^record ->> '\$\.(\w+)'$/.exec(column)?.[1] ?? null;
 }

@@ -97,7 +97,7 @@ describe('cadre doctor', () => {
     for (const line of lines) expect(line).toMatch(/^(ok {2}|warn) {2}\S/);
     expect(stdout).toMatch(/^warn {2}server +no server is running: start one with cadre serve$/m);
     expect(stdout).toMatch(
-      /^warn {2}providers +acp: not configured: .*cadre serve --demo; claude: .*not found on PATH.*; codex: .*not found on PATH/m,
+      /^warn {2}providers +acp: not configured: .*cadre serve --demo.*; claude: .*not found on PATH.*; codex: .*not found on PATH/m,
     );
     expect(fs.readdirSync(home.path)).toEqual([]);
   });
