@@ -69,7 +69,7 @@ describe.for(Object.entries(agents))('a usage limit of %s', ([provider, agent]) 
       await using _watch = met.session.watch;
       const again = await goesOn(met);
       expect(again.text).toContain('plover');
-      expect(again.input).toMatchObject([{ text: expect.stringContaining('Go on') as string }]);
+      expect(again.input).toMatchObject([{ text: expect.stringContaining('Continue') as string }]);
       const calls = await server.client.call(endpoints.listItems, {
         params: { session_id: met.session.id, turn_id: again.turn_id },
       });
