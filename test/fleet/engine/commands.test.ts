@@ -35,7 +35,7 @@ async function cadre(args: readonly string[], urls: readonly string[]) {
 
 describe('cadre fleet init', () => {
   test.for<[what: string, args: string[], code: number, said: RegExp]>([
-    ['two copies', ['--replicas', '2'], 2, /--replicas 2: give 1, or 3/],
+    ['two copies', ['--replicas', '2'], 2, /invalid --replicas "2": expected 1, or 3/],
     [
       'more copies than servers',
       ['--replicas', '3', '--max-bytes', '1000'],
@@ -128,7 +128,7 @@ test('what a process of a node prints is shown as it comes, and its end ends the
 });
 
 test.for([
-  [['quiet'], 2, 'confirm with --yes'],
+  [['quiet'], 2, 'pass --yes to confirm'],
   [['quiet', '--yes'], 7, 'stop its server first'],
   [['nobody', '--yes'], 3, 'node name "nobody" is already free'],
 ] as const)('cadre fleet nodes replace %j ends with %i.', async ([args, code, said]) => {
