@@ -38,17 +38,17 @@ export async function createProgram(
     )
     .option(
       '--on <server>',
-      'Use only the server with this name, if several are configured',
+      'Use only the server with this name, if several servers are configured',
       repeated,
     )
     .option(
       '--fleet [url]',
-      'Use a fleet; NATS address (default: CADRE_FLEET, else the section [fleet])',
+      'NATS address of the fleet to use (default: CADRE_FLEET, else the section [fleet])',
     )
     .option('--data-dir <directory>', 'Data directory (environment variable CADRE_DATA_ROOT_DIR)')
     .option(
       '--select <id>',
-      'Id of the item that the screen selects first (only without a command)',
+      'Id of the row that the screen selects first (only for cadre without a command)',
     )
     .option('--json', 'Write JSON: one document, or one record per line for streams')
     .showSuggestionAfterError()

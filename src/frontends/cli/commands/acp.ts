@@ -18,7 +18,7 @@ interface AcpOptions extends Pick<
 export function acpCommand(program: Command, world: World): void {
   program
     .command('acp')
-    .description('Serve an editor as an agent (Agent Client Protocol)')
+    .description('Run as an agent of an editor (Agent Client Protocol)')
     .addOption(
       new Option(
         '--provider <provider>',
@@ -36,7 +36,7 @@ export function acpCommand(program: Command, world: World): void {
       '--agent-mode <mode>',
       "The agent's own mode in new sessions, by the name the agent uses; only for acp agents",
     )
-    .option('--session <session>', 'Use this session instead of a new one')
+    .option('--session <session>', 'Use this session instead of a new session')
     .addHelpText(
       'after',
       '\nThe editor starts this command and talks to it on stdin and stdout. When the editor\ndisconnects, sessions stay open and their turns continue. A server must be running: cadre serve.',

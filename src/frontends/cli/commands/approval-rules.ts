@@ -35,28 +35,28 @@ export const approvalRuleCommands = commandGroup(
         {
           flags: '--command <words>',
           description:
-            'Match a simple command, such as "git log **" (* is one word, ** at the end any number of words)',
+            'Match requests to run a simple command, such as "git log **" (* is one word, ** at the end any number of words)',
           field: 'command',
         },
         {
           flags: '--path <path>',
           description:
-            'Match if every changed file matches, such as "src/**" (relative to the session directory)',
+            'Match requests that change only these files, such as "src/**" (relative to the session directory)',
           field: 'path',
         },
         {
           flags: '--tool <name>',
-          description: 'Match this tool, by the name its agent uses',
+          description: 'Match requests to use the tool with this name (as the agent names it)',
           field: 'tool',
         },
         {
           flags: '--provider <provider>',
-          description: 'Match agents of this provider',
+          description: 'Match requests of agents of this provider',
           field: 'provider',
         },
         {
           flags: '--directory <directory>',
-          description: 'Match only in this directory and below it',
+          description: 'Match only requests of sessions in this directory and below it',
           read: (directory: string) => ({ directory: path.resolve(directory) }),
         },
         {
@@ -66,7 +66,8 @@ export const approvalRuleCommands = commandGroup(
         },
         {
           flags: '--reason <text>',
-          description: 'Reason; the agent receives it when a request is declined',
+          description:
+            'Reason for the decision; the agent receives the reason when a request is declined',
           field: 'reason',
         },
       ],
@@ -89,7 +90,11 @@ export const approvalRuleCommands = commandGroup(
       ],
       options: [
         { flags: '--path <path>', description: 'File that would be changed', field: 'path' },
-        { flags: '--tool <name>', description: 'Tool, by the name its agent uses', field: 'tool' },
+        {
+          flags: '--tool <name>',
+          description: 'Name of the tool (as the agent names it)',
+          field: 'tool',
+        },
         {
           flags: '--provider <provider>',
           description: 'Provider of the agent',

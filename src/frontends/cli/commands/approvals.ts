@@ -50,7 +50,7 @@ export const approvalCommands = commandGroup('approvals', 'Manage approval reque
   (parent, world) =>
     parent
       .command('show')
-      .description('Show an approval request and everything that it would allow')
+      .description('Show an approval request and everything that the request would allow')
       .argument(...approvalArgument)
       .action(clientAction(world, show)),
   decisionCommand('accept', 'Accept an approval request, once or for the session', [

@@ -13,7 +13,7 @@ import { zoneOf } from '../when.ts';
 export const budgetCommands = commandGroup('budgets', 'Limit tokens and cost', [
   endpointCommand({
     name: 'list',
-    description: 'List budgets and how much of each is used',
+    description: 'List budgets and the used part of each budget',
     endpoint: endpoints.listBudgets,
     options: [
       sessionAs('session_id', '--session <session>', 'Show only budgets of this session'),
@@ -32,14 +32,15 @@ export const budgetCommands = commandGroup('budgets', 'Limit tokens and cost', [
   }),
   endpointCommand({
     name: 'set',
-    description: 'Set the budget of a session, a team or all sessions (replaces the previous one)',
+    description:
+      'Set the budget of a session, a team or all sessions (replaces the previous budget)',
     endpoint: endpoints.setBudget,
     options: [
       sessionAs('session_id', '--session <session>', 'Limit this session'),
       teamAs('team_id', '--team <team>', 'Limit all sessions of this team together'),
       {
         flags: '--per <period>',
-        description: 'Period of the limits (default: total; day without --session and --team)',
+        description: 'Period of the limits (default: total with --session or --team, else day)',
         field: 'per',
       },
       {
@@ -62,7 +63,8 @@ export const budgetCommands = commandGroup('budgets', 'Limit tokens and cost', [
       },
       {
         flags: '--hard',
-        description: 'Interrupt running turns when the budget is used up (default: they finish)',
+        description:
+          'Interrupt running turns when the budget is used up (default: running turns finish)',
         field: 'hard',
       },
       {

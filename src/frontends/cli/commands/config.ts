@@ -20,7 +20,7 @@ export function configCommands(program: Command, world: World): void {
     .command('show')
     .description('Show every configuration key with its value (secrets are masked)')
     .option('--config <file>', 'Configuration file (environment variable CADRE_CONFIG)')
-    .option('--origin', 'Show where each value comes from')
+    .option('--origin', 'Show the source of each configuration value')
     .action((_options: object, command: Command) => {
       show(world, command.optsWithGlobals<GlobalOptions & { origin?: boolean }>());
     });

@@ -24,7 +24,7 @@ export function dbCommands(program: Command, world: World): void {
 function copyCommands(db: Command, world: World): void {
   db.command('backup')
     .description('Back up the database to one file, also while the server runs')
-    .argument('<file>', 'File to create; it must not exist')
+    .argument('<file>', 'Backup file to create; the file must not exist yet')
     .option('--config <file>', 'Configuration file (environment variable CADRE_CONFIG)')
     .addHelpText(
       'after',
@@ -43,7 +43,7 @@ function copyCommands(db: Command, world: World): void {
 
   db.command('check')
     .description('Check the database or a backup (exit code 1 if rows are damaged)')
-    .argument('[file]', 'Backup to check (default: the database itself)')
+    .argument('[file]', 'Backup to check (default: the database of the data directory)')
     .option('--config <file>', 'Configuration file (environment variable CADRE_CONFIG)')
     .action(async (file: string | undefined, _options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
@@ -82,7 +82,7 @@ function rollbackCommand(db: Command, world: World): void {
     )
     .argument(
       '[file]',
-      'Copy to return to (default: the newest copy that a server made of an older format)',
+      'Copy of the data to return to (default: the newest copy that a server made of an older format)',
     )
     .option('--yes', 'Roll back without asking for confirmation')
     .option('--config <file>', 'Configuration file (environment variable CADRE_CONFIG)')

@@ -22,8 +22,14 @@ export function diffCommand(program: Command, world: World): void {
     )
     .option('--stat', 'Show only the files and the number of changed lines')
     .option('--head', 'Show only changes that are not committed')
-    .option('--since <turn>', 'Show changes since the start of this turn, which needs a snapshot')
-    .option('--at <turn>', 'Show only changes of this turn (with --since: changes until its end)')
+    .option(
+      '--since <turn>',
+      'Show changes since the start of this turn (requires a snapshot of the turn)',
+    )
+    .option(
+      '--at <turn>',
+      'Show only changes of this turn (with --since: changes until the end of this turn)',
+    )
     .action(clientAction(world, show));
 }
 

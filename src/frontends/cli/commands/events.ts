@@ -42,7 +42,7 @@ export function eventCommands(program: Command, world: World): void {
     .option('--team <team>', 'Show only events of this team')
     .option(
       '--node <name>',
-      'Show only events of this server, if several are configured, even if it does not answer',
+      'Show only events of this server, if several servers are configured, even if the server does not answer',
     )
     .option(
       '--kind <kind...>',
@@ -57,7 +57,7 @@ export function eventCommands(program: Command, world: World): void {
     .option('--no-follow', 'Stop after the newest stored event')
     .option(
       '--reconnect <duration>',
-      'How long to wait for a server that is unreachable or has not started yet (default: no limit; 0: do not wait)',
+      'Maximum time to wait for a server that is unreachable or has not started yet (default: no limit; 0: do not wait)',
       milliseconds,
     )
     .option('--no-reconnect', 'Do not wait for the server (the same as --reconnect 0)')

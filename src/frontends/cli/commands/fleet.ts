@@ -51,7 +51,7 @@ export function fleetCommands(program: Command, world: World): void {
     .command('replace')
     .description('Free the name of a node that is gone for good (requires the admin key)')
     .argument('<name>', 'Name of the node')
-    .option('--yes', 'Confirm that the name is to be freed')
+    .option('--yes', 'Confirm that the name of the node is to be freed')
     .option(
       '--credentials <file>',
       'Key of the fleet administrator (default: key of the configured person)',

@@ -18,21 +18,23 @@ export const installCommands: readonly Register[] = [
   (mcp, world) =>
     mcp
       .command('install')
-      .description("Give cadre's tools to an agent outside of cadre (repeat to replace its token)")
+      .description(
+        "Give cadre's tools to an agent outside of cadre (repeat to replace the token of the agent)",
+      )
       .addArgument(agentArgument())
       .option(
         '--session <session>',
-        'Call tools as this session, with the tools of its teams (default: no session, only the process tools)',
+        'Session as which the agent calls the process and team tools (default: no session, only the process tools)',
       )
       .addOption(
         new Option(
           '--permission-mode <mode>',
-          'Permissions without --session; full_access lets the agent run commands (default: asks on a terminal)',
+          'Permission mode of the agent without --session; full_access lets the agent run commands (default: asks on a terminal)',
         )
           .choices(modes)
           .conflicts('session'),
       )
-      .option('--print', 'Print the change without making it')
+      .option('--print', 'Print the change of the configuration without writing the file')
       .action((name: string, options: InstallOptions, command: Command) =>
         options.print
           ? plan(world, name, command)
@@ -41,7 +43,9 @@ export const installCommands: readonly Register[] = [
   (mcp, world) =>
     mcp
       .command('uninstall')
-      .description("Remove cadre's tools from an agent outside of cadre, and revoke its token")
+      .description(
+        "Remove cadre's tools from an agent outside of cadre, and revoke the token of the agent",
+      )
       .addArgument(agentArgument())
       .action(clientAction(world, uninstall)),
   (mcp, world) =>

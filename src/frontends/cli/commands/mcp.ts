@@ -36,7 +36,7 @@ export function mcpCommands(program: Command, world: World): void {
     .argument('<tool>', 'Name of the tool; see cadre mcp tools')
     .requiredOption(
       '--as <session>',
-      'Session that calls the tool: its id, its last 6 or more characters, or its title',
+      'Session that calls the tool: id, last 6 or more characters of the id, or title',
     )
     .option(
       '--arg <name=value>',

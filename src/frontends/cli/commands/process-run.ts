@@ -39,8 +39,11 @@ export function processRun(processes: Command, world: World): void {
       milliseconds,
     )
     .option('--notify', 'Send the session a turn when the process exits')
-    .option('--wait', 'Wait for the process and exit with its exit code')
-    .option('--follow', 'Show its output, forward typed input, and exit with its exit code')
+    .option('--wait', 'Wait until the process exits, and exit with the exit code of the process')
+    .option(
+      '--follow',
+      'Show the output of the process, forward typed input, and exit with the exit code of the process',
+    )
     .action(clientAction(world, run));
 }
 

@@ -34,7 +34,10 @@ export function providersDiscover(providers: Command, world: World): void {
     .command('discover')
     .description('Find installed or configured agents and show what to do next')
     .option('--config <file>', 'Configuration file (environment variable CADRE_CONFIG)')
-    .option('--all', 'Also list agents that are not installed, with how to install them')
+    .option(
+      '--all',
+      'Also list agents that are not installed, with the command that installs each agent',
+    )
     .action(async (_options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions & { all?: boolean }>();
       const config = await configuration(options, world.env);

@@ -60,7 +60,7 @@ export const providerCommands = commandGroup('providers', 'List agents and model
   (providers, world) =>
     providers
       .command('auth')
-      .description('Show whether an agent is logged in, as far as cadre can tell')
+      .description('Show whether an agent is logged in, if cadre can detect the login')
       .addArgument(new Argument('[provider]', 'Provider').choices(providerIds).default('acp'))
       .addOption(agentOption())
       .action(clientAction(world, auth)),
@@ -68,7 +68,7 @@ export const providerCommands = commandGroup('providers', 'List agents and model
     providers
       .command('login')
       .description(
-        'Log in to claude or codex with an API key from stdin, or to an acp agent with one of its methods',
+        'Log in to claude or codex with an API key from stdin, or to an acp agent with a login method of the agent',
       )
       .addArgument(loginArgument())
       .option(

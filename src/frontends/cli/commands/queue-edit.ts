@@ -15,7 +15,10 @@ export function queueEdit(queue: Command, world: World): void {
       .argument(...entryArgument)
       .argument('[text...]', 'New text of the prompt'),
   )
-    .option('--now', 'Remove the time: the entry is due as soon as the session is idle')
+    .option(
+      '--now',
+      'Remove the due time of the entry: the entry is due as soon as the session is idle',
+    )
     .option('--model <model>', 'Model for the turns of this entry')
     .action(clientAction(world, edit));
 }

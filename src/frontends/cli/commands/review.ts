@@ -51,7 +51,7 @@ export const reviewCommands = commandGroup(
           .argument('[text...]', 'Text to send before the comments')
           .option('--queue', 'Queue the comments until the session is idle')
           .option('--no-wait', 'Do not wait until the turn ends')
-          .option('--expect <turn>', 'Fail unless this is the most recent turn')
+          .option('--expect <turn>', 'Fail unless the most recent turn of the session has this id')
           .option('--model <model>', 'Model for this turn')
           .option('--effort <effort>', 'Reasoning effort for this turn'),
       ).action(clientAction(world, reviewSend)),

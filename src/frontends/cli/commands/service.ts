@@ -106,7 +106,7 @@ function statusCommand(service: Command, world: World): void {
   service
     .command('status')
     .description(
-      'Show the running server, how it was started and its log (exit code 6 if none runs)',
+      'Show the running server, how the server was started, and its log (exit code 6 if no server runs)',
     )
     .action(async (_given: object, command: Command) => {
       const options = command.optsWithGlobals<ServeOptions>();
@@ -164,7 +164,9 @@ function logsCommand(service: Command, world: World): void {
 function stopCommand(service: Command, world: World): void {
   service
     .command('stop')
-    .description('Stop the server, however it was started (a service starts again at login)')
+    .description(
+      'Stop the server, also a server that was not started as a service (a service starts again at login)',
+    )
     .action(async (_given: object, command: Command) => {
       const options = command.optsWithGlobals<ServeOptions>();
       const directory = await serverDirectory(options, world.env);

@@ -9,10 +9,13 @@ export function sessionAttach(sessions: Command, world: World): void {
     .description('Follow a conversation and send prompts (Ctrl-C interrupts, Ctrl-D leaves)')
     .argument(
       '[session]',
-      'Session id, its last 6 or more characters, or its title (default: latest session of this directory)',
+      'Session: id, last 6 or more characters of the id, or title (default: latest session of this directory)',
     )
     .option('-v, --verbose', 'Show thoughts, plans and tool output as well')
-    .option('--agent-mode <mode>', "The agent's own mode for turns sent from here")
+    .option(
+      '--agent-mode <mode>',
+      'Mode of the agent for turns sent from this command, by the name that the agent uses',
+    )
     .action(
       clientAction(world, async (context, said: string | undefined, options: AttachOptions) =>
         (await import('../talk/attach.ts')).attach(context, said, options),

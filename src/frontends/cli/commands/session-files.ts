@@ -18,7 +18,7 @@ export const sessionFileCommands: readonly Register[] = [
       .addArgument(
         new Argument(
           '[state]',
-          'New state, from the next turn on (default: as configured)',
+          'New state of turn snapshots, from the next turn on (default: as configured)',
         ).choices(states),
       )
       .action(clientAction(world, snapshots)),
@@ -35,19 +35,22 @@ export const sessionFileCommands: readonly Register[] = [
           'Show only files at or below this path, relative to the root of the checkout',
         ),
     )
-      .option('--tree', 'With --at, list all files at that moment, not only changed files')
+      .option('--tree', 'With --at, list all files at the end of the turn, not only changed files')
       .action(clientAction(world, files)),
   (sessions, world) =>
     atTurn(
       sessions
         .command('restore')
         .description(
-          'Restore a file to its content at a turn, unless it was changed since by something else',
+          'Restore a file to its content at a turn, unless something else has changed the file since',
         )
         .argument(...sessionArgument)
         .argument('<file>', 'Path of the file, relative to the root of the checkout'),
     )
-      .option('--force', 'Restore even then; the current file is kept under another name')
+      .option(
+        '--force',
+        'Restore the file even if it was changed since; the current file is kept under another name',
+      )
       .action(clientAction(world, restore)),
 ];
 

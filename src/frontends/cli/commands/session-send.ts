@@ -16,9 +16,12 @@ export function sessionSend(sessions: Command, world: World): void {
     .description('Send a prompt to a session and stream the answer')
     .option('--no-wait', 'Do not wait until the turn ends')
     .option('--queue', 'Queue the prompt until the session is idle')
-    .option('--expect <turn>', 'Fail unless this is the most recent turn')
+    .option('--expect <turn>', 'Fail unless the most recent turn of the session has this id')
     .option('--permission-mode <mode>', 'Permissions of the agent for this turn')
-    .option('--agent-mode <mode>', "The agent's own mode for this turn")
+    .option(
+      '--agent-mode <mode>',
+      'Mode of the agent for this turn, by the name that the agent uses',
+    )
     .option('--model <model>', 'Model for this turn')
     .option('--effort <effort>', 'Reasoning effort for this turn');
   withFollowOptions(withTimes(command)).action(

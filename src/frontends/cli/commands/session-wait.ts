@@ -30,7 +30,9 @@ export function sessionWait(sessions: Command, world: World): void {
   const [, what] = sessionArgument;
   const command = sessions
     .command('wait')
-    .description('Wait until sessions are idle, and exit with the result of their turns')
+    .description(
+      'Wait until sessions are idle, and exit with the result of the turns of these sessions',
+    )
     .argument('<session...>', what)
     .option('--any', 'Wait until one of the sessions is idle')
     .option('--timeout <duration>', 'Maximum wait time (default: no limit)', milliseconds);

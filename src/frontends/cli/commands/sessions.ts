@@ -98,7 +98,8 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
   }),
   endpointCommand({
     name: 'commands',
-    description: 'List the slash commands of the agent; a prompt that starts with one runs it',
+    description:
+      'List the slash commands of the agent (a prompt that starts with a slash command runs the command)',
     endpoint: endpoints.listCommands,
     operands: [session],
     empty: 'no slash commands: the agent has not listed any yet',
@@ -112,7 +113,10 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     name: 'rename',
     description: 'Change the title of a session',
     endpoint: endpoints.updateSession,
-    operands: [session, { flags: '<title>', description: 'New title', field: 'title' }],
+    operands: [
+      session,
+      { flags: '<title>', description: 'New title of the session', field: 'title' },
+    ],
     print: ({ id, title }) => `Renamed session ${id} to "${plain(title ?? '')}"\n`,
   }),
   endpointCommand({
@@ -123,7 +127,8 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
       session,
       {
         flags: '<what>',
-        description: 'Resume automatically, or wait for you',
+        description:
+          'Action after the reset of a usage limit: resume automatically, or wait for you',
         field: 'after_limit',
       },
     ],
@@ -147,7 +152,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
   }),
   endpointCommand({
     name: 'resume',
-    description: 'Resume a failed session, if its provider still has it',
+    description: 'Resume a failed session, if its provider still has the session',
     endpoint: endpoints.resumeSession,
     operands: [session],
     print: ({ id, title, status }) => `Resumed session ${labelOf(id, title)}: ${status}\n`,

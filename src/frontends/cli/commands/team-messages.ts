@@ -40,7 +40,8 @@ const sayingOptions = [
   { flags: '--priority <priority>', description: 'Priority of the message', field: 'priority' },
   {
     flags: '--policy <policy>',
-    description: 'Delivery policy: whether the message waits until the recipient is idle',
+    description:
+      'Delivery policy, which decides whether the message waits until the recipient is idle',
     field: 'policy',
   },
   messageAs('reply_to_message_id', '--reply-to <message>', 'Message that this message replies to'),

@@ -5,7 +5,8 @@ import { parseMetadata } from '../metadata.ts';
 import { imagesOption, sessionAs, team } from '../parameters.ts';
 import { readPrompt } from '../prompt.ts';
 
-const source = 'Member that requests the session; settings that are not given are copied from it';
+const source =
+  'Member that requests the session; the session gets the settings of this member that no option sets';
 
 /** `cadre teams spawn`. */
 export const teamSpawn = endpointCommand({
@@ -29,7 +30,7 @@ export const teamSpawn = endpointCommand({
       description: 'Agent of the acp provider, by name; see cadre providers discover',
       field: 'agent',
     },
-    { flags: '--model <model>', description: 'Model of the provider', field: 'model' },
+    { flags: '--model <model>', description: 'Model of the agent', field: 'model' },
     {
       flags: '--preset <name>',
       description: 'Preset of teams.model_presets, instead of --provider, --agent and --model',
@@ -42,20 +43,20 @@ export const teamSpawn = endpointCommand({
     },
     {
       flags: '--agent-mode <mode>',
-      description: "The agent's own mode, by the name the agent uses; only for acp agents",
+      description: 'Mode of the agent, by the name that the agent uses; only for acp agents',
       field: 'agent_mode',
     },
     {
       flags: '--worktree <name>',
-      description: 'Work in the git worktree with this name, created if it does not exist',
+      description: 'Git worktree in which the member works, created if it does not exist',
     },
     {
       flags: '--branch-prefix <prefix>',
-      description: 'Prefix of the branch of that worktree',
+      description: 'Prefix of the branch of the worktree (with --worktree)',
     },
     {
       flags: '--base <ref>',
-      description: 'Commit or branch that the branch of that worktree starts from',
+      description: 'Commit or branch that the branch of the worktree starts from (with --worktree)',
     },
     { flags: '--no-init', description: 'Do not run the init script of the repository' },
     { flags: '--no-include', description: 'Do not copy the files listed in .worktreeinclude' },

@@ -48,7 +48,7 @@ export const teamCommands = commandGroup('teams', 'Let sessions message each oth
   }),
   endpointCommand({
     name: 'delete',
-    description: 'Delete a team (its sessions continue)',
+    description: 'Delete a team (the sessions of the team continue)',
     endpoint: endpoints.deleteTeam,
     operands: [team],
     document: (_nothing, { fields }) => fields,

@@ -17,7 +17,7 @@ export const tokenCommands = commandGroup('tokens', 'Manage API tokens', [
       .action(clientAction(world, list)),
   endpointCommand({
     name: 'create',
-    description: 'Create a token and print its secret, which is shown only once',
+    description: 'Create a token and print the secret of the token, which is shown only once',
     endpoint: endpoints.createToken,
     operands: [{ flags: '<name>', description: 'Name of the token', field: 'name' }],
     options: [
@@ -29,7 +29,8 @@ export const tokenCommands = commandGroup('tokens', 'Manage API tokens', [
       },
       {
         flags: '--permission-mode <mode>',
-        description: 'For scope tools: full_access allows commands without a session',
+        description:
+          'Permission mode of a token with the scope tools (full_access: allow commands without a session)',
         field: 'permission_mode',
       },
       {
@@ -44,7 +45,7 @@ export const tokenCommands = commandGroup('tokens', 'Manage API tokens', [
   }),
   endpointCommand({
     name: 'revoke',
-    description: 'Revoke a token, close its streams and refuse its requests',
+    description: 'Revoke a token, close the streams of the token and refuse its requests',
     endpoint: endpoints.deleteToken,
     operands: [token],
     print: ({ id, name }) => `Revoked token ${labelOf(id, name)}\n`,

@@ -11,7 +11,11 @@ export const usageCommand = endpointCommand({
   description: 'Show tokens and cost',
   endpoint: endpoints.getUsage,
   options: [
-    { flags: '--by <what>', description: 'Group the sums by this (default: day)', field: 'by' },
+    {
+      flags: '--by <what>',
+      description: 'Property by which the sums are grouped (default: day)',
+      field: 'by',
+    },
     {
       flags: '--zone <zone>',
       description: 'Time zone of the days (default: time zone of this machine)',

@@ -38,7 +38,7 @@ export const trustCommands: readonly Register[] = [
   }),
   endpointCommand({
     name: 'list-trusted',
-    description: 'List the content of repositories that is allowed here, newest first',
+    description: 'List the allowed content of repositories on this server, newest first',
     endpoint: endpoints.listTrusted,
     options: [repositoryOption('Show only content of this repository')],
     fields: () => ({ limit: 500 }),

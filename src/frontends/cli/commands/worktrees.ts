@@ -34,7 +34,8 @@ const create = endpointCommand({
     repositoryOption('Directory of the repository (default: repository of the session)'),
     {
       flags: '--base <ref>',
-      description: 'Commit or branch to start from (default: what is checked out)',
+      description:
+        'Commit or branch that the branch of the worktree starts from (default: the commit that is checked out)',
       field: 'base_ref',
     },
     {
@@ -50,12 +51,13 @@ const create = endpointCommand({
     { flags: '--no-init', description: 'Do not run the init script' },
     {
       flags: '--init-if-trusted',
-      description: 'Run the init script only if its content is allowed',
+      description: 'Run the init script only if the content of the script is allowed',
     },
     { flags: '--no-include', description: 'Do not copy the files listed in .worktreeinclude' },
     {
       flags: '--include-if-trusted',
-      description: 'Copy those files only if .worktreeinclude is allowed',
+      description:
+        'Copy the files listed in .worktreeinclude only if the content of .worktreeinclude is allowed',
     },
   ],
   // The person who runs this command consents by that to the script and the copies, unless an option says otherwise.
@@ -148,7 +150,7 @@ export const worktreeCommands = commandGroup(
         },
         {
           flags: '--keep',
-          description: 'Keep the worktree even if this was the last claim',
+          description: 'Keep the worktree even if the released claim was the last claim',
           read: () => ({ cleanup_if_last_claim: false }),
         },
       ],
@@ -176,7 +178,7 @@ export const worktreeCommands = commandGroup(
       options: [
         {
           flags: '--name <name>',
-          description: 'Other name, if the original name is taken',
+          description: 'New name of the worktree, if the original name is taken',
           field: 'name',
         },
       ],
@@ -189,7 +191,7 @@ export const worktreeCommands = commandGroup(
       options: [
         {
           flags: '--remove',
-          description: 'Archive and remove these worktrees',
+          description: 'Archive and remove the worktrees without claims',
           read: () => ({ dry_run: false }),
         },
       ],

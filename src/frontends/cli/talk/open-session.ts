@@ -30,7 +30,7 @@ export function withOpenOptions(command: Command): Command {
       ).choices(providerId.options),
     )
     .option('--agent <agent>', 'Agent of the acp provider, by name; see cadre providers discover')
-    .option('--model <model>', 'Model of the provider')
+    .option('--model <model>', 'Model of the agent')
     .option('--effort <effort>', 'Reasoning effort of the model; see cadre providers models')
     .option('--cwd <directory>', 'Working directory of the agent (default: current directory)')
     .option(
@@ -39,7 +39,7 @@ export function withOpenOptions(command: Command): Command {
     )
     .option(
       '--agent-mode <mode>',
-      "The agent's own mode, by the name the agent uses; only for acp agents",
+      'Mode of the agent, by the name that the agent uses; only for acp agents',
     )
     .option('--title <title>', 'Title of the session (default: first line of the prompt)')
     .option(
