@@ -88,7 +88,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['sessions send fe7289aa "and now the tests"', 'Wait until the turn ends'],
     ['sessions send fe7289aa "what is this?" --image shot.png', 'Attach an image'],
     ['sessions send fe7289aa --queue "then the docs"', 'Send once the session is idle'],
-    ['sessions send fe7289aa --at 18:00 "continue"', 'Send at a time'],
+    ['sessions send fe7289aa --at 18:00 "continue"', 'Send the prompt at 18:00'],
     [
       'sessions send fe7289aa --every "0 8 * * MON-FRI" --name morning "what is new?"',
       'Send on each working day',
@@ -212,7 +212,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   ],
   'providers login': [
     ['providers login claude', 'Prompt for an API key'],
-    ['providers login codex --auth-json auth.json', 'Use a login file from elsewhere'],
+    ['providers login codex --auth-json auth.json', 'Import the login file of another machine'],
     ['providers login acp --agent gemini', 'Choose one of the login methods'],
   ],
   'providers logout': [
@@ -245,7 +245,10 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'worktrees list-trusted': [['worktrees list-trusted', '']],
   'worktrees claim': [['worktrees claim fix-login --session 1b2c3d4e', '']],
   'worktrees release': [
-    ['worktrees release fix-login --session 1b2c3d4e', 'Remove the worktree with its last claim'],
+    [
+      'worktrees release fix-login --session 1b2c3d4e',
+      'Release a claim; the last release removes the worktree',
+    ],
   ],
   'worktrees merge': [
     ['worktrees merge fix-login', 'Preview and confirm'],

@@ -36,11 +36,11 @@ export const budgetCommands = commandGroup('budgets', 'Limit tokens and cost', [
       'Set the budget of a session, a team or all sessions (replaces the previous budget)',
     endpoint: endpoints.setBudget,
     options: [
-      sessionAs('session_id', '--session <session>', 'Limit this session'),
-      teamAs('team_id', '--team <team>', 'Limit all sessions of this team together'),
+      sessionAs('session_id', '--session <session>', 'Session that the budget limits'),
+      teamAs('team_id', '--team <team>', 'Team whose sessions share the budget'),
       {
         flags: '--per <period>',
-        description: 'Period of the limits (default: total with --session or --team, else day)',
+        description: 'Period of the limits (default: total for a session or team, else day)',
         field: 'per',
       },
       {
