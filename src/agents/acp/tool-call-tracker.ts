@@ -27,7 +27,7 @@ interface Open {
   isShown: boolean;
   /** Whether it was mentioned since the last turn began. */
   isFresh: boolean;
-  /** About how much memory the call and its messages take, in code units. */
+  /** About how much memory all of this takes, in code units. */
   size: number;
 }
 
@@ -117,7 +117,9 @@ export class ToolCallTracker {
   }
 
   #keep(ref: string, one: Omit<Open, 'size'>): void {
-    const size = keptSize(one.call) + one.messages.reduce((sum, said) => sum + keptSize(said), 0);
+    // `said` has fields that no message keeps, such as the raw output.
+    const kept = [one.call, one.said, ...one.messages];
+    const size = kept.reduce((sum, message) => sum + keptSize(message), 0);
     this.#size += size - (this.#open.get(ref)?.size ?? 0);
     this.#open.set(ref, { ...one, size });
   }

@@ -31,6 +31,14 @@ describe('the messages that are kept of open calls', () => {
     expect(tracker.of('c199')).toMatchObject(large(199));
   });
 
+  test('The raw output of an open call counts, although no message keeps it.', () => {
+    const { tracker, report } = reporting();
+    for (let nth = 0; nth < 20; nth++)
+      report(`c${nth}`, { title: 'ls', rawOutput: `${nth} ${'x'.repeat(4 * MEGABYTE)}` });
+    const kept = Array.from({ length: 20 }, (_, nth) => tracker.of(`c${nth}`)).filter(Boolean);
+    expect(kept.length).toBeLessThan(10);
+  });
+
   test('A forgotten call has a mark, so that a request about it is not taken as described.', () => {
     const { tracker, report } = reporting();
     report('first', { title: 'rm -rf build' });
