@@ -57,7 +57,7 @@ export function permissionRequest(
   };
 }
 
-/** What an editor is asked again before it accepts a request that its agent does not describe: it takes no typed word. */
+/** Returns the second request for a permission that the agent does not describe. An editor takes no typed word. */
 export function confirmationOf(
   request: Omit<RequestPermissionRequest, 'sessionId'>,
 ): Omit<RequestPermissionRequest, 'sessionId'> {

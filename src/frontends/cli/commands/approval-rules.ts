@@ -123,7 +123,7 @@ function refusalOf({ id, refused }: ApprovalRule): string {
     : ` (${refused}; remove it with cadre approvals rules remove ${shortId(id)})`;
 }
 
-/** What a rule is for, in one line. */
+/** Returns one line of text about a rule. */
 function conditionsOf(one: ApprovalRule): string {
   const conditions = (['command', 'path', 'tool', 'provider', 'directory'] as const).flatMap(
     (name) => {
