@@ -12,6 +12,11 @@ export interface ClientOptions {
   token: string;
   /** What people call the server; errors name it. Absent where there is only one. */
   name?: string;
+  /**
+   * The current address and token of the server, which is asked before each new connection after the first one: a server
+   * that was restarted may have another address, and its old address may belong to another program. Throws `unreachable`.
+   */
+  locate?: () => { url: string; token: string };
 }
 
 type Empty = Record<string, never>;
@@ -83,7 +88,8 @@ export interface Client {
 
 /** Calls one server over HTTP. */
 export class HttpClient implements Client {
-  readonly #options: ClientOptions;
+  #options: ClientOptions;
+  #isConnected = false;
   readonly #agent = new http.Agent({ keepAlive: true });
   /** The last answer of each endpoint. */
   readonly #answers = new Map<Endpoint, unknown>();
@@ -210,17 +216,26 @@ export class HttpClient implements Client {
   #silence(): string {
     const { url, name } = this.#options;
     return name === undefined
-      ? `no server answers at ${url}: start one with cadre serve`
+      ? `no server answers at ${url}: start one with cadre serve --detach`
       : `${name} is unreachable: no server answers at ${url}`;
   }
 
-  #send(
+  /** The options, after a look for the server where a request needs a new connection. */
+  #located(): ClientOptions {
+    const { locate } = this.#options;
+    const needsNone = Object.keys(this.#agent.freeSockets).length > 0;
+    if (locate && this.#isConnected && !needsNone)
+      this.#options = { ...this.#options, ...locate() };
+    return this.#options;
+  }
+
+  async #send(
     method: string,
     path: string,
     body: string | undefined,
     more: { headers?: Record<string, string>; signal?: AbortSignal } = {},
   ): Promise<http.IncomingMessage> {
-    const { url, token } = this.#options;
+    const { url, token } = this.#located();
     return new Promise((resolve, reject) => {
       const request = http.request(new URL(path, url), {
         method,
@@ -232,7 +247,10 @@ export class HttpClient implements Client {
         },
         ...(more.signal ? { signal: more.signal } : {}),
       });
-      request.once('response', resolve);
+      request.once('response', (response) => {
+        this.#isConnected = true;
+        resolve(response);
+      });
       request.once('error', (error) => {
         reject(new AppError('unreachable', this.#silence(), { cause: error }));
       });

@@ -34,7 +34,7 @@ export async function send(
   const response = await unlessAborted(
     signal,
     () => fetch(new URL(pathWith(path, params, query), url), request),
-    `no server answers at ${url}: start one with cadre serve`,
+    `no server answers at ${url}: start one with cadre serve --detach`,
   );
   if (response.ok) return response;
   throw refused(url, response, await readText(response, signal));

@@ -17,7 +17,7 @@ export function localServer(env: Record<string, string | undefined> = process.en
   if (url === undefined)
     throw new CadreError(
       'unreachable',
-      `no server is running on data directory "${directory}": start one with cadre serve, or set CADRE_URL and CADRE_TOKEN`,
+      `no server is running on data directory "${directory}": start one with cadre serve --detach, or set CADRE_URL and CADRE_TOKEN`,
     );
   const isOwn = running !== null && new URL(url).origin === new URL(running.url).origin;
   const token = env.CADRE_TOKEN ?? (isOwn ? tokenIn(running.token_file) : null);

@@ -11,7 +11,7 @@ const MARK = 'This directory belongs to cadre';
 /** Names that may be in a new directory: files that the operator or the Finder of macOS provides, and lost+found. */
 const BROUGHT = new Set(['auth', 'config.toml', 'lost+found', '.DS_Store']);
 /** Names that the server creates there. A directory may be a symbolic link of the same user. */
-const FILES = /^(README|lock|server\.json|serve\.log(\.1)?|events\.cadre.*)$/;
+const FILES = /^(README|lock|stopped|server\.json|serve\.log(\.1)?|events\.cadre.*)$/;
 const DIRECTORIES = /^(auth|blobs|logs|scratch|worktrees)$/;
 
 /**

@@ -9,6 +9,7 @@ const RELOADED = new Set([
   'server.allowed_origins',
   'server.max_streams',
   'server.max_streams_per_token',
+  'client.autostart',
   'log.level',
   'defaults.provider',
   'defaults.agent',

@@ -27,6 +27,7 @@ export interface Found {
 }
 
 const NAME = 'server.json';
+const STOPPED = 'stopped';
 const MAX_BYTES = 64 * 1024;
 
 /** Registers this process as the server of a directory. Writes the file atomically. Called once the server listens. */
@@ -39,10 +40,26 @@ export function register(directory: string, server: Registered): void {
   const whole: Registration = { ...server, pid, started_ticks, boot_id: bootId(), log };
   fs.writeFileSync(draft, `${JSON.stringify(whole, null, 2)}\n`, { mode: 0o600 });
   fs.renameSync(draft, file);
+  allowStart(directory);
 }
 
 export function unregister(directory: string): void {
   fs.rmSync(path.join(directory, NAME), { force: true });
+}
+
+/** Records that a user stopped the server: until the next one registers, no command starts one by itself. */
+export function forbidStart(directory: string): void {
+  fs.writeFileSync(path.join(directory, STOPPED), '', { mode: 0o600 });
+}
+
+/** Reverts {@link forbidStart}. */
+export function allowStart(directory: string): void {
+  fs.rmSync(path.join(directory, STOPPED), { force: true });
+}
+
+/** Whether a user stopped the last server of a directory. */
+export function isStartForbidden(directory: string): boolean {
+  return fs.existsSync(path.join(directory, STOPPED));
 }
 
 /** The registered server and whether its process still runs; null where the file is missing or damaged. */

@@ -143,6 +143,18 @@ export const configSchema = z.strictObject({
       max_connections: z.int().min(1).max(1_000_000).default(8192),
       /** The time within which a whole request has to arrive, in ms. */
       request_timeout_ms: milliseconds.min(100).default(60_000),
+      /** The server stops by itself after this time without work and without clients, in ms; null: it does not. */
+      stop_after_idle_ms: milliseconds.min(1).nullable().default(null),
+    })
+    .prefault({}),
+  /** Settings of commands, which the server does not read. */
+  client: z
+    .strictObject({
+      /**
+       * Whether `run`, `sessions` and `acp` start a server in the background if none runs; null: always on a terminal and
+       * for `acp`, else never.
+       */
+      autostart: z.enum(['always', 'ask', 'never']).nullable().default(null),
     })
     .prefault({}),
   log: z

@@ -12,6 +12,8 @@ export interface ConfigFlags {
   port?: string | undefined;
   dataDir?: string | undefined;
   logLevel?: string | undefined;
+  /** In milliseconds. */
+  stopAfterIdle?: number | undefined;
 }
 
 /** A value that a source sets, with its origin. */
@@ -63,11 +65,12 @@ export function fromEnvironment(env: NodeJS.ProcessEnv): Setting[] {
 /** The values of flags. */
 export function fromFlags(flags: ConfigFlags): Setting[] {
   const address = flags.port === undefined ? undefined : `127.0.0.1:${flags.port}`;
-  const values: [path: string[], flag: string, value: string | undefined][] = [
+  const values: [path: string[], flag: string, value: string | number | undefined][] = [
     [['server', 'bind_address'], '--port', address],
     [['server', 'bind_address'], '--bind', flags.bind],
     [['data', 'root_dir'], '--data-dir', flags.dataDir],
     [['log', 'level'], '--log-level', flags.logLevel],
+    [['server', 'stop_after_idle_ms'], '--stop-after-idle', flags.stopAfterIdle],
   ];
   return values.flatMap(([path, flag, value]) => {
     const text = `flag ${flag}`;

@@ -47,19 +47,33 @@ export async function connectOne(
 ): Promise<HttpClient> {
   const configured = await configuredServer(options, env);
   const directory = directoryOf(options, configured, env);
-  const registered = findRegistration(directory);
-  const running = registered?.runs ? registered.server : null;
-  const url = options.url?.at(-1) ?? env.CADRE_URL ?? running?.url;
-  if (!url) {
-    const stale = registered
-      ? `, and the last server (pid ${registered.server.pid}) did not shut down cleanly`
-      : '';
-    throw new AppError(
-      'unreachable',
-      `no server is running on ${directory}${stale}: start one with cadre serve, or pass --url`,
-    );
+  const named = options.url?.at(-1) ?? env.CADRE_URL;
+  if (named) {
+    const found = findRegistration(directory);
+    const running = found?.runs ? found.server : null;
+    return new HttpClient({
+      url: named,
+      token: tokenFor(named, options, env, running, configured),
+    });
   }
-  return new HttpClient({ url, token: tokenFor(url, options, env, running, configured) });
+  const locate = () => {
+    const running = runningServer(directory);
+    return { url: running.url, token: tokenFor(running.url, options, env, running, configured) };
+  };
+  return new HttpClient({ ...locate(), locate });
+}
+
+/** The server that runs on a data directory. Throws `unreachable` if none does. */
+function runningServer(directory: string): Registered {
+  const found = findRegistration(directory);
+  if (found?.runs) return found.server;
+  const stale = found
+    ? `, and the last server (pid ${found.server.pid}) did not shut down cleanly`
+    : '';
+  throw new AppError(
+    'unreachable',
+    `no server is running on ${directory}${stale}: start one with cadre serve --detach, or pass --url`,
+  );
 }
 
 /** The data directory of the server on this machine that the options and the configuration name, as an absolute path. */

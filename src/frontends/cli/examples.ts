@@ -9,7 +9,11 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   serve: [
     ['serve', 'Start with the configured providers'],
     ['serve --demo --port 0', 'Start with a demo agent, on a free port'],
-    ['serve --detach', 'Start in the background; stop with cadre service stop'],
+    ['serve --detach', 'Start in the background; stop with cadre stop'],
+  ],
+  stop: [
+    ['stop', 'Wait for running turns, then stop'],
+    ['stop --now', 'Interrupt running turns'],
   ],
   'service install': [
     ['service install', 'Use systemd or launchd, whichever this machine has'],

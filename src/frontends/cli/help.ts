@@ -10,6 +10,7 @@ export const commandGroups: Readonly<Record<string, readonly string[]>> = {
   Automate: ['mcp', 'hooks', 'budgets', 'tokens'],
   Operate: [
     'serve',
+    'stop',
     'service',
     'fleet',
     'db',

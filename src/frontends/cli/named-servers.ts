@@ -58,7 +58,7 @@ async function addressesOf(
       if (at === '')
         throw new AppError(
           'unreachable',
-          `no server is running on ${local.directory}: start one with cadre serve`,
+          `no server is running on ${local.directory}: start one with cadre serve --detach`,
         );
       // A token of the environment is for servers that the command line names: those of the configuration have their own.
       const own = isConfigured ? withoutToken : env;

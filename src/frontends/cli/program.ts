@@ -158,8 +158,17 @@ export async function runIn(
 ): Promise<number> {
   let code: number = exitCodes.ok;
   const own = {
-    connect: async (options) =>
-      (await import('./connect.ts')).connect(options, outside.env, outside.clock),
+    async connect(options, starter) {
+      const { connect } = await import('./connect.ts');
+      const { env, clock } = outside;
+      try {
+        return await connect(options, env, clock);
+      } catch (error) {
+        if (!starter || !(error instanceof AppError) || error.code !== 'unreachable') throw error;
+        await (await import('./autostart.ts')).startServer(world, options, starter, error);
+        return connect(options, env, clock);
+      }
+    },
     exit(wanted) {
       code = wanted;
     },

@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander';
 import { keys } from '../../core/config/keys.ts';
 import { choicesOf } from './choices.ts';
 import type { GlobalOptions } from './context.ts';
+import { milliseconds } from './milliseconds.ts';
 
 /** What `cadre serve` and whoever starts it later may be told. */
 export interface ServeOptions extends GlobalOptions {
@@ -11,6 +12,9 @@ export interface ServeOptions extends GlobalOptions {
   logLevel?: string;
   demo?: boolean;
   allowRemote?: boolean;
+  freePort?: boolean;
+  /** In milliseconds. */
+  stopAfterIdle?: number;
 }
 
 /** Adds the options that say how a server runs. */
@@ -22,13 +26,20 @@ export function withServeOptions(command: Command): Command {
     .addOption(
       new Option('--log-level <level>', 'Minimum level of log records').choices(logLevels()),
     )
+    .option('--free-port', 'Use any free port if the port is already in use')
+    .option(
+      '--stop-after-idle <duration>',
+      'Stop the server after this time without work and without clients, such as 1h (default: never)',
+      milliseconds,
+    )
     .option('--allow-remote', 'Allow --bind to use an address that other machines can reach')
     .option('--demo', 'Use the built-in demo agent as the acp provider (no account, no model)');
 }
 
 /** The words that start such a server from any directory. */
 export function serveWords(options: ServeOptions, cwd: string): string[] {
-  const { dataDir, config, bind, port, logLevel, allowRemote, demo } = options;
+  const { dataDir, config, bind, port, logLevel, allowRemote, demo, freePort, stopAfterIdle } =
+    options;
   const value = (flag: string, text: string | undefined) =>
     text === undefined ? [] : [flag, text];
   const file = (text: string | undefined) => text && path.resolve(cwd, text);
@@ -39,6 +50,8 @@ export function serveWords(options: ServeOptions, cwd: string): string[] {
     ...value('--bind', bind),
     ...value('--port', port),
     ...value('--log-level', logLevel),
+    ...value('--stop-after-idle', stopAfterIdle?.toString()),
+    ...(freePort ? ['--free-port'] : []),
     ...(allowRemote ? ['--allow-remote'] : []),
     ...(demo ? ['--demo'] : []),
   ];

@@ -114,7 +114,7 @@ export function alreadyRuns(
 ): AppError {
   return new AppError(
     'conflict',
-    `a server is already running on ${directory}, at ${url} (pid ${pid}): stop it with cadre service stop`,
+    `a server is already running on ${directory}, at ${url} (pid ${pid}): stop it with cadre stop`,
   );
 }
 

@@ -29,7 +29,7 @@ const withoutNoun: Readonly<Record<string, readonly string[]>> = {
   delete: ['worktrees cleanup', 'teams delete', 'queue remove', 'tokens revoke'],
   deny: ['approvals decline'],
   describe: ['sessions show', 'processes show', 'worktrees show', 'teams show'],
-  down: ['service stop'],
+  down: ['stop'],
   exec: ['processes run', 'sessions send'],
   follow: ['events tail', 'sessions attach'],
   get: ['sessions list', 'sessions show', 'processes list', 'worktrees list'],
@@ -41,11 +41,10 @@ const withoutNoun: Readonly<Record<string, readonly string[]>> = {
   prompt: ['run', 'sessions send'],
   reject: ['approvals decline'],
   remove: ['worktrees cleanup', 'teams delete', 'queue remove', 'tokens revoke'],
-  restart: ['processes restart', 'service stop', 'serve'],
+  restart: ['processes restart', 'stop', 'serve'],
   rm: ['worktrees cleanup', 'teams delete', 'queue remove', 'tokens revoke'],
   show: ['sessions show', 'processes show', 'worktrees show', 'teams show'],
   start: ['serve', 'service install', 'run'],
-  stop: ['service stop', 'processes stop', 'sessions interrupt'],
   up: ['serve', 'service install'],
 };
 

@@ -7,6 +7,9 @@ import { inFlags } from './flag-words.ts';
 import { type Layout, layoutOf } from './layout.ts';
 import { isNarrow, loadWidths } from './widths.ts';
 
+/** Who wants a server that a command may start: a user who typed a command, or an editor that started `cadre acp`. */
+export type Starter = 'command' | 'editor';
+
 /** What is around a command: its streams, environment, directory and clock, the server, signals and the exit code. */
 export interface World {
   stdin: NodeJS.ReadableStream & { isTTY?: boolean };
@@ -16,8 +19,11 @@ export interface World {
   /** The working directory. Throws where it is gone. */
   cwd: () => string;
   clock: Clock;
-  /** A client of the server that the options name. Throws as `connect` of connect.ts. */
-  connect(options: GlobalOptions): Promise<Client>;
+  /**
+   * A client of the server that the options name. Throws as `connect` of connect.ts. With `starter`, a server is started if
+   * none runs, as autostart.ts describes.
+   */
+  connect(options: GlobalOptions, starter?: Starter): Promise<Client>;
   /** Aborts on INT and TERM, with the exit code to end with as its reason. */
   interrupted(): AbortSignal;
   /** Sets the exit code. */
@@ -61,7 +67,7 @@ export function clientAction<Arguments extends unknown[]>(
   return async (...args) => {
     const command = args.pop() as Command;
     const global = command.optsWithGlobals<GlobalOptions>();
-    const client = await world.connect(global);
+    const client = await world.connect(global, startsServer(command) ? 'command' : undefined);
     try {
       let later: Promise<void> | undefined;
       const show = (value: unknown, text: () => string) => {
@@ -82,6 +88,13 @@ export function clientAction<Arguments extends unknown[]>(
       client.close();
     }
   };
+}
+
+/** Whether a command starts a server if none runs: those that begin a piece of work do, and questions about it do not. */
+function startsServer(command: Command): boolean {
+  let top = command;
+  while (top.parent?.parent) top = top.parent;
+  return top.name() === 'run' || top.name() === 'sessions';
 }
 
 /** Of several servers, what was not found may be on one that could not be asked. */

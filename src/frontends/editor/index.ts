@@ -20,7 +20,7 @@ export async function serveEditor({
   stdout: Writable;
   signal: AbortSignal;
   /** A client of the server as it runs now. Throws an AppError that says what to do where none is found. */
-  connect: () => Promise<Client>;
+  connect: (mayStart: boolean) => Promise<Client>;
   clock: Clock;
 }): Promise<void> {
   const link = new ServerLink(connect, options.clock);

@@ -15,12 +15,15 @@ const MAX_RETRY_MS = 2000;
  * looked for again.
  */
 export class ServerLink {
-  readonly #connect: () => Promise<Client>;
+  readonly #connect: (mayStart: boolean) => Promise<Client>;
   readonly #clock: Clock;
   #client: Client | null = null;
 
-  /** `connect`: a client of the server as it runs now. Throws an AppError that says what to do where none is found. */
-  constructor(connect: () => Promise<Client>, clock: Clock) {
+  /**
+   * `connect`: a client of the server as it runs now; with `mayStart`, one may be started. Throws an AppError that says what
+   * to do where none is found.
+   */
+  constructor(connect: (mayStart: boolean) => Promise<Client>, clock: Clock) {
     this.#connect = connect;
     this.#clock = clock;
   }
@@ -51,7 +54,7 @@ export class ServerLink {
   async use<T>(work: (client: Client) => Promise<T>, patienceMs = 0): Promise<T> {
     const until = this.#clock.monotonic() + patienceMs;
     for (let tries = 0; ; tries++) {
-      const client = await this.#found(until);
+      const client = await this.#found(until, true);
       try {
         return await work(client);
       } catch (error) {
@@ -113,10 +116,10 @@ export class ServerLink {
   }
 
   /** The client; one that cannot be had is tried again until a moment. */
-  async #found(until: number): Promise<Client> {
+  async #found(until: number, mayStart: boolean): Promise<Client> {
     for (;;) {
       try {
-        return (this.#client ??= await this.#connect());
+        return (this.#client ??= await this.#connect(mayStart));
       } catch (error) {
         if (!isUnreachable(error) || this.#clock.monotonic() >= until) throw error;
         await this.#clock.sleep(RETRY_MS);
@@ -127,7 +130,8 @@ export class ServerLink {
   /** The client; null where no server runs just now. */
   async #now(): Promise<Client | null> {
     try {
-      return await this.#found(0);
+      // Only a request starts a server: whoever stopped the last one did not stop it for a stream.
+      return await this.#found(0, false);
     } catch (error) {
       if (isUnreachable(error)) return null;
       throw error;

@@ -90,7 +90,7 @@ class Clients {
     if (url === null)
       throw new AppError(
         'unreachable',
-        'no server is running: start one with cadre serve, then call the tool again',
+        'no server is running: start one with cadre serve --detach, then call the tool again',
       );
     if (this.#last?.url !== url || this.#last.token !== token) {
       this.close();

@@ -1,4 +1,5 @@
 import net from 'node:net';
+import { promisify } from 'node:util';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { AccessRules } from '../../core/access/admit.ts';
 import { FailedAuthentications } from '../../core/access/failed-auth.ts';
@@ -54,8 +55,13 @@ const LAST_ANSWERS_MS = 2000;
 export interface HttpServer {
   /** The address, `http://HOST:PORT`; empty before the server listens. */
   readonly url: string;
-  /** Resolves once the server listens. Throws AppError if it cannot. */
-  listen(host: string, port: number): Promise<void>;
+  /**
+   * Resolves once the server listens; with `orFree` on any free port if the port is in use. Throws AppError if it cannot
+   * listen.
+   */
+  listen(host: string, port: number, orFree: boolean): Promise<void>;
+  /** The time of the last request on the monotonic clock, in milliseconds; now if a connection is open. */
+  lastUsedAt(): Promise<number>;
   /**
    * Answers a request that another door has let in, with the rights of `holder`. It cannot stream. A refusal is an
    * answer, not an error.
@@ -112,7 +118,9 @@ export function createHttpServer(dependencies: HttpServerDependencies): HttpServ
   const underWay = new UnderWay(clock);
   let takesChanges = true;
   let url = '';
+  let lastRequestAt = clock.monotonic();
   app.addHook('onRequest', async (request, reply) => {
+    lastRequestAt = clock.monotonic();
     entrance.begin(request, reply);
     if (!(await entrance.authenticate(request, reply))) return reply;
     underWay.add(request.over);
@@ -128,8 +136,12 @@ export function createHttpServer(dependencies: HttpServerDependencies): HttpServ
     get url() {
       return url;
     },
-    async listen(host, port) {
-      url = await listen(app, host, port);
+    async listen(host, port, orFree) {
+      url = await listen(app, host, port, orFree);
+    },
+    async lastUsedAt() {
+      const connections = await promisify(app.server.getConnections.bind(app.server))();
+      return connections > 0 ? clock.monotonic() : lastRequestAt;
     },
     ask: (request, holder) => askInside(app, request, holder),
     refuseChanges() {
@@ -192,8 +204,13 @@ function mountRoutes(
   gatewayRoutes(mount, dependencies.gateway);
 }
 
-/** Listens and returns the address. Throws AppError if it cannot listen. */
-async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {
+/** Listens and returns the address; with `orFree` on any free port if the port is in use. Throws AppError if it cannot listen. */
+async function listen(
+  app: FastifyInstance,
+  host: string,
+  port: number,
+  orFree: boolean,
+): Promise<string> {
   try {
     return await app.listen({
       host: host.replace(/^\[(.*)\]$/, '$1'),
@@ -203,6 +220,7 @@ async function listen(app: FastifyInstance, host: string, port: number): Promise
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const isTaken = code === 'EADDRINUSE';
+    if (isTaken && orFree) return listen(app, host, 0, false);
     throw new AppError(
       isTaken ? 'conflict' : 'invalid',
       isTaken

@@ -24,6 +24,10 @@ export interface RuntimeOptions {
   providers?: readonly Provider[];
   /** The file operations of the store; tests pass others to make disks full, faulty or slow. */
   fs?: FileSystem;
+  /** Listens on any free port if the configured port is in use. */
+  freePort?: boolean;
+  /** Called once when the server has been idle for `server.stop_after_idle_ms`. It has to stop the server. */
+  onIdle?: () => void;
   /** Called once when the store can no longer promise durability. It has to end the process. */
   onFatal: (error: Error) => void;
 }

@@ -6,6 +6,7 @@ import { startBackground } from './background.ts';
 import { type Base, openBase } from './base.ts';
 import { buildEdge, buildNouns, type Edge, type Nouns } from './build.ts';
 import { connect } from './connect.ts';
+import { watchIdle } from './idle.ts';
 import type { RuntimeOptions } from './options.ts';
 import { recoverRows } from './recover-rows.ts';
 import { reload } from './reload.ts';
@@ -45,7 +46,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const edge = buildEdge(base, nouns, summary, undo);
   connect(base, nouns, edge);
   const upkeep = undo.use(startUpkeep(base, nouns));
-  await listen(base, edge);
+  await listen(base, edge, options.freePort === true);
   for (const turn of startTurns) nouns.sessions.runner.start(turn);
   await nouns.sessions.inbox.open();
   await nouns.queue.scheduler.open();
@@ -53,6 +54,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const background = startBackground(base, nouns, summary);
   nouns.hooks.open(() => edge.server.url);
   announce(base, nouns, edge, undo);
+  if (options.onIdle) undo.use(watchIdle({ base, nouns, edge }, options.onIdle));
   edge.fleet.join({
     agents: nouns.sessions.pool,
     server: edge.server,
@@ -61,10 +63,10 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   return runtimeOf({ base, nouns, edge, upkeep, background, opened: undo.move() });
 }
 
-async function listen({ config }: Base, { server }: Edge): Promise<void> {
+async function listen({ config }: Base, { server }: Edge, orFree: boolean): Promise<void> {
   const address = config.now.server.bind_address;
   const at = address.lastIndexOf(':');
-  await server.listen(address.slice(0, at), Number(address.slice(at + 1)));
+  await server.listen(address.slice(0, at), Number(address.slice(at + 1)), orFree);
 }
 
 /** Registers the server, so that clients on this machine find it. */

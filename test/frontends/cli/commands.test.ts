@@ -60,7 +60,7 @@ describe('cadre without a server', () => {
       expectFailure(
         await runHere(home.path, args),
         6,
-        /no server is running on .*: start one with cadre serve/,
+        /no server is running on .*: start one with cadre serve --detach/,
       );
     }
     const env = { CADRE_TOKEN: 'some-token-some-token' };
@@ -68,7 +68,7 @@ describe('cadre without a server', () => {
     expectFailure(
       named,
       6,
-      /no server answers at http:\/\/127\.0\.0\.1:1: start one with cadre serve/,
+      /no server answers at http:\/\/127\.0\.0\.1:1: start one with cadre serve --detach/,
     );
   });
 
@@ -80,7 +80,7 @@ describe('cadre without a server', () => {
       error: {
         code: 'unreachable',
         message: expect.stringMatching(/^no server is running on /),
-        hint: expect.stringMatching(/^start one with cadre serve/),
+        hint: expect.stringMatching(/^start one with cadre serve --detach/),
       },
     });
     expect(stderr.trim().split('\n')).toHaveLength(1);

@@ -95,7 +95,9 @@ describe('cadre doctor', () => {
     const lines = stdout.trimEnd().split('\n');
     expect(lines).toHaveLength(names.length);
     for (const line of lines) expect(line).toMatch(/^(ok {2}|warn) {2}\S/);
-    expect(stdout).toMatch(/^warn {2}server +no server is running: start one with cadre serve$/m);
+    expect(stdout).toMatch(
+      /^warn {2}server +no server is running: start one with cadre serve --detach$/m,
+    );
     expect(stdout).toMatch(
       /^warn {2}providers +acp: not configured: .*cadre serve --demo.*; claude: .*not found on PATH.*; codex: .*not found on PATH/m,
     );
@@ -244,7 +246,7 @@ describe('cadre doctor', () => {
       const status = await cadre(['status']);
       expect(status.code).toBe(6);
       expect(status.stderr).toContain(
-        `the last server (pid ${server.pid}) did not shut down cleanly: start one with cadre serve`,
+        `the last server (pid ${server.pid}) did not shut down cleanly: start one with cadre serve --detach`,
       );
     }));
 

@@ -59,7 +59,7 @@ describe('serve --detach', () => {
     const second = await here('serve', '--detach', '--demo');
     expect(second).toMatchObject({ code: 7, stdout: '' });
     expect(second.stderr).toBe(
-      `cadre: a server is already running on ${data}, at ${started.url} (pid ${started.pid}): stop it with cadre service stop\n`,
+      `cadre: a server is already running on ${data}, at ${started.url} (pid ${started.pid}): stop it with cadre stop\n`,
     );
   });
 

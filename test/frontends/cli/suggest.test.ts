@@ -20,11 +20,6 @@ test.for<[above: string, words: string, hint: string]>([
     'did you mean cadre sessions show, cadre processes show, cadre worktrees show or ',
   ],
   ['', 'kill', 'did you mean cadre processes stop or cadre sessions interrupt?'],
-  [
-    '',
-    'stop',
-    'did you mean cadre service stop, cadre processes stop or cadre sessions interrupt?',
-  ],
   ['', 'rm', 'did you mean cadre worktrees cleanup, cadre teams delete, cadre queue remove or '],
   ['', 'attach', 'did you mean cadre sessions attach?'],
   ['', 'get sessions', 'did you mean cadre sessions get?'],

@@ -45,13 +45,13 @@ describe('initialize', () => {
     let isThere = false;
     const connect = async () => {
       if (isThere) return new HttpClient(server());
-      throw new AppError('unreachable', 'no server is running: start one with cadre serve');
+      throw new AppError('unreachable', 'no server is running: start one with cadre serve --detach');
     };
     const { agent } = connectEditor(server(), { connect });
     const initialize = () => agent.request(methods.agent.initialize, { protocolVersion: 1 });
     await expect(initialize()).rejects.toMatchObject({
       code: -32603,
-      message: 'no server is running: start one with cadre serve',
+      message: 'no server is running: start one with cadre serve --detach',
       data: { code: 'unreachable' },
     });
     isThere = true;

@@ -20,7 +20,8 @@ export interface Ended {
 }
 
 export interface RunOptions {
-  env?: Record<string, string>;
+  /** Undefined removes a variable that it would have otherwise. */
+  env?: Record<string, string | undefined>;
   stdin?: string;
   cwd?: string;
   /** Whether stdin and stderr are a terminal. */
@@ -54,15 +55,25 @@ function ended(code: number | null, stdout: string, stderr: string): Ended {
 }
 
 /** An environment that knows of nothing, and of no server. */
-function environment(directory: string, env: Record<string, string>): Record<string, string> {
-  return {
+function environment(
+  directory: string,
+  env: Record<string, string | undefined>,
+): Record<string, string> {
+  const all = {
     PATH: process.env.PATH ?? '',
     TMPDIR: process.env.TMPDIR ?? '/tmp',
     HOME: directory,
+    // A server that a command starts by itself would outlive its test.
+    CADRE_CLIENT_AUTOSTART: 'never',
     ...samePlatform(),
     ...sharedCode(),
     ...env,
   };
+  return Object.fromEntries(Object.entries(all).filter(isSet));
+}
+
+function isSet(variable: [string, string | undefined]): variable is [string, string] {
+  return variable[1] !== undefined;
 }
 
 /** Starts the built command, as somebody at home in `directory` would. */

@@ -39,7 +39,7 @@ export function acpCommand(program: Command, world: World): void {
     .option('--session <session>', 'Use this session instead of a new session')
     .addHelpText(
       'after',
-      '\nThe editor starts this command and talks to it on stdin and stdout. When the editor\ndisconnects, sessions stay open and their turns continue. A server must be running: cadre serve.',
+      '\nThe editor starts this command and talks to it on stdin and stdout. When the editor\ndisconnects, sessions stay open and their turns continue. If no server runs, the command\nstarts one in the background.',
     )
     .action(async (options: AcpOptions, self: Command) => {
       const global = self.optsWithGlobals<GlobalOptions>();
@@ -52,7 +52,7 @@ export function acpCommand(program: Command, world: World): void {
         signal,
         clock: world.clock,
         version,
-        connect: () => world.connect(global),
+        connect: (mayStart) => world.connect(global, mayStart ? 'editor' : undefined),
         opening: (client, cwd) => opening(client, cwd, options),
         fixed: session === undefined ? null : (client) => sessionId(client, session),
       });

@@ -25,6 +25,7 @@ export const commands: Commands = {
     budgets: clients.budgets,
     tokens: clients.tokens,
     serve: async () => (await import('./serve.ts')).serveCommand,
+    stop: async () => (await import('./stop.ts')).stopCommand,
     service: async () => (await import('./service.ts')).serviceCommands,
     fleet: async () => (await import('./fleet.ts')).fleetCommands,
     db: async () => (await import('./db.ts')).dbCommands,

@@ -43,7 +43,7 @@ async function detach(world: World, options: ServeOptions): Promise<void> {
   const started = await new ServerStart(world, options, directory).run(options.demo === true);
   showDocument(world, options, started, () => {
     const { url, pid, data_dir, log } = started;
-    return `cadre ${version} listens on ${url}\n  pid    ${pid}\n  data   ${data_dir}\n  log    ${log}\n  stop   cadre service stop\n`;
+    return `cadre ${version} listens on ${url}\n  pid    ${pid}\n  data   ${data_dir}\n  log    ${log}\n  stop   cadre stop\n`;
   });
 }
 
@@ -94,6 +94,8 @@ async function serveTelling(
     directory,
     logTo: world.stderr,
     failpoint: failpointsFrom(world.env.CADRE_FAILPOINTS),
+    freePort: options.freePort === true,
+    onIdle: () => stop.abort(),
     onFatal(error) {
       world.stderr.write(`cadre: ${error.message}\n`);
       // No orderly stop, because nothing may be written or answered any more. The keeper ends the children.

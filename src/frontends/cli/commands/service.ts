@@ -17,8 +17,8 @@ import {
 import { showLog } from '../service/logs.ts';
 import { type ManagerName, managerNames } from '../service/manager.ts';
 import { type ServiceStatus, statusOf } from '../service/status.ts';
-import { stopServer } from '../service/stop.ts';
 import { showDocument, type World } from '../world.ts';
+import { describeStop } from './stop.ts';
 
 const TAIL_LINES = 50;
 
@@ -31,7 +31,14 @@ export function serviceCommands(program: Command, world: World): void {
   uninstallCommand(service, world);
   statusCommand(service, world);
   logsCommand(service, world);
-  stopCommand(service, world);
+  describeStop(
+    service
+      .command('stop')
+      .description(
+        'Stop the server, also a server that was not started as a service (a service starts again at login)',
+      ),
+    world,
+  );
 }
 
 function installCommand(service: Command, world: World): void {
@@ -158,23 +165,5 @@ function logsCommand(service: Command, world: World): void {
         isFollowed: own.follow === true,
         isJson: options.json === true,
       });
-    });
-}
-
-function stopCommand(service: Command, world: World): void {
-  service
-    .command('stop')
-    .description(
-      'Stop the server, also a server that was not started as a service (a service starts again at login)',
-    )
-    .action(async (_given: object, command: Command) => {
-      const options = command.optsWithGlobals<ServeOptions>();
-      const directory = await serverDirectory(options, world.env);
-      const pid = await stopServer(world, directory, managerOf(world.env));
-      showDocument(world, options, { stopped: pid !== null, pid }, () =>
-        pid === null
-          ? `No server is running on ${directory}\n`
-          : `Stopped the server (pid ${pid})\n`,
-      );
     });
 }

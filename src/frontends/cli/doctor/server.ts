@@ -19,7 +19,7 @@ export const server: Check = async (input) => {
     version: (await client.call(endpoints.getVersion, {})).version,
     health: await client.call(endpoints.getHealth, {}),
   }));
-  if (!found) return warn('no server is running: start one with cadre serve');
+  if (!found) return warn('no server is running: start one with cadre serve --detach');
   if (found.version !== version)
     return warn(
       `${found.url} runs version ${found.version}, but this is ${version}: restart the server`,

@@ -67,7 +67,7 @@ export async function install(
   if (!running?.runs) ran.push(...(await manager.start()));
   else if (running.server.pid !== before?.pid)
     remarks.push(
-      `another server is running on ${directory} (pid ${running.server.pid}): stop it with cadre service stop, then start the service with ${manager.restartCommand}`,
+      `another server is running on ${directory} (pid ${running.server.pid}): stop it with cadre stop, then start the service with ${manager.restartCommand}`,
     );
   else if (change !== 'unchanged')
     remarks.push(

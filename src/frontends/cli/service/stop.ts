@@ -1,5 +1,10 @@
 import { signal } from '../../../core/children/identity.ts';
-import { findRegistration, serverRuns } from '../../../core/config/registration.ts';
+import {
+  allowStart,
+  findRegistration,
+  forbidStart,
+  serverRuns,
+} from '../../../core/config/registration.ts';
 import { AppError } from '../../../api/errors.ts';
 import type { World } from '../world.ts';
 import type { Manager } from './manager.ts';
@@ -9,25 +14,32 @@ const LOOK_MS = 50;
 const STOP_MS = 2 * 60_000;
 
 /**
- * Stops the server of a directory in order, however it was started; resolves with its pid once it has ended, and with null
- * where none runs. Throws `timeout` after two minutes, with the server still stopping, and `usage` where another user
- * has started it.
+ * Stops the server of a directory in order, however it was started, and keeps commands from starting another one. With
+ * `isNow` it interrupts turns without waiting for their end. Resolves with the pid once the server has exited, and with
+ * null if none runs. Throws `timeout` after two minutes, with the server still stopping, and `usage` if another user has
+ * started it.
  */
 export async function stopServer(
   world: World,
   directory: string,
-  manager: Manager | null,
+  { manager, isNow }: { manager: Manager | null; isNow: boolean },
 ): Promise<number | null> {
   const found = findRegistration(directory);
   if (!found?.runs) return null;
   const { pid } = found.server;
-  // What a manager has started, it would take for failed and start again.
-  if (manager && (await manager.state())?.pid === pid) await manager.stop();
-  else if (signal(pid, 'SIGTERM') === 'refused')
+  // Before the signal: a command that finds no server any more must find this.
+  forbidStart(directory);
+  // A manager restarts a server that exits without the manager.
+  const isManaged = manager !== null && (await manager.state())?.pid === pid;
+  const stopping = isManaged ? manager.stop() : null;
+  if (!isManaged && signal(pid, 'SIGTERM') === 'refused') {
+    allowStart(directory);
     throw new AppError(
       'usage',
       `the server (pid ${pid}) runs as another user: stop it as that user`,
     );
+  }
+  if (!isNow) await stopping;
   const { clock } = world;
   const deadline = clock.monotonic() + STOP_MS;
   // Its registration goes a moment before it does.
@@ -38,6 +50,9 @@ export async function stopServer(
         `the server (pid ${pid}) is still stopping: see cadre service logs`,
       );
     await clock.sleep(LOOK_MS, world.interrupted());
+    // At the second signal the server waits for nothing; signals that arrive together count as one.
+    if (isNow) signal(pid, 'SIGTERM');
   }
+  await stopping;
   return pid;
 }

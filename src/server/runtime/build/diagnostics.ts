@@ -75,5 +75,6 @@ export function buildDiagnostics(
     diagnostics: () => readDiagnostics(sources),
     storage: () => usage.diagnostics(),
     figures: () => readFigures(sources),
+    pendingApprovals: () => sources.counts.pendingApprovals(),
   };
 }

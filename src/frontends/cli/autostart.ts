@@ -1,0 +1,89 @@
+import { AppError } from '../../api/errors.ts';
+import { findConfig, usable } from '../../core/config/load.ts';
+import { isStartForbidden } from '../../core/config/registration.ts';
+import { serverOnceItAnswers } from './answering.ts';
+import { type GlobalOptions, namedServers, serverDirectory } from './context.ts';
+import { ServerStart } from './server-start.ts';
+import type { ServeOptions } from './serve-options.ts';
+import { managerOf } from './service/choose-manager.ts';
+import { sealIn } from './service/install.ts';
+import type { Starter, World } from './world.ts';
+
+/** A server that a command started stops after this time without work and without clients, in ms. */
+const IDLE_MS = 3_600_000;
+/** The maximum time to wait for a server that another command starts at the same moment, in ms. */
+const OTHER_START_MS = 30_000;
+
+/**
+ * Starts the server of this machine in the background, as `client.autostart` allows, after a command found none. Throws
+ * `unreachable`, with what to do, where the user chose another server, has stopped this one, or runs it as a service.
+ */
+export async function startServer(
+  world: World,
+  options: GlobalOptions,
+  starter: Starter,
+  missing: AppError,
+): Promise<void> {
+  const { env, stderr } = world;
+  if (await namesOther(options, env)) throw missing;
+  const directory = await serverDirectory(options, env);
+  if (isStartForbidden(directory))
+    throw new AppError(
+      'unreachable',
+      `the server on ${directory} was stopped with cadre stop: start it with cadre serve --detach`,
+    );
+  const manager = managerOf(env);
+  if (manager !== null && sealIn(manager.file) !== null)
+    throw new AppError(
+      'unreachable',
+      `the server is installed as a service, but the service is not running: start it with ${manager.restartCommand}`,
+    );
+  const found = findConfig({ config: options.config, dataDir: options.dataDir }, env);
+  const { server, client } = usable(found);
+  const isWatched = world.stdin.isTTY === true || stderr.isTTY === true;
+  const wanted = client.autostart ?? (isWatched || starter === 'editor' ? 'always' : 'never');
+  if (wanted === 'never' || (wanted === 'ask' && !(await agreed(world)))) throw missing;
+  const { url } = await started(world, directory, {
+    dataDir: directory,
+    ...(options.config !== undefined && { config: options.config }),
+    freePort: found.originOf('server.bind_address') === 'default',
+    ...(server.stop_after_idle_ms === null && { stopAfterIdle: IDLE_MS }),
+  });
+  stderr.write(`cadre: started a server in the background at ${url}; stop it with cadre stop\n`);
+}
+
+/** Whether the options or the environment name servers other than the one on this machine. */
+async function namesOther(options: GlobalOptions, env: NodeJS.ProcessEnv): Promise<boolean> {
+  if (options.url !== undefined || env.CADRE_URL) return true;
+  if (options.fleet !== undefined || env.CADRE_FLEET) return true;
+  return (await namedServers(options, env)) !== null;
+}
+
+/** Asks whether to start a server; Enter means yes. Returns false if nobody can be asked. */
+async function agreed(world: World): Promise<boolean> {
+  if (!world.stdin.isTTY || !world.stderr.isTTY) return false;
+  const { askYes } = await import('./ask-yes.ts');
+  return askYes(world, 'No server is running. Start one in the background? [Y/n] ', true);
+}
+
+/** Starts the server, or waits for the one that another command is starting. */
+async function started(
+  world: World,
+  directory: string,
+  options: ServeOptions,
+): Promise<{ url: string }> {
+  const { clock } = world;
+  const until = clock.monotonic() + OTHER_START_MS;
+  for (;;) {
+    try {
+      return await new ServerStart(world, options, directory).run(false);
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'conflict') throw error;
+      // A conflict about the port is not about another server of this directory.
+      if (error.message.startsWith('port ') || clock.monotonic() > until) throw error;
+      const signal = world.interrupted();
+      const other = await serverOnceItAnswers(directory, { clock, signal, limitMs: 1000 });
+      if (other !== null) return other;
+    }
+  }
+}
