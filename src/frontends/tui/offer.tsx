@@ -46,7 +46,7 @@ export async function openOffer(
 type OfferProps = OfferOptions & { onStarted: () => void; onInterrupt: () => void };
 
 const keys = [
-  ['s', 'Start a server (cadre serve), which keeps running after you quit'],
+  ['s', 'Start a server, which keeps running after you quit (stop it with cadre stop)'],
   ['d', 'Start a server with the demo agent (no account, no model)'],
   ['q', 'Quit'],
 ] as const;

@@ -55,7 +55,10 @@ async function offerServer(world: World, options: HomeOptions): Promise<boolean>
   const directory = await serverDirectory(options, world.env);
   const { openOffer } = await import('../../tui/offer.tsx');
   const { ServerStart } = await import('../server-start.ts');
-  const start = new ServerStart(world, options, directory);
+  const { findConfig } = await import('../../../core/config/load.ts');
+  const { originOf } = findConfig(options, world.env);
+  const freePort = originOf('server.bind_address') === 'default';
+  const start = new ServerStart(world, { ...options, freePort }, directory);
   const signal = world.interrupted();
   const { isStarted, interrupted } = await openOffer({
     ...terminal,
