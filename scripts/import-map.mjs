@@ -444,8 +444,9 @@ export const doors = {
     because: 'only terminal/width counts columns, so that all lines use the same widths',
   },
   marked: {
-    in: ['frontends/terminal'],
-    because: 'only terminal parses Markdown; it uses the tokens and generates no HTML',
+    in: ['frontends/terminal', 'frontends/cli/export'],
+    because:
+      'only terminal parses Markdown; export writes its tokens as HTML and refuses HTML in the text',
   },
   'sugar-high': {
     in: ['frontends/terminal/highlight'],

@@ -16,7 +16,9 @@ export function secretsOf(config: Config): string[] {
 
 /** The variables of agents whose names mark them as secrets, and whose values are not switches. */
 export function secretVariables(config: Config): [string, string][] {
-  return agentVariables(config).filter(([name, value]) => isSecret(name) && !SWITCH.test(value));
+  return agentVariables(config).filter(
+    ([name, value]) => isSecretName(name) && !SWITCH.test(value),
+  );
 }
 
 /** Reports whether a secret is replaced in log lines: a shorter text, or a number, also stands in lines that do not mean it. */
@@ -44,13 +46,15 @@ export function masked(name: string, value: unknown): unknown {
 
 function maskedVariables(variables: Record<string, string>): Record<string, string> {
   const entries = Object.entries(variables);
-  return Object.fromEntries(entries.map(([name, text]) => [name, isSecret(name) ? MASK : text]));
+  return Object.fromEntries(
+    entries.map(([name, text]) => [name, isSecretName(name) ? MASK : text]),
+  );
 }
 
 const MASK = '[secret]';
 
 /** Reports whether a word of the name marks a secret. `KEYRING` and `TOKENS`, a number of them, are other words. */
-function isSecret(variable: string): boolean {
+export function isSecretName(variable: string): boolean {
   return variable.split(/[^A-Za-z0-9]+|(?<=[a-z\d])(?=[A-Z])/).some((word) => SECRET.test(word));
 }
 

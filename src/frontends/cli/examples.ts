@@ -67,6 +67,10 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['sessions attach', 'Attach to the latest session of this directory'],
     ['sessions attach "long job"', 'Find the session by its title'],
   ],
+  'sessions export': [
+    ['sessions export fe7289aa --file talk.html', 'Write an HTML file'],
+    ['sessions export fe7289aa --markdown --redact', 'Print Markdown without secrets'],
+  ],
   'sessions show': [
     ['sessions show fe7289aa', 'Show all turns'],
     ['sessions show fe7289aa --markdown', 'Print Markdown'],
@@ -272,6 +276,9 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['worktrees gc --remove', 'Archive and remove them'],
   ],
   'teams list': [['teams list --all', 'Include deleted teams']],
+  'teams export': [
+    ['teams export shop --file shop.html', 'Write an HTML file with the turns of all members'],
+  ],
   'teams show': [
     ['teams show shop', 'Show members and latest messages'],
     ['teams show shop --watch', 'Redraw after each change'],

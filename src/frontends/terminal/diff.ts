@@ -1,5 +1,5 @@
 import { revealed } from '../../core/lib/plain.ts';
-import type { Palette, Style } from './palette.ts';
+import type { Palette } from './palette.ts';
 import { wrapped } from './width.ts';
 
 /** Where a line of a unified diff belongs: to a file's heading, or to a hunk with so many lines still to come. */
@@ -19,15 +19,26 @@ export function diffLines(
   diff: string,
   { columns, palette }: { columns: number; palette: Palette },
 ): string[] {
+  return partsOfDiff(diff).flatMap(({ line, style }) => {
+    // Marks within a coloured line would end its colour, so code points have none here.
+    const lines = wrapped(revealed(line), columns);
+    return style === null ? lines : lines.map(palette[style]);
+  });
+}
+
+/** The style of a line of a diff. */
+export type DiffStyle = 'accent' | 'strong' | 'faint' | 'added' | 'removed';
+
+/** The lines of a unified diff, each with its style; null for a line without one. */
+export function partsOfDiff(diff: string): { line: string; style: DiffStyle | null }[] {
   let place = outside;
   return diff
     .replace(/\n$/, '')
     .split('\n')
-    .flatMap((line) => {
-      const style = styleOf(line, place, palette);
+    .map((line) => {
+      const style = styleOf(line, place);
       place = after(line, place);
-      // Marks within a coloured line would end its colour, so code points have none here.
-      return wrapped(revealed(line), columns).map(style);
+      return { line, style };
     });
 }
 
@@ -37,14 +48,14 @@ export function isDiff(text: string): boolean {
 }
 
 /** A line within a hunk is what its first character says, whatever follows: a removed line may begin with `--`. */
-function styleOf(line: string, place: LinesToCome, palette: Palette): Style {
+function styleOf(line: string, place: LinesToCome): DiffStyle | null {
   if (!isWithin(place)) {
-    if (HUNK.test(line)) return palette.accent;
-    if (/^(?:---|\+\+\+|diff |index )/.test(line)) return palette.strong;
+    if (HUNK.test(line)) return 'accent';
+    if (/^(?:---|\+\+\+|diff |index )/.test(line)) return 'strong';
   }
-  if (line.startsWith('\\')) return palette.faint;
-  if (line.startsWith('+')) return palette.added;
-  return line.startsWith('-') ? palette.removed : same;
+  if (line.startsWith('\\')) return 'faint';
+  if (line.startsWith('+')) return 'added';
+  return line.startsWith('-') ? 'removed' : null;
 }
 
 function after(line: string, place: LinesToCome): LinesToCome {
@@ -60,5 +71,3 @@ function after(line: string, place: LinesToCome): LinesToCome {
 function isWithin({ old, new: added }: LinesToCome): boolean {
   return old > 0 || added > 0;
 }
-
-const same: Style = (text) => text;

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
 import { sessionArgument, sessionId } from '../find.ts';
 import { count } from '../count.ts';
-import { readConversation } from '../talk/read-conversation.ts';
+import { conversationDocument, readConversation } from '../talk/read-conversation.ts';
 import { markSeen } from '../talk/seen.ts';
 import { clientAction, type CommandContext, type World, jsonFor } from '../world.ts';
 
@@ -41,9 +41,7 @@ async function show(
   });
   const read = await readConversation(client, session_id, turn ?? count);
   if (global.json) {
-    const turns = read.turns.map(({ turn, items }) => ({ ...turn, items }));
-    const document = { session, turns, approvals: read.approvals, notices: read.notices };
-    world.stdout.write(`${jsonFor(world, document, 2)}\n`);
+    world.stdout.write(`${jsonFor(world, conversationDocument(session, read), 2)}\n`);
     return;
   }
   const { conversation, conversationMarkdown } = await import('../../terminal/conversation.ts');

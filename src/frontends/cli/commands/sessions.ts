@@ -10,6 +10,7 @@ import { ago, details, labelOf, listOf, plain, shortId } from '../output.ts';
 import { limit, reason, session, turn, turnAs } from '../parameters.ts';
 import { sessionAttach } from './session-attach.ts';
 import { sessionCreate } from './session-create.ts';
+import { sessionExport } from './session-export.ts';
 import { sessionFileCommands } from './session-files.ts';
 import { sessionSend } from './session-send.ts';
 import { sessionShow } from './session-show.ts';
@@ -57,6 +58,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     print: details,
   }),
   sessionShow,
+  sessionExport,
   sessionSend,
   sessionAttach,
   sessionWait,

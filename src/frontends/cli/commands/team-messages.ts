@@ -14,6 +14,7 @@ import {
 } from '../parameters.ts';
 import { readPrompt } from '../prompt.ts';
 import { sentText, textOf } from '../team-text.ts';
+import { teamExport } from './session-export.ts';
 import { teamView } from './team-view.ts';
 
 const text = {
@@ -79,6 +80,7 @@ export const teamMessageCommands: readonly Register[] = [
     print: sentText,
   }),
   teamView,
+  teamExport,
   endpointCommand({
     name: 'messages',
     description: 'List the messages of a team, newest first',

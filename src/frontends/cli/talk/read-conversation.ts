@@ -1,6 +1,6 @@
 import type { Approval } from '../../../api/approvals.ts';
 import { endpoints } from '../../../api/index.ts';
-import type { Turn } from '../../../api/sessions.ts';
+import type { Session, Turn } from '../../../api/sessions.ts';
 import type { Client } from '../../../client/client.ts';
 import { pagesOf } from '../../../client/pages.ts';
 import { readNotices } from '../../../client/read-notices.ts';
@@ -34,6 +34,12 @@ export async function readConversation(
   const ids = new Set(newest.map(({ turn_id }) => turn_id));
   const notices = typeof wanted === 'string' ? [] : await readNotices(client, session_id);
   return { turns, approvals: approvals.filter(({ turn_id }) => ids.has(turn_id)), notices };
+}
+
+/** The JSON document of a session and its conversation: each turn with its items. */
+export function conversationDocument(session: Session, read: ReadConversation) {
+  const turns = read.turns.map(({ turn, items }) => ({ ...turn, items }));
+  return { session, turns, approvals: read.approvals, notices: read.notices };
 }
 
 function itemsOf(client: Client, { session_id, turn_id }: Turn) {

@@ -1,0 +1,132 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { markdownHtml } from '../../../src/frontends/cli/export/markdown-html.ts';
+import { exportHtml } from '../../../src/frontends/cli/export/html.ts';
+import { runHere } from '../../support/cli/cadre.ts';
+import { sharedDemo } from '../../support/demo-server.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+const server = sharedDemo();
+const env = () => ({ CADRE_URL: server().runtime.url, CADRE_TOKEN: server().runtime.token });
+
+const secret = `sk-ant-${'abcdefghijklmnopqrstuvwxyz'}`;
+
+async function withSession(use: (home: string, id: string) => Promise<void>): Promise<void> {
+  using home = tempDirectory();
+  const prompt = `think why; tool read a.ts => key ${secret}; say **Done** <script>alert(1)</script>`;
+  const made = ['sessions', 'create', '--title', 'fix <b>', '--cwd', home.path];
+  const id = (await runHere(home.path, made, { env: env() })).stdout.trim();
+  await runHere(home.path, ['sessions', 'send', id, prompt], { env: env() });
+  await runHere(home.path, ['sessions', 'wait', id], { env: env() });
+  await use(home.path, id);
+}
+
+describe('cadre sessions export', () => {
+  test('writes one HTML document with the prompt, thoughts and tools folded, and no script.', () =>
+    withSession(async (home, id) => {
+      const { code, stdout } = await runHere(home, ['sessions', 'export', id], { env: env() });
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/^<!doctype html>[\s\S]*<\/html>\n$/);
+      expect(stdout).toContain('<h1>fix &#60;b&#62;</h1>');
+      expect(stdout).toMatch(/<details class="thought"><summary>Thought<\/summary>/);
+      expect(stdout).toMatch(/<details class="tool"><summary>.*read a\.ts/);
+      expect(stdout).toContain('<strong>Done</strong>');
+      expect(stdout).not.toContain('<script');
+      expect(stdout).not.toMatch(/(?:src|href)="(?!https?:)/);
+      expect(stdout).toContain(secret);
+    }));
+
+  test('replaces secrets in every format with --redact.', () =>
+    withSession(async (home, id) => {
+      for (const format of ['--html', '--markdown', '--json']) {
+        const args = ['sessions', 'export', id, '--redact', format];
+        const { code, stdout } = await runHere(home, args, { env: env() });
+        expect([code, stdout.includes(secret)]).toEqual([0, false]);
+        expect(stdout).toContain('fix');
+      }
+    }));
+
+  test('writes the document of sessions show with --json.', () =>
+    withSession(async (home, id) => {
+      const exported = await runHere(home, ['--json', 'sessions', 'export', id], { env: env() });
+      const shown = await runHere(home, ['--json', 'sessions', 'show', id], { env: env() });
+      const [one, other] = [exported.json(), shown.json()] as { turns: unknown }[];
+      expect(one?.turns).toEqual(other?.turns);
+      expect(Object.keys(one ?? {})).toEqual(['session', 'turns', 'approvals', 'notices']);
+    }));
+
+  test('writes a file that only its user can read, and replaces one only with --force.', () =>
+    withSession(async (home, id) => {
+      const args = ['sessions', 'export', id, '--file', 'talk.html'];
+      const file = path.join(home, 'talk.html');
+      const first = await runHere(home, args, { env: env() });
+      expect([first.code, first.stdout, first.stderr]).toEqual([0, '', `cadre: wrote ${file}\n`]);
+      expect(fs.statSync(file).mode & 0o777).toBe(0o600);
+      const text = fs.readFileSync(file, 'utf8');
+      const second = await runHere(home, args, { env: env() });
+      const refusal = `cadre: ${file} already exists: pass --force to replace it\n`;
+      expect([second.code, second.stderr]).toEqual([7, refusal]);
+      expect((await runHere(home, [...args, '--force'], { env: env() })).code).toBe(0);
+      expect(fs.readFileSync(file, 'utf8')).toBe(text);
+    }));
+
+  test('refuses two formats at once.', () =>
+    withSession(async (home, id) => {
+      const args = ['sessions', 'export', id, '--html', '--markdown'];
+      expect((await runHere(home, args, { env: env() })).code).toBe(2);
+    }));
+});
+
+describe('cadre teams export', () => {
+  test('writes the turns of all members in order, each with its speaker.', () =>
+    withSession(async (home, lead) => {
+      const create = ['sessions', 'create', '--title', 'helper', '--cwd', home];
+      const member = (await runHere(home, create, { env: env() })).stdout.trim();
+      await runHere(home, ['sessions', 'send', member, 'say I help'], { env: env() });
+      await runHere(home, ['sessions', 'wait', member], { env: env() });
+      const team = ['teams', 'create', 'shop', '--lead', lead, '--member', member];
+      const id = (await runHere(home, team, { env: env() })).stdout.trim();
+      const { code, stdout } = await runHere(home, ['teams', 'export', id], { env: env() });
+      expect(code).toBe(0);
+      const speakers = [...stdout.matchAll(/<h2>(.*?)<\/h2>/g)].map(([, name]) => name);
+      expect(speakers.slice(0, 2)).toEqual(['fix &#60;b&#62;', 'helper']);
+      const markdown = ['teams', 'export', id, '--markdown'];
+      const text = (await runHere(home, markdown, { env: env() })).stdout;
+      expect(text).toMatch(/^# shop\n[\s\S]*^## helper\n\nI help$/m);
+    }));
+});
+
+describe('The HTML of a message', () => {
+  test.each([
+    ['<img src=x onerror=alert(1)>', '<img'],
+    ['a <b onclick="x()">c</b>', '<b '],
+    ['[x](javascript:alert(1))', 'javascript'],
+    ['[x](data:text/html,hi)', 'href'],
+    ['![x](https://example.org/x.png)', '<img'],
+    ['```"><script>\nx\n```', '<script'],
+    ['[x](https://example.org/"onmouseover="x)', '"onmouseover'],
+    ['<https://example.org/?a="b>', '"b'],
+    ['| <script> |\n|---|\n| <i> |', '<i>'],
+    ['*'.repeat(300) + '<u>', '<u>'],
+  ])('never contains markup of the text %s', (text, markup) => {
+    expect(markdownHtml(text)).not.toContain(markup);
+  });
+
+  test('colours a diff of a tool, and shows invisible characters as code points.', () => {
+    const output = '--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+n\u202Eew <i>';
+    const tool = {
+      type: 'tool',
+      key: 'k',
+      status: 'completed',
+      title: 'edit',
+      input: null,
+    } as const;
+    const turns = [{ speaker: null, blocks: [{ ...tool, output }] }];
+    const html = [...exportHtml({ title: 't', facts: [], turns })].join('');
+    expect(html).toContain('<details class="tool" open>');
+    expect(html).toContain('<span class="removed">-old</span>');
+    expect(html).toMatch(/<span class="added">\+n.*ew &#60;i&#62;<\/span>/);
+    expect(html).not.toContain('\u202E');
+  });
+});
