@@ -45,7 +45,9 @@ describe('the pages of section 1', () => {
         for (const { flags } of one.options) expect(text).toContain(`\\fB${escaped(flags)}\\fR`);
       }
     }
-    expect(pages.get('cadre-db')).toContain(escaped('cadre db check copy.cadre  Check a backup'));
+    expect(pages.get('cadre-db')).toContain(
+      escaped('cadre db check copy.cadre  Check a backup of the database'),
+    );
   });
 });
 

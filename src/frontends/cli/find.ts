@@ -42,22 +42,23 @@ export async function memberId(client: Client, said: string, team: string): Prom
 
 /** The placeholder and the description of an argument that names a record. */
 export function idArgument(what: string, name?: string): [placeholder: string, what: string] {
-  const noun = what.charAt(0).toUpperCase() + what.slice(1);
-  const end = 'its last 6 or more characters';
+  const end = 'the last 6 or more characters of the id';
   const description =
-    name === undefined ? `${noun} id, or ${end}` : `${noun} id, ${end}, or its ${name}`;
+    name === undefined
+      ? `Id of the ${what}, or ${end}`
+      : `Id of the ${what}, ${end}, or the ${name}`;
   return [`<${what}>`, description];
 }
 
-export const processArgument = idArgument('process', 'command');
-export const sessionArgument = idArgument('session', 'title');
-export const memberArgument = idArgument('member', 'title in the team');
-export const teamArgument = idArgument('team', 'name');
-export const worktreeArgument = idArgument('worktree', 'name');
+export const processArgument = idArgument('process', 'command of the process');
+export const sessionArgument = idArgument('session', 'title of the session');
+export const memberArgument = idArgument('member', 'title of the member in the team');
+export const teamArgument = idArgument('team', 'name of the team');
+export const worktreeArgument = idArgument('worktree', 'name of the worktree');
 export const ruleArgument = idArgument('rule');
-export const tokenArgument = idArgument('token', 'name');
+export const tokenArgument = idArgument('token', 'name of the token');
 export const budgetArgument = idArgument('budget');
-export const entryArgument = idArgument('entry', 'name');
+export const entryArgument = idArgument('entry', 'name of the entry');
 export const commentArgument = idArgument('comment');
 
 /** The most recent turn of a session. Throws `not_found` where there is none. */

@@ -111,7 +111,7 @@ export function completeHelp(
   command
     .helpCommand(false)
     .command('help')
-    .argument('[command...]', 'Command, such as sessions send')
+    .argument('[command...]', 'Command to show help for, such as sessions send')
     .description('Show help for a command')
     .addHelpText('after', () => exampleLines('help'))
     .action((words: readonly string[]) => findCommand(command, words).outputHelp());

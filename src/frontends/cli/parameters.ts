@@ -44,11 +44,14 @@ export const delivery = idAs('delivery_id', ...idArgument('delivery'), (client, 
 );
 
 /** A turn of the session that an earlier parameter names: by its whole id, or the most recent one. */
-export const turn = turnAs('[turn]', 'Turn id (default: the most recent turn)');
+export const turn = turnAs(
+  '[turn]',
+  'Id of the turn (default: the most recent turn of the session)',
+);
 
 export const limit = {
   flags: '-L, --limit <n>',
-  description: 'Maximum number of results',
+  description: 'Maximum number of results to show',
   field: 'limit',
   parse: count,
   default: 100,
@@ -56,7 +59,7 @@ export const limit = {
 
 export const reason = {
   flags: '--reason <text>',
-  description: 'Reason to record',
+  description: 'Reason for the action, which cadre records',
   field: 'reason',
 } as const;
 
@@ -73,7 +76,7 @@ export function repositoryOption(description: string) {
 export function imagesOption(description: string) {
   return {
     flags: '--image <file>',
-    description: `${description}; repeat for more images`,
+    description: `${description} (repeat the option for more images)`,
     parse: (file: string, before: unknown) => [...(Array.isArray(before) ? before : []), file],
     read: (files: string[]) => ({ image_paths: files.map((file) => path.resolve(file)) }),
   };

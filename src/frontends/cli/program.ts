@@ -28,29 +28,32 @@ export async function createProgram(
     .version(version, '-V, --version', 'Print the version')
     .option(
       '--url <url>',
-      'Server address (environment variable CADRE_URL); repeat for several servers',
+      'Server address, or set the environment variable CADRE_URL (repeat the option for several servers)',
       repeated,
     )
     .option(
       '--token-file <file>',
-      'File with the API token (environment variable CADRE_TOKEN: the token itself)',
+      'File with the API token (or set the environment variable CADRE_TOKEN to the token)',
       repeated,
     )
     .option(
       '--on <server>',
-      'Use only the server with this name, if several servers are configured',
+      'Name of the only server to use, if several servers are configured',
       repeated,
     )
     .option(
       '--fleet [url]',
-      'NATS address of the fleet to use (default: CADRE_FLEET, else the section [fleet])',
+      'NATS address of the fleet to use (default: the environment variable CADRE_FLEET, or fleet.url in the configuration)',
     )
-    .option('--data-dir <directory>', 'Data directory (environment variable CADRE_DATA_ROOT_DIR)')
+    .option(
+      '--data-dir <directory>',
+      'Directory in which cadre stores its data (or set the environment variable CADRE_DATA_ROOT_DIR)',
+    )
     .option(
       '--select <id>',
-      'Id of the row that the screen selects first (only for cadre without a command)',
+      'Id of the row to select in the interactive screen (which cadre opens if no command is given)',
     )
-    .option('--json', 'Write JSON: one document, or one record per line for streams')
+    .option('--json', 'Write the output as JSON: one document, or one record per line for a stream')
     .showSuggestionAfterError()
     .configureOutput({
       writeErr: (text) => world.stderr.write(text),
@@ -67,7 +70,7 @@ export async function createProgram(
 Examples:
   cadre serve --demo     Start a server with a demo agent (no setup)
   cadre run "say hello"  Send a prompt in a new session
-  cadre                  Open the screen (on a terminal)
+  cadre                  Open the interactive screen (on a terminal)
   cadre events tail      Follow all events
 
 Exit codes: 0 ok, 1 failed, 2 usage error, 3 not found, 4 not authorized, 5 refused, 6 no server,

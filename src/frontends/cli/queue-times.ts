@@ -15,18 +15,24 @@ export interface TimeOptions {
 /** Adds the options of `TimeOptions` to a command. */
 export function withTimes(command: Command): Command {
   return command
-    .option('--at <time>', 'Due time: 18:00, +2h or 2026-11-30T08:00, optionally with a UTC offset')
+    .option(
+      '--at <time>',
+      'Time at which the prompt is sent: 18:00, +2h, or 2026-11-30T08:00 with an optional UTC offset',
+    )
     .option(
       '--every <cron>',
-      'Repeat on a cron schedule: minute, hour, day of month, month, day of week',
+      'Send the prompt on this cron schedule: minute, hour, day of month, month, day of week',
     )
-    .option('--zone <zone>', 'Time zone of --at or --every (default: time zone of this machine)')
+    .option(
+      '--zone <zone>',
+      'Time zone of the times in --at or --every (default: time zone of this machine)',
+    )
     .option('--name <name>', 'Name of the queue entry')
-    .option('--reason <text>', 'Reason to record')
+    .option('--reason <text>', 'Reason for the queue entry, which cadre records')
     .addOption(
       new Option(
         '--overlap <rule>',
-        'With --every, what to do if the previous run is still active: skip or queue the next run',
+        'Action if the previous run of the schedule is still active: skip or queue the next run (only with --every)',
       ).choices(['skip', 'queue']),
     );
 }

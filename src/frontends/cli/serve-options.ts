@@ -20,11 +20,17 @@ export interface ServeOptions extends GlobalOptions {
 /** Adds the options that say how a server runs. */
 export function withServeOptions(command: Command): Command {
   return command
-    .option('--config <file>', 'Configuration file (environment variable CADRE_CONFIG)')
-    .option('--bind <host:port>', 'Address to listen on')
-    .option('--port <port>', 'Port to listen on, on 127.0.0.1 (0: any free port)')
+    .option(
+      '--config <file>',
+      'Configuration file to read (or set the environment variable CADRE_CONFIG)',
+    )
+    .option('--bind <host:port>', 'Address and port on which the server listens')
+    .option('--port <port>', 'Port on 127.0.0.1 on which the server listens (0: any free port)')
     .addOption(
-      new Option('--log-level <level>', 'Minimum level of log records').choices(logLevels()),
+      new Option(
+        '--log-level <level>',
+        'Minimum level of the log records that the server writes',
+      ).choices(logLevels()),
     )
     .option('--free-port', 'Use any free port if the port is already in use')
     .option(
@@ -33,7 +39,10 @@ export function withServeOptions(command: Command): Command {
       milliseconds,
     )
     .option('--allow-remote', 'Allow --bind to use an address that other machines can reach')
-    .option('--demo', 'Use the built-in demo agent as the acp provider (no account, no model)');
+    .option(
+      '--demo',
+      'Use the built-in demo agent as the provider acp (requires no account and no model)',
+    );
 }
 
 /** The words that start such a server from any directory. */

@@ -70,7 +70,7 @@ describe('the help of every command', () => {
     expect(shortcuts).toEqual([
       'List processes, newest first',
       'List sessions, newest first',
-      'Show the end of the output of a process',
+      'Show the last lines of the output of a process',
     ]);
     const teams = program.commands.find((one) => one.name() === 'teams');
     expect(teams?.helpInformation()).not.toMatch(/view|\bget\b/);

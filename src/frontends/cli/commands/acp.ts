@@ -18,28 +18,31 @@ interface AcpOptions extends Pick<
 export function acpCommand(program: Command, world: World): void {
   program
     .command('acp')
-    .description('Run as an agent of an editor (Agent Client Protocol)')
+    .description('Let an editor use cadre as an agent (Agent Client Protocol)')
     .addOption(
       new Option(
         '--provider <provider>',
-        'Provider for new sessions (default: section [defaults], else the only provider that is ready)',
+        'Provider of the agent in new sessions (default: defaults.provider in the configuration, or the only ready provider)',
       ).choices(providerId.options),
     )
-    .option('--agent <agent>', 'Agent of the acp provider, by name; see cadre providers discover')
-    .option('--model <model>', 'Model for new sessions')
+    .option(
+      '--agent <agent>',
+      'Name of the acp agent, such as gemini (list the names with cadre providers discover)',
+    )
+    .option('--model <model>', 'Model of the agent in new sessions')
     .option('--effort <effort>', 'Reasoning effort of the model in new sessions')
     .option(
       '--permission-mode <mode>',
-      'Permissions of the agent in new sessions (default: section [defaults], else require_approval: the editor shows approval requests)',
+      'Permission mode of the agent in new sessions (default: the mode in the configuration, or require_approval)',
     )
     .option(
       '--agent-mode <mode>',
-      "The agent's own mode in new sessions, by the name the agent uses; only for acp agents",
+      'Mode of the agent in new sessions: name of a mode that an acp agent defines, such as plan',
     )
-    .option('--session <session>', 'Use this session instead of a new session')
+    .option('--session <session>', 'Existing session to use instead of a new session')
     .addHelpText(
       'after',
-      '\nThe editor starts this command and talks to it on stdin and stdout. When the editor\ndisconnects, sessions stay open and their turns continue. If no server runs, the command\nstarts one in the background.',
+      '\nThe editor starts cadre acp, and exchanges messages with cadre acp on stdin and stdout. When the\neditor disconnects, the sessions stay open and their turns continue. If no server is\nrunning, cadre acp starts one in the background. If neither --permission-mode nor the configuration sets a\npermission mode, the agent requests approval for actions, and the editor shows the requests.',
     )
     .action(async (options: AcpOptions, self: Command) => {
       const global = self.optsWithGlobals<GlobalOptions>();

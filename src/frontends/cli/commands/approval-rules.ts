@@ -12,10 +12,10 @@ export const approvalRuleCommands = commandGroup(
   [
     endpointCommand({
       name: 'list',
-      description: 'List rules, newest first',
+      description: 'List approval rules, newest first',
       endpoint: endpoints.listApprovalRules,
       options: [limit],
-      empty: 'no rules: every approval request waits for your answer',
+      empty: 'no approval rules: every approval request waits for your answer',
       print: listOf<ApprovalRule>(['ID', 'EFFECT', 'AGE', 'BY', 'RULE'], (one, now) => [
         shortId(one.id),
         one.effect,
@@ -26,48 +26,55 @@ export const approvalRuleCommands = commandGroup(
     }),
     endpointCommand({
       name: 'add',
-      description: 'Add a rule (deny takes precedence over ask, and ask over allow)',
+      description:
+        'Add an approval rule (if several rules match a request, deny overrides ask, and ask overrides allow)',
       endpoint: endpoints.addApprovalRule,
       operands: [
-        { flags: '<effect>', description: 'Effect on a request that matches', field: 'effect' },
+        {
+          flags: '<effect>',
+          description: 'Effect of the rule on an approval request that matches',
+          field: 'effect',
+        },
       ],
       options: [
         {
           flags: '--command <words>',
           description:
-            'Match requests to run a simple command, such as "git log **" (* is one word, ** at the end any number of words)',
+            'Match requests to run a simple command, such as "git log **" (* matches one word, ** at the end matches any number of words)',
           field: 'command',
         },
         {
           flags: '--path <path>',
           description:
-            'Match requests that change only these files, such as "src/**" (relative to the session directory)',
+            'Match requests that change only these files, such as "src/**" (relative to the directory of the session)',
           field: 'path',
         },
         {
           flags: '--tool <name>',
-          description: 'Match requests to use the tool with this name (as the agent names it)',
+          description:
+            'Match requests to use the tool with this name, such as WebFetch (name that the agent uses)',
           field: 'tool',
         },
         {
           flags: '--provider <provider>',
-          description: 'Match requests of agents of this provider',
+          description: 'Match requests of agents of this provider, such as claude',
           field: 'provider',
         },
         {
           flags: '--directory <directory>',
-          description: 'Match only requests of sessions in this directory and below it',
+          description: 'Match only requests of sessions in this directory and its subdirectories',
           read: (directory: string) => ({ directory: path.resolve(directory) }),
         },
         {
           flags: '--i-know',
-          description: 'Allow a * after a program that is not on the list of known safe programs',
+          description:
+            "Accept a rule in which * follows a program that is not on cadre's list of harmless programs",
           field: 'i_know',
         },
         {
           flags: '--reason <text>',
           description:
-            'Reason for the decision; the agent receives the reason when a request is declined',
+            'Reason for the decision (sent to the agent when the rule declines a request)',
           field: 'reason',
         },
       ],
@@ -76,33 +83,43 @@ export const approvalRuleCommands = commandGroup(
     }),
     endpointCommand({
       name: 'remove',
-      description: 'Remove a rule',
+      description: 'Remove an approval rule',
       endpoint: endpoints.removeApprovalRule,
       operands: [rule],
       print: ({ id }) => `Removed rule ${id}\n`,
     }),
     endpointCommand({
       name: 'test',
-      description: 'Show what the rules would decide about a request (nothing is run)',
+      description: 'Show how the approval rules would answer a request, without running a command',
       endpoint: endpoints.testApprovalRules,
       operands: [
-        { flags: '[command]', description: 'Complete command line, in quotes', field: 'command' },
+        {
+          flags: '[command]',
+          description: 'Complete command line of the tested request, in quotes',
+          field: 'command',
+        },
       ],
       options: [
-        { flags: '--path <path>', description: 'File that would be changed', field: 'path' },
+        {
+          flags: '--path <path>',
+          description: 'File that the tested request would change',
+          field: 'path',
+        },
         {
           flags: '--tool <name>',
-          description: 'Name of the tool (as the agent names it)',
+          description:
+            'Name of the tool that the tested request would use (name that the agent uses)',
           field: 'tool',
         },
         {
           flags: '--provider <provider>',
-          description: 'Provider of the agent',
+          description: 'Provider of the agent that would send the tested request',
           field: 'provider',
         },
         {
           flags: '--cwd <directory>',
-          description: 'Directory in which the command would run (default: current directory)',
+          description:
+            'Directory in which the tested command would run (default: current directory)',
           read: (directory: string) => ({ cwd: path.resolve(directory) }),
           absent: ({ world }) => Promise.resolve({ cwd: world.cwd() }),
         },

@@ -23,62 +23,76 @@ import { approvalRuleCommands } from './approval-rules.ts';
 const approvalArgument = idArgument('approval');
 
 /** `cadre approvals …`: one inbox over all sessions. */
-export const approvalCommands = commandGroup('approvals', 'Manage approval requests and rules', [
-  endpointCommand({
-    name: 'list',
-    description: 'List approval requests, newest first',
-    endpoint: endpoints.listApprovals,
-    options: [
-      {
-        flags: '-s, --status <status>',
-        description: 'Show only approval requests with this status',
-        field: 'status',
-        default: 'pending',
-      },
-      sessionAs('session_id', '--session <session>', 'Show only approval requests of this session'),
-    ],
-    empty: 'no approval requests: requests of agents appear here',
-    print: listOf<Approval>(['ID', 'SESSION', 'KIND', 'STATUS', 'AGE', 'TITLE'], (one, now) => [
-      shortId(one.id),
-      shortId(one.session_id),
-      one.kind,
-      one.status,
-      ago(one.created_at, now),
-      one.title,
-    ]),
-  }),
-  (parent, world) =>
-    parent
-      .command('show')
-      .description('Show an approval request and everything that the request would allow')
-      .argument(...approvalArgument)
-      .action(clientAction(world, show)),
-  decisionCommand('accept', 'Accept an approval request, once or for the session', [
-    {
-      flags: '--scope <scope>',
-      description: 'Scope of the approval (session: until the agent exits)',
-      field: 'scope',
-      default: 'once',
-    },
-  ]),
-  decisionCommand('decline', 'Decline an approval request'),
-  endpointCommand({
-    name: 'link',
-    description: 'Create a single-use link to a page that answers an approval request',
-    endpoint: endpoints.linkApproval,
-    operands: [approvalOperand()],
-    options: [
-      {
-        flags: '--expires <time>',
-        description: 'Lifetime of the link, such as 30m or 8h (default: approvals.link_expires_ms)',
-        parse: milliseconds,
-        field: 'expires_in_ms',
-      },
-    ],
-    print: ({ url }) => `${url}\n`,
-  }),
-  approvalRuleCommands,
-]);
+export const approvalCommands = commandGroup(
+  'approvals',
+  'Manage approval requests of agents, and approval rules',
+  [
+    endpointCommand({
+      name: 'list',
+      description: 'List approval requests, newest first',
+      endpoint: endpoints.listApprovals,
+      options: [
+        {
+          flags: '-s, --status <status>',
+          description: 'Show only approval requests with this status',
+          field: 'status',
+          default: 'pending',
+        },
+        sessionAs(
+          'session_id',
+          '--session <session>',
+          'Show only approval requests of this session',
+        ),
+      ],
+      empty: 'no approval requests: an agent sends a request when an action requires your approval',
+      print: listOf<Approval>(['ID', 'SESSION', 'KIND', 'STATUS', 'AGE', 'TITLE'], (one, now) => [
+        shortId(one.id),
+        shortId(one.session_id),
+        one.kind,
+        one.status,
+        ago(one.created_at, now),
+        one.title,
+      ]),
+    }),
+    (parent, world) =>
+      parent
+        .command('show')
+        .description('Show an approval request and everything that the request would allow')
+        .argument(...approvalArgument)
+        .action(clientAction(world, show)),
+    decisionCommand(
+      'accept',
+      'Accept an approval request once, or until the agent of the session exits',
+      [
+        {
+          flags: '--scope <scope>',
+          description:
+            'Scope of the acceptance: this request once, or similar requests of the session until the agent exits',
+          field: 'scope',
+          default: 'once',
+        },
+      ],
+    ),
+    decisionCommand('decline', 'Decline an approval request'),
+    endpointCommand({
+      name: 'link',
+      description: 'Create a single-use link to a page on which you can answer an approval request',
+      endpoint: endpoints.linkApproval,
+      operands: [approvalOperand()],
+      options: [
+        {
+          flags: '--expires <time>',
+          description:
+            'Lifetime of the link, such as 30m or 8h (default: approvals.link_expires_ms in the configuration)',
+          parse: milliseconds,
+          field: 'expires_in_ms',
+        },
+      ],
+      print: ({ url }) => `${url}\n`,
+    }),
+    approvalRuleCommands,
+  ],
+);
 
 function decisionCommand(
   decision: 'accept' | 'decline',
@@ -97,7 +111,7 @@ function decisionCommand(
     options: [
       {
         flags: '--reason <text>',
-        description: 'Reason to record and to send to the agent',
+        description: 'Reason for the decision, which cadre records and sends to the agent',
         field: 'reason',
       },
       ...options,

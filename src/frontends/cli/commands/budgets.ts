@@ -10,87 +10,95 @@ import { count } from '../count.ts';
 import { zoneOf } from '../when.ts';
 
 /** `cadre budgets …`: how much turns may use. */
-export const budgetCommands = commandGroup('budgets', 'Limit tokens and cost', [
-  endpointCommand({
-    name: 'list',
-    description: 'List budgets and the used part of each budget',
-    endpoint: endpoints.listBudgets,
-    options: [
-      sessionAs('session_id', '--session <session>', 'Show only budgets of this session'),
-      teamAs('team_id', '--team <team>', 'Show only budgets of this team'),
-      limit,
-    ],
-    empty: 'no budgets: tokens, cost and turns are not limited',
-    print: listOf<Budget>(['ID', 'FOR', 'PER', 'STATUS', 'HARD', 'USED'], (one) => [
-      shortId(one.id),
-      forText(one),
-      one.per,
-      one.status,
-      one.hard ? 'yes' : 'no',
-      [spentText(one), unknownText(one) ?? []].flat().join('; '),
-    ]),
-  }),
-  endpointCommand({
-    name: 'set',
-    description:
-      'Set the budget of a session, a team or all sessions (replaces the previous budget)',
-    endpoint: endpoints.setBudget,
-    options: [
-      sessionAs('session_id', '--session <session>', 'Session that the budget limits'),
-      teamAs('team_id', '--team <team>', 'Team whose sessions share the budget'),
-      {
-        flags: '--per <period>',
-        description: 'Period of the limits (default: total for a session or team, else day)',
-        field: 'per',
+export const budgetCommands = commandGroup(
+  'budgets',
+  'Limit the tokens, cost and turns of sessions',
+  [
+    endpointCommand({
+      name: 'list',
+      description: 'List budgets, and show how much of each budget is used',
+      endpoint: endpoints.listBudgets,
+      options: [
+        sessionAs('session_id', '--session <session>', 'Show only budgets of this session'),
+        teamAs('team_id', '--team <team>', 'Show only budgets of this team'),
+        limit,
+      ],
+      empty: 'no budgets: tokens, cost and turns are not limited',
+      print: listOf<Budget>(['ID', 'FOR', 'PER', 'STATUS', 'HARD', 'USED'], (one) => [
+        shortId(one.id),
+        forText(one),
+        one.per,
+        one.status,
+        one.hard ? 'yes' : 'no',
+        [spentText(one), unknownText(one) ?? []].flat().join('; '),
+      ]),
+    }),
+    endpointCommand({
+      name: 'set',
+      description:
+        'Set the budget of a session, a team or all sessions, and replace the previous budget',
+      endpoint: endpoints.setBudget,
+      options: [
+        sessionAs('session_id', '--session <session>', 'Session that the budget limits'),
+        teamAs('team_id', '--team <team>', 'Team whose sessions share the budget'),
+        {
+          flags: '--per <period>',
+          description:
+            'Period of the limits: in total or per day (default: in total, but a budget for all sessions is always per day)',
+          field: 'per',
+        },
+        {
+          flags: '--tokens <count>',
+          description:
+            'Maximum number of tokens, including cached tokens, such as 500000, 500k or 2M',
+          field: 'tokens',
+          parse: tokens,
+        },
+        {
+          flags: '--cost <dollars>',
+          description: 'Maximum cost of the turns in US dollars',
+          field: 'cost_usd',
+          parse: money,
+        },
+        {
+          flags: '--turns <count>',
+          description: 'Maximum number of turns in the period',
+          field: 'turns',
+          parse: count,
+        },
+        {
+          flags: '--hard',
+          description:
+            'Interrupt running turns when the budget is used up (default: running turns finish)',
+          field: 'hard',
+        },
+        {
+          flags: '--zone <zone>',
+          description:
+            'Time zone in which each day of the budget starts and ends (default: time zone of this machine)',
+          read: (zone: string) => ({ time_zone: zoneOf(zone) }),
+          absent: ({ fields }) =>
+            Promise.resolve(isDaily(fields) ? { time_zone: zoneOf(undefined) } : {}),
+        },
+      ],
+      print: (set) =>
+        `Set budget ${set.id} for ${forText(set)}: ${spentText(set)}${perText(set)}\n`,
+      after(set, { stderr }) {
+        const unknown = unknownText(set);
+        if (unknown !== null) stderr.write(`cadre: ${unknown}\n`);
+        if (set.status === 'reached')
+          stderr.write('cadre: the budget is already used up: see cadre approvals list\n');
       },
-      {
-        flags: '--tokens <count>',
-        description: 'Maximum number of tokens, including cached tokens: 500000, 500k or 2M',
-        field: 'tokens',
-        parse: tokens,
-      },
-      {
-        flags: '--cost <dollars>',
-        description: 'Maximum cost in US dollars',
-        field: 'cost_usd',
-        parse: money,
-      },
-      {
-        flags: '--turns <count>',
-        description: 'Maximum number of turns',
-        field: 'turns',
-        parse: count,
-      },
-      {
-        flags: '--hard',
-        description:
-          'Interrupt running turns when the budget is used up (default: running turns finish)',
-        field: 'hard',
-      },
-      {
-        flags: '--zone <zone>',
-        description: 'Time zone of the days of the budget (default: time zone of this machine)',
-        read: (zone: string) => ({ time_zone: zoneOf(zone) }),
-        absent: ({ fields }) =>
-          Promise.resolve(isDaily(fields) ? { time_zone: zoneOf(undefined) } : {}),
-      },
-    ],
-    print: (set) => `Set budget ${set.id} for ${forText(set)}: ${spentText(set)}${perText(set)}\n`,
-    after(set, { stderr }) {
-      const unknown = unknownText(set);
-      if (unknown !== null) stderr.write(`cadre: ${unknown}\n`);
-      if (set.status === 'reached')
-        stderr.write('cadre: the budget is already used up: see cadre approvals list\n');
-    },
-  }),
-  endpointCommand({
-    name: 'remove',
-    description: 'Remove a budget and resume the turns that it held',
-    endpoint: endpoints.removeBudget,
-    operands: [budget],
-    print: ({ id }) => `Removed budget ${id}\n`,
-  }),
-]);
+    }),
+    endpointCommand({
+      name: 'remove',
+      description: 'Remove a budget, and resume the turns that the budget held back',
+      endpoint: endpoints.removeBudget,
+      operands: [budget],
+      print: ({ id }) => `Removed budget ${id}\n`,
+    }),
+  ],
+);
 
 function forText({ session_id, team_id }: Budget): string {
   if (session_id !== null) return plain(`session ${shortId(session_id)}`);

@@ -9,11 +9,16 @@ export function completionCommand(program: Command, world: World): void {
     .command('completion')
     .description('Print a shell completion script')
     .addArgument(new Argument('<shell>', 'Shell').choices(shells))
-    .option('--name <command>', 'Name of the command to complete', commandName, 'cadre')
+    .option(
+      '--name <command>',
+      'Name of the command that the script completes',
+      commandName,
+      'cadre',
+    )
     .addHelpText(
       'after',
       `
-Install it, then start a new shell:
+Install the script, then start a new shell:
   bash  cadre completion bash > ~/.local/share/bash-completion/completions/cadre
         or in ~/.bashrc, after an alias for cadre: source <(cadre completion bash)
   zsh   cadre completion zsh > "\${fpath[1]}/_cadre"

@@ -19,7 +19,10 @@ export function configCommands(program: Command, world: World): void {
   config
     .command('show')
     .description('Show every configuration key with its value (secrets are masked)')
-    .option('--config <file>', 'Configuration file (environment variable CADRE_CONFIG)')
+    .option(
+      '--config <file>',
+      'Configuration file to read (or set the environment variable CADRE_CONFIG)',
+    )
     .option('--origin', 'Show the source of each configuration value')
     .action((_options: object, command: Command) => {
       show(world, command.optsWithGlobals<GlobalOptions & { origin?: boolean }>());
@@ -27,8 +30,13 @@ export function configCommands(program: Command, world: World): void {
 
   config
     .command('check')
-    .description('List every problem of the configuration, one per line (exit code 0 or 2)')
-    .option('--config <file>', 'Configuration file (environment variable CADRE_CONFIG)')
+    .description(
+      'List every problem of the configuration, one per line (exit code 2 if there is a problem, otherwise 0)',
+    )
+    .option(
+      '--config <file>',
+      'Configuration file to read (or set the environment variable CADRE_CONFIG)',
+    )
     .action(async (_options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
       const found = findConfig(options, world.env);
@@ -49,7 +57,10 @@ export function configCommands(program: Command, world: World): void {
   config
     .command('path')
     .description('Print the path of the configuration file')
-    .option('--config <file>', 'Configuration file (environment variable CADRE_CONFIG)')
+    .option(
+      '--config <file>',
+      'Configuration file to read (or set the environment variable CADRE_CONFIG)',
+    )
     .action((_options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
       const file = path.resolve(configFile(options, world.env));

@@ -23,12 +23,15 @@ export function dbCommands(program: Command, world: World): void {
 /** These commands work with a running server and without one. */
 function copyCommands(db: Command, world: World): void {
   db.command('backup')
-    .description('Back up the database to one file, also while the server runs')
+    .description('Back up the database to one file (also possible while the server runs)')
     .argument('<file>', 'Backup file to create; the file must not exist yet')
-    .option('--config <file>', 'Configuration file (environment variable CADRE_CONFIG)')
+    .option(
+      '--config <file>',
+      'Configuration file to read (or set the environment variable CADRE_CONFIG)',
+    )
     .addHelpText(
       'after',
-      '\nThe backup can be used as the file events.cadre of a new data directory.',
+      '\nTo use the backup as the database of a new data directory, name the backup file events.cadre.',
     )
     .action(async (file: string, _options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
@@ -43,8 +46,11 @@ function copyCommands(db: Command, world: World): void {
 
   db.command('check')
     .description('Check the database or a backup (exit code 1 if rows are damaged)')
-    .argument('[file]', 'Backup to check (default: the database of the data directory)')
-    .option('--config <file>', 'Configuration file (environment variable CADRE_CONFIG)')
+    .argument('[file]', 'Backup file to check (default: the database in the data directory)')
+    .option(
+      '--config <file>',
+      'Configuration file to read (or set the environment variable CADRE_CONFIG)',
+    )
     .action(async (file: string | undefined, _options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
       const report = await check(world, options, file);
@@ -63,9 +69,12 @@ function restoreCommand(db: Command, world: World): void {
     .description(
       'Restore a backup in place of a lost or damaged database (the server must be stopped)',
     )
-    .argument('<file>', 'Backup created by cadre db backup')
+    .argument('<file>', 'Backup file that cadre db backup created')
     .option('--yes', 'Replace an existing database without asking for confirmation')
-    .option('--config <file>', 'Configuration file (environment variable CADRE_CONFIG)')
+    .option(
+      '--config <file>',
+      'Configuration file to read (or set the environment variable CADRE_CONFIG)',
+    )
     .action(async (file: string, _options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions & { yes?: boolean }>();
       const done = await restore(world, options, file);
@@ -78,14 +87,17 @@ function restoreCommand(db: Command, world: World): void {
 function rollbackCommand(db: Command, world: World): void {
   db.command('rollback')
     .description(
-      'Return to the data from before an upgrade (the server must be stopped; the replaced data is kept in a file)',
+      'Return to the data from before an upgrade of cadre, and keep the replaced data in a file (the server must be stopped)',
     )
     .argument(
       '[file]',
-      'Copy of the data to return to (default: the newest copy that a server made of an older format)',
+      'File with the older data (default: the newest copy that a server saved before it upgraded the data format)',
     )
     .option('--yes', 'Roll back without asking for confirmation')
-    .option('--config <file>', 'Configuration file (environment variable CADRE_CONFIG)')
+    .option(
+      '--config <file>',
+      'Configuration file to read (or set the environment variable CADRE_CONFIG)',
+    )
     .action(async (file: string | undefined, _options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions & { yes?: boolean }>();
       const done = await rollBack(world, options, file);

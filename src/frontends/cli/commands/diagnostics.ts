@@ -9,19 +9,19 @@ export const diagnosticsCommands = commandGroup(
   [
     endpointCommand({
       name: 'all',
-      description: 'Show all diagnostics',
+      description: 'Show all diagnostics of the server',
       endpoint: endpoints.getDiagnostics,
       print: details,
     }),
     endpointCommand({
       name: 'recovery',
-      description: 'Show what the last start found and repaired',
+      description: 'Show the problems that the server found and repaired at its last start',
       endpoint: endpoints.getRecovery,
       print: details,
     }),
     endpointCommand({
       name: 'providers',
-      description: 'Show the state of each provider and its agents',
+      description: 'Show the state of all providers and agents',
       endpoint: endpoints.getProviderDiagnostics,
       print: (found, call) => found.map((one) => details(one, call)).join('\n'),
     }),
@@ -39,13 +39,13 @@ export const diagnosticsCommands = commandGroup(
     }),
     endpointCommand({
       name: 'comms',
-      description: 'Show the number of teams, messages and deliveries',
+      description: 'Show the number of teams, team messages and message deliveries',
       endpoint: endpoints.getCommsDiagnostics,
       print: details,
     }),
     endpointCommand({
       name: 'storage',
-      description: 'Show the stored data and its limits',
+      description: 'Show how much data the server stores, and the limits for stored data',
       endpoint: endpoints.getStorageDiagnostics,
       print: details,
     }),

@@ -14,21 +14,21 @@ interface DiffOptions {
 export function diffCommand(program: Command, world: World): void {
   program
     .command('diff')
-    .description('Show the changes of a session, committed or not')
+    .description('Show the committed and uncommitted changes of a session')
     .argument(...sessionArgument)
     .argument(
       '[path...]',
-      'Show only files at or below these paths, relative to the root of the checkout',
+      'Show only files at or below these paths, relative to the root of the git checkout',
     )
-    .option('--stat', 'Show only the files and the number of changed lines')
+    .option('--stat', 'Show only the changed files and the number of changed lines in each file')
     .option('--head', 'Show only changes that are not committed')
     .option(
       '--since <turn>',
-      'Show changes since the start of this turn (requires a snapshot of the turn)',
+      'Show changes since the start of this turn (requires a file snapshot of the turn)',
     )
     .option(
       '--at <turn>',
-      'Show only changes of this turn (with --since: changes until the end of this turn)',
+      'Show only changes of this turn, or with --since all changes up to the end of this turn',
     )
     .action(clientAction(world, show));
 }

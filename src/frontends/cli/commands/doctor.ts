@@ -36,8 +36,11 @@ export function doctorCommand(program: Command, world: World): void {
   program
     .command('doctor')
     .description('Check this machine and print fixes (exit code 1 on failure)')
-    .option('--config <file>', 'Configuration file (environment variable CADRE_CONFIG)')
-    .option('--agents', 'Also start each ACP agent and open a session with it')
+    .option(
+      '--config <file>',
+      'Configuration file to read (or set the environment variable CADRE_CONFIG)',
+    )
+    .option('--agents', 'Also start each ACP agent, and open a session with the agent')
     .action(async (_options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions & { agents?: boolean }>();
       const input = checkInput(world, options);

@@ -36,31 +36,37 @@ export function eventCommands(program: Command, world: World): void {
     .command('events')
     .description('Follow the event log')
     .command('tail')
-    .description('Show stored events, then new events as they happen')
+    .description('Show the stored events, then show each new event when the event occurs')
     .option('--session <session>', 'Show only events of this session')
     .option('--process <process>', 'Show only events of this process')
     .option('--team <team>', 'Show only events of this team')
     .option(
       '--node <name>',
-      'Show only events of this server, if several servers are configured, even if the server does not answer',
+      'Show only events of the server with this name, even while the server is offline (requires several servers)',
     )
     .option(
       '--kind <kind...>',
-      'Show only events of these kinds, such as turn.completed, or turn.* for a group',
+      'Show only events of these kinds, such as turn.completed, or turn.* for all kinds of turn events',
     )
     .option(
       '--after-seq <seq>',
-      'Show only events after this sequence number ("latest": only new events)',
+      'Show only events after the event with this sequence number (latest: show only new events)',
     )
-    .option('--since <time>', 'Show only events newer than a time: 30s, 5m, 2h, 7d, or a date')
-    .option('--cursor-file <file>', 'Continue where the last run with this file stopped')
-    .option('--no-follow', 'Stop after the newest stored event')
+    .option(
+      '--since <time>',
+      'Show only events that are newer than a date, or than an age such as 30s, 5m, 2h or 7d',
+    )
+    .option(
+      '--cursor-file <file>',
+      'File in which cadre records the last shown event, so that the next run continues after this event',
+    )
+    .option('--no-follow', 'Exit after the newest stored event')
     .option(
       '--reconnect <duration>',
-      'Maximum time to wait for a server that is unreachable or has not started yet (default: no limit; 0: do not wait)',
+      'Maximum time to wait while the server is unreachable or not started yet (0: do not wait; default: no limit)',
       milliseconds,
     )
-    .option('--no-reconnect', 'Do not wait for the server (the same as --reconnect 0)')
+    .option('--no-reconnect', 'Exit if the server is unreachable (the same as --reconnect 0)')
     .action(async ({ reconnect, ...others }: GivenOptions, self: Command) => {
       const limit = reconnect === false ? 0 : reconnect;
       const options = { ...others, ...(limit === undefined ? {} : { reconnect: limit }) };

@@ -24,41 +24,67 @@ interface InitOptions extends GlobalOptions {
 export function fleetInit(fleet: Command, world: World): void {
   fleet
     .command('init')
-    .description('Create the NATS stream and buckets of a fleet, or print the NATS configuration')
+    .description(
+      'Create the NATS stream and buckets for a fleet of servers, or print the NATS configuration',
+    )
     .option(
       '--replicas <n>',
-      'Number of NATS servers that store each event: 1 or 3 (default: 3 if three addresses are given)',
+      'Number of NATS servers that store each event: 1 or 3 (default: 3 with at least three NATS addresses, otherwise 1)',
       count,
     )
     .option(
       '--max-bytes <n>',
-      'Size in bytes above which the fleet drops its oldest events',
+      'Maximum size of the stored events in bytes, above which the fleet drops the oldest events',
       count,
       4 * 1024 ** 3,
     )
     .option(
       '--print-nats-config',
-      'Print the configuration of the NATS servers, create missing keys, and stop',
+      'Print the configuration of the NATS servers and create missing keys, but do not create the fleet',
     )
     .option(
       '--keys <directory>',
-      'Directory of the keys, one file each; missing keys are created',
+      'Directory with one file for each key of the fleet, in which cadre creates missing keys',
       'fleet-keys',
     )
     .option(
       '--credentials <file>',
-      'Key of the fleet administrator (default: key of the configured person)',
+      'Key file of the fleet administrator (default: fleet.person.credentials in the configuration)',
     )
-    .option('--host <host>', 'Host that runs NATS; repeat for three hosts', several, [])
-    .option('--node <name>', 'Name of a cadre server in the fleet; repeat for more', several, [])
-    .option('--person <name>', 'Name of a user with full access; repeat for more', several, [])
-    .option('--reader <name>', 'Name of a user with read access; repeat for more', several, [])
+    .option(
+      '--host <host>',
+      'Host that runs a NATS server (repeat the option for three hosts)',
+      several,
+      [],
+    )
+    .option(
+      '--node <name>',
+      'Name of a cadre server in the fleet (repeat the option for more servers)',
+      several,
+      [],
+    )
+    .option(
+      '--person <name>',
+      'Name of a user with full access to the fleet (repeat the option for more users)',
+      several,
+      [],
+    )
+    .option(
+      '--reader <name>',
+      'Name of a user with read access to the fleet (repeat the option for more users)',
+      several,
+      [],
+    )
     .option(
       '--tls-dir <directory>',
-      'Directory of the TLS certificates on each host',
+      'Directory with the TLS certificates on each NATS host',
       '/etc/nats/tls',
     )
-    .option('--store-dir <directory>', 'Directory of the NATS data on each host', '/var/lib/nats')
+    .option(
+      '--store-dir <directory>',
+      'Directory for the data of NATS on each NATS host',
+      '/var/lib/nats',
+    )
     .action(async (_options: object, command: Command) => {
       const options = command.optsWithGlobals<InitOptions>();
       await (options.printNatsConfig ? printConfig(options, world) : make(options, world));

@@ -10,7 +10,9 @@ import { fleetInit } from './fleet-init.ts';
 
 /** `cadre fleet …`: what is about the fleet itself. */
 export function fleetCommands(program: Command, world: World): void {
-  const fleet = program.command('fleet').description('Join servers on several machines over NATS');
+  const fleet = program
+    .command('fleet')
+    .description('Combine cadre servers on several machines (over NATS)');
   fleetInit(fleet, world);
 
   fleet
@@ -35,7 +37,7 @@ export function fleetCommands(program: Command, world: World): void {
 
   const nodes = fleet
     .command('nodes')
-    .description('List the nodes of the fleet, including nodes that are offline')
+    .description('List the nodes (cadre servers) of the fleet, including offline nodes')
     .action(async (_options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
       const { fleetNodes } = await import('../../../fleet/index.ts');
@@ -49,12 +51,14 @@ export function fleetCommands(program: Command, world: World): void {
     });
   nodes
     .command('replace')
-    .description('Free the name of a node that is gone for good (requires the admin key)')
-    .argument('<name>', 'Name of the node')
-    .option('--yes', 'Confirm that the name of the node is to be freed')
+    .description(
+      'Free the name of a lost node (cadre server) for a new node (requires the admin key)',
+    )
+    .argument('<name>', 'Name of the node (cadre server of the fleet)')
+    .option('--yes', 'Confirm that you want to free the name of the node (required)')
     .option(
       '--credentials <file>',
-      'Key of the fleet administrator (default: key of the configured person)',
+      'Key file of the fleet administrator (default: fleet.person.credentials in the configuration)',
     )
     .action(async (name: string, _options: object, command: Command) => {
       const options = command.optsWithGlobals<ReplaceOptions>();

@@ -17,9 +17,9 @@ const hook = {
 export const hookCommands = commandGroup('hooks', 'Send events to commands and URLs', [
   endpointCommand({
     name: 'list',
-    description: 'List hooks with their pending events and last error',
+    description: 'List hooks with the number of pending events and the last error of each hook',
     endpoint: endpoints.listHooks,
-    empty: 'no hooks: add one with [[hooks]] in the configuration',
+    empty: 'no hooks: add a hook as a [[hooks]] section to the configuration',
     print: listOf<Hook>(
       ['NAME', 'STATE', 'WAITING', 'DELIVERED', 'LAST', 'TO', 'NOTE'],
       (one, now) => [
@@ -46,16 +46,17 @@ export const hookCommands = commandGroup('hooks', 'Send events to commands and U
   }),
   endpointCommand({
     name: 'skip',
-    description: 'Skip the event that a hook is stuck on, or all pending events',
+    description: 'Skip the event that a hook cannot deliver, or all pending events of the hook',
     endpoint: endpoints.skipHook,
     operands: [hook],
     options: [
       {
         flags: '--event <seq>',
-        description: 'Skip only if the hook is stuck on this event',
+        description:
+          'Sequence number that the skipped event must have (otherwise no event is skipped)',
         read: (seq: string) => ({ event_seq: seqOf(seq) }),
       },
-      { flags: '--all', description: 'Skip all events up to now', field: 'all' },
+      { flags: '--all', description: 'Skip all pending events of the hook', field: 'all' },
     ],
     print: ({ name, after_seq, up_to_seq }) =>
       after_seq === up_to_seq

@@ -19,22 +19,25 @@ export const installCommands: readonly Register[] = [
     mcp
       .command('install')
       .description(
-        "Give cadre's tools to an agent outside of cadre (repeat to replace the token of the agent)",
+        "Install cadre's tools in an agent that runs outside of cadre (run again to replace the token of the agent)",
       )
       .addArgument(agentArgument())
       .option(
         '--session <session>',
-        'Session as which the agent calls the process and team tools (default: no session, only the process tools)',
+        'Session for which the agent calls the process and team tools (default: no session, and only the process tools)',
       )
       .addOption(
         new Option(
           '--permission-mode <mode>',
-          'Permission mode of the agent without --session; full_access lets the agent run commands (default: asks on a terminal)',
+          'Permission mode of an agent without a session, where full_access allows commands (default: cadre asks on a terminal)',
         )
           .choices(modes)
           .conflicts('session'),
       )
-      .option('--print', 'Print the change of the configuration without writing the file')
+      .option(
+        '--print',
+        'Print the change to the configuration file of the agent, but do not write the file',
+      )
       .action((name: string, options: InstallOptions, command: Command) =>
         options.print
           ? plan(world, name, command)
@@ -44,14 +47,16 @@ export const installCommands: readonly Register[] = [
     mcp
       .command('uninstall')
       .description(
-        "Remove cadre's tools from an agent outside of cadre, and revoke the token of the agent",
+        "Remove cadre's tools from an agent that runs outside of cadre, and revoke the token of the agent",
       )
       .addArgument(agentArgument())
       .action(clientAction(world, uninstall)),
   (mcp, world) =>
     mcp
       .command('list')
-      .description("List agents outside of cadre that have cadre's tools, with their tokens")
+      .description(
+        "List agents that run outside of cadre and have cadre's tools, with the token of each agent",
+      )
       .action((_options: object, command: Command) => listCallers(world, command)),
 ];
 
@@ -61,7 +66,8 @@ interface InstallOptions {
   print?: boolean;
 }
 
-const agentArgument = () => new Argument('<agent>', 'Agent program').choices(agentNames);
+const agentArgument = () =>
+  new Argument('<agent>', 'Agent program that runs outside of cadre').choices(agentNames);
 
 async function install(
   { world, client, global, show, note, layout }: CommandContext,

@@ -11,7 +11,7 @@ export function sidecarCommands(program: Command, world: World): void {
 export function mcpGroup(program: Command): Command {
   return program
     .command('mcp')
-    .description("Give cadre's tools to other agents (Model Context Protocol)");
+    .description("Give cadre's tools to agents (Model Context Protocol)");
 }
 
 /** Adds `cadre mcp serve`. */
@@ -19,12 +19,12 @@ export function serveSubcommand(mcp: Command, world: World): void {
   mcp
     .command('serve')
     .description(
-      'Serve the tools of a session or an installed agent over MCP on stdin and stdout (started by agents)',
+      'Serve tools for a session or an installed agent over MCP on stdin and stdout (agents start this command)',
     )
-    .option('--caller <name>', 'Name of the agent that cadre mcp install set up')
+    .option('--caller <name>', 'Name of an agent that was set up with cadre mcp install')
     .addHelpText(
       'after',
-      '\nWithout --caller, CADRE_GATEWAY_URL, CADRE_GATEWAY_TOKEN and CADRE_SESSION_ID name the server and\nthe session.',
+      '\nWithout --caller, the environment variables CADRE_GATEWAY_URL, CADRE_GATEWAY_TOKEN and\nCADRE_SESSION_ID set the server and the session.',
     )
     .action(async ({ caller }: { caller?: string }, command: Command) => {
       const { runSidecar, accessOfSession } = await import('../../sidecar/sidecar.ts');

@@ -19,7 +19,7 @@ export function mcpCommands(program: Command, world: World): void {
 
   mcp
     .command('tools')
-    .description('List the tools that sessions can call')
+    .description('List the tools of cadre that sessions can call')
     .action(
       clientAction(world, async ({ client, show, layout }) => {
         const found = await client.call(endpoints.getCapabilities, {});
@@ -32,20 +32,20 @@ export function mcpCommands(program: Command, world: World): void {
 
   mcp
     .command('call')
-    .description('Call a tool as a session and print the response envelope')
-    .argument('<tool>', 'Name of the tool; see cadre mcp tools')
+    .description('Call a tool of cadre for a session, and print the complete response as JSON')
+    .argument('<tool>', 'Name of the tool (list the names with cadre mcp tools)')
     .requiredOption(
       '--as <session>',
-      'Session that calls the tool: id, last 6 or more characters of the id, or title',
+      'Session that calls the tool: id of the session, last 6 or more characters of the id, or title',
     )
     .option(
       '--arg <name=value>',
-      'Tool argument, as text if the tool expects text, else as JSON; repeat for more',
+      'Argument of the tool: text if the tool expects text, otherwise JSON (repeat the option for more arguments)',
       collect,
       [],
     )
     .addOption(
-      new Option('--args <json>', 'All tool arguments, as one JSON object').conflicts('arg'),
+      new Option('--args <json>', 'All arguments of the tool, as one JSON object').conflicts('arg'),
     )
     .action(
       clientAction(world, async ({ client }, tool: string, options: CallOptions) => {

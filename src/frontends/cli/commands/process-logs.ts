@@ -15,18 +15,23 @@ const TAIL_LINES = 200;
 export function processLogs(processes: Command, world: World): void {
   processes
     .command('logs')
-    .description('Show the end of the output of a process')
+    .description('Show the last lines of the output of a process')
     .argument(...processArgument)
     .addOption(
       new Option('--stream <stream>', 'Output stream to show').choices(streams).default('both'),
     )
     .option(
       '--tail <lines>',
-      `Number of lines of each stream (default: ${TAIL_LINES}; with --follow: all)`,
+      `Number of last lines to show of each output stream (default: ${TAIL_LINES}, or all lines with --follow)`,
       count,
     )
-    .option('--max-bytes <bytes>', 'Maximum number of bytes of each stream', count, 65_536)
-    .option('-f, --follow', 'Keep showing new output until the process exits')
+    .option(
+      '--max-bytes <bytes>',
+      'Maximum number of bytes to show of each output stream',
+      count,
+      65_536,
+    )
+    .option('-f, --follow', 'Also show new output until the process exits')
     .action(clientAction(world, logs));
 }
 

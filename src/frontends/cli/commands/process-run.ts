@@ -19,30 +19,30 @@ export function processRun(processes: Command, world: World): void {
   processes
     .command('run')
     .description(
-      'Run a command on the server (independent of this terminal; stopped with the server)',
+      'Run a command on the server (the command outlives this terminal, and stops with the server)',
     )
     .argument(
       '<command...>',
-      'Shell command line in quotes, or a command and its arguments after --',
+      'Command to run: a shell command line in quotes, or a program and its arguments after --',
     )
     .option(
       '--cwd <directory>',
-      'Working directory (default: current directory, or the directory of --session)',
+      'Working directory of the process (default: current directory, or with --session the directory of the session)',
     )
     .option(
       '--session <session>',
-      'Session that owns the process; the process stops when the session closes',
+      'Session that owns the process (closing the session stops the process)',
     )
     .option(
       '--timeout <time>',
-      'Maximum run time: 10s, 5m, 1h30m (default: no limit)',
+      'Maximum run time of the process, such as 10s, 5m or 1h30m (default: no limit)',
       milliseconds,
     )
-    .option('--notify', 'Send the session a turn when the process exits')
+    .option('--notify', 'Start a turn of the session when the process exits')
     .option('--wait', 'Wait until the process exits, and exit with the exit code of the process')
     .option(
       '--follow',
-      'Show the output of the process, forward typed input, and exit with the exit code of the process',
+      'Show the output of the process, forward typed input to the process, and exit with the exit code of the process',
     )
     .action(clientAction(world, run));
 }

@@ -18,10 +18,14 @@ export function processWait(processes: Command, world: World): void {
       'Wait until a process exits, a port accepts connections, or a text appears in the output',
     )
     .argument(...processArgument)
-    .option('--for <what>', 'Condition: exit, port:N or log:TEXT', 'exit')
+    .option(
+      '--for <what>',
+      'Condition to wait for: exit, port:N (port N accepts connections) or log:TEXT (TEXT is in the output)',
+      'exit',
+    )
     .option(
       '--timeout <time>',
-      'Maximum wait time: 10s, 5m, 1h30m (default: no limit)',
+      'Maximum wait time, such as 10s, 5m or 1h30m (default: no limit)',
       milliseconds,
     )
     .action(clientAction(world, wait));

@@ -10,68 +10,72 @@ import { processRun } from './process-run.ts';
 import { processWait } from './process-wait.ts';
 
 /** `cadre processes …`. */
-export const processCommands = commandGroup('processes', 'Run and watch commands', [
-  processRun,
-  endpointCommand({
-    name: 'list',
-    alias: 'ps',
-    description: 'List processes, newest first',
-    endpoint: endpoints.listProcesses,
-    options: [
-      sessionAs('session_id', '--session <session>', 'Show only processes of this session'),
-      {
-        flags: '-s, --status <status>',
-        description: 'Show only processes with this status',
-        field: 'status',
-      },
-      limit,
-    ],
-    empty: 'no processes: start one with cadre processes run COMMAND',
-    print: listOf<Process>(
-      ['ID', 'STATUS', 'EXIT', 'AGE', 'RAN', 'SESSION', 'COMMAND'],
-      (one, now) => [
-        shortId(one.process_id),
-        one.status,
-        one.exit_code === null ? '-' : String(one.exit_code),
-        ago(one.queued_at, now),
-        one.started_at === null ? '-' : ago(one.started_at, one.ended_at ?? now),
-        one.session_id === null ? '-' : shortId(one.session_id),
-        one.command,
+export const processCommands = commandGroup(
+  'processes',
+  'Run commands on the server, and show their output',
+  [
+    processRun,
+    endpointCommand({
+      name: 'list',
+      alias: 'ps',
+      description: 'List processes, newest first',
+      endpoint: endpoints.listProcesses,
+      options: [
+        sessionAs('session_id', '--session <session>', 'Show only processes of this session'),
+        {
+          flags: '-s, --status <status>',
+          description: 'Show only processes with this status',
+          field: 'status',
+        },
+        limit,
       ],
-    ),
-  }),
-  endpointCommand({
-    name: 'show',
-    alias: 'get',
-    description: 'Show a process',
-    endpoint: endpoints.getProcess,
-    operands: [process],
-    print: (process, shown) => details(withLimit(process), shown),
-  }),
-  processLogs,
-  processWait,
-  endpointCommand({
-    name: 'stop',
-    alias: 'kill',
-    description: 'Stop a process and all its child processes',
-    endpoint: endpoints.killProcess,
-    operands: [process],
-    options: [reason],
-    document: ({ process }) => process,
-    print: ({ process }) =>
-      process.ended_at === null
-        ? `Stopping process ${labelOf(process.process_id, process.command)}\n`
-        : `Process ${labelOf(process.process_id, process.command)} had already exited: ${statusText(process)}\n`,
-  }),
-  endpointCommand({
-    name: 'restart',
-    description: 'Run the command of a process again as a new process (the old process is stopped)',
-    endpoint: endpoints.restartProcess,
-    operands: [process],
-    document: ({ process }) => process,
-    print: ({ process }) => `${process.process_id}\n`,
-  }),
-]);
+      empty: 'no processes: start a process with cadre processes run COMMAND',
+      print: listOf<Process>(
+        ['ID', 'STATUS', 'EXIT', 'AGE', 'RAN', 'SESSION', 'COMMAND'],
+        (one, now) => [
+          shortId(one.process_id),
+          one.status,
+          one.exit_code === null ? '-' : String(one.exit_code),
+          ago(one.queued_at, now),
+          one.started_at === null ? '-' : ago(one.started_at, one.ended_at ?? now),
+          one.session_id === null ? '-' : shortId(one.session_id),
+          one.command,
+        ],
+      ),
+    }),
+    endpointCommand({
+      name: 'show',
+      alias: 'get',
+      description: 'Show the state of a process',
+      endpoint: endpoints.getProcess,
+      operands: [process],
+      print: (process, shown) => details(withLimit(process), shown),
+    }),
+    processLogs,
+    processWait,
+    endpointCommand({
+      name: 'stop',
+      alias: 'kill',
+      description: 'Stop a process and all its child processes',
+      endpoint: endpoints.killProcess,
+      operands: [process],
+      options: [reason],
+      document: ({ process }) => process,
+      print: ({ process }) =>
+        process.ended_at === null
+          ? `Stopping process ${labelOf(process.process_id, process.command)}\n`
+          : `Process ${labelOf(process.process_id, process.command)} had already exited: ${statusText(process)}\n`,
+    }),
+    endpointCommand({
+      name: 'restart',
+      description: 'Stop a process, and run the command of the process again as a new process',
+      endpoint: endpoints.restartProcess,
+      operands: [process],
+      document: ({ process }) => process,
+      print: ({ process }) => `${process.process_id}\n`,
+    }),
+  ],
+);
 
 /** A process as people see it: with its time limit in words. */
 function withLimit({ timeout_ms, ...process }: Process): object {

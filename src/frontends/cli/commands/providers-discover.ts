@@ -32,8 +32,13 @@ interface Discovered {
 export function providersDiscover(providers: Command, world: World): void {
   providers
     .command('discover')
-    .description('Find installed or configured agents and show what to do next')
-    .option('--config <file>', 'Configuration file (environment variable CADRE_CONFIG)')
+    .description(
+      'Find installed and configured agents, and show the next setup step for each agent',
+    )
+    .option(
+      '--config <file>',
+      'Configuration file to read (or set the environment variable CADRE_CONFIG)',
+    )
     .option(
       '--all',
       'Also list agents that are not installed, with the command that installs each agent',

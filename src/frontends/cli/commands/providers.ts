@@ -23,72 +23,78 @@ const loginArgument = () =>
 const agentOption = () =>
   new Option(
     '--agent <agent>',
-    'Agent of the acp provider, by name (default: the agent that sessions use by default)',
+    'Name of the acp agent, such as gemini (default: the default agent of new sessions)',
   );
 
 /** `cadre providers …`. */
-export const providerCommands = commandGroup('providers', 'List agents and models, and log in', [
-  endpointCommand({
-    name: 'list',
-    description: 'List providers and agents, and whether they are ready',
-    endpoint: endpoints.listProviders,
-    print: (providers, { layout }) =>
-      table(['ID', 'NAME', 'HEALTHY', 'DETAIL'], providers.flatMap(rowsOf), layout, {
-        wraps: true,
-      }),
-  }),
-  providersDiscover,
-  endpointCommand({
-    name: 'models',
-    description: 'List the models of a provider',
-    endpoint: endpoints.listModels,
-    operands: [{ flags: '<provider>', description: 'Provider', field: 'provider' }],
-    options: [
-      {
-        flags: '--agent <agent>',
-        description: 'Agent of the acp provider, by name; see cadre providers discover',
-        field: 'agent',
-      },
-    ],
-    empty: 'no models are known: the agent does not publish its list',
-    print: listOf<Model>(['ID', 'NAME', 'REASONING'], ({ id, display_name, reasoning_levels }) => [
-      id,
-      display_name,
-      reasoning_levels.join(' '),
-    ]),
-  }),
-  (providers, world) =>
-    providers
-      .command('auth')
-      .description('Show whether an agent is logged in, if cadre can detect the login')
-      .addArgument(new Argument('[provider]', 'Provider').choices(providerIds).default('acp'))
-      .addOption(agentOption())
-      .action(clientAction(world, auth)),
-  (providers, world) =>
-    providers
-      .command('login')
-      .description(
-        'Log in to claude or codex with an API key from stdin, or to an acp agent with a login method of the agent',
-      )
-      .addArgument(loginArgument())
-      .option(
-        '--auth-json <file>',
-        `Login file ${loginFiles()}, created elsewhere, instead of a key`,
-      )
-      .addOption(agentOption())
-      .option(
-        '--method <id>',
-        'Login method of an acp agent (default: the only method, else cadre asks)',
-      )
-      .action(clientAction(world, logIn)),
-  (providers, world) =>
-    providers
-      .command('logout')
-      .description('Log out of claude or codex in its private home, or of an acp agent')
-      .addArgument(loginArgument())
-      .addOption(agentOption())
-      .action(clientAction(world, logOut)),
-]);
+export const providerCommands = commandGroup(
+  'providers',
+  'List agents and models, and log in to agents',
+  [
+    endpointCommand({
+      name: 'list',
+      description: 'List providers and agents, and show whether each agent is ready',
+      endpoint: endpoints.listProviders,
+      print: (providers, { layout }) =>
+        table(['ID', 'NAME', 'HEALTHY', 'DETAIL'], providers.flatMap(rowsOf), layout, {
+          wraps: true,
+        }),
+    }),
+    providersDiscover,
+    endpointCommand({
+      name: 'models',
+      description: 'List the models of a provider',
+      endpoint: endpoints.listModels,
+      operands: [{ flags: '<provider>', description: 'Provider', field: 'provider' }],
+      options: [
+        {
+          flags: '--agent <agent>',
+          description:
+            'Name of the acp agent, such as gemini (list the names with cadre providers discover)',
+          field: 'agent',
+        },
+      ],
+      empty: 'no models: the agent does not publish a list of models',
+      print: listOf<Model>(
+        ['ID', 'NAME', 'REASONING'],
+        ({ id, display_name, reasoning_levels }) => [id, display_name, reasoning_levels.join(' ')],
+      ),
+    }),
+    (providers, world) =>
+      providers
+        .command('auth')
+        .description('Show whether an agent is logged in, if cadre can detect the login')
+        .addArgument(new Argument('[provider]', 'Provider').choices(providerIds).default('acp'))
+        .addOption(agentOption())
+        .action(clientAction(world, auth)),
+    (providers, world) =>
+      providers
+        .command('login')
+        .description(
+          'Log in to claude or codex with an API key from stdin, or to an acp agent with one of its login methods',
+        )
+        .addArgument(loginArgument())
+        .option(
+          '--auth-json <file>',
+          `Existing login file to import instead of an API key: ${loginFiles()}`,
+        )
+        .addOption(agentOption())
+        .option(
+          '--method <id>',
+          'Login method of an acp agent (if the agent has several methods, cadre asks by default)',
+        )
+        .action(clientAction(world, logIn)),
+    (providers, world) =>
+      providers
+        .command('logout')
+        .description(
+          "Log out of an acp agent, or of claude or codex in the agent's private home directory in cadre",
+        )
+        .addArgument(loginArgument())
+        .addOption(agentOption())
+        .action(clientAction(world, logOut)),
+  ],
+);
 
 /** A provider, and below it its agents. */
 function rowsOf({ id, display_name, healthy, detail, agents }: ProviderRecord): string[][] {
@@ -176,7 +182,7 @@ function assertNoAgent(provider: string, { agent, method }: LoginOptions): void 
 /** The files in which agents keep a login, as people call them. */
 function loginFiles(): string {
   const files = loginProviderIds.map((id) => ({ id, file: providerKinds[id].login.file }));
-  return files.flatMap(({ id, file }) => (file === null ? [] : `${id}'s own ${file}`)).join(' or ');
+  return files.flatMap(({ id, file }) => (file === null ? [] : `${file} of ${id}`)).join(' or ');
 }
 
 function importLogin(client: Client, provider: LoginProviderId, file: string): Promise<AuthStatus> {

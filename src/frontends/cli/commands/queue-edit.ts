@@ -11,15 +11,15 @@ export function queueEdit(queue: Command, world: World): void {
   withTimes(
     queue
       .command('edit')
-      .description('Change the text, the time or the name of a queue entry')
+      .description('Change the text, due time or name of a queue entry')
       .argument(...entryArgument)
-      .argument('[text...]', 'New text of the prompt'),
+      .argument('[text...]', 'New text of the queued prompt'),
   )
     .option(
       '--now',
-      'Remove the due time of the entry: the entry is due as soon as the session is idle',
+      'Remove the due time of the queue entry, so that the entry is due as soon as the session is idle',
     )
-    .option('--model <model>', 'Model for the turns of this entry')
+    .option('--model <model>', 'Model for the turns that the queue entry starts')
     .action(clientAction(world, edit));
 }
 

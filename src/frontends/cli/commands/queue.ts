@@ -19,13 +19,13 @@ export const queueCommands = commandGroup(
   [
     endpointCommand({
       name: 'list',
-      description: 'List queue entries of sessions, in queue order',
+      description: 'List the queue entries (prompts to send later) of sessions, in queue order',
       endpoint: endpoints.listQueue,
       options: [
-        sessionAs('session_id', '--session <session>', 'Show only entries of this session'),
+        sessionAs('session_id', '--session <session>', 'Show only queue entries of this session'),
         {
           flags: '-s, --status <status>',
-          description: 'Show only entries with this status',
+          description: 'Show only queue entries with this status',
           field: 'status',
         },
         limit,
@@ -44,19 +44,23 @@ export const queueCommands = commandGroup(
     queueEdit,
     endpointCommand({
       name: 'move',
-      description: 'Move an entry within the queue of its session',
+      description: 'Move a queue entry within the queue of the session',
       endpoint: endpoints.moveQueueEntry,
       operands: [entry],
       options: [
-        entryAs('before', '--before <entry>', 'Move the entry before this entry'),
+        entryAs(
+          'before',
+          '--before <entry>',
+          'Queue entry in front of which the moved entry is placed',
+        ),
         {
           flags: '--first',
-          description: 'Move the entry to the front',
+          description: 'Move the entry to the front of the queue',
           read: (_, { fields }) => placeAt('first', fields),
         },
         {
           flags: '--last',
-          description: 'Move the entry to the end (default)',
+          description: 'Move the entry to the end of the queue (default)',
           read: (_, { fields }) => placeAt('last', fields),
         },
       ],
@@ -65,27 +69,39 @@ export const queueCommands = commandGroup(
     (queue, world) =>
       queue
         .command('pause')
-        .description("Pause a queue entry, or a session's queue")
+        .description('Pause a queue entry, or the whole queue of a session')
         .argument(`[${entryArgument[0].slice(1, -1)}]`, entryArgument[1])
-        .option('--session <session>', 'Pause the queue of this session (a running turn continues)')
-        .option('--until <time>', 'With --session, end of the pause: 18:00, +2h or an ISO time')
-        .option('--zone <zone>', 'Time zone of --until (default: time zone of this machine)')
-        .option('--reason <text>', 'Reason to record')
+        .option(
+          '--session <session>',
+          'Pause the whole queue of this session (a running turn continues)',
+        )
+        .option(
+          '--until <time>',
+          "Time at which the pause of a session's queue ends: 18:00, +2h or an ISO time (only with --session)",
+        )
+        .option(
+          '--zone <zone>',
+          'Time zone of the time in --until (default: time zone of this machine)',
+        )
+        .option('--reason <text>', 'Reason for the pause, which cadre records')
         .action(clientAction(world, pause)),
     (queue, world) =>
       queue
         .command('resume')
-        .description("Resume a queue entry, or a session's queue")
+        .description('Resume a queue entry, or the whole queue of a session')
         .argument(`[${entryArgument[0].slice(1, -1)}]`, entryArgument[1])
-        .option('--session <session>', 'Resume the queue of this session, also after an interrupt')
+        .option(
+          '--session <session>',
+          'Resume the whole queue of this session, also if an interrupted turn has paused the queue',
+        )
         .action(clientAction(world, resume)),
     (queue, world) =>
       queue
         .command('remove')
         .alias('drop')
-        .description('Remove an entry from the queue')
+        .description('Remove an entry from the queue of a session')
         .argument(...entryArgument)
-        .option('--yes', 'Remove the entry without asking for confirmation')
+        .option('--yes', 'Remove the queue entry without asking for confirmation')
         .action(clientAction(world, drop)),
   ],
 );

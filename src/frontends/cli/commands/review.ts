@@ -14,46 +14,49 @@ import { reviewSend } from './review-send.ts';
 /** `cadre review …`: comments on lines of what a session has changed, sent as one turn. */
 export const reviewCommands = commandGroup(
   'review',
-  'Comment on changes and send the comments as a prompt',
+  'Comment on changes, and send the comments to the agent',
   [
     (group, world) =>
       group
         .argument(`[${sessionArgument[0].slice(1, -1)}]`, sessionArgument[1])
-        .argument('[text...]', 'Text of the comment (only with --comment)')
+        .argument('[text...]', 'Text of the review comment (only with --comment)')
         .option(
           '--comment <place>',
-          'Add a comment on FILE:LINE or FILE:FIRST-LAST without an editor',
+          'Add a comment on one line (FILE:LINE) or several lines (FILE:FIRST-LAST) without an editor',
         )
-        .option('--removed', 'With --comment, line numbers refer to the file before the change')
+        .option(
+          '--removed',
+          'Count the lines in --comment in the file before the change, not after the change',
+        )
         .action(clientAction(world, review)),
     (group, world) =>
       group
         .command('show')
-        .description('Show comments that are not sent yet')
+        .description('Show review comments that you have not sent to the agent yet')
         .argument(...sessionArgument)
         .action(clientAction(world, show)),
     (group, world) =>
       group
         .command('remove')
         .alias('drop')
-        .description('Remove a comment, or all comments')
+        .description('Remove a review comment, or all review comments of a session')
         .argument(...sessionArgument)
         .argument(`[${commentArgument[0].slice(1, -1)}]`, commentArgument[1])
-        .option('--all', 'Remove all comments')
-        .option('--yes', 'Remove the comments without asking for confirmation')
+        .option('--all', 'Remove all review comments of the session')
+        .option('--yes', 'Remove the review comments without asking for confirmation')
         .action(clientAction(world, drop)),
     (group, world) =>
       withFollowOptions(
         group
           .command('send')
-          .description('Send all comments as one turn and stream the answer')
+          .description('Send all review comments as one prompt, and stream the answer of the agent')
           .argument(...sessionArgument)
-          .argument('[text...]', 'Text to send before the comments')
-          .option('--queue', 'Queue the comments until the session is idle')
-          .option('--no-wait', 'Do not wait until the turn ends')
+          .argument('[text...]', 'Text to place before the comments in the prompt')
+          .option('--queue', 'Queue the comments, and send them when the session is idle')
+          .option('--no-wait', 'Exit without waiting until the turn ends')
           .option('--expect <turn>', 'Fail unless the most recent turn of the session has this id')
-          .option('--model <model>', 'Model for this turn')
-          .option('--effort <effort>', 'Reasoning effort for this turn'),
+          .option('--model <model>', 'Model of the agent for this turn')
+          .option('--effort <effort>', 'Reasoning effort of the model for this turn'),
       ).action(clientAction(world, reviewSend)),
   ],
 );

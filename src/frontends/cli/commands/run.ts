@@ -26,9 +26,9 @@ export function runCommand(program: Command, world: World): void {
     .description('Send a prompt to an agent and stream its answer')
     .option(
       '-c, --continue',
-      'Continue the latest session of this directory, or of a worktree of its repository',
+      'Continue the latest session of the current directory, or of a worktree of the same repository',
     )
-    .option('--session <session>', 'Continue this session');
+    .option('--session <session>', 'Send the prompt to this session instead of a new session');
   withFollowOptions(withOpenOptions(command)).action(
     async (words: string[], options: RunOptions, self: Command) => {
       // Before the server is looked for, because without a prompt there is nothing to ask of it.

@@ -33,27 +33,33 @@ export function searchCommand(program: Command, world: World): void {
   const { kind, provider } = endpoints.search.query;
   program
     .command('search')
-    .description('Search prompts, answers, commands and titles')
+    .description('Search the prompts, answers, commands and titles of sessions')
     .argument(
       '[words...]',
-      'Words to find, in any order: word, "a phrase", prefix*; after --, -word excludes a word (default: all texts)',
+      'Words to find in any order: word, "a phrase" or prefix*, or -word after -- to exclude a word (default: all texts)',
     )
     .addOption(
-      new Option('--kind <kind>', 'Search only texts of this kind').choices(choicesOf(kind) ?? []),
+      new Option(
+        '--kind <kind>',
+        'Search only texts of this kind, such as commands or answers',
+      ).choices(choicesOf(kind) ?? []),
     )
     .option('--session <session>', 'Search only this session')
-    .option('--team <team>', 'Search only members of this team')
+    .option('--team <team>', 'Search only the sessions of this team')
     .addOption(
       new Option('--provider <provider>', 'Search only sessions of this provider').choices(
         choicesOf(provider) ?? [],
       ),
     )
-    .option('--cwd <directory>', 'Search only sessions in this directory or below it')
-    .option('--since <time>', 'Search only texts newer than 2d, 3h, 2026-11-01 or 2026-11-01T08:00')
-    .option('--best', 'Show the best of the 400 newest matches first (default: newest first)')
+    .option('--cwd <directory>', 'Search only sessions in this directory and its subdirectories')
+    .option(
+      '--since <time>',
+      'Search only texts that are newer than an age (2d or 3h) or a time (2026-11-01 or 2026-11-01T08:00)',
+    )
+    .option('--best', 'Sort the 400 newest matches by relevance (default: newest matches first)')
     .option('-L, --limit <n>', 'Maximum number of results', count, 20)
     .option('--status', 'Show the progress and size of the search index')
-    .option('--forget', 'Delete the search index; the next search creates a new one')
+    .option('--forget', 'Delete the search index (the next search creates a new index)')
     .action(clientAction(world, search));
 }
 

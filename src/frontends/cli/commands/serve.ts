@@ -27,7 +27,10 @@ const STOP_MS = 20_000;
 /** `cadre serve`: runs the server in the foreground, or starts one that goes on by itself. */
 export function serveCommand(program: Command, world: World): void {
   withServeOptions(program.command('serve').description('Start the server in the foreground'))
-    .option('--detach', 'Start the server in the background and return once the server answers')
+    .option(
+      '--detach',
+      'Start the server in the background, and exit as soon as the server answers',
+    )
     .action(async (options: ServeOptions & { detach?: boolean }, command: Command) => {
       const all = { ...command.optsWithGlobals<ServeOptions>(), ...options };
       if (options.detach) await detach(world, all);

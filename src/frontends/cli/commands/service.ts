@@ -26,7 +26,7 @@ const TAIL_LINES = 50;
 export function serviceCommands(program: Command, world: World): void {
   const service = program
     .command('service')
-    .description('Run the server at login, and show its state and log');
+    .description('Start the server at each login, and show its state and log');
   installCommand(service, world);
   uninstallCommand(service, world);
   statusCommand(service, world);
@@ -35,7 +35,7 @@ export function serviceCommands(program: Command, world: World): void {
     service
       .command('stop')
       .description(
-        'Stop the server, also a server that was not started as a service (a service starts again at login)',
+        'Stop the server, even if the server is not a service (a service starts again at the next login)',
       ),
     world,
   );
@@ -47,10 +47,13 @@ function installCommand(service: Command, world: World): void {
       .command('install')
       .description('Start the server now and at each login with systemd or launchd'),
   )
-    .option('--print', 'Print the service file without writing it')
+    .option('--print', 'Print the service file, but do not install the service')
     .addOption(managerOption())
-    .option('--force', 'Replace a service file that cadre did not write, or that was edited')
-    .option('--allow-root', 'Install the service for root (agents run as root)')
+    .option(
+      '--force',
+      'Replace the service file even if cadre did not write the file, or if the file was edited',
+    )
+    .option('--allow-root', 'Allow an installation for the user root (agents then run as root)')
     .action(async (own: InstallOptions & Chosen & { print?: boolean }, command: Command) => {
       const options = { ...command.optsWithGlobals<ServeOptions>(), ...own };
       if (own.print) {
@@ -71,7 +74,7 @@ interface Chosen {
 function managerOption(): Option {
   return new Option(
     '--manager <name>',
-    'Service manager (default: the service manager of this machine)',
+    'Service manager to use (default: the service manager of this machine)',
   ).choices(managerNames);
 }
 
@@ -94,9 +97,12 @@ function installedText(installed: Installed): string {
 function uninstallCommand(service: Command, world: World): void {
   service
     .command('uninstall')
-    .description('Stop and remove the service (data and configuration are kept)')
+    .description('Stop and remove the service, but keep the data and the configuration')
     .addOption(managerOption())
-    .option('--force', 'Remove a service file that cadre did not write, or that was edited')
+    .option(
+      '--force',
+      'Remove the service file even if cadre did not write the file, or if the file was edited',
+    )
     .action(async (own: Chosen & { force?: boolean }, command: Command) => {
       const manager = managerFor(own.manager, world.env);
       const result = await uninstall(manager, own.force === true);
@@ -113,7 +119,7 @@ function statusCommand(service: Command, world: World): void {
   service
     .command('status')
     .description(
-      'Show the running server, how the server was started, and its log (exit code 6 if no server runs)',
+      'Show the running server, its log file, and how the server was started (exit code 6 if no server runs)',
     )
     .action(async (_given: object, command: Command) => {
       const options = command.optsWithGlobals<ServeOptions>();
@@ -155,8 +161,8 @@ function logsCommand(service: Command, world: World): void {
   service
     .command('logs')
     .description('Show the log of the service or of a background server')
-    .option('--tail <lines>', 'Number of newest lines', count, TAIL_LINES)
-    .option('-f, --follow', 'Keep showing new lines')
+    .option('--tail <lines>', 'Number of the newest log lines to show', count, TAIL_LINES)
+    .option('-f, --follow', 'Also show new log lines as the server writes them')
     .action(async (own: { tail: number; follow?: boolean }, command: Command) => {
       const options = command.optsWithGlobals<ServeOptions>();
       await showLog(world, managerOf(world.env), {

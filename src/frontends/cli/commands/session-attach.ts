@@ -6,15 +6,17 @@ import { clientAction, type World } from '../world.ts';
 export function sessionAttach(sessions: Command, world: World): void {
   sessions
     .command('attach')
-    .description('Follow a conversation and send prompts (Ctrl-C interrupts, Ctrl-D leaves)')
+    .description(
+      'Follow the conversation of a session and send prompts (Ctrl-C interrupts the turn, Ctrl-D exits)',
+    )
     .argument(
       '[session]',
-      'Session: id, last 6 or more characters of the id, or title (default: latest session of this directory)',
+      'Id of the session, the last 6 or more characters of the id, or the title (default: latest session of the current directory)',
     )
-    .option('-v, --verbose', 'Show thoughts, plans and tool output as well')
+    .option('-v, --verbose', 'Also show the thoughts, plans and tool output of the agent')
     .option(
       '--agent-mode <mode>',
-      'Mode of the agent for turns sent from this command, by the name that the agent uses',
+      'Mode of the agent for turns that you send: name of a mode that the agent defines, such as plan',
     )
     .action(
       clientAction(world, async (context, said: string | undefined, options: AttachOptions) =>

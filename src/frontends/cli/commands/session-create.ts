@@ -11,9 +11,10 @@ export function sessionCreate(sessions: Command, world: World): void {
     .description('Create a session without sending a prompt')
     .option('--metadata <json>', 'JSON value to store with the session')
     .addOption(
-      new Option('--after-limit <what>', 'Action when a usage limit has reset').choices(
-        afterLimit.options,
-      ),
+      new Option(
+        '--after-limit <what>',
+        'Action of the session after the reset of a usage limit: resume automatically, or wait for you',
+      ).choices(afterLimit.options),
     )
     .action(clientAction(world, create));
 }

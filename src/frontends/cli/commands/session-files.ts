@@ -13,12 +13,12 @@ export const sessionFileCommands: readonly Register[] = [
   (sessions, world) =>
     sessions
       .command('snapshots')
-      .description('List the file snapshots of a session, or turn snapshots on or off')
+      .description('List the file snapshots of a session, or enable or disable file snapshots')
       .argument(...sessionArgument)
       .addArgument(
         new Argument(
           '[state]',
-          'New state of turn snapshots, from the next turn on (default: as configured)',
+          'New state of file snapshots from the next turn on (the state default uses the configuration)',
         ).choices(states),
       )
       .action(clientAction(world, snapshots)),
@@ -27,29 +27,32 @@ export const sessionFileCommands: readonly Register[] = [
       sessions
         .command('files')
         .description(
-          'List the files of a session that git does not ignore, or the files that a turn changed',
+          'List all files of a session that git does not ignore, or only the files that a turn changed',
         )
         .argument(...sessionArgument)
         .argument(
           '[path]',
-          'Show only files at or below this path, relative to the root of the checkout',
+          'Show only files at or below this path, relative to the root of the git checkout',
         ),
     )
-      .option('--tree', 'With --at, list all files at the end of the turn, not only changed files')
+      .option(
+        '--tree',
+        'List all files at the end of the turn in --at, instead of only the changed files',
+      )
       .action(clientAction(world, files)),
   (sessions, world) =>
     atTurn(
       sessions
         .command('restore')
         .description(
-          'Restore a file to its content at a turn, unless something else has changed the file since',
+          'Restore the content of a file at the start or end of a turn, unless the file has later changes by others',
         )
         .argument(...sessionArgument)
-        .argument('<file>', 'Path of the file, relative to the root of the checkout'),
+        .argument('<file>', 'Path of the file, relative to the root of the git checkout'),
     )
       .option(
         '--force',
-        'Restore the file even if it was changed since; the current file is kept under another name',
+        'Restore the file even if the file was changed after the turn (the current file is kept under another name)',
       )
       .action(clientAction(world, restore)),
 ];
@@ -59,8 +62,8 @@ export const states = ['on', 'off', 'default'] as const;
 
 function atTurn(command: Command): Command {
   return command
-    .option('--at <turn>', 'Use the files at the end of this turn')
-    .option('--before <turn>', 'Use the files at the start of this turn');
+    .option('--at <turn>', 'Use the content of files at the end of this turn')
+    .option('--before <turn>', 'Use the content of files at the start of this turn');
 }
 
 async function snapshots(

@@ -14,16 +14,16 @@ import type { InputItem } from '../../../api/input.ts';
 export function sessionSend(sessions: Command, world: World): void {
   const command = withPrompt(sessions.command('send').argument(...sessionArgument))
     .description('Send a prompt to a session and stream the answer')
-    .option('--no-wait', 'Do not wait until the turn ends')
-    .option('--queue', 'Queue the prompt until the session is idle')
+    .option('--no-wait', 'Exit without waiting until the turn ends')
+    .option('--queue', 'Queue the prompt, and send the prompt when the session is idle')
     .option('--expect <turn>', 'Fail unless the most recent turn of the session has this id')
-    .option('--permission-mode <mode>', 'Permissions of the agent for this turn')
+    .option('--permission-mode <mode>', 'Permission mode of the agent for this turn')
     .option(
       '--agent-mode <mode>',
-      'Mode of the agent for this turn, by the name that the agent uses',
+      'Mode of the agent for this turn: name of a mode that the agent defines, such as plan',
     )
-    .option('--model <model>', 'Model for this turn')
-    .option('--effort <effort>', 'Reasoning effort for this turn');
+    .option('--model <model>', 'Model of the agent for this turn')
+    .option('--effort <effort>', 'Reasoning effort of the model for this turn');
   withFollowOptions(withTimes(command)).action(
     async (said: string, words: string[], options: SendOptions, self: Command) => {
       const input = await readInput(words, options, world);

@@ -19,10 +19,10 @@ export function sessionShow(sessions: Command, world: World): void {
     .command('show')
     .description('Show the conversation of a session')
     .argument(...sessionArgument)
-    .option('--turns <n>', 'Number of newest turns to show (default: all)', count)
+    .option('--turns <n>', 'Number of the newest turns to show (default: all turns)', count)
     .option('--turn <turn>', 'Show only the turn with this id')
-    .option('--full', 'Include thoughts, and the input and output of tools')
-    .option('--markdown', 'Print a Markdown document')
+    .option('--full', 'Include the thoughts of the agent, and the input and output of tools')
+    .option('--markdown', 'Print the conversation as a Markdown document')
     .action(clientAction(world, show));
 }
 

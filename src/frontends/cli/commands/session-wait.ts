@@ -31,10 +31,10 @@ export function sessionWait(sessions: Command, world: World): void {
   const command = sessions
     .command('wait')
     .description(
-      'Wait until sessions are idle, and exit with the result of the turns of these sessions',
+      'Wait until sessions are idle (the exit code depends on the results of the last turns)',
     )
     .argument('<session...>', what)
-    .option('--any', 'Wait until one of the sessions is idle')
+    .option('--any', 'Wait only until one of the sessions is idle')
     .option('--timeout <duration>', 'Maximum wait time (default: no limit)', milliseconds);
   withReconnect(command).action(clientAction(world, wait));
 }

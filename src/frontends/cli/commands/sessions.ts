@@ -68,7 +68,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     endpoint: endpoints.listTurns,
     operands: [session],
     options: [limit],
-    empty: 'no turns: send a prompt with cadre sessions send',
+    empty: 'no turns: start a turn with cadre sessions send',
     print: listOf<Turn>(['TURN', 'STATUS', 'AGE', 'TEXT'], (one, now) => [
       one.turn_id,
       one.status,
@@ -85,26 +85,28 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
   }),
   endpointCommand({
     name: 'item',
-    description: 'Show one item of a turn in full',
+    description: 'Show one item of a turn (a message, thought or tool call) in full',
     endpoint: endpoints.getItem,
     operands: [
       session,
       {
         flags: '<item>',
-        description: 'Item id; see cadre sessions items --json',
+        description: 'Id of the item (list the ids with cadre sessions items --json)',
         field: 'item_id',
       },
     ],
-    options: [turnAs('--turn <turn>', 'Turn of the item (default: the most recent turn)')],
+    options: [
+      turnAs('--turn <turn>', 'Turn that contains the item (default: the most recent turn)'),
+    ],
     print: itemText,
   }),
   endpointCommand({
     name: 'commands',
     description:
-      'List the slash commands of the agent (a prompt that starts with a slash command runs the command)',
+      'List the slash commands of the agent (to run a slash command, start a prompt with the slash command)',
     endpoint: endpoints.listCommands,
     operands: [session],
-    empty: 'no slash commands: the agent has not listed any yet',
+    empty: 'no slash commands: the agent has not sent a list of slash commands yet',
     print: listOf<AgentCommand>(['COMMAND', 'DESCRIPTION'], (one) => [
       slashText(one),
       plain(one.description),
@@ -123,14 +125,15 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
   }),
   endpointCommand({
     name: 'after-limit',
-    description: 'Choose what a session does when a usage limit of its agent has reset',
+    description:
+      'Choose whether a session resumes automatically or waits for you after the reset of a usage limit',
     endpoint: endpoints.updateSession,
     operands: [
       session,
       {
         flags: '<what>',
         description:
-          'Action after the reset of a usage limit: resume automatically, or wait for you',
+          'Action of the session after the reset of a usage limit: resume automatically, or wait for you',
         field: 'after_limit',
       },
     ],
@@ -154,7 +157,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
   }),
   endpointCommand({
     name: 'resume',
-    description: 'Resume a failed session, if its provider still has the session',
+    description: 'Resume a failed session, if the agent still stores the conversation',
     endpoint: endpoints.resumeSession,
     operands: [session],
     print: ({ id, title, status }) => `Resumed session ${labelOf(id, title)}: ${status}\n`,

@@ -19,7 +19,7 @@ import { teamView } from './team-view.ts';
 
 const text = {
   flags: '<text>',
-  description: 'Text of the message (- reads it from stdin)',
+  description: 'Text of the message (- reads the text from stdin)',
   read: async (said: string, { world }: Reading) => ({
     input: { type: 'text' as const, text: await readPrompt(said, world.stdin) },
   }),
@@ -30,7 +30,7 @@ const sayingOptions = [
     ...memberAs(
       'sender_agent_id',
       '--from <member>',
-      'Sender of the message (default: the lead of the team)',
+      'Member that sends the message (default: the lead of the team)',
     ),
     absent: async ({ client, fields }: Reading) => {
       const params = { team_id: String(fields.team_id) };
@@ -42,16 +42,20 @@ const sayingOptions = [
   {
     flags: '--policy <policy>',
     description:
-      'Delivery policy, which decides whether the message waits until the recipient is idle',
+      'Delivery policy, which determines whether the message waits until the recipient is idle',
     field: 'policy',
   },
-  messageAs('reply_to_message_id', '--reply-to <message>', 'Message that this message replies to'),
+  messageAs(
+    'reply_to_message_id',
+    '--reply-to <message>',
+    'Earlier message to which the new message replies',
+  ),
   {
     flags: '--correlation-id <id>',
-    description: 'Id shared by related messages',
+    description: 'Id of your choice that related messages share',
     field: 'correlation_id',
   },
-  imagesOption('Image to send with the message'),
+  imagesOption('Image file to send with the message'),
 ] as const;
 
 /** The commands of `cadre teams` for messages and their deliveries. */
@@ -73,7 +77,7 @@ export const teamMessageCommands: readonly Register[] = [
       ...sayingOptions,
       {
         flags: '--include-sender',
-        description: 'Also send the message to the sender',
+        description: 'Also send the message to the member that is the sender',
         field: 'include_sender',
       },
     ],
@@ -103,20 +107,24 @@ export const teamMessageCommands: readonly Register[] = [
   }),
   endpointCommand({
     name: 'deliveries',
-    description: 'List message deliveries of a team, newest first',
+    description: 'List the deliveries of team messages to members, newest first',
     endpoint: endpoints.listDeliveries,
     operands: [team],
     options: [
       {
         flags: '-s, --status <status>',
-        description: 'Show only deliveries with this status',
+        description: 'Show only message deliveries with this status',
         field: 'status',
       },
-      memberAs('recipient_agent_id', '--to <member>', 'Show only deliveries to this member'),
+      memberAs(
+        'recipient_agent_id',
+        '--to <member>',
+        'Show only message deliveries to this member',
+      ),
       messageAs('message_id', '--message <message>', 'Show only deliveries of this message'),
       limit,
     ],
-    empty: 'no deliveries: each message has one for each recipient',
+    empty: 'no deliveries: each message creates one delivery for each recipient',
     print: listOf<Delivery>(
       ['ID', 'MESSAGE', 'TO', 'STATUS', 'AGE', 'CHANGED', 'ERROR'],
       (one, now) => [
@@ -132,14 +140,14 @@ export const teamMessageCommands: readonly Register[] = [
   }),
   endpointCommand({
     name: 'retry',
-    description: 'Retry a delivery',
+    description: 'Retry the delivery of a team message to a member',
     endpoint: endpoints.retryDelivery,
     operands: [team, delivery],
     print: ({ id, status }) => `Delivery ${id} is ${status}\n`,
   }),
   endpointCommand({
     name: 'cancel',
-    description: 'Cancel a message for recipients that have not received it',
+    description: 'Cancel a team message for all recipients that have not received the message yet',
     endpoint: endpoints.cancelMessage,
     operands: [team, message],
     print: ({ id }) => `Cancelled message ${id}\n`,

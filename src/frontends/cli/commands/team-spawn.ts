@@ -6,66 +6,80 @@ import { imagesOption, sessionAs, team } from '../parameters.ts';
 import { readPrompt } from '../prompt.ts';
 
 const source =
-  'Member that requests the session; the session gets the settings of this member that no option sets';
+  'Existing member that requests the new session (settings without an option are copied from this member)';
 
 /** `cadre teams spawn`. */
 export const teamSpawn = endpointCommand({
   name: 'spawn',
-  description: 'Create a session as a member of a team',
+  description: 'Create a session, and add the session to a team',
   endpoint: endpoints.spawnMember,
   operands: [
     team,
     {
       flags: '[prompt]',
-      description: 'First prompt of the session (- reads it from stdin)',
+      description: 'First prompt of the new session (- reads the prompt from stdin)',
       read: async (text: string, { world }) => ({ prompt: await readPrompt(text, world.stdin) }),
     },
   ],
   options: [
     { ...sessionAs('source_session_id', '--source <session>', source), required: true },
-    { flags: '--title <title>', description: 'Title of the member in the team', field: 'title' },
-    { flags: '--provider <provider>', description: 'Provider of the agent', field: 'provider' },
+    {
+      flags: '--title <title>',
+      description: 'Title of the new member in the team',
+      field: 'title',
+    },
+    {
+      flags: '--provider <provider>',
+      description: 'Provider of the agent of the new member',
+      field: 'provider',
+    },
     {
       flags: '--agent <agent>',
-      description: 'Agent of the acp provider, by name; see cadre providers discover',
+      description:
+        'Name of the acp agent, such as gemini (list the names with cadre providers discover)',
       field: 'agent',
     },
     { flags: '--model <model>', description: 'Model of the agent', field: 'model' },
     {
       flags: '--preset <name>',
-      description: 'Preset of teams.model_presets, instead of --provider, --agent and --model',
+      description:
+        'Preset in teams.model_presets of the configuration, which replaces --provider, --agent and --model',
       field: 'model_preset',
     },
     {
       flags: '--permission-mode <mode>',
-      description: 'Permissions of the agent',
+      description: 'Permission mode of the agent',
       field: 'permission_mode',
     },
     {
       flags: '--agent-mode <mode>',
-      description: 'Mode of the agent, by the name that the agent uses; only for acp agents',
+      description: 'Mode of the agent: name of a mode that an acp agent defines, such as plan',
       field: 'agent_mode',
     },
     {
       flags: '--worktree <name>',
-      description: 'Git worktree in which the member works, created if it does not exist',
+      description: 'Git worktree in which the new member works (cadre creates a missing worktree)',
     },
     {
       flags: '--branch-prefix <prefix>',
-      description: 'Prefix of the branch of the worktree (with --worktree)',
+      description: 'Prefix of the branch name of the worktree (only with --worktree)',
     },
     {
       flags: '--base <ref>',
-      description: 'Commit or branch that the branch of the worktree starts from (with --worktree)',
+      description:
+        'Commit or branch that the branch of the worktree starts from (only with --worktree)',
     },
     { flags: '--no-init', description: 'Do not run the init script of the repository' },
-    { flags: '--no-include', description: 'Do not copy the files listed in .worktreeinclude' },
+    {
+      flags: '--no-include',
+      description: 'Do not copy the files listed in .worktreeinclude to the worktree',
+    },
     {
       flags: '--metadata <json>',
       description: 'JSON value to store with the session',
       read: (json: string) => ({ metadata: parseMetadata(json) }),
     },
-    imagesOption('Image to send with the prompt'),
+    imagesOption('Image file to send with the prompt'),
   ],
   fields(options: SpawnOptions) {
     const { preset, provider, agent, model } = options;

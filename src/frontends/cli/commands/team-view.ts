@@ -13,10 +13,10 @@ export function teamView(teams: Command, world: World): void {
   teams
     .command('show')
     .alias('view')
-    .description('Show the members of a team, their state and the latest messages')
+    .description('Show the members of a team, the state of each member, and the latest messages')
     .argument(...teamArgument)
-    .option('-L, --limit <n>', 'Maximum number of messages', count, 20)
-    .option('-w, --watch', 'Redraw after each change until interrupted')
+    .option('-L, --limit <n>', 'Maximum number of messages to show', count, 20)
+    .option('-w, --watch', 'Redraw the view after each change, until you press Ctrl-C')
     .action(clientAction(world, view));
 }
 

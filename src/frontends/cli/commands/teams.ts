@@ -8,12 +8,12 @@ import { teamMessageCommands } from './team-messages.ts';
 import { teamSpawn } from './team-spawn.ts';
 
 /** `cadre teams …`. */
-export const teamCommands = commandGroup('teams', 'Let sessions message each other', [
+export const teamCommands = commandGroup('teams', 'Let sessions send messages to each other', [
   endpointCommand({
     name: 'list',
     description: 'List teams, newest first',
     endpoint: endpoints.listTeams,
-    options: [limit, { flags: '--all', description: 'Include deleted teams' }],
+    options: [limit, { flags: '--all', description: 'Also list deleted teams' }],
     document: (teams, { options }) => shownOf(teams, options.all),
     print: (teams, { options, ...at }) => teamTable(shownOf(teams, options.all), at),
     empty: 'no teams: create one with cadre teams create NAME --lead SESSION',
@@ -38,7 +38,7 @@ export const teamCommands = commandGroup('teams', 'Let sessions message each oth
       },
       {
         flags: '--member <session...>',
-        description: 'Other members of the team',
+        description: 'Sessions that become members of the team, in addition to the lead',
         read: async (ends: string[], { client }) => ({
           member_agent_ids: await Promise.all(ends.map((end) => sessionId(client, end))),
         }),
@@ -60,7 +60,11 @@ export const teamCommands = commandGroup('teams', 'Let sessions message each oth
     endpoint: endpoints.addMember,
     operands: [team, sessionAs('agent_id', ...sessionArgument)],
     options: [
-      { flags: '--title <title>', description: 'Title of the member in the team', field: 'title' },
+      {
+        flags: '--title <title>',
+        description: 'Title of the new member in the team',
+        field: 'title',
+      },
     ],
     print: memberTable,
   }),
@@ -73,7 +77,7 @@ export const teamCommands = commandGroup('teams', 'Let sessions message each oth
   }),
   endpointCommand({
     name: 'lead',
-    description: 'Make a member the lead of a team',
+    description: 'Appoint a member as the lead of a team',
     endpoint: endpoints.setLead,
     operands: [team, memberAs('lead_agent_id', ...memberArgument)],
     print: memberTable,
@@ -81,7 +85,7 @@ export const teamCommands = commandGroup('teams', 'Let sessions message each oth
   teamSpawn,
   endpointCommand({
     name: 'interrupt-all',
-    description: 'Interrupt the turns of all members',
+    description: 'Interrupt the running turns of all members of a team',
     endpoint: endpoints.interruptTeam,
     operands: [team],
     print: ({ interrupted_session_ids: { length } }) =>

@@ -13,13 +13,13 @@ export const tokenCommands = commandGroup('tokens', 'Manage API tokens', [
   (parent, world) =>
     parent
       .command('list')
-      .description('List tokens, newest first')
+      .description('List API tokens, newest first')
       .action(clientAction(world, list)),
   endpointCommand({
     name: 'create',
-    description: 'Create a token and print the secret of the token, which is shown only once',
+    description: 'Create an API token, and print its secret, which is shown only once',
     endpoint: endpoints.createToken,
-    operands: [{ flags: '<name>', description: 'Name of the token', field: 'name' }],
+    operands: [{ flags: '<name>', description: 'Name of the API token', field: 'name' }],
     options: [
       {
         flags: '--scope <scope>',
@@ -30,12 +30,12 @@ export const tokenCommands = commandGroup('tokens', 'Manage API tokens', [
       {
         flags: '--permission-mode <mode>',
         description:
-          'Permission mode of a token with the scope tools (full_access: allow commands without a session)',
+          'Permission mode of a token with --scope tools (full_access: the token can run commands without a session)',
         field: 'permission_mode',
       },
       {
         flags: '--expires <time>',
-        description: 'Lifetime of the token, such as 12h or 30d (default: until revoked)',
+        description: 'Lifetime of the token, such as 12h or 30d (default: valid until revoked)',
         read: (time: string) => ({ expires_in_ms: lifetimeOf(time) }),
       },
     ],
@@ -45,7 +45,7 @@ export const tokenCommands = commandGroup('tokens', 'Manage API tokens', [
   }),
   endpointCommand({
     name: 'revoke',
-    description: 'Revoke a token, close the streams of the token and refuse its requests',
+    description: 'Revoke an API token, close its open streams, and refuse its requests',
     endpoint: endpoints.deleteToken,
     operands: [token],
     print: ({ id, name }) => `Revoked token ${labelOf(id, name)}\n`,

@@ -12,7 +12,7 @@ import { clientAction, type World } from '../world.ts';
 export function topCommand(program: Command, world: World): void {
   program
     .command('top')
-    .description('Show sessions, approval requests and processes live')
+    .description('Show a live view of sessions, approvals and processes')
     .action(
       clientAction(world, async (context) => {
         if (await openScreen(context, { page: 'top' })) return;

@@ -8,24 +8,25 @@ import { zoneOf } from '../when.ts';
 /** `cadre usage`: what turns have used. */
 export const usageCommand = endpointCommand({
   name: 'usage',
-  description: 'Show tokens and cost',
+  description: 'Show the tokens and cost that sessions used',
   endpoint: endpoints.getUsage,
   options: [
     {
       flags: '--by <what>',
-      description: 'Property by which the sums are grouped (default: day)',
+      description: 'Property by which tokens and cost are grouped (default: day)',
       field: 'by',
     },
     {
       flags: '--zone <zone>',
-      description: 'Time zone of the days (default: time zone of this machine)',
+      description:
+        'Time zone in which each day starts and ends (default: time zone of this machine)',
       read: (zone: string) => ({ time_zone: zoneOf(zone) }),
       absent: () => Promise.resolve({ time_zone: zoneOf(undefined) }),
     },
     {
       flags: '--since <time>',
       description:
-        'Start of the period: 7d, 2026-11-01, an ISO time, or all (default: 30 days ago)',
+        'Start of the period to show: 7d (7 days ago), 2026-11-01, an ISO time, or all (default: 30 days ago)',
       read: (text: string, { world, fields }) => ({
         since: sinceOf(text, world.clock.now(), String(fields.time_zone)),
       }),

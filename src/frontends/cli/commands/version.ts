@@ -7,7 +7,7 @@ import { showDocument, type World } from '../world.ts';
 export function versionCommand(program: Command, world: World): void {
   program
     .command('version')
-    .description('Print the version')
+    .description('Print the version of cadre')
     .action((_options: object, command: Command) => {
       const value = { name: 'cadre', version, commit, node: process.version };
       showDocument(

@@ -13,22 +13,26 @@ export const trustCommands: readonly Register[] = [
   (worktrees, world) =>
     worktrees
       .command('trust')
-      .description('Allow the init script, included files and filters of a repository, by content')
+      .description(
+        'Allow the current content of the init script, included files and git filters of a repository',
+      )
       .option('-R, --repo <directory>', 'Directory of the repository', '.')
       .option(
         '--sha256 <digest>',
-        'Allow the content with this digest without asking for confirmation',
+        'Allow the content with this SHA-256 digest, without asking for confirmation',
       )
-      .option('--yes', 'Allow everything that is shown without asking for confirmation')
+      .option('--yes', 'Allow all content that cadre shows, without asking for confirmation')
       .action(clientAction(world, trust)),
   endpointCommand({
     name: 'untrust',
-    description: 'Stop allowing content of a repository',
+    description:
+      'Withdraw the permission for content of a repository, which cadre worktrees trust gave',
     endpoint: endpoints.untrustContent,
     operands: [
       {
         flags: '[sha256]',
-        description: 'Digest of the content (default: all content of the repository)',
+        description:
+          'SHA-256 digest of the content to withdraw (default: all allowed content of the repository)',
         field: 'sha256',
       },
     ],
@@ -38,11 +42,13 @@ export const trustCommands: readonly Register[] = [
   }),
   endpointCommand({
     name: 'list-trusted',
-    description: 'List the allowed content of repositories on this server, newest first',
+    description:
+      'List the allowed content of repositories (scripts, included files, git filters), newest first',
     endpoint: endpoints.listTrusted,
-    options: [repositoryOption('Show only content of this repository')],
+    options: [repositoryOption('Show only allowed content of this repository')],
     fields: () => ({ limit: 500 }),
-    empty: 'no allowed content: see the content of a repository with cadre worktrees trust',
+    empty:
+      'no allowed content: show and allow the content of a repository with cadre worktrees trust',
     print: listOf<Trusted>(['SHA-256', 'AGE', 'BY', 'REPOSITORY'], (one, now) => [
       one.sha256,
       ago(one.trusted_at, now),

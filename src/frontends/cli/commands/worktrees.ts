@@ -17,12 +17,13 @@ type ConsentOptions = {
 
 const create = endpointCommand({
   name: 'create',
-  description: 'Create a worktree for a session, or claim the existing one, and print its path',
+  description:
+    'Create a worktree for a session, or let the session claim an existing worktree, and print the path',
   endpoint: endpoints.createWorktree,
   operands: [
     {
       flags: '<name>',
-      description: 'Name of the worktree (its branch is PREFIX/NAME)',
+      description: 'Name of the worktree (the branch of the worktree is PREFIX/NAME)',
       field: 'worktree_name',
     },
   ],
@@ -35,29 +36,33 @@ const create = endpointCommand({
     {
       flags: '--base <ref>',
       description:
-        'Commit or branch that the branch of the worktree starts from (default: the commit that is checked out)',
+        'Commit or branch that the worktree starts from (default: the commit that is checked out in the repository)',
       field: 'base_ref',
     },
     {
       flags: '--branch-prefix <prefix>',
-      description: 'Prefix of the branch (default: cadre)',
+      description: 'Prefix of the branch name of the worktree (default: cadre)',
       field: 'branch_prefix',
     },
     {
       flags: '--policy <policy>',
-      description: 'Cleanup policy when the last claim is released',
+      description: 'Cleanup policy for the worktree when the last session releases its claim',
       field: 'deletion_policy',
     },
-    { flags: '--no-init', description: 'Do not run the init script' },
+    { flags: '--no-init', description: 'Do not run the init script of the repository' },
     {
       flags: '--init-if-trusted',
-      description: 'Run the init script only if the content of the script is allowed',
+      description:
+        'Run the init script of the repository only if the content of the script is allowed',
     },
-    { flags: '--no-include', description: 'Do not copy the files listed in .worktreeinclude' },
+    {
+      flags: '--no-include',
+      description: 'Do not copy the files listed in .worktreeinclude to the worktree',
+    },
     {
       flags: '--include-if-trusted',
       description:
-        'Copy the files listed in .worktreeinclude only if the content of .worktreeinclude is allowed',
+        'Copy the files listed in .worktreeinclude only if you have allowed the content of .worktreeinclude',
     },
   ],
   // The person who runs this command consents by that to the script and the copies, unless an option says otherwise.
@@ -84,7 +89,7 @@ const create = endpointCommand({
 /** `cadre worktrees …`. */
 export const worktreeCommands = commandGroup(
   'worktrees',
-  'Give sessions their own git worktrees, and merge them',
+  'Give sessions their own git worktrees, and merge worktrees',
   [
     endpointCommand({
       name: 'list',
@@ -116,7 +121,7 @@ export const worktreeCommands = commandGroup(
     endpointCommand({
       name: 'show',
       alias: 'get',
-      description: 'Show a worktree and its claims',
+      description: 'Show a worktree and the sessions that claim the worktree',
       endpoint: endpoints.getWorktree,
       operands: [worktree],
       print: details,
@@ -126,7 +131,7 @@ export const worktreeCommands = commandGroup(
     ...trustCommands,
     endpointCommand({
       name: 'claim',
-      description: 'Claim a worktree for a session (a claimed worktree is not removed)',
+      description: 'Claim a worktree for a session (cadre does not remove a claimed worktree)',
       endpoint: endpoints.claimWorktree,
       operands: [worktree],
       options: [
@@ -134,23 +139,32 @@ export const worktreeCommands = commandGroup(
           ...sessionAs('session_id', '--session <session>', 'Session that claims the worktree'),
           required: true,
         },
-        { flags: '--role <role>', description: 'Role of the claim', field: 'claim_role' },
+        {
+          flags: '--role <role>',
+          description: 'Role of the session that claims the worktree',
+          field: 'claim_role',
+        },
       ],
       print: ({ worktree_id, claim_role }) => `Claimed worktree ${worktree_id} as ${claim_role}\n`,
     }),
     endpointCommand({
       name: 'release',
-      description: 'Release the claim of a session (after the last claim the worktree is removed)',
+      description:
+        'Release the claim of a session on a worktree (the worktree is removed when no claims are left)',
       endpoint: endpoints.releaseWorktree,
       operands: [worktree],
       options: [
         {
-          ...sessionAs('session_id', '--session <session>', 'Session that holds the claim'),
+          ...sessionAs(
+            'session_id',
+            '--session <session>',
+            'Session that holds the claim on the worktree',
+          ),
           required: true,
         },
         {
           flags: '--keep',
-          description: 'Keep the worktree even if the released claim was the last claim',
+          description: 'Keep the worktree even if no session claims the worktree after the release',
           read: () => ({ cleanup_if_last_claim: false }),
         },
       ],
@@ -161,7 +175,7 @@ export const worktreeCommands = commandGroup(
     }),
     endpointCommand({
       name: 'cleanup',
-      description: 'Archive and remove a worktree that has no claims',
+      description: 'Archive and remove a worktree that no session claims',
       endpoint: endpoints.cleanUpWorktree,
       operands: [worktree],
       options: [reason],
@@ -172,7 +186,7 @@ export const worktreeCommands = commandGroup(
     }),
     endpointCommand({
       name: 'restore',
-      description: 'Restore an archived worktree: branch, commits and uncommitted changes',
+      description: 'Restore an archived worktree with its branch, commits and uncommitted changes',
       endpoint: endpoints.restoreWorktree,
       operands: [worktree],
       options: [
@@ -186,12 +200,12 @@ export const worktreeCommands = commandGroup(
     }),
     endpointCommand({
       name: 'gc',
-      description: 'Show worktrees without claims, or remove them',
+      description: 'Show worktrees that no session claims, or remove these worktrees',
       endpoint: endpoints.collectWorktrees,
       options: [
         {
           flags: '--remove',
-          description: 'Archive and remove the worktrees without claims',
+          description: 'Archive and remove all worktrees that no session claims',
           read: () => ({ dry_run: false }),
         },
       ],

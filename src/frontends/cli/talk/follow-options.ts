@@ -16,7 +16,7 @@ const RECONNECT_MS = 60_000;
 export function withFollowOptions(command: Command): Command {
   return withReconnect(command).option(
     '-v, --verbose',
-    'Show thoughts, plans and tool output as well',
+    'Also show the thoughts, plans and tool output of the agent',
   );
 }
 
@@ -24,7 +24,7 @@ export function withFollowOptions(command: Command): Command {
 export function withReconnect(command: Command): Command {
   return command.option(
     '--reconnect <duration>',
-    'How long to try to reconnect to the server (default: 60s; on a terminal no limit)',
+    'Maximum time to try to reconnect to the server (default: 60s, or no limit on a terminal)',
     milliseconds,
   );
 }

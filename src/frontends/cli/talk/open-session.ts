@@ -26,25 +26,31 @@ export function withOpenOptions(command: Command): Command {
     .addOption(
       new Option(
         '--provider <provider>',
-        'Provider of the agent (default: section [defaults], else the only provider that is ready)',
+        'Provider of the agent (default: defaults.provider in the configuration, or the only ready provider)',
       ).choices(providerId.options),
     )
-    .option('--agent <agent>', 'Agent of the acp provider, by name; see cadre providers discover')
+    .option(
+      '--agent <agent>',
+      'Name of the acp agent, such as gemini (list the names with cadre providers discover)',
+    )
     .option('--model <model>', 'Model of the agent')
-    .option('--effort <effort>', 'Reasoning effort of the model; see cadre providers models')
+    .option(
+      '--effort <effort>',
+      'Reasoning effort of the model (list the levels with cadre providers models)',
+    )
     .option('--cwd <directory>', 'Working directory of the agent (default: current directory)')
     .option(
       '--permission-mode <mode>',
-      'Permissions of the agent (require_approval: the agent requests your approval)',
+      'Permission mode of the agent (require_approval: the agent requests your approval for actions)',
     )
     .option(
       '--agent-mode <mode>',
-      'Mode of the agent, by the name that the agent uses; only for acp agents',
+      'Mode of the agent: name of a mode that an acp agent defines, such as plan',
     )
     .option('--title <title>', 'Title of the session (default: first line of the prompt)')
     .option(
       '--worktree [name]',
-      'Work in a new git worktree, or in the existing one with this name',
+      'Git worktree in which the agent works (cadre creates a new worktree if none has this name)',
     );
 }
 

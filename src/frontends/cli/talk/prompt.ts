@@ -13,9 +13,14 @@ export function withPrompt(command: Command): Command {
   return command
     .argument(
       '[text...]',
-      'Prompt; piped input is appended (- as the last word waits for piped input)',
+      'Text of the prompt, to which piped input is appended (- as the last word waits for piped input)',
     )
-    .option('--image <file>', 'Image to send with the prompt; repeat for more images', collect, []);
+    .option(
+      '--image <file>',
+      'Image file to send with the prompt (repeat the option for more images)',
+      collect,
+      [],
+    );
 }
 
 /**
