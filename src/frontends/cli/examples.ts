@@ -9,7 +9,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   serve: [
     ['serve', 'Start the server with the configured providers'],
     ['serve --demo --port 0', 'Start the server with a demo agent, on a free port'],
-    ['serve --detach', 'Start a background server, which cadre stop stops'],
+    ['serve --detach', 'Start the server in the background, until you run cadre stop'],
   ],
   stop: [
     ['stop', 'Stop the server after the end of running turns'],
@@ -35,7 +35,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ],
     [
       'run --agent gemini --agent-mode plan "how does it work?"',
-      'Use the mode plan of the acp agent gemini',
+      'Use the mode plan of the ACP agent gemini',
     ],
     ['run -c "and now the tests"', 'Continue the latest session of this directory'],
     ['run --worktree fix-login "fix the login"', 'Let the agent work in a new git worktree'],
@@ -64,11 +64,11 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'sessions restore': [
     [
       'sessions restore fe7289aa src/auth.ts --before 1b2c3d4e',
-      'Undo the change of a turn to one file',
+      'Undo the change that a turn made to a file',
     ],
     [
       'sessions restore fe7289aa src/auth.ts --at 1b2c3d4e --force',
-      'Restore the file, and keep the later changes in a copy',
+      'Restore a file, and keep the current file as a copy',
     ],
   ],
   'sessions create': [
@@ -76,7 +76,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['sessions create --on gpu', 'Create the session on the server named gpu'],
     [
       'sessions create --agent gemini --agent-mode plan',
-      'Use the mode plan of the acp agent gemini',
+      'Use the mode plan of the ACP agent gemini',
     ],
   ],
   'sessions attach': [
@@ -208,7 +208,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'budgets set': [
     [
       'budgets set --session fe7289aa --tokens 500k',
-      'Require your approval after 500,000 tokens of a session',
+      'Require your approval when a session has used 500,000 tokens',
     ],
     [
       'budgets set --team shop --cost 20 --per day',
@@ -228,7 +228,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'approvals accept': [['approvals accept 0a1b2c3d', '']],
   'approvals decline': [['approvals decline 0a1b2c3d --reason "use make clean"', '']],
   'approvals link': [
-    ['approvals link 0a1b2c3d', 'Print the URL of a page that answers an approval request'],
+    ['approvals link 0a1b2c3d', 'Print the URL of a page to answer an approval request'],
     ['approvals link 0a1b2c3d --expires 8h', 'Print a URL that expires after 8 hours'],
   ],
   'hooks list': [
@@ -286,7 +286,10 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['providers logout acp --agent gemini', ''],
   ],
   'processes run': [
-    ['processes run "npm run dev"', 'Start a command, and print its id in cadre'],
+    [
+      'processes run "npm run dev"',
+      'Start a process, and print the id that cadre gives to the process',
+    ],
     [
       'processes run --follow --timeout 5m "npm test"',
       'Run a command, and exit with its exit code',
@@ -383,24 +386,27 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['events tail --session fe7289aa', 'Show the events of one session'],
     [
       'events tail --json --kind "turn.*" --cursor-file cursor',
-      'Continue after the last event of the previous run',
+      'Show the events after the last event of the previous run',
     ],
   ],
   'mcp serve': [['mcp serve', 'Serve tools to the agent that starts this command']],
   'mcp install': [
-    ['mcp install claude', 'Install the tools, and ask whether claude may run commands'],
+    [
+      'mcp install claude',
+      "Install cadre's tools in claude, and ask whether claude may run commands",
+    ],
     [
       'mcp install codex --permission-mode full_access',
-      'Install the tools, and let codex run commands',
+      "Install cadre's tools in codex, and let codex run commands",
     ],
     [
       'mcp install gemini --session fe7289aa',
-      'Let gemini call tools for a session, also team tools',
+      'Let gemini call process and team tools for a session',
     ],
     ['mcp install opencode --print', 'Print the configuration change, but do not write the file'],
   ],
   'mcp uninstall': [['mcp uninstall claude', '']],
-  'mcp list': [['mcp list', 'List agents with the tools, and the last use of the tools']],
+  'mcp list': [['mcp list', "List agents that have cadre's tools, and the last use of the tools"]],
   'mcp tools': [['mcp tools', '']],
   'mcp call': [
     ['mcp call cadre_process_run --as fe7289aa --arg command="npm test"', ''],
@@ -410,7 +416,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ],
   ],
   acp: [
-    ['acp', 'Serve the editor that starts this command'],
+    ['acp', 'Connect cadre to the editor that starts this command'],
     ['acp --provider codex', 'Use Codex for new sessions'],
     ['acp --session "long job"', 'Use an existing session instead of a new session'],
   ],
@@ -429,7 +435,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'tokens create': [
     [
       'tokens create prometheus --scope read --expires 30d',
-      'Create an API token, and print its secret only once',
+      'Create an API token, and print the secret of the token',
     ],
   ],
   'tokens revoke': [['tokens revoke prometheus', 'Revoke the API token with the name prometheus']],

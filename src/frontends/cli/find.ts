@@ -42,11 +42,10 @@ export async function memberId(client: Client, said: string, team: string): Prom
 
 /** The placeholder and the description of an argument that names a record. */
 export function idArgument(what: string, name?: string): [placeholder: string, what: string] {
-  const end = 'the last 6 or more characters of the id';
   const description =
     name === undefined
-      ? `Id of the ${what}, or ${end}`
-      : `Id of the ${what}, ${end}, or the ${name}`;
+      ? `Id of the ${what}, or the last 6 or more characters of the id`
+      : `Id of the ${what}, the last 6 or more characters of the id, or the ${name}`;
   return [`<${what}>`, description];
 }
 

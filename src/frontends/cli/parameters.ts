@@ -73,10 +73,10 @@ export function repositoryOption(description: string) {
 }
 
 /** Image files, relative to where the command runs. */
-export function imagesOption(description: string) {
+export function imagesOption(what: 'prompt' | 'message') {
   return {
     flags: '--image <file>',
-    description: `${description} (repeat the option for more images)`,
+    description: `Image file to send with the ${what} (repeat the option for more images)`,
     parse: (file: string, before: unknown) => [...(Array.isArray(before) ? before : []), file],
     read: (files: string[]) => ({ image_paths: files.map((file) => path.resolve(file)) }),
   };

@@ -38,7 +38,7 @@ export async function createProgram(
     )
     .option(
       '--on <server>',
-      'Name of the only server to use, if several servers are configured',
+      'Name of the server to use, if several servers are configured',
       repeated,
     )
     .option(

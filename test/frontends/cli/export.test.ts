@@ -29,7 +29,7 @@ describe('cadre sessions export', () => {
       expect(code).toBe(0);
       expect(stdout).toMatch(/^<!doctype html>[\s\S]*<\/html>\n$/);
       expect(stdout).toContain('<h1>fix &#60;b&#62;</h1>');
-      expect(stdout).toMatch(/<details class="thought"><summary>Thought<\/summary>/);
+      expect(stdout).toMatch(/<details class="reasoning"><summary>Reasoning<\/summary>/);
       expect(stdout).toMatch(/<details class="tool"><summary>.*read a\.ts/);
       expect(stdout).toContain('<strong>Done</strong>');
       expect(stdout).not.toContain('<script');

@@ -32,7 +32,7 @@ export const approvalRuleCommands = commandGroup(
       operands: [
         {
           flags: '<effect>',
-          description: 'Effect of the rule on an approval request that matches',
+          description: 'Effect of the rule on each approval request that matches the rule',
           field: 'effect',
         },
       ],
@@ -40,7 +40,7 @@ export const approvalRuleCommands = commandGroup(
         {
           flags: '--command <words>',
           description:
-            'Match requests to run a simple command, such as "git log **" (* matches one word, ** at the end matches any number of words)',
+            'Match requests for a simple command, such as "git log **" (* matches one word, ** at the end matches any number of words)',
           field: 'command',
         },
         {
@@ -52,7 +52,7 @@ export const approvalRuleCommands = commandGroup(
         {
           flags: '--tool <name>',
           description:
-            'Match requests to use the tool with this name, such as WebFetch (name that the agent uses)',
+            'Match requests for the tool with this name, such as WebFetch (the name that the agent uses)',
           field: 'tool',
         },
         {
@@ -108,7 +108,7 @@ export const approvalRuleCommands = commandGroup(
         {
           flags: '--tool <name>',
           description:
-            'Name of the tool that the tested request would use (name that the agent uses)',
+            'Name of the tool that the tested request would use, such as WebFetch (the name that the agent uses)',
           field: 'tool',
         },
         {

@@ -62,12 +62,12 @@ export const approvalCommands = commandGroup(
         .action(clientAction(world, show)),
     decisionCommand(
       'accept',
-      'Accept an approval request once, or until the agent of the session exits',
+      'Accept an approval request, and optionally similar requests until the agent exits',
       [
         {
           flags: '--scope <scope>',
           description:
-            'Scope of the acceptance: this request once, or similar requests of the session until the agent exits',
+            'Scope of the acceptance: once (this request) or session (also similar requests until the agent exits)',
           field: 'scope',
           default: 'once',
         },

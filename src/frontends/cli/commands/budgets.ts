@@ -44,7 +44,7 @@ export const budgetCommands = commandGroup(
         {
           flags: '--per <period>',
           description:
-            'Period of the limits: in total or per day (default: in total, but a budget for all sessions is always per day)',
+            'Period of the limits: total (default for a session or team) or day (default for all sessions)',
           field: 'per',
         },
         {
@@ -62,7 +62,7 @@ export const budgetCommands = commandGroup(
         },
         {
           flags: '--turns <count>',
-          description: 'Maximum number of turns in the period',
+          description: 'Maximum number of turns in the period of the budget',
           field: 'turns',
           parse: count,
         },

@@ -24,7 +24,7 @@ export function dbCommands(program: Command, world: World): void {
 function copyCommands(db: Command, world: World): void {
   db.command('backup')
     .description('Back up the database to one file (also possible while the server runs)')
-    .argument('<file>', 'Backup file to create; the file must not exist yet')
+    .argument('<file>', 'Backup file to create (the file must not exist yet)')
     .option(
       '--config <file>',
       'Configuration file to read (or set the environment variable CADRE_CONFIG)',
@@ -91,7 +91,7 @@ function rollbackCommand(db: Command, world: World): void {
     )
     .argument(
       '[file]',
-      'File with the older data (default: the newest copy that a server saved before it upgraded the data format)',
+      'File with the data to return to (default: the newest copy that a server saved before an upgrade)',
     )
     .option('--yes', 'Roll back without asking for confirmation')
     .option(

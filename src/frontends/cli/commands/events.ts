@@ -34,7 +34,7 @@ export interface TailOptions {
 export function eventCommands(program: Command, world: World): void {
   program
     .command('events')
-    .description('Follow the event log')
+    .description('Show the event log, and follow new events')
     .command('tail')
     .description('Show the stored events, then show each new event when the event occurs')
     .option('--session <session>', 'Show only events of this session')

@@ -9,7 +9,7 @@ import { showDocument, type World } from '../world.ts';
 export function licensesCommand(program: Command, world: World): void {
   program
     .command('licenses')
-    .description('Print the licenses of the software that is bundled with cadre')
+    .description('Print the licenses of the software bundled with cadre')
     .action((_options: object, command: Command) => {
       const bytes = readBuilt(LICENSES_FILE);
       if (!bytes)

@@ -36,7 +36,7 @@ export function mcpCommands(program: Command, world: World): void {
     .argument('<tool>', 'Name of the tool (list the names with cadre mcp tools)')
     .requiredOption(
       '--as <session>',
-      'Session that calls the tool: id of the session, last 6 or more characters of the id, or title',
+      'Session on whose behalf the tool is called (id, last 6 or more characters of the id, or title)',
     )
     .option(
       '--arg <name=value>',

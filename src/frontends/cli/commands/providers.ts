@@ -23,7 +23,7 @@ const loginArgument = () =>
 const agentOption = () =>
   new Option(
     '--agent <agent>',
-    'Name of the acp agent, such as gemini (default: the default agent of new sessions)',
+    'Name of the ACP agent, such as gemini (default: the default agent of new sessions)',
   );
 
 /** `cadre providers …`. */
@@ -50,7 +50,7 @@ export const providerCommands = commandGroup(
         {
           flags: '--agent <agent>',
           description:
-            'Name of the acp agent, such as gemini (list the names with cadre providers discover)',
+            'Name of the ACP agent, such as gemini (list the names with cadre providers discover)',
           field: 'agent',
         },
       ],
@@ -71,7 +71,7 @@ export const providerCommands = commandGroup(
       providers
         .command('login')
         .description(
-          'Log in to claude or codex with an API key from stdin, or to an acp agent with one of its login methods',
+          'Log in to claude or codex with an API key from stdin, or to an ACP agent with one of its login methods',
         )
         .addArgument(loginArgument())
         .option(
@@ -81,14 +81,14 @@ export const providerCommands = commandGroup(
         .addOption(agentOption())
         .option(
           '--method <id>',
-          'Login method of an acp agent (if the agent has several methods, cadre asks by default)',
+          'Login method of an ACP agent (if the agent has several methods, cadre asks by default)',
         )
         .action(clientAction(world, logIn)),
     (providers, world) =>
       providers
         .command('logout')
         .description(
-          "Log out of an acp agent, or of claude or codex in the agent's private home directory in cadre",
+          'Log out of an ACP agent, or delete the login that cadre stores for claude or codex',
         )
         .addArgument(loginArgument())
         .addOption(agentOption())

@@ -48,11 +48,7 @@ export const queueCommands = commandGroup(
       endpoint: endpoints.moveQueueEntry,
       operands: [entry],
       options: [
-        entryAs(
-          'before',
-          '--before <entry>',
-          'Queue entry in front of which the moved entry is placed',
-        ),
+        entryAs('before', '--before <entry>', 'Queue entry before which the moved entry is placed'),
         {
           flags: '--first',
           description: 'Move the entry to the front of the queue',

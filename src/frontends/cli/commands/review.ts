@@ -26,7 +26,7 @@ export const reviewCommands = commandGroup(
         )
         .option(
           '--removed',
-          'Count the lines in --comment in the file before the change, not after the change',
+          'Use the line numbers of the file before the change (only with --comment)',
         )
         .action(clientAction(world, review)),
     (group, world) =>

@@ -36,7 +36,7 @@ export function searchCommand(program: Command, world: World): void {
     .description('Search the prompts, answers, commands and titles of sessions')
     .argument(
       '[words...]',
-      'Words to find in any order: word, "a phrase" or prefix*, or -word after -- to exclude a word (default: all texts)',
+      'Words to find in any order: word, "a phrase" or prefix* (to exclude a word, write -- and then -word; default: all texts)',
     )
     .addOption(
       new Option(
@@ -54,7 +54,7 @@ export function searchCommand(program: Command, world: World): void {
     .option('--cwd <directory>', 'Search only sessions in this directory and its subdirectories')
     .option(
       '--since <time>',
-      'Search only texts that are newer than an age (2d or 3h) or a time (2026-11-01 or 2026-11-01T08:00)',
+      'Search only texts that are newer than an age such as 2d or 3h, or a time such as 2026-11-01 or 2026-11-01T08:00',
     )
     .option('--best', 'Sort the 400 newest matches by relevance (default: newest matches first)')
     .option('-L, --limit <n>', 'Maximum number of results', count, 20)

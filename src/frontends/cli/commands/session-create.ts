@@ -13,7 +13,7 @@ export function sessionCreate(sessions: Command, world: World): void {
     .addOption(
       new Option(
         '--after-limit <what>',
-        'Action of the session after the reset of a usage limit: resume automatically, or wait for you',
+        'Action of the session after a usage limit of the agent resets: resume automatically, or wait for you',
       ).choices(afterLimit.options),
     )
     .action(clientAction(world, create));

@@ -37,7 +37,7 @@ export const sessionFileCommands: readonly Register[] = [
     )
       .option(
         '--tree',
-        'List all files at the end of the turn in --at, instead of only the changed files',
+        'List all files at the end of the turn that --at names, instead of only the changed files',
       )
       .action(clientAction(world, files)),
   (sessions, world) =>
@@ -45,14 +45,14 @@ export const sessionFileCommands: readonly Register[] = [
       sessions
         .command('restore')
         .description(
-          'Restore the content of a file at the start or end of a turn, unless the file has later changes by others',
+          'Restore a file to its content at the start or end of a turn, unless the file was changed outside of turns since',
         )
         .argument(...sessionArgument)
         .argument('<file>', 'Path of the file, relative to the root of the git checkout'),
     )
       .option(
         '--force',
-        'Restore the file even if the file was changed after the turn (the current file is kept under another name)',
+        'Restore the file even if the file was changed outside of turns (the current file is kept under another name)',
       )
       .action(clientAction(world, restore)),
 ];

@@ -34,7 +34,7 @@ export function sessionWait(sessions: Command, world: World): void {
       'Wait until sessions are idle (the exit code depends on the results of the last turns)',
     )
     .argument('<session...>', what)
-    .option('--any', 'Wait only until one of the sessions is idle')
+    .option('--any', 'Wait until any one of the sessions is idle, instead of all sessions')
     .option('--timeout <duration>', 'Maximum wait time (default: no limit)', milliseconds);
   withReconnect(command).action(clientAction(world, wait));
 }

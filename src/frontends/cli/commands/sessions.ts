@@ -126,14 +126,14 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
   endpointCommand({
     name: 'after-limit',
     description:
-      'Choose whether a session resumes automatically or waits for you after the reset of a usage limit',
+      'Choose whether a session resumes automatically or waits for you after a usage limit of the agent resets',
     endpoint: endpoints.updateSession,
     operands: [
       session,
       {
         flags: '<what>',
         description:
-          'Action of the session after the reset of a usage limit: resume automatically, or wait for you',
+          'Action of the session after a usage limit of the agent resets: resume automatically, or wait for you',
         field: 'after_limit',
       },
     ],

@@ -55,7 +55,7 @@ const sayingOptions = [
     description: 'Id of your choice that related messages share',
     field: 'correlation_id',
   },
-  imagesOption('Image file to send with the message'),
+  imagesOption('message'),
 ] as const;
 
 /** The commands of `cadre teams` for messages and their deliveries. */
@@ -77,7 +77,7 @@ export const teamMessageCommands: readonly Register[] = [
       ...sayingOptions,
       {
         flags: '--include-sender',
-        description: 'Also send the message to the member that is the sender',
+        description: 'Also deliver the message to the member that sends the message',
         field: 'include_sender',
       },
     ],

@@ -36,14 +36,14 @@ export const teamSpawn = endpointCommand({
     {
       flags: '--agent <agent>',
       description:
-        'Name of the acp agent, such as gemini (list the names with cadre providers discover)',
+        'Name of the ACP agent, such as gemini (list the names with cadre providers discover)',
       field: 'agent',
     },
     { flags: '--model <model>', description: 'Model of the agent', field: 'model' },
     {
       flags: '--preset <name>',
       description:
-        'Preset in teams.model_presets of the configuration, which replaces --provider, --agent and --model',
+        'Model preset from teams.model_presets in the configuration (instead of --provider, --agent and --model)',
       field: 'model_preset',
     },
     {
@@ -53,7 +53,7 @@ export const teamSpawn = endpointCommand({
     },
     {
       flags: '--agent-mode <mode>',
-      description: 'Mode of the agent: name of a mode that an acp agent defines, such as plan',
+      description: 'Mode of the agent: name of a mode that an ACP agent defines, such as plan',
       field: 'agent_mode',
     },
     {
@@ -79,7 +79,7 @@ export const teamSpawn = endpointCommand({
       description: 'JSON value to store with the session',
       read: (json: string) => ({ metadata: parseMetadata(json) }),
     },
-    imagesOption('Image file to send with the prompt'),
+    imagesOption('prompt'),
   ],
   fields(options: SpawnOptions) {
     const { preset, provider, agent, model } = options;

@@ -59,9 +59,9 @@ export const mergeCommands: readonly Register[] = [
       .argument(...worktreeArgument)
       .option(
         '--into <branch>',
-        'Target branch of the merge (default: the branch that the worktree was created from)',
+        'Target branch of the pull request (default: the branch that the worktree was created from)',
       )
-      .option('--remote <name>', 'Git remote to which the branch is pushed (default: origin)')
+      .option('--remote <name>', 'Git remote of the branch (default: origin)')
       .option('--push', 'Push the branch to the git remote before opening the pull request')
       .option(
         '--title <text>',

@@ -25,8 +25,7 @@ export const trustCommands: readonly Register[] = [
       .action(clientAction(world, trust)),
   endpointCommand({
     name: 'untrust',
-    description:
-      'Withdraw the permission for content of a repository, which cadre worktrees trust gave',
+    description: 'Stop allowing the content of a repository that cadre worktrees trust allowed',
     endpoint: endpoints.untrustContent,
     operands: [
       {

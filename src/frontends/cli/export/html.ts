@@ -66,7 +66,7 @@ function blockHtml(block: Block): string {
     case 'message':
       return `<div class="message">${markdownHtml(block.text)}</div>\n`;
     case 'thought':
-      return folded('Thought', `<div class="faint">${markdownHtml(block.text)}</div>`, 'thought');
+      return folded('Reasoning', `<div class="faint">${markdownHtml(block.text)}</div>`, 'reasoning');
     case 'tool':
       return toolHtml(block);
     case 'plan':
@@ -154,7 +154,7 @@ table{border-collapse:collapse}td,th{border:1px solid var(--line);padding:.2rem 
 .prompt{background:#8881;border-radius:.5rem;padding:.5rem .75rem}.prompt pre{border:0;padding:0;font:inherit}
 .who{margin:0;font-weight:600}time,.faint{color:var(--faint);font-weight:400;font-size:.85rem}
 .faint{margin:.4rem 0 0}.note{color:var(--warn);margin:.3rem 0}.failed{color:var(--bad)}
-details,p.tool,p.thought{margin:.3rem 0;border-left:2px solid var(--line);padding-left:.75rem}summary{cursor:pointer}
+details,p.tool,p.reasoning{margin:.3rem 0;border-left:2px solid var(--line);padding-left:.75rem}summary{cursor:pointer}
 summary,p.tool{font:.9rem ui-monospace,monospace}.completed{color:var(--good)}.interrupted{color:var(--bad)}
 .plan{list-style:none;padding-left:.5rem}
 .added{background:var(--add)}.removed{background:var(--del)}.accent,.keyword{color:var(--key)}.strong{font-weight:600}

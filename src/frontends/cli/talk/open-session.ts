@@ -31,7 +31,7 @@ export function withOpenOptions(command: Command): Command {
     )
     .option(
       '--agent <agent>',
-      'Name of the acp agent, such as gemini (list the names with cadre providers discover)',
+      'Name of the ACP agent, such as gemini (list the names with cadre providers discover)',
     )
     .option('--model <model>', 'Model of the agent')
     .option(
@@ -45,7 +45,7 @@ export function withOpenOptions(command: Command): Command {
     )
     .option(
       '--agent-mode <mode>',
-      'Mode of the agent: name of a mode that an acp agent defines, such as plan',
+      'Mode of the agent: name of a mode that an ACP agent defines, such as plan',
     )
     .option('--title <title>', 'Title of the session (default: first line of the prompt)')
     .option(
