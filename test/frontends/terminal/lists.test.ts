@@ -99,7 +99,9 @@ describe.skipIf(!hasPty)('on a terminal', () => {
 
   test('an empty list says what would fill it.', async () => {
     const { lines } = await shown(['worktrees', 'list', '--status', 'missing'], 80);
-    expect(lines.at(-1)).toMatch(/^cadre: no worktrees: create one with cadre worktrees create/);
+    expect(lines.at(-1)).toMatch(
+      /^cadre: no worktrees: create a worktree with cadre worktrees create/,
+    );
     const { stderr } = await cadreOn(server())(['worktrees', 'list', '--status', 'missing']);
     expect(stderr).toBe('');
   });

@@ -42,7 +42,7 @@ export function acpCommand(program: Command, world: World): void {
     .option('--session <session>', 'Existing session to use instead of a new session')
     .addHelpText(
       'after',
-      '\nThe editor starts cadre acp, and exchanges messages with cadre acp on stdin and stdout. When the\neditor disconnects, the sessions stay open and their turns continue. If no server is\nrunning, cadre acp starts one in the background. If neither --permission-mode nor the configuration sets a\npermission mode, the agent requests approval for actions, and the editor shows the requests.',
+      '\nThe editor starts cadre acp, and exchanges messages with cadre acp on stdin and stdout. When the\neditor disconnects, the sessions stay open and the turns continue. If no server is running, cadre acp\nstarts one in the background. If neither --permission-mode nor the configuration sets a permission\nmode, the agent requests approval for actions, and the editor shows the requests.',
     )
     .action(async (options: AcpOptions, self: Command) => {
       const global = self.optsWithGlobals<GlobalOptions>();

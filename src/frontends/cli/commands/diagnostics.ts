@@ -45,7 +45,7 @@ export const diagnosticsCommands = commandGroup(
     }),
     endpointCommand({
       name: 'storage',
-      description: 'Show how much data the server stores, and the limits for stored data',
+      description: 'Show the amount of stored data, and the storage limits of the server',
       endpoint: endpoints.getStorageDiagnostics,
       print: details,
     }),

@@ -63,7 +63,7 @@ export function eventCommands(program: Command, world: World): void {
     .option('--no-follow', 'Exit after the newest stored event')
     .option(
       '--reconnect <duration>',
-      'Maximum time to wait while the server is unreachable or not started yet (0: do not wait; default: no limit)',
+      'Maximum time to wait for a server that is unreachable or has not started yet (default: no limit)',
       milliseconds,
     )
     .option('--no-reconnect', 'Exit if the server is unreachable (the same as --reconnect 0)')

@@ -31,7 +31,7 @@ export const queueCommands = commandGroup(
         limit,
       ],
       document: inOrder,
-      empty: 'no queue entries: add one with cadre sessions send SESSION --queue TEXT',
+      empty: 'no queue entries: add an entry with cadre sessions send SESSION --queue TEXT',
       print: (found, call) => queueTable(inOrder(found), call),
     }),
     endpointCommand({

@@ -36,7 +36,7 @@ export function searchCommand(program: Command, world: World): void {
     .description('Search the prompts, answers, commands and titles of sessions')
     .argument(
       '[words...]',
-      'Words to find in any order: word, "a phrase" or prefix* (to exclude a word, write -- and then -word; default: all texts)',
+      'Words to find, in any order: word, "a phrase" or prefix* (default: all texts)',
     )
     .addOption(
       new Option(
@@ -60,6 +60,10 @@ export function searchCommand(program: Command, world: World): void {
     .option('-L, --limit <n>', 'Maximum number of results', count, 20)
     .option('--status', 'Show the progress and size of the search index')
     .option('--forget', 'Delete the search index (the next search creates a new index)')
+    .addHelpText(
+      'after',
+      '\nTo exclude texts with a word, add -- and then -WORD after the words to find.',
+    )
     .action(clientAction(world, search));
 }
 

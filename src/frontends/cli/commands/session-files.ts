@@ -45,7 +45,7 @@ export const sessionFileCommands: readonly Register[] = [
       sessions
         .command('restore')
         .description(
-          'Restore a file to its content at the start or end of a turn, unless the file was changed outside of turns since',
+          'Restore a file to its content at the start or end of a turn, unless the file was changed outside of turns afterwards',
         )
         .argument(...sessionArgument)
         .argument('<file>', 'Path of the file, relative to the root of the git checkout'),
@@ -62,8 +62,8 @@ export const states = ['on', 'off', 'default'] as const;
 
 function atTurn(command: Command): Command {
   return command
-    .option('--at <turn>', 'Use the content of files at the end of this turn')
-    .option('--before <turn>', 'Use the content of files at the start of this turn');
+    .option('--at <turn>', 'Use the files as they were at the end of this turn')
+    .option('--before <turn>', 'Use the files as they were at the start of this turn');
 }
 
 async function snapshots(

@@ -36,7 +36,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
       },
       limit,
     ],
-    empty: 'no sessions: start one with cadre run "say hello"',
+    empty: 'no sessions: start a session with cadre run "say hello"',
     print: listOf<Session>(
       ['ID', 'PROVIDER', 'STATUS', 'ACTIVE', 'TITLE', 'LAST MESSAGE', 'CWD'],
       (one, now) => [

@@ -91,7 +91,7 @@ export const teamMessageCommands: readonly Register[] = [
     endpoint: endpoints.listMessages,
     operands: [team],
     options: [limit],
-    empty: 'no messages: send one with cadre teams message',
+    empty: 'no messages: send a message with cadre teams message',
     print: listOf<Message>(
       ['ID', 'FROM', 'TO', 'AGE', 'PRIORITY', 'REPLY TO', 'TEXT'],
       (one, now) => [
@@ -121,7 +121,11 @@ export const teamMessageCommands: readonly Register[] = [
         '--to <member>',
         'Show only message deliveries to this member',
       ),
-      messageAs('message_id', '--message <message>', 'Show only deliveries of this message'),
+      messageAs(
+        'message_id',
+        '--message <message>',
+        'Show only the deliveries of this team message',
+      ),
       limit,
     ],
     empty: 'no deliveries: each message creates one delivery for each recipient',

@@ -30,7 +30,7 @@ export const teamSpawn = endpointCommand({
     },
     {
       flags: '--provider <provider>',
-      description: 'Provider of the agent of the new member',
+      description: 'Provider of the agent that the new member runs',
       field: 'provider',
     },
     {

@@ -16,7 +16,7 @@ export const teamCommands = commandGroup('teams', 'Let sessions send messages to
     options: [limit, { flags: '--all', description: 'Also list deleted teams' }],
     document: (teams, { options }) => shownOf(teams, options.all),
     print: (teams, { options, ...at }) => teamTable(shownOf(teams, options.all), at),
-    empty: 'no teams: create one with cadre teams create NAME --lead SESSION',
+    empty: 'no teams: create a team with cadre teams create NAME --lead SESSION',
   }),
   endpointCommand({
     name: 'get',

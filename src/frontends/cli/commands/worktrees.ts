@@ -46,7 +46,8 @@ const create = endpointCommand({
     },
     {
       flags: '--policy <policy>',
-      description: 'Cleanup policy for the worktree when the last session releases its claim',
+      description:
+        'Cleanup policy, applied to the worktree when no session claims the worktree any longer',
       field: 'deletion_policy',
     },
     { flags: '--no-init', description: 'Do not run the init script of the repository' },
@@ -104,7 +105,7 @@ export const worktreeCommands = commandGroup(
         },
         limit,
       ],
-      empty: 'no worktrees: create one with cadre worktrees create NAME --session SESSION',
+      empty: 'no worktrees: create a worktree with cadre worktrees create NAME --session SESSION',
       print: listOf<Worktree>(
         ['ID', 'STATUS', 'AGE', 'CHANGED', 'NAME', 'BRANCH', 'PATH'],
         (one, now) => [

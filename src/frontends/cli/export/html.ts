@@ -66,7 +66,11 @@ function blockHtml(block: Block): string {
     case 'message':
       return `<div class="message">${markdownHtml(block.text)}</div>\n`;
     case 'thought':
-      return folded('Reasoning', `<div class="faint">${markdownHtml(block.text)}</div>`, 'reasoning');
+      return folded(
+        'Reasoning',
+        `<div class="faint">${markdownHtml(block.text)}</div>`,
+        'reasoning',
+      );
     case 'tool':
       return toolHtml(block);
     case 'plan':
