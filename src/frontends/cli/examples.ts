@@ -188,7 +188,10 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   ],
   'queue resume': [
     ['queue resume morning', 'Resume a schedule, and skip its missed runs'],
-    ['queue resume --session fe7289aa', 'Resume the queue of a session, also after an interrupt'],
+    [
+      'queue resume --session fe7289aa',
+      'Resume the queue of a session, even after the interrupt of a turn',
+    ],
   ],
   'queue remove': [
     ['queue remove 1b2c3d4e --yes', 'Remove a queue entry without asking for confirmation'],

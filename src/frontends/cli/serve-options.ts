@@ -41,7 +41,7 @@ export function withServeOptions(command: Command): Command {
     .option('--allow-remote', 'Allow --bind to use an address that other machines can reach')
     .option(
       '--demo',
-      'Use the built-in demo agent as the provider acp (requires no account and no model)',
+      'Use the built-in demo agent, which requires no account and no model, as the provider acp',
     );
 }
 

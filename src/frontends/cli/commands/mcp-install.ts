@@ -24,7 +24,7 @@ export const installCommands: readonly Register[] = [
       .addArgument(agentArgument())
       .option(
         '--session <session>',
-        'Session for which the agent calls the process and team tools (default: no session, and only the process tools)',
+        'Session on whose behalf the agent calls process and team tools (default: only process tools, without a session)',
       )
       .addOption(
         new Option(
