@@ -29,8 +29,8 @@ describe('cadre sessions export', () => {
       expect(code).toBe(0);
       expect(stdout).toMatch(/^<!doctype html>[\s\S]*<\/html>\n$/);
       expect(stdout).toContain('<h1>fix &#60;b&#62;</h1>');
-      expect(stdout).toMatch(/<details class="reasoning"><summary>Reasoning<\/summary>/);
-      expect(stdout).toMatch(/<details class="tool"><summary>.*read a\.ts/);
+      expect(stdout).toMatch(/<details><summary>Reasoning<\/summary>/);
+      expect(stdout).toMatch(/<details><summary>.*read a\.ts/);
       expect(stdout).toContain('<strong>Done</strong>');
       expect(stdout).not.toContain('<script');
       expect(stdout).not.toMatch(/(?:src|href)="(?!https?:)/);
@@ -124,7 +124,7 @@ describe('The HTML of a message', () => {
     } as const;
     const turns = [{ speaker: null, blocks: [{ ...tool, output }] }];
     const html = [...exportHtml({ title: 't', facts: [], turns })].join('');
-    expect(html).toContain('<details class="tool" open>');
+    expect(html).toContain('<details open>');
     expect(html).toContain('<span class="removed">-old</span>');
     expect(html).toMatch(/<span class="added">\+n.*ew &#60;i&#62;<\/span>/);
     expect(html).not.toContain('\u202E');

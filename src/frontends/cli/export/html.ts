@@ -66,11 +66,7 @@ function blockHtml(block: Block): string {
     case 'message':
       return `<div class="message">${markdownHtml(block.text)}</div>\n`;
     case 'thought':
-      return folded(
-        'Reasoning',
-        `<div class="faint">${markdownHtml(block.text)}</div>`,
-        'reasoning',
-      );
+      return folded('Reasoning', `<div class="faint">${markdownHtml(block.text)}</div>`);
     case 'tool':
       return toolHtml(block);
     case 'plan':
@@ -109,7 +105,7 @@ function toolHtml(tool: Extract<Block, { type: 'tool' }>): string {
     output === '' ? '' : `<pre>${isChange ? diffHtml(output) : asText(output)}</pre>`,
   ];
   const mark = `<span class="${tool.status}">${marks[tool.status]}</span>`;
-  return folded(`${mark} ${line(toolText(tool))}`, parts.join('\n'), 'tool', isChange);
+  return folded(`${mark} ${line(toolText(tool))}`, parts.join('\n'), isChange);
 }
 
 function inputHtml(input: unknown): string[] {
@@ -131,9 +127,9 @@ function diffHtml(diff: string): string {
 }
 
 /** Something that is one line until it is opened. `summary` and `content` are HTML. */
-function folded(summary: string, content: string, kind: string, isOpen = false): string {
-  if (content.trim() === '') return `<p class="${kind}">${summary}</p>\n`;
-  return `<details class="${kind}"${isOpen ? ' open' : ''}><summary>${summary}</summary>\n${content}\n</details>\n`;
+function folded(summary: string, content: string, isOpen = false): string {
+  if (content.trim() === '') return `<p class="folded">${summary}</p>\n`;
+  return `<details${isOpen ? ' open' : ''}><summary>${summary}</summary>\n${content}\n</details>\n`;
 }
 
 /** A text in one line. */
@@ -158,8 +154,8 @@ table{border-collapse:collapse}td,th{border:1px solid var(--line);padding:.2rem 
 .prompt{background:#8881;border-radius:.5rem;padding:.5rem .75rem}.prompt pre{border:0;padding:0;font:inherit}
 .who{margin:0;font-weight:600}time,.faint{color:var(--faint);font-weight:400;font-size:.85rem}
 .faint{margin:.4rem 0 0}.note{color:var(--warn);margin:.3rem 0}.failed{color:var(--bad)}
-details,p.tool,p.reasoning{margin:.3rem 0;border-left:2px solid var(--line);padding-left:.75rem}summary{cursor:pointer}
-summary,p.tool{font:.9rem ui-monospace,monospace}.completed{color:var(--good)}.interrupted{color:var(--bad)}
+details,.folded{margin:.3rem 0;border-left:2px solid var(--line);padding-left:.75rem}summary{cursor:pointer}
+summary,.folded{font:.9rem ui-monospace,monospace}.completed{color:var(--good)}.interrupted{color:var(--bad)}
 .plan{list-style:none;padding-left:.5rem}
 .added{background:var(--add)}.removed{background:var(--del)}.accent,.keyword{color:var(--key)}.strong{font-weight:600}
 .string{color:var(--str)}.comment{color:var(--faint)}.title{color:var(--key)}`;
