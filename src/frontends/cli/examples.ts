@@ -84,8 +84,14 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['sessions attach "long job"', 'Attach to the session with the title "long job"'],
   ],
   'sessions export': [
-    ['sessions export fe7289aa --file talk.html', 'Write an HTML file'],
-    ['sessions export fe7289aa --markdown --redact', 'Print Markdown without secrets'],
+    [
+      'sessions export fe7289aa --file talk.html',
+      'Write the conversation of a session to an HTML file',
+    ],
+    [
+      'sessions export fe7289aa --markdown --redact',
+      'Print a conversation as Markdown without secrets',
+    ],
   ],
   'sessions show': [
     ['sessions show fe7289aa', 'Show all turns of a session'],
@@ -361,6 +367,9 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['worktrees gc --remove', 'Archive and remove the worktrees that no session claims'],
   ],
   'teams list': [['teams list --all', 'List all teams, including deleted teams']],
+  'teams export': [
+    ['teams export shop --file shop.html', 'Write the turns of all members to an HTML file'],
+  ],
   'teams show': [
     ['teams show shop', 'Show the members and latest messages of a team'],
     ['teams show shop --watch', 'Redraw the view of a team after each change'],
