@@ -87,7 +87,7 @@ export async function replyTo<T>(
     const why = error instanceof Refusal ? message : message;
     throw new ProviderError(
       'provider_unavailable',
-      `${request.provider}: ${request.method} failed: ${why}`,
+      `${request.provider}: request "${request.method}" to the agent failed: ${why}`,
       { cause: error },
     );
   }
@@ -110,7 +110,7 @@ export async function answered<T>(
     return await Promise.race([
       answer,
       clock.sleep(ms, timer.signal).then(() => {
-        throw new Error(`no answer within ${ms / 1000} s`);
+        throw new Error(`the agent sent no answer within ${ms / 1000} s`);
       }),
       gone.then((how) => {
         throw new Error(`the agent ${how}`);

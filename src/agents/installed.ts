@@ -61,8 +61,8 @@ export class InstalledAgent {
     const { login, logout } = providerKinds[id].login.commands;
     throw new AppError(
       'provider_managed',
-      `cannot change the login of ${id}: it belongs to the user who runs cadre: run "${login}" or "${logout}" ` +
-        `as that user, or set providers.${id}.home to give ${id} a separate home`,
+      `cannot change the login of ${id}, because the login belongs to the user who runs cadre: run "${login}" or "${logout}" ` +
+        `as that user, or set providers.${id}.home to a separate home directory for ${id}`,
     );
   }
 

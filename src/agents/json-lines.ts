@@ -87,7 +87,9 @@ export class NonProtocolOutput {
     const readable = plain(this.last).trim();
     if (readable !== '') this.#recent = [...this.#recent, readable].slice(-MAX_OTHER_BYTES);
     if (++this.#inARow < MAX_OTHER_LINES) return;
-    throw new Error(`${MAX_OTHER_LINES} lines in a row are not JSON: ${this.last}`);
+    throw new Error(
+      `the agent sent ${MAX_OTHER_LINES} lines in a row that are not JSON: ${this.last}`,
+    );
   }
 
   /** To be called for each message. */
@@ -104,7 +106,8 @@ export async function* linesOf(
   let line = new BoundedLine();
   const grow = (part: Buffer) => {
     line.add(part);
-    if (line.bytes > maxBytes) throw new Error(`a line exceeds ${maxBytes} bytes`);
+    if (line.bytes > maxBytes)
+      throw new Error(`the agent sent a line of more than ${maxBytes} bytes`);
   };
   for await (const chunk of stream) {
     let from = 0;

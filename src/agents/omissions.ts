@@ -7,7 +7,7 @@ import type { AgentUpdate } from './provider.ts';
 export function tooLargeRequest(excess: Excess): { code: string; message: string } {
   return {
     code: 'request_too_large',
-    message: `declined a request of the agent: the request is too large: ${excessText(excess)}`,
+    message: `cadre declined a request of the agent, because the request is too large: ${excessText(excess)}`,
   };
 }
 

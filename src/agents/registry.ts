@@ -53,12 +53,15 @@ export class ProviderRegistry {
     const { kinds } = this.get(id);
     if (asked === null) return kinds?.preferred ?? null;
     if (!kinds)
-      throw new AppError('invalid', `agent: provider ${id} has only one agent: omit agent`);
+      throw new AppError(
+        'invalid',
+        `agent: provider ${id} has only one agent: omit the field "agent"`,
+      );
     if (kinds.find(asked)) return asked;
     if (this.#providers.has(asked as ProviderId))
       throw new AppError(
         'invalid',
-        `agent: "${asked}" is a provider: omit agent, and set provider to "${asked}"`,
+        `agent: "${asked}" is a provider, not an agent: omit the field "agent", and set the field "provider" to "${asked}"`,
       );
     throw new AppError(
       'invalid',
@@ -127,7 +130,7 @@ export class ProviderRegistry {
           if (login.import) return refusing(id, login.import(auth));
           throw new AppError(
             'provider_managed',
-            `${id} cannot import a login of another machine: set an API key`,
+            `provider ${id} cannot import a login from another machine: set an API key`,
           );
         },
         end: () => refusing(id, login.end()),
@@ -135,7 +138,7 @@ export class ProviderRegistry {
     }
     throw new AppError(
       'provider_managed',
-      `the agents of ${id} manage their own login: log in with the agent's own command`,
+      `each agent of provider ${id} manages its own login: log in with the agent's own command`,
     );
   }
 

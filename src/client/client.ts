@@ -172,7 +172,7 @@ export class HttpClient implements Client {
   #foreign(why: string, cause?: unknown): AppError {
     return new AppError(
       'unreachable',
-      `unexpected response from ${this.#place}: ${why}: check --url and the version of the server`,
+      `unexpected response from ${this.#place} (${why}): check --url and the version of the server`,
       { cause },
     );
   }
@@ -264,9 +264,13 @@ async function readAll(response: http.IncomingMessage): Promise<string> {
   try {
     for await (const chunk of response) chunks.push(chunk as Buffer);
   } catch (error) {
-    throw new AppError('unreachable', 'the connection to the server was lost during its response', {
-      cause: error,
-    });
+    throw new AppError(
+      'unreachable',
+      'the connection to the server was lost before the response was complete',
+      {
+        cause: error,
+      },
+    );
   }
   return Buffer.concat(chunks).toString('utf8');
 }

@@ -160,7 +160,7 @@ export class JoinedEventStream implements ServersEventStream {
     if (known && known.epoch !== epoch)
       throw new AppError(
         'conflict',
-        `the cursor does not match the event log of ${node}: the data of that server was replaced: start again without the cursor`,
+        `the cursor does not match the event log of ${node}, because the data of that server was replaced: start again without the cursor`,
       );
     if (known) return known;
     if (from === 'latest') return { epoch, seq: Number(headers['x-seq'] ?? 0) };
@@ -186,7 +186,10 @@ function gapNotice(gap: StreamGap): Notice {
 /** The positions in a cursor. Throws `usage` for any other text. */
 function positionsIn(from: FollowAll['from']): Map<string, Position> {
   if (typeof from === 'string' || !('cursor' in from)) return new Map();
-  const wrong = new AppError('usage', 'invalid cursor: expected a cursor of several servers');
+  const wrong = new AppError(
+    'usage',
+    'invalid cursor: expected the cursor of an event stream of several servers',
+  );
   let found: unknown;
   try {
     found = JSON.parse(from.cursor);

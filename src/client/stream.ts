@@ -22,7 +22,7 @@ export function streamEvents(options: StreamOptions): AsyncGenerator<RuntimeEven
       open: (after) => connection(options, after),
       isLost: (error): error is AppError =>
         error instanceof AppError && error.code === 'unreachable',
-      ended: () => new AppError('unreachable', 'the server ended the stream'),
+      ended: () => new AppError('unreachable', 'the server ended the event stream'),
     },
     options,
   );

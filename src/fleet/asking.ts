@@ -36,7 +36,7 @@ export async function askNode(asking: Asking, request: FleetRequest): Promise<Fl
   if (payload.length > limit)
     throw new AppError(
       'payload_too_large',
-      `the request is too large: ${payload.length} bytes (limit of NATS ${limit}): raise max_payload of nats-server`,
+      `the request has ${payload.length} bytes, and NATS allows at most ${limit} bytes: raise max_payload of nats-server`,
     );
   const begun = clock.monotonic();
   let pause = FIRST_PAUSE_MS;
@@ -81,7 +81,7 @@ function whatFailed(error: unknown, node: string): 'absent' | 'silent' {
   if (cause instanceof errors.PermissionViolationError)
     throw new AppError(
       'forbidden_scope',
-      `NATS refused the request to node "${node}": the key does not allow this name and scope: check fleet.person`,
+      `NATS refused the request to node "${node}", because the key does not allow the configured name and scope: check the section fleet.person of the configuration`,
       { cause: error },
     );
   if (
@@ -96,7 +96,7 @@ function gone(node: string, isMaybeDone: boolean): AppError {
   return new AppError(
     'unreachable',
     isMaybeDone
-      ? `node "${node}" is unreachable: the request may have been executed: see cadre fleet nodes`
-      : `node "${node}" is unreachable: the request was not executed: see cadre fleet nodes`,
+      ? `node "${node}" is unreachable, and the request might have been executed: see cadre fleet nodes`
+      : `node "${node}" is unreachable, so the request was not executed: see cadre fleet nodes`,
   );
 }

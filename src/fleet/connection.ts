@@ -135,7 +135,7 @@ function authenticatorOf(credentials: string): Authenticator {
   } catch (error) {
     throw new AppError(
       'invalid',
-      `invalid seed in key file "${credentials}": ${(error as Error).message}: copy the file again`,
+      `invalid seed in key file "${credentials}" (${(error as Error).message}): copy the key file again`,
       { cause: error },
     );
   }
@@ -156,7 +156,7 @@ function explained(error: unknown, { urls, name, credentials }: Access): AppErro
     return new AppError(
       'unauthorized',
       credentials === null
-        ? `NATS at ${where} requires authentication: set fleet.credentials or fleet.person.credentials to the nkey file of "${name}"`
+        ? `NATS at ${where} requires authentication: set fleet.credentials or fleet.person.credentials to the key file (nkey) of "${name}"`
         : `NATS at ${where} rejected the key in "${credentials}": add the public key of "${name}" to the NATS configuration`,
       { cause: error },
     );

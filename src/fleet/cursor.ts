@@ -48,7 +48,7 @@ export class FleetCursor {
     }
     throw new AppError(
       'usage',
-      'invalid cursor: expected a cursor of a fleet: start again without the cursor',
+      'the cursor does not belong to a fleet: start again without the cursor',
     );
   }
 

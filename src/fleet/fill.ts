@@ -28,7 +28,7 @@ export async function fill(client: Pick<Caller, 'ask'>, hole: Hole): Promise<Fle
       if (seq <= hole.upTo) events.push({ node: hole.node, epoch: hole.epoch, seq, kind, text });
     const next = page.at(-1)?.seq ?? hole.upTo;
     if (!(next > after))
-      throw new Error(`${hole.node} returned events outside the requested range`);
+      throw new Error(`node ${hole.node} returned events outside the requested range`);
     after = next;
   }
   return events;
@@ -44,7 +44,7 @@ async function pageOf(
     const { value, headers } = await client.ask(endpoints.replayEvents, {
       query: { after_seq, limit },
     });
-    if (headers['x-epoch'] !== epoch) throw new Error(`${node} has a new event log`);
+    if (headers['x-epoch'] !== epoch) throw new Error(`node ${node} has a new event log`);
     return value.map((event) => ({ ...event, text: JSON.stringify(event) }));
   } catch (error) {
     const isTooLong = error instanceof AppError && error.code === 'payload_too_large';

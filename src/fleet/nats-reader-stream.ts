@@ -62,7 +62,7 @@ export class NatsReaderStream implements ReaderStream {
     const { headers: about } = await this.#nc.request(subject, asked, { timeout: ANSWER_MS });
     if (about?.code === 404) return null;
     if (about?.hasError)
-      throw new Error(`cannot read message ${seq} of the stream: ${about.description}`);
+      throw new Error(`cannot read message ${seq} of the NATS stream: ${about.description}`);
     return about?.get(eventHeaders.id) || null;
   }
 
@@ -136,7 +136,7 @@ export class NatsReaderStream implements ReaderStream {
       if (about?.code === 204)
         return { messages, hasMore: Number(about.get('Nats-Num-Pending')) > 0 };
       if (about?.hasError)
-        throw new Error(`cannot read a page of the stream: ${about.description}`);
+        throw new Error(`cannot read a page of the NATS stream: ${about.description}`);
       messages.push(message);
     }
     throw new errors.TimeoutError();

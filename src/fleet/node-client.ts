@@ -143,7 +143,7 @@ export class NodeClient implements Client {
   #foreign(why: string): AppError {
     return new AppError(
       'unreachable',
-      `unexpected response from node "${this.node}": ${why}: check the version of the server`,
+      `unexpected response from node "${this.node}" (${why}): check the version of the server`,
     );
   }
 }
@@ -159,6 +159,6 @@ function waitOf({ query: fields }: Endpoint, query: Record<string, unknown>): nu
 function noStream({ method, path }: Endpoint): AppError {
   return new AppError(
     'invalid',
-    `${method} ${path} returns a stream, which a fleet cannot carry: connect to the server with --url`,
+    `the response of ${method} ${path} is a stream, which a fleet cannot carry: connect to the server directly with --url`,
   );
 }

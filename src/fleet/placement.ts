@@ -35,10 +35,10 @@ export function noRoom(nodes: readonly NodeHeartbeat[], labels: readonly string[
   if (nodes.length === 0)
     return new AppError('unreachable', 'no node of the fleet is alive: see cadre fleet nodes');
   return fit.length === 0
-    ? new AppError('too_many', `no live node${wanted}: see cadre fleet nodes`)
+    ? new AppError('too_many', `no node of the fleet${wanted} is alive: see cadre fleet nodes`)
     : new AppError(
         'too_many',
-        `all live nodes${wanted} are at their limit: try again when a turn has ended`,
+        `all live nodes${wanted} already run their maximum number of agents: try again when a turn has ended`,
       );
 }
 

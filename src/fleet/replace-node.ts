@@ -21,12 +21,12 @@ export async function replaceNode(
 ): Promise<string | null> {
   const living = await livingNodes(new Bucket(connection, names, names.nodes));
   if (living.some((sign) => sign.node === node))
-    throw new AppError('conflict', `node "${node}" is alive: stop its server first`);
+    throw new AppError('conflict', `node "${node}" is alive: stop the server of the node first`);
   const head = await new NatsMirrorStream(connection, names, node).head();
   if (head === null)
     throw new AppError(
       'not_found',
-      `node name "${node}" is already free: the fleet has no events of this node: see cadre fleet nodes`,
+      `node name "${node}" is already free, because the fleet has no events of that node: see cadre fleet nodes`,
     );
   if (head.epoch === '') return null;
   const about = headers();

@@ -33,7 +33,7 @@ export function makeHome({ name, home }: ResolvedAgent): void {
   } catch (error) {
     throw new ProviderError(
       'provider_unavailable',
-      `acp: cannot create the home directory "${home}" of ${name}: ${(error as Error).message}: set providers.acp.agents.${name}.home to a directory that the user who runs cadre can write`,
+      `acp: cannot create the home directory "${home}" of agent ${name} (${(error as Error).message}): set providers.acp.agents.${name}.home to a directory that is writable for the user who runs cadre`,
       { cause: error },
     );
   }

@@ -110,7 +110,7 @@ async function authenticate(
   if (method === null)
     throw new AppError(
       'provider_managed',
-      `${agent.name} offers no login method: log in with the agent's own command`,
+      `agent ${agent.name} offers no login method: log in with the agent's own command`,
     );
   try {
     await process.login.authenticate(method, (name, params) => process.request(name, params));
@@ -142,8 +142,12 @@ function chosen(
       : methods.find((one) => one.id === id);
   const all = methods.map(methodInWords).join(', ');
   if (!found) {
-    const what = id === null ? 'missing' : `unknown login method "${id}"`;
-    throw new AppError('invalid', `body.method_id: ${what}: choose from ${all}`);
+    throw new AppError(
+      'invalid',
+      id === null
+        ? `body.method_id: no login method is given: choose from ${all}`
+        : `body.method_id: unknown login method "${id}": choose from ${all}`,
+    );
   }
   if (found.type !== 'terminal') return found;
   throw new AppError(
@@ -156,7 +160,7 @@ async function logOut({ process }: AcpAgent, { agent, lastSeen }: StartOptions):
   if (!process.can.logOut)
     throw new AppError(
       'provider_managed',
-      `${agent.name} does not support logout over ACP: log out with the agent's own command`,
+      `agent ${agent.name} does not support logout over ACP: log out with the agent's own command`,
     );
   await process.ask('logout', {});
   lastSeen.auth.loggedOut();

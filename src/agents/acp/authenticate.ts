@@ -129,9 +129,13 @@ export class Login {
         ? "the agent offers no login method, log in with the agent's own command"
         : `run cadre providers login acp --agent ${agent} (login methods: ${offers})`;
     const why = obstacle ? `${refusal}; ${obstacle}` : refusal;
-    return new ProviderError('auth_required', `acp: not logged in to ${agent}: ${why}: ${next}`, {
-      cause,
-    });
+    return new ProviderError(
+      'auth_required',
+      `acp: not logged in to agent ${agent} (${why}): ${next}`,
+      {
+        cause,
+      },
+    );
   }
 }
 

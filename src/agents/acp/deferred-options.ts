@@ -184,6 +184,6 @@ function deferredNotice(which: ChoiceName, value: string): Notice {
   const what = { model: 'model', thinkingEffort: 'thinking_effort', agentMode: 'mode' }[which];
   return {
     code: 'choice_late',
-    message: `${what} "${value}" applies from here on, not from the start of the turn: the agent listed its options only after it had received the prompt`,
+    message: `${what} "${value}" takes effect in the middle of this turn, because the agent listed its options only after the prompt`,
   };
 }

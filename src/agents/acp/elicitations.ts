@@ -72,7 +72,7 @@ export class Elicitations {
     await this.#deps.sink.update({
       type: 'notice',
       code: 'question_declined',
-      message: `declined a question of the agent: ${message}: send the turn with permission_mode "require_approval" to answer questions`,
+      message: `cadre declined a question of the agent (${message}): to answer questions of the agent, send the turn with permission_mode "require_approval"`,
     });
     return { action: 'decline' };
   }

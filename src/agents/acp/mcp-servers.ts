@@ -25,7 +25,7 @@ function entryOf(server: McpServer, takes: AgentAbilities['mcp']): object {
   if (!takes[type])
     throw new ProviderError(
       'provider_unavailable',
-      `acp: this agent does not support MCP servers over ${type}: open a session without "${name}"`,
+      `acp: this agent does not support MCP servers over ${type}: open the session without MCP server "${name}"`,
     );
   const { url, headers = {} } = server;
   return { type, name, url, headers: pairsOf(headers) };

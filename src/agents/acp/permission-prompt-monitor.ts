@@ -61,7 +61,7 @@ export class PermissionPromptMonitor {
     return this.#tell(settings, {
       code: 'agent_did_not_ask',
       message:
-        `the agent ran ${title} without a request for approval, although permission_mode is "require_approval": ` +
+        `the agent ran ${title} without requesting approval, although permission_mode is "require_approval": ` +
         "the agent's own configuration and mode decide which actions need approval",
     });
   }
@@ -72,7 +72,7 @@ export class PermissionPromptMonitor {
     return {
       code: 'agent_mode_does_not_ask',
       message:
-        `the agent may act without approval: its own mode is "${mode}", and no mode was chosen: send turns with ` +
+        `the agent can act without approval, because the agent uses its own mode "${mode}": send turns with ` +
         'permission_mode "require_approval", or set agent_mode',
     };
   }
@@ -92,8 +92,8 @@ function lacking(mode: string): Notice {
   return {
     code: 'asking_mode_missing',
     message:
-      `the agent may act without approval: it does not offer the mode "${mode}", in which it would request approval: ` +
-      "set agent_mode, or modes in the agent's configuration, to another mode",
+      `the agent can act without approval, because it does not offer the mode "${mode}": ` +
+      "set agent_mode, or modes in the agent's configuration, to a mode in which the agent requests approval",
   };
 }
 

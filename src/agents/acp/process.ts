@@ -150,7 +150,7 @@ export class AcpProcess {
       const theirs = data?.protocolVersion ?? 'unknown';
       throw new ProviderError(
         'provider_unavailable',
-        `acp: unsupported protocol version ${theirs} of the agent (cadre needs ${PROTOCOL_VERSION}): install another version of the agent`,
+        `acp: the agent uses ACP version ${theirs}, but cadre needs version ${PROTOCOL_VERSION}: install another version of the agent`,
       );
     }
     const { agentInfo: agent, agentCapabilities: abilities } = data;
@@ -188,9 +188,13 @@ export class AcpProcess {
       const why = this.withNonProtocolOutput(
         agentError(error)?.message ?? (error as Error).message,
       );
-      throw new ProviderError('provider_unavailable', `acp: ${method} failed: ${why}`, {
-        cause: error,
-      });
+      throw new ProviderError(
+        'provider_unavailable',
+        `acp: request "${method}" to the agent failed: ${why}`,
+        {
+          cause: error,
+        },
+      );
     }
   }
 

@@ -30,8 +30,8 @@ export function mayBypass(env: Readonly<Record<string, string>>): boolean {
 export const bypassRefused = () =>
   new ProviderError(
     'invalid_permission_mode',
-    'claude: Claude Code refuses full_access as root: run cadre as another user; if this machine is a sandbox, ' +
-      'set IS_SANDBOX = "1" in providers.claude.env',
+    'claude: Claude Code refuses permission_mode "full_access" for root: run cadre as another user, ' +
+      'or set IS_SANDBOX = "1" in providers.claude.env if this machine is a sandbox',
   );
 
 /** The modes that claude names when it refuses another one; null where it names none. */

@@ -104,8 +104,8 @@ export class AppServer {
       await server.end(0);
       throw new ProviderError(
         'provider_unavailable',
-        `codex: "${command} app-server" did not start: ${(error as Error).message}: ` +
-          `check that "${command} --version" is ${OLDEST} or newer`,
+        `codex: "${command} app-server" did not start (${(error as Error).message}): ` +
+          `check that "${command} --version" prints ${OLDEST} or newer`,
         { cause: error },
       );
     }

@@ -63,7 +63,8 @@ export class Connection {
   }
 
   #take(json: unknown, line: string): Promise<void> | undefined {
-    if (json === undefined) throw new Error(`not a line of JSON: ${line.slice(0, 200)}`);
+    if (json === undefined)
+      throw new Error(`codex sent a line that is not JSON: ${line.slice(0, 200)}`);
     const said: Message | undefined = message.safeParse(json).data;
     const excess = excessOf(json);
     if (excess && excess.bytes > MAX_LINE_BYTES) return this.#lose(said);
@@ -87,7 +88,7 @@ export class Connection {
     const { threadId: thread } = said?.params ?? {};
     if (said?.method === undefined && this.#json.fail(Number(said?.id), 'the response is too long'))
       return;
-    if (typeof thread !== 'string') throw new Error('a line is too long');
+    if (typeof thread !== 'string') throw new Error('codex sent a line that is too long');
     this.#handlers.onLost(thread);
   }
 }

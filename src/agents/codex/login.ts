@@ -59,7 +59,7 @@ export function makeHome(home: string): void {
   } catch (error) {
     throw new ProviderError(
       'provider_unavailable',
-      `codex: cannot create the home directory "${home}": ${(error as Error).message}: set providers.codex.home to a directory that the user who runs cadre can write`,
+      `codex: cannot create the home directory "${home}" (${(error as Error).message}): set providers.codex.home to a directory that is writable for the user who runs cadre`,
       { cause: error },
     );
   }
@@ -70,7 +70,7 @@ export function writeAuth(home: string, auth: object): void {
   if (!authFile.safeParse(auth).success) {
     throw new AppError(
       'invalid',
-      'body.auth_json: expected the content of the auth.json of codex: an object with OPENAI_API_KEY or tokens',
+      'body.auth_json: expected the content of the codex file auth.json, an object with OPENAI_API_KEY or tokens',
     );
   }
   makeHome(home);

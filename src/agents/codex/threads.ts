@@ -50,8 +50,8 @@ export async function whenFree(threadId: string, server: AppServer, clock: Clock
   } catch (error) {
     throw new ProviderError(
       'provider_unavailable',
-      "codex: the session's last turn has not ended: try again later; " +
-        'cadre restarts codex when its other sessions are idle',
+      'codex: the last turn of this session is still running in codex: try again when all other codex sessions are idle, ' +
+        'because cadre then restarts codex',
       { cause: error },
     );
   }

@@ -98,7 +98,7 @@ export const sessionKinds = {
       session: {
         ...changed,
         status: 'failed',
-        failure: { code: 'resume_failed', message: 'the agent does not know the session' },
+        failure: { code: 'resume_failed', message: 'the agent no longer has this session' },
       },
     },
   }),
@@ -134,7 +134,10 @@ export const sessionKinds = {
         ),
       message: z.string().describe('Text of the notice, for users to read.'),
     },
-    example: { code: 'compaction', message: 'the agent has summarised what was said so far' },
+    example: {
+      code: 'compaction',
+      message: 'the agent replaced the earlier conversation by a summary',
+    },
   }),
 };
 
@@ -215,7 +218,7 @@ export const turnKinds = {
       turn: {
         ...started,
         status: 'failed',
-        error: { code: 'agent_exited', message: 'the agent exited with 1' },
+        error: { code: 'agent_exited', message: 'the agent exited with code 1' },
         ended_at: 1795312004000,
       },
       last_words: 'The tests pass again.',

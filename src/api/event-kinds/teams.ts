@@ -174,7 +174,7 @@ export const deliveryKinds = {
       delivery: {
         ...waiting,
         status: 'failed',
-        error: { code: 'session_closed', message: 'its recipient was closed' },
+        error: { code: 'session_closed', message: 'the recipient session was closed' },
       },
     },
   }),

@@ -99,7 +99,10 @@ export const worktreeKinds = {
   'worktree.cleaned': kind({
     when: 'Emitted when the path and branch of a worktree were removed.',
     payload: { worktree: worktreeInEvents, reason },
-    example: { worktree: { ...archived, status: 'cleaned' }, reason: 'last claim released' },
+    example: {
+      worktree: { ...archived, status: 'cleaned' },
+      reason: 'the last claim was released',
+    },
   }),
   'worktree.retained': kind({
     when: 'Emitted when the last claim on a worktree was released and the worktree is kept.',

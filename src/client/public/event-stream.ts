@@ -35,7 +35,7 @@ export class Events<P extends KindPattern> implements EventStream<EventMatching<
       {
         open: (seq) => this.#connection(seq),
         isLost,
-        ended: () => new CadreError('unreachable', 'the server ended the stream'),
+        ended: () => new CadreError('unreachable', 'the server ended the event stream'),
       },
       {
         clock: systemClock,
@@ -75,7 +75,7 @@ export class Events<P extends KindPattern> implements EventStream<EventMatching<
     if (this.#position.epoch === epoch) return;
     throw new CadreError(
       'conflict',
-      'the cursor does not match the event log: the data of the server was replaced: start again without the cursor',
+      'the cursor does not match the event log, because the data of the server was replaced: start again without the cursor',
     );
   }
 }

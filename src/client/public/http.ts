@@ -42,7 +42,7 @@ export async function send(
 
 /** The text of an answer. Rejects as `send`. */
 export function readText(response: Response, signal?: AbortSignal): Promise<string> {
-  const lost = 'the connection to the server was lost during the response';
+  const lost = 'the connection to the server was lost before the response was complete';
   return unlessAborted(signal, () => response.text(), lost);
 }
 
@@ -50,7 +50,7 @@ export function readText(response: Response, signal?: AbortSignal): Promise<stri
 export function foreign(url: string, { status }: Response): CadreError {
   return new CadreError(
     'unreachable',
-    `unexpected response from ${url}: HTTP status ${status}: check the address and the version of the server`,
+    `unexpected response from ${url} (HTTP status ${status}): check the address and the version of the server`,
     { status },
   );
 }

@@ -122,7 +122,10 @@ export class TokenService implements Disposable {
   async create(body: BodyOf<typeof createToken>): Promise<CreatedToken> {
     const { name, scope, expires_in_ms, permission_mode = null } = body;
     if (permission_mode !== null && scope !== 'tools')
-      throw new AppError('invalid', 'body.permission_mode: requires the scope tools');
+      throw new AppError(
+        'invalid',
+        'body.permission_mode: only a token with the scope tools can have a permission mode',
+      );
     const secret = SECRET_PREFIX + newSecret();
     const secret_sha256 = sha256(secret).toString('hex');
     const created_at = this.#deps.clock.now();
@@ -181,7 +184,7 @@ export class TokenService implements Disposable {
     if (expired.length > 0) return;
     throw new AppError(
       'conflict',
-      `cannot create a token: ${MAX_TOKENS} tokens is the maximum: revoke some`,
+      `cannot create a token, because ${MAX_TOKENS} tokens is the maximum: revoke a token first`,
     );
   }
 

@@ -16,7 +16,7 @@ export function notifyManager(
   child.once('error', ended.reject);
   child.once('exit', (code, signal) => {
     if (code === 0) ended.resolve();
-    else ended.reject(new Error(`${program} exited with ${code ?? signal}`));
+    else ended.reject(new Error(`the program ${program} exited with ${code ?? signal}`));
   });
   return ended.promise;
 }

@@ -15,7 +15,7 @@ export function openAgain(fd: number): number {
   if (again !== undefined) fs.closeSync(again);
   throw new AppError(
     'usage',
-    'cannot read the end of the output, because its file was moved or lsof is missing: write to a new file',
+    'cannot read the end of the output file, because the file was moved or the program lsof is missing: write to a new file',
   );
 }
 

@@ -60,7 +60,7 @@ export function startAtBarrier(command: BarrierCommand): BarrierProcess | Promis
   // One that cannot be told from a later process must not wait at the gate for ever.
   if (process.pid !== undefined) process.kill('SIGKILL');
   return exit.promise.then(
-    () => new Error('the process exited before it was identified'),
+    () => new Error('the new process exited before cadre could identify it'),
     (error: unknown) => error as Error,
   );
 }

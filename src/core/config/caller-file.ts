@@ -29,7 +29,7 @@ export function readCaller(directory: string, name: string): CallerFile | null {
   if ((stat.mode & 0o077) !== 0 || (process.getuid && stat.uid !== process.getuid()))
     throw new AppError(
       'invalid',
-      `${file} may be read by others, or belongs to another user: install the caller again`,
+      `the file ${file} is readable for other users or belongs to another user: set up the agent again with cadre mcp install`,
     );
   try {
     const { token_id, token, ...more } = JSON.parse(text) as Partial<CallerFile>;
@@ -39,7 +39,10 @@ export function readCaller(directory: string, name: string): CallerFile | null {
   } catch {
     // Said below.
   }
-  throw new AppError('invalid', `${file} is not a valid caller file: install the caller again`);
+  throw new AppError(
+    'invalid',
+    `the file ${file} contains no valid token of an agent: set up the agent again with cadre mcp install`,
+  );
 }
 
 /** Writes the file atomically, readable for its owner alone. */
@@ -55,9 +58,6 @@ export function removeCaller(directory: string, name: string): void {
 
 export function callerPath(directory: string, name: string): string {
   if (!/^[\w-]+$/.test(name))
-    throw new AppError(
-      'usage',
-      `"${name}" is not a valid caller name: use letters, digits, - and _`,
-    );
+    throw new AppError('usage', `invalid agent name "${name}": use letters, digits, "-" and "_"`);
   return path.join(directory, 'callers', `${name}.json`);
 }

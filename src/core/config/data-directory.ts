@@ -25,7 +25,7 @@ export function prepareDirectory(directory: string): void {
   if (objection !== null)
     throw new AppError(
       'invalid',
-      `the data directory ${directory} ${objection}: choose another directory with --data-dir; cadre creates it if it does not exist`,
+      `cannot use ${directory} as the data directory, because it ${objection}: choose another directory, new or existing, with --data-dir`,
     );
   if ((fs.statSync(directory).mode & 0o077) !== 0) fs.chmodSync(directory, 0o700);
   try {

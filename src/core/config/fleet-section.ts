@@ -17,23 +17,27 @@ export function fleetContradictions(fleet: FleetSection): { path: string[]; mess
   }));
   const isPerson = person.name !== null || person.credentials !== null;
   if (url !== null && problems.length === 0)
-    problems.push({ path: ['url'], message: 'has no address: expected nats://HOST:PORT' });
+    problems.push({
+      path: ['url'],
+      message: 'the address of NATS is missing: expected nats://HOST:PORT',
+    });
   if (url === null && name !== null)
     problems.push({
       path: ['name'],
-      message: 'requires fleet.url: set it to the address of NATS, or leave the name out',
+      message:
+        'a node name requires fleet.url: set fleet.url to the address of NATS, or leave the name out',
     });
   if (name === null && credentials !== null)
     problems.push({
       path: ['credentials'],
       message:
-        'is the key of a node, but no node is named: set fleet.name, or use fleet.person.credentials',
+        'the key of a node requires the name of the node: set fleet.name, or use fleet.person.credentials',
     });
   else if (url !== null && name === null && !isPerson)
     problems.push({
       path: ['url'],
       message:
-        'requires more settings: set fleet.name if this server is a node, or [fleet.person] if only commands use the fleet',
+        'the address of NATS alone is not enough: set fleet.name if this server is a node, or [fleet.person] if only commands use the fleet',
     });
   return problems.flatMap(({ path, message }) => (message === null ? [] : { path, message }));
 }

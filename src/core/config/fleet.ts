@@ -48,7 +48,7 @@ export function visitOf(
   if (url === null)
     throw new AppError(
       'usage',
-      'no fleet is configured: set its address with --fleet nats://HOST:PORT',
+      'no fleet is configured: set the address of the fleet with --fleet nats://HOST:PORT',
     );
   const { name, credentials, scope } = config.person;
   return {

@@ -40,7 +40,7 @@ export function usable({ config, problems }: FoundConfig): Config {
   if (config) return config;
   const [first, ...others] = problems;
   const more = others.length > 0 ? `; ${others.length} more, see cadre config check` : '';
-  throw new AppError('invalid', `configuration: ${first}${more}`);
+  throw new AppError('invalid', `invalid configuration: ${first}${more}`);
 }
 
 /** Reads the configuration, with all its problems and the origin of each value. Does not throw for problems. */

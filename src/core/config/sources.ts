@@ -88,7 +88,10 @@ function readText(file: string, required: boolean): string {
     return readSmallFile(file, { maxBytes: MAX_BYTES }).text;
   } catch (error) {
     if (!required && (error as NodeJS.ErrnoException).code === 'ENOENT') return '';
-    throw new AppError('invalid', `cannot read ${file}: ${(error as Error).message}`);
+    throw new AppError(
+      'invalid',
+      `cannot read the configuration file ${file}: ${(error as Error).message}`,
+    );
   }
 }
 

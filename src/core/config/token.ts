@@ -47,7 +47,7 @@ export function readToken(tokenFile: string): string {
   if ((mode & 0o077) !== 0) {
     throw new AppError(
       'invalid',
-      `the token file ${tokenFile} may be read by others: chmod 600 it, or delete it to get a new one`,
+      `the token file ${tokenFile} is readable for other users: run chmod 600 on the file, or delete the file to get a new token`,
     );
   }
   if (process.getuid && uid !== process.getuid()) {
@@ -57,6 +57,6 @@ export function readToken(tokenFile: string): string {
   if (token.length >= 16) return token;
   throw new AppError(
     'invalid',
-    `the token file ${tokenFile} contains no token of at least 16 characters: delete it to get a new one`,
+    `the token file ${tokenFile} contains no token of at least 16 characters: delete the file to get a new token`,
   );
 }

@@ -53,7 +53,8 @@ export function failpointsFrom(text: string | undefined): Failpoint {
   const armed = new Map<string, { action: string; hits: number }>();
   for (const part of text.split(',')) {
     const match = /^([a-z.]+)=(kill|throw)(?:@(\d+))?$/.exec(part.trim());
-    if (!match) throw new Error(`CADRE_FAILPOINTS: "${part}" is not name=kill|throw[@N]`);
+    if (!match)
+      throw new Error(`invalid entry "${part}" in CADRE_FAILPOINTS: expected name=kill|throw[@N]`);
     armed.set(match[1] ?? '', { action: match[2] ?? '', hits: Number(match[3] ?? 1) });
   }
   return (name) => {

@@ -51,7 +51,7 @@ export async function openForeignFile(
     const opened = await handle.stat();
     if (!opened.isFile()) throw new ForeignFileError(`${file} is not a regular file`);
     if (!(await isStillAt(handle, file)))
-      throw new ForeignFileError(`${file} is reached through a symbolic link`);
+      throw new ForeignFileError(`the path ${file} leads through a symbolic link`);
     return { handle, file, size: opened.size };
   } catch (error) {
     await handle.close();
@@ -81,7 +81,7 @@ export async function createForeignFile(
   }
   if (await isStillAt(handle, file)) return handle;
   await handle.close();
-  throw new ForeignFileError(`${file} is reached through a symbolic link`);
+  throw new ForeignFileError(`the path ${file} leads through a symbolic link`);
 }
 
 /**
@@ -160,7 +160,9 @@ async function readAtMost(handle: fs.FileHandle, file: string, maxBytes: number)
 const CHUNK_BYTES = 64 * 1024;
 
 function tooLarge(file: string, size: number, maxBytes: number): ForeignFileError {
-  return new ForeignFileError(`${file} has ${size} bytes, and ${maxBytes} is the maximum`);
+  return new ForeignFileError(
+    `the file ${file} has ${size} bytes, and the maximum is ${maxBytes} bytes`,
+  );
 }
 
 async function orNull<T>(work: Promise<T>): Promise<T | null> {

@@ -11,18 +11,18 @@ export function problemOfAddress(url: string): string | null {
 export function readPem(file: string): string {
   const { text } = read(file);
   if (/^-----BEGIN /m.test(text)) return text;
-  throw new Error(`${file} is not in PEM format: it has no line that starts with -----BEGIN`);
+  throw new Error(`the file ${file} is not in PEM format, because no line starts with -----BEGIN`);
 }
 
 /** The seed of an nkey in a file. Throws an Error for a file that others may read, and for one without a seed. */
 export function readSeed(file: string): Uint8Array {
   const { text, stat } = read(file);
   if ((stat.mode & 0o077) !== 0)
-    throw new Error(`the key file ${file} may be read by others: chmod 600 it`);
+    throw new Error(`the key file ${file} is readable for other users: run chmod 600 on the file`);
   const seed = /^SU[A-Z2-7]{50,60}$/m.exec(text)?.[0];
   if (seed === undefined)
     throw new Error(
-      `the key file ${file} contains no seed of a user nkey: expected a line that starts with SU`,
+      `the key file ${file} contains no seed of a NATS user key (nkey): expected a line that starts with SU`,
     );
   return new TextEncoder().encode(seed);
 }

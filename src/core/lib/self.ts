@@ -92,7 +92,8 @@ export function readBuilt(name: string): Uint8Array | undefined {
 function bundlePath(): string {
   if (isBundled) return join(dirname(modulePath), 'cadre.cjs');
   const bundle = fromSourceRoot('dist/cadre.cjs');
-  if (!existsSync(bundle)) throw new Error(`no ${bundle}; run \`npm run build\` first`);
+  if (!existsSync(bundle))
+    throw new Error(`the file ${bundle} does not exist: run \`npm run build\` first`);
   return bundle;
 }
 
@@ -101,7 +102,9 @@ function sourceAsset(name: string): string {
   if (name === 'sql-wasm.wasm') return fromSourceRoot('node_modules/sql.js/dist/sql-wasm.wasm');
   if (built.has(name)) return fromSourceRoot(join('dist', placeOf(name)));
   if (name === 'openapi.yaml') return fromSourceRoot('src/api/openapi.yaml');
-  throw new Error(`no asset "${name}"; add it here and to scripts/build.mjs`);
+  throw new Error(
+    `unknown asset "${name}" of the build: add the asset to src/core/lib/self.ts and scripts/build.mjs`,
+  );
 }
 
 /** What the build makes. */

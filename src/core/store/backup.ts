@@ -128,7 +128,7 @@ async function assertRoom(
 function noRoom(directory: string, cause?: unknown): AppError {
   return new AppError(
     'storage_full',
-    `the disk of ${directory} has no space for a temporary second copy of the store, which a backup requires: free some space`,
+    `cannot create a backup, because the disk of ${directory} has no space for a temporary second copy of the database: free some space`,
     { cause },
   );
 }

@@ -43,7 +43,7 @@ export async function checkStore(options: {
 }): Promise<CheckReport> {
   const { file, wasm, version, signal, onProgress } = options;
   const { size } = nodeFs.statSync(file);
-  if (size === 0) throw new AppError('storage_damaged', `${file} is empty: ${WAY_OUT}`);
+  if (size === 0) throw new AppError('storage_damaged', `the file ${file} is empty: ${WAY_OUT}`);
   const { host, handle } = await openReadOnly(file, wasm);
   try {
     const check = new Check(host, handle);
@@ -90,14 +90,14 @@ class Check {
       if (found?.[0] !== 4)
         throw new AppError(
           'storage_damaged',
-          `${file} is not a database of cadre: name a file such as events.cadre`,
+          `the file ${file} is not a database of cadre: name a file such as events.cadre`,
         );
       assertKnownFormat(this.#sql, version);
     } catch (error) {
       if (!(error instanceof SqliteError)) throw error;
       throw new AppError(
         'storage_damaged',
-        `cannot read ${file} as a store (${error.message}): ${WAY_OUT}`,
+        `cannot read ${file} as a database of cadre (${error.message}): ${WAY_OUT}`,
         { cause: error },
       );
     }

@@ -25,7 +25,8 @@ export function configure(host: HostedSqlite, handle: number): void {
   // This has to precede the first table; repeated later it has no effect but would cost a write.
   if (one('PRAGMA page_count')?.[0] === 0) exec('PRAGMA auto_vacuum = INCREMENTAL');
   const [mode] = one('PRAGMA journal_mode = WAL') ?? [];
-  if (mode !== 'wal') throw new Error(`SQLite chose journal mode ${mode}, not wal`);
+  if (mode !== 'wal')
+    throw new Error(`SQLite chose the journal mode ${mode}, but cadre requires the mode wal`);
   // NORMAL, with the store's own sync of the WAL off the main thread, is as durable as FULL.
   exec('PRAGMA synchronous = NORMAL');
   exec('PRAGMA wal_autocheckpoint = 0');

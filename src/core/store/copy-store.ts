@@ -24,7 +24,7 @@ export function copyStore(file: string, copy: string): void {
     if (code !== 'ENOSPC' && code !== 'EDQUOT') throw error;
     throw new AppError(
       'storage_full',
-      `the disk of ${path.dirname(copy)} has no space for a copy of the store: nothing was changed; free some space`,
+      `the disk of ${path.dirname(copy)} has no space for a copy of the database, so nothing was changed: free some space`,
       { cause: error },
     );
   }

@@ -159,7 +159,7 @@ export class Database {
    * failed. Throws when it is called inside another transaction.
    */
   transact<T>(fn: (tx: Writer) => T): Promise<T> {
-    if (this.#guard.isRunning) throw new Error('transact inside a transaction');
+    if (this.#guard.isRunning) throw new Error('cannot start a transaction inside a transaction');
     const refusal = this.#refusal();
     if (refusal) return Promise.reject(refusal);
     let group: Group;
@@ -266,7 +266,7 @@ export class Database {
       const value = fn(tx);
       if (value instanceof Promise) {
         value.catch(() => undefined);
-        throw new Error('a transaction returned a promise: it must be synchronous');
+        throw new Error('a transaction returned a promise: every transaction must be synchronous');
       }
       if (this.#poison) throw this.#poison;
       this.#control.release.run();
@@ -334,7 +334,9 @@ export class Database {
 
   #refusal(): AppError | undefined {
     if (this.#dead) return this.#dead;
-    return this.#closed ? new AppError('shutting_down', 'the store is closed') : undefined;
+    return this.#closed
+      ? new AppError('shutting_down', 'the server is stopping and has closed its database')
+      : undefined;
   }
 
   /** Syncs the WAL off the main thread, then settles the groups that were in it. */

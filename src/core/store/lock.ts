@@ -21,7 +21,7 @@ export function lockDirectory(
     throw new AppError(
       'conflict',
       `another server${holder ? ` (pid ${holder})` : ''} uses the data directory ${directory}: stop ` +
-        'it, or choose another directory with --data-dir',
+        'that server, or choose another directory with --data-dir',
     );
   }
   fs.ftruncateSync(fd);
@@ -59,7 +59,7 @@ export function lockedByOpening(
   if (second === null) return fd;
   for (const one of [second, fd]) fs.closeSync(one);
   throw new Error(
-    `cannot lock ${file}: its file system does not support locks; use a local file system`,
+    `cannot lock ${file}, because its file system does not support locks: use a local file system`,
   );
 }
 

@@ -31,8 +31,8 @@ export function refuseLostStore(directory: string): void {
   if (left.length === 0) return;
   throw new AppError(
     'storage_damaged',
-    `${file} is ${found ? 'empty' : 'missing'}, but the directory still contains ${left.join(', ')} ` +
-      `of a server with data: nothing was changed; move ${[...(found ? [DATABASE_FILE] : []), ...left].join(', ')}` +
+    `the database ${file} is ${found ? 'empty' : 'missing'}, but the directory still contains other files ` +
+      `of that database (${left.join(', ')}), so nothing was changed: move ${[...(found ? [DATABASE_FILE] : []), ...left].join(', ')}` +
       ` out of ${directory} to start with an empty database, or restore a backup`,
   );
 }
@@ -53,8 +53,8 @@ export async function refuseForeignLog(
   if (epoch === null || epoch === last.epoch) return;
   throw new AppError(
     'storage_damaged',
-    `${file} was replaced, but ${WAL_FILE} belongs to the previous database: nothing was changed; ` +
-      `move ${WAL_FILE} out of ${directory} and start again`,
+    `the database ${file} was replaced, but ${WAL_FILE} belongs to the previous database, so nothing was changed: ` +
+      `move ${WAL_FILE} out of ${directory}, and start the server again`,
   );
 }
 

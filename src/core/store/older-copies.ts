@@ -57,7 +57,7 @@ export async function factsOf(file: string, wasm: () => Uint8Array): Promise<Sto
     if (!(error instanceof SqliteError)) throw error;
     throw new AppError(
       'storage_damaged',
-      `cannot read ${file} as a store (${error.message}): name another file`,
+      `cannot read ${file} as a database of cadre (${error.message}): name another file`,
       { cause: error },
     );
   } finally {

@@ -122,7 +122,8 @@ export class RawStatement<Row extends readonly SqlValue[] = SqlValue[]> {
   }
 
   #execute(values: SqlValue[], onRow: () => boolean): void {
-    if (this.#isFinal) throw new AppError('shutting_down', 'the store is closed');
+    if (this.#isFinal)
+      throw new AppError('shutting_down', 'the server is stopping and has closed its database');
     const { sqlite } = this.#host;
     const large = this.#bind(values);
     let code = 0;

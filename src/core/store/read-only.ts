@@ -33,5 +33,8 @@ const readOnly: Omit<FileSystem, 'openSync'> = {
 };
 
 function refuse(): never {
-  throw Object.assign(new Error('the file is read-only'), { code: 'EROFS' });
+  throw Object.assign(
+    new Error('cannot write to the database file, because it is open only for reading'),
+    { code: 'EROFS' },
+  );
 }

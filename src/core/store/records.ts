@@ -49,7 +49,9 @@ export class RecordTable<T extends object> {
     const text = JSON.stringify(record);
     const id = this.#idOf(record);
     if (this.#update.run(tx, text, checksum(text, checksum(id)), id) !== 1) {
-      throw new Error(`no row ${id} in ${this.#table} to update`);
+      throw new Error(
+        `cannot update row ${id} of table ${this.#table}, because the row does not exist`,
+      );
     }
   }
 

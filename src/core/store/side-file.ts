@@ -100,7 +100,11 @@ export class SideFile {
   }
 
   #prepared(sql: string): RawStatement {
-    if (this.#isClosed) throw new AppError('shutting_down', 'the file is closed');
+    if (this.#isClosed)
+      throw new AppError(
+        'shutting_down',
+        'cannot use the search index, because its file is closed',
+      );
     let statement = this.#statements.get(sql);
     if (!statement) {
       statement = new RawStatement(this.#host, this.#handle, sql, () => undefined);

@@ -19,7 +19,8 @@ export class Statements {
 
   /** Prepares a statement that lives as long as the database. */
   raw<Row extends readonly SqlValue[] = SqlValue[]>(sql: string): RawStatement<Row> {
-    if (this.#isClosed) throw new AppError('shutting_down', 'the store is closed');
+    if (this.#isClosed)
+      throw new AppError('shutting_down', 'the server is stopping and has closed its database');
     const raw = new RawStatement<Row>(this.#host, this.#handle, sql, this.#onError);
     this.#open.add(raw);
     return raw;

@@ -48,22 +48,22 @@ export function asStorageError(error: unknown): unknown {
   if (isFull(error)) {
     return new AppError(
       'storage_full',
-      'the disk is full: nothing was changed; free some space and try again',
+      'the disk is full, so nothing was changed: free some space, and try again',
       { cause: error },
     );
   }
   if ([SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM].includes(error.code & 0xff)) {
     return new AppError(
       'storage_damaged',
-      `cannot write to the store (${error.message}): make it writable for the user of the server, or choose another data directory`,
+      `cannot write to the database (${error.message}): make the file writable for the user who runs the server, or choose another data directory`,
       { cause: error },
     );
   }
   if (isCorruption(error) || (error.code & 0xff) === SQLITE_IOERR) {
     return new AppError(
       'storage_damaged',
-      `cannot read or write the store (${error.message}): nothing was changed; check the disk, then ` +
-        'restart, or restore a copy of the data directory',
+      `cannot read or write the database (${error.message}), so nothing was changed: check the disk and ` +
+        'restart the server, or restore a copy of the data directory',
       { cause: error },
     );
   }

@@ -90,6 +90,7 @@ export function assertWriter(tx: Writer): void {
 
 /** Throws unless `rx` is the reader or writer of a running `read`, `peek` or `transact`. */
 export function assertReader(rx: Reader): void {
-  if (!(rx instanceof Reader)) throw new Error('rows were read outside read, peek and transact');
+  if (!(rx instanceof Reader))
+    throw new Error('rows were read outside a call of read, peek or transact');
   rx.assertRuns();
 }

@@ -156,7 +156,7 @@ export function tokenFor(
     running === null || isRegistered
       ? ''
       : ` (the token of ${running.url} is sent only to that address)`;
-  throw new AppError('unauthorized', `no token for ${url}${why}: ${remedy}`);
+  throw new AppError('unauthorized', `no token for the server ${url}${why}: ${remedy}`);
 }
 
 /** Whether two addresses are one. */

@@ -40,7 +40,7 @@ export class CursorFile {
     if (saved && saved.epoch !== epoch) {
       throw new AppError(
         'conflict',
-        `${this.#file} belongs to another event log, because the data of the server was replaced: remove the file to start again`,
+        `the cursor file ${this.#file} belongs to another event log, because the data of the server was replaced: remove the file to start again`,
       );
     }
     const written = this.#output === null ? null : repairEnd(this.#output, saved?.bytes ?? null);
@@ -96,7 +96,10 @@ export function readCursor<T>(file: string, content: z.ZodType<T>): T | null {
   }
   const cursor = cursorIn(text, content);
   if (cursor === null)
-    throw new AppError('usage', `${file} is not a cursor file: choose another file, or remove it`);
+    throw new AppError(
+      'usage',
+      `the file ${file} is not a cursor file: choose another file, or remove this file`,
+    );
   removeLeftDrafts(file);
   return cursor;
 }

@@ -24,7 +24,7 @@ export function editorOf(env: NodeJS.ProcessEnv): Edit {
       const isWritten = (await fs.readFile(file, 'utf8').catch(() => text)) !== text;
       if (!isWritten) await fs.rm(directory, { recursive: true, force: true });
       if (!isWritten || !(error instanceof AppError)) throw error;
-      throw new AppError(error.code, `${error.message}; your text is saved in ${file}`, {
+      throw new AppError(error.code, `${error.message}: your text was saved in the file ${file}`, {
         cause: error,
       });
     }
@@ -56,9 +56,11 @@ async function runEditor(env: NodeJS.ProcessEnv, file: string): Promise<void> {
   const args = ['-c', `${editor} "$@"`, editor, file];
   const { code } = await runHere({ command: '/bin/sh', args, env }, false);
   if (code === 0) return;
-  const why =
+  const how = code === null ? 'stopped by a signal' : `exit code ${code}`;
+  throw new AppError(
+    'usage',
     code === 127
-      ? 'was not found: set VISUAL or EDITOR'
-      : `failed (${code === null ? 'stopped by a signal' : `exit code ${code}`}): nothing was changed`;
-  throw new AppError('usage', `the editor "${editor}" ${why}`);
+      ? `the editor "${editor}" was not found: set VISUAL or EDITOR`
+      : `the editor "${editor}" failed (${how}), so nothing was changed`,
+  );
 }

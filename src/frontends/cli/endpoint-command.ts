@@ -27,7 +27,10 @@ export function shortcut(name: string, group: Register, command: string): Regist
     const holder = new Command();
     group(holder, world);
     const found = holder.commands[0]?.commands.find((one) => one.name() === command);
-    if (!found) throw new Error(`no command ${command} for the shortcut ${name}`);
+    if (!found)
+      throw new Error(
+        `the shortcut ${name} refers to the command ${command}, which does not exist`,
+      );
     program.addCommand(found.name(name).copyInheritedSettings(program), { hidden: true });
   };
 }

@@ -11,7 +11,10 @@ export function timeOf(text: string, now: number): number {
   if (ago !== null) return now - ago;
   const date = Date.parse(text);
   if (!Number.isNaN(date)) return date;
-  throw new AppError('usage', `invalid --since "${text}": expected 30s, 5m, 2h, 7d, or a date`);
+  throw new AppError(
+    'usage',
+    `invalid --since "${text}": expected a duration such as 30s, 5m, 2h or 7d, or a date`,
+  );
 }
 
 /** The descriptor of an output; null for a stream without one. */

@@ -119,10 +119,10 @@ export function onlyOne<T>(
   if (only === undefined) {
     if (isLongEnough(said))
       throw new AppError('not_found', `${what} ${quoted} not found: see ${see}`);
-    const expected = name ? `its ${name.field}, or ` : '';
+    const alternative = name ? `, or the ${name.field}` : '';
     throw new AppError(
       'usage',
-      `${what} ${quoted} not found: give ${expected}the last 6 or more characters of its id`,
+      `${what} ${quoted} not found: pass the last 6 or more characters of the id${alternative}`,
     );
   }
   if (others.length === 0) return only;
@@ -130,8 +130,8 @@ export function onlyOne<T>(
   throw new AppError(
     'usage',
     found.every((one) => name?.of(one) === said)
-      ? `several ${plural(what)} have the ${name?.field} ${quoted}: give one of the ids ${list}`
-      : `several ${what} ids end with ${quoted}: give more characters of one of ${list}`,
+      ? `several ${plural(what)} have the ${name?.field} ${quoted}: pass one of the ids ${list}`
+      : `several ${what} ids end with ${quoted}: pass more characters of one of the ids ${list}`,
   );
 }
 

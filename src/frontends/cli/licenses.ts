@@ -17,7 +17,10 @@ export interface License {
 export function licensesText(all: readonly License[]): string {
   const titles = all.map((one) => titleOf(one));
   const parts = all.map((one, at) => {
-    if (one.text.includes(RULE)) throw new Error(`the licence of ${one.name} has a line of "="`);
+    if (one.text.includes(RULE))
+      throw new Error(
+        `the licence of ${one.name} contains a line of "=", which separates the licences`,
+      );
     return `${RULE}\n${titles[at]}\n${RULE}\n\n${one.text.trim()}\n`;
   });
   return [`${HEAD}\n${titles.map((title) => `  ${title}\n`).join('')}`, ...parts].join('\n');

@@ -5,6 +5,9 @@ export function parseMetadata(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new AppError('usage', `invalid --metadata: expected JSON: ${(error as Error).message}`);
+    throw new AppError(
+      'usage',
+      `invalid --metadata: expected valid JSON (${(error as Error).message})`,
+    );
   }
 }

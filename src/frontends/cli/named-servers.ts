@@ -29,7 +29,7 @@ export async function addressesFor(
 function onlyOne(addresses: readonly Address[], wanted: readonly string[]): Address {
   const [name = '', ...more] = wanted;
   if (more.length > 0)
-    throw new AppError('usage', '--on was given more than once: name one server');
+    throw new AppError('usage', '--on was given more than once: name only one server');
   const found = addresses.find((one) => one.name === name);
   if (found) return found;
   const names = addresses.map((one) => one.name).join(', ');
@@ -49,7 +49,10 @@ async function addressesOf(
   const named = serversNamed(configured, options, env);
   const repeated = named.find(({ name }, at) => named.findIndex((one) => one.name === name) < at);
   if (repeated)
-    throw new AppError('usage', `server "${repeated.name}" was given twice: give each --url once`);
+    throw new AppError(
+      'usage',
+      `server "${repeated.name}" was given twice: pass each --url only once`,
+    );
   const local = await localServer(options, env);
   const { CADRE_TOKEN: _, ...withoutToken } = env;
   return named.map(({ name, url, tokenFile, isConfigured }) => {
@@ -92,7 +95,7 @@ function serversNamed(
   if (files.length > 1 && files.length !== addresses.length)
     throw new AppError(
       'usage',
-      '--token-file does not match --url: give --token-file once for all servers, or once for each --url',
+      '--token-file does not match --url: pass --token-file once for all servers, or once for each --url',
     );
   if (addresses.length === 0)
     return (dataDir === undefined ? configured : []).map(({ name, url, token_file }) => ({

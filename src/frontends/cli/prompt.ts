@@ -8,7 +8,10 @@ import type { World } from './world.ts';
 export async function readPrompt(argument: string, stdin: NodeJS.ReadableStream): Promise<string> {
   const prompt = argument === '-' ? await text(stdin) : argument;
   if (prompt.trim() !== '') return prompt;
-  throw new AppError('usage', 'no text to send: give a text, or pass - and the text on stdin');
+  throw new AppError(
+    'usage',
+    'no text to send: pass the text as an argument, or pass - and send the text on stdin',
+  );
 }
 
 /** A secret from stdin, so that neither the process list nor a shell's history has it. A terminal does not echo it. */
@@ -17,7 +20,7 @@ export async function readSecret(question: string, { stdin, stderr }: World): Pr
     stdin.isTTY ? await askSecretly(question, { stdin, stderr }) : await text(stdin)
   ).trim();
   if (parts !== '') return parts;
-  throw new AppError('usage', `no ${question} given: pass it on stdin`);
+  throw new AppError('usage', `no ${question} given: pass the ${question} on stdin`);
 }
 
 async function askSecretly(

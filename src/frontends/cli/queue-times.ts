@@ -40,7 +40,7 @@ export function withTimes(command: Command): Command {
 /** The fields of a request that say when; a time of the day is the next one. Throws `usage`. */
 export function timesOf({ at, every, zone }: TimeOptions, now: number) {
   if (at !== undefined && every !== undefined)
-    throw new AppError('usage', 'give one of --at and --every');
+    throw new AppError('usage', 'pass either --at or --every, not both');
   if (at === undefined && every === undefined)
     return zone === undefined ? {} : { time_zone: zoneOf(zone) };
   const time_zone = zoneOf(zone);

@@ -7,7 +7,7 @@ export function refuseRemote(address: string, isAllowed: boolean, { stderr }: Wo
   if (!isAllowed) {
     throw new AppError(
       'invalid',
-      `other machines can reach ${address}: pass --allow-remote to allow this`,
+      `other machines can reach the address ${address}: pass --allow-remote to allow access from other machines`,
     );
   }
   stderr.write(

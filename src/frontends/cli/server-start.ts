@@ -63,7 +63,7 @@ export class ServerStart {
       },
     });
     if (server === null)
-      throw new AppError('timeout', `the server is still starting: see ${this.log}`);
+      throw new AppError('timeout', `the server is still starting: see the log ${this.log}`);
     const { url, pid, version, token_file } = server;
     return { url, pid, version, token_file, data_dir: this.#directory, log: this.log };
   }
@@ -114,7 +114,7 @@ export function alreadyRuns(
 ): AppError {
   return new AppError(
     'conflict',
-    `a server is already running on ${directory}, at ${url} (pid ${pid}): stop it with cadre stop`,
+    `a server is already running on ${directory}, at ${url} (pid ${pid}): stop that server with cadre stop`,
   );
 }
 

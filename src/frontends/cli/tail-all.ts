@@ -46,13 +46,13 @@ export async function tailAll(
 
 function beginning({ afterSeq, since }: TailOptions, now: number): Beginning {
   if (afterSeq !== undefined && since !== undefined)
-    throw new AppError('usage', 'give --after-seq or --since, not both');
+    throw new AppError('usage', 'pass either --after-seq or --since, not both');
   if (since !== undefined) return { since: timeOf(since, now) };
   if (afterSeq === undefined) return 'start';
   if (afterSeq === 'latest') return 'latest';
   throw new AppError(
     'usage',
-    'sequence numbers differ between servers: pass --after-seq latest, --since, or one server with --on',
+    'sequence numbers differ between servers: pass --after-seq latest or --since, or choose one server with --on',
   );
 }
 

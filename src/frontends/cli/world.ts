@@ -101,9 +101,13 @@ function startsServer(command: Command): boolean {
 function orUnreachable(error: AppError, client: Client): AppError {
   const remarks = client.remarks?.() ?? [];
   if (error.code !== 'not_found' || remarks.length === 0) return error;
-  return new AppError('unreachable', `${remarks.join('; ')}; elsewhere ${error.message}`, {
-    cause: error,
-  });
+  return new AppError(
+    'unreachable',
+    `not every server answered (${remarks.join('; ')}), and the other servers reported: ${error.message}`,
+    {
+      cause: error,
+    },
+  );
 }
 
 /** Writes one document: `value` as JSON with `--json`, else `text`. */

@@ -144,7 +144,7 @@ class Handlers {
 
   /** Closes a session for good. Its record stays. */
   async delete(session_id: string): Promise<void> {
-    const body = { reason: 'deleted in an editor' };
+    const body = { reason: 'a user deleted the session in an editor' };
     await this.#options.link.call(endpoints.closeSession, { params: { session_id }, body });
     this.#sessions.forget(session_id);
   }

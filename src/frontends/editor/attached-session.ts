@@ -260,7 +260,7 @@ type EventNamed<Kind extends DescribedEvent['kind']> = Extract<DescribedEvent, {
 function awayFor(ms: number): AppError {
   return new AppError(
     'unreachable',
-    `no cadre server answered for ${ms / 1000} s, the outcome of the turn is unknown: start a server with cadre serve, and load the session again`,
+    `no cadre server answered for ${ms / 1000} s, so the outcome of the turn is unknown: start a server with cadre serve, and load the session again`,
   );
 }
 

@@ -46,7 +46,7 @@ function itemOf(block: Exclude<ContentBlock, { type: 'resource_link' }>): InputI
     default:
       throw new AppError(
         'invalid',
-        `unsupported content type "${block.type}" in the prompt: remove it`,
+        `unsupported content type "${block.type}" in the prompt: remove this content`,
       );
   }
 }
@@ -62,7 +62,7 @@ function embedded(resource: Resource): InputItem {
   if (resource.mimeType?.startsWith('image/')) return { type: 'image', data: resource.blob };
   throw new AppError(
     'invalid',
-    `cannot embed "${place}" in the prompt: neither text nor an image: link it instead`,
+    `cannot embed "${place}" in the prompt, because the content is neither text nor an image: link the file instead`,
   );
 }
 

@@ -16,7 +16,7 @@ export function serversOf(servers: readonly AcpMcpServer[]): McpServer[] {
     if (server.type === 'acp')
       throw new AppError(
         'invalid',
-        `MCP server "${server.name}" runs in the editor, which cadre cannot reach: remove it`,
+        `cadre cannot reach MCP server "${server.name}", because it runs in the editor: remove the server`,
       );
     const { type, name, url, headers } = server;
     return { type, name, url, headers: byName(headers) };

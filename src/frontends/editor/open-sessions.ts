@@ -41,7 +41,10 @@ export class OpenSessions {
   get(id: string): AttachedSession {
     const session = this.#open.get(id);
     if (session) return session;
-    throw new AppError('not_found', `session "${id}" is not open in this editor: load it first`);
+    throw new AppError(
+      'not_found',
+      `session "${id}" is not open in this editor: load the session first`,
+    );
   }
 
   /** Opens a session. Throws as the endpoint. */

@@ -75,7 +75,7 @@ export function confirmationOf(
 /** The decision that an editor's answer means. One that it did not take declines. */
 export function decisionOf({ outcome }: RequestPermissionResponse): Decision {
   if (outcome.outcome === 'cancelled')
-    return { decision: 'decline', reason: 'the editor dismissed the request' };
+    return { decision: 'decline', reason: 'the editor dismissed the approval request' };
   if (outcome.optionId === ONCE) return { decision: 'accept' };
   if (outcome.optionId === SESSION) return { decision: 'accept', scope: 'session' };
   return { decision: 'decline' };

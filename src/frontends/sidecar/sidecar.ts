@@ -45,7 +45,7 @@ export function accessOfSession(env: NodeJS.ProcessEnv): ToolAccess {
   if (url && token && callerId) return { url, token, callerId, isExternal: false };
   throw new AppError(
     'unauthorized',
-    'no access to the tools: set CADRE_GATEWAY_URL, CADRE_GATEWAY_TOKEN and CADRE_SESSION_ID',
+    'no access to the tools of cadre: set CADRE_GATEWAY_URL, CADRE_GATEWAY_TOKEN and CADRE_SESSION_ID',
   );
 }
 
@@ -133,7 +133,13 @@ function allTools(): ToolInfo[] {
 
 function failureOf(error: unknown): ToolEnvelope {
   if (!(error instanceof AppError))
-    return { ok: false, error: { code: 'internal', message: 'cannot call the tool' } };
+    return {
+      ok: false,
+      error: {
+        code: 'internal',
+        message: 'cannot call the tool because of an internal error of cadre',
+      },
+    };
   const { code, message } = error;
   if (code === 'unreachable' || code === 'unauthorized' || code === 'shutting_down')
     return unavailable(`tools unavailable: ${message}`);

@@ -105,7 +105,8 @@ function readComments(text: string, lines: readonly Line[]): Read[] {
   const found: (Read & { lines: string[] })[] = [];
   let next = 0;
   let isOpen = false;
-  if (text.trim() === '') throw new AppError('usage', 'the file is empty: nothing was changed');
+  if (text.trim() === '')
+    throw new AppError('usage', 'the review file is empty, so nothing was changed');
   for (const [i, line] of text.split(/\r?\n/).entries()) {
     const expected = lines[next];
     const comment = /^#(?:\[(\d+)\])? ?(.*)$/.exec(line);

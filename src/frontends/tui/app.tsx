@@ -99,7 +99,7 @@ function lentTo(
   return async (name, text, read) => {
     type Read = ReturnType<typeof read>;
     let result = (): Read => {
-      throw new Error('the terminal was not released to the editor');
+      throw new Error('cannot start the editor, because the screen has not released the terminal');
     };
     await suspend(() =>
       terminal.lend(async () => {

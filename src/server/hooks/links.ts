@@ -123,7 +123,8 @@ export class ApprovalLinks {
     try {
       return await this.#deps.decide(found.approval, decision, found.link.id, (tx) => {
         // The transaction may come later than the look above.
-        if (!this.#find(tx, secret)) throw new AppError('not_found', 'the link was already used');
+        if (!this.#find(tx, secret))
+          throw new AppError('not_found', 'the approval link was already used');
         this.#table.deleteWhere(tx, 'approval_id = ?', found.link.approval_id);
       });
     } catch (error) {
@@ -155,7 +156,7 @@ function assertAnswerable({ id, kind, status }: Approval): void {
   if (kind === 'question')
     throw new AppError(
       'invalid',
-      `approval ${id} is a question, which a link cannot answer: answer it in cadre`,
+      `approval ${id} is a question, which a link cannot answer: answer the question in cadre`,
     );
 }
 

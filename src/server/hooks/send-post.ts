@@ -29,14 +29,15 @@ export async function sendPost(
 ): Promise<Outcome> {
   const url = new URL(hook.url);
   const over = new AbortController();
-  const stop = () => over.abort(new Error('stopped by the server'));
+  const stop = () => over.abort(new Error('the server stopped the request'));
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
   const limit = deps.clock.after(hook.timeoutMs, () =>
-    over.abort(new Error(`no response within ${hook.timeoutMs} ms`)),
+    over.abort(new Error(`the URL of the hook sent no response within ${hook.timeoutMs} ms`)),
   );
   try {
-    if (leadsTo(deps.ownUrl(), url)) throw new Error(`${url.origin} is this server itself`);
+    if (leadsTo(deps.ownUrl(), url))
+      throw new Error(`the URL ${url.origin} is the address of this server itself`);
     const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
     const objection = isIP(host) === 0 ? null : objectionToAddress(host, url);
     if (objection !== null) throw new Error(objection);
@@ -124,7 +125,8 @@ function guardedLookup(url: URL): LookupFunction {
   return (hostname, options, callback) => {
     find(hostname, options, url, (error, found) => {
       const [first] = found ?? [];
-      if (error ?? !first) return callback(error ?? new Error('the host has no address'), '', 0);
+      if (error ?? !first)
+        return callback(error ?? new Error('the host of the URL has no IP address'), '', 0);
       if (options.all === true) return callback(null, found);
       callback(null, first?.address ?? '', first?.family);
     });

@@ -336,7 +336,10 @@ function assertWaits(
 ): asserts head is number {
   if (head === null) throw new AppError('conflict', `hook "${name}" has no pending event`);
   if (seq !== null && seq !== head)
-    throw new AppError('conflict', `hook "${name}" is not waiting with event ${seq}`);
+    throw new AppError(
+      'conflict',
+      `hook "${name}" is waiting with event ${head}, not with event ${seq}`,
+    );
 }
 
 /** What is read of an event. */

@@ -11,17 +11,22 @@ const PREFIX = 'whsec_';
  * or that belongs to another user, and for a key of less than 16 bytes.
  */
 export function readSecret(file: string): Buffer {
-  if (!fs.existsSync(file)) throw new Error(`${file} does not exist`);
+  if (!fs.existsSync(file)) throw new Error(`the secret file ${file} does not exist`);
   const { text, stat } = readSmallFile(file, { maxBytes: MAX_SECRET_BYTES });
-  if ((stat.mode & 0o077) !== 0) throw new Error(`${file} may be read by others: chmod 600 it`);
+  if ((stat.mode & 0o077) !== 0)
+    throw new Error(
+      `the secret file ${file} is readable for other users: run chmod 600 on the file`,
+    );
   if (process.getuid && stat.uid !== process.getuid())
-    throw new Error(`${file} belongs to another user`);
+    throw new Error(`the secret file ${file} belongs to another user`);
   const said = text.trim();
   const key = said.startsWith(PREFIX)
     ? Buffer.from(said.slice(PREFIX.length), 'base64')
     : Buffer.from(said);
   if (key.length >= MIN_SECRET_BYTES) return key;
-  throw new Error(`${file} contains no secret of at least ${MIN_SECRET_BYTES} bytes`);
+  throw new Error(
+    `the secret file ${file} contains no secret of at least ${MIN_SECRET_BYTES} bytes`,
+  );
 }
 
 /**

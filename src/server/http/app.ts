@@ -74,7 +74,9 @@ export function createApp(
 }
 
 function unused(): never {
-  throw new Error('routes are described in api, and checked by validate.ts');
+  throw new Error(
+    'fastify must not compile schemas: src/api describes the routes, and validate.ts checks requests',
+  );
 }
 
 /** Sends `100 Continue` only to a sender that may enter; others receive their refusal before they send a body. */

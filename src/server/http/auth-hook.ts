@@ -76,7 +76,7 @@ export class AuthHook {
     if (asked === 'link')
       throw new AppError(
         'invalid',
-        'the page of a link is only available in a browser, not through the fleet',
+        'an approval link can only be opened in a browser, not through the fleet',
       );
     // Answers are kept under the sender's authorization and key: this one can come from nobody else.
     request.headers.authorization = holder.id;

@@ -34,7 +34,7 @@ function assertExact(json: string): void {
   const named = inexact.map((one) => shorten(one, 40)).join(', ');
   throw new AppError(
     'invalid',
-    `the body contains numbers that cannot be stored exactly (${named}): send them as strings`,
+    `the body contains numbers that cannot be stored exactly (${named}): send these numbers as strings`,
   );
 }
 

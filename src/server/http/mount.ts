@@ -76,7 +76,7 @@ export type Mount = <E extends Endpoint>(endpoint: E, handler: Handler<E>) => vo
 /** Returns the id of the sender of a request; only for routes with authentication. */
 export function senderOf({ bearer }: Pick<Call<unknown>, 'bearer'>): string {
   if (bearer) return bearer.id;
-  throw new Error('a public route has no sender');
+  throw new Error('a public route has no sender, because its requests have no token');
 }
 
 /** Returns the records of a page, and sets the header with the cursor of the next one. */
@@ -249,13 +249,13 @@ function keyedRequest(
   if (access === 'gateway') {
     throw new AppError(
       'invalid',
-      `${path} does not support Idempotency-Key: send an invocation_id instead`,
+      `the route ${path} does not support Idempotency-Key: send an invocation_id instead`,
     );
   }
   if (secret) {
     throw new AppError(
       'invalid',
-      `${path} does not support Idempotency-Key, because its responses contain secrets: leave the header out`,
+      `the route ${path} does not support Idempotency-Key, because its responses contain secrets: leave the header out`,
     );
   }
   if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key)) {

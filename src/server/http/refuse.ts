@@ -12,12 +12,15 @@ export function refuseUnknown(request: FastifyRequest, reply: FastifyReply): nev
   const path = pathOf(request);
   const methods = methodsOf(path);
   if (methods.length === 0) {
-    throw new AppError('not_found', `no route ${request.method} ${path}; see /openapi.yaml`);
+    throw new AppError(
+      'not_found',
+      `the route ${request.method} ${path} does not exist: see /openapi.yaml`,
+    );
   }
   reply.header('allow', methods.join(', '));
   throw new AppError(
     'method_not_allowed',
-    `${request.method} is not supported by ${path}; supported methods: ${methods.join(', ')}`,
+    `the route ${path} does not support the method ${request.method}: use ${methods.join(', ')}`,
   );
 }
 

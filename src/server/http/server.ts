@@ -224,7 +224,7 @@ async function listen(
     throw new AppError(
       isTaken ? 'conflict' : 'invalid',
       isTaken
-        ? `port ${port} is in use: choose another with --port (0 chooses a free one)`
+        ? `port ${port} is in use: choose another port with --port, or any free port with --port 0`
         : `cannot listen on ${host}:${port}: ${message}`,
       { cause: error },
     );

@@ -28,20 +28,20 @@ export class StreamLimits {
     if (this.#all >= all) {
       throw new AppError(
         'too_many',
-        `${all} streams are already open: close some, or raise server.max_streams`,
+        `${all} event streams are already open: close some streams, or raise server.max_streams`,
       );
     }
     const own = ofOneToken ?? Math.max(1, Math.floor(all / 4));
     if (id !== API_TOKEN_ID && (this.#ofToken.get(id) ?? 0) >= own) {
       throw new AppError(
         'too_many',
-        `this token already has ${own} open streams: close some, or raise server.max_streams_per_token`,
+        `this token already has ${own} open event streams: close some streams, or raise server.max_streams_per_token`,
       );
     }
     if (scope === 'read' && this.#readers >= all - keptForAdmins(all)) {
       throw new AppError(
         'too_many',
-        `the last ${keptForAdmins(all)} of ${all} streams are reserved for tokens with the scope admin: close some, or raise server.max_streams`,
+        `the last ${keptForAdmins(all)} of ${all} event streams are reserved for tokens with the scope admin: close some streams, or raise server.max_streams`,
       );
     }
   }

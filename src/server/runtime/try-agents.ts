@@ -52,7 +52,7 @@ export async function tryAgents(config: Config, signal: AbortSignal): Promise<Tr
     supervisor,
     clock: base.clock,
     toolsFor: () => {
-      throw new Error('an agent on trial has no session');
+      throw new Error('an agent that cadre only tests has no session, and so no tools');
     },
   };
   const kinds = configuredProviders(config, context).flatMap(({ kinds: all }) => all?.list() ?? []);

@@ -86,7 +86,7 @@ export function retry(delivery: Delivery, now: number): Delivery {
   if (status !== 'failed' && status !== 'deferred' && !isLost)
     throw new AppError(
       'delivery_state',
-      `delivery ${id} is ${status}: only a delivery that failed, was deferred, or whose turn did not complete can be retried`,
+      `cannot retry delivery ${id}, which is ${status}: only a failed delivery, a deferred delivery, or a delivery with an incomplete turn can be retried`,
     );
   return { ...delivery, status: 'pending', injected_turn_id: null, error: null, updated_at: now };
 }

@@ -52,7 +52,7 @@ export class Dispatcher {
     if (needsIdle && !this.#deps.inbox.isFree(tx, recipient))
       return this.#fail(tx, delivery, {
         code: 'recipient_busy',
-        message: `session ${recipient} is busy or stopped: retry when it is idle`,
+        message: `session ${recipient} is busy or stopped: retry the delivery when the session is idle`,
       });
     this.#put(tx, delivery, message, { interrupts: interrupts === 'at_tool_boundary' });
     if (interrupts !== 'never') this.#deps.inbox.endPause(tx, recipient);

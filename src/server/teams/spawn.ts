@@ -165,7 +165,7 @@ export class SpawnService {
   async undoUnfinished(): Promise<void> {
     const error = {
       code: 'runtime_restarted',
-      message: 'the server died during the spawn',
+      message: 'the server died before the new team member was ready',
     };
     for (const spawn of await this.#deps.db.read((rx) => this.#deps.store.unfinishedSpawns(rx)))
       await this.#underWay.run(spawn.id, () => this.#undo(spawn, error));
@@ -221,7 +221,7 @@ export class SpawnService {
       if (mode === 'create' && !created)
         throw new AppError(
           'conflict',
-          `worktree ${worktree_name} already exists: reuse it, or choose another name`,
+          `worktree ${worktree_name} already exists: reuse the worktree, or choose another name`,
         );
       return join({ worktree, created });
     });
@@ -277,7 +277,10 @@ export class SpawnService {
       const reported =
         error instanceof AppError
           ? { code: error.code, message: error.message }
-          : { code: 'internal', message: 'the server log has the details' };
+          : {
+              code: 'internal',
+              message: 'an internal error occurred: the server log has the details',
+            };
       await this.#undo(spawn, reported).catch((failure: unknown) =>
         this.#deps.logger.error({ err: failure, operation_id: spawn.id }, 'cannot undo a spawn'),
       );
@@ -315,7 +318,7 @@ export class SpawnService {
     if (this.#deps.store.familySize(rx, root, spawnId) < max) return;
     throw new AppError(
       'too_many',
-      `session ${root} and its spawned sessions already have ${max} open members (teams.max_spawned_per_session): ask the operator to close some`,
+      `session ${root} and its spawned sessions already have ${max} open members (teams.max_spawned_per_session): ask the operator to close some of these members`,
     );
   }
 }
@@ -339,7 +342,10 @@ function wantsWorktree({ worktree }: Pick<SpawnRequest, 'worktree'>): boolean {
 /** Throws `invalid` if a worktree is to be reused and the request does not name it. */
 function assertNamed({ worktree }: SpawnRequest): void {
   if (worktree?.mode === 'reuse' && !worktree.name)
-    throw new AppError('invalid', 'body.worktree.name: is required: name the worktree to reuse');
+    throw new AppError(
+      'invalid',
+      'body.worktree.name: mode "reuse" requires the name of the worktree to reuse',
+    );
 }
 
 /** Returns who serves the member: an omitted provider or agent is that of the source session. */
@@ -377,18 +383,24 @@ function presetOf(
   if (provider || agent || model)
     throw new AppError(
       'invalid',
-      'body.model_preset: cannot be combined with provider, agent or model: leave those out, or the preset',
+      'body.model_preset: a preset cannot be combined with provider, agent or model: leave out either the preset or these fields',
     );
   const found = presets.find((preset) => preset.name === name);
   if (found) return found;
   const names = presets.map((preset) => preset.name).join(', ') || 'none';
-  throw new AppError('unknown_model_preset', `no model preset "${name}"; presets: ${names}`);
+  throw new AppError(
+    'unknown_model_preset',
+    `unknown model preset "${name}": choose from ${names}`,
+  );
 }
 
 function withPreset(metadata: unknown, { name, thinking_effort }: ModelPreset): unknown {
   const presetFields = { model_preset: name, thinking_effort };
   if (metadata === undefined || metadata === null) return presetFields;
   if (typeof metadata !== 'object' || Array.isArray(metadata))
-    throw new AppError('invalid', 'body.metadata: has to be an object if model_preset is set');
+    throw new AppError(
+      'invalid',
+      'body.metadata: metadata must be an object if model_preset is set',
+    );
   return { ...metadata, ...presetFields };
 }

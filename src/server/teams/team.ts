@@ -10,7 +10,7 @@ export const BY_API = 'api';
 /** Throws `team_deleted` for a deleted team, which can only be read. */
 export function assertNotDeleted(team: Team): void {
   if (team.deleted_at === null) return;
-  throw new AppError('team_deleted', `team ${team.id} was deleted: create another one`);
+  throw new AppError('team_deleted', `team ${team.id} was deleted: create another team`);
 }
 
 /** A session that joins a team. */

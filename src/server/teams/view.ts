@@ -91,7 +91,7 @@ export class TeamViews {
     if (afterMember !== null && from === 0)
       throw new AppError(
         'invalid',
-        `"${afterMember}" is no longer a member: start again without cursor`,
+        `"${afterMember}" of the cursor is no longer a member of the team: start again without the cursor`,
       );
     const messages = await this.#messagesFrom(teamId, range);
     const deliveries: TeamPart['deliveries'] = [];

@@ -54,7 +54,9 @@ export function routeToHost(imports: Syscalls, files: OpenFiles, memory: WasmMem
   const replace = (name: Name, find: (fallback: Syscall) => Syscall) => {
     const fallback = original[IMPORT[name]];
     if (!fallback)
-      throw new Error(`sql.js has no import "${IMPORT[name]}": it is not the pinned build`);
+      throw new Error(
+        `sql.js has no import "${IMPORT[name]}": install the pinned version of sql.js`,
+      );
     imports[IMPORT[name]] = find(fallback);
   };
   for (const [name, handle] of Object.entries(fileCalls(files, memory)))

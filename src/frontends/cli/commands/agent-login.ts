@@ -62,19 +62,22 @@ async function methodOf(
   if (!first)
     throw new AppError(
       'provider_managed',
-      `${agent} offers no login method: log in with its own command`,
+      `agent ${agent} offers no login method: log in with the command of the agent`,
     );
   const ids = methods.map(({ id }) => plain(id)).join(', ');
   if (asked !== undefined) {
     const found = methods.find(({ id }) => id === asked);
     if (found) return found;
-    throw new AppError('usage', `invalid --method "${asked}": ${agent} offers ${ids}`);
+    throw new AppError('usage', `invalid --method "${asked}": agent ${agent} offers ${ids}`);
   }
   if (others.length === 0) return first;
   const question = `how do you want to log in to ${agent}?`;
   const found = await choose(world, question, methods, lineOf);
   if (found) return found;
-  throw new AppError('usage', `${agent} offers several login methods: pass --method (${ids})`);
+  throw new AppError(
+    'usage',
+    `agent ${agent} offers several login methods: choose one with --method (${ids})`,
+  );
 }
 
 /** A method as one line for people. */
@@ -158,7 +161,7 @@ async function logInHere(
   const how = code === null ? 'was stopped by a signal' : `exited with code ${code}`;
   throw new AppError(
     'provider_unavailable',
-    `the login program of ${agent} ${how}: nothing changed`,
+    `the login program of agent ${agent} ${how}, so the login did not change`,
   );
 }
 
@@ -174,7 +177,7 @@ function assertLocal({ url }: Client): void {
   if (['127.0.0.1', 'localhost', '[::1]'].includes(hostname)) return;
   throw new AppError(
     'usage',
-    `this login method needs a terminal on the machine of the server, ${hostname}: run the command there`,
+    `this login method needs a terminal on the machine of the server (${hostname}): run cadre providers login on that machine`,
   );
 }
 
@@ -191,6 +194,6 @@ function missing(
   const source = link ? ` (see ${plain(link)})` : '';
   return new AppError(
     'usage',
-    `${agent} needs ${plain(names.join(' and '))}${source}: set it under ${section} in ${file}, or set it for the server and add pass_env = [${JSON.stringify(first)}], then restart the server`,
+    `agent ${agent} needs the environment variable ${plain(names.join(' and '))}${source}: set the variable under ${section} in ${file}, or set the variable for the server and add pass_env = [${JSON.stringify(first)}], then restart the server`,
   );
 }

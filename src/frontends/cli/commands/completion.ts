@@ -39,7 +39,7 @@ Install the script, then start a new shell:
 /** A name that can stand in a script of each shell as it is. */
 function commandName(text: string): string {
   if (/^[A-Za-z0-9_][\w.-]*$/.test(text)) return text;
-  throw new InvalidArgumentError('Expected a name without spaces, quotes and slashes.');
+  throw new InvalidArgumentError('Expected a command name without spaces, quotes and slashes.');
 }
 
 /**

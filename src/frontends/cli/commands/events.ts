@@ -99,7 +99,7 @@ async function tail(
   const { session, process, team, kind, cursorFile: file } = options;
   const [said, ...others] = [session, process, team].filter((one) => one !== undefined);
   if (others.length > 0)
-    throw new AppError('usage', 'give --session, --process or --team, not several of them');
+    throw new AppError('usage', 'pass only one of --session, --process and --team');
   const servers = serversOf(base.client);
   if (servers && said === undefined) {
     onBegin();
@@ -218,7 +218,7 @@ async function startingPoint(
   cursor: CursorFile | null,
 ): Promise<number | 'latest'> {
   if (afterSeq !== undefined && since !== undefined)
-    throw new AppError('usage', 'give --after-seq or --since, not both');
+    throw new AppError('usage', 'pass either --after-seq or --since, not both');
   const { epoch } = cursor ? await client.call(endpoints.getVersion, {}) : { epoch: '' };
   const saved = cursor?.start(epoch) ?? null;
   if (saved !== null) return saved;

@@ -134,7 +134,7 @@ async function make(options: InitOptions, world: World): Promise<void> {
   if (replicas !== 1 && replicas !== 3)
     throw new AppError(
       'usage',
-      `invalid --replicas "${replicas}": expected 1, or 3 with three NATS servers`,
+      `invalid --replicas "${replicas}": expected 1, or 3 for a fleet with three NATS servers`,
     );
   const connection = await part.connectTo({ ...visit, name: part.ADMIN, credentials });
   try {

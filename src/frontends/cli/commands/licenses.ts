@@ -13,7 +13,10 @@ export function licensesCommand(program: Command, world: World): void {
     .action((_options: object, command: Command) => {
       const bytes = readBuilt(LICENSES_FILE);
       if (!bytes)
-        throw new AppError('not_found', `${LICENSES_FILE} not found: build cadre to create it`);
+        throw new AppError(
+          'not_found',
+          `the file ${LICENSES_FILE} does not exist: build cadre to create the file`,
+        );
       const text = new TextDecoder().decode(bytes);
       showDocument(
         world,

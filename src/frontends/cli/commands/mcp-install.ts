@@ -137,7 +137,10 @@ async function uninstall(
   removeCaller(directory, name);
   const removed = await removeEntry(await agentOf(name), world.env);
   if (!caller && !removed)
-    throw new AppError('not_found', `${name} does not have cadre's tools: see cadre mcp list`);
+    throw new AppError(
+      'not_found',
+      `agent ${name} does not have the tools of cadre: see cadre mcp list`,
+    );
   const done = { agent: name, entry_removed: removed, revoked_token_id: caller?.token_id ?? null };
   show(done, () => details(done, { layout }));
 }

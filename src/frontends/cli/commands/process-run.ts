@@ -84,7 +84,10 @@ async function run(context: CommandContext, words: string[], options: RunOptions
   signal.addEventListener('abort', () => {
     world.stderr.write('\ncadre: stopping the process\n');
     client
-      .call(endpoints.killProcess, { params, body: { reason: 'interrupted at the terminal' } })
+      .call(endpoints.killProcess, {
+        params,
+        body: { reason: 'a user interrupted the command at the terminal' },
+      })
       .catch(() => undefined);
   });
   if (follows) {

@@ -51,7 +51,7 @@ async function wait(
     if (world.clock.monotonic() >= until)
       throw new AppError(
         'timeout',
-        `condition "${options.for}" was not met within ${options.timeout} ms`,
+        `the condition "${options.for}" was not met within ${options.timeout} ms`,
       );
   }
 }

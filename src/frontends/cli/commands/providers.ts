@@ -196,7 +196,10 @@ function importLogin(client: Client, provider: LoginProviderId, file: string): P
   try {
     auth_json = JSON.parse(fs.readFileSync(file, 'utf8')) as Record<string, unknown>;
   } catch (error) {
-    throw new AppError('usage', `--auth-json ${file}: ${(error as Error).message}`);
+    throw new AppError(
+      'usage',
+      `cannot read ${file} of --auth-json as JSON: ${(error as Error).message}`,
+    );
   }
   return client.call(endpoint, { body: { auth_json } });
 }

@@ -37,10 +37,13 @@ async function edit(
   const now = world.clock.now();
   const { now: isNow, name, reason, overlap, model } = options;
   if (isNow && (options.at !== undefined || options.every !== undefined))
-    throw new AppError('usage', 'give one of --now, --at and --every');
+    throw new AppError('usage', 'pass only one of --now, --at and --every');
   const text = words.join(' ');
   if (text === '' && Object.keys(options).length === 0)
-    throw new AppError('usage', 'nothing to change: give a text, or an option such as --at');
+    throw new AppError(
+      'usage',
+      'there is nothing to change: pass a text, or an option such as --at',
+    );
   const body = {
     ...(text === '' ? {} : { input: { type: 'text' as const, text } }),
     ...(isNow ? { at: null, every: null } : timesOf(options, now)),

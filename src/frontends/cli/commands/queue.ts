@@ -104,7 +104,7 @@ export const queueCommands = commandGroup(
 
 function placeAt(to: 'first' | 'last', { before, to: earlier }: Readonly<Record<string, unknown>>) {
   if (before === undefined && earlier === undefined) return { to };
-  throw new AppError('usage', 'give one of --before, --first and --last');
+  throw new AppError('usage', 'pass only one of --before, --first and --last');
 }
 
 interface PauseOptions {
@@ -120,7 +120,7 @@ async function pause(context: CommandContext, said: string | undefined, options:
   const { session, reason, until } = options;
   assertOne(said, session);
   if (options.zone !== undefined && until === undefined)
-    throw new AppError('usage', 'give --zone with --until');
+    throw new AppError('usage', '--zone requires --until');
   if (session !== undefined) {
     const params = { session_id: await sessionId(client, session) };
     const end = until === undefined ? undefined : momentOf(until, now, zoneOf(options.zone));
@@ -128,7 +128,7 @@ async function pause(context: CommandContext, said: string | undefined, options:
     const queue = await client.call(endpoints.pauseSessionQueue, { params, body });
     return show(queue, () => holdsText(queue, now, options.zone));
   }
-  if (until !== undefined) throw new AppError('usage', 'give --until with --session');
+  if (until !== undefined) throw new AppError('usage', '--until requires --session');
   const params = { entry_id: await entryId(client, said ?? '') };
   const paused = await client.call(endpoints.pauseQueueEntry, { params, body: { reason } });
   show(paused, () => entryStateText(paused, now));
@@ -172,12 +172,12 @@ async function confirmDrop(world: World, label: string): Promise<void> {
   if (answer === 'remove it') return;
   throw answer === null
     ? new AppError('usage', 'not a terminal: pass --yes to confirm')
-    : new AppError('usage', 'nothing was removed');
+    : new AppError('usage', 'the queue entry was not removed, because you did not confirm');
 }
 
 function assertOne(entryId: string | undefined, session: string | undefined): void {
   if ((entryId === undefined) === (session === undefined))
-    throw new AppError('usage', 'give either a queue entry or --session');
+    throw new AppError('usage', 'pass either a queue entry or --session');
 }
 
 function holdsText({ session_id, holds }: SessionQueue, now: number, zone?: string): string {

@@ -89,7 +89,10 @@ async function addComment(
   isRemoved: boolean,
 ): Promise<void> {
   if (text.trim() === '')
-    throw new AppError('usage', 'the comment has no text: give the text after the session');
+    throw new AppError(
+      'usage',
+      'the comment has no text: pass the text of the comment after the session',
+    );
   const params = { session_id };
   const { path, first_line, last_line } = placeIn(place);
   const wanted = {
@@ -105,7 +108,7 @@ async function addComment(
     throw new AppError(
       'not_found',
       isKnown
-        ? `the diff does not contain ${place} in one piece: see cadre diff`
+        ? `the diff does not contain all lines of ${place} in one hunk: see cadre diff`
         : `file "${path}" is not in the diff: see cadre diff --stat`,
     );
   }
@@ -131,7 +134,7 @@ async function inEditor(context: CommandContext, session_id: string): Promise<vo
   if (!terminalOf(world))
     throw new AppError(
       'usage',
-      'not a terminal: pass --comment FILE:LINE TEXT instead of an editor',
+      'not a terminal, so no editor can be opened: pass --comment FILE:LINE and the text of the comment',
     );
   // Ctrl-C is for the editor.
   world.interrupted();
@@ -164,7 +167,7 @@ async function drop(
   { all = false, yes = false }: DropOptions,
 ): Promise<void> {
   if ((comment === undefined) !== all)
-    throw new AppError('usage', 'give either a comment or --all');
+    throw new AppError('usage', 'pass either a comment or --all');
   const session_id = await sessionId(client, said);
   if (comment !== undefined) {
     const comment_id = await commentId(client, comment, session_id);
@@ -187,5 +190,5 @@ async function confirmDrop(world: World, { comments }: Review): Promise<void> {
   if (answer === 'remove them') return;
   throw answer === null
     ? new AppError('usage', 'not a terminal: pass --yes to confirm')
-    : new AppError('usage', 'nothing was removed');
+    : new AppError('usage', 'the comments were not removed, because you did not confirm');
 }

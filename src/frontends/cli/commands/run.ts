@@ -77,13 +77,13 @@ async function earlierSession(
   const { session, cwd = '.' } = options;
   if (session === undefined && !options.continue) return null;
   if (session !== undefined && options.continue)
-    throw new AppError('usage', 'give --continue or --session, not both');
+    throw new AppError('usage', 'pass either --continue or --session, not both');
   const onlyForNew = ['provider', 'agent', 'title', 'worktree'] as const;
   const misplaced = onlyForNew.find((name) => options[name] !== undefined);
   if (misplaced !== undefined)
     throw new AppError(
       'usage',
-      `--${misplaced} applies only to a new session: leave it out, or start a new session`,
+      `--${misplaced} applies only to a new session: leave the option out, or start a new session`,
     );
   if (session !== undefined) return sessionId(client, session);
   const here = path.resolve(world.cwd(), cwd);

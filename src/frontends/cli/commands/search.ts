@@ -159,7 +159,7 @@ async function showStatus({ client, show, layout }: CommandContext): Promise<voi
 
 async function forget({ client, show }: CommandContext): Promise<void> {
   if (serversOf(client))
-    throw new AppError('usage', '--forget works on one server: name it with --url');
+    throw new AppError('usage', '--forget works on only one server: choose the server with --url');
   const index = await client.call(endpoints.dropSearchIndex, {});
   show(index, () => 'Deleted the search index (the next search creates a new one)\n');
 }

@@ -187,7 +187,7 @@ function configured(world: World, options: ServeOptions): { config: Config; isQu
   const found = findConfig(options, world.env);
   const config = usable(found);
   const [problem] = fleetFileProblems(config, 'node');
-  if (problem !== undefined) throw new AppError('invalid', `configuration: ${problem}`);
+  if (problem !== undefined) throw new AppError('invalid', `invalid configuration: ${problem}`);
   const isQuiet = world.stderr.isTTY === true && found.originOf('log.level') === 'default';
   if (isQuiet) config.log.level = 'warn';
   if (options.demo) {

@@ -135,7 +135,7 @@ async function restore(
 ): Promise<void> {
   const params = { session_id: await sessionId(client, said) };
   const moment = await momentOf(client, params.session_id, options);
-  if (moment === null) throw new AppError('usage', 'name a turn with --at or --before');
+  if (moment === null) throw new AppError('usage', 'no turn given: pass --at or --before');
   const body = { file, force, ...moment };
   const done = await client.call(endpoints.restoreFile, { params, body });
   show(done, () => {
@@ -153,7 +153,7 @@ async function momentOf(
   { at, before }: AtOptions,
 ): Promise<{ turn_id: string; moment: 'start' | 'end' } | null> {
   if (at !== undefined && before !== undefined)
-    throw new AppError('usage', 'give one of --at and --before');
+    throw new AppError('usage', 'pass either --at or --before, not both');
   if (at !== undefined) return { turn_id: await turnId(client, at, session), moment: 'end' };
   if (before === undefined) return null;
   return { turn_id: await turnId(client, before, session), moment: 'start' };

@@ -75,7 +75,10 @@ async function within<T>(
   const signal = AbortSignal.any([over.signal, world.interrupted()]);
   const tooLong = async () => {
     await world.clock.sleep(ms ?? 0, over.signal);
-    throw new AppError('timeout', `a turn is still running after ${durationText(ms ?? 0)}`);
+    throw new AppError(
+      'timeout',
+      `a turn of the session is still running after ${durationText(ms ?? 0)}`,
+    );
   };
   try {
     return await (ms === undefined ? run(signal) : Promise.race([run(signal), tooLong()]));

@@ -91,7 +91,7 @@ async function chosen(
   if (brings.length === 0)
     throw new AppError(
       'not_found',
-      `${repo_root} has no init script, no .worktreeinclude and no filters`,
+      `the repository ${repo_root} has no init script, no .worktreeinclude and no git filters`,
     );
   const canAsk = world.stdin.isTTY && world.stderr.isTTY;
   const wanted: string[] = [];
@@ -104,7 +104,10 @@ async function chosen(
     )
       wanted.push(one.sha256);
     else if (!canAsk)
-      throw new AppError('usage', 'not a terminal: read the content, then pass --yes or --sha256');
+      throw new AppError(
+        'usage',
+        'not a terminal: read the printed content, then pass --yes or --sha256',
+      );
   }
   return wanted;
 }

@@ -28,7 +28,8 @@ export function getFrom(clients: readonly HttpClient[], signal: AbortSignal): Ge
   return async (path) => {
     const answers = await Promise.allSettled(clients.map((client) => client.get(path, signal)));
     const found = answers.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-    if (found.length === 0) throw new AppError('not_found', `no server answers to ${path}`);
+    if (found.length === 0)
+      throw new AppError('not_found', `no server answered the request for ${path}`);
     return LISTS.test(path) ? found.flat() : found[0];
   };
 }

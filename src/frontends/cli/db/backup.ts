@@ -33,7 +33,7 @@ interface Source {
  */
 export async function backUp(world: World, options: GlobalOptions, file: string): Promise<Copied> {
   if (existsSync(file)) {
-    throw new AppError('conflict', `${file} already exists: choose another file`);
+    throw new AppError('conflict', `the file ${file} already exists: choose another file`);
   }
   const signal = world.interrupted();
   const part = `${file}.part`;
@@ -74,7 +74,7 @@ async function create(part: string): Promise<fs.FileHandle> {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') {
       throw new AppError(
         'conflict',
-        `${part} already exists: wait for the other backup, or remove the file if that backup was interrupted`,
+        `the file ${part} already exists: wait for the other backup, or remove the file if that backup was interrupted`,
       );
     }
     throw cannotWrite(part, error);
@@ -85,7 +85,7 @@ function cannotWrite(part: string, cause: unknown): AppError {
   const { code, message } = cause as NodeJS.ErrnoException;
   return new AppError(
     code === 'ENOSPC' || code === 'EDQUOT' ? 'storage_full' : 'invalid',
-    `cannot write ${part} (${message}): choose another location`,
+    `cannot write the file ${part} (${message}): choose another location`,
     { cause },
   );
 }

@@ -42,7 +42,7 @@ export async function restore(
   if (damage.length > 0)
     throw new AppError(
       'storage_damaged',
-      `${backup} has damaged rows (${damage.length}): nothing was changed; list them with cadre db check ${shellWord(backup)}, or name another backup`,
+      `the backup ${backup} has damaged rows (${damage.length}), so nothing was changed: list the rows with cadre db check ${shellWord(backup)}, or name another backup`,
     );
   const directory = dataDirectory(loadConfig(options, world.env), world.env);
   withDataDirectory(directory, () => prepareDirectory(directory));

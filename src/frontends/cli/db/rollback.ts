@@ -90,7 +90,7 @@ async function olderCopy(directory: string, store: StoreFacts): Promise<StoreFac
   }
   throw new AppError(
     'not_found',
-    `no copy of older data in ${directory} (a server creates one when it upgrades data): name a copy with cadre db rollback FILE`,
+    `${directory} contains no copy of older data, which a server creates when it upgrades the data: name a copy with cadre db rollback FILE`,
   );
 }
 
@@ -113,5 +113,8 @@ function counted(count: number, noun: string): string {
 
 function isWanted(world: World): Promise<boolean> {
   if (world.stdin.isTTY && world.stderr.isTTY) return askYes(world, 'roll back? [y/N] ');
-  throw new AppError('usage', 'not a terminal: check what would be lost, then pass --yes');
+  throw new AppError(
+    'usage',
+    'not a terminal: check which data the rollback would remove, then pass --yes',
+  );
 }

@@ -23,7 +23,10 @@ export async function runningServer(world: World, options: GlobalOptions): Promi
 export function storeDirectory(world: World, options: GlobalOptions): string {
   const directory = dataDirectory(loadConfig(options, world.env), world.env);
   if (existsSync(path.join(directory, STORE))) return directory;
-  throw new AppError('not_found', `${STORE} not found in ${directory}: pass --data-dir`);
+  throw new AppError(
+    'not_found',
+    `the database ${STORE} does not exist in ${directory}: pass --data-dir`,
+  );
 }
 
 /** Locks a data directory until it is disposed. Throws `conflict` where a server holds the lock. */

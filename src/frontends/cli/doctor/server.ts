@@ -110,6 +110,6 @@ async function tooLate(
   await clock.sleep(ANSWER_MS, signal);
   throw new AppError(
     'timeout',
-    `${url} has not answered for ${ANSWER_MS / 1000} s: stop its process and start the server again`,
+    `the server at ${url} has not answered for ${ANSWER_MS / 1000} s: stop the process of the server, and start the server again`,
   );
 }

@@ -47,7 +47,10 @@ export function plannedChange(
 export function programOf({ name, command }: McpAgent, env: NodeJS.ProcessEnv): string {
   const program = findProgram(command, env.PATH);
   if (program !== null) return program;
-  throw new AppError('usage', `${name} not found on PATH: install it first`);
+  throw new AppError(
+    'usage',
+    `the program of ${name} was not found on PATH: install ${name} first`,
+  );
 }
 
 async function run(
@@ -59,7 +62,10 @@ async function run(
   if (code === 0) return;
   const said = plain((stderr.trim() || stdout.trim()).split('\n').slice(-3).join(' '));
   const shown = [path.basename(program), ...args.slice(0, 2)].join(' ');
-  throw new AppError('provider_unavailable', `${shown} exited with code ${code}: ${said}`);
+  throw new AppError(
+    'provider_unavailable',
+    `the command ${shown} exited with code ${code}: ${said}`,
+  );
 }
 
 /** Changes a file at once, with its rights, and where a link leads to. Throws `invalid`, naming the file. */

@@ -147,8 +147,12 @@ function write(file: string, text: string, isForced: boolean): Installed['change
 
 function refuseForeign(file: string, seal: Seal, isForced: boolean, does: string): void {
   if (seal === 'ours' || isForced) return;
-  const why = seal === 'edited' ? 'was edited' : 'was not written by cadre';
-  throw new AppError('conflict', `${file} ${why}: pass --force to ${does} it`);
+  throw new AppError(
+    'conflict',
+    seal === 'edited'
+      ? `the service file ${file} was edited: pass --force to ${does} the file`
+      : `the service file ${file} was not written by cadre: pass --force to ${does} the file`,
+  );
 }
 
 function remarksOn({ env }: World, manager: Manager): string[] {

@@ -26,7 +26,7 @@ export function launchd(env: NodeJS.ProcessEnv): Manager {
       if (code !== 0)
         throw new AppError(
           'unreachable',
-          'launchd has no graphical session for this user: log in at the screen, or use cadre serve --detach',
+          'launchd has no graphical session for this user: log in on the desktop of this machine, or start the server with cadre serve --detach',
         );
     },
     // A file in that directory is read at each login.

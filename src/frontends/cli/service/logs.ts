@@ -56,7 +56,7 @@ async function programFor(
   if (server?.started_by === 'foreground')
     throw new AppError(
       'conflict',
-      `the server (pid ${server.pid}) was started in the foreground: see its log on its stderr`,
+      `cannot show the log of the server (pid ${server.pid}): a server in the foreground writes its log only to stderr`,
     );
   const isOfManager = server ? server.started_by === manager?.name : state !== null;
   if (manager && isOfManager) return manager.log(tail, isFollowed, file);

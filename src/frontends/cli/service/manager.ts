@@ -55,7 +55,10 @@ export class Runner {
   /** Runs a program of the manager; returns how it ended. Throws `unreachable` where it is not installed. */
   async run(...[command, ...args]: [string, ...string[]]): Promise<Ended> {
     if (findProgram(command, this.#env.PATH) === null)
-      throw new AppError('unreachable', `${command} is not installed: use cadre serve --detach`);
+      throw new AppError(
+        'unreachable',
+        `the program ${command} is not installed: start the server with cadre serve --detach`,
+      );
     return runAndRead({ command, args, env: this.#env });
   }
 

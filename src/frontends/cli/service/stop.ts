@@ -36,7 +36,7 @@ export async function stopServer(
     allowStart(directory);
     throw new AppError(
       'usage',
-      `the server (pid ${pid}) runs as another user: stop it as that user`,
+      `the server (pid ${pid}) runs as another user: stop the server as that user`,
     );
   }
   if (!isNow) await stopping;

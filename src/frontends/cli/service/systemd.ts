@@ -77,7 +77,7 @@ async function assertReachable(runner: Runner): Promise<void> {
   if (code === 0) return;
   throw new AppError(
     'unreachable',
-    `systemd does not run for this user (${stderr.trim().split('\n')[0]}): log in as this user, not by su or sudo, or use cadre serve --detach`,
+    `systemd does not run for this user (${stderr.trim().split('\n')[0]}): log in as this user without su or sudo, or start the server with cadre serve --detach`,
   );
 }
 
@@ -88,8 +88,8 @@ async function assertRead(runner: Runner, file: string): Promise<void> {
   throw new AppError(
     'conflict',
     read
-      ? `systemd uses ${read} instead of ${file}: remove ${read}`
-      : `systemd does not read ${file}: unset XDG_CONFIG_HOME, or set it for systemd too`,
+      ? `systemd uses the unit file ${read} instead of ${file}: remove the file ${read}`
+      : `systemd does not read the unit file ${file}: unset XDG_CONFIG_HOME, or set XDG_CONFIG_HOME for systemd too`,
   );
 }
 

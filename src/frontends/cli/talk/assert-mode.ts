@@ -32,7 +32,7 @@ export async function assertPermissionMode(
   if (offered.length === 0 || offered.some((one) => lettersOf(one) === lettersOf(mode))) return;
   throw new AppError(
     'usage',
-    `unknown permission mode "${mode}": expected ${permissionModes.join(', ')}, or a mode of the agent with --agent-mode (${offered.join(', ')})`,
+    `unknown permission mode "${mode}": choose from ${permissionModes.join(', ')}, or pass one of the agent's own modes (${offered.join(', ')}) with --agent-mode`,
   );
 }
 

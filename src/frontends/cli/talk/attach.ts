@@ -45,7 +45,7 @@ export async function attach(
   if (global.json || !stdin.isTTY || !stdout.isTTY)
     throw new AppError(
       'usage',
-      'not a terminal: use cadre sessions send, show or wait, or cadre events tail',
+      'not a terminal: use cadre sessions send, cadre sessions show, cadre sessions wait or cadre events tail',
     );
   const found =
     said === undefined

@@ -22,8 +22,8 @@ export async function latestHere(clients: Client, here: string): Promise<Session
   if (found) return found;
   throw new AppError(
     'not_found',
-    `no open session in ${here} or in a worktree of its repository: ` +
-      'start one with cadre run, or pass --session (see cadre sessions list)',
+    `there is no open session in ${here} or in a worktree of that repository: ` +
+      'start a session with cadre run, or pass --session (see cadre sessions list)',
   );
 }
 

@@ -44,7 +44,7 @@ export async function readInput(
         : '';
     throw new AppError(
       'usage',
-      `no text to send${taken}: give a text, or pass - and the text on stdin`,
+      `no text to send${taken}: pass the text as an argument, or pass - and send the text on stdin`,
     );
   }
   return [

@@ -43,7 +43,7 @@ export async function* sessionEvents(
     if (!isLost || !(error instanceof AppError) || error.code !== 'unreachable') throw error;
     throw new AppError(
       'unreachable',
-      `the server has not answered for ${durationText(reconnectMs ?? 0)}: when it runs again, ` +
+      `the server has not answered for ${durationText(reconnectMs ?? 0)}: when the server runs again, ` +
         `see the result with cadre sessions show ${shortId(sessionId)}`,
       { cause: error },
     );

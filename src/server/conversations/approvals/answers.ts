@@ -74,5 +74,5 @@ function namesIn(questions: readonly Question[] | null | undefined): string {
 }
 
 function invalidAnswers(message: string): AppError {
-  return new AppError('invalid', `body.answers: ${message}`);
+  return new AppError('invalid', `body.answers: the answers are not valid: ${message}`);
 }

@@ -185,13 +185,13 @@ export class ApprovalBroker {
         ? {
             status: effect === 'allow' ? 'accepted' : 'declined',
             decidedBy: rule.id,
-            reason: rule.reason ?? `decided by a rule: ${why}`,
+            reason: rule.reason ?? `an approval rule decided the request: ${why}`,
             answers: null,
           }
         : {
             status: 'accepted',
             decidedBy: consent?.decided_by ?? consent?.id ?? '',
-            reason: `the same request was accepted for this session with ${consent?.id}`,
+            reason: `approval ${consent?.id} accepted the same request for the whole session`,
             answers: null,
           };
       const asked = this.#newApproval(ids.next('apr'), session, turnId, request);
@@ -254,7 +254,7 @@ export class ApprovalBroker {
     if (this.#deps.store.pendingApprovals(rx, turn_id).length < max) return;
     throw new AppError(
       'too_many',
-      `session ${session_id} already has ${max} pending approvals (approvals.max_pending_per_session): answer some first`,
+      `session ${session_id} already has ${max} pending approvals (approvals.max_pending_per_session): answer some of these approvals first`,
     );
   }
 

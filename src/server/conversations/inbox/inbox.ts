@@ -373,7 +373,7 @@ export class Inbox {
 
   #ownerOf({ owner }: InboxEntry): InboxSource {
     const found = this.#owners.get(owner);
-    if (!found) throw new Error(`no owner "${owner}" of inbox entries is registered`);
+    if (!found) throw new Error(`an inbox entry has the owner "${owner}", which is not registered`);
     return found;
   }
 }

@@ -46,7 +46,10 @@ export function changeOf(
 /** Throws `invalid` for a time zone of an entry without a time. */
 function assertTimed({ at, every }: Omit<Times, 'time_zone'>, zone: string | null): void {
   if (zone !== null && at === null && every === null)
-    throw new AppError('invalid', 'body.time_zone: requires a time: add at or every');
+    throw new AppError(
+      'invalid',
+      'body.time_zone: a time zone requires a time: add the field "at" or "every"',
+    );
 }
 
 function zoned({ at, every }: Omit<Times, 'time_zone'>, zone: string | null, now: number): Times {
@@ -57,7 +60,10 @@ function zoned({ at, every }: Omit<Times, 'time_zone'>, zone: string | null, now
     );
   if (every === null) return { at, every, time_zone: zone };
   if (at !== null)
-    throw new AppError('invalid', 'body.every: cannot be combined with body.at: send one of them');
+    throw new AppError(
+      'invalid',
+      'body.every: the fields "every" and "at" cannot be combined: send only one of the two fields',
+    );
   const time_zone = zone ?? ownTimeZone();
   const times = recurrenceOf(every, time_zone);
   if (!times)
@@ -66,6 +72,9 @@ function zoned({ at, every }: Omit<Times, 'time_zone'>, zone: string | null, now
       `body.every: "${every}" is not a cron expression: use five fields (minute, hour, day of month, month, day of week), such as "30 8 * * MON-FRI", or a name such as @daily`,
     );
   if (times.after(now) === null)
-    throw new AppError('invalid', `body.every: "${every}" never occurs`);
+    throw new AppError(
+      'invalid',
+      `body.every: the cron expression "${every}" matches no time in the future`,
+    );
   return { at, every, time_zone };
 }

@@ -130,7 +130,7 @@ export class QueueService {
       if (before.turn_id !== null && change.time?.every === null)
         throw new AppError(
           'conflict',
-          `turn ${before.turn_id} of schedule ${id} is running: wait for its end, or interrupt it`,
+          `turn ${before.turn_id} of schedule ${id} is running: wait until the turn ends, or interrupt the turn`,
         );
       const wish = body.input === undefined ? change : { ...change, input };
       const after = editedEntry(before, wish, clock.now());
@@ -220,7 +220,10 @@ export class QueueService {
   ): Promise<SessionQueue> {
     const { db, sessionStore, holds, clock } = this.#deps;
     if (until !== null && until <= clock.now())
-      throw new AppError('invalid', 'body.until: is in the past: use a time in the future');
+      throw new AppError(
+        'invalid',
+        'body.until: the time is in the past: use a time in the future',
+      );
     return db.transact((tx) => {
       assertNotClosed(sessionStore.session(tx, sessionId));
       const message = reason ?? 'paused by a user';
@@ -266,12 +269,12 @@ export class QueueService {
     if (store.count(rx, sessionId) >= entriesOfSession)
       throw new AppError(
         'too_many',
-        `the queue of session ${sessionId} is full (${entriesOfSession} entries): drop some`,
+        `the queue of session ${sessionId} is full (${entriesOfSession} entries): drop some entries`,
       );
     if (store.count(rx) >= entries)
       throw new AppError(
         'too_many',
-        `the queues of all sessions are full (${entries} entries): drop some`,
+        `the queues of all sessions together are full (${entries} entries): drop some entries`,
       );
   }
 
@@ -324,7 +327,7 @@ function assertSize(input: readonly StoredInputItem[]): void {
   if (bytes > queueLimits.inputBytes)
     throw new AppError(
       'invalid',
-      `body.input: has ${bytes} bytes, and ${queueLimits.inputBytes} is the maximum for a queue entry: write the text to a file, and name the file`,
+      `body.input: the input has ${bytes} bytes, and a queue entry can have at most ${queueLimits.inputBytes} bytes: write the text to a file, and name the file in the input`,
     );
 }
 
@@ -332,6 +335,6 @@ function assertNotBegun({ id, every, turn_id }: StoredQueueEntry, how: string): 
   if (every === null && turn_id !== null)
     throw new AppError(
       'conflict',
-      `entry ${id} cannot be ${how}, because it is running as turn ${turn_id}: interrupt the turn`,
+      `queue entry ${id} cannot be ${how}, because it is running as turn ${turn_id}: interrupt the turn`,
     );
 }

@@ -31,7 +31,7 @@ export class QueueStore {
   entry(rx: Reader, id: string): StoredQueueEntry {
     const found = this.entries.get(rx, id);
     if (found) return found;
-    throw new AppError('not_found', `no queue entry "${id}"`);
+    throw new AppError('not_found', `queue entry "${id}" not found`);
   }
 
   ofSession(rx: Reader, sessionId: string): StoredQueueEntry[] {

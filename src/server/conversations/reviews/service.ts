@@ -79,7 +79,7 @@ export class ReviewService {
       if (this.#of(tx, sessionId).length >= reviewLimits.comments)
         throw new AppError(
           'too_many',
-          `the review of session ${sessionId} is full (${reviewLimits.comments} comments): send it, or drop some`,
+          `the review of session ${sessionId} is full (${reviewLimits.comments} comments): send the review, or drop some comments`,
         );
       const now = clock.now();
       const comment: StoredReviewComment = {
@@ -154,7 +154,10 @@ export class ReviewService {
   ): Promise<Sent> {
     const { text: said, queue: isQueued, expected_turn_id, ...settings } = body;
     if (isQueued && (expected_turn_id ?? null) !== null)
-      throw new AppError('invalid', 'body.expected_turn_id: requires a turn that is sent now');
+      throw new AppError(
+        'invalid',
+        'body.expected_turn_id: a review that is queued cannot expect a turn: omit either "queue" or "expected_turn_id"',
+      );
     const { comments } = await this.get(sessionId);
     if (comments.length === 0)
       throw new AppError('conflict', `the review of session ${sessionId} has no comments`);
@@ -198,7 +201,7 @@ export class ReviewService {
       if (now?.updated_at !== updated_at || now.text !== text)
         throw new AppError(
           'conflict',
-          `the review of session ${sessionId} has changed or was sent: check it, and send it again`,
+          `the review of session ${sessionId} has changed or was sent: check the review, and send it again`,
         );
     }
   }
@@ -210,7 +213,7 @@ export class ReviewService {
   #comment(rx: Reader, sessionId: string, id: string): StoredReviewComment {
     const found = this.#table.get(rx, id);
     if (found?.session_id === sessionId) return found;
-    throw new AppError('not_found', `session "${sessionId}" has no comment "${id}"`);
+    throw new AppError('not_found', `session "${sessionId}" has no review comment "${id}"`);
   }
 
   #remove(tx: Writer, comments: readonly StoredReviewComment[]): void {
@@ -265,7 +268,7 @@ function assertSize(text: string): void {
   if (bytes > reviewLimits.turnBytes)
     throw new AppError(
       'conflict',
-      `the review has ${bytes} bytes, and ${reviewLimits.turnBytes} is the maximum for one turn: drop some comments, and send them in a second review`,
+      `the review has ${bytes} bytes, and one turn can have at most ${reviewLimits.turnBytes} bytes: send some of the comments in a second review`,
     );
 }
 

@@ -60,10 +60,14 @@ function expressionOf({ words, apart: other, isPrefix }: Term): string {
 }
 
 function assertSearchable(terms: readonly Term[]): void {
-  if (terms.length === 0) throw new AppError('invalid', 'query.q: contains no word to search for');
+  if (terms.length === 0)
+    throw new AppError('invalid', 'query.q: the query contains no word to search for');
   const count = terms.reduce((sum, { words, apart: other }) => sum + (other ?? words).length, 0);
   if (count <= MAX_WORDS) return;
-  throw new AppError('invalid', `query.q: has ${count} words, and ${MAX_WORDS} is the maximum`);
+  throw new AppError(
+    'invalid',
+    `query.q: the query has ${count} words, and the maximum is ${MAX_WORDS} words`,
+  );
 }
 
 function apartOf(text: string, words: readonly Word[]): string[] | null {

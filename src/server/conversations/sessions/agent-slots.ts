@@ -52,23 +52,23 @@ export function shortageFor(
   if (own.length >= mostOwn)
     return {
       by: 'family',
-      message: `session ${family} and the sessions spawned from it have ${own.length} agents, and the maximum is ${mostOwn} of ${max} (providers.max_live)${holders(own)}`,
+      message: `session ${family} and the sessions spawned from it have ${own.length} live agents, and they can use only ${mostOwn} of the ${max} agents that providers.max_live allows${holders(own)}`,
     };
   if (isLasting && lasting.length >= mostLasting)
     return {
       by: 'lasting',
-      message: `${lasting.length} agents belong to sessions that cannot be resumed, and the maximum is ${mostLasting} of ${max} (providers.max_live)${holders(lasting)}`,
+      message: `${lasting.length} live agents belong to sessions that cannot be resumed, and such sessions can use only ${mostLasting} of the ${max} agents that providers.max_live allows${holders(lasting)}`,
     };
   const mayExceed = unknown.length > 0 && lasting.length + unknown.length >= mostLasting;
   if (mayExceed || unknown.some((one) => one.kind === kind))
     return {
       by: 'unknown',
-      message: `waiting for the start of the first agent of this kind, which shows whether its sessions can be resumed${holders(unknown)}`,
+      message: `waiting until the first agent of this kind has started, because only then cadre can check whether the sessions of such agents can be resumed${holders(unknown)}`,
     };
   if (taken.length + ending < max) return null;
   return {
     by: 'all',
-    message: `${taken.length} agents are live, and the maximum is ${max} (providers.max_live)${holders(taken)}`,
+    message: `${taken.length} agents are running, and providers.max_live allows ${max} agents${holders(taken)}`,
   };
 }
 

@@ -45,7 +45,10 @@ export class Blobs {
   ): Promise<StoredInputItem[]> {
     const count = input.filter(({ type }) => type === 'image').length;
     if (count > MAX_IMAGES)
-      throw new AppError('invalid', `input has ${count} images, and ${MAX_IMAGES} is the maximum`);
+      throw new AppError(
+        'invalid',
+        `the input has ${count} images, and the maximum is ${MAX_IMAGES} images`,
+      );
     const isRelative = input.some((item) => 'path' in item && !path.isAbsolute(item.path));
     const directory = isRelative ? await directoryOf() : '/';
     return Promise.all(
@@ -122,7 +125,7 @@ async function readImage(file: string): Promise<Buffer> {
     const real = await fs.realpath(file);
     const { dir, base } = path.parse(real);
     const bytes = await readForeignFile(dir, base, { maxBytes: MAX_IMAGE_BYTES });
-    if (bytes === null) throw new ForeignFileError(`${file} no longer exists`);
+    if (bytes === null) throw new ForeignFileError(`the file ${file} no longer exists`);
     return bytes;
   } catch (error) {
     throw new AppError('invalid', `cannot read the image ${file}: ${(error as Error).message}`);

@@ -11,6 +11,6 @@ export function assertTaken(provider: Session['provider'], servers: readonly Mcp
   const { type, name } = refused;
   throw new AppError(
     'invalid',
-    `body.mcp_servers: ${provider} does not support MCP servers over ${type}: leave out "${name}"`,
+    `body.mcp_servers: provider ${provider} does not support MCP servers over ${type}: leave out server "${name}"`,
   );
 }

@@ -125,7 +125,7 @@ export class SessionService extends SessionQueries {
       if ((change.seen_seq ?? 0) > newest)
         throw new AppError(
           'invalid',
-          `body.seen_seq: no event has seq ${change.seen_seq} yet: the newest is ${newest}`,
+          `body.seen_seq: no event has the sequence number ${change.seen_seq} yet: the newest event has ${newest}`,
         );
       const after = changeSession(before, change, clock.now());
       if (after === before) return after;
@@ -181,7 +181,7 @@ export class SessionService extends SessionQueries {
       if (hasEnded(turn))
         throw new AppError(
           'turn_not_active',
-          `turn ${turnId} has already ended: it is ${turn.status}`,
+          `turn ${turnId} has already ended with status ${turn.status}`,
         );
       const interrupted = this.#stopTurn(tx, turn);
       saveResponse(tx, interrupted);
@@ -242,7 +242,7 @@ export class SessionService extends SessionQueries {
     if (!(await this.#providerHas(session))) {
       throw new AppError(
         'session_failed',
-        `${session.provider} no longer has session ${sessionId}: open a new one`,
+        `provider ${session.provider} no longer has session ${sessionId}: open a new session`,
       );
     }
     return this.#deps.db.transact((tx) => {
@@ -361,7 +361,7 @@ export class SessionService extends SessionQueries {
     this.#deps.assertRoom();
     const hasImages = Array.isArray(body.input) ? body.input.some(isImage) : isImage(body.input);
     if (hasImages && !this.#deps.availableKind(session).capabilities.images) {
-      throw new AppError('invalid', `${session.provider} does not support images`);
+      throw new AppError('invalid', `provider ${session.provider} does not support images`);
     }
     const agent = this.#deps.pool.find(sessionId)?.agent;
     this.#assertPossible(session, settingsOf(session, requestedSettings(body)), agent);

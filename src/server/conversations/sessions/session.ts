@@ -140,18 +140,21 @@ export function assertAcceptsTurn(session: Session, expected: string | null | un
     const found = last === null ? `${id} has no turns` : `the most recent turn of ${id} is ${last}`;
     throw new AppError(
       'turn_conflict',
-      `expected_turn_id is "${expected}", but ${found}: read its turns, then send again`,
+      `expected_turn_id is "${expected}", but ${found}: read the turns of the session, then send the prompt again`,
     );
   }
   assertNotClosed(session);
   if (session.status === 'failed') {
     throw new AppError(
       'session_failed',
-      `session ${id} has failed (${session.failure?.message ?? 'unknown'}): open a new one`,
+      `session ${id} has failed (${session.failure?.message ?? 'unknown'}): open a new session`,
     );
   }
   if (active) {
-    throw new AppError('turn_in_progress', `turn ${active} of ${id} is still running: wait for it`);
+    throw new AppError(
+      'turn_in_progress',
+      `turn ${active} of session ${id} is still running: wait until the turn ends`,
+    );
   }
 }
 
@@ -161,14 +164,14 @@ export function assertOpen(session: Session): void {
   if (session.status === 'failed')
     throw new AppError(
       'session_failed',
-      `session ${session.id} has failed: resume it, or open a new one`,
+      `session ${session.id} has failed: resume the session, or open a new session`,
     );
 }
 
 /** Throws `session_closed`. */
 export function assertNotClosed({ id, status }: Session): void {
   if (status === 'closed')
-    throw new AppError('session_closed', `session ${id} is closed: open a new one`);
+    throw new AppError('session_closed', `session ${id} is closed: open a new session`);
 }
 
 /** Returns the session after its turn ended, free for the next one. */

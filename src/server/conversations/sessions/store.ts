@@ -47,7 +47,7 @@ export class SessionStore {
   session(rx: Reader, id: string): Session {
     const session = this.sessions.get(rx, id);
     if (session) return session;
-    throw new AppError('not_found', `no session "${id}"`);
+    throw new AppError('not_found', `session "${id}" not found`);
   }
 
   /** Returns a turn of the session. Throws `not_found`, also for another session's turn. */

@@ -105,7 +105,7 @@ export function startingPoint<T extends number | 'latest'>(
   if (Number.isSafeInteger(seq)) return seq;
   throw new AppError(
     'invalid',
-    `Last-Event-ID "${header}" is not a sequence number: 0 to ${Number.MAX_SAFE_INTEGER}`,
+    `Last-Event-ID "${header}" is not a sequence number: expected a number from 0 to ${Number.MAX_SAFE_INTEGER}`,
   );
 }
 

@@ -35,7 +35,7 @@ export function processRoutes(mount: Mount, processes: ProcessService): void {
     if (bearer?.scope === 'read' && query.for.startsWith('port:')) {
       throw new AppError(
         'forbidden_scope',
-        'waiting for a port opens a connection, which a read token may not do: use a token with the scope admin',
+        'a read token cannot wait for a port, because the server opens a connection to that port: use a token with the scope admin',
       );
     }
     if (!isHead) return processes.wait(params.process_id, query, disconnected);

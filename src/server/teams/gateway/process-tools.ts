@@ -61,7 +61,7 @@ export function processToolkit({
         if (typeof before_byte === 'number' && stream !== 'stdout' && stream !== 'stderr')
           throw new ToolError(
             'bad_request',
-            'args.stream: is required with before_byte: name the stream',
+            'args.stream: before_byte requires the name of a stream: set stream to stdout or stderr',
           );
         const tool = 'cadre_process_logs';
         await toolPolicy.passOne(caller, { tool, action: 'read' }, { process_id });
@@ -135,12 +135,12 @@ function assertOutside({ cwd, on_exit }: Omit<RunArgs, 'wait_ms'>, { session }: 
   if (!path.isAbsolute(cwd ?? ''))
     throw new ToolError(
       'bad_request',
-      'args.cwd: has to be an absolute path, because an external caller has no session with a directory',
+      'args.cwd: an external caller has no session with a directory: pass an absolute path',
     );
   if (on_exit)
     throw new ToolError(
       'bad_request',
-      'args.on_exit: cannot be used by an external caller, which has no turns: set wait_ms, or call cadre_process_status',
+      'args.on_exit: an external caller has no turns in which it could receive a notice: set wait_ms, or call cadre_process_status',
     );
 }
 

@@ -113,7 +113,10 @@ export class ToolGateway {
   async #live(id: string): Promise<Session> {
     const session = await this.#deps.db.read((rx) => this.#deps.sessionStore.session(rx, id));
     if (session.status !== 'closed' && session.status !== 'failed') return session;
-    throw new AppError('invalid', `session ${id} is ${session.status}: it cannot call tools`);
+    throw new AppError(
+      'invalid',
+      `session ${id} cannot call tools, because the session is ${session.status}`,
+    );
   }
 
   /**
@@ -191,15 +194,21 @@ function readCall(body: BodyOf<typeof invokeTool>): Invocation {
   const [tool, callerId, invocationId] = aliases.map(([name, alias]) => {
     const [one, other] = [body[name] ?? null, body[alias] ?? null];
     if (one !== null && other !== null && one !== other)
-      throw new AppError('invalid', `body: ${name} and ${alias} differ: send only one of them`);
+      throw new AppError(
+        'invalid',
+        `body: ${name} and ${alias} differ: send only one of these fields`,
+      );
     const value = one ?? other;
     if (value !== null && value.trim() === '')
-      throw new AppError('invalid', `body.${name}: is blank`);
+      throw new AppError('invalid', `body.${name}: the value of the field is blank`);
     return value;
   });
-  if (!tool) throw new AppError('invalid', 'body.tool_name: is required');
+  if (!tool) throw new AppError('invalid', 'body.tool_name: the name of the tool is required');
   if (!callerId)
-    throw new AppError('invalid', 'body.caller_agent_id: is required: the id of a session');
+    throw new AppError(
+      'invalid',
+      'body.caller_agent_id: the id of the calling session is required',
+    );
   assertNamespace(body.namespace ?? null, tool);
   return { tool, callerId, invocationId: invocationId ?? null, args: body.args ?? {} };
 }
@@ -219,5 +228,5 @@ function checked<T extends z.ZodType>(schema: T, args: unknown): z.output<T> {
 
 function noTool(name: string): ToolError {
   const names = Object.values(toolNamespaces).flatMap((tools) => Object.keys(tools));
-  return new ToolError('not_found', `no tool "${name}"; tools: ${names.join(', ')}`);
+  return new ToolError('not_found', `unknown tool "${name}": choose from ${names.join(', ')}`);
 }

@@ -67,7 +67,7 @@ function inSession(caller: Caller): SessionCaller {
   if (caller.session) return caller;
   throw new ToolError(
     'unauthorized',
-    'the team tools require a session that is a member of a team, and this caller has no session: install it again with a session',
+    'the team tools require a session that is a member of a team, and this caller has no session: install the caller again with a session',
   );
 }
 
@@ -125,7 +125,7 @@ class TeamTools {
     if (conflicting !== undefined)
       throw new ToolError(
         'bad_request',
-        `args.${conflicting}: adds a member, but remove_agent_ids removes members: call the tool once for each`,
+        `args.${conflicting}: one call cannot both add a member and remove members with remove_agent_ids: call the tool once for each`,
       );
     this.#assertMayRemove(team, leaving, session);
     const effect = { tool: 'cadre_team_manage', action: 'remove_member' } as const;
@@ -152,7 +152,7 @@ class TeamTools {
     const ids = mine.map((one) => one.id).join(', ');
     throw new ToolError(
       'bad_request',
-      `args.team_id: is required, because you are a member of several teams: ${ids}`,
+      `args.team_id: you are a member of several teams: choose one of ${ids}`,
     );
   }
 
@@ -162,7 +162,7 @@ class TeamTools {
     if (team.lead_agent_id !== session.id && !this.#deps.settings().non_lead_can_add_members)
       throw new ToolError(
         'unauthorized',
-        `only the lead ${team.lead_agent_id} can add members: send it a message`,
+        `only the lead ${team.lead_agent_id} can add members: send a message to the lead`,
       );
     const modes = await this.#deps.toolPolicy.modes(caller);
     const member = {
@@ -196,10 +196,13 @@ class TeamTools {
     if (!this.#deps.settings().non_lead_can_remove_members)
       throw new ToolError(
         'unauthorized',
-        `only the lead ${lead} can remove members: send it a message`,
+        `only the lead ${lead} can remove members: send a message to the lead`,
       );
     if (others.includes(lead))
-      throw new ToolError('unauthorized', `${lead} is the lead of the team: you cannot remove it`);
+      throw new ToolError(
+        'unauthorized',
+        `you cannot remove ${lead}, because this session is the lead of the team`,
+      );
   }
 
   async #remove({ id }: Team, agent_id: string) {

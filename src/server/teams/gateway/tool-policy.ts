@@ -110,7 +110,7 @@ export class ToolPolicy {
       answer.decision === 'decline'
         ? (answer.reason ?? 'declined')
         : 'the turn has ended, or the caller no longer waits for the answer';
-    throw new ToolError('unauthorized', `${effect.tool} was not allowed: ${why}`);
+    throw new ToolError('unauthorized', `the call of ${effect.tool} was not allowed: ${why}`);
   }
 }
 
@@ -134,7 +134,9 @@ function refusalOutside({ tool, action }: Effect, { mode }: Circumstances): Tool
   const what = `${tool} (${action.replaceAll('_', ' ')})`;
   return new ToolError(
     'unauthorized',
-    `${what} is not allowed for an external caller in permission_mode ${mode ?? 'default'}: install it again with permission_mode full_access${mode === 'read_only' ? '' : `, or allow the tool with [gateway] free = ["${tool}"] in the configuration`}`,
+    mode === 'read_only'
+      ? `${what} is not allowed for an external caller in permission_mode read_only: install the caller again with permission_mode full_access`
+      : `${what} is not allowed for an external caller in permission_mode ${mode ?? 'default'}: install the caller again with permission_mode full_access, or allow the tool with [gateway] free = ["${tool}"] in the configuration`,
   );
 }
 

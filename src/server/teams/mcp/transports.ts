@@ -156,7 +156,7 @@ export class LineTransport extends CheckingTransport {
     this.#parts.push(chunk.subarray(from));
     this.#bytes += chunk.length - from;
     if (this.#bytes <= MAX_LINE_BYTES) return;
-    this.onerror?.(new Error(`a line is longer than ${MAX_LINE_BYTES} bytes`));
+    this.onerror?.(new Error(`the client sent a line of more than ${MAX_LINE_BYTES} bytes`));
     void this.close();
   }
 }

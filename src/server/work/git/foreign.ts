@@ -25,7 +25,9 @@ async function orConflict(directory: string, name: string, maxBytes: number) {
     return await readForeignFile(directory, name, { maxBytes });
   } catch (error) {
     if (!(error instanceof ForeignFileError)) throw error;
-    throw new AppError('conflict', `${error.message}: move it away`, { cause: error });
+    throw new AppError('conflict', `${error.message}: move the file or link to another place`, {
+      cause: error,
+    });
   }
 }
 
@@ -113,5 +115,5 @@ async function assertBelow(directory: string, isOpened: (name: string) => boolea
 }
 
 function notRegular(file: string): AppError {
-  return new AppError('conflict', `${file} is not a regular file: move it away`);
+  return new AppError('conflict', `${file} is not a regular file: move the entry to another place`);
 }

@@ -51,7 +51,7 @@ export async function findRepository(
     if (error instanceof AppError || !isOfSystem(error)) throw error;
     throw new AppError(
       'invalid',
-      `"${directory}" is not a usable git repository (${hintOf(error as Error)}): name one as repo_root`,
+      `"${directory}" is not a usable git repository (${hintOf(error as Error)}): set repo_root to a git repository`,
       { cause: error },
     );
   }

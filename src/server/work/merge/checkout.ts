@@ -54,7 +54,7 @@ export async function checkoutAt(repository: Repository, gitDir: string): Promis
     if ((await entryKindOf(link)) === 'file') return { gitDir, files };
     throw new AppError(
       'conflict',
-      `${files} no longer exists, but git still lists it: git worktree prune`,
+      `the checkout ${files} no longer exists, but git still lists it: run git worktree prune`,
     );
   }
   return { gitDir, files: repository.root };
@@ -78,14 +78,14 @@ export async function checkoutOfBranch(
   if (more.length > 0)
     throw new AppError(
       'conflict',
-      `${branch} is checked out in several worktrees: keep it in one of them`,
+      `branch ${branch} is checked out in several worktrees: keep the branch in only one worktree`,
     );
   const elsewhere = settings.find(([name]) => name === 'core.worktree')?.[1];
   if (gitDir === repository.commonDir && elsewhere !== undefined)
     if (path.resolve(gitDir, elsewhere) !== repository.root)
       throw new AppError(
         'conflict',
-        `core.worktree of ${repository.root} names a different directory`,
+        `the git setting core.worktree of ${repository.root} names a different directory`,
       );
   return checkoutAt(repository, gitDir);
 }

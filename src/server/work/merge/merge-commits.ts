@@ -61,7 +61,7 @@ export async function mergeCommits(
     if (error.exitCode === UNKNOWN_OPTION)
       throw new AppError(
         'conflict',
-        'the installed git cannot merge without a checkout: install 2.38 or newer',
+        'the installed git cannot merge without a checkout: install git 2.38 or newer',
         {
           cause: error,
         },

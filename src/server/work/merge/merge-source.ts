@@ -45,7 +45,7 @@ export async function repositoryOf({ git }: GitContext, worktree: Worktree): Pro
   if (repository) return repository;
   throw new AppError(
     'conflict',
-    `the repository ${worktree.repo_root} of the worktree no longer exists: restore it`,
+    `the repository ${worktree.repo_root} of the worktree no longer exists: restore the repository`,
   );
 }
 
@@ -68,7 +68,7 @@ export async function lookAt(
   if (tip === null)
     throw new AppError(
       'conflict',
-      `the branch ${branch} of the worktree no longer exists: create it again`,
+      `the branch ${branch} of the worktree no longer exists: create the branch again`,
     );
   const head = checkedOut ?? tip;
   const obstacles = await obstaclesOf(worktree, repository, checkout);
@@ -148,7 +148,7 @@ export async function targetOf(
     throw new AppError(
       'invalid',
       named === null
-        ? `the worktree was created from ${name}, which is not a branch of the repository: name one as ${field}`
+        ? `the worktree was created from ${name}, which is not a branch of the repository: set ${field} to a branch`
         : `${field} "${name}" is not a branch of the repository: name an existing branch`,
     );
   if (name === worktree.branch)

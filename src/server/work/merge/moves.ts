@@ -171,7 +171,7 @@ async function assertNowhereElse(repository: Repository, { moves }: Moves): Prom
     if (found.length > 0)
       throw new AppError(
         'conflict',
-        `${branch} was checked out in another worktree meanwhile: try again`,
+        `branch ${branch} was checked out in another worktree during the merge: try again`,
         {
           isTemporary: true,
         },
@@ -349,7 +349,7 @@ async function lock({ gitDir, files }: Checkout, id: string): Promise<void> {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     throw new AppError(
       'conflict',
-      `another git command is running in ${files}: wait for it, or remove ${path.join(gitDir, 'index.lock')} if none is running`,
+      `another git command is running in ${files}: wait until the command ends, or remove ${path.join(gitDir, 'index.lock')} if no git command is running`,
       { isTemporary: true },
     );
   }
@@ -373,7 +373,7 @@ function asConflict(error: unknown): unknown {
   const isSystem = (error as NodeJS.ErrnoException).syscall !== undefined;
   if ((!(error instanceof GitFailure) && !isSystem) || isOfStop(error)) return error;
   const { message } = error as Error;
-  return new AppError('conflict', `nothing was changed: ${message}`, {
+  return new AppError('conflict', `the operation failed, and nothing was changed: ${message}`, {
     cause: error,
     isTemporary: true,
   });

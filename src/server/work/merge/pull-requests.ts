@@ -147,7 +147,10 @@ export class PullRequests {
     const args = ['remote', 'get-url', '--push', '--', remote];
     const url = await this.#deps.gitContext.git.maybe(refsOf(repository), args);
     if (url !== null && url !== '') return url.split('\n')[0] ?? '';
-    throw new AppError('invalid', `the repository has no remote "${remote}": name one as remote`);
+    throw new AppError(
+      'invalid',
+      `the repository has no remote "${remote}": set remote to a remote of the repository`,
+    );
   }
 
   /** Returns the commit that the pull request begins at, as far as the repository knows. */
@@ -214,7 +217,7 @@ function refuseOther(
   if ((commit === null || commit === source_commit) && (url === null || url === remote_url)) return;
   throw new AppError(
     'conflict',
-    'the branch or the remote has changed since it was shown: check it again',
+    'the branch or the remote has changed since the preview: request the preview again',
   );
 }
 

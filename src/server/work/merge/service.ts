@@ -99,9 +99,12 @@ export class MergeService {
       refuseConflicts(shown);
       const { expected_tree = null } = request;
       if (expected_tree !== null && expected_tree !== shown.result_tree)
-        throw new AppError('conflict', 'the result has changed since it was shown: check it again');
+        throw new AppError(
+          'conflict',
+          'the result of the merge has changed since the preview: request the preview again',
+        );
       if (moves === null)
-        throw new AppError('conflict', 'there is nothing left to merge: check it again');
+        throw new AppError('conflict', 'there is nothing left to merge: request the preview again');
       const commit = moves.moves.at(-1)?.to ?? '';
       const event = steps.event(shown, commit);
       const all = { id: worktree.id, ...moves };
@@ -193,6 +196,6 @@ function refuseConflicts({ conflicts, conflict_in }: MergePlanView): void {
   const where = conflict_in === null ? '' : ` (commit ${conflict_in})`;
   throw new AppError(
     'conflict',
-    `merge conflicts in ${names.join(', ')}${more}${where}: nothing was changed; resolve the conflicts in the worktree first`,
+    `merge conflicts in ${names.join(', ')}${more}${where}, so nothing was changed: resolve the conflicts in the worktree first`,
   );
 }

@@ -13,18 +13,17 @@ const MAX_ARGUMENT_BYTES = 131_071;
  * than 131,071 bytes. Without a shell, the limit is for each word, and a command that needs a shell is refused too.
  */
 export function assertCommand(command: string, allowShell: boolean): void {
-  if (command.includes('\0')) throw new AppError('invalid', 'command contains a NUL character');
-  if (command.trim() === '') throw new AppError('invalid', 'command is empty');
+  if (command.includes('\0')) throw new AppError('invalid', 'the command contains a NUL character');
+  if (command.trim() === '') throw new AppError('invalid', 'the command is empty');
   const longest = allowShell
     ? Buffer.byteLength(command)
     : Math.max(...splitWords(command).map((word) => Buffer.byteLength(word)));
   if (longest <= MAX_ARGUMENT_BYTES) return;
-  const [subject, remedy] = allowShell
-    ? ['the command has', 'write it to a script and run the script']
-    : ['an argument has', 'pass it in a file'];
   throw new AppError(
     'invalid',
-    `command: ${subject} ${longest} bytes, and ${MAX_ARGUMENT_BYTES} is the maximum: ${remedy}`,
+    allowShell
+      ? `command: the command has ${longest} bytes, and the maximum is ${MAX_ARGUMENT_BYTES} bytes: write the command to a script, and run the script`
+      : `command: an argument has ${longest} bytes, and the maximum is ${MAX_ARGUMENT_BYTES} bytes: pass the argument in a file`,
   );
 }
 

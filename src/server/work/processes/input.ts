@@ -34,11 +34,14 @@ export class ProcessInput {
    */
   async write(data: Buffer, eof: boolean): Promise<void> {
     if (this.#held.writableEnded)
-      throw new AppError('conflict', 'the input was already closed: nothing more can be sent');
+      throw new AppError(
+        'conflict',
+        'the input of the process was already closed, so no more input can be sent',
+      );
     if (this.#held.writableLength > MAX_WAITING_BYTES)
       throw new AppError(
         'too_many',
-        `more than ${MAX_WAITING_BYTES} bytes of input are unread: wait for the response to an earlier request`,
+        `the process has not yet read more than ${MAX_WAITING_BYTES} bytes of its input: wait for the response to an earlier write request`,
       );
     const taken = Promise.withResolvers<void>();
     const refuse = () => taken.reject(new AppError('conflict', 'the process has closed its input'));

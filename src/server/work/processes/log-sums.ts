@@ -54,7 +54,7 @@ export function verifyBytes(file: string, bytes: Buffer | string, sum: number | 
 export function damagedLog(file: string): AppError {
   return new AppError(
     'storage_damaged',
-    `the log ${path.basename(file)} is not what was written: the disk or another program changed it`,
+    `the log file ${path.basename(file)} is damaged, because the disk or another program changed the file`,
   );
 }
 

@@ -113,7 +113,7 @@ export class ProcessRunner {
     throw new AppError(
       'too_many',
       `session ${owner} already has ${max_per_session + max_queued_per_session} running or queued ` +
-        'processes: stop some or wait for them, or raise processes.max_queued_per_session or ' +
+        'processes: stop some processes, wait for some to end, or raise processes.max_queued_per_session or ' +
         'processes.max_per_session',
     );
   }
@@ -192,7 +192,7 @@ export class ProcessRunner {
     if (running.input) return running.input.write(data, eof);
     throw new AppError(
       'conflict',
-      `process ${processId} has no input: create it with stdin "pipe"`,
+      `process ${processId} has no input: start the process with stdin "pipe"`,
     );
   }
 
@@ -369,12 +369,11 @@ function count(counts: Map<string, number>, one: Running): void {
 
 /** Returns the failure of a process whose group has processes left that the server may not signal. */
 function notEnded(pids: readonly number[]): Process['failure'] {
-  const subject =
-    pids.length === 1
-      ? `process ${pids[0]} of its group is running`
-      : `processes ${pids.join(', ')} of its group are running`;
   return {
     code: 'not_ended',
-    message: `${subject} as another user: only that user or root can stop it`,
+    message:
+      pids.length === 1
+        ? `process ${pids[0]} of the group is running as another user: only that user or root can stop the process`
+        : `processes ${pids.join(', ')} of the group are running as another user: only that user or root can stop the processes`,
   };
 }

@@ -85,7 +85,7 @@ export class ProcessService {
     if (on_exit && !session_id)
       throw new AppError(
         'invalid',
-        'on_exit: requires a session to notify: name the owner as session_id',
+        'on_exit: the process has no session to notify: set session_id to the session that owns the process',
       );
     const cwd = await this.#directoryOf(body, settings);
     using place = this.#deps.runner.reserve(session_id ?? caller_id ?? null);
@@ -200,7 +200,7 @@ export class ProcessService {
     await this.get(id, owner);
     const bytes = Buffer.from(data ?? '', encoding ?? 'utf8');
     if (encoding === 'base64' && bytes.toString('base64') !== data)
-      throw new AppError('invalid', 'body.data: is not valid base64');
+      throw new AppError('invalid', 'body.data: the data is not valid base64');
     await this.#deps.runner.write(id, bytes, eof ?? false);
     return bytes.length;
   }
@@ -229,7 +229,10 @@ export class ProcessService {
     const { tail_lines: lines, max_bytes: bytes, before_byte: before } = query;
     const bounds = { lines, bytes, before };
     if (query.from_byte !== undefined && query.stream === 'both')
-      throw new AppError('invalid', 'from_byte requires stream: name the stream');
+      throw new AppError(
+        'invalid',
+        'from_byte requires the name of a stream: set stream to stdout or stderr',
+      );
     const part = async (stream: StreamName) => {
       if (query.stream !== 'both' && query.stream !== stream) return null;
       const file = this.#deps.runner.logPath(process_id, stream);

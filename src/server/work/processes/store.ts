@@ -29,7 +29,7 @@ export class ProcessStore {
   process(rx: Reader, id: string, owner?: string): Process {
     const process = this.processes.get(rx, id);
     if (process && (owner === undefined || ownerOf(process) === owner)) return process;
-    throw new AppError('not_found', `no process "${id}"`);
+    throw new AppError('not_found', `process "${id}" not found`);
   }
 
   create(tx: Writer, process: Process): void {

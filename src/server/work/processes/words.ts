@@ -19,12 +19,15 @@ export function splitWords(command: string): [string, ...string[]] {
     } else if (character === '\\') {
       at++;
       if (at === command.length)
-        throw new AppError('invalid', 'command: ends with a backslash that escapes nothing');
+        throw new AppError(
+          'invalid',
+          'command: the command ends with a backslash that escapes nothing',
+        );
       word = (word ?? '') + command.charAt(at);
     } else if (OPERATORS.test(character)) {
       throw new AppError(
         'invalid',
-        `command: "${character}" requires a shell, but processes.allow_shell is off: quote it, or run a program instead`,
+        `command: "${character}" requires a shell, but processes.allow_shell is off: quote the character, or run a program instead`,
       );
     } else if (/\s/.test(character)) {
       if (word !== undefined) words.push(word);
@@ -36,7 +39,7 @@ export function splitWords(command: string): [string, ...string[]] {
   if (word !== undefined) words.push(word);
   const [program, ...rest] = words;
   if (program === undefined || program === '')
-    throw new AppError('invalid', 'command: names no program');
+    throw new AppError('invalid', 'command: the command does not name a program');
   return [program, ...rest];
 }
 
@@ -51,5 +54,8 @@ function quoted(command: string, start: number): [text: string, end: number] {
     if (escapes) at++;
     text += command.charAt(at);
   }
-  throw new AppError('invalid', `command: unclosed ${quote} at position ${start + 1}`);
+  throw new AppError(
+    'invalid',
+    `command: the quote ${quote} at position ${start + 1} is not closed`,
+  );
 }

@@ -43,7 +43,7 @@ async function recorded(git: Git, worktree: Worktree): Promise<Omit<Checkout, 'h
   if (repository === null || adminDir === null)
     throw new AppError(
       'conflict',
-      `the worktree ${worktree.worktree_name} no longer exists at ${worktree.path}: restore it first`,
+      `the worktree ${worktree.worktree_name} no longer exists at ${worktree.path}: restore the worktree first`,
     );
   return { repository, adminDir, files: worktree.path };
 }

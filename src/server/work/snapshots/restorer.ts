@@ -37,11 +37,17 @@ export class Restorer {
       const name = relativeName(wish.file);
       const { active_turn_id: active } = place.session;
       if (active !== null)
-        throw new AppError('turn_in_progress', `turn ${active} of ${sessionId} is still running`);
+        throw new AppError(
+          'turn_in_progress',
+          `turn ${active} of session ${sessionId} is still running`,
+        );
       const target = this.#requests.snapshotAt(sessionId, wish.turn_id, wish.moment);
       const { files, repository, adminDir } = await place.checkout();
       if (files !== target.root || repository.commonDir !== target.repository)
-        throw new AppError('conflict', `the session now works in ${files}, not in ${target.root}`);
+        throw new AppError(
+          'conflict',
+          `the session now works in ${files}, but the snapshot is of ${target.root}`,
+        );
       const since = this.#requests.snapshotsSince(target);
       const location = await this.#open(place, target, since);
       const entry = await entryAt(place, location, target.tree, name);
@@ -55,7 +61,7 @@ export class Restorer {
       if (found === 'other')
         throw new AppError(
           'conflict',
-          `${name} is now not a regular file of at most ${MAX_BYTES / 1024 / 1024} MiB: move it away`,
+          `cannot replace ${name}, because it is not a regular file of at most ${MAX_BYTES / 1024 / 1024} MiB: move the file to another place`,
         );
       const answer = {
         session_id: sessionId,
@@ -127,7 +133,10 @@ export class Restorer {
 }
 
 function notOfAgent(why: string): AppError {
-  return new AppError('conflict', `${why}: use force to replace the file and keep a copy`);
+  return new AppError(
+    'conflict',
+    `cannot restore the file, because ${why}: use force to replace the file and keep a copy`,
+  );
 }
 
 /** Returns a path in the form of git. Throws `invalid` for one that leads elsewhere or into git's own directory. */
@@ -163,8 +172,12 @@ function blobOf(entry: ForeignEntry | null, characters: number): string | null {
 
 function refused(error: unknown): never {
   if (!(error instanceof NotReplaced)) throw error;
-  throw new AppError('conflict', `${error.message}: nothing was changed, try again`, {
-    cause: error,
-    isTemporary: true,
-  });
+  throw new AppError(
+    'conflict',
+    `cannot replace the file, so nothing was changed (${error.message}): try again`,
+    {
+      cause: error,
+      isTemporary: true,
+    },
+  );
 }

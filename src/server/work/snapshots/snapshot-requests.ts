@@ -74,7 +74,9 @@ export class SnapshotRequests {
     this.#count += 1;
     return this.#lanes.run(String(this.#count % AT_ONCE), async () => {
       const late = new AbortController();
-      using _ = clock.after(LIMIT_MS, () => late.abort(new Error('time limit exceeded')));
+      using _ = clock.after(LIMIT_MS, () =>
+        late.abort(new Error('the request exceeded its time limit')),
+      );
       const { signal } = late;
       const git = gitContext.git.within(signal);
       let checkout: Checkout | undefined;
@@ -135,12 +137,16 @@ async function explained(
   if (signal.aborted) {
     // Git waits for ever for a special file in the place of one that it reads; this names it.
     if (files !== null) await assertFiles(files);
-    return new AppError('conflict', `reading the files took longer than ${LIMIT_MS / 1000} s`, {
-      cause: error,
-    });
+    return new AppError(
+      'conflict',
+      `reading the files of the session took longer than ${LIMIT_MS / 1000} s`,
+      {
+        cause: error,
+      },
+    );
   }
   if (!(error instanceof GitFailure)) return error;
-  return new AppError('conflict', `cannot read the files: ${error.message}`, {
+  return new AppError('conflict', `cannot read the files of the session: ${error.message}`, {
     cause: error,
   });
 }

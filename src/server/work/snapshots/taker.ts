@@ -131,7 +131,9 @@ export class SnapshotTaker {
     const { clock } = this.#deps;
     const began = clock.monotonic();
     const late = new AbortController();
-    using _ = clock.after(LIMIT_MS, () => late.abort(new Error('time limit exceeded')));
+    using _ = clock.after(LIMIT_MS, () =>
+      late.abort(new Error('the snapshot exceeded its time limit')),
+    );
     const about = { session_id: session.id, turn_id: turn.turn_id, moment, taken_at: clock.now() };
     const end = () => ({ is_late: false, took_ms: Math.round(clock.monotonic() - began) });
     try {

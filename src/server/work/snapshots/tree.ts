@@ -48,15 +48,15 @@ export async function entryAt(
     throw new AppError(
       'conflict',
       files.length > 0
-        ? `${name} was a directory at that turn: name a file in it`
-        : `${name} did not exist at that turn, or git ignored it`,
+        ? `${name} was a directory at the time of the snapshot: name a file in that directory`
+        : `the file ${name} did not exist at the time of the snapshot, or git ignored the file`,
     );
   if (found.mode === '160000')
     throw new AppError('conflict', `${name} is a submodule: snapshots do not include submodules`);
   if ((found.bytes ?? 0) > MAX_BYTES)
     throw new AppError(
       'conflict',
-      `${name} had ${found.bytes} bytes, and ${MAX_BYTES} is the maximum`,
+      `the file ${name} has ${found.bytes} bytes in the snapshot, and the maximum is ${MAX_BYTES} bytes`,
     );
   return found;
 }
@@ -95,7 +95,7 @@ export async function contentAt(
   if (content.toString('latin1', 0, 64).startsWith('version https://git-lfs.github.com/spec/'))
     throw new AppError(
       'conflict',
-      `the content of ${name} is stored in Git LFS: restore it with git`,
+      `the content of ${name} is stored in Git LFS: restore the file with git`,
     );
   return content;
 }

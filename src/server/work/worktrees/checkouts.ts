@@ -44,14 +44,17 @@ export class Checkouts {
     const isPlain = PLAIN.test(branch);
     const check = ['check-ref-format', ref];
     if (!isPlain && (await this.#gitContext.git.maybe(refsOf(repository), check)) === null)
-      throw new AppError('invalid', `"${branch}" is not a valid branch name: choose another`);
+      throw new AppError('invalid', `"${branch}" is not a valid branch name: choose another name`);
     if (tip !== null)
       throw new AppError(
         'conflict',
         `the branch ${branch} already exists: choose another worktree_name or branch_prefix`,
       );
     if (await isThere(directory))
-      throw new AppError('conflict', `${directory} already exists: move it away`);
+      throw new AppError(
+        'conflict',
+        `the directory ${directory} already exists: move it to another place`,
+      );
   }
 
   /**
@@ -163,7 +166,7 @@ export class Checkouts {
     if ((await fs.realpath(parent)) !== parent)
       throw new AppError(
         'conflict',
-        `${parent} is reached through a symbolic link: move the link away`,
+        `the path ${parent} leads through a symbolic link: move the link to another place`,
       );
     const flags = ['--quiet', '--no-checkout', ...what.slice(0, -1)];
     const add = ['worktree', 'add', ...flags, '--', directory, ...what.slice(-1)];
@@ -171,7 +174,7 @@ export class Checkouts {
     if ((await fs.realpath(directory)) !== directory)
       throw new AppError(
         'conflict',
-        `${directory} is reached through a symbolic link: move the link away`,
+        `the path ${directory} leads through a symbolic link: move the link to another place`,
       );
   }
 

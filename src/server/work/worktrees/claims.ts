@@ -44,7 +44,10 @@ export class Claims {
     const session = this.#deps.sessionStore.session(tx, sessionId);
     const held = this.#deps.store.claim(tx, worktreeId, sessionId);
     if (!held || held.released_at !== null)
-      throw new AppError('not_found', `session "${sessionId}" does not claim "${worktreeId}"`);
+      throw new AppError(
+        'not_found',
+        `session "${sessionId}" has no claim on worktree "${worktreeId}"`,
+      );
     const released = this.#release(tx, worktree, held);
     if (session.worktree_id === worktreeId) this.#point(tx, session, this.#newestOf(tx, sessionId));
     return released;

@@ -102,7 +102,10 @@ export class InitScripts {
       const all = this.#trusted.where(tx, 'repo_root = ?', repo_root);
       const withdrawn = all.filter((one) => sha256 === null || one.sha256 === sha256);
       if (withdrawn.length === 0 && sha256 !== null)
-        throw new AppError('not_found', `${sha256} is not allowed for ${repo_root}`);
+        throw new AppError(
+          'not_found',
+          `content with the SHA-256 ${sha256} is not allowed for the repository ${repo_root}`,
+        );
       for (const one of withdrawn) this.#trusted.deleteWhere(tx, 'id = ?', trustId(one));
       const answer = { repo_root, withdrawn };
       saveResponse(tx, answer);

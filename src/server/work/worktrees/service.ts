@@ -357,7 +357,7 @@ export class WorktreeService {
     if (left !== null)
       throw new AppError(
         'conflict',
-        `the worktree of that name was removed, but ${left}: try again`,
+        `cannot create the worktree, because an earlier worktree has the same name, and ${left}: try again`,
         { isTemporary: true },
       );
   }
@@ -372,7 +372,7 @@ export class WorktreeService {
     if (old.status !== 'cleaned')
       throw new AppError(
         'conflict',
-        `worktree ${id} is ${old.status}: only a cleaned or missing worktree can be restored`,
+        `cannot restore worktree ${id}, which is ${old.status}: only a cleaned or missing worktree can be restored`,
       );
     await this.#assertNothingLeft(old);
     return this.#creator.restore(old, name, saveResponse);

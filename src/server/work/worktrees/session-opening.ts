@@ -77,7 +77,7 @@ async function directoryIn(worktree: Worktree, directory: string, cwd: string): 
   if (isDirectory && !isOutside(path.relative(root, found))) return found;
   throw new AppError(
     'conflict',
-    `worktree ${worktree.worktree_name} has no directory "${below}", because ${worktree.base_ref} has none: commit the directory first, or open the session in a committed directory`,
+    `worktree ${worktree.worktree_name} has no directory "${below}", because ${worktree.base_ref} does not contain that directory: commit the directory first, or open the session in a committed directory`,
   );
 }
 

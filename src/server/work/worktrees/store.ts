@@ -71,7 +71,7 @@ export class WorktreeStore {
   worktree(rx: Reader, id: string): Worktree {
     const worktree = this.worktrees.get(rx, id);
     if (worktree) return worktree;
-    throw new AppError('not_found', `no worktree "${id}"`);
+    throw new AppError('not_found', `worktree "${id}" not found`);
   }
 
   /**

@@ -28,5 +28,5 @@ export function reasonOf(error: unknown): string | null {
 
 /** Says that a worktree is not registered with git, as after its repository was removed and made again. */
 export function unknownToGit(directory: string): string {
-  return `${directory} is not registered with git: git worktree repair`;
+  return `the worktree ${directory} is not registered with git: run git worktree repair`;
 }

@@ -16,7 +16,7 @@ import {
 } from '../git/repository.ts';
 import { hasUnsavedWork, isClean } from './worktree-state.ts';
 import type { WorktreeStore } from './store.ts';
-import { reasonOf, nestedMessage, unknownToGit } from './words.ts';
+import { reasonOf, nestedMessage } from './words.ts';
 import { WorktreeFiles } from './worktree-files.ts';
 import type { GitContext } from '../git/git-context.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
@@ -272,13 +272,13 @@ export class WorktreeCleanup {
     if (!repository)
       throw new AppError(
         'conflict',
-        `the repository ${repo_root} of the worktree no longer exists: restore it`,
+        `the repository ${repo_root} of the worktree no longer exists: restore the repository`,
       );
     const known = await adminDirectory(repository, directory);
     if (known === null || (await gitDirOf(directory).catch(() => null)) !== known)
       throw new AppError(
         'conflict',
-        `${unknownToGit(directory)}, remove the directory, or choose another worktree_name`,
+        `the worktree ${directory} is not registered with git: run git worktree repair, remove the directory, or choose another worktree_name`,
       );
   }
 

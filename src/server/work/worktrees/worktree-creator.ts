@@ -155,7 +155,10 @@ export class WorktreeCreator {
         `base_ref "${named}" is not a commit of ${directory}: name a branch, tag or commit`,
       );
     if (commit === null)
-      throw new AppError('invalid', `${directory} has no commits yet: create one, or set base_ref`);
+      throw new AppError(
+        'invalid',
+        `the repository ${directory} has no commits yet: create a commit, or set base_ref`,
+      );
     if (named !== null) return { baseRef: named, baseCommit: commit, tip };
     const branch = await branchAt(git, location);
     return { baseRef: branch ?? commit, baseCommit: commit, tip };
@@ -248,7 +251,7 @@ export class WorktreeCreator {
     if (!repository)
       throw new AppError(
         'conflict',
-        `the repository ${old.repo_root} no longer exists: restore it first`,
+        `the repository ${old.repo_root} no longer exists: restore the repository first`,
       );
     const checked = renamed(old, name, gitContext.root);
     const archived = await gitContext.withRepositoryLock(repository, async () => {

@@ -94,14 +94,17 @@ export function assertMatches(worktree: Worktree, request: WorktreeRequest): voi
   if (!differs) return;
   throw new AppError(
     'conflict',
-    `worktree ${worktree.worktree_name} already exists with ${differs}: leave that field out, or choose another name`,
+    `worktree ${worktree.worktree_name} already exists with ${differs}: leave out that field, or choose another name`,
   );
 }
 
 /** Throws `conflict` for a worktree that is missing or cleaned. */
 export function assertThere({ id, status }: Worktree): void {
   if (status === 'active' || status === 'retained') return;
-  throw new AppError('conflict', `worktree ${id} is ${status}: restore it, or create another`);
+  throw new AppError(
+    'conflict',
+    `worktree ${id} is ${status}: restore the worktree, or create another worktree`,
+  );
 }
 
 /**
@@ -124,7 +127,7 @@ export function claimedBy(
   if (held.claim_role === role) return held;
   throw new AppError(
     'claim_conflict',
-    `session ${sessionId} already claims ${worktree.id} as ${held.claim_role}: release that claim first`,
+    `session ${sessionId} already has a claim on worktree ${worktree.id} as ${held.claim_role}: release that claim first`,
   );
 }
 

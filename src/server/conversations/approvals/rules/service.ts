@@ -132,7 +132,7 @@ export class RuleService {
       if (!same && stored.length >= MAX_RULES)
         throw new AppError(
           'conflict',
-          `cannot add a rule: ${MAX_RULES} rules is the maximum: remove some`,
+          `cannot add a rule, because ${MAX_RULES} rules is the maximum: remove a rule first`,
         );
       const record: StoredRule = same
         ? { ...same, reason: reason ?? same.reason, i_know: i_know || same.i_know === true }
@@ -220,7 +220,10 @@ function assertUsable({
   if ((command ?? path ?? tool ?? directory) === null)
     throw new AppError('invalid', 'body: a rule requires a command, a path, a tool or a directory');
   if (command !== null && path !== null)
-    throw new AppError('invalid', 'body: a rule has either a command or a path: add two rules');
+    throw new AppError(
+      'invalid',
+      'body: a rule cannot have both a command and a path: add one rule for each',
+    );
   if (effect === 'allow' && (command ?? path ?? tool) === null)
     throw new AppError(
       'invalid',

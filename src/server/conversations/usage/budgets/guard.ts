@@ -122,7 +122,7 @@ export class BudgetGuard {
     if (!hold) return;
     throw new AppError(
       'budget_reached',
-      `${hold.message}: accept its approval, set a new limit, or queue the turn`,
+      `${hold.message}: accept the approval of the budget, set a new limit, or queue the turn`,
     );
   }
 

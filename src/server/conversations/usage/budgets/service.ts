@@ -65,7 +65,7 @@ export class BudgetService {
       if (!before && store.count(tx) >= MAX_BUDGETS)
         throw new AppError(
           'too_many',
-          `cannot set a budget: ${MAX_BUDGETS} budgets is the maximum: remove some`,
+          `cannot set a budget, because ${MAX_BUDGETS} budgets is the maximum: remove a budget first`,
         );
       const now = clock.now();
       const budget: Budget = {
@@ -121,7 +121,7 @@ function budgetRequestOf(body: BodyOf<typeof setBudget>): BudgetRequest {
   if (session_id !== null && team_id !== null)
     throw new AppError(
       'invalid',
-      'body: a budget has either a session or a team: set one budget for each',
+      'body: a budget cannot have both a session and a team: set one budget for each',
     );
   if ((tokens ?? cost_usd ?? turns) === null)
     throw new AppError('invalid', 'body: a budget requires a limit: add tokens, cost_usd or turns');
@@ -129,11 +129,11 @@ function budgetRequestOf(body: BodyOf<typeof setBudget>): BudgetRequest {
   if (session_id === null && team_id === null && per === 'total')
     throw new AppError(
       'invalid',
-      'body.per: total requires a session or a team: name one, or set a budget per day',
+      'body.per: a total budget must name a session or a team: set session_id or team_id, or set per to "day"',
     );
   const zone = body.time_zone ?? null;
   if (zone !== null && per === 'total')
-    throw new AppError('invalid', 'body.time_zone: requires a budget per day');
+    throw new AppError('invalid', 'body.time_zone: only a budget per day can have a time zone');
   if (zone !== null && !isTimeZone(zone))
     throw new AppError(
       'invalid',

@@ -34,7 +34,7 @@ export class BudgetStore {
   budget(rx: Reader, id: string): Budget {
     const found = this.budgets.get(rx, id);
     if (found) return found;
-    throw new AppError('not_found', `no budget "${id}"`);
+    throw new AppError('not_found', `budget "${id}" not found`);
   }
 
   all(rx: Reader): Budget[] {
