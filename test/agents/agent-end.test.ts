@@ -134,7 +134,7 @@ describe('the lines of an agent', () => {
     const storm = () => {
       for (let line = 1; line <= 1000; line++) nonProtocol.note(`line ${line}`);
     };
-    expect(storm).toThrow('1000 lines in a row are not JSON: line 1000');
+    expect(storm).toThrow('the agent sent 1000 lines in a row that are not JSON: line 1000');
   });
 
   test('on stderr are told without what a terminal would obey', async () => {

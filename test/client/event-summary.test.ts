@@ -24,10 +24,10 @@ describe('the line that tells of an event', () => {
   test.for<[kind: EventKind, line: string]>([
     ['runtime.started', ''],
     ['session.created', 'fix the tests'],
-    ['session.failed', 'the agent does not know the session'],
+    ['session.failed', 'the agent no longer has this session'],
     ['turn.accepted', 'fix the tests'],
     ['turn.started', ''],
-    ['turn.failed', 'the agent exited with 1'],
+    ['turn.failed', 'the agent exited with code 1'],
     ['message.delta', 'The tests'],
     ['tool.started', 'pending Read package.json'],
     ['tool.updated', 'running Read package.json: {"name"'],
@@ -43,7 +43,7 @@ describe('the line that tells of an event', () => {
     ['team.created', 'tests'],
     ['team.message_created', 'run the tests'],
     ['team.message_cancelled', ''],
-    ['delivery.failed', 'its recipient was closed'],
+    ['delivery.failed', 'the recipient session was closed'],
   ])('%s: "%s".', ([kind, line]) => {
     expect(summarizeEvent(eventOf(kind, kinds[kind].example))).toBe(line);
   });

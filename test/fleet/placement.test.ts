@@ -52,12 +52,17 @@ describe('the chosen node', () => {
 
   test.for([
     [[], [], 'unreachable', 'no node of the fleet is alive: see cadre fleet nodes'],
-    [[node('a', 0)], ['gpu'], 'too_many', 'no live node with the label gpu: see cadre fleet nodes'],
+    [
+      [node('a', 0)],
+      ['gpu'],
+      'too_many',
+      'no node of the fleet with the label gpu is alive: see cadre fleet nodes',
+    ],
     [
       [node('a', 4)],
       [],
       'too_many',
-      'all live nodes are at their limit: try again when a turn has ended',
+      'all live nodes already run their maximum number of agents: try again when a turn has ended',
     ],
   ] as const)(
     'is missing for a reason that is said: %j with %j.',

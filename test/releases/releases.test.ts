@@ -207,7 +207,7 @@ describe.each(releases)('The data of cadre %s', (version) => {
         "PRAGMA user_version = 999; UPDATE meta SET value = '9.1.0' WHERE key = 'written_by'",
       );
       await expect(startServer(directory)).rejects.toThrow(
-        /the data was written by cadre 9\.1\.0 \(format 999\), but cadre .*: use the newer version, or go back .*"run cadre db rollback"/,
+        /the data was written by cadre 9\.1\.0 in format 999, but cadre .*: use the newer version of cadre, or go back .*"run cadre db rollback"/,
       );
       const args = ['--data-dir', directory, 'db', 'rollback'];
       const refused = await runHere(directory, args);
@@ -235,13 +235,13 @@ test('cadre db rollback says so where there is no copy, and where a file is none
   const before = await dump(storeIn(own.path));
   expect(await rollback()).toMatchObject({
     code: 3,
-    stderr: expect.stringContaining('no copy of older data in'),
+    stderr: expect.stringContaining('contains no copy of older data'),
   });
   fs.writeFileSync(path.join(own.path, 'nonsense'), 'nonsense '.repeat(1000));
   const nonsense = await rollback('nonsense');
   expect([nonsense.code, nonsense.stderr]).toEqual([
     1,
-    expect.stringMatching(/cannot read .*nonsense as a store .*: name another file/),
+    expect.stringMatching(/cannot read .*nonsense as a database of cadre .*: name another file/),
   ]);
   expect((await rollback('nowhere')).code).toBe(3);
   expect(await dump(storeIn(own.path))).toEqual(before);

@@ -46,7 +46,7 @@ export class TokenStore {
   /** Deletes and returns a token. Throws `not_found`. */
   delete(tx: Writer, id: string): StoredToken {
     const token = this.#tokens.get(tx, id);
-    if (!token) throw new AppError('not_found', `no token "${id}"`);
+    if (!token) throw new AppError('not_found', `token "${id}" not found`);
     this.#delete.run(tx, id);
     return whole(token);
   }

@@ -263,7 +263,7 @@ export class HookService {
   #definition(name: string): HookDefinition {
     const found = this.#definitions.find((one) => one.name === name);
     if (found) return found;
-    throw new AppError('not_found', `no hook "${name}"`);
+    throw new AppError('not_found', `hook "${name}" not found`);
   }
 
   #described(definition: HookDefinition): Hook {

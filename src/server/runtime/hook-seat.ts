@@ -104,7 +104,7 @@ export class HookSeat {
   async #service(name: string): Promise<HookService> {
     await this.#applying;
     if (this.#loaded) return this.#loaded.service;
-    throw new AppError('not_found', `no hook "${name}"`);
+    throw new AppError('not_found', `hook "${name}" not found`);
   }
 
   #load(): Promise<Loaded> {

@@ -85,7 +85,7 @@ export class TeamStore {
   team(rx: Reader, id: string): Team {
     const team = this.teams.get(rx, id);
     if (team) return team;
-    throw new AppError('not_found', `no team "${id}"`);
+    throw new AppError('not_found', `team "${id}" not found`);
   }
 
   /** Returns a team that is not deleted. Throws `not_found` or `team_deleted`. */

@@ -120,7 +120,7 @@ describe('agents with names', () => {
           (await refusal(client, { provider: 'codex', agent: 'mine' })) ?? {};
         expect([code, message]).toEqual([
           'invalid',
-          'agent: provider codex has only one agent: omit agent',
+          'agent: provider codex has only one agent: omit the field "agent"',
         ]);
       }));
 

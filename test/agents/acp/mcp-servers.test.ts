@@ -98,7 +98,7 @@ describe('the MCP servers that a client gives to a session', () => {
         error: {
           code: 'provider_unavailable',
           message:
-            'acp: this agent does not support MCP servers over http: open a session without "far"',
+            'acp: this agent does not support MCP servers over http: open the session without MCP server "far"',
         },
       });
       const fine = await open({ mcp_servers: mcp_servers.slice(0, 1) });

@@ -80,7 +80,7 @@ describe('require_approval', () => {
 describe('a session that begins in a mode that does not ask', () => {
   const frank = {
     code: 'agent_mode_does_not_ask',
-    message: expect.stringContaining('its own mode is "auto"') as string,
+    message: expect.stringContaining('uses its own mode "auto"') as string,
   };
 
   test.each([

@@ -265,7 +265,7 @@ test.for<[string, CodexRole, RegExp]>([
         },
       },
     },
-    /did not start: not today/,
+    /did not start \(not today\)/,
   ],
   [
     'opens a thread without its id',

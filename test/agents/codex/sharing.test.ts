@@ -157,7 +157,7 @@ test('a line that is no JSON ends it, with a clear word', () =>
       const { error } = await session.run('go');
       expect(error?.code).toBe('provider_exited');
       expect(error?.message).toContain('broke the protocol and was stopped');
-      expect(error?.message).toContain('not a line of JSON: panicked at nothing');
+      expect(error?.message).toContain('codex sent a line that is not JSON: panicked at nothing');
       await noAgents();
       expect((await session.run('next')).text).toBe('next');
     },

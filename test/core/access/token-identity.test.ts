@@ -259,7 +259,7 @@ describe('the streams of tokens', () => {
       expect(refused.status).toBe(429);
       expect(refused.json()).toEqual({
         error:
-          'this token already has 2 open streams: close some, or raise server.max_streams_per_token',
+          'this token already has 2 open event streams: close some streams, or raise server.max_streams_per_token',
         code: 'too_many',
       });
       const others = await Promise.all(Array.from({ length: 6 }, () => openStream({ url, token })));

@@ -110,7 +110,7 @@ describe('a token', () => {
         const again = await api('DELETE', `/v1/tokens/${id}`);
         expect(again.status).toBe(404);
         expect(again.json()).toEqual({
-          error: `no token "${id}"`,
+          error: `token "${id}" not found`,
           code: 'not_found',
         });
       }

@@ -87,7 +87,10 @@ describe('a data directory', () => {
     await using place = tempDirectory('data');
     const directory = directoryWith(place.path, {});
     fs.chmodSync(directory, 0o1777);
-    expectRefused(directory, /is writable for all users: choose another directory with --data-dir/);
+    expectRefused(
+      directory,
+      /is writable for all users: choose another directory, new or existing, with --data-dir/,
+    );
     expect(mode(directory)).toBe('1777');
   });
 

@@ -377,7 +377,7 @@ describe('a mistake', () => {
     ['CADRE_PROVIDERS_ACP_ENV', 'A=1', 'providers.acp.env: '],
   ])('a wrong value of the environment is refused by its key and variable: %s', (wrong) => {
     const [name, text, place] = wrong;
-    expect(refusal(null, { [name]: text })).toContain(`configuration: ${place}`);
+    expect(refusal(null, { [name]: text })).toContain(`invalid configuration: ${place}`);
     expect(refusal(null, { [name]: text })).toContain(`(environment ${name})`);
   });
 
@@ -398,7 +398,7 @@ describe('a mistake', () => {
   test('is the first of several, and how many more there are is said.', () => {
     const message = refusal('[server]\ndrain_ms = -1\nbind_adress = "x"\n[log]\nlevel = "loud"');
     expect(message).toMatch(
-      /^configuration: server\.drain_ms: .*; 2 more, see cadre config check$/,
+      /^invalid configuration: server\.drain_ms: .*; 2 more, see cadre config check$/,
     );
   });
 
@@ -487,7 +487,7 @@ test('A tool in [gateway] free that does not exist is refused, and the nearest o
   for (const wrong of ['cadre_proces_run', 'cadre_process_runs', 'cadre-process-run'])
     expect(refusal(`[gateway]\nfree = ["cadre_team_manage", "${wrong}"]`)).toMatch(
       new RegExp(
-        `^configuration: gateway.free.1: "${wrong}" is not a tool; did you mean "cadre_process_run"\\?`,
+        `^invalid configuration: gateway.free.1: "${wrong}" is not a tool; did you mean "cadre_process_run"\\?`,
       ),
     );
 });
@@ -540,12 +540,16 @@ describe('[fleet]', () => {
       'url = ["nats://h", "nats:"]\nname = "n"',
       /fleet\.url: "nats:" is not an address/,
     ],
-    ['no address', 'url = ","\nname = "n"', /fleet\.url: has no address: expected nats:/],
-    ['a name alone', 'name = "n"', /fleet\.name: requires fleet\.url: set it/],
+    [
+      'no address',
+      'url = ","\nname = "n"',
+      /fleet\.url: the address of NATS is missing: expected nats:/,
+    ],
+    ['a name alone', 'name = "n"', /fleet\.name: a node name requires fleet\.url: set fleet\.url/],
     [
       'an address alone',
       'url = "nats://h"',
-      /fleet\.url: requires more settings: set fleet\.name .* or \[fleet\.person\]/,
+      /fleet\.url: the address of NATS alone is not enough: set fleet\.name .* or \[fleet\.person\]/,
     ],
     [
       'the key of a node without a name',

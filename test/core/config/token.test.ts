@@ -67,7 +67,7 @@ describe('the token', () => {
       const tokenFile = path.join(place.path, 'token');
       fs.writeFileSync(tokenFile, text, { mode: 0o600 });
       expect(() => readToken(tokenFile)).toThrow(
-        /contains no token of at least 16 characters: delete it/,
+        /contains no token of at least 16 characters: delete the file/,
       );
     },
   );

@@ -53,7 +53,7 @@ describe('failpoints', () => {
     'a b=kill',
   ])('%j is refused: it is not of that form.', (text) => {
     expect(() => failpointsFrom(text)).toThrow(
-      /^CADRE_FAILPOINTS: .* is not name=kill\|throw\[@N\]$/,
+      /^invalid entry ".*" in CADRE_FAILPOINTS: expected name=kill\|throw\[@N\]$/,
     );
   });
 });

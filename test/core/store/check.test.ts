@@ -155,7 +155,7 @@ describe('checking a store', () => {
     [
       'was cut off',
       (file) => fs.truncateSync(file, 10 * PAGE),
-      /cannot read .* as a store.*malformed/,
+      /cannot read .* as a database of cadre.*malformed/,
     ],
     ['is no database', (file) => fs.writeFileSync(file, 'x'.repeat(PAGE)), /not a database/],
     ['is empty', (file) => fs.writeFileSync(file, ''), /is empty/],
@@ -178,7 +178,7 @@ describe('checking a store', () => {
     };
     await expect(checked(newer)).rejects.toMatchObject({
       message: expect.stringMatching(
-        /written by cadre 9\.9\.9 \(format 99\).*use the newer version/,
+        /written by cadre 9\.9\.9 in format 99.*use the newer version/,
       ),
     });
   });

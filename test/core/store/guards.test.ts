@@ -47,8 +47,12 @@ describe('a store that was closed', () => {
     await store.db.close();
     const reader = new Reader();
     const writer = new Writer({ last: 0 }, { announced: [], whenDurable: [], whenLost: [] });
-    expect(() => statement.get(reader)).toThrow(/^the store is closed$/);
-    expect(() => statement.run(writer)).toThrow(/^the store is closed$/);
+    expect(() => statement.get(reader)).toThrow(
+      /^the server is stopping and has closed its database$/,
+    );
+    expect(() => statement.run(writer)).toThrow(
+      /^the server is stopping and has closed its database$/,
+    );
   });
 });
 
@@ -81,7 +85,7 @@ describe('a data directory', () => {
     await expect(openStore(directory.path, { version: '1.0.0' })).rejects.toMatchObject({
       name: 'AppError',
       code: 'storage_damaged',
-      message: expect.stringMatching(/written by cadre 9\.1\.0 \(format 99\), but cadre 1\.0\.0/),
+      message: expect.stringMatching(/written by cadre 9\.1\.0 in format 99, but cadre 1\.0\.0/),
     });
   });
 

@@ -35,8 +35,8 @@ describe('rows', () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     // @ts-expect-error A read without a reader.
-    expect(() => store.notes.get('a')).toThrow('outside read, peek and transact');
-    expect(() => store.notes.get(nothing, 'a')).toThrow('outside read, peek and transact');
+    expect(() => store.notes.get('a')).toThrow('outside a call of read, peek or transact');
+    expect(() => store.notes.get(nothing, 'a')).toThrow('outside a call of read, peek or transact');
   });
 
   test('are neither read nor written with what a function kept after it had ended.', async () => {

@@ -68,7 +68,7 @@ describe.each(ways)('the lock of a data directory, by $name,', ({ way, take }) =
 test('A file system that ignores the flag of open has no lock, and is refused.', async () => {
   await using directory = tempDirectory();
   expect(() => lockDirectory(directory.path, lockedByOpening)).toThrow(
-    /does not support locks; use a local/,
+    /does not support locks: use a local/,
   );
 });
 

@@ -160,7 +160,7 @@ describe('a read', () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await expect(store.db.read(() => store.db.transact(() => 1))).rejects.toThrow(
-      'transact inside a transaction',
+      'cannot start a transaction inside a transaction',
     );
   });
 });
@@ -232,7 +232,7 @@ describe('a failing transaction', () => {
       store.write(tx, 'a');
       return 1;
     });
-    await expect(refused).rejects.toThrow('it must be synchronous');
+    await expect(refused).rejects.toThrow('every transaction must be synchronous');
     expect(idsOf(store)).toEqual([]);
     expect(await store.db.transact((tx) => store.write(tx, 'b').seq)).toBe(1);
   });
@@ -242,7 +242,7 @@ describe('a failing transaction', () => {
     await using store = await openStore(directory.path);
     const inner = () => store.db.transact((tx) => store.write(tx, 'inner'));
     const answer = store.db.transact((tx) => {
-      expect(inner).toThrow('transact inside a transaction');
+      expect(inner).toThrow('cannot start a transaction inside a transaction');
       return store.write(tx, 'outer').seq;
     });
     expect(await answer).toBe(1);
@@ -251,7 +251,7 @@ describe('a failing transaction', () => {
         store.write(tx, 'lost');
         return inner();
       }),
-    ).rejects.toThrow('transact inside a transaction');
+    ).rejects.toThrow('cannot start a transaction inside a transaction');
     expect(idsOf(store)).toEqual(['outer']);
   });
 

@@ -129,7 +129,7 @@ test('what a process of a node prints is shown as it comes, and its end ends the
 
 test.for([
   [['quiet'], 2, 'pass --yes to confirm'],
-  [['quiet', '--yes'], 7, 'stop its server first'],
+  [['quiet', '--yes'], 7, 'stop the server of the node first'],
   [['nobody', '--yes'], 3, 'node name "nobody" is already free'],
 ] as const)('cadre fleet nodes replace %j ends with %i.', async ([args, code, said]) => {
   const ended = await cadre(['fleet', 'nodes', 'replace', ...args], fleet().urls);

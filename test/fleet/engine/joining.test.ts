@@ -81,7 +81,9 @@ describe('a server with [fleet]', () => {
         await expectEventually(head).toBe(
           (await given.client.call(endpoints.getVersion, {})).epoch,
         );
-        await expect(replaceNode(connection, names, 'n2')).rejects.toThrow('stop its server first');
+        await expect(replaceNode(connection, names, 'n2')).rejects.toThrow(
+          'stop the server of the node first',
+        );
       });
       await second.promise;
       expect(await stateOf(first)).toBe('member');

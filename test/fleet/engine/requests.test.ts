@@ -169,7 +169,7 @@ describe('a request through the fleet', () => {
   test('to a node that is not there says its name, and that nothing was done.', async () => {
     await expect(asking('n9').call(endpoints.getVersion, {})).rejects.toMatchObject({
       code: 'unreachable',
-      message: expect.stringContaining('"n9" is unreachable: the request was not executed'),
+      message: expect.stringContaining('"n9" is unreachable, so the request was not executed'),
     });
   });
 

@@ -109,7 +109,7 @@ describe('--agent', () => {
       const provider = await cadre(['run', '--agent', 'claude', 'say hi']);
       expect([provider.code, provider.stderr]).toEqual([
         2,
-        expect.stringContaining('set provider to "claude"'),
+        expect.stringContaining('set the field "provider" to "claude"'),
       ]);
       const earlier = await cadre(['run', '-c', '--agent', 'gemini', 'say hi']);
       expect(earlier.stderr).toContain('--agent applies only to a new session');

@@ -143,9 +143,13 @@ describe('a usage error', () => {
       expectFailure(
         await cadre(['sessions', 'get', 'abc']),
         2,
-        /session "abc" not found: give its title, or the last 6 or more characters of its id/,
+        /session "abc" not found: pass the last 6 or more characters of the id, or the title/,
       );
-      expectFailure(await cadre(['run', '  ']), 2, /no text to send: give a text, or pass -/);
+      expectFailure(
+        await cadre(['run', '  ']),
+        2,
+        /no text to send: pass the text as an argument, or pass -/,
+      );
       expectFailure(await cadre(['run', '-'], { stdin: '\n' }), 2, /no text to send/);
       expectFailure(
         await cadre(['run', '--cwd', '/no/such/place', 'hello']),
@@ -160,7 +164,7 @@ describe('a usage error', () => {
       expectFailure(
         await cadre(['sessions', 'create', '--metadata', '{']),
         2,
-        /invalid --metadata: expected JSON: /,
+        /invalid --metadata: expected valid JSON \(/,
       );
       expectFailure(
         await cadre(['sessions', 'list', '--limit', '0']),
@@ -185,7 +189,7 @@ describe('finding the server and the token', () => {
       expectFailure(
         await cadre(['sessions', 'get', nobody]),
         3,
-        /no session "sess_0+": see cadre sessions list/,
+        /session "sess_0+" not found: see cadre sessions list/,
       );
       expectFailure(
         await cadre(['sessions', 'get', 'ffffff']),
@@ -359,7 +363,7 @@ describe('sessions', () => {
       expectFailure(
         await cadre(['sessions', 'send', id, 'say more']),
         7,
-        /is still running: wait for it/,
+        /is still running: wait until the turn ends/,
       );
       const guarded = await cadre(['sessions', 'send', id, 'say more', '--expect', 'turn_other']);
       expectFailure(guarded, 7, /expected_turn_id is "turn_other"/);

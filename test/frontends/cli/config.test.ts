@@ -59,7 +59,7 @@ describe('cadre config show', () => {
     configure(home.path, '[log]\nlevel = "loud"\n');
     const { code, stdout, stderr } = await runHere(home.path, ['config', 'show']);
     expect([code, stdout]).toEqual([2, '']);
-    expect(stderr).toMatch(/^cadre: configuration: log\.level: [^\n]+\n$/);
+    expect(stderr).toMatch(/^cadre: invalid configuration: log\.level: [^\n]+\n$/);
   });
 });
 
@@ -143,14 +143,14 @@ describe('cadre config check', () => {
     ]);
     const serve = await runHere(home.path, ['serve', '--data-dir', path.join(home.path, 'data')]);
     expect(serve).toMatchObject({ code: 2, stdout: '' });
-    expect(serve.stderr).toMatch(/^cadre: configuration: fleet\.credentials: cannot read /);
+    expect(serve.stderr).toMatch(/^cadre: invalid configuration: fleet\.credentials: cannot read /);
     const directory = path.dirname(missing.file);
     const seed = path.join(directory, 'n.nk');
     fs.writeFileSync(seed, `SU${'A'.repeat(56)}\n`, { mode: 0o644 });
     fs.writeFileSync(path.join(directory, 'ca.pem'), 'no certificate\n');
     const wrong = await problems('name = "n"\ncredentials = "n.nk"\ntls = { ca = "ca.pem" }');
     expect(wrong.lines).toEqual([
-      expect.stringMatching(/may be read by others: chmod 600 it$/),
+      expect.stringMatching(/is readable for other users: run chmod 600 on the file$/),
       expect.stringMatching(/is not in PEM/),
     ]);
     fs.writeFileSync(seed, 'no seed\n');

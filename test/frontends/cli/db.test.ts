@@ -157,7 +157,11 @@ describe('cadre db backup', () => {
   test('says so where there is nothing to copy.', async () => {
     await using place = tempDirectory();
     const args = ['--data-dir', place.path, 'db', 'backup', path.join(place.path, 'copy')];
-    expectFailure(await runHere(place.path, args), 3, /events\.cadre not found in .*--data-dir/);
+    expectFailure(
+      await runHere(place.path, args),
+      3,
+      /the database events\.cadre does not exist in .*--data-dir/,
+    );
     expect(fs.readdirSync(place.path)).toEqual([]);
   });
 });
@@ -335,7 +339,7 @@ describe('cadre db restore', () => {
       expectFailure(missing, 3, /file .* not found/);
       damage(backup);
       const damaged = await cadre(['db', 'restore', backup, '--yes']);
-      expectFailure(damaged, 1, /has damaged rows \(1\): nothing was changed/);
+      expectFailure(damaged, 1, /has damaged rows \(1\), so nothing was changed/);
       expect(fs.readdirSync(directory)).toEqual(names);
       await withHistory(async (server) => {
         const copy = path.join(directory, 'other.cadre');

@@ -82,11 +82,17 @@ it('What cannot be done says why.', async () => {
     [await comment('new.txt:3-2', 'x'), /invalid --comment "new\.txt:3-2"/],
     [await comment('new.txt:99', 'x'), /the diff does not contain new\.txt:99/],
     [await comment('sub/b.txt:1', 'x'), /file "sub\/b\.txt" is not in the diff/],
-    [await comment('new.txt:1'), /the comment has no text: give the text after the session/],
-    [await cadre(['review', id]), /not a terminal: pass --comment FILE:LINE TEXT/],
+    [
+      await comment('new.txt:1'),
+      /the comment has no text: pass the text of the comment after the session/,
+    ],
+    [
+      await cadre(['review', id]),
+      /not a terminal, so no editor can be opened: pass --comment FILE:LINE/,
+    ],
     [await cadre(['review', id, 'words']), /pass --comment FILE:LINE/],
     [await cadre(['review']), /no session given/],
-    [await cadre(['review', 'drop', id]), /give either a comment or --all/],
+    [await cadre(['review', 'drop', id]), /pass either a comment or --all/],
     [await cadre(['review', 'drop', id, '--all']), /pass --yes/],
     [await cadre(['review', 'drop', id, 'cmt_nothing']), /comment "cmt_nothing" not found/],
   ] as const;

@@ -122,13 +122,13 @@ describe('cadre serve', () => {
       const { port } = new URL(url);
       const taken = await runCadre(home.path, ['serve', '--port', port]);
       expect(taken).toMatchObject({ code: 7, stdout: '' });
-      expect(taken.stderr).toContain(`port ${port} is in use: choose another with --port`);
+      expect(taken.stderr).toContain(`port ${port} is in use: choose another port with --port`);
       const config = path.join(directory, 'bad.toml');
       fs.writeFileSync(config, '[server]\nbind_adress = "x"\n');
       const wrong = await runHere(home.path, ['serve', '--config', config]);
       expect(wrong).toMatchObject({ code: 2, stdout: '' });
       expect(wrong.stderr).toMatch(
-        /^cadre: configuration: unknown key "server\.bind_adress"; did you mean "bind_address"\?/,
+        /^cadre: invalid configuration: unknown key "server\.bind_adress"; did you mean "bind_address"\?/,
       );
       const level = await runHere(home.path, ['serve', '--log-level', 'loud']);
       expect(level.code).toBe(2);

@@ -59,7 +59,7 @@ describe('serve --detach', () => {
     const second = await here('serve', '--detach', '--demo');
     expect(second).toMatchObject({ code: 7, stdout: '' });
     expect(second.stderr).toBe(
-      `cadre: a server is already running on ${data}, at ${started.url} (pid ${started.pid}): stop it with cadre stop\n`,
+      `cadre: a server is already running on ${data}, at ${started.url} (pid ${started.pid}): stop that server with cadre stop\n`,
     );
   });
 
@@ -69,7 +69,7 @@ describe('serve --detach', () => {
     const args = ['--json', 'serve', '--detach', '--port', port];
     const taken = await runHere(other.path, args, { env });
     expect(taken).toMatchObject({ code: 7, stdout: '' });
-    const message = `port ${port} is in use: choose another with --port (0 chooses a free one)`;
+    const message = `port ${port} is in use: choose another port with --port, or any free port with --port 0`;
     expect(JSON.parse(taken.stderr)).toMatchObject({ error: { code: 'conflict', message } });
     const wrong = await runHere(other.path, ['serve', '--detach', '--bind', 'x'], { env });
     expect(wrong.code).toBe(2);
@@ -146,7 +146,9 @@ describe('a server in the foreground', () => {
       expect(status.json()).toMatchObject({ server: { started_by: 'foreground', log: null, pid } });
       const logs = await runHere(directory, [...place, 'service', 'logs']);
       expect(logs).toMatchObject({ code: 7, stdout: '' });
-      expect(logs.stderr).toContain(`the server (pid ${pid}) was started in the foreground`);
+      expect(logs.stderr).toContain(
+        `the server (pid ${pid}): a server in the foreground writes its log only to stderr`,
+      );
     }));
 });
 

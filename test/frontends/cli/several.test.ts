@@ -62,7 +62,7 @@ describe('commands with several servers', () => {
     const { code, stderr } = await cadre('search', '--forget');
     expect([code, stderr]).toEqual([
       2,
-      'cadre: --forget works on one server: name it with --url\n',
+      'cadre: --forget works on only one server: choose the server with --url\n',
     ]);
     const forgotten = await cadre('search', '--forget', '--url', given().url('gpu'), '--json');
     expect(forgotten.json()).toMatchObject({ state: 'off', documents: 0 });
@@ -120,11 +120,11 @@ describe('commands with several servers', () => {
     ]);
     expect(await refused('--on', 'gpu', '--on', 'laptop')).toEqual([
       2,
-      'cadre: --on was given more than once: name one server\n',
+      'cadre: --on was given more than once: name only one server\n',
     ]);
     expect(await refused('--url', one, '--url', one)).toEqual([
       2,
-      'cadre: server "laptop" was given twice: give each --url once\n',
+      'cadre: server "laptop" was given twice: pass each --url only once\n',
     ]);
     expect(await refused('--url', one, '--url', 'nonsense')).toEqual([
       2,
@@ -133,7 +133,7 @@ describe('commands with several servers', () => {
     const files = ['--token-file', 'a', '--token-file', 'b', '--token-file', 'c'];
     expect(await refused('--url', one, '--url', two, ...files)).toEqual([
       2,
-      'cadre: --token-file does not match --url: give --token-file once for all servers, or once for each --url\n',
+      'cadre: --token-file does not match --url: pass --token-file once for all servers, or once for each --url\n',
     ]);
     expect((await cadre('events', 'tail', '--after-seq', '3')).stderr).toMatch(
       /sequence numbers differ between servers/,
@@ -172,7 +172,7 @@ describe('commands with several servers', () => {
     const { code, stderr } = await given().cadre(['status'], { env: { CADRE_CONFIG: config } });
     expect([code, stderr]).toEqual([
       4,
-      `cadre: gpu: no token for ${gpu}: set token_file in [[servers]], or pass --token-file FILE\n`,
+      `cadre: gpu: no token for the server ${gpu}: set token_file in [[servers]], or pass --token-file FILE\n`,
     ]);
   });
 

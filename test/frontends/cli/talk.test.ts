@@ -205,7 +205,10 @@ describe('a conversation', () => {
     const any = await cadre(['sessions', 'wait', '--any', busy ?? '', good ?? '']);
     expect(any.code).toBe(0);
     const late = await cadre(['sessions', 'wait', busy ?? '', '--timeout', '50ms']);
-    expect([late.code, late.stderr]).toEqual([8, 'cadre: a turn is still running after 50ms\n']);
+    expect([late.code, late.stderr]).toEqual([
+      8,
+      'cadre: a turn of the session is still running after 50ms\n',
+    ]);
     const until = startCadre(directory, ['--data-dir', directory, 'sessions', 'wait', busy ?? '']);
     await expectEventually(followers).toBeGreaterThan(0);
     const { active_turn_id } = await client.call(endpoints.getSession, {
@@ -342,7 +345,7 @@ describe('a server that is gone for good', () => {
     expect(code).toBe(6);
     expect(stderr).toBe(
       'cadre: connection lost: reconnecting\n' +
-        'cadre: the server has not answered for 200ms: when it runs again, see the result with ' +
+        'cadre: the server has not answered for 200ms: when the server runs again, see the result with ' +
         `cadre sessions show ${session?.id.slice(-8)}\n`,
     );
   });

@@ -117,7 +117,7 @@ describe('cadre tokens', () => {
       expectFailure(
         await cadre(['tokens', 'revoke', '12345']),
         2,
-        /token "12345" not found: give its name, or the last 6/,
+        /token "12345" not found: pass the last 6/,
       );
     }));
 

@@ -310,7 +310,10 @@ describe('session/load', () => {
   test('refuses a session that is not there.', async () => {
     const editor = await openEditor(server());
     const load = editor.agent.request(of.load, { sessionId: 'sess_0', cwd: '/', mcpServers: [] });
-    await expect(load).rejects.toMatchObject({ code: -32002, message: 'no session "sess_0"' });
+    await expect(load).rejects.toMatchObject({
+      code: -32002,
+      message: 'session "sess_0" not found',
+    });
   });
 });
 
@@ -378,7 +381,7 @@ describe('session/close and session/delete', () => {
     await expectEventually(() => client.call(endpoints.getSession, { params })).toMatchObject({
       status: 'ready',
     });
-    await expect(editor.prompt(sessionId, 'say more')).rejects.toThrow(/load it first/);
+    await expect(editor.prompt(sessionId, 'say more')).rejects.toThrow(/load the session first/);
   });
 
   test('delete closes the session for good.', async () => {
@@ -387,7 +390,10 @@ describe('session/close and session/delete', () => {
     const { sessionId } = await editor.open(directory);
     await editor.agent.request(of.delete, { sessionId });
     const session = await client.call(endpoints.getSession, { params: { session_id: sessionId } });
-    expect(session).toMatchObject({ status: 'closed', close_reason: 'deleted in an editor' });
+    expect(session).toMatchObject({
+      status: 'closed',
+      close_reason: 'a user deleted the session in an editor',
+    });
   });
 
   test('set_title names the session, and a name that comes from elsewhere is told.', async () => {

@@ -155,7 +155,10 @@ describe("the token of a session's agent", () => {
       const listed = await ask(stage, tokenOf(server), '/v1/mcp/capabilities');
       expect([listed.status, await listed.json()]).toEqual([
         400,
-        { error: `session ${session.id} is closed: it cannot call tools`, code: 'invalid' },
+        {
+          error: `session ${session.id} cannot call tools, because the session is closed`,
+          code: 'invalid',
+        },
       ]);
     }));
 });

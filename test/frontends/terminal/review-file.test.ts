@@ -117,7 +117,7 @@ describe('the file of a review', () => {
       /fewer than 2 lines/,
     ],
     ['no lines', (text: string) => below(text, ' line 1', '#[0] why'), /1 to 200 lines/],
-    ['an empty file', () => ' \n', /the file is empty: nothing was changed/],
+    ['an empty file', () => ' \n', /the review file is empty, so nothing was changed/],
   ] as const)('refuses %s, with the number of the line.', ([, edit, message]) => {
     const { text, read } = open();
     expect(() => read(edit(text))).toThrow(message);

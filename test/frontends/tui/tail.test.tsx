@@ -172,7 +172,7 @@ describe('the screen of cadre events tail', () => {
       const scope = { sessionId: 'sess_unknown' };
       await withScreen(client, { page: 'tail', scope }, async ({ expectShows }) => {
         await expectShows(/refused/);
-        await expectShows('no session "sess_unknown"');
+        await expectShows('session "sess_unknown" not found');
       });
     }));
 

@@ -181,7 +181,7 @@ describe('a POST', () => {
       async (given, receiver, session) => {
         await rename(given, session, 'one');
         await eventually(async () => hookIn(given)).toMatchObject({
-          failure: { error: expect.stringContaining('may be read by others') as string },
+          failure: { error: expect.stringContaining('is readable for other users') as string },
         });
         expect(receiver.got).toEqual([]);
         const back = { name: 'back', kinds, url: `${given.url}/v1/hooks`, secret_file: secretFile };
@@ -191,7 +191,9 @@ describe('a POST', () => {
         ]);
         await rename(given, session, 'two');
         await eventually(async () => hookIn(given, 'back')).toMatchObject({
-          failure: { error: expect.stringContaining('is this server itself') as string },
+          failure: {
+            error: expect.stringContaining('is the address of this server itself') as string,
+          },
         });
       },
     );

@@ -46,7 +46,9 @@ const faults: {
     name: 'route',
     status: 404,
     body: {
-      error: expect.stringMatching(/^no route (POST|PUT) \/v1\/nope; see \/openapi\.yaml$/),
+      error: expect.stringMatching(
+        /^the route (POST|PUT) \/v1\/nope does not exist: see \/openapi\.yaml$/,
+      ),
       code: 'not_found',
     },
     put: (asked) => (asked.path = '/v1/nope'),
@@ -55,7 +57,7 @@ const faults: {
     name: 'method',
     status: 405,
     body: {
-      error: 'PUT is not supported by /v1/sessions; supported methods: POST, GET, HEAD',
+      error: 'the route /v1/sessions does not support the method PUT: use POST, GET, HEAD',
       code: 'method_not_allowed',
     },
     put: (asked) => (asked.method = 'PUT'),

@@ -28,7 +28,7 @@ describe('an unknown path under /v1', () => {
         const reply = await send(url, { path });
         expect([path, reply.status]).toEqual([path, 404]);
         expect(reply.json()).toEqual({
-          error: `no route GET ${path}; see /openapi.yaml`,
+          error: `the route GET ${path} does not exist: see /openapi.yaml`,
           code: 'not_found',
         });
       }

@@ -254,7 +254,7 @@ describe('GET /v1/sessions/{id} and its turns', () => {
         const reply = await api('GET', `/v1/sessions/sess_nope${rest}`);
         expect(reply.status).toBe(404);
         expect(reply.json()).toEqual({
-          error: 'no session "sess_nope"',
+          error: 'session "sess_nope" not found',
           code: 'not_found',
         });
       }
@@ -389,7 +389,7 @@ describe('POST /v1/sessions/{id}/turns', () => {
       const second = await sendText(api, session);
       expect(second.status).toBe(409);
       expect(second.body).toEqual({
-        error: `turn ${first.body.turn_id} of ${session.id} is still running: wait for it`,
+        error: `turn ${first.body.turn_id} of session ${session.id} is still running: wait until the turn ends`,
         code: 'turn_in_progress',
       });
       expect((await read(api, session)).last_turn_id).toBe(before.last_turn_id);

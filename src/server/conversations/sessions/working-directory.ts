@@ -7,8 +7,7 @@ const MAX_PATH_BYTES = 4096;
 
 /** Resolves with the real path of an existing directory; the server's own if none is requested. Throws `invalid`. */
 export async function workingDirectory(requested: string | null | undefined): Promise<string> {
-  if (requested?.includes('\0'))
-    throw new AppError('invalid', 'the directory cwd contains a NUL character');
+  if (requested?.includes('\0')) throw new AppError('invalid', 'cwd contains a NUL character');
   const directory = path.resolve(requested ?? process.cwd());
   if (Buffer.byteLength(directory) > MAX_PATH_BYTES)
     throw await refusal(directory, { code: 'ENAMETOOLONG' });

@@ -213,7 +213,7 @@ describe('times', () => {
 
   it.each([
     [{ every: '* * * * * *' }, 'body.every'],
-    [{ every: '0 0 30 2 *' }, 'never occurs'],
+    [{ every: '0 0 30 2 *' }, 'matches no time in the future'],
     [{ every: '2026-11-22T18:00:00' }, 'body.every'],
     [{ every: '0 8 * * *', time_zone: 'Mars/Olympus' }, 'body.time_zone'],
     [{ every: '0 8 * * *', at: 5 }, 'cannot be combined'],

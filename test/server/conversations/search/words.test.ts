@@ -87,7 +87,7 @@ describe('a query', () => {
   });
 
   test('without a word, or with too many, is refused.', () => {
-    expect(() => termsOf('"!? --')).toThrow('query.q: contains no word to search for');
+    expect(() => termsOf('"!? --')).toThrow('query.q: the query contains no word to search for');
     expect(() => termsOf('ab '.repeat(65))).toThrow('query.q: has 65 words, and 64 is the maximum');
   });
 

@@ -78,14 +78,14 @@ describe('whether a session takes a turn', () => {
   test('the refusal names the session, the turn in the way and what to do.', () => {
     const busy = aSession({ active_turn_id: 'turn_7', last_turn_id: 'turn_7' });
     expect(() => assertAcceptsTurn(busy, undefined)).toThrow(
-      'turn turn_7 of sess_1 is still running: wait for it',
+      'turn turn_7 of session sess_1 is still running: wait until the turn ends',
     );
     expect(() => assertAcceptsTurn(busy, 'turn_6')).toThrow(
-      /turn_6.*turn_7.*read its turns, then send again/,
+      /turn_6.*turn_7.*read the turns of the session, then send the prompt again/,
     );
     const failed = aSession({ status: 'failed', failure });
     expect(() => assertAcceptsTurn(failed, undefined)).toThrow(
-      /sess_1.*it is gone.*open a new one/,
+      /sess_1.*it is gone.*open a new session/,
     );
   });
 });

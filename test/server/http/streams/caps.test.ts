@@ -51,7 +51,7 @@ describe('the cap of streams', () => {
       const refused = await api('GET', '/v1/events/stream');
       expect(refused.status).toBe(429);
       expect(refused.json()).toEqual({
-        error: '3 streams are already open: close some, or raise server.max_streams',
+        error: '3 event streams are already open: close some streams, or raise server.max_streams',
         code: 'too_many',
       });
     }));

@@ -140,7 +140,7 @@ describe('a merge of a worktree', () => {
       });
       await expect(merge(stage, tree)).rejects.toMatchObject({
         code: 'conflict',
-        message: expect.stringContaining('conflicts in a.txt: nothing was changed'),
+        message: expect.stringContaining('conflicts in a.txt, so nothing was changed'),
       });
       expect(stateOf(stage.repo, tree)).toBe(before);
     }));
@@ -285,7 +285,7 @@ describe('a merge is refused, and nothing changes,', () => {
       commit(tree.path, 'more');
       const before = stateOf(stage.repo, tree);
       await expect(merge(stage, tree, { expected_tree: result_tree })).rejects.toMatchObject({
-        message: expect.stringContaining('check it again'),
+        message: expect.stringContaining('request the preview again'),
       });
       expect(stateOf(stage.repo, tree)).toBe(before);
     }));
@@ -350,7 +350,9 @@ describe('a merge whose files cannot be written', () => {
         const before = git(stage.repo, 'rev-parse', 'main');
         await expect(merge(stage, tree)).rejects.toMatchObject({
           code: 'conflict',
-          message: expect.stringMatching(/^nothing was changed: .*new\.txt/),
+          message: expect.stringMatching(
+            /^the operation failed, and nothing was changed: .*new\.txt/,
+          ),
         });
         expect(git(stage.repo, 'rev-parse', 'main')).toBe(before);
         expect(git(stage.repo, 'status', '--porcelain')).toBe('?? new.txt/');

@@ -210,6 +210,6 @@ test('the logs of a process can be read on from a byte, page by page, in whole c
       }),
     ).rejects.toMatchObject({
       code: 'invalid',
-      message: expect.stringContaining('name the stream'),
+      message: expect.stringContaining('set stream to stdout or stderr'),
     });
   }));

@@ -64,7 +64,7 @@ describe.for(routes)('%s /v1/processes/{process_id}%s', ([method, route]) => {
         expect([path, reply.status]).toEqual([path, 404]);
         expect(reply.json()).toEqual({
           code: 'not_found',
-          error: `no process "${process.process_id}"`,
+          error: `process "${process.process_id}" not found`,
         });
       }
       for (const one of [owned, free]) expect((await get(given, one)).status).not.toBe('killed');

@@ -214,7 +214,7 @@ describe('a bad request', () => {
   test.for<[body: object, error: RegExp]>([
     [{ command: '' }, /^body\.command: /],
     [{ command: '  \n\t' }, /^command is empty$/],
-    [{ command: 'echo \0' }, /^command contains a NUL character$/],
+    [{ command: 'echo \0' }, /^the command contains a NUL character$/],
     [{ command: 'true', cwd: '/no/such/place' }, /^cwd "\/no\/such\/place" does not exist$/],
     [{ command: 'true', cwd: 'package.json' }, /^cwd ".*package\.json" is not a directory$/],
     [{ command: 'true', cwd: 'a\0b' }, /^cwd contains a NUL character$/],
@@ -224,7 +224,7 @@ describe('a bad request', () => {
     [{ command: 'true', timeout_ms: 2_147_483_648 }, /^body\.timeout_ms: /],
     [{ command: 'true', timeout_ms: '5' }, /^body\.timeout_ms: /],
     [{ command: 'true', on_exit: 'restart' }, /^body\.on_exit: /],
-    [{ command: 'true', on_exit: 'notify' }, /^on_exit: requires a session to notify/],
+    [{ command: 'true', on_exit: 'notify' }, /^on_exit: the process has no session to notify/],
     [{ command: ['true'] }, /^body\.command: /],
     [{ command: 'true', env: {} }, /^body: unknown field "env"/],
     [{}, /^body\.command: /],

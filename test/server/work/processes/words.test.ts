@@ -51,7 +51,7 @@ describe('a command without a shell', () => {
   test.for(['', '   ', `''`, `"" x`])(
     'is refused where there is no program in it: %j',
     (command) => {
-      expect(refusal(command)).toBe('command: names no program');
+      expect(refusal(command)).toBe('command: the command does not name a program');
     },
   );
 

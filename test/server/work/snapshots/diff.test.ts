@@ -189,7 +189,7 @@ describe('the diff of a session', () => {
         const settings = read(repo, '.git/config');
         git(repo, 'config', 'include.path', pipe);
         await expect(isLate(diff(stage, session), pipe, clock)).rejects.toMatchObject({
-          message: 'reading the files took longer than 20 s',
+          message: 'reading the files of the session took longer than 20 s',
         });
         fs.writeFileSync(config, settings);
         makeRepository(path.join(repo, 'inner'));

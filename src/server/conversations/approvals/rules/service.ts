@@ -157,7 +157,7 @@ export class RuleService {
   async remove(id: string, by: string): Promise<ApprovalRule> {
     const removed = await this.#deps.db.transact((tx) => {
       const found = this.#table.get(tx, id);
-      if (!found) throw new AppError('not_found', `no rule "${id}"`);
+      if (!found) throw new AppError('not_found', `rule "${id}" not found`);
       const conditions = conditionsOf(found);
       const same = this.#table
         .where(tx, 'true')

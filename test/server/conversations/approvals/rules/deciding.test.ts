@@ -67,7 +67,7 @@ describe('a request that a rule allows', () => {
         decided_by: rule.id,
         scope: 'once',
         held: false,
-        reason: 'decided by a rule: allow command git status',
+        reason: 'an approval rule decided the request: allow command git status',
       });
       const events = await stage.events(play.session.id);
       expect(events.map(({ kind }) => kind)).not.toContain('approval.requested');
@@ -419,7 +419,7 @@ describe('the rules', () => {
       'a rule with effect allow requires a command, a path or a tool',
     ],
     [{ effect: 'allow', command: 'sh *' }, 'runs a command from its arguments'],
-    [{ effect: 'allow', command: 'a', path: 'b' }, 'add two rules'],
+    [{ effect: 'allow', command: 'a', path: 'b' }, 'add one rule for each'],
     [{ effect: 'deny', directory: 'relative' }, 'is not an absolute path'],
     [{ effect: 'deny', directory: '/no/such/directory' }, 'does not exist'],
     [{ effect: 'permit', command: 'a' }, 'effect'],

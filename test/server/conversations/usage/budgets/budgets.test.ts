@@ -92,7 +92,7 @@ describe('a budget that is used up', () => {
       expect(body).toMatchObject({
         code: 'budget_reached',
         error:
-          'the budget of session "shop" is used up (1 of 1 turn): accept its approval, set a new limit, or queue the turn',
+          'the budget of session "shop" is used up (1 of 1 turn): accept the approval of the budget, set a new limit, or queue the turn',
       });
     }));
 

@@ -162,7 +162,7 @@ it('A limit that is said to reset at no time that a calendar has, or years from 
 });
 
 it.for([
-  [{ per: 'total', turns: 5 }, 'body.per: total requires a session or a team'],
+  [{ per: 'total', turns: 5 }, 'body.per: a total budget must name a session or a team'],
   [{ tokens: 0.5 }, 'body.tokens'],
   [{ turns: 0.5 }, 'body.turns'],
   [{ tokens: -1 }, 'body.tokens'],
