@@ -87,5 +87,5 @@ export class Addresses implements Servers {
 export function usable(entry: ServerEntry): ServerEntry & { client: Caller } {
   const { client, detail } = entry;
   if (client) return { ...entry, client };
-  throw new AppError('unreachable', detail ?? `${entry.name} is unreachable`);
+  throw new AppError('unreachable', detail ?? `server ${entry.name} is unreachable`);
 }

@@ -40,7 +40,10 @@ function assertSound({ hosts, nodes, admins, readers }: FleetPlan): void {
   const all = [ADMIN, ...nodes, ...people];
   const wrong = all.find((name) => !isName(name));
   if (wrong !== undefined)
-    throw new AppError('usage', `invalid name "${wrong}": use 1 to 63 letters, digits, "-" or "_"`);
+    throw new AppError(
+      'usage',
+      `invalid name "${wrong}" of a node or user: use 1 to 63 letters, digits, "-" or "_"`,
+    );
   // Where somebody made the accounts otherwise, answers come to an inbox of that name, and two would read each other's.
   const twice = all.find((name, at) => all.indexOf(name) !== at);
   if (twice !== undefined)

@@ -93,7 +93,7 @@ function lacking(mode: string): Notice {
     code: 'asking_mode_missing',
     message:
       `the agent can act without approval, because it does not offer the mode "${mode}": ` +
-      "set agent_mode, or modes in the agent's configuration, to a mode in which the agent requests approval",
+      'set agent_mode, or the setting modes of the agent, to a mode in which the agent requests approval',
   };
 }
 

@@ -101,7 +101,7 @@ export const worktreeKinds = {
     payload: { worktree: worktreeInEvents, reason },
     example: {
       worktree: { ...archived, status: 'cleaned' },
-      reason: 'the last claim was released',
+      reason: 'the last claim on the worktree was released',
     },
   }),
   'worktree.retained': kind({

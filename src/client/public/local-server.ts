@@ -21,7 +21,8 @@ export function localServer(env: Record<string, string | undefined> = process.en
     );
   const isOwn = running !== null && new URL(url).origin === new URL(running.url).origin;
   const token = env.CADRE_TOKEN ?? (isOwn ? tokenIn(running.token_file) : null);
-  if (token === null) throw new CadreError('unauthorized', `no token for ${url}: set CADRE_TOKEN`);
+  if (token === null)
+    throw new CadreError('unauthorized', `no token for the server ${url}: set CADRE_TOKEN`);
   return { url, token };
 }
 

@@ -91,7 +91,7 @@ export class Keeper {
     child.on('error', () => undefined);
     if (!child.pid || !identify(child.pid))
       throw new Error(
-        'cannot start the keeper, a process that stops child processes after a crash: check that /bin/sh exists, and that the process limit is not reached',
+        'cannot start the keeper, a process that stops child processes after a crash of the server: check that /bin/sh exists, and that the process limit is not reached',
       );
     this.#child = child;
     child.stdin?.on('error', () => undefined);

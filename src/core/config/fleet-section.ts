@@ -25,7 +25,7 @@ export function fleetContradictions(fleet: FleetSection): { path: string[]; mess
     problems.push({
       path: ['name'],
       message:
-        'a node name requires fleet.url: set fleet.url to the address of NATS, or leave the name out',
+        'the name of a node requires fleet.url: set fleet.url to the address of NATS, or leave out fleet.name',
     });
   if (name === null && credentials !== null)
     problems.push({

@@ -33,7 +33,7 @@ function read(file: string): ReturnType<typeof readSmallFile> {
   try {
     return readSmallFile(file, { maxBytes: MAX_FILE_BYTES });
   } catch (error) {
-    throw new Error(`cannot read ${file}: ${(error as Error).message}`, {
+    throw new Error(`cannot read the file ${file}: ${(error as Error).message}`, {
       cause: error,
     });
   }

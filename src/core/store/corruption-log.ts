@@ -26,7 +26,7 @@ export class CorruptionLog {
     this.note(table, `row ${row} of table ${table}`);
     return new AppError(
       'storage_damaged',
-      `row ${row} of database table ${table} ${problem}, because the disk or another program changed the file: ` +
+      `the disk or another program damaged row ${row} of database table ${table} (the row ${problem}): ` +
         'restore a copy of the data directory',
     );
   }

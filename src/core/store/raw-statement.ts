@@ -64,7 +64,9 @@ export class RawStatement<Row extends readonly SqlValue[] = SqlValue[]> {
     sqlite._free(text);
     if (code !== 0) {
       sqlite._free(this.#scratch);
-      throw hasRoom ? sqliteError(host, db, code, sql) : new SqliteError(code, 'out of memory');
+      throw hasRoom
+        ? sqliteError(host, db, code, sql)
+        : new SqliteError(code, 'SQLite is out of memory');
     }
     this.#columns = sqlite._sqlite3_column_count(this.#pointer);
   }
@@ -147,7 +149,8 @@ export class RawStatement<Row extends readonly SqlValue[] = SqlValue[]> {
     let need = 0;
     for (const value of values) if (typeof value === 'string') need += value.length * 3;
     const large = need > SCRATCH_BYTES ? sqlite._malloc(need) : 0;
-    if (need > SCRATCH_BYTES && !large) throw new SqliteError(SQLITE_NOMEM, 'out of memory');
+    if (need > SCRATCH_BYTES && !large)
+      throw new SqliteError(SQLITE_NOMEM, 'SQLite is out of memory');
     const capacity = large ? need : SCRATCH_BYTES;
     const start = large || this.#scratch;
     // This must follow the allocation, because growing the memory detaches earlier views of it.

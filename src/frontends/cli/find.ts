@@ -130,7 +130,7 @@ export function onlyOne<T>(
   throw new AppError(
     'usage',
     found.every((one) => name?.of(one) === said)
-      ? `several ${plural(what)} have the ${name?.field} ${quoted}: pass one of the ids ${list}`
+      ? `the ${name?.field} ${quoted} matches several ${plural(what)}: pass one of the ids ${list}`
       : `several ${what} ids end with ${quoted}: pass more characters of one of the ids ${list}`,
   );
 }

@@ -180,7 +180,7 @@ export class MessageService {
     if (!refusing) return;
     throw new AppError(
       'unsupported_provider_images',
-      `session ${refusing.id} uses ${refusing.provider}, which does not support images: leave the images out`,
+      `session ${refusing.id} uses provider ${refusing.provider}, which does not support images: leave the images out`,
     );
   }
 

@@ -63,7 +63,7 @@ export function withoutMember(
   if (!longest)
     throw new AppError(
       'conflict',
-      `${agentId} is the last member of team ${team.id}: delete the team instead`,
+      `session ${agentId} is the last member of team ${team.id}: delete the team instead`,
     );
   if (team.lead_agent_id !== agentId) return { team, isNewLead: false };
   return {

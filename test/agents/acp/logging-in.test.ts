@@ -101,7 +101,7 @@ describe('an agent that nobody is logged in to', () => {
       const turn = await (await open()).run('hello');
       expect(turn).toMatchObject({ status: 'failed', error: { code: 'auth_required' } });
       expect(turn.error?.message).toMatch(
-        /"api-key" failed: the key is too old: .*login methods: api-key/,
+        /"api-key" failed: the key is too old\): .*login methods: api-key/,
       );
     });
   });
@@ -273,7 +273,7 @@ describe('the login of an agent', () => {
   test('is checked by a session that is opened for that', () =>
     withRawAgent(lockedRole([browser]), async ({ client }) => {
       const check = () => client.call(endpoints.checkAgentLogin, { params });
-      await expect(check()).rejects.toThrow(/not logged in to default/);
+      await expect(check()).rejects.toThrow(/not logged in to agent default/);
       await client.call(endpoints.authenticateAgent, { params, body: {} });
       expect(await check()).toMatchObject({ authenticated: true });
     }));

@@ -117,7 +117,7 @@ describe('the MCP servers that a client gives to a session', () => {
       const sse = [{ type: 'sse' as const, name: 'old', url: 'http://127.0.0.1:9/' }];
       const body = { provider: 'codex' as const, cwd, mcp_servers: sse };
       await expect(client.call(endpoints.createSession, { body })).rejects.toThrow(
-        /codex does not support MCP servers over sse: leave out "old"/,
+        /provider codex does not support MCP servers over sse: leave out server "old"/,
       );
     }));
 });

@@ -245,7 +245,9 @@ describe('an agent that is to resume a session', () => {
     'and never answers %s costs only the turn, and is ended',
     (method, play) => {
       const limit = scaled(3000);
-      const says = new RegExp(`${method} failed: no answer within ${limit / 1000} s`);
+      const says = new RegExp(
+        `request "${method}" to the agent failed: the agent sent no answer within ${limit / 1000} s`,
+      );
       return withLost(
         { methods: { [method]: play } },
         (stage, session) => expectAnotherAgent(stage, session, says),

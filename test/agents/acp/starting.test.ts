@@ -85,7 +85,9 @@ describe('an agent that does not start', () => {
         const turn = await session.run('hello');
         expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_unavailable' } });
         expect(turn.error?.message).toMatch(
-          new RegExp(`${method} failed: no answer within ${limit / 1000} s`),
+          new RegExp(
+            `request "${method}" to the agent failed: the agent sent no answer within ${limit / 1000} s`,
+          ),
         );
         await noAgents();
         expect(await session.record()).toMatchObject({ status: 'ready', active_turn_id: null });

@@ -254,7 +254,7 @@ test.for<[string, CodexRole, RegExp]>([
       },
       requests: { initialize: never },
     },
-    /the agent exited with code 2: error: unrecognized subcommand.*: check that ".*" is 0\.150\.0 or newer/,
+    /the agent exited with code 2: error: unrecognized subcommand.*\): check that ".*" prints 0\.150\.0 or newer/,
   ],
   [
     'refuses to be initialized',

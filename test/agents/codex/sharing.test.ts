@@ -196,7 +196,9 @@ test('an answer that is too long fails what was asked for alone', () =>
     async ({ open }) => {
       const { error } = await (await open()).run('go');
       expect(error?.code).toBe('provider_unavailable');
-      expect(error?.message).toContain('turn/start failed: the response is too long');
+      expect(error?.message).toContain(
+        'request "turn/start" to the agent failed: the response is too long',
+      );
     },
   ));
 

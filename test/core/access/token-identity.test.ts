@@ -282,7 +282,7 @@ describe('the streams of tokens', () => {
         expect(refused.json()).toMatchObject({
           code: 'too_many',
           error: expect.stringMatching(
-            /^the last 1 of 4 streams are reserved for tokens with the scope admin/,
+            /^the last 1 of 4 event streams are reserved for tokens with the scope admin/,
           ),
         });
         streams.push(await openStream({ url, token }));

@@ -197,7 +197,7 @@ describe('an Idempotency-Key', () => {
       expect(reply.status).toBe(400);
       expect(reply.json()).toEqual({
         error:
-          '/v1/tokens does not support Idempotency-Key, because its responses contain secrets: leave the header out',
+          'the route /v1/tokens does not support Idempotency-Key, because its responses contain secrets: leave the header out',
         code: 'invalid',
       });
       expect(await given.client.call(endpoints.listTokens, {})).toEqual([]);

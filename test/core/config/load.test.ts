@@ -545,7 +545,11 @@ describe('[fleet]', () => {
       'url = ","\nname = "n"',
       /fleet\.url: the address of NATS is missing: expected nats:/,
     ],
-    ['a name alone', 'name = "n"', /fleet\.name: a node name requires fleet\.url: set fleet\.url/],
+    [
+      'a name alone',
+      'name = "n"',
+      /fleet\.name: the name of a node requires fleet\.url: set fleet\.url/,
+    ],
     [
       'an address alone',
       'url = "nats://h"',

@@ -39,7 +39,7 @@ test('A statement that finds no memory at its first run says so, and runs once t
   const run = () => store.db.peek((rx) => late.get(rx));
   const sqlite = await sharedSqlite(directory.path);
   using full = vi.spyOn(sqlite, '_malloc').mockReturnValue(0);
-  expect(run).toThrow(/^out of memory$/);
+  expect(run).toThrow(/^SQLite is out of memory$/);
   full.mockRestore();
   expect(run()).toEqual([1]);
 });

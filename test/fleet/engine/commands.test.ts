@@ -48,7 +48,12 @@ describe('cadre fleet init', () => {
       2,
       /pass a smaller --max-bytes, or raise max_file_store/,
     ],
-    ['a key that is not there', ['--credentials', '/nowhere.nk'], 2, /cannot read \/nowhere\.nk/],
+    [
+      'a key that is not there',
+      ['--credentials', '/nowhere.nk'],
+      2,
+      /cannot read the file \/nowhere\.nk/,
+    ],
   ])('with %s is refused, and says what to do.', async ([, args, code, said]) => {
     await using cluster = await Cluster.start();
     const ended = await cadre(['fleet', 'init', ...args], cluster.urls);

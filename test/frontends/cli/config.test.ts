@@ -164,7 +164,10 @@ describe('cadre config check', () => {
   test('of a file that is not there, and was named, ends with 2.', async () => {
     using home = tempDirectory();
     const { code, stdout } = await runHere(home.path, ['config', 'check', '--config', 'none.toml']);
-    expect([code, stdout]).toEqual([2, expect.stringContaining('cannot read none.toml')]);
+    expect([code, stdout]).toEqual([
+      2,
+      expect.stringContaining('cannot read the configuration file none.toml'),
+    ]);
   });
 });
 

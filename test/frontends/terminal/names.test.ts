@@ -37,7 +37,7 @@ describe('names', () => {
     const several = await cadre(['sessions', 'get', 'twin']);
     expect(several.code).toBe(2);
     expect(several.stderr).toBe(
-      `cadre: several sessions have the title "twin": pass one of the ids "twin" (${two}), "twin" (${one})\n`,
+      `cadre: the title "twin" matches several sessions: pass one of the ids "twin" (${two}), "twin" (${one})\n`,
     );
     // A title that looks like the end of another session's id does not hide that session.
     await open(one.slice(-8));

@@ -408,7 +408,7 @@ describe('a number in a query', () => {
       const reply = await send(url, { path, headers: { authorization: `Bearer ${token}` } });
       expect(reply.status).toBe(400);
       expect(reply.json()).toEqual({
-        error: 'query: "limit" occurs more than once',
+        error: 'query: the parameter "limit" occurs more than once',
         code: 'invalid',
       });
     }));

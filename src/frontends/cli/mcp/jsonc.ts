@@ -31,7 +31,11 @@ export function withValue(text: string, keys: readonly string[], value: unknown)
   const whole = text.trim() === '' ? '{}\n' : text;
   const steps = find(whole, keys);
   const last = steps.at(-1);
-  if (!last) throw new AppError('invalid', 'a value that has to be a JSON object is not an object');
+  if (!last)
+    throw new AppError(
+      'invalid',
+      `cannot set ${keys.join('.')}, because a value on that path is not a JSON object`,
+    );
   const depth = steps.length;
   const [key = '', ...deeper] = keys.slice(depth - 1);
   if (last.member) {

@@ -42,7 +42,7 @@ export async function showLog(
   }
   throw new AppError(
     'internal',
-    `${program.command} exited with code ${code}: ${plain(stderr.trim())}`,
+    `the command ${program.command} exited with code ${code}: ${plain(stderr.trim())}`,
   );
 }
 

@@ -259,7 +259,7 @@ function linesAt(
     : 'are not in one hunk of the session diff: check the diff, or send the lines as text';
   throw new AppError(
     'invalid',
-    `body: lines ${place.first_line} to ${place.last_line} of "${place.path}" ${why}`,
+    `body: cannot comment on lines ${place.first_line} to ${place.last_line} of "${place.path}", because these lines ${why}`,
   );
 }
 

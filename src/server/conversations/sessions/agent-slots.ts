@@ -63,7 +63,7 @@ export function shortageFor(
   if (mayExceed || unknown.some((one) => one.kind === kind))
     return {
       by: 'unknown',
-      message: `waiting until the first agent of this kind has started, because only then cadre can check whether the sessions of such agents can be resumed${holders(unknown)}`,
+      message: `waiting for the start of the first agent of this kind, because cadre must first check whether the sessions of this kind can be resumed${holders(unknown)}`,
     };
   if (taken.length + ending < max) return null;
   return {

@@ -78,7 +78,7 @@ export class Blobs {
     if (bytes.length > MAX_IMAGE_BYTES) {
       throw new AppError(
         'invalid',
-        `${name} has ${bytes.length} bytes, and ${MAX_IMAGE_BYTES} is the maximum`,
+        `${name} has ${bytes.length} bytes, and the maximum is ${MAX_IMAGE_BYTES} bytes`,
       );
     }
     if (!mediaType) throw new AppError('invalid', `${name} is not a PNG, JPEG, GIF or WebP image`);

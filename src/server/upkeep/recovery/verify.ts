@@ -70,7 +70,7 @@ export async function verifySessions(options: {
   async function fail(id: string, who: string): Promise<void> {
     const failure = {
       code: 'resume_failed',
-      message: `${who} no longer has this session`,
+      message: `agent ${who} no longer has this session`,
     };
     await db.transact((tx) => {
       // The session was closed meanwhile, or has a turn, whose agent reports the loss.

@@ -163,6 +163,9 @@ export async function targetOf(
     );
   const inRebase = await rebasing(repository, name);
   if (inRebase !== null)
-    throw new AppError('conflict', `a rebase of ${name} is in progress: finish or abort it first`);
+    throw new AppError(
+      'conflict',
+      `a rebase of ${name} is in progress: finish or abort the rebase first`,
+    );
   return { branch: name, tip, checkout: await checkoutOfBranch(repository, name, settings) };
 }

@@ -145,7 +145,7 @@ export class Checkouts {
       if (adminDir === null)
         throw new AppError(
           'conflict',
-          `${worktree.path} was removed during its creation: try again`,
+          `the worktree ${worktree.path} was removed during its creation: try again`,
           { isTemporary: true },
         );
       await this.#inLane(() => fill(adminDir));

@@ -73,7 +73,7 @@ export async function runInitScript(
   const last = output_tail.trim().split('\n').slice(-5).join('\n');
   throw new AppError(
     'conflict',
-    `the init script ${options.name} ${outcome}${last === '' ? '' : ` (${last})`}: fix the script, or set run_init_script to false`,
+    `the init script ${options.name} failed, because it ${outcome}${last === '' ? '' : ` (${last})`}: fix the script, or set run_init_script to false`,
   );
 }
 

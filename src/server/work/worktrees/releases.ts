@@ -55,7 +55,9 @@ export class Releases {
   /** Cleans up a worktree whose last claim was released. */
   async cleanUp(id: string): Promise<CleanupResult> {
     const { db, cleanup } = this.#deps;
-    const result = await cleanup.cleanUp(id, 'the last claim was released', { wasActive: true });
+    const result = await cleanup.cleanUp(id, 'the last claim on the worktree was released', {
+      wasActive: true,
+    });
     if ((result.worktree.cleanup_due_at ?? null) === null) return result;
     return db.transact((tx) => ({ ...result, worktree: this.#settled(tx, id) }));
   }

@@ -357,7 +357,7 @@ export class WorktreeService {
     if (left !== null)
       throw new AppError(
         'conflict',
-        `cannot create the worktree, because an earlier worktree has the same name, and ${left}: try again`,
+        `cannot use the name of a removed worktree again, because ${left}: try again`,
         { isTemporary: true },
       );
   }

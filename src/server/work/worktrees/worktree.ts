@@ -103,7 +103,7 @@ export function assertThere({ id, status }: Worktree): void {
   if (status === 'active' || status === 'retained') return;
   throw new AppError(
     'conflict',
-    `worktree ${id} is ${status}: restore the worktree, or create another worktree`,
+    `cannot use worktree ${id}, which is ${status}: restore the worktree, or create another worktree`,
   );
 }
 

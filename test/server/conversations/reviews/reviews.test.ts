@@ -116,7 +116,7 @@ the end`,
     const most = await review.add(1, 'too many', { last_line: 201 });
     expect([most.status, most.body.error]).toEqual([
       400,
-      'body: lines 1 to 201 of "code.ts" exceed 200 lines, the maximum for a comment',
+      'body: cannot comment on lines 1 to 201 of "code.ts", because these lines exceed 200 lines, the maximum for a comment',
     ]);
     edit(repo, (text) => text.replaceAll(/LINE (1\d\d)\n/g, 'line $1\n'));
     const refused = await Promise.all([
@@ -127,7 +127,7 @@ the end`,
     ]);
     expect(refused.map(({ status }) => status)).toEqual([400, 400, 400, 400]);
     expect(refused[0]?.body.error).toBe(
-      'body: lines 150 to 150 of "code.ts" are not in one hunk of the session diff: check the diff, or send the lines as text',
+      'body: cannot comment on lines 150 to 150 of "code.ts", because these lines are not in one hunk of the session diff: check the diff, or send the lines as text',
     );
     const seen = await review.add(2, 'as seen', { lines: ['+LINE two'] });
     expect(seen.body).toMatchObject({ state: 'changed', lines: ['+LINE two'] });

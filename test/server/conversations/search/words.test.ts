@@ -88,7 +88,9 @@ describe('a query', () => {
 
   test('without a word, or with too many, is refused.', () => {
     expect(() => termsOf('"!? --')).toThrow('query.q: the query contains no word to search for');
-    expect(() => termsOf('ab '.repeat(65))).toThrow('query.q: has 65 words, and 64 is the maximum');
+    expect(() => termsOf('ab '.repeat(65))).toThrow(
+      'query.q: the query has 65 words, and the maximum is 64 words',
+    );
   });
 
   test('becomes an expression of words alone, whatever it has.', () => {

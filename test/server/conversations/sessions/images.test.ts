@@ -141,7 +141,7 @@ describe('an image of a turn', () => {
     const eight = Array.from({ length: 8 }, (_, at) => inline(image('png', 100, `n${at}`)));
     expect((await give(...eight)).turn?.input).toHaveLength(8);
     expect(await expectRefused(...eight, inline(image('png', 100, 'n9')))).toContain(
-      '8 is the maximum',
+      'the maximum is 8 images',
     );
   });
 

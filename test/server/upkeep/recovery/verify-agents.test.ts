@@ -62,8 +62,8 @@ test('The verification after a start asks each agent for its own sessions alone.
       ['two', `ref-${second}`],
     ]);
     expect((await recovery()).sessions_failed).toMatchObject([
-      { session_id: first, message: 'one no longer has this session' },
-      { session_id: second, message: 'two no longer has this session' },
+      { session_id: first, message: 'agent one no longer has this session' },
+      { session_id: second, message: 'agent two no longer has this session' },
     ]);
   } finally {
     after.client.close();

@@ -213,7 +213,7 @@ describe('a bad request', () => {
 
   test.for<[body: object, error: RegExp]>([
     [{ command: '' }, /^body\.command: /],
-    [{ command: '  \n\t' }, /^command is empty$/],
+    [{ command: '  \n\t' }, /^the command is empty$/],
     [{ command: 'echo \0' }, /^the command contains a NUL character$/],
     [{ command: 'true', cwd: '/no/such/place' }, /^cwd "\/no\/such\/place" does not exist$/],
     [{ command: 'true', cwd: 'package.json' }, /^cwd ".*package\.json" is not a directory$/],

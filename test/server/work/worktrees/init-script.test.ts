@@ -79,7 +79,7 @@ describe('the init script', () => {
       withScript(stage, 'touch x; git commit -q --allow-empty -m x; echo no compiler; exit 3\n');
       await expect(create(stage, { run_init_script: true })).rejects.toMatchObject({
         code: 'conflict',
-        message: expect.stringMatching(/exited with 3 \([\s\S]*no compiler\): fix it/),
+        message: expect.stringMatching(/exited with 3 \([\s\S]*no compiler\): fix the script/),
       });
       await expectNothing(stage);
       expect((await create(stage, { run_init_script: false })).created).toBe(true);
