@@ -72,7 +72,7 @@ describe('a request to a node', () => {
     engine.answer = () => 'silent';
     const { error, after } = await failing(client().call(endpoints.createSession, create));
     expect(error).toMatchObject({ code: 'unreachable', message: expect.stringContaining('"n1"') });
-    expect(String(error)).toContain('may have been executed');
+    expect(String(error)).toContain('might have been executed');
     expect(after).toBeGreaterThanOrEqual(30_000);
   });
 
@@ -90,7 +90,7 @@ describe('a request to a node', () => {
     const { error } = await failing(
       client().call(endpoints.deleteToken, { params: { token_id: 'tok_1' } }),
     );
-    expect(String(error)).toContain('may have been executed');
+    expect(String(error)).toContain('might have been executed');
     expect(engine.asked).toHaveLength(1);
   });
 
@@ -101,7 +101,7 @@ describe('a request to a node', () => {
     };
     engine.answer = () => (engine.asked.length === 1 ? 'silent' : stopping);
     const { error } = await failing(client().call(endpoints.createSession, create));
-    expect(String(error)).toContain('may have been executed');
+    expect(String(error)).toContain('might have been executed');
     engine.answer = () => stopping;
     await expect(client().call(endpoints.createSession, create)).rejects.toMatchObject({
       code: 'shutting_down',

@@ -137,7 +137,7 @@ describe.each(releases)('The data of cadre %s', (version) => {
       await runTurn(server.client, answers.session, 'say later');
       expect(await cadre(['db', 'rollback', '--yes'])).toMatchObject({
         code: 7,
-        stderr: expect.stringMatching(/another server \(pid \d+\) uses .*: stop it/),
+        stderr: expect.stringMatching(/another server \(pid \d+\) uses .*: stop that server/),
       });
       await server.end('SIGKILL');
       const { code, stdout, stderr } = await cadre(['db', 'rollback', '--yes', '--json']);

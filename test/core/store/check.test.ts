@@ -162,7 +162,7 @@ describe('checking a store', () => {
     [
       'holds zeros alone',
       (file) => fs.writeFileSync(file, Buffer.alloc(PAGE)),
-      /as a store|not a database of cadre/,
+      /as a database of cadre|not a database of cadre/,
     ],
   ])('refuses a file that %s, and says what to do.', async ([, damage, message]) => {
     await expect(checked(() => undefined, damage)).rejects.toMatchObject({

@@ -196,8 +196,8 @@ describe('finding the server and the token', () => {
         3,
         /session "ffffff" not found: see cadre sessions list/,
       );
-      expectFailure(await cadre(['sessions', 'send', nobody, 'hello']), 3, /no session/);
-      expectFailure(await cadre(['events', 'tail', '--session', nobody]), 3, /no session/);
+      expectFailure(await cadre(['sessions', 'send', nobody, 'hello']), 3, /not found/);
+      expectFailure(await cadre(['events', 'tail', '--session', nobody]), 3, /not found/);
       const json = await cadre(['--json', 'sessions', 'get', nobody]);
       expect(JSON.parse(json.stderr)).toEqual({
         error: { code: 'not_found', message: expect.any(String), hint: 'see cadre sessions list' },

@@ -80,7 +80,7 @@ it('What cannot be done says why.', async () => {
       /invalid --comment "new\.txt": expected FILE:LINE or FILE:FIRST-LAST/,
     ],
     [await comment('new.txt:3-2', 'x'), /invalid --comment "new\.txt:3-2"/],
-    [await comment('new.txt:99', 'x'), /the diff does not contain new\.txt:99/],
+    [await comment('new.txt:99', 'x'), /the diff does not contain all lines of new\.txt:99/],
     [await comment('sub/b.txt:1', 'x'), /file "sub\/b\.txt" is not in the diff/],
     [
       await comment('new.txt:1'),

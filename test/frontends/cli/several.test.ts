@@ -49,7 +49,7 @@ describe('commands with several servers', () => {
       stderr: expect.stringContaining('invalid --since "23:59": expected a time') as string,
     });
     expect((await cadre('search', '""')).stderr).toBe(
-      'cadre: <words>: contains no word to search for\n',
+      'cadre: <words>: the query contains no word to search for\n',
     );
     // An id is a word to look for, and names no server.
     const id = `sess_${'0'.repeat(32)}`;

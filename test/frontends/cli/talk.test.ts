@@ -66,7 +66,7 @@ describe('what is said', () => {
     expect(await cadre(['run', '-c', 'history'], { cwd: here })).toMatchObject({
       code: 3,
       stderr: expect.stringMatching(
-        /^cadre: no open session in .*here or in a worktree .*: start one/,
+        /^cadre: there is no open session in .*here or in a worktree .*: start a session/,
       ),
     });
     await cadre(['run', 'say first'], { cwd: here });
