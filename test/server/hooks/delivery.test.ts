@@ -162,7 +162,7 @@ describe('a POST', () => {
         await rename(given, session, 'one');
         await receiver.until(1);
         await eventually(async () => hookIn(given)).toMatchObject({
-          failure: { error: `no response within ${limit} ms` },
+          failure: { error: `the URL of the hook sent no response within ${limit} ms` },
         });
         await receiver.until(2);
         await rename(given, session, 'two');

@@ -92,7 +92,7 @@ test('A provider that the interface does not name is 404, one that this server d
     const unknown = await api('GET', '/v1/providers/foo/models');
     expect(unknown.status).toBe(404);
     expect(unknown.json()).toEqual({
-      error: 'no provider "foo": expected codex, claude, acp',
+      error: 'unknown provider "foo": expected codex, claude, acp',
       code: 'not_found',
     });
     expect((await api('GET', '/v1/providers/codex/models')).status).not.toBe(404);

@@ -44,8 +44,8 @@ describe('a command without a shell', () => {
   );
 
   test('is refused where a quote is not closed, and says where it was opened.', () => {
-    expect(refusal(`echo 'a`)).toBe("command: unclosed ' at position 6");
-    expect(refusal(`echo "a\\"`)).toBe('command: unclosed " at position 6');
+    expect(refusal(`echo 'a`)).toBe("command: the quote ' at position 6 is not closed");
+    expect(refusal(`echo "a\\"`)).toBe('command: the quote " at position 6 is not closed');
   });
 
   test.for(['', '   ', `''`, `"" x`])(
