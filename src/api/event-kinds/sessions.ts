@@ -136,7 +136,7 @@ export const sessionKinds = {
     },
     example: {
       code: 'compaction',
-      message: 'the agent replaced the earlier conversation by a summary',
+      message: 'the agent replaced the earlier conversation with a summary',
     },
   }),
 };

@@ -19,7 +19,7 @@ export const limit: Step<'limit'> = async ({ ms }, turn) => {
   const { tokens: used } = session.history;
   const _meta = { '_claude/rateLimit': told };
   await turn.update({ sessionUpdate: 'usage_update', used, size: 200_000, _meta });
-  throw new RequestError(internalError, "You've hit your limit", { errorKind: 'rate_limit' });
+  throw new RequestError(internalError, "You've hit your usage limit", { errorKind: 'rate_limit' });
 };
 
 export const crash: Step<'crash'> = ({ code }, turn) => turn.world.exit(code);
