@@ -5,11 +5,12 @@ import { expect, test } from 'vitest';
 const root = path.join(import.meta.dirname, '../..');
 const read = (name: string) => readFileSync(path.join(root, name), 'utf8');
 
-/** The numbers of the rules in docs/interface.md, such as 9.3, in the order of the page. */
+/** The numbers of the rules of the interface, such as 9.3, in the order of its two pages. */
 function rules(): string[] {
   const numbers: string[] = [];
   let section = '';
-  for (const line of read('docs/interface.md').split('\n')) {
+  const pages = ['docs/interface.md', 'docs/interface-teams.md'].map(read);
+  for (const line of pages.join('\n').split('\n')) {
     section = /^## (\d+) /.exec(line)?.[1] ?? section;
     const rule = /^(\d+)\. /.exec(line)?.[1];
     if (rule !== undefined) numbers.push(`${section}.${rule}`);
@@ -17,7 +18,7 @@ function rules(): string[] {
   return numbers;
 }
 
-test('The rules of each section in docs/interface.md are numbered from 1 without gaps.', () => {
+test('The rules of each section of the interface are numbered from 1 without gaps.', () => {
   const bySection = Object.groupBy(rules(), (rule) => rule.replace(/\..*/, ''));
   for (const [section, numbers = []] of Object.entries(bySection))
     expect(numbers).toEqual(numbers.map((_, at) => `${section}.${at + 1}`));
