@@ -1,3 +1,4 @@
+import { isDiff } from '../../core/lib/diff-lines.ts';
 import { oneLine, plain } from '../../core/lib/plain.ts';
 import {
   approvalText,
@@ -8,7 +9,7 @@ import {
   speakers,
   toolText,
 } from './conversation.ts';
-import { diffLines, isDiff } from './diff.ts';
+import { diffLines } from './diff.ts';
 import { markdownLines } from './markdown.ts';
 import type { Palette } from './palette.ts';
 import { truncated, wrapped } from './width.ts';

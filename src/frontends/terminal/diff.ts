@@ -1,15 +1,7 @@
+import { partsOfDiff } from '../../core/lib/diff-lines.ts';
 import { revealed } from '../../core/lib/plain.ts';
 import type { Palette } from './palette.ts';
 import { wrapped } from './width.ts';
-
-/** Where a line of a unified diff belongs: to a file's heading, or to a hunk with so many lines still to come. */
-interface LinesToCome {
-  old: number;
-  new: number;
-}
-
-const outside: LinesToCome = { old: 0, new: 0 };
-const HUNK = /^@@+ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;
 
 /**
  * The lines of a unified diff, coloured and wrapped to `columns`. Nothing is left out: characters that a terminal would
@@ -24,50 +16,4 @@ export function diffLines(
     const lines = wrapped(revealed(line), columns);
     return style === null ? lines : lines.map(palette[style]);
   });
-}
-
-/** The style of a line of a diff. */
-export type DiffStyle = 'accent' | 'strong' | 'faint' | 'added' | 'removed';
-
-/** The lines of a unified diff, each with its style; null for a line without one. */
-export function partsOfDiff(diff: string): { line: string; style: DiffStyle | null }[] {
-  let place = outside;
-  return diff
-    .replace(/\n$/, '')
-    .split('\n')
-    .map((line) => {
-      const style = styleOf(line, place);
-      place = after(line, place);
-      return { line, style };
-    });
-}
-
-/** Whether a text of a tool is a unified diff. */
-export function isDiff(text: string): boolean {
-  return /^(?:diff --git |--- .*\n\+\+\+ |@@ -\d)/m.test(text);
-}
-
-/** A line within a hunk is what its first character says, whatever follows: a removed line may begin with `--`. */
-function styleOf(line: string, place: LinesToCome): DiffStyle | null {
-  if (!isWithin(place)) {
-    if (HUNK.test(line)) return 'accent';
-    if (/^(?:---|\+\+\+|diff |index )/.test(line)) return 'strong';
-  }
-  if (line.startsWith('\\')) return 'faint';
-  if (line.startsWith('+')) return 'added';
-  return line.startsWith('-') ? 'removed' : null;
-}
-
-function after(line: string, place: LinesToCome): LinesToCome {
-  const hunk = HUNK.exec(line);
-  if (hunk && !isWithin(place)) return { old: Number(hunk[1] ?? 1), new: Number(hunk[2] ?? 1) };
-  if (!isWithin(place) || line.startsWith('\\')) return place;
-  return {
-    old: place.old - Number(!line.startsWith('+')),
-    new: place.new - Number(!line.startsWith('-')),
-  };
-}
-
-function isWithin({ old, new: added }: LinesToCome): boolean {
-  return old > 0 || added > 0;
 }

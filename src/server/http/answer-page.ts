@@ -1,17 +1,24 @@
 import { createHash } from 'node:crypto';
 import type { Approval, ApprovalDetail } from '../../api/approvals.ts';
 import { ARGUMENTS_MISSING, CONFIRMATION } from '../../core/lib/arguments-missing.ts';
-import { revealed } from '../../core/lib/plain.ts';
+import { diffHtml, textHtml } from '../../core/lib/html.ts';
 
 /** How much of what a request would do is shown, in UTF-16 code units; the page then says that there is more. */
 const SHOWN_UNITS = 64 * 1024;
 const LINE_UNITS = 500;
 
-const STYLE = `:root{color-scheme:light dark}
-body{font:1rem/1.5 system-ui,sans-serif;max-width:42rem;margin:2rem auto;padding:0 1rem;overflow-wrap:anywhere}
-pre{white-space:pre-wrap;border:1px solid #888;padding:.5rem;max-height:60vh;overflow:auto}
-button{font:inherit;padding:.75rem 1.5rem;margin:0 1rem 1rem 0}
-.warn{font-weight:bold}`;
+const STYLE = `:root{color-scheme:light dark;--line:#8886;--faint:#666;--good:#1a7f37;--bad:#b3261e;--add:#2da44e22;--del:#cf222e22;--accent:#6639ba}
+@media(prefers-color-scheme:dark){:root{--faint:#a0a0a0;--good:#2ea043;--bad:#da3633;--accent:#d2a8ff}}
+body{font:1rem/1.5 system-ui,sans-serif;max-width:46rem;margin:1.5rem auto;padding:0 1rem;overflow-wrap:anywhere}
+h1{font-size:1.25rem;margin:0}h2{font-size:1rem;margin:1.25rem 0 .25rem}
+.faint{color:var(--faint);margin:.25rem 0}
+pre{font:.9rem/1.45 ui-monospace,monospace;white-space:pre-wrap;margin:.25rem 0;padding:.6rem .75rem;border:1px solid var(--line);border-radius:.5rem}
+form{display:flex;flex-wrap:wrap;gap:.75rem;margin:1.5rem 0 .75rem}
+button{flex:1 1 9rem;min-height:3.25rem;font:inherit;font-weight:600;color:#fff;border:0;border-radius:.6rem}
+.accept{background:var(--good)}.decline{background:var(--bad)}
+form p{flex:1 1 100%;margin:0}input{font:inherit;padding:.5rem;width:100%;box-sizing:border-box}
+.warn{font-weight:600;border-left:.25rem solid var(--bad);padding-left:.75rem}
+.added{background:var(--add)}.removed{background:var(--del)}.accent{color:var(--accent)}.strong{font-weight:600}`;
 
 /**
  * The headers of each of these pages: nothing is loaded or run, no other page may show it in a frame, its address is
@@ -43,23 +50,33 @@ export function askingPage(
   approval: Approval,
   { title, cwd }: { title: string | null; cwd: string },
 ): string {
-  const canAccept = objectionToAccept(approval) === null;
+  const objection = objectionToAccept(approval);
   const confirm = approval.arguments_missing
     ? `<p class="warn">${ARGUMENTS_MISSING} <label>Type ${CONFIRMATION} to accept the request: <input name="confirm" autocomplete="off"></label></p>\n`
     : '';
-  const accept = `${confirm}<button name="decision" value="accept">Accept</button>\n`;
+  const accept = `${confirm}<button class="accept" name="decision" value="accept">Accept</button>\n`;
+  const asker = approval.kind === 'budget' ? 'cadre' : approval.provider;
   return page(
     'Approval request',
     [
-      '<h1>An agent requests your approval</h1>',
-      `<p>${line(approval.provider)}, session “${line(title ?? approval.session_id)}”, in ${line(cwd)}</p>`,
-      `<h2>${line(approval.title)}</h2>`,
+      `<h1>${lineOf(asker)} requests your approval</h1>`,
+      `<p class="faint">Session “${lineOf(title ?? approval.session_id)}”, in ${lineOf(cwd)}</p>`,
       ...shown(approval),
-      canAccept ? '' : `<p class="warn">${objectionToAccept(approval)}</p>`,
-      `<form method="post">\n${canAccept ? accept : ''}<button name="decision" value="decline">Decline</button>\n</form>`,
-      '<p>Only the first answer counts. The link cannot be used again after it.</p>',
-    ].join('\n'),
+      objection === null ? '' : `<p class="warn">${objection}</p>`,
+      `<form method="post">\n${objection === null ? accept : ''}<button class="decline" name="decision" value="decline">Decline</button>\n</form>`,
+      objection === null ? `<p class="faint">${effectOf(approval)}</p>` : '',
+      '<p class="faint">Only the first answer counts. After it, this link is not valid any more.</p>',
+    ]
+      .filter((part) => part !== '')
+      .join('\n'),
   );
+}
+
+/** What each of the two buttons does. A link never accepts for the session. */
+function effectOf({ kind }: Approval): string {
+  if (kind === 'budget')
+    return 'Accept allows further turns although the budget is used up. Decline allows no further turn.';
+  return 'Accept allows exactly this request, once. With Decline, the agent continues without it.';
 }
 
 /** Returns why the page cannot accept an approval; null if it can. Nobody accepts by a page what it does not show. */
@@ -75,7 +92,7 @@ export function objectionToAccept(approval: Approval): string | null {
 /** The page after an answer. */
 export function answeredPage({ status, title }: Pick<Approval, 'status' | 'title'>): string {
   const word = status === 'accepted' ? 'Accepted' : 'Declined';
-  return page(word, `<h1>${word}</h1>\n<p>${line(title)}</p>`);
+  return page(word, `<h1>${word}</h1>\n<p>${lineOf(title)}</p>`);
 }
 
 /** The one page of every link that is good for nothing, whatever the reason. */
@@ -88,7 +105,7 @@ export function invalidPage(): string {
 
 /** The page of a request that cannot be answered now, or is no request of a browser. */
 export function refusalPage(message: string): string {
-  return page('Not possible', `<h1>Not possible</h1>\n<p>${line(message)}</p>`);
+  return page('Not possible', `<h1>Not possible</h1>\n<p>${lineOf(message)}</p>`);
 }
 
 function page(title: string, body: string): string {
@@ -107,23 +124,45 @@ ${body}
 `;
 }
 
-/** All that the request would do, as far as there is room; what is missing is said. */
+/** The request, once and as far as there is room. What is missing is named. */
 function shown(approval: Approval): string[] {
-  const { details } = approval;
+  const { title, details, request } = approval;
   const lacking = details.flatMap((part) => (part.type === 'omitted' ? [part.name] : []));
-  const text = textOfAll(approval);
-  const isCut = text.length > SHOWN_UNITS;
+  const isCut = textOfAll(approval).length > SHOWN_UNITS;
+  const parts =
+    details.length > 0 ? details : [{ type: 'input', name: 'request', value: request } as const];
+  // The title repeats a command that is shown below it.
+  const isTitled = details.every((part) => part.type !== 'command' || part.command !== title);
   return [
-    `<pre>${escaped(revealed(text.slice(0, SHOWN_UNITS)))}</pre>`,
-    ...(isCut ? ['<p class="warn">The request is longer than this page shows.</p>'] : []),
+    ...(isTitled ? [`<h2>${lineOf(title)}</h2>`] : []),
+    ...(isCut
+      ? [
+          `<pre>${textHtml(textOfAll(approval).slice(0, SHOWN_UNITS))}</pre>`,
+          '<p class="warn">The request is longer than this page shows.</p>',
+        ]
+      : parts.map(partHtml)),
     ...lacking.map(
-      (name) => `<p class="warn">Not shown, because it is too large: ${line(name)}</p>`,
+      (name) => `<p class="warn">Not shown, because it is too large: ${lineOf(name)}</p>`,
     ),
   ];
 }
 
+function partHtml(part: ApprovalDetail): string {
+  switch (part.type) {
+    case 'command':
+      return `<h2>Command</h2>\n<pre>${textHtml(part.command)}</pre>${part.cwd === null ? '' : `\n<p class="faint">in ${lineOf(part.cwd)}</p>`}`;
+    case 'diff':
+      return `<h2>${lineOf(part.path)}</h2>\n<pre>${diffHtml(part.diff)}</pre>`;
+    case 'input':
+      return `<h2>${lineOf(part.name)}</h2>\n<pre>${textHtml(textOf(part.value))}</pre>`;
+    case 'omitted':
+      return '';
+  }
+}
+
+/** All texts of the request, whose length the limit of the page counts. */
 function textOfAll({ details, request }: Approval): string {
-  const parts = details.length > 0 ? details.map(partOf) : [asJson(request)];
+  const parts = details.length > 0 ? details.map(partOf) : [textOf(request)];
   return parts.filter((part) => part !== '').join('\n\n');
 }
 
@@ -131,35 +170,21 @@ function partOf(part: ApprovalDetail): string {
   switch (part.type) {
     case 'command':
       return part.cwd === null ? part.command : `${part.command}\n(in ${part.cwd})`;
+    case 'diff':
+      return `${part.path}\n${part.diff}`;
+    case 'input':
+      return `${part.name}\n${textOf(part.value)}`;
     case 'omitted':
       return '';
-    default:
-      return textOf(part);
   }
 }
 
-/** A detail by its fields: texts as they are, each below its name. */
-function textOf(part: object): string {
-  return Object.entries(part)
-    .filter(([name, value]) => name !== 'type' && value !== null && value !== undefined)
-    .map(([name, value]) => {
-      const text = typeof value === 'string' ? value : asJson(value);
-      return text.includes('\n') ? `${name}:\n${text}` : `${name}: ${text}`;
-    })
-    .join('\n');
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value ?? null, null, 2);
 }
 
-function asJson(value: unknown): string {
-  return JSON.stringify(value ?? null, null, 2);
-}
-
-/** A text as one line of a page, with what is invisible in it shown as code points. */
-function line(text: string): string {
+/** A text as one line of the page, with what is invisible in it shown as code points. */
+function lineOf(text: string): string {
   const one = text.replaceAll(/\s+/g, ' ').trim();
-  const cut = one.length > LINE_UNITS ? `${one.slice(0, LINE_UNITS)}…` : one;
-  return escaped(revealed(cut));
-}
-
-function escaped(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+  return textHtml(one.length > LINE_UNITS ? `${one.slice(0, LINE_UNITS)}…` : one);
 }

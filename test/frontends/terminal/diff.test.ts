@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { diffLines, isDiff } from '../../../src/frontends/terminal/diff.ts';
+import { isDiff } from '../../../src/core/lib/diff-lines.ts';
+import { diffLines } from '../../../src/frontends/terminal/diff.ts';
 import { colors } from '../../support/terminal/texts.ts';
 
 const diff = `diff --git a/x.sql b/x.sql

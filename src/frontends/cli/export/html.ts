@@ -1,4 +1,6 @@
-import { oneLine, plain, revealed } from '../../../core/lib/plain.ts';
+import { isDiff } from '../../../core/lib/diff-lines.ts';
+import { diffHtml, lineHtml, textHtml } from '../../../core/lib/html.ts';
+import { plain } from '../../../core/lib/plain.ts';
 import {
   approvalText,
   type Block,
@@ -8,8 +10,7 @@ import {
   speakers,
   toolText,
 } from '../../terminal/conversation.ts';
-import { isDiff, partsOfDiff } from '../../terminal/diff.ts';
-import { escaped, markdownHtml } from './markdown-html.ts';
+import { markdownHtml } from './markdown-html.ts';
 
 /** A conversation to export: that of a session, or of a team with the turns of its members in order. */
 export interface Exported {
@@ -34,7 +35,9 @@ export function* exportHtml({ title, facts, turns }: Exported): Generator<string
 }
 
 function head(title: string, facts: Exported['facts']): string {
-  const rows = facts.map(([name, value]) => `<dt>${line(name)}</dt><dd>${line(value)}</dd>`);
+  const rows = facts.map(
+    ([name, value]) => `<dt>${lineHtml(name)}</dt><dd>${lineHtml(value)}</dd>`,
+  );
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -42,12 +45,12 @@ function head(title: string, facts: Exported['facts']): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="generator" content="cadre">
-<title>${line(title)}</title>
+<title>${lineHtml(title)}</title>
 <style>${STYLE}</style>
 </head>
 <body>
 <header>
-<h1>${line(title)}</h1>
+<h1>${lineHtml(title)}</h1>
 <dl>${rows.join('')}</dl>
 </header>
 <main>
@@ -55,7 +58,7 @@ function head(title: string, facts: Exported['facts']): string {
 }
 
 function turnHtml({ speaker, blocks }: ExportedTurn): string {
-  const name = speaker === null ? '' : `<h2>${line(speaker)}</h2>\n`;
+  const name = speaker === null ? '' : `<h2>${lineHtml(speaker)}</h2>\n`;
   return `<section>\n${name}${blocks.map(blockHtml).join('')}</section>\n`;
 }
 
@@ -72,11 +75,11 @@ function blockHtml(block: Block): string {
     case 'plan':
       return `<ul class="plan">${block.entries.map(planHtml).join('')}</ul>\n`;
     case 'approval':
-      return `<p class="note">? ${line(approvalText(block.approval))}</p>\n`;
+      return `<p class="note">? ${lineHtml(approvalText(block.approval))}</p>\n`;
     case 'notice':
-      return `<p class="note">! ${line(noticeText(block))}</p>\n`;
+      return `<p class="note">! ${lineHtml(noticeText(block))}</p>\n`;
     case 'end':
-      return `<p class="${block.status === 'failed' ? 'failed' : 'note'}">${line(endText(block))}</p>\n`;
+      return `<p class="${block.status === 'failed' ? 'failed' : 'note'}">${lineHtml(endText(block))}</p>\n`;
   }
 }
 
@@ -84,12 +87,12 @@ function promptHtml({ at, source, text }: Extract<Block, { type: 'prompt' }>): s
   const who = source === 'user' ? 'You' : speakers[source];
   const time = new Date(at).toISOString();
   const shown = `${time.slice(0, 10)} ${time.slice(11, 16)} UTC`;
-  return `<div class="prompt"><p class="who">${who} <time datetime="${time}">${shown}</time></p><pre>${asText(text)}</pre></div>\n`;
+  return `<div class="prompt"><p class="who">${who} <time datetime="${time}">${shown}</time></p><pre>${textHtml(text)}</pre></div>\n`;
 }
 
 function planHtml({ content, status }: { content: string; status: string }): string {
   const mark = status === 'completed' ? '☑' : status === 'in_progress' ? '▶' : '☐';
-  return `<li>${mark} ${line(content)}</li>`;
+  return `<li>${mark} ${lineHtml(content)}</li>`;
 }
 
 const marks = { open: '…', completed: '✓', failed: '✗', interrupted: '✗' } as const;
@@ -101,11 +104,11 @@ function toolHtml(tool: Extract<Block, { type: 'tool' }>): string {
   const places = locationsText(tool.locations);
   const parts = [
     ...inputHtml(tool.input),
-    places === '' ? '' : `<p class="faint">at ${line(places)}</p>`,
-    output === '' ? '' : `<pre>${isChange ? diffHtml(output) : asText(output)}</pre>`,
+    places === '' ? '' : `<p class="faint">at ${lineHtml(places)}</p>`,
+    output === '' ? '' : `<pre>${isChange ? diffHtml(output) : textHtml(output)}</pre>`,
   ];
   const mark = `<span class="${tool.status}">${marks[tool.status]}</span>`;
-  return folded(`${mark} ${line(toolText(tool))}`, parts.join('\n'), isChange);
+  return folded(`${mark} ${lineHtml(toolText(tool))}`, parts.join('\n'), isChange);
 }
 
 function inputHtml(input: unknown): string[] {
@@ -114,32 +117,14 @@ function inputHtml(input: unknown): string[] {
     typeof input === 'object' ? Object.entries(input) : [['input', input]];
   return fields.map(([name, value]) => {
     const text = typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? '');
-    return `<p class="faint">${line(name)}</p><pre>${asText(text)}</pre>`;
+    return `<p class="faint">${lineHtml(name)}</p><pre>${textHtml(text)}</pre>`;
   });
-}
-
-function diffHtml(diff: string): string {
-  return partsOfDiff(diff)
-    .map(({ line: text, style }) =>
-      style === null ? asText(text) : `<span class="${style}">${asText(text)}</span>`,
-    )
-    .join('\n');
 }
 
 /** Something that is one line until it is opened. `summary` and `content` are HTML. */
 function folded(summary: string, content: string, isOpen = false): string {
   if (content.trim() === '') return `<p class="folded">${summary}</p>\n`;
   return `<details${isOpen ? ' open' : ''}><summary>${summary}</summary>\n${content}\n</details>\n`;
-}
-
-/** A text in one line. */
-function line(text: string): string {
-  return escaped(revealed(oneLine(text)));
-}
-
-/** A text with its lines, and with invisible characters as their code points. */
-function asText(text: string): string {
-  return escaped(revealed(text));
 }
 
 const STYLE = `:root{color-scheme:light dark;--line:#8884;--faint:#767676;--good:#1a7f37;--bad:#cf222e;--warn:#9a6700;--add:#2da44e22;--del:#cf222e22;--key:#8250df;--str:#0a6640}

@@ -1,11 +1,7 @@
 import { Parser, Renderer, type Tokens } from 'marked';
+import { escapeHtml } from '../../../core/lib/html.ts';
 import { partsOfCode } from '../../terminal/highlight.ts';
 import { tokensOf } from '../../terminal/markdown.ts';
-
-/** A text for HTML, where every character of it is text. */
-export function escaped(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
-}
 
 /**
  * A Markdown text of an agent as HTML. HTML in the text is shown as text, images as links, and links lead only to web
@@ -17,13 +13,13 @@ export function markdownHtml(text: string): string {
 
 class SafeRenderer extends Renderer {
   override html({ text }: Tokens.HTML | Tokens.Tag): string {
-    return escaped(text);
+    return escapeHtml(text);
   }
 
   override text(token: Tokens.Text | Tokens.Escape): string {
     return 'tokens' in token && token.tokens
       ? this.parser.parseInline(token.tokens)
-      : escaped(token.text);
+      : escapeHtml(token.text);
   }
 
   override code({ text, lang = '' }: Tokens.Code): string {
@@ -35,24 +31,24 @@ class SafeRenderer extends Renderer {
   }
 
   override image({ href, text }: Tokens.Image): string {
-    return linkHtml(href, escaped(text === '' ? href : text));
+    return linkHtml(href, escapeHtml(text === '' ? href : text));
   }
 }
 
 function linkHtml(href: string, content: string): string {
   if (!/^(?:https?:\/\/|mailto:)/i.test(href)) return content;
-  return `<a href="${escaped(href)}" rel="noopener noreferrer">${content}</a>`;
+  return `<a href="${escapeHtml(href)}" rel="noopener noreferrer">${content}</a>`;
 }
 
 /** Code with its parts in spans; without them where the language is unknown. */
 function codeHtml(code: string, language: string): string {
   const lines = partsOfCode(code, language);
-  if (lines === null) return escaped(code);
+  if (lines === null) return escapeHtml(code);
   return lines
     .map((parts) =>
       parts
         .map(({ text, style }) =>
-          style === 'code' ? escaped(text) : `<span class="${style}">${escaped(text)}</span>`,
+          style === 'code' ? escapeHtml(text) : `<span class="${style}">${escapeHtml(text)}</span>`,
         )
         .join(''),
     )
