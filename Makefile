@@ -163,6 +163,11 @@ hostile: deps ## Attack a server of another user with hostile files, children, r
 screen: deps ## Count the bytes that the screen writes for 10,000 deltas and for 10 s idle
 	SCREEN_DELTAS=10000 SCREEN_IDLE_SECONDS=10 $(CAMPAIGN) test/campaigns/screen
 
+.PHONY: browser
+browser: deps ## Answer an approval link in a headless browser with the size of a phone (installs chromium on Debian as root)
+	command -v chromium chromium-browser google-chrome >/dev/null || (apt-get update && apt-get install -y --no-install-recommends chromium)
+	$(CAMPAIGN) test/campaigns/browser
+
 .PHONY: million
 million: deps ## Compare start-up and first pages with 1,000,000 and with 10,000 events
 	MILLION=1 TEST_LIMIT_MS=3600000 $(CAMPAIGN) test/campaigns/million

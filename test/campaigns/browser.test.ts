@@ -1,0 +1,78 @@
+import { describe, expect, test } from 'vitest';
+import type { Approval } from '../../src/api/approvals.ts';
+import type { ApprovalLink } from '../../src/api/hooks.ts';
+import { browserProgram, openPhone, PHONE, type PhonePage } from '../support/browser/chromium.ts';
+import { onStage, type Stage } from '../support/sessions/stage.ts';
+
+const diff = [
+  '--- a/src/login.ts',
+  '+++ b/src/login.ts',
+  '@@ -1,2 +1,2 @@',
+  '-export const limit = 3;',
+  `+export const limit = ${'9'.repeat(200)};`,
+  ' // the end',
+].join('\n');
+
+/** Lets an agent ask for a request, and opens its link on a phone. */
+async function onPhone(
+  request: object,
+  look: (phone: PhonePage, asked: { stage: Stage; approval: Approval }) => Promise<void>,
+): Promise<void> {
+  await onStage(async (stage) => {
+    const session = await stage.open();
+    const turn = await stage.play(session);
+    const answer = turn.ask(request);
+    const approval = await stage.asked(session.id);
+    const link = `/v1/sessions/${session.id}/approvals/${approval.id}/link`;
+    const { body } = await stage.post<ApprovalLink>(link, {});
+    await using phone = await openPhone();
+    await phone.open(body.url);
+    await look(phone, { stage, approval });
+    await answer;
+  });
+}
+
+async function statusOf(stage: Stage, { session_id, id }: Approval): Promise<string> {
+  const { body } = await stage.get<Approval>(`/v1/sessions/${session_id}/approvals/${id}`);
+  return body.status;
+}
+
+describe.skipIf(browserProgram === null)('The page of a link in a browser on a phone', () => {
+  test('shows the whole change, fits the width, has buttons for a thumb, and accepts with one tap.', () =>
+    onPhone(
+      { title: 'edit', details: [{ type: 'diff', path: 'src/login.ts', diff }] },
+      async (phone, { stage, approval }) => {
+        const text = await phone.text();
+        for (const line of diff.split('\n'))
+          expect(text.replaceAll('\n', '')).toContain(line.trim());
+        expect(await phone.contentWidth()).toBe(PHONE.width);
+        for (const button of ['.accept', '.decline']) {
+          const { width, height } = await phone.boxOf(button);
+          expect([width >= 140, height >= 48]).toEqual([true, true]);
+        }
+        await phone.tap('.accept');
+        expect(await phone.text()).toContain('Accepted');
+        expect(await statusOf(stage, approval)).toBe('accepted');
+      },
+    ));
+
+  test('declines with one tap, and a second use of the link is not valid.', () =>
+    onPhone(
+      { title: 'rm -rf build', details: [{ type: 'command', command: 'rm -rf build', cwd: '/w' }] },
+      async (phone, { stage, approval }) => {
+        expect((await phone.text()).match(/rm -rf build/g)).toHaveLength(1);
+        await phone.tap('.decline');
+        expect(await phone.text()).toContain('Declined');
+        expect(await statusOf(stage, approval)).toBe('declined');
+      },
+    ));
+
+  test('is dark where the phone is dark, and light where it is light.', () =>
+    onPhone({ title: 'ls' }, async (phone) => {
+      await phone.prefer('light');
+      const light = await phone.styleOf('.accent, .faint', 'color');
+      await phone.prefer('dark');
+      expect(await phone.styleOf('.accent, .faint', 'color')).not.toBe(light);
+      await phone.tap('.decline');
+    }));
+});
