@@ -163,6 +163,11 @@ hostile: deps ## Attack a server of another user with hostile files, children, r
 screen: deps ## Count the bytes that the screen writes for 10,000 deltas and for 10 s idle
 	SCREEN_DELTAS=10000 SCREEN_IDLE_SECONDS=10 $(CAMPAIGN) test/campaigns/screen
 
+.PHONY: pictures
+pictures: deps ## Draw the pictures of the docs with the program in tmux (docs/pictures)
+	node scripts/build.mjs --unless-built
+	node scripts/pictures/write.ts
+
 .PHONY: browser
 browser: deps ## Answer an approval link in a headless browser with the size of a phone (installs chromium on Debian as root)
 	command -v chromium chromium-browser google-chrome >/dev/null || (apt-get update && apt-get install -y --no-install-recommends chromium)

@@ -72,7 +72,7 @@ export function askingPage(
   );
 }
 
-/** What each of the two buttons does. A link never accepts for the session. */
+/** Describes the effect of both buttons. A link never accepts for the session. */
 function effectOf({ kind }: Approval): string {
   if (kind === 'budget')
     return 'Accept allows further turns although the budget is used up. Decline allows no further turn.';
@@ -124,7 +124,7 @@ ${body}
 `;
 }
 
-/** The request, once and as far as there is room. What is missing is named. */
+/** The request, once and as far as there is room; missing parts are named. */
 function shown(approval: Approval): string[] {
   const { title, details, request } = approval;
   const lacking = details.flatMap((part) => (part.type === 'omitted' ? [part.name] : []));

@@ -1,0 +1,48 @@
+import { globSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { partsOf, terminalSvg } from '../../scripts/pictures/svg.ts';
+
+const size = { columns: 10, rows: 2, title: 'a <title>' };
+
+describe('The picture of a terminal', () => {
+  test('keeps the styles of each part of a line until a sequence changes them.', () => {
+    const parts = partsOf(
+      'a\u001b[1;31mb\u001b[22mc\u001b[0md\u001b[38;5;196me\u001b[48;2;1;2;3mf',
+    );
+    expect(parts.map(({ text, color, isBold }) => [text, color, isBold])).toEqual([
+      ['a', null, false],
+      ['b', '#e06c75', true],
+      ['c', '#e06c75', false],
+      ['d', null, false],
+      ['e', '#ff0000', false],
+      ['f', '#ff0000', false],
+    ]);
+    expect(parts.at(-1)?.background).toBe('#010203');
+  });
+
+  test('shows a text as text, at the column where the terminal has it.', () => {
+    const svg = terminalSvg([{ lines: ['ab\u001b[32m<c>'], shownMs: 1 }], size);
+    expect(svg).toContain('aria-label="a &#60;title&#62;"');
+    expect(svg).toMatch(/<text x="16.8" [^>]*>&#60;c&#62;<\/text>/);
+    expect(svg).not.toContain('@keyframes');
+  });
+
+  test('shows each of several frames for its time, one after the other.', () => {
+    const frames = ['a', 'b', 'c'].map((line) => ({ lines: [line], shownMs: 1000 }));
+    const svg = terminalSvg(frames, size);
+    expect(svg).toContain('.f1{animation:f1 3000ms step-end infinite}');
+    expect(svg).toMatch(/@keyframes f1\{0%\{opacity:0\}33\.333%\{opacity:1\}66\.667%\{opacity:0\}/);
+  });
+
+  test('is there for each page that shows one, and names no directory of a machine.', () => {
+    for (const page of ['README.md', ...globSync('docs/*.md')])
+      for (const [, file = ''] of readFileSync(page, 'utf8').matchAll(
+        /!\[[^\]]*\]\(([^)]+\.svg)\)/g,
+      )) {
+        const svg = readFileSync(path.join(path.dirname(page), file), 'utf8');
+        expect(svg).toMatch(/^<svg /);
+        expect(svg).not.toMatch(/\/(?:tmp|root)\/|\/home\/(?!you\b)/);
+      }
+  });
+});
