@@ -72,12 +72,15 @@ const failedSession = failure
 const lostEvents = z
   .looseObject({
     after_seq: z.int().describe('Sequence number of the newest remaining event.'),
-    up_to_seq: z.int().describe('Sequence number of the newest lost event.'),
+    up_to_seq: z
+      .int()
+      .nullable()
+      .describe('Sequence number of the newest lost event. Null if unknown.'),
   })
   .meta({
     id: 'LostEvents',
     description:
-      'Events stored before this start that are lost because the write-ahead log was damaged or removed. The event log has a new epoch.',
+      'Events stored before this start that are lost because the write-ahead log was damaged or removed. If the position file was damaged or removed, the newest events may be lost. The event log has a new epoch.',
   });
 
 export const recoverySummary = z

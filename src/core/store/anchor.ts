@@ -13,6 +13,8 @@ export interface Position {
 }
 
 export const ANCHOR_FILE = `${DATABASE_FILE}.anchor`;
+/** The key of the table `meta` under which a database has the id of the log that has an anchor. */
+export const ANCHORED = 'anchored';
 /** Two slots are written in turn, so that a torn write leaves one that is whole. */
 const SLOTS = [0, 1] as const;
 const SLOT_BYTES = 512;
@@ -59,23 +61,31 @@ export class Anchor {
 
   /** Writes a position whose events are on disk. */
   note(position: Position): void {
-    if (this.#isBroken) return;
+    if (!this.#write(position)) return;
     const { fs, clock } = this.#options;
-    this.#slot = 1 - this.#slot;
-    const text = JSON.stringify({ ...position, at: ++this.#count });
-    const slot = Buffer.alloc(SLOT_BYTES, ' ');
-    slot.write(`${checksum(text)} ${text}`);
-    slot[SLOT_BYTES - 1] = 0x0a;
-    try {
-      fs.writeSync(this.#fd, slot, 0, SLOT_BYTES, this.#slot * SLOT_BYTES);
-    } catch (error) {
-      this.#giveUp(error);
-      return;
-    }
     this.#sync ??= clock.after(SYNC_MS, () => {
       this.#sync = undefined;
       fs.fdatasync(this.#fd, (error) => error && this.#giveUp(error));
     });
+  }
+
+  /** Writes the first position of a log, and syncs the file and its name. Returns whether that is on disk. */
+  establish(position: Position): boolean {
+    if (!this.#write(position)) return false;
+    const { fs, directory } = this.#options;
+    try {
+      fs.fsyncSync(this.#fd);
+      const fd = fs.openSync(directory, 'r');
+      try {
+        fs.fsyncSync(fd);
+      } finally {
+        fs.closeSync(fd);
+      }
+      return true;
+    } catch (error) {
+      this.#giveUp(error);
+      return false;
+    }
   }
 
   close(): void {
@@ -83,6 +93,23 @@ export class Anchor {
     this.#isBroken = true;
     this.#sync?.[Symbol.dispose]();
     fs.closeSync(this.#fd);
+  }
+
+  /** Returns false for a file that can no longer be written. */
+  #write(position: Position): boolean {
+    if (this.#isBroken) return false;
+    this.#slot = 1 - this.#slot;
+    const text = JSON.stringify({ ...position, at: ++this.#count });
+    const slot = Buffer.alloc(SLOT_BYTES, ' ');
+    slot.write(`${checksum(text)} ${text}`);
+    slot[SLOT_BYTES - 1] = 0x0a;
+    try {
+      this.#options.fs.writeSync(this.#fd, slot, 0, SLOT_BYTES, this.#slot * SLOT_BYTES);
+      return true;
+    } catch (error) {
+      this.#giveUp(error);
+      return false;
+    }
   }
 
   #read(slot: number): (Position & { at: number }) | null {

@@ -1,17 +1,21 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { AppError } from '../../api/errors.ts';
-import { ANCHOR_FILE, type Position } from './anchor.ts';
+import { type Anchor, ANCHOR_FILE, ANCHORED, type Position } from './anchor.ts';
 import { DATABASE_FILE, type SqlTools, sqlTools } from './connection.ts';
 import { fork } from './forks.ts';
 import { openReadOnly } from './read-only.ts';
 
 /** Events that were on disk when the last server ended, and are gone. */
 export interface LostEvents {
-  /** The newest event that is left, and the newest one that was there. */
+  /** The newest event that is left. */
   after_seq: number;
-  up_to_seq: number;
+  /** The newest event that was there; null if that is not known. */
+  up_to_seq: number | null;
 }
+
+/** The seqs that are skipped if an unknown number of events that clients have seen may be lost, so that none is used twice. */
+export const SKIPPED_SEQS = 2 ** 20;
 
 const WAL_FILE = `${DATABASE_FILE}-wal`;
 /** What only a server that had a database leaves in its directory. Drafts and the lock of a first start are not among it. */
@@ -59,31 +63,75 @@ export async function refuseForeignLog(
 }
 
 /**
- * Compares the log with its last position on disk. A log that lacks events gets a new id, because readers have seen
- * them, and gives their numbers to no other event. `newEpoch` is null for a log that has a new id already: all of it was
- * lost. Returns null where nothing is lost.
+ * Compares the log with its last position on disk. A log that lacks events, or that had an anchor and has none, gets a
+ * new id, because readers have seen the events, and gives their numbers to no other event. Returns null where nothing is
+ * lost.
  */
 export function lostEvents(
   sql: SqlTools,
-  last: Position,
-  newEpoch: (() => string) | null,
+  options: {
+    directory: string;
+    /** The position in the anchor; null for an anchor that is new or damaged. */
+    last: Position | null;
+    /** Null for a log that has a new id already: all of it was lost. */
+    newEpoch: (() => string) | null;
+  },
 ): LostEvents | null {
-  const [epoch] = sql.one("SELECT value FROM meta WHERE key = 'epoch'") ?? [];
-  const after_seq = Number(sql.one('SELECT last_seq FROM sequence WHERE id = 1')?.[0]);
-  const isOfLog = newEpoch === null || last.epoch === epoch;
-  if (!isOfLog || last.seq <= after_seq) return null;
+  const { last, newEpoch } = options;
+  const { epoch, seq: after_seq } = positionOf(sql);
+  const isOfLog = last !== null && (newEpoch === null || last.epoch === epoch);
+  if (isOfLog ? last.seq <= after_seq : !hadAnchor(sql, options)) return null;
+  const up_to_seq = isOfLog ? last.seq : null;
   sql.exec('BEGIN IMMEDIATE');
   if (newEpoch) fork(sql, newEpoch());
-  sql.one('UPDATE sequence SET last_seq = ? WHERE id = 1', last.seq);
+  sql.one('UPDATE sequence SET last_seq = ? WHERE id = 1', up_to_seq ?? after_seq + SKIPPED_SEQS);
   sql.exec('COMMIT');
   // The anchor never has a newer id than the database file, which shows whose log lies beside it.
   sql.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-  return { after_seq, up_to_seq: last.seq };
+  return { after_seq, up_to_seq };
+}
+
+/**
+ * Writes the position of a log that has no anchor yet, and stores in the database file that it has one, so that a start
+ * without the anchor is noticed. Both are synced, once in the life of a log.
+ */
+export function anchorLog(sql: SqlTools, anchor: Anchor): void {
+  const position = positionOf(sql);
+  if (anchoredEpoch(sql) === position.epoch || !anchor.establish(position)) return;
+  sql.one(`INSERT OR REPLACE INTO meta (key, value) VALUES ('${ANCHORED}', ?)`, position.epoch);
+  sql.exec('PRAGMA wal_checkpoint(TRUNCATE)');
 }
 
 /** Describes lost events, for people. */
 export function lossText({ after_seq, up_to_seq }: LostEvents): string {
-  return `the events ${after_seq + 1} to ${up_to_seq} are lost: ${WAL_FILE} was damaged or removed`;
+  return up_to_seq === null
+    ? `the events after ${after_seq} may be lost: ${ANCHOR_FILE} was damaged or removed`
+    : `the events ${after_seq + 1} to ${up_to_seq} are lost: ${WAL_FILE} was damaged or removed`;
+}
+
+function positionOf(sql: SqlTools): Position {
+  const [epoch] = sql.one("SELECT value FROM meta WHERE key = 'epoch'") ?? [];
+  const [seq] = sql.one('SELECT last_seq FROM sequence WHERE id = 1') ?? [];
+  return { epoch: String(epoch), seq: Number(seq) };
+}
+
+/** The id of the newest log of which the database knows that it had an anchor. A backup has another id. */
+function anchoredEpoch(sql: SqlTools): unknown {
+  return sql.one(`SELECT value FROM meta WHERE key = '${ANCHORED}'`)?.[0];
+}
+
+/**
+ * Whether the log of an unknown last position had one. A database that never wrote its log back does not know; then the
+ * data beside it shows that it is not new.
+ */
+function hadAnchor(
+  sql: SqlTools,
+  { directory, newEpoch }: { directory: string; newEpoch: unknown },
+): boolean {
+  if (newEpoch !== null) return anchoredEpoch(sql) === positionOf(sql).epoch;
+  return fs
+    .readdirSync(directory)
+    .some((name) => ![ANCHOR_FILE, WAL_FILE].includes(name) && isTrace(directory, name));
 }
 
 function isTrace(directory: string, name: string): boolean {

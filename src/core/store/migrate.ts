@@ -33,6 +33,7 @@ import { migration027 } from './migrations/027-snapshots.ts';
 import { migration028 } from './migrations/028-reviews.ts';
 import { migration030 } from './migrations/030-hooks.ts';
 import { migration031 } from './migrations/031-worktrees-due.ts';
+import { ANCHORED } from './anchor.ts';
 import { checksum } from './checksum.ts';
 
 /** Completes the records of a table, for example with a field that they lack. */
@@ -101,14 +102,15 @@ export function migrate(
   sql: SqlTools,
   about: {
     version: string;
-    newEpoch: () => string;
+    /** Begins the log of a new database; returns its id, and whether its anchor is on disk. */
+    newLog: () => { epoch: string; isAnchored: boolean };
     now: number;
     /** Copies the file, and returns the copy. */
     backup: (fromFormat: number) => string;
     failpoint?: Failpoint | undefined;
   },
 ): Migration | null {
-  const { version, newEpoch, now, backup, failpoint = noFailpoints } = about;
+  const { version, newLog, now, backup, failpoint = noFailpoints } = about;
   const found = assertKnownFormat(sql, version);
   let migration: Migration | null = null;
   if (found > 0 && found < newestFormat) {
@@ -119,9 +121,11 @@ export function migrate(
   if (found < newestFormat) createTables(sql, found, () => failpoint('migration.changed'));
   if (migration) failpoint('migration.done');
   if (!sql.one("SELECT 1 FROM meta WHERE key = 'epoch'")) {
+    const { epoch, isAnchored } = newLog();
+    // One statement: a log that is cut after it has both.
     sql.one(
-      "INSERT INTO meta (key, value) VALUES ('epoch', ?), ('created_at', ?)",
-      newEpoch(),
+      `INSERT INTO meta (key, value) VALUES ('epoch', ?1), ('created_at', ?2)${isAnchored ? `, ('${ANCHORED}', ?1)` : ''}`,
+      epoch,
       String(now),
     );
   }

@@ -7,7 +7,13 @@ import { configure, DATABASE_FILE, openHandle, sqlTools } from './connection.ts'
 import type { FileSystem } from './host/file-system.ts';
 import { type HostedSqlite, loadHostedSqlite } from './host/sqlite.ts';
 import { copyStore, removePartialCopies } from './copy-store.ts';
-import { type LostEvents, lostEvents, refuseForeignLog, refuseLostStore } from './lost-store.ts';
+import {
+  anchorLog,
+  type LostEvents,
+  lostEvents,
+  refuseForeignLog,
+  refuseLostStore,
+} from './lost-store.ts';
 import { migrate, type Migration } from './migrate.ts';
 import { copyBefore } from './older-copies.ts';
 import { asStorageError } from './storage-error.ts';
@@ -78,9 +84,11 @@ export async function openMigrated(options: OpenOptions): Promise<Opened> {
     const sql = sqlTools(host, handle);
     const migration = migrate(sql, {
       version,
-      newEpoch() {
+      newLog() {
         isNew = true;
-        return newEpoch();
+        const epoch = newEpoch();
+        // The last position of a lost log is needed below.
+        return { epoch, isAnchored: !last && (anchor?.establish({ epoch, seq: 0 }) ?? false) };
       },
       now: clock.now(),
       backup(format) {
@@ -90,7 +98,8 @@ export async function openMigrated(options: OpenOptions): Promise<Opened> {
       },
       failpoint: options.failpoint,
     });
-    const lost = last && lostEvents(sql, last, isNew ? null : newEpoch);
+    const lost = anchor && lostEvents(sql, { directory, last, newEpoch: isNew ? null : newEpoch });
+    if (anchor) anchorLog(sql, anchor);
     return { host, handle, migration, anchor, lost };
   } catch (error) {
     if (handle !== 0) host?.sqlite._sqlite3_close_v2(handle);

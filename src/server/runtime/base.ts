@@ -11,6 +11,7 @@ import { isTestOfPosix } from '../../core/lib/platform.ts';
 import { readBuilt, sqlWasm, version } from '../../core/lib/self.ts';
 import { Database } from '../../core/store/database.ts';
 import { lockDirectory } from '../../core/store/lock.ts';
+import { lossText } from '../../core/store/lost-store.ts';
 import type { RuntimeOptions } from './options.ts';
 import type { Undo } from '../../core/lib/undo.ts';
 
@@ -69,11 +70,7 @@ export async function openBase(options: RuntimeOptions, undo: Undo): Promise<Bas
   undo.defer(() => db.close());
   if (db.migration)
     logger.info(db.migration, 'migrated the data of an older version; a copy was kept');
-  if (db.lost)
-    logger.error(
-      db.lost,
-      'the newest events are lost, because the write-ahead log was damaged or removed: the log has a new epoch',
-    );
+  if (db.lost) logger.error(db.lost, `${lossText(db.lost)}; the event log has a new epoch`);
   const log = new EventLog({ db, clock, ids });
   return { directory, config, logger, clock, ids, failpoint, db, log };
 }

@@ -87,7 +87,8 @@ describe('a backup', () => {
     const first = { epoch: store.db.epoch, seq: 3 };
     expect(forksOf(copy.db)).toEqual([first]);
     await copy.db.transact((tx) => copy.write(tx, 'd'));
-    await keep(await backupsOf(copy, other.path).make(never), third.path);
+    const settings = { ...settingsOf(other.path), newEpoch: () => 'epoch_second_copy' };
+    await keep(await new Backups({ db: copy.db, ...settings }).make(never), third.path);
     await using copyOfCopy = await openStore(third.path);
     expect(forksOf(copyOfCopy.db)).toEqual([{ epoch: 'epoch_copy', seq: 4 }, first]);
   });

@@ -1,10 +1,21 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { ANCHOR_FILE } from '../../../src/core/store/anchor.ts';
+import { sqlWasm } from '../../../src/core/lib/self.ts';
+import { ANCHOR_FILE, ANCHORED } from '../../../src/core/store/anchor.ts';
+import { backUpClosed } from '../../../src/core/store/backup.ts';
+import { checksum } from '../../../src/core/store/checksum.ts';
 import { forksOf } from '../../../src/core/store/forks.ts';
 import type { FileSystem } from '../../../src/core/store/host/file-system.ts';
-import { DATABASE_FILE, openStore, systemError, WAL_FILE } from '../../support/store.ts';
+import { SKIPPED_SEQS } from '../../../src/core/store/lost-store.ts';
+import {
+  DATABASE_FILE,
+  openStore,
+  systemError,
+  type TestStore,
+  WAL_FILE,
+} from '../../support/store.ts';
+import { scaled } from '../../support/patience.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 const SLOT_BYTES = 512;
@@ -92,15 +103,110 @@ describe('The events of a write-ahead log', () => {
     }));
 });
 
-describe('The position of a log beside it', () => {
-  const harms: [name: string, harm: (anchor: string) => void][] = [
+describe('A database whose position file', () => {
+  const losses: [name: string, harm: (anchor: string) => void][] = [
     ['is missing', (anchor) => fs.rmSync(anchor)],
+    ['is empty', (anchor) => fs.truncateSync(anchor)],
     ['is garbage', (anchor) => change(anchor, (bytes) => bytes.fill('garbage '))],
+  ];
+
+  test.each(losses)(
+    '%s reports lost events once, with and without the log, and starts a new epoch behind a gap of numbers.',
+    async (_, harm) => {
+      for (const hasLog of [true, false])
+        await afterKill(async (directory, epoch) => {
+          harm(path.join(directory, ANCHOR_FILE));
+          if (!hasLog) fs.rmSync(path.join(directory, WAL_FILE));
+          // A server leaves its registration.
+          fs.writeFileSync(path.join(directory, 'server.json'), '{}');
+          const newEpoch = await (async () => {
+            await using store = await openStore(directory);
+            const { db } = store;
+            const after = store.entries().length;
+            expect(after).toBe(hasLog ? 40 : 0);
+            expect(db.lost).toEqual({ after_seq: after, up_to_seq: null });
+            expect(db.damage.found).toEqual([
+              `the events after ${after} may be lost: ${ANCHOR_FILE} was damaged or removed`,
+            ]);
+            expect(db.epoch).not.toBe(epoch);
+            const { seq } = await db.transact((tx) => store.write(tx, 'new'));
+            expect(seq).toBe(after + SKIPPED_SEQS + 1);
+            return db.epoch;
+          })();
+          await using next = await openStore(directory);
+          expect(next.db).toMatchObject({ lost: null, epoch: newEpoch });
+        });
+    },
+  );
+
+  test('is missing forks the log after the newest event that was written back.', async () => {
+    await using directory = tempDirectory('store');
+    const first = await openStore(directory.path);
+    await first.db.transact((tx) => first.write(tx, 'written back'));
+    await first[Symbol.asyncDispose]();
+    await using killed = tempDirectory('store');
+    const second = await openStore(directory.path);
+    await second.db.transact((tx) => second.write(tx, 'in the log alone'));
+    fs.cpSync(directory.path, killed.path, { recursive: true });
+    await second[Symbol.asyncDispose]();
+    for (const name of [WAL_FILE, ANCHOR_FILE]) fs.rmSync(path.join(killed.path, name));
+    await using store = await openStore(killed.path);
+    expect(store.db.lost).toEqual({ after_seq: 1, up_to_seq: null });
+    expect(forksOf(store.db)[0]).toEqual({ epoch: second.db.epoch, seq: 1 });
+    expect(store.entries()).toHaveLength(1);
+  });
+
+  test('was never written, as by earlier versions, starts without an alarm, and reports the next loss.', () =>
+    afterKill(async (directory, epoch) => {
+      const without = async (use: (store: TestStore) => void) => {
+        fs.rmSync(path.join(directory, ANCHOR_FILE));
+        await using store = await openStore(directory);
+        use(store);
+      };
+      {
+        await using store = await openStore(directory);
+        const forget = store.db.prepare(`DELETE FROM meta WHERE key = '${ANCHORED}'`);
+        await store.db.transact((tx) => forget.run(tx));
+      }
+      await without(({ db, warnings }) => {
+        expect(db).toMatchObject({ lost: null, epoch });
+        expect(warnings).toEqual([]);
+      });
+      await without(({ db }) => expect(db.lost).toEqual({ after_seq: 40, up_to_seq: null }));
+    }));
+
+  test('belongs to another log reports lost events.', () =>
+    afterKill(async (directory, epoch) => {
+      const text = JSON.stringify({ epoch: 'epoch_other', seq: 99, at: 99 });
+      fs.writeFileSync(
+        path.join(directory, ANCHOR_FILE),
+        `${`${checksum(text)} ${text}`.padEnd(SLOT_BYTES - 1)}\n`,
+      );
+      await using store = await openStore(directory);
+      expect(store.db.lost).toEqual({ after_seq: 40, up_to_seq: null });
+      expect(store.db.epoch).not.toBe(epoch);
+    }));
+
+  test('does not exist yet, as beside a backup, reports no lost events.', () =>
+    afterKill(async (directory) => {
+      await using place = tempDirectory('store');
+      const copy = await backUpClosed(
+        { directory, wasm: sqlWasm, newEpoch: () => 'epoch_backup', minFreeBytes: () => 0 },
+        AbortSignal.timeout(scaled(60_000)),
+      );
+      fs.writeFileSync(path.join(place.path, DATABASE_FILE), await copy.file.readFile());
+      await copy.file.close();
+      await using store = await openStore(place.path);
+      expect(store.db).toMatchObject({ lost: null, epoch: 'epoch_backup' });
+      expect(store.entries()).toHaveLength(40);
+    }));
+
+  const harms: [name: string, harm: (anchor: string) => void][] = [
     ['has one torn slot', (anchor) => change(anchor, (bytes) => bytes.fill(0, 0, 100))],
     ['is torn in the other slot', (anchor) => fs.truncateSync(anchor, SLOT_BYTES + 20)],
   ];
 
-  test.each(harms)('that %s raises no alarm about a whole log.', (_, harm) =>
+  test.each(harms)('%s raises no alarm about a whole log.', (_, harm) =>
     afterKill(async (directory, epoch) => {
       harm(path.join(directory, ANCHOR_FILE));
       await using store = await openStore(directory);
@@ -109,7 +215,7 @@ describe('The position of a log beside it', () => {
     }),
   );
 
-  test('that cannot be written costs a warning, and no transaction.', async () => {
+  test('cannot be written warns once, and stores every transaction.', async () => {
     await using directory = tempDirectory('store');
     const disk: FileSystem = {
       ...fs,
@@ -171,11 +277,11 @@ describe('A database that is', () => {
     }
   });
 
-  test('a backup beside the log of another one is refused until that log is moved away.', () =>
+  test('copied beside the log of another one is refused until that log is moved away, and may lack events then.', () =>
     afterKill(async (directory) => {
       await using other = tempDirectory('store');
       const closed = await openStore(other.path);
-      await closed.db.transact((tx) => closed.write(tx, 'of the backup'));
+      await closed.db.transact((tx) => closed.write(tx, 'of the copy'));
       await closed[Symbol.asyncDispose]();
       const file = path.join(directory, DATABASE_FILE);
       fs.copyFileSync(path.join(other.path, DATABASE_FILE), file);
@@ -185,6 +291,6 @@ describe('A database that is', () => {
       fs.rmSync(path.join(directory, WAL_FILE));
       await using store = await openStore(directory);
       expect(store.entries()).toHaveLength(1);
-      expect(store.db.lost).toBeNull();
+      expect(store.db.lost).toEqual({ after_seq: 1, up_to_seq: null });
     }));
 });

@@ -325,6 +325,8 @@ async function judge(directory: string, acknowledged: AppendedEntry[]): Promise<
 async function problemOf(store: TestStore, acknowledged: AppendedEntry[]): Promise<string | null> {
   const check = integrity(store.db);
   if (check !== 'ok') return `not sound: ${check}`;
+  // A power loss never separates a database from its anchor.
+  if (store.db.lost?.up_to_seq === null) return 'the anchor is missed';
   const entries = store.entries();
   if (entries.some(({ seq }, i) => seq <= (entries[i - 1]?.seq ?? 0))) return 'seqs do not rise';
 

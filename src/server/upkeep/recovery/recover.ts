@@ -14,15 +14,11 @@ import type { ExitNotices } from '../../work/processes/notices.ts';
 import type { ProcessStore } from '../../work/processes/store.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 import type { Database } from '../../../core/store/database.ts';
+import { SKIPPED_SEQS } from '../../../core/store/lost-store.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { TeamStore } from '../../teams/store.ts';
 import type { WorktreeRecovery } from '../../work/worktrees/worktree-recovery.ts';
 import { type Plan, planRecovery } from './plan.ts';
-
-/**
- * The seqs that are skipped if a power loss may have lost events that clients have seen, so that none is used twice.
- */
-const SKIPPED_SEQS = 2 ** 20;
 
 /** The result of startup recovery: its summary, and the turns that are to be started. */
 export interface Recovered {
