@@ -81,6 +81,11 @@ export const upward = [
     because: '`cadre doctor` runs git and tries agents without a server',
   },
   {
+    from: 'frontends/cli/db/check',
+    to: ['server/work/processes/check-logs', 'server/conversations/search/check-index'],
+    because: '`cadre db check` reads the logs and the search index as the server does',
+  },
+  {
     from: 'frontends/sidecar',
     to: ['server/teams/mcp'],
     because: 'the sidecar and the claude adapter share one MCP server for the tools',

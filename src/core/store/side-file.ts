@@ -2,6 +2,7 @@ import path from 'node:path';
 import { AppError } from '../../api/errors.ts';
 import { openHandle, sqlTools } from './connection.ts';
 import { type HostedSqlite, loadHostedSqlite } from './host/sqlite.ts';
+import { openReadOnly } from './read-only.ts';
 import { RawStatement, type SqlValue } from './raw-statement.ts';
 
 /**
@@ -26,17 +27,35 @@ export class SideFile {
     const host = await loadHostedSqlite({ wasm, directory });
     const handle = openHandle(host, name);
     try {
-      return new SideFile(host, handle);
+      const file = new SideFile(host, handle);
+      file.#configure();
+      return file;
     } catch (error) {
       host.sqlite._sqlite3_close_v2(handle);
       throw error;
     }
   }
 
+  /** Opens the file `name` of a directory, and never changes it; another process may use it. */
+  static async openReadOnly(options: {
+    directory: string;
+    name: string;
+    wasm: () => Uint8Array;
+  }): Promise<SideFile> {
+    const { directory, name, wasm } = options;
+    const { host, handle } = await openReadOnly(path.join(directory, name), wasm);
+    const file = new SideFile(host, handle);
+    file.exec('PRAGMA locking_mode = EXCLUSIVE');
+    return file;
+  }
+
   private constructor(host: HostedSqlite, handle: number) {
     this.#host = host;
     this.#handle = handle;
     this.exec = sqlTools(host, handle).exec;
+  }
+
+  #configure(): void {
     this.exec('PRAGMA locking_mode = EXCLUSIVE');
     if (this.all<[number]>('PRAGMA page_count')[0]?.[0] === 0)
       this.exec('PRAGMA auto_vacuum = INCREMENTAL');

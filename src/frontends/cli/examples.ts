@@ -458,7 +458,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['db rollback --yes --json', 'Roll back without confirmation, and print JSON'],
   ],
   'db check': [
-    ['db check', 'Check the database in the data directory'],
+    ['db check', 'Check the data of this machine'],
     ['db check copy.cadre', 'Check a backup of the database'],
   ],
   'config show': [['config show --origin', 'Show the source of each configuration value']],

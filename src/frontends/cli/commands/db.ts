@@ -1,9 +1,8 @@
 import path from 'node:path';
 import type { Command } from 'commander';
-import type { Corruption } from '../../../core/store/check.ts';
 import type { GlobalOptions } from '../context.ts';
 import { backUp } from '../db/backup.ts';
-import { check } from '../db/check.ts';
+import { check, type Checked, type Finding } from '../db/check.ts';
 import { restore, restoredText } from '../db/restore.ts';
 import { rollBack, rolledBackText } from '../db/rollback.ts';
 import { exitCodes } from '../exit.ts';
@@ -45,8 +44,8 @@ function copyCommands(db: Command, world: World): void {
     });
 
   db.command('check')
-    .description('Check the database or a backup (exit code 1 if rows are damaged)')
-    .argument('[file]', 'Backup file to check (default: the database in the data directory)')
+    .description('Check the data or a backup (exit code 1 if data is damaged)')
+    .argument('[file]', 'Backup file to check (default: the database, the logs and the search index)')
     .option(
       '--config <file>',
       'Configuration file to read (or set the environment variable CADRE_CONFIG)',
@@ -56,9 +55,8 @@ function copyCommands(db: Command, world: World): void {
       const report = await check(world, options, file);
       const rows = report.tables.reduce((sum, table) => sum + table.rows, 0);
       const ok = report.damage.length === 0;
-      const summary = `Checked ${rows} rows in ${mebibytes(report.bytes)}: ${ok ? 'ok' : `${report.damage.length} damaged`}\n`;
       showDocument(world, options, { ok, rows, ...report }, () =>
-        [...report.damage.map(lineOf), summary].join(''),
+        [...report.damage.map(lineOf), summaryOf(rows, report)].join(''),
       );
       if (!ok) world.exit(exitCodes.failed);
     });
@@ -107,7 +105,25 @@ function rollbackCommand(db: Command, world: World): void {
     });
 }
 
-function lineOf({ table, row, problem }: Corruption): string {
-  const place = [table ?? 'file', ...(row === null ? [] : [`row ${row}`])].join(', ');
+function summaryOf(rows: number, { bytes, logs, search, damage }: Checked): string {
+  const parts = [
+    `${rows} rows in ${mebibytes(bytes)}`,
+    ...(logs && logs.files > 0 ? [logsText(logs)] : []),
+    ...(search ? [indexText(search)] : []),
+  ];
+  return `Checked ${parts.join(', ')}: ${damage.length === 0 ? 'ok' : `${damage.length} damaged`}\n`;
+}
+
+function logsText({ files, unverified }: NonNullable<Checked['logs']>): string {
+  return `${files} logs${unverified > 0 ? ` (${unverified} without checksums)` : ''}`;
+}
+
+function indexText({ state, texts }: NonNullable<Checked['search']>): string {
+  if (state === 'outdated') return 'no search index (the server builds it again)';
+  return state === 'changing' ? 'no search index (in use)' : `${texts} texts of the search index`;
+}
+
+function lineOf({ table, row, file, problem }: Finding): string {
+  const place = [file ?? table ?? 'file', ...(row === null ? [] : [`row ${row}`])].join(', ');
   return `${place}: ${plain(problem).replaceAll(/\s+/g, ' ')}\n`;
 }

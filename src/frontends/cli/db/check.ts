@@ -4,34 +4,105 @@ import os from 'node:os';
 import path from 'node:path';
 import { AppError } from '../../../api/errors.ts';
 import { sqlWasm, version } from '../../../core/lib/self.ts';
-import type { CheckReport } from '../../../core/store/check.ts';
-import type { GlobalOptions } from '../context.ts';
+import { bootId } from '../../../core/children/identity.ts';
+import type { CheckReport, Corruption } from '../../../core/store/check.ts';
+import type { IndexReport } from '../../../server/conversations/search/check-index.ts';
+import type { LogsReport } from '../../../server/work/processes/check-logs.ts';
+import { type GlobalOptions, serverDirectory } from '../context.ts';
+import { mebibytes } from '../output.ts';
 import { progressLine } from '../progress.ts';
 import type { World } from '../world.ts';
 import { backUp } from './backup.ts';
 import { lockStore, runningServer, STORE, storeDirectory, withStoreFiles } from './store-files.ts';
 
-/** Checks a copy, or without `file` the database itself: a backup of it where a server runs. */
+/** A finding about the database, or about another file of the data directory. */
+export type Finding = Corruption & { file?: string };
+
+/** The findings about a database and the files beside it. */
+export interface Checked extends Omit<CheckReport, 'damage'> {
+  /** The kept output of processes; null for a backup, and for a server on another machine. */
+  logs: LogsReport | null;
+  /** The search index; null also if there is none. */
+  search: IndexReport | null;
+  damage: Finding[];
+}
+
+/**
+ * Checks a copy, or without `file` the database itself (a backup of it where a server runs) with the kept output of
+ * processes and the search index.
+ */
 export async function check(
   world: World,
   options: GlobalOptions,
   file: string | undefined,
-): Promise<CheckReport> {
-  if (file !== undefined) return checkCopy(world, path.resolve(world.cwd(), file));
+): Promise<Checked> {
+  if (file !== undefined) {
+    const report = await checkCopy(world, path.resolve(world.cwd(), file));
+    return { ...report, logs: null, search: null };
+  }
   const client = await runningServer(world, options);
   if (client) {
     client.close();
-    const directory = await fs.mkdtemp(path.join(os.tmpdir(), 'cadre-check-'));
-    try {
-      const { path: copy } = await backUp(world, options, path.join(directory, STORE));
-      return await checkFile(world, copy);
-    } finally {
-      await fs.rm(directory, { recursive: true, force: true });
-    }
+    const report = await checkRunning(world, options);
+    const directory = await localDirectory(world, options);
+    return directory === null
+      ? { ...report, logs: null, search: null }
+      : withFilesBeside(world, directory, report);
   }
   const directory = storeDirectory(world, options);
   using _lock = await lockStore(directory);
-  return await checkFile(world, path.join(directory, STORE));
+  const report = await checkFile(world, path.join(directory, STORE));
+  return await withFilesBeside(world, directory, report);
+}
+
+async function checkRunning(world: World, options: GlobalOptions): Promise<CheckReport> {
+  const directory = await fs.mkdtemp(path.join(os.tmpdir(), 'cadre-check-'));
+  try {
+    const { path: copy } = await backUp(world, options, path.join(directory, STORE));
+    return await checkFile(world, copy);
+  } finally {
+    await fs.rm(directory, { recursive: true, force: true });
+  }
+}
+
+/** The data directory of the server that runs; null if an address names the server. */
+async function localDirectory(world: World, options: GlobalOptions): Promise<string | null> {
+  if (options.url !== undefined || world.env.CADRE_URL) return null;
+  return serverDirectory(options, world.env);
+}
+
+/** Adds what a check of the logs and the search index of a data directory has found. */
+async function withFilesBeside(
+  world: World,
+  directory: string,
+  report: CheckReport,
+): Promise<Checked> {
+  const { checkLogs } = await import('../../../server/work/processes/check-logs.ts');
+  const { checkIndex } = await import('../../../server/conversations/search/check-index.ts');
+  const signal = world.interrupted();
+  const damage: Finding[] = [...report.damage];
+  const find = (file: string, problem: string) =>
+    damage.push({ table: null, row: null, file, problem });
+  using progress = progressLine(world);
+  return await withStoreFiles(directory, async () => {
+    const logs = await checkLogs({
+      logs: path.join(directory, 'logs'),
+      signal,
+      onProgress: (files, bytes) => progress.tell(`logs: ${files} files, ${mebibytes(bytes)}`),
+      onDamage: (log) =>
+        find(`logs/${log}`, 'the log differs from what was written: restore it from a copy'),
+    });
+    const search = await checkIndex({
+      directory,
+      wasm: sqlWasm,
+      bootId: bootId(),
+      signal,
+      onProgress: (texts) => progress.tell(`search index: ${texts} texts`),
+      onDamage: (problem) =>
+        find('search.cadre', `${problem}: stop the server and delete the file; it is built again`),
+    });
+    return { ...report, logs, search, damage };
+  });
 }
 
 async function checkCopy(world: World, file: string): Promise<CheckReport> {

@@ -7,14 +7,14 @@ import type { SqlValue } from '../../../core/store/raw-statement.ts';
 import { SideFile, sideFiles } from '../../../core/store/side-file.ts';
 import { corruption, isFull } from '../../../core/store/storage-error.ts';
 
-const FORMAT = 2;
+export const FORMAT = 2;
 /** Texts have numbers in the order in which they were said: new ones count up from here, those from before down. */
 const MIDDLE = 2 ** 30;
 /**
  * The number of texts that one FTS4 table holds. A query goes through the tables one by one, the newest first, so none
  * of its steps is long, and a table whose sessions are all trimmed is dropped whole.
  */
-const SHARD_TEXTS = 2 ** 14;
+export const SHARD_TEXTS = 2 ** 14;
 /** How many pages of a full table are merged at a time. */
 const MERGE_PAGES = 16;
 const KEPT_FREE_PAGES = 4096;
@@ -374,7 +374,7 @@ function create(file: SideFile, { epoch }: Options): void {
 }
 
 /** Returns the checksum of a row, which is stored in it. */
-function rowSum(row: readonly SqlValue[]): number {
+export function rowSum(row: readonly SqlValue[]): number {
   return checksum(row.join(' '));
 }
 

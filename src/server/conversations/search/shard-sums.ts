@@ -5,11 +5,18 @@ import { corruption } from '../../../core/store/storage-error.ts';
 /** The number of blocks of words that one step reads, of about 1 KB each. */
 const STEP_BLOCKS = 64;
 
+/** A reading of the words of a table: its last block, and the checksum of all blocks up to that. */
+interface Reading {
+  key: number;
+  after: number;
+  sum: number;
+}
+
 /** The checksums of the words of full tables, which no longer change. Each step takes about a millisecond. */
 export class ShardSums {
   readonly #file: SideFile;
   readonly #stored: Map<number, number>;
-  #reading: { key: number; after: number; sum: number } | null = null;
+  #reading: Reading | null = null;
   #checked = Number.POSITIVE_INFINITY;
 
   constructor(file: SideFile) {
@@ -36,7 +43,7 @@ export class ShardSums {
     const reading = this.#reading;
     if (reading === null) return false;
     const isThere = keys.includes(reading.key);
-    if (isThere && this.#read(reading)) return true;
+    if (isThere && readBlocks(this.#file, reading)) return true;
     this.#reading = null;
     if (isThere) this.#compare(reading);
     return true;
@@ -47,24 +54,9 @@ export class ShardSums {
     this.#file.run('DELETE FROM shard_sums WHERE shard = ?', key);
   }
 
-  /** Reads some blocks; returns false after the last one. */
-  #read(reading: { key: number; after: number; sum: number }): boolean {
-    const blocks = this.#file.all<[number, string]>(
-      `SELECT blockid, hex(block) FROM w${reading.key}_segments WHERE blockid > ? ORDER BY blockid LIMIT ${STEP_BLOCKS}`,
-      reading.after,
-    );
-    for (const [id, block] of blocks) {
-      reading.sum = checksum(`${id} ${block}`, reading.sum);
-      reading.after = Math.max(id, reading.after + 1);
-    }
-    return blocks.length === STEP_BLOCKS;
-  }
-
-  #compare({ key, sum: ofBlocks }: { key: number; sum: number }): void {
-    const segments = this.#file.all(
-      `SELECT level, idx, start_block, leaves_end_block, end_block, hex(root) FROM w${key}_segdir ORDER BY level, idx`,
-    );
-    const sum = checksum(JSON.stringify(segments), ofBlocks);
+  #compare(reading: Reading): void {
+    const { key } = reading;
+    const sum = sumOf(this.#file, reading);
     const stored = this.#stored.get(key);
     if (stored === sum) return;
     if (stored !== undefined)
@@ -72,4 +64,25 @@ export class ShardSums {
     this.#file.run('INSERT INTO shard_sums (shard, sum) VALUES (?, ?)', key, sum);
     this.#stored.set(key, sum);
   }
+}
+
+/** Reads some blocks; returns false after the last one. */
+export function readBlocks(file: Pick<SideFile, 'all'>, reading: Reading): boolean {
+  const blocks = file.all<[number, string]>(
+    `SELECT blockid, hex(block) FROM w${reading.key}_segments WHERE blockid > ? ORDER BY blockid LIMIT ${STEP_BLOCKS}`,
+    reading.after,
+  );
+  for (const [id, block] of blocks) {
+    reading.sum = checksum(`${id} ${block}`, reading.sum);
+    reading.after = Math.max(id, reading.after + 1);
+  }
+  return blocks.length === STEP_BLOCKS;
+}
+
+/** Returns the checksum of a table whose blocks were read. */
+export function sumOf(file: Pick<SideFile, 'all'>, { key, sum }: Reading): number {
+  const segments = file.all(
+    `SELECT level, idx, start_block, leaves_end_block, end_block, hex(root) FROM w${key}_segdir ORDER BY level, idx`,
+  );
+  return checksum(JSON.stringify(segments), sum);
 }

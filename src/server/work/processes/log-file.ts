@@ -32,7 +32,8 @@ export async function removeLogs(directory: string, processId: string): Promise<
   let bytes = 0;
   for (const stream of ['stdout', 'stderr'] as const) {
     const file = logPath(directory, processId, stream);
-    for (const one of [file, layoutPath(file), sumsPath(file)]) {
+    // The checksums go first: a log without checksums is not damaged.
+    for (const one of [sumsPath(file), file, layoutPath(file)]) {
       bytes += await sizeOf(one);
       await fs.rm(one, { force: true });
     }
@@ -55,6 +56,9 @@ interface Layout {
   /** The checksums of the file; null if it has none. */
   sums: LogSums | null;
 }
+
+/** The number of bytes that a check of a log reads at a time: some whole blocks. */
+const VERIFY_BYTES = 16 * BLOCK_BYTES;
 
 /** The maximum number of retries of a read whose range the writer overwrites meanwhile. */
 const RETRIES = 5;
@@ -146,6 +150,22 @@ export async function measureLog(
 ): Promise<{ total: number; truncated: boolean; verified: boolean }> {
   const { cap, total, sums } = await layoutOf(file);
   return { total, truncated: total > cap, verified: sums !== null };
+}
+
+/**
+ * Compares all of a log with its checksums. Resolves with its size in bytes, and whether it has checksums. Throws
+ * `storage_damaged` if it differs.
+ */
+export async function verifyLog(file: string): Promise<{ bytes: number; verified: boolean }> {
+  const { sums } = await layoutOf(file);
+  if (sums === null) return { bytes: await sizeOf(file), verified: false };
+  const { size } = sums;
+  for (let at = 0; at < size; at += VERIFY_BYTES) {
+    const end = Math.min(size, at + VERIFY_BYTES);
+    const read = await readBytes(file, { cap: Number.MAX_SAFE_INTEGER, sums }, at, end);
+    if (read.length < end - at) throw damagedLog(file);
+  }
+  return { bytes: size, verified: true };
 }
 
 /**
