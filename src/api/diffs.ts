@@ -152,5 +152,5 @@ export const getSessionDiff = endpoint({
       ),
   },
   response: sessionDiff,
-  errors: ['not_found', 'conflict'],
+  errors: ['not_found', 'conflict', 'shutting_down'],
 });

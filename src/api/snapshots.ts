@@ -121,7 +121,7 @@ export const listSessionFiles = endpoint({
       .describe('Files. At most 5,000.'),
     is_cut: z.boolean().describe('Whether the list is incomplete because of the limit.'),
   }),
-  errors: ['not_found', 'conflict'],
+  errors: ['not_found', 'conflict', 'shutting_down'],
 });
 
 export const restoreFile = endpoint({

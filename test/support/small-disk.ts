@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -21,6 +21,8 @@ interface SmallDisk {
   fill(leave?: number): void;
   free(): void;
   kill(): Promise<void>;
+  /** Kills the server and starts another one on the same disk; resolves with its client. */
+  restart(): Promise<Client>;
 }
 
 /** A server whose data is on a disk of a few megabytes. */
@@ -43,21 +45,47 @@ export async function onSmallDisk(
       '-rm',
       'sh',
       '-c',
-      `mount -t tmpfs -o size=${size} tmpfs "$0" && exec "$@"`,
+      // The disk stays while its server is dead.
+      `mount -t tmpfs -o size=${size} tmpfs "$0" && while "$@" 2>&1; echo ended; read -r _; do :; done`,
       mounted,
       ...command,
     ],
     {
-      stdio: ['ignore', 'pipe', 'ignore'],
+      stdio: ['pipe', 'pipe', 'ignore'],
       env: { PATH: process.env.PATH ?? '', HOME: directory, CADRE_DEMO_STATE: directory },
     },
   );
   const exited = once(child, 'exit');
-  try {
-    const { url, pid } = JSON.parse(await firstLine(child)) as { url: string; pid: number };
-    const inside = `/proc/${pid}/root${mounted}`;
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const inside = `/proc/${child.pid}/root${mounted}`;
+  let server: { url: string; pid: number } | undefined;
+  const clients: HttpClient[] = [];
+  const line = async (): Promise<string> => {
+    const { value, done } = await lines.next();
+    return done ? 'ended' : value;
+  };
+  /** Resolves with a client of the server that starts. Rejects with its last words. */
+  const started = async (): Promise<Client> => {
+    const words = await line();
+    const { url, pid } = JSON.parse(words) as { url?: string; pid?: number };
+    if (url === undefined || pid === undefined) {
+      await line();
+      throw new Error(words);
+    }
+    server = { url, pid };
     const token = fs.readFileSync(path.join(inside, 'data/auth/token'), 'utf8').trim();
     const client = new HttpClient({ url, token });
+    clients.push(client);
+    return client;
+  };
+  const endServer = async () => {
+    if (!server) return;
+    process.kill(server.pid, 'SIGKILL');
+    server = undefined;
+    while ((await line()) !== 'ended');
+  };
+  try {
+    const client = await started();
     const filler = path.join(inside, 'filler');
     await test(
       {
@@ -74,24 +102,25 @@ export async function onSmallDisk(
         },
         free: () => fs.rmSync(filler, { force: true }),
         async kill() {
-          process.kill(pid, 'SIGKILL');
+          await endServer();
+          child.stdin.end();
           await exited;
+        },
+        async restart() {
+          await endServer();
+          child.stdin.write('\n');
+          return started();
         },
       },
       directory,
     );
-    client.close();
   } finally {
+    for (const client of clients) client.close();
+    if (server) process.kill(server.pid, 'SIGKILL');
     child.kill('SIGKILL');
     await exited;
     await untilNothingCarries(directory);
   }
-}
-
-async function firstLine(child: ChildProcess): Promise<string> {
-  if (!child.stdout) throw new Error('no stdout');
-  for await (const line of createInterface({ input: child.stdout })) return line;
-  throw new Error('the server did not start');
 }
 
 /** Does it again and again until it is refused; answers with the refusal. */

@@ -50,6 +50,43 @@ describe.skipIf(!canMount)('a disk that is really full', () => {
       });
     }));
 
+  it('starts a killed server again below min_free_bytes: it answers reads, refuses new work and recovers by itself', () =>
+    onSmallDisk(
+      async ({ client, fill, free, restart }, directory) => {
+        const { id } = await openSession(client, directory);
+        await runTurn(client, id, 'say before');
+        fill(2 * 1024 * 1024);
+        const before = await whole(client);
+        const again = await restart();
+        expect((await again.call(endpoints.getHealth, {})).checks.store).toMatchObject({
+          status: 'degraded',
+          detail: expect.stringContaining('min_free_bytes'),
+        });
+        const sessions = await again.call(endpoints.listSessions, {});
+        expect(sessions.map((session) => session.id)).toEqual([id]);
+        expect((await whole(again)).slice(0, before.length)).toEqual(before);
+        const refusal = await refused(() => openSession(again, directory));
+        expect(refusal).toMatchObject({ code: 'storage_full' });
+        free();
+        const opens = async () => openSession(again, directory).then(Boolean, () => false);
+        await expectEventually(opens).toBe(true);
+      },
+      { size: '24m', minFree: 8 * 1024 * 1024 },
+    ));
+
+  it('refuses to start a server without a free byte, and loses nothing', () =>
+    onSmallDisk(async ({ client, fill, free, restart }, directory) => {
+      const { id } = await openSession(client, directory);
+      await runTurn(client, id, 'say before');
+      const before = await whole(client);
+      fill();
+      await expect(restart()).rejects.toThrow('"code":"storage_full"');
+      free();
+      const again = await restart();
+      expect((await whole(again)).slice(0, before.length)).toEqual(before);
+      expect((await runTurn(again, id, 'say after')).turn).toMatchObject({ text: 'after' });
+    }));
+
   it('is left some room: below retention.min_free_bytes new work is refused, and what runs goes on', () =>
     onSmallDisk(
       async ({ client, fill, free }, directory) => {

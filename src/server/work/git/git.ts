@@ -86,12 +86,6 @@ export class GitFailure extends Error {
   }
 }
 
-/** Reports whether the stop of the server has ended the command. The request is refused for that, not for what git said. */
-export function isOfStop(error: unknown): boolean {
-  const { cause } = error as { cause?: unknown };
-  return error instanceof GitFailure && cause instanceof AppError && cause.code === 'shutting_down';
-}
-
 /** Takes a piece of the output of a command; false: no more is wanted. */
 type Take = (chunk: Buffer) => boolean | void;
 
@@ -125,7 +119,7 @@ export class Git {
     return new Git({ ...this.#deps, stopping, signal: AbortSignal.any([own, signal]) });
   }
 
-  /** Returns the output of a command, without trailing whitespace. Throws GitFailure. */
+  /** Returns the output of a command, without trailing whitespace. Throws GitFailure, or AppError if the server stops. */
   async text(
     location: GitLocation,
     args: readonly string[],
@@ -256,9 +250,11 @@ export class Git {
       await killCarriers(`${CALL_VARIABLE}=${call}`);
       const { signal: own, stopping = own } = this.#deps;
       const { message } = error as Error;
-      // The reason of the stop is a refusal, which a request that git was run for is answered with.
-      const cause: unknown = stopping.aborted ? stopping.reason : error;
-      throw new GitFailure(-1, firstLine(message), { cause });
+      const { reason } = stopping as { reason: unknown };
+      // No caller may take the stop for a refusal of git, which would be stored as the answer of the request.
+      if (reason instanceof AppError)
+        throw new AppError(reason.code, reason.message, { cause: error });
+      throw new GitFailure(-1, firstLine(message), { cause: error });
     }
   }
 

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Conflict } from '../../../api/worktree-merge.ts';
 import { AppError } from '../../../api/errors.ts';
 import { openIsolatedGitDir, type Setting } from '../git/isolated-git-dir.ts';
-import { type Git, GitFailure, type GitLocation, isOfStop } from '../git/git.ts';
+import { type Git, GitFailure, type GitLocation } from '../git/git.ts';
 import { idsOf, refsOf, type Repository } from '../git/repository.ts';
 import { nulTerminated } from '../git/names.ts';
 import { type Commit, toText, writeCommit } from './commits.ts';
@@ -57,7 +57,7 @@ export async function mergeCommits(
   try {
     return { tree: treeIn(await git.bytes(isolated, args)), conflicts: [] };
   } catch (error) {
-    if (!(error instanceof GitFailure) || isOfStop(error)) throw error;
+    if (!(error instanceof GitFailure)) throw error;
     if (error.exitCode === UNKNOWN_OPTION)
       throw new AppError(
         'conflict',

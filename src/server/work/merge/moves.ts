@@ -5,7 +5,7 @@ import { readForeignFile } from '../../../core/lib/foreign-file.ts';
 import { newUuid } from '../../../core/lib/ids.ts';
 import { INDEX_BYTES } from '../git/isolated-git-dir.ts';
 import { assertGitDirectory, entryKindOf, readNote } from '../git/foreign.ts';
-import { type Git, GitFailure, type GitLocation, isOfStop } from '../git/git.ts';
+import { type Git, GitFailure, type GitLocation } from '../git/git.ts';
 import { checkoutsOf, commitOf, refsOf, type Repository } from '../git/repository.ts';
 import { bytePath, nulTerminated } from '../git/names.ts';
 import { copyIndexFile } from '../git/index-copy.ts';
@@ -371,7 +371,7 @@ function lockText(id: string): string {
 /** A failure of git or of the system as a refusal; nothing has changed. */
 function asConflict(error: unknown): unknown {
   const isSystem = (error as NodeJS.ErrnoException).syscall !== undefined;
-  if ((!(error instanceof GitFailure) && !isSystem) || isOfStop(error)) return error;
+  if (!(error instanceof GitFailure) && !isSystem) return error;
   const { message } = error as Error;
   return new AppError('conflict', `the operation failed, and nothing was changed: ${message}`, {
     cause: error,

@@ -5,7 +5,7 @@ import type { Supervisor } from '../../../core/children/supervisor.ts';
 import { AppError } from '../../../api/errors.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import { openIsolatedGitDir, ownSettings } from '../git/isolated-git-dir.ts';
-import { GitFailure, type GitLocation, isOfStop } from '../git/git.ts';
+import { GitFailure, type GitLocation } from '../git/git.ts';
 import { commitOf, refsOf, type Repository } from '../git/repository.ts';
 import { assertThere } from '../worktrees/worktree.ts';
 import { subjectOf } from './commits.ts';
@@ -188,7 +188,7 @@ export class PullRequests {
     try {
       return await this.#deps.gitContext.git.text(isolated, args);
     } catch (error) {
-      if (!(error instanceof GitFailure) || isOfStop(error)) throw error;
+      if (!(error instanceof GitFailure)) throw error;
       const rejected = /^!\t\S+\t(.*)$/m.exec(error.output)?.[1];
       const why = (rejected ?? error.message).replaceAll(address, withoutPassword(address));
       throw new AppError('conflict', `${withoutPassword(address)}: ${why}`);
