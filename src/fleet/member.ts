@@ -39,8 +39,11 @@ export interface Link {
 export type MemberTask = (
   link: Link,
   signal: AbortSignal,
-  /** Takes what keeps the task from its work just now, and what to do about it; null: nothing does. */
-  report: (trouble: string | null) => void,
+  /**
+   * Takes the trouble that keeps the task from its work just now, and a notice to look at although it works; both say what
+   * to do. Null: there is none.
+   */
+  report: (trouble: string | null, notice: string | null) => void,
 ) => Promise<void>;
 
 /** Thrown by a task where the fleet's copy of this node's events is of another log. The message says what to do. */
@@ -80,6 +83,8 @@ export class Member {
   readonly #done: Promise<void>;
   #status: MemberStatus = { state: 'joining', detail: null };
   #diverged: string | null = null;
+  /** It stays until the server stops, so that somebody sees it. */
+  #notice: string | null = null;
   #trouble: { detail: string; since: number } | null = null;
   #connection: NatsConnection | null = null;
 
@@ -94,7 +99,9 @@ export class Member {
     if (this.#diverged !== null) return { state: 'diverged', detail: this.#diverged };
     const { detail = null, since = 0 } = this.#trouble ?? {};
     const isLasting = detail !== null && this.#deps.clock.monotonic() - since >= PASSING_MS;
-    return isLasting ? { state: 'not_mirrored', detail } : this.#status;
+    return isLasting
+      ? { state: 'not_mirrored', detail }
+      : { state: 'member', detail: this.#notice };
   }
 
   /** Leaves the fleet: takes the sign of life away and closes the connection. Takes 2 s at most; never throws. */
@@ -179,7 +186,8 @@ export class Member {
     serveRequests({ ...link, ask, isOurs: () => sign.isOurs, signal });
     const running = tasks.map(async (task) => {
       try {
-        if (this.#diverged === null) await task(link, signal, (trouble) => this.#report(trouble));
+        if (this.#diverged === null)
+          await task(link, signal, (trouble, notice) => this.#report(trouble, notice));
       } catch (error) {
         if (error instanceof Diverged) this.#diverged = error.message;
         if (!signal.aborted) logger.error({ err: error }, 'a fleet task failed');
@@ -188,7 +196,11 @@ export class Member {
     return { stopping, done: Promise.all(running) };
   }
 
-  #report(detail: string | null): void {
+  #report(detail: string | null, notice: string | null): void {
+    if (notice !== null && notice !== this.#notice) {
+      this.#notice = notice;
+      this.#deps.logger.warn({ node: this.#deps.access.name, detail: notice }, 'fleet');
+    }
     const since = this.#trouble?.since ?? this.#deps.clock.monotonic();
     this.#trouble = detail === null ? null : { detail, since };
   }
@@ -196,8 +208,8 @@ export class Member {
   #heartbeat(connection: NatsConnection): Heartbeat {
     const { access, labels, self, load, clock, tasks } = this.#deps;
     const sign = (): NodeHeartbeat => {
-      const { detail } = this.status;
-      const mirror = tasks.length === 0 ? 'off' : detail === null ? 'on' : 'failing';
+      const { state, detail } = this.status;
+      const mirror = tasks.length === 0 ? 'off' : state === 'member' ? 'on' : 'failing';
       const about = { mirror, detail: detail?.slice(0, MAX_DETAIL) ?? null } as const;
       return { node: access.name, ...self, labels: [...labels], ...load(), ...about };
     };

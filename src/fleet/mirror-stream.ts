@@ -24,6 +24,8 @@ export interface Batch {
 export interface MirrorStream {
   /** The random id that the stream was made with. */
   id(): Promise<string>;
+  /** Whether retention of the stream may have taken a message by its number; null: a message of an unknown number. */
+  mayHaveRetired(streamSeq: number | null): Promise<boolean>;
   /** The newest message of this node; null if the stream has none. It may be stale: the fence of `publish` refuses what follows from that. */
   head(): Promise<Head | null>;
   /**

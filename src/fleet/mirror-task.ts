@@ -11,9 +11,11 @@ export function mirrorTask(
     const mirror = new Mirror({
       ...parts,
       stream: new NatsMirrorStream(connection, names, node),
-      onState({ state, detail, seq }) {
-        parts.logger.info({ state, detail, seq }, 'mirror');
-        report(state === 'unreachable' ? `cannot mirror events to the fleet: ${detail}` : null);
+      onState({ state, detail, notice, seq }) {
+        parts.logger.info({ state, detail, notice, seq }, 'mirror');
+        const trouble =
+          state === 'unreachable' ? `cannot mirror events to the fleet: ${detail}` : null;
+        report(trouble, notice);
       },
     });
     await mirror.run(signal);

@@ -38,6 +38,8 @@ export interface MirrorRow {
   seq: number;
   /** The id of the stream. */
   stream: string;
+  /** The number of the newest message in the stream. Absent in rows of earlier versions. */
+  at?: number;
 }
 
 export interface MirrorRows {
@@ -50,6 +52,8 @@ export interface MirrorStatus {
   state: 'starting' | 'following' | 'unreachable' | 'diverged';
   /** Why, in the states `unreachable` and `diverged`. */
   detail: string | null;
+  /** What to look at although the mirror works, since its start; null if there is nothing. */
+  notice: string | null;
   /** The newest seq that is known to be in the stream. */
   seq: number;
   /** Counts since the start: events written, batches written, batches refused by the fence, and other failures. */
@@ -65,7 +69,7 @@ export interface MirrorParts {
   rows: MirrorRows;
   clock: Clock;
   failpoint: Failpoint;
-  /** Called when `state` or `detail` of the status has changed. */
+  /** Called when `state`, `detail` or `notice` of the status has changed. */
   onState?: (status: MirrorStatus) => void;
   /** Called with each page of the log once it is in the stream. */
   onPublished?: (entries: readonly LogEntry[]) => void;
@@ -111,6 +115,7 @@ export class Mirror {
   #status: MirrorStatus = {
     state: 'starting',
     detail: null,
+    notice: null,
     seq: 0,
     events: 0,
     batches: 0,
@@ -164,17 +169,31 @@ export class Mirror {
   async #resume(head: Head | null): Promise<MirrorPosition> {
     const { log, rows, stream } = this.#parts;
     if (!head) {
-      // Retention of the stream took what there was, or the stream is new.
       const row = rows.read();
-      const isOurs = row !== null && row.epoch === log.epoch && row.stream === (await stream.id());
-      const after = isOurs ? row.seq : 0;
-      if (!isOurs) this.#rowSeq = null;
+      const after = row && row.epoch === log.epoch ? await this.#retiredUpTo(row) : 0;
+      if (after === 0) this.#rowSeq = null;
       return { expected: 0, after, prev: log.stayingUpTo(after), toldGap: 0 };
     }
     const { streamSeq: expected, epoch, seq } = head;
     if (epoch !== log.epoch) return this.#changeEpoch(head);
     assertSameLog(log, head);
     return { expected, after: seq, prev: newestStaying(head), toldGap: toldGap(head) };
+  }
+
+  /**
+   * Returns the seq up to which retention of the stream took the events of this log; 0 if somebody emptied the stream or
+   * created it again, which a notice reports: since then, any server could take the name of this node.
+   */
+  async #retiredUpTo(row: MirrorRow): Promise<number> {
+    const { stream } = this.#parts;
+    const isSame = row.stream === (await stream.id());
+    if (isSame && (await stream.mayHaveRetired(row.at ?? null))) return row.seq;
+    const notice = emptiedText(row.seq, isSame);
+    if (this.#status.notice !== notice) {
+      this.#status = { ...this.#status, notice };
+      this.#parts.onState?.(this.#status);
+    }
+    return 0;
   }
 
   /** A copy of the log in the stream goes on where it parted from it, any other log at its beginning. */
@@ -237,12 +256,12 @@ export class Mirror {
     return last;
   }
 
-  async #keepRow({ after: seq }: MirrorPosition): Promise<void> {
+  async #keepRow({ after: seq, expected: at }: MirrorPosition): Promise<void> {
     const { log, stream, rows, clock } = this.#parts;
     if (seq === this.#rowSeq || clock.monotonic() - this.#rowAt < ROW_MS) return;
     this.#rowAt = clock.monotonic();
     this.#rowSeq = seq;
-    await rows.write({ epoch: log.epoch, seq, stream: await stream.id() });
+    await rows.write({ epoch: log.epoch, seq, stream: await stream.id(), at });
   }
 
   #setState(state: MirrorStatus['state'], detail: string | null): void {
@@ -250,6 +269,11 @@ export class Mirror {
     this.#status = { ...this.#status, state, detail };
     this.#parts.onState?.(this.#status);
   }
+}
+
+function emptiedText(seq: number, isSame: boolean): string {
+  const what = isSame ? 'was emptied' : 'was created again';
+  return `the stream of the fleet ${what}: it had events of this server up to ${seq}, and every node name was free; this server copies its events again: check with cadre fleet nodes that each name belongs to the right server, then restart this server to clear this message`;
 }
 
 /** How a log gets an epoch of its own, with which it may continue in the fleet. */

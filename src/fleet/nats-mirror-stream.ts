@@ -41,6 +41,13 @@ export class NatsMirrorStream implements MirrorStream {
     return this.#id;
   }
 
+  async mayHaveRetired(streamSeq: number | null): Promise<boolean> {
+    const { first, bytes, maxBytes } = await this.#asked(() => streamInfo(this.#nc, this.#names));
+    const isBefore = streamSeq === null || streamSeq < first;
+    // Retention takes the oldest messages of a full stream alone.
+    return isBefore && maxBytes > 0 && bytes >= maxBytes / 2;
+  }
+
   head(): Promise<Head | null> {
     return this.#asked(() => this.#head());
   }

@@ -7,11 +7,14 @@ export interface StreamInfo {
   id: string;
   first: number;
   last: number;
+  /** The size of the stream, and the size at which its oldest messages leave it; 0 or less: at none. */
+  bytes: number;
+  maxBytes: number;
 }
 
 interface Answer {
-  config?: { metadata?: Record<string, string> };
-  state?: { first_seq: number; last_seq: number };
+  config?: { metadata?: Record<string, string>; max_bytes?: number };
+  state?: { first_seq: number; last_seq: number; bytes: number };
   error?: { err_code?: number; description: string };
 }
 
@@ -25,5 +28,7 @@ export async function streamInfo(nc: NatsConnection, { events }: Names): Promise
     id: config?.metadata?.['cadre_stream'] ?? '',
     first: state.first_seq,
     last: state.last_seq,
+    bytes: state.bytes,
+    maxBytes: config?.max_bytes ?? 0,
   };
 }

@@ -161,6 +161,41 @@ describe('a mirror', () => {
       expect(stream.messages.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6, 7]);
     }));
 
+  test.each<[string, (stream: ScriptedStream) => void]>([
+    ['was emptied', (stream) => stream.purge()],
+    ['was created again', (stream) => void Object.assign(stream, { id: 'b', messages: [] })],
+  ])(
+    'copies everything into a stream that %s, and reports it with the action until the restart',
+    (what, harm) =>
+      withStore(async (store) => {
+        const stream = new ScriptedStream();
+        await append(store, 5);
+        {
+          await using _mirror = startMirror(store, stream.of('n1'));
+          await settled(store, stream);
+        }
+        harm(stream);
+        const notices: (string | null)[] = [];
+        {
+          await using running = startMirror(store, stream.of('n1'), {
+            onState: ({ notice }) => notices.push(notice),
+          });
+          await settled(store, stream);
+          expectWhole(store, stream);
+          expect(stream.messages).toHaveLength(5);
+          expect(running.mirror.status.notice).toContain(
+            `the stream of the fleet ${what}: it had events of this server up to 5`,
+          );
+          expect(running.mirror.status.notice).toContain('cadre fleet nodes');
+        }
+        expect(notices).toContainEqual(expect.stringContaining(what));
+        await using again = startMirror(store, stream.of('n1'));
+        await append(store, 1);
+        await settled(store, stream);
+        expect(again.mirror.status).toMatchObject({ state: 'following', notice: null });
+      }),
+  );
+
   test('tells once of events that left the log before it came to them', () =>
     withStore(async (store) => {
       const stream = new ScriptedStream();

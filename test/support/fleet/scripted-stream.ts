@@ -21,6 +21,8 @@ export class ScriptedStream {
   staleBy: () => number = () => 0;
   refused = 0;
   #last = 0;
+  /** The number of the newest message that retention took. */
+  #retired = 0;
   readonly #late: (() => void)[] = [];
   #wake = Promise.withResolvers<void>();
   #readings = new Set<() => void>();
@@ -34,6 +36,7 @@ export class ScriptedStream {
   of(node: string): MirrorStream {
     return {
       id: async () => this.id,
+      mayHaveRetired: async (streamSeq) => (streamSeq ?? 0) <= this.#retired,
       head: async () => this.#head(node),
       publish: async (batch) => this.#publish(node, batch),
     };
@@ -54,7 +57,12 @@ export class ScriptedStream {
 
   /** Retention of the stream takes its oldest messages. */
   trim(count: number): void {
-    this.messages.splice(0, count);
+    this.#retired = this.messages.splice(0, count).at(-1)?.streamSeq ?? this.#retired;
+  }
+
+  /** Somebody empties the stream. */
+  purge(): void {
+    this.messages.length = 0;
   }
 
   /** Ends all readings, as a lost connection does. */
@@ -69,6 +77,8 @@ export class ScriptedStream {
         id: this.id,
         first: this.messages[0]?.streamSeq ?? this.#last + 1,
         last: this.#last,
+        bytes: 0,
+        maxBytes: 0,
       }),
       idAt: async (seq) => this.messages.find(({ streamSeq }) => streamSeq === seq)?.id ?? null,
       read: (from, options) => this.#read(from, options),

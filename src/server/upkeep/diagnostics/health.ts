@@ -37,7 +37,9 @@ export function readHealth(
   const told = sources.hooks.problems();
   const hooks = told === null ? {} : { hooks: checkOf(told) };
   const fleet = sources.fleet();
-  const isBad = DEGRADING.has(fleet.state);
+  // A member with a detail works, but somebody has to look.
+  const isBad =
+    DEGRADING.has(fleet.state) || (fleet.state === 'member' && fleet.detail !== undefined);
   const worst =
     [store, providers, agents, ...Object.values(hooks)].some(({ status }) => status !== 'ok') ||
     isBad;
