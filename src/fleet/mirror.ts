@@ -52,7 +52,7 @@ export interface MirrorStatus {
   state: 'starting' | 'following' | 'unreachable' | 'diverged';
   /** Why, in the states `unreachable` and `diverged`. */
   detail: string | null;
-  /** What to look at although the mirror works, since its start; null if there is nothing. */
+  /** A problem to look into although the mirror works, since its start; null if there is none. */
   notice: string | null;
   /** The newest seq that is known to be in the stream. */
   seq: number;
@@ -167,7 +167,7 @@ export class Mirror {
 
   /** Decides from the newest message of this node where to go on. Throws Contradiction. */
   async #resume(head: Head | null): Promise<MirrorPosition> {
-    const { log, rows, stream } = this.#parts;
+    const { log, rows } = this.#parts;
     if (!head) {
       const row = rows.read();
       const after = row && row.epoch === log.epoch ? await this.#retiredUpTo(row) : 0;

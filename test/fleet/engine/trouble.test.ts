@@ -38,8 +38,11 @@ describe('a server whose events cannot be copied to the fleet', () => {
           });
           await initFleet(connection, 'test', { replicas: 1, maxBytes: 2 ** 28, streamId: 'new' });
           await expectEventually(health, WAIT_MS).toMatchObject({
-            status: 'ok',
-            fleet: { state: 'member' },
+            status: 'degraded',
+            fleet: {
+              state: 'member',
+              detail: expect.stringContaining('the stream of the fleet was created again'),
+            },
           });
           expect(await head()).toBe(await latest());
         },

@@ -115,7 +115,7 @@ function summaryOf(rows: number, { bytes, logs, search, damage }: Checked): stri
 }
 
 function logsText({ files, unverified }: NonNullable<Checked['logs']>): string {
-  return `${files} logs${unverified > 0 ? ` (${unverified} without checksums)` : ''}`;
+  return `${files} ${files === 1 ? 'log' : 'logs'}${unverified > 0 ? ` (${unverified} without checksums)` : ''}`;
 }
 
 function indexText({ state, texts }: NonNullable<Checked['search']>): string {
