@@ -1,4 +1,4 @@
-/** What the agent of the pictures does for each prompt, step by step; `wait` is in ms. */
+/** The steps of the agent of the pictures for each prompt; `wait` is in ms. */
 export const scenes = {
   'explain this repository': [
     { tool: 'read README.md', output: '42 lines' },
