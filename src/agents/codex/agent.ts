@@ -338,7 +338,9 @@ class CodexAgent implements Agent, Route {
     const { permissionMode: mode } = this.#settings;
     const { itemId } = asked;
     let answer: AgentAnswer = { decision: 'decline', reason: refusalOf(asked, mode) };
-    if (mode === 'require_approval' && !asked.excess) {
+    if (mode !== 'require_approval' && !asked.excess) {
+      await report(this.#sink, [{ type: 'declined_unasked' }]);
+    } else if (!asked.excess) {
       await this.#show(itemId, 'pending');
       answer = await this.#sink.ask(asked.request, withdrawn);
     }

@@ -256,6 +256,13 @@ export const configSchema = z.strictObject({
       permission_mode: z.string().min(1).nullable().default(null),
     })
     .prefault({}),
+  /** Defaults of commands on a terminal, of the screen and of editors. */
+  client: z
+    .strictObject({
+      /** The mode of new sessions for which a person can be asked, where no flag and no `defaults.permission_mode` chooses one. */
+      permission_mode: z.string().min(1).default('require_approval'),
+    })
+    .prefault({}),
   sessions: z
     .strictObject({
       /** The time limit of a turn, in ms; null: none. */

@@ -105,7 +105,7 @@ export class Acts {
       agent,
       model: session.model ?? model,
       // On the screen somebody is there to be asked.
-      permission_mode: session.permission_mode ?? permission_mode ?? 'require_approval',
+      permission_mode: session.permission_mode ?? permission_mode ?? this.#defaults.person_mode,
     };
     const opened = await this.#client.call(endpoints.createSession, { body });
     if (prompt.trim() !== '') await this.say(opened.id, prompt);

@@ -49,6 +49,7 @@ describe('the defaults', () => {
       },
       log: { level: 'info' },
       defaults: { provider: null, agent: null, model: null, effort: null, permission_mode: null },
+      client: { permission_mode: 'require_approval' },
       auth: { token: null, token_file: null },
       data: { root_dir: null, durability: 'full' },
       retention: { max_bytes: 2_147_483_648, max_age_days: null, min_free_bytes: 268_435_456 },

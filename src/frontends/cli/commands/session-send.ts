@@ -55,15 +55,19 @@ async function send(
     (one) => options[one] !== undefined,
   );
   if (extra) throw new AppError('usage', `--${extra} requires --queue, --at or --every`);
-  const { after, ...accepted } = await sendTurn(context, await sessionId(context.client, said), {
-    input,
-    expected_turn_id: options.expect,
-    permission_mode: options.permissionMode,
-    agent_mode: options.agentMode,
-    model: options.model,
-    thinking_effort: options.effort,
-  });
-  if (options.wait) await followTurn(context, { ...accepted, after }, options);
+  const { after, mode, ...accepted } = await sendTurn(
+    context,
+    await sessionId(context.client, said),
+    {
+      input,
+      expected_turn_id: options.expect,
+      permission_mode: options.permissionMode,
+      agent_mode: options.agentMode,
+      model: options.model,
+      thinking_effort: options.effort,
+    },
+  );
+  if (options.wait) await followTurn(context, { ...accepted, after, mode }, options);
   else context.show(accepted, () => `${accepted.turn_id}\n`);
 }
 
@@ -78,8 +82,14 @@ async function addToQueue(
     throw new AppError('usage', '--expect cannot be combined with --queue, --at or --every');
   const { entryStateText } = await import('../queue-text.ts');
   const now = world.clock.now();
+  const params = { session_id: await sessionId(client, said) };
+  if (options.permissionMode !== undefined) {
+    const session = await client.call(endpoints.getSession, { params });
+    const { assertPermissionMode } = await import('../talk/assert-mode.ts');
+    await assertPermissionMode({ client }, session, options.permissionMode);
+  }
   const added = await client.call(endpoints.addToQueue, {
-    params: { session_id: await sessionId(client, said) },
+    params,
     body: {
       input,
       ...timesOf(options, now),

@@ -8,7 +8,7 @@ import { wrapped } from '../../terminal/width.ts';
 import { waitText } from '../limit-text.ts';
 import { plain } from '../output.ts';
 import type { CommandContext } from '../world.ts';
-import { howItEnded, isEnding } from './follow-turn.ts';
+import { howItEnded, isEnding, whatWasDeclined } from './turn-end.ts';
 import type { TalkOutput } from './talk-output.ts';
 import { markSeen } from './seen.ts';
 import type { TurnText } from './turn-text.ts';
@@ -79,7 +79,7 @@ export class Attached {
     if (isEnding(event)) {
       this.#running = null;
       this.#ended++;
-      this.#output.status(howItEnded(event.payload.turn));
+      this.#output.status(howItEnded(event.payload.turn) + whatWasDeclined(event.payload.turn));
       void markSeen(this.#context, this.#id, event.seq);
       void this.#sendNext();
     }

@@ -35,7 +35,7 @@ export function withOpenOptions(command: Command): Command {
     .option('--cwd <directory>', 'Working directory of the agent (default: current directory)')
     .option(
       '--permission-mode <mode>',
-      'Permissions of the agent (require_approval: the agent requests your approval)',
+      'Permissions of the agent (default: section [defaults], else require_approval on a terminal: the agent requests your approval)',
     )
     .option(
       '--agent-mode <mode>',
@@ -52,11 +52,13 @@ type OpenBody = BodyInputOf<typeof endpoints.createSession>;
 
 /**
  * The request for these options, with the defaults of the configuration. Without `--cwd` the agent works in the
- * directory of the command, not the server's. Throws as `chooseProvider` and `defaultsOf`.
+ * directory of the command, not the server's. `hasPerson`: somebody can be asked for approvals, so that a session asks
+ * unless it was chosen otherwise. Throws as `chooseProvider` and `defaultsOf`, and `usage` for an unknown permission mode.
  */
 export async function openBody(
   context: Pick<CommandContext, 'world' | 'client' | 'global'>,
   options: OpenOptions,
+  hasPerson = context.world.stdin.isTTY === true,
 ): Promise<OpenBody> {
   const [{ defaultsOf }, { chooseProvider }, { assertPermissionMode }] = await Promise.all([
     import('./defaults.ts'),
@@ -68,8 +70,9 @@ export async function openBody(
   const provider = options.provider ?? named ?? (await chooseProvider(context, defaults));
   const settings = settingsFor(provider, defaults, options.agent);
   const { worktree } = options;
-  const permissionMode = options.permissionMode ?? settings.permission_mode;
-  await assertPermissionMode(context, provider, settings.agent ?? null, permissionMode);
+  const personMode = hasPerson ? defaults.person_mode : null;
+  const permissionMode = options.permissionMode ?? settings.permission_mode ?? personMode;
+  await assertPermissionMode(context, { provider, agent: settings.agent }, permissionMode);
   return {
     provider,
     agent: settings.agent,
