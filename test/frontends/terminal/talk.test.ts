@@ -143,6 +143,39 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
   });
 
+  test('l leaves a request open, and Ctrl-D attach as well; the next attach asks for it again.', async () => {
+    const { client, directory } = server();
+    const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
+    await send(client, id, 'ask first');
+    const leftOpen = /left open: answer it with cadre approvals accept \w+/;
+    {
+      await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+      await terminal.expectShows(/accept\?.*\[l\] later/);
+      terminal.type('l');
+      await terminal.expectShows(/left open: answer it with [^]*\n>$/);
+      terminal.type(CTRL_D);
+      expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+    }
+    {
+      await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+      await terminal.expectShows(/accept\?.*\[l\] later/);
+      terminal.type(CTRL_D);
+      expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+      expect(terminal.glass.text()).toMatch(leftOpen);
+    }
+    await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+    await terminal.expectShows(/accept\?.*\[l\] later/);
+    terminal.type('l');
+    await terminal.expectShows(/left open: answer it with [^]*\n>$/);
+    const [pending] = await client.call(endpoints.listApprovals, { query: { session_id: id } });
+    const params = { session_id: id, approval_id: pending?.id ?? '' };
+    await client.call(endpoints.decideApproval, { params, body: { decision: 'accept' } });
+    await terminal.expectShows(/\[accepted elsewhere\] first/);
+    await terminal.expectShows(/allowed \(allow_once\): first/);
+    terminal.type(CTRL_D);
+    expect((await terminal.ended).code).toBe(0);
+  });
+
   test('attach asks nothing that was answered before.', async () => {
     const { client, directory } = server();
     const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
@@ -211,7 +244,7 @@ describe.skipIf(!hasPty)('a question of an agent', () => {
     { ...question, id: 'name', question: 'Which name?', options: [], free: true },
   ];
 
-  test('is answered on the terminal: by number, and by a text; Ctrl-D declines.', async () => {
+  test('is answered on the terminal: by number, and by a text; /n declines.', async () => {
     const provider = playedProvider({ capabilities: { approvals: true } });
     await withRuntime(
       async ({ directory }) => {
@@ -229,7 +262,7 @@ describe.skipIf(!hasPty)('a question of an agent', () => {
             type('Zoë\r');
             expect(await answer).toMatchObject({ answers: { colour: ['blue'], name: ['Zoë'] } });
           } else {
-            type(CTRL_D);
+            type('/n\r');
             expect(await answer).toMatchObject({ decision: 'decline' });
           }
           turn.end(completed);

@@ -62,7 +62,7 @@ export async function attach(
         ? slashMatches(typed, await commandsOf(context, found.id)).map(({ name }) => `/${name} `)
         : [],
   });
-  const asker = askerOf(context, line, leaving.signal);
+  const asker = askerOf(context, line, { stopped: leaving.signal, onLeave: () => leave(0) });
   const text = new TurnText({
     talkOutput: line,
     asker,

@@ -1,6 +1,7 @@
 import { isDescribed, type RuntimeEventRecord } from '../../../api/events.ts';
 import { endpoints } from '../../../api/index.ts';
 import { paletteFor } from '../../terminal/palette.ts';
+import { exitCodes } from '../exit.ts';
 import { waitText } from '../limit-text.ts';
 import { plain, shortId } from '../output.ts';
 import { jsonFor, type CommandContext } from '../world.ts';
@@ -24,7 +25,7 @@ export interface Accepted {
 /**
  * Streams a turn to its end: the agent's messages to stdout and what it does to stderr; with `--json` every event to
  * stdout, as a line. Asks for approvals on the terminal. INT and TERM interrupt the turn; a second one ends the command
- * at once. Sets the exit code by the outcome of the turn. Throws `unreachable` where the server stays away for longer
+ * at once. Sets the exit code by the outcome of the turn; it is `refused` where somebody leaves a request open. Throws `unreachable` where the server stays away for longer
  * than the options allow.
  */
 export async function followTurn(
@@ -35,7 +36,12 @@ export async function followTurn(
   const { world, client, global } = context;
   const signal = world.interrupted();
   const talkOutput = new StandardTalkOutput(world);
-  const asker = askerOf(context, talkOutput, signal);
+  const leaving = new AbortController();
+  const asker = askerOf(context, talkOutput, {
+    stopped: AbortSignal.any([signal, leaving.signal]),
+    onLeave: () => leaving.abort(),
+    leavesWithLater: true,
+  });
   const palette = paletteFor(world.stderr, world.env);
   const text = new TurnText({ talkOutput, asker, palette, isVerbose: options.verbose === true });
   const interrupt = () => {
@@ -47,6 +53,7 @@ export async function followTurn(
     sessionId: params.session_id,
     after,
     reconnectMs: reconnectMs(options, world),
+    signal: leaving.signal,
     tell: (line) => talkOutput.status(line),
     onReturn: () => global.json || asker.askedIn(params.session_id),
   });
@@ -66,6 +73,10 @@ export async function followTurn(
     world.exit(signal.aborted ? Number(signal.reason) : exitCodeOf(turn, mode));
     return;
   }
+  // A request was left open: nobody has allowed what the turn waits for.
+  await asker.idle();
+  signal.removeEventListener('abort', interrupt);
+  world.exit(exitCodes.refused);
 }
 
 /** Says on the terminal of a command that writes JSON how a request is answered, for which the turn waits. */
