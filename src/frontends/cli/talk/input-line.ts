@@ -1,4 +1,5 @@
 import { createInterface, type Interface } from 'node:readline';
+import { withJobControl } from '../job-control.ts';
 import { widthOf, wrapped } from '../../terminal/width.ts';
 import type { TalkOutput } from './talk-output.ts';
 import { Pastes, withBreaks } from './pastes.ts';
@@ -65,6 +66,9 @@ export class InputLine implements TalkOutput {
       // What was typed goes, as in a shell.
       if (line.line !== '') for (const name of ['e', 'u']) line.write(null, { ctrl: true, name });
       else this.#actions.interrupt();
+    });
+    withJobControl(line, keys, () => {
+      if (this.#showsRest) this.#output.write(`${this.#rest}\n`);
     });
     line.on('close', () => {
       if (this.#line === line) this.#actions.leave();
