@@ -129,6 +129,10 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['search --session fe7289aa --best cache -- -test', 'Exclude the word test'],
     ['search --status', 'Show the state of the index'],
   ],
+  'queue add': [
+    ['queue add fe7289aa "then the docs"', 'Send once the session is idle'],
+    ['queue add fe7289aa --at 18:00 "continue"', 'Send the prompt at 18:00'],
+  ],
   'queue list': [
     ['queue list', 'List entries of all sessions'],
     ['queue list --session fe7289aa', 'List entries of one session'],

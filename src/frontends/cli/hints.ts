@@ -29,10 +29,7 @@ const commands: readonly [refusal: RegExp, command: string][] = [
   [/: name one as remote$/, 'pass --remote'],
   [/: name one as into$/, 'pass --into'],
   [/: name one as onto$/, 'pass --onto'],
-  [
-    /^turn \S+ of \S+ is still running: wait for it$/,
-    'queue the prompt with cadre sessions send --queue',
-  ],
+  [/^turn \S+ of \S+ is still running: wait for it$/, 'queue the prompt with cadre queue add'],
   [/has filters that you have not allowed/, 'see cadre worktrees trust'],
   [notFound('budget'), 'see cadre budgets list'],
   [/^the budget of .* is used up .* or queue the turn$/, 'see cadre approvals list'],

@@ -3,7 +3,7 @@ import type { Budget } from '../../api/budgets.ts';
 import type { BodyInputOf } from '../../api/endpoint.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Process } from '../../api/processes.ts';
-import type { SessionQueue } from '../../api/queue.ts';
+import type { QueueEntry, SessionQueue } from '../../api/queue.ts';
 import type { MergeResult } from '../../api/worktree-merge.ts';
 import type { AgentCommand } from '../../api/commands.ts';
 import type { Review, ReviewComment } from '../../api/reviews.ts';
@@ -88,6 +88,12 @@ export class Acts {
   async say(session_id: string, text: string): Promise<void> {
     const body = { input: [{ type: 'text' as const, text }] };
     await this.#client.call(endpoints.sendTurn, { params: { session_id }, body });
+  }
+
+  /** Adds a text to the queue of a session. */
+  addToQueue(session_id: string, text: string): Promise<QueueEntry> {
+    const body = { input: { type: 'text' as const, text } };
+    return this.#client.call(endpoints.addToQueue, { params: { session_id }, body });
   }
 
   /** Opens a session and says something to it. Where only the latter is refused, the session stays open. */

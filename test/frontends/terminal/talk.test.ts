@@ -115,9 +115,35 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     type('say next\r');
     await expectShows('the prompt is sent when the turn ends');
     type(CTRL_C);
-    await expectShows(/the turn was interrupted\nnext\n>/);
+    await expectShows(
+      /so far\n> say next\ncadre: queued[^]*the turn was interrupted\n> say next\nnext\n>/,
+    );
     type(CTRL_D);
     expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+  });
+
+  test('A line that was typed while a turn ran is in the queue, and is sent although attach has ended.', async () => {
+    const { client, directory } = server();
+    const { id } = await openSession(client, directory);
+    await send(client, id, 'say so far; silent');
+    await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+    const { expectShows, type, ended } = terminal;
+    await expectShows(/so far\n>/);
+    type('say first\r');
+    await expectShows('queued: the prompt is sent when the turn ends');
+    type(`say second\r${CTRL_D}`);
+    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    expect(terminal.glass.text()).toMatch(
+      /2 prompts stay in the queue: see cadre queue list --session \w+\n/,
+    );
+    const inSession = { params: { session_id: id } };
+    const { active_turn_id } = await client.call(endpoints.getSession, inSession);
+    const params = { session_id: id, turn_id: active_turn_id ?? '' };
+    await client.call(endpoints.interruptTurn, { params, body: {} });
+    await client.call(endpoints.resumeSessionQueue, { ...inSession, body: {} });
+    const texts = async () =>
+      (await client.call(endpoints.listTurns, inSession)).map((turn) => turn.text);
+    await expectEventually(texts).toEqual(['second', 'first', 'so far']);
   });
 
   test('attach asks for approvals, and gives back the line that was typed.', async () => {

@@ -12,6 +12,7 @@ export function sessionAttach(sessions: Command, world: World): void {
       'Session: id, last 6 or more characters of the id, or title (default: latest session of this directory)',
     )
     .option('-v, --verbose', 'Show thoughts, plans and tool output as well')
+    .option('--permission-mode <mode>', 'Permissions of the agent for turns sent from this command')
     .option(
       '--agent-mode <mode>',
       'Mode of the agent for turns sent from this command, by the name that the agent uses',

@@ -58,6 +58,9 @@ export class InputLine implements TalkOutput {
     this.#line = line;
     line.on('history', (history) => (this.#history = history));
     line.on('line', (said) => {
+      // The row that could grow is above what was typed now.
+      this.#rest = '';
+      this.#showsRest = false;
       const text = withBreaks(said);
       if (text.trim() !== '') this.#actions.said(text);
       this.#line?.prompt();
