@@ -294,8 +294,8 @@ class ClaudeAgent implements Agent {
   }
 
   async #finish(message: Message): Promise<void> {
-    const { hasOwnHome, onEnded } = this.#options;
-    const outcome = onEnded(outcomeOf(message, hasOwnHome, this.#reader.rateLimit));
+    const { login, onEnded } = this.#options;
+    const outcome = onEnded(outcomeOf(message, login, this.#reader.rateLimit));
     const text = textOf(message);
     const isUnsaid = outcome.status === 'completed' && !this.#reader.hasSpoken && text;
     if (this.#state.is === 'running' && isUnsaid)

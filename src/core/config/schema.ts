@@ -17,6 +17,8 @@ const installedAgent = (command: string) =>
       command: z.string().min(1).default(command),
       args: z.array(z.string()).default([]),
       env: z.record(z.string(), z.string()).default({}),
+      /** Variables of the server's environment that the agent gets, in addition to those that every agent gets. */
+      pass_env: z.array(z.string().min(1)).default([]),
       /** A home directory of the agent that only cadre uses; null: the user's own. */
       home: z.string().min(1).nullable().default(null),
     })

@@ -56,6 +56,11 @@ export class Acts {
     return new Acts(client, this.#defaults, this.#edit);
   }
 
+  /** The permission mode of a new session for which none is chosen. On the screen somebody is there to be asked. */
+  get permissionMode(): string {
+    return this.#defaults.permission_mode ?? this.#defaults.person_mode;
+  }
+
   /** Whether this screen has answered an approval. */
   isMine(approval: string): boolean {
     return this.#mine.has(approval);
@@ -99,19 +104,14 @@ export class Acts {
   /** Opens a session and says something to it. Where only the latter is refused, the session stays open. */
   async open({ session, prompt }: NewSession): Promise<Session> {
     const { provider, agent: asked } = await this.#served(session);
-    const { agent, model, permission_mode, ...settings } = settingsFor(
-      provider,
-      this.#defaults,
-      asked,
-    );
+    const { agent, model, ...settings } = settingsFor(provider, this.#defaults, asked);
     const body = {
       ...settings,
       ...session,
       provider,
       agent,
       model: session.model ?? model,
-      // On the screen somebody is there to be asked.
-      permission_mode: session.permission_mode ?? permission_mode ?? this.#defaults.person_mode,
+      permission_mode: session.permission_mode ?? this.permissionMode,
     };
     const opened = await this.#client.call(endpoints.createSession, { body });
     if (prompt.trim() !== '') await this.say(opened.id, prompt);

@@ -106,8 +106,8 @@ describe('the defaults', () => {
         idle_timeout_ms: 900_000,
         max_live: 32,
         acp: null,
-        codex: { enabled: null, command: 'codex', args: [], env: {}, home: null },
-        claude: { enabled: null, command: 'claude', args: [], env: {}, home: null },
+        codex: { enabled: null, command: 'codex', args: [], env: {}, pass_env: [], home: null },
+        claude: { enabled: null, command: 'claude', args: [], env: {}, pass_env: [], home: null },
       },
     });
     expect(load('')).toEqual(configSchema.parse({}));

@@ -1,6 +1,6 @@
 import { Box, type Key, Text } from 'ink';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
-import { permissionModes } from '../../../api/permission-modes.ts';
+import type { permissionModes } from '../../../api/permission-modes.ts';
 import type { AgentChoice } from '../../../client/agent-choices.ts';
 import type { Acts, NewSession as Wanted } from '../acts.ts';
 import { useKey } from '../keyboard.ts';
@@ -43,14 +43,24 @@ const hints: Record<FieldName, string> = {
   node: '← → select',
   provider: '← → select',
   model: 'Default (← → select)',
-  permission: 'Default (← → select)',
+  permission: '← → select',
   mode: 'Default (← → select)',
   cwd: 'Directory of the server',
   worktree: 'None; +: new; a name: new or existing',
 };
 
-/** Empty: that of the defaults, else `require_approval`. `bypass` is another name of `full_access`. */
-const PERMISSIONS = ['', ...permissionModes.filter((mode) => mode !== 'bypass')];
+/** A line for each permission mode. `bypass` is another name of `full_access`. */
+const PERMISSION_TEXTS: Readonly<Record<string, string>> = {
+  require_approval: 'asks you before it acts',
+  default: 'settings of the agent; what they do not allow is declined',
+  read_only: 'only reads; other requests are declined',
+  workspace_write: 'edits files in its directory; other requests are declined',
+  accept_edits: 'edits files; other requests are declined',
+  full_access: 'does everything without asking',
+} satisfies Record<Exclude<(typeof permissionModes)[number], 'bypass'>, string>;
+
+/** Empty: the mode of the defaults. */
+const PERMISSIONS = ['', ...Object.keys(PERMISSION_TEXTS)];
 
 interface FormProps {
   /** Carries out what is asked of a server; of several, the one with this name. */
@@ -122,6 +132,17 @@ export function NewSessionForm(props: FormProps): ReactNode {
               {name === 'node' ? node : (chosen?.label ?? '')}
               <Tint tone="faint">{i === at ? `  ${offered[name].join(' ')}` : ''}</Tint>
             </Text>
+          ) : name === 'permission' ? (
+            <Permission
+              editor={values.permission}
+              byDefault={acts.permissionMode}
+              columns={columns - 13}
+              isActive={i === at}
+              hasRoom={rows > fields.length + 3 + PERMISSIONS.length}
+              onChange={(next) => change(name, next)}
+              onEnter={() => step(1)}
+              onOther={other}
+            />
           ) : (
             <Field
               editor={values[name]}
@@ -141,6 +162,48 @@ export function NewSessionForm(props: FormProps): ReactNode {
         keys={`${hasRecent ? '^R recent  ' : ''}^S create  ⏎ next field  esc back`}
         hasRoom={rows > 10}
       />
+    </Box>
+  );
+}
+
+interface PermissionProps extends Pick<
+  Parameters<typeof Field>[0],
+  'editor' | 'columns' | 'isActive' | 'onChange' | 'onEnter' | 'onOther'
+> {
+  /** The mode of the empty field. */
+  byDefault: string;
+  /** Whether there is room for a line for each mode. */
+  hasRoom: boolean;
+}
+
+/** The permission mode with what it means, and while it is chosen a line for each mode. */
+function Permission({ byDefault, hasRoom, ...field }: PermissionProps): ReactNode {
+  const { editor, columns, isActive } = field;
+  const mode = editor.text.trim() || byDefault;
+  const means = PERMISSION_TEXTS[mode] ?? 'mode of the agent';
+  const isDefault = editor.text === '';
+  return (
+    <Box flexDirection="column" flexShrink={0} width={columns}>
+      <Box height={1} overflow="hidden">
+        <Box flexShrink={0}>
+          <Field
+            {...field}
+            columns={isDefault ? columns : Math.min(columns, editor.text.length + 1)}
+            rows={1}
+            placeholder={`${mode}: ${means}`}
+          />
+        </Box>
+        {!isDefault && <Tint tone="faint" wrap="truncate-end">{`: ${means}`}</Tint>}
+      </Box>
+      {isActive &&
+        hasRoom &&
+        Object.entries(PERMISSION_TEXTS).map(([name, text]) => (
+          <Text key={name} wrap="truncate-end">
+            <Tint tone={name === mode ? 'name' : 'faint'}>
+              {`${name === mode ? '●' : '○'} ${name}: ${text}`}
+            </Tint>
+          </Text>
+        ))}
     </Box>
   );
 }
