@@ -12,7 +12,7 @@ export interface LoginSituation {
 }
 
 /**
- * What to do where nobody is logged in. The agent's own command changes the home of the user, so it makes no login for
+ * Returns the advice for an agent that nobody is logged in to. The agent's own command changes the home of the user, so it makes no login for
  * a home that is cadre's alone. A key or an address in the server's environment that the agent does not get is named.
  */
 export function loginHint({ id, hasOwnHome, from, given }: LoginSituation): string {
@@ -24,7 +24,7 @@ export function loginHint({ id, hasOwnHome, from, given }: LoginSituation): stri
   return held.length === 0 ? way : `${way}; or use ${heldBack(id, held)}`;
 }
 
-/** What to do where the configuration of an agent names a variable for its key, and the agent does not get that variable. */
+/** Returns the advice for an agent whose own configuration names a variable for its key, which the agent does not get. */
 export function missingVariable({ id, from }: LoginSituation, name: string): string {
   const set = from[name] ? '' : 'set the variable where the server runs, and then ';
   return `${set}${passingLine(id, [name])}`;

@@ -6,7 +6,7 @@ import { openSession, send } from '../../support/turns.ts';
 import { hasPty, inTerminal, type InTerminal, programInTerminal } from '../../support/tui/pty.ts';
 
 const [CTRL_C, CTRL_D, CTRL_Z] = ['\u0003', '\u0004', '\u001a'];
-/** Of the shell, for root or for others, with nothing behind it. */
+/** The prompt of the shell, for root or for others, with nothing behind it. */
 const prompt = /[#$]$/;
 
 /** A shell with job control, in which `cadre` is the built command, of the server of that directory. */

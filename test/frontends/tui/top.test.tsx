@@ -96,7 +96,7 @@ describe('the place to work', () => {
           /● require_approval: asks[^]*○ read_only: only reads;[^]*○ full_access: does everything/,
         );
         await press(keys.left);
-        await expectShows('permission full_access: does everything without asking');
+        await expectShows(/permission +full_access ?: does everything without asking/);
         await press(keys.enter, keys.enter, '\u0015', directory);
         await press(keys.enter, keys.enter);
         await expectShows('New session');

@@ -54,10 +54,7 @@ async function send(
     {
       input,
       expected_turn_id: options.expect,
-      permission_mode: options.permissionMode,
-      agent_mode: options.agentMode,
-      model: options.model,
-      thinking_effort: options.effort,
+      ...turnSettings(options),
     },
   );
   if (options.wait) await followTurn(context, { ...accepted, after, mode }, options);

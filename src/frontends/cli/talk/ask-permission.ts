@@ -121,7 +121,7 @@ async function keyOf(question: Question, what: string, keys: readonly Key[]): Pr
       const wanted = pressed.toLowerCase();
       const key = keys.some(([one]) => one === wanted) ? wanted : (synonyms[wanted] ?? wanted);
       if (key === noKeys.continued) show();
-      else if (always.includes(key) || keys.some(([one]) => one === key)) return key;
+      else if (always.has(key) || keys.some(([one]) => one === key)) return key;
     }
   } finally {
     output.write('\r\u001B[K');
@@ -130,7 +130,7 @@ async function keyOf(question: Question, what: string, keys: readonly Key[]): Pr
 
 /** Ctrl-D. */
 const LEAVE = '\u0004';
-const always = [noKeys.gone, LEAVE];
+const always: ReadonlySet<string> = new Set([noKeys.gone, LEAVE]);
 
 /** Keys that mean the same; `d` is the key of the screen. None of them accepts. */
 const synonyms: Readonly<Record<string, string>> = { d: 'n', '\r': ' ', '\n': ' ' };

@@ -1,6 +1,5 @@
 import { Box, type Key, Text } from 'ink';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
-import type { permissionModes } from '../../../api/permission-modes.ts';
 import type { AgentChoice } from '../../../client/agent-choices.ts';
 import type { Acts, NewSession as Wanted } from '../acts.ts';
 import { useKey } from '../keyboard.ts';
@@ -8,6 +7,7 @@ import type { Observable } from '../observable.ts';
 import { Tint } from '../tint.tsx';
 import { type Editor, emptyEditor, inserted } from './editor.ts';
 import { Field } from './field.tsx';
+import { PermissionField, permissionTexts } from './permission-field.tsx';
 
 /** The fields of the form, from top to bottom. */
 const allFields = [
@@ -49,18 +49,8 @@ const hints: Record<FieldName, string> = {
   worktree: 'None; +: new; a name: new or existing',
 };
 
-/** A line for each permission mode. `bypass` is another name of `full_access`. */
-const PERMISSION_TEXTS: Readonly<Record<string, string>> = {
-  require_approval: 'asks you before it acts',
-  default: 'settings of the agent; what they do not allow is declined',
-  read_only: 'only reads; other requests are declined',
-  workspace_write: 'edits files in its directory; other requests are declined',
-  accept_edits: 'edits files; other requests are declined',
-  full_access: 'does everything without asking',
-} satisfies Record<Exclude<(typeof permissionModes)[number], 'bypass'>, string>;
-
 /** Empty: the mode of the defaults. */
-const PERMISSIONS = ['', ...Object.keys(PERMISSION_TEXTS)];
+const PERMISSIONS = ['', ...Object.keys(permissionTexts)];
 
 interface FormProps {
   /** Carries out what is asked of a server; of several, the one with this name. */
@@ -128,28 +118,18 @@ export function NewSessionForm(props: FormProps): ReactNode {
       {fields.map((name, i) => (
         <Labelled key={name} name={name} isActive={i === at}>
           {name === 'node' || name === 'provider' ? (
-            <Text wrap="truncate-end">
-              {name === 'node' ? node : (chosen?.label ?? '')}
-              <Tint tone="faint">{i === at ? `  ${offered[name].join(' ')}` : ''}</Tint>
-            </Text>
-          ) : name === 'permission' ? (
-            <Permission
-              editor={values.permission}
-              byDefault={acts.permissionMode}
-              columns={columns - 13}
-              isActive={i === at}
-              hasRoom={rows > fields.length + 3 + PERMISSIONS.length}
-              onChange={(next) => change(name, next)}
-              onEnter={() => step(1)}
-              onOther={other}
+            <Choice
+              text={name === 'node' ? node : (chosen?.label ?? '')}
+              offered={i === at ? offered[name] : []}
             />
           ) : (
-            <Field
+            <Written
+              name={name}
               editor={values[name]}
+              byDefault={acts.permissionMode}
               columns={columns - 13}
-              rows={name === 'prompt' ? Math.max(1, Math.min(8, rows - 2 - fields.length)) : 1}
+              room={rows - fields.length}
               isActive={i === at}
-              placeholder={hints[name]}
               onChange={(next) => change(name, next)}
               onEnter={() => step(1)}
               onOther={other}
@@ -166,45 +146,33 @@ export function NewSessionForm(props: FormProps): ReactNode {
   );
 }
 
-interface PermissionProps extends Pick<
-  Parameters<typeof Field>[0],
-  'editor' | 'columns' | 'isActive' | 'onChange' | 'onEnter' | 'onOther'
-> {
-  /** The mode of the empty field. */
-  byDefault: string;
-  /** Whether there is room for a line for each mode. */
-  hasRoom: boolean;
+interface WrittenProps extends Omit<Parameters<typeof PermissionField>[0], 'hasRoom'> {
+  name: FieldName;
+  /** The lines of the form beside one for each field. */
+  room: number;
 }
 
-/** The permission mode with what it means, and while it is chosen a line for each mode. */
-function Permission({ byDefault, hasRoom, ...field }: PermissionProps): ReactNode {
-  const { editor, columns, isActive } = field;
-  const mode = editor.text.trim() || byDefault;
-  const means = PERMISSION_TEXTS[mode] ?? 'mode of the agent';
-  const isDefault = editor.text === '';
+/** A field that takes text. */
+function Written({ name, byDefault, room, ...field }: WrittenProps): ReactNode {
+  if (name === 'permission')
+    return (
+      <PermissionField
+        {...field}
+        byDefault={byDefault}
+        hasRoom={room > Object.keys(permissionTexts).length + 3}
+      />
+    );
+  const rows = name === 'prompt' ? Math.max(1, Math.min(8, room - 2)) : 1;
+  return <Field {...field} rows={rows} placeholder={hints[name]} />;
+}
+
+/** A value that left and right choose, and what is offered beside it. */
+function Choice({ text, offered }: { text: string; offered: readonly string[] }): ReactNode {
   return (
-    <Box flexDirection="column" flexShrink={0} width={columns}>
-      <Box height={1} overflow="hidden">
-        <Box flexShrink={0}>
-          <Field
-            {...field}
-            columns={isDefault ? columns : Math.min(columns, editor.text.length + 1)}
-            rows={1}
-            placeholder={`${mode}: ${means}`}
-          />
-        </Box>
-        {!isDefault && <Tint tone="faint" wrap="truncate-end">{`: ${means}`}</Tint>}
-      </Box>
-      {isActive &&
-        hasRoom &&
-        Object.entries(PERMISSION_TEXTS).map(([name, text]) => (
-          <Text key={name} wrap="truncate-end">
-            <Tint tone={name === mode ? 'name' : 'faint'}>
-              {`${name === mode ? '●' : '○'} ${name}: ${text}`}
-            </Tint>
-          </Text>
-        ))}
-    </Box>
+    <Text wrap="truncate-end">
+      {text}
+      <Tint tone="faint">{offered.length > 0 ? `  ${offered.join(' ')}` : ''}</Tint>
+    </Text>
   );
 }
 
