@@ -66,7 +66,7 @@ test: deps ## Run the test suite (no network, no other software)
 # What is about processes, their groups and their ends, and whatever else is read from /proc on Linux alone.
 POSIX_TESTS = test/core/children test/server/work/processes test/server/upkeep/recovery test/core/config/registration test/core/lib/foreign-file \
   test/frontends/cli/cursor-file-links test/frontends/cli/doctor test/frontends/cli/several test/server/http/connections \
-  test/frontends/tui/job-control test/frontends/terminal/asking
+  test/frontends/tui/job-control test/frontends/terminal/job-control test/frontends/terminal/asking
 
 # The suite leaves test/campaigns out.
 CAMPAIGN = vitest run --config test/campaigns/vitest.config.ts

@@ -2,7 +2,9 @@ import path from 'node:path';
 import { type LoginProviderId, providerKinds } from '../api/provider-kinds.ts';
 import type { AuthStatus } from '../api/providers.ts';
 import { AppError } from '../api/errors.ts';
+import { agentEnvironment, pickVariables } from '../core/children/environment.ts';
 import { findProgram } from '../core/lib/find-program.ts';
+import type { LoginSituation } from './own-home.ts';
 
 /** How an agent that the user has installed is configured: the section `[providers.<id>]`. */
 export interface InstalledSettings {
@@ -12,6 +14,8 @@ export interface InstalledSettings {
   /** The arguments before those of the adapter. */
   args: readonly string[];
   env: Readonly<Record<string, string>>;
+  /** Variables of the server's environment that the agent gets. */
+  pass_env: readonly string[];
   /** A home of the agent that is cadre's alone; null: the user's own. */
   home: string | null;
 }
@@ -35,6 +39,22 @@ export class InstalledAgent {
 
   get hasOwnHome(): boolean {
     return this.home !== null;
+  }
+
+  /** The environment of the agent. `more` wins over what the server passes on, `last` over the configuration. */
+  environment(
+    last: Readonly<Record<string, string>>,
+    more: Readonly<Record<string, string>> = {},
+  ): Record<string, string> {
+    const { pass_env, env } = this.settings;
+    const passed = pickVariables(pass_env, process.env);
+    return agentEnvironment(process.env, { ...more, ...passed, ...env, ...last });
+  }
+
+  /** How the agent is logged in. */
+  get login(): LoginSituation {
+    const given = this.environment({});
+    return { id: this.#id, hasOwnHome: this.hasOwnHome, from: process.env, given };
   }
 
   /** Why no agent could start, and what to do about it; null where one could. */

@@ -21,6 +21,8 @@ export type AgentUpdate =
   | { type: 'tool'; ref: string; change: ToolChange }
   | { type: 'plan'; entries: { content: string; status: string; priority: string | null }[] }
   | { type: 'usage'; usage: Partial<Usage> }
+  /** A request or question was declined without asking a person, because the permission mode of the turn asks nobody. */
+  | { type: 'declined_unasked' }
   /** The agent's own title of the session. */
   | { type: 'title'; title: string }
   /** All slash commands that the agent has now. */

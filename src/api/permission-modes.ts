@@ -1,3 +1,5 @@
+import type { LoginProviderId } from './provider-kinds.ts';
+
 /**
  * The permission modes that have the same meaning for every provider. `bypass` is an alias of `full_access`. Agents may
  * have other modes, so a request accepts any text.
@@ -12,3 +14,9 @@ export const permissionModes = [
   'bypass',
 ] as const;
 export type PermissionMode = (typeof permissionModes)[number];
+
+/** The agents' own names of modes that these providers also take as a permission mode. */
+export const ownPermissionModes = {
+  claude: ['acceptEdits', 'auto', 'bypassPermissions', 'default', 'dontAsk', 'plan'],
+  codex: ['untrusted', 'on-request', 'never'],
+} as const satisfies Record<LoginProviderId, readonly string[]>;

@@ -29,6 +29,8 @@ interface ProviderLogin {
   product: string;
   /** The commands that change the login in the user's own home directory. */
   commands: { login: string; logout: string };
+  /** Variables of the environment by which a shell gives the agent its key or address. */
+  variables: readonly string[];
   /** The login file of the agent, if cadre can import it. Null if cadre accepts an API key only. */
   file: string | null;
 }
@@ -56,6 +58,7 @@ export const providerKinds = {
     login: {
       product: 'codex',
       commands: { login: 'codex login', logout: 'codex logout' },
+      variables: ['OPENAI_API_KEY', 'OPENAI_BASE_URL'],
       file: 'auth.json',
     },
   },
@@ -67,6 +70,12 @@ export const providerKinds = {
     login: {
       product: 'Claude Code',
       commands: { login: 'claude auth login', logout: 'claude auth logout' },
+      variables: [
+        'ANTHROPIC_API_KEY',
+        'ANTHROPIC_AUTH_TOKEN',
+        'ANTHROPIC_BASE_URL',
+        'CLAUDE_CODE_OAUTH_TOKEN',
+      ],
       file: null,
     },
   },

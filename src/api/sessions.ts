@@ -201,6 +201,13 @@ export const turn = z
       .nullable()
       .describe('Last message of the agent in this turn. Null if there is none.'),
     usage: usage.nullable(),
+    declined_unasked: z
+      .int()
+      .min(0)
+      .optional()
+      .describe(
+        'Number of permission requests and questions of the agent that were declined without asking a person, because the permission mode of the turn asks nobody. Absent in turns of version 0.1.0.',
+      ),
     error: failure.nullable(),
     provider_turn_ref: z.string().nullable(),
     accepted_at: timestamp,

@@ -10,6 +10,8 @@ export interface Defaults {
   model: string | null;
   effort: string | null;
   permission_mode: string | null;
+  /** The permission mode where a person can be asked and `permission_mode` is null. */
+  person_mode: string;
 }
 
 export const noDefaults: Defaults = {
@@ -18,6 +20,7 @@ export const noDefaults: Defaults = {
   model: null,
   effort: null,
   permission_mode: null,
+  person_mode: 'require_approval',
 };
 
 /**

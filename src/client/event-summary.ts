@@ -10,6 +10,7 @@ import {
   type StreamGap,
 } from '../api/events.ts';
 import type { Usage } from '../api/sessions.ts';
+import { deciderText } from '../core/lib/decider-text.ts';
 import { spentText } from '../core/lib/amounts.ts';
 import { oneLine } from '../core/lib/plain.ts';
 import type { StoredInputItem } from '../api/input.ts';
@@ -64,7 +65,7 @@ function summaryOfApproval({
   reason,
 }: Pick<Approval, 'title' | 'status' | 'decided_by' | 'reason'>): string {
   if (status === 'pending') return title;
-  const by = decided_by === null ? '' : ` by ${decided_by}`;
+  const by = decided_by === null ? '' : ` by ${deciderText(decided_by)}`;
   return `${status}${by}: ${title}${reason === null ? '' : ` (${reason})`}`;
 }
 

@@ -10,6 +10,8 @@ const AT = 1_795_380_326;
 const rejected = { status: 'rejected', resetsAt: AT, rateLimitType: 'five_hour' };
 const ofAccount = { resetsAt: AT * 1000, isOfAccount: true };
 
+const loginOf = (id: 'claude' | 'codex') => ({ id, hasOwnHome: false, from: {}, given: {} });
+
 describe('claude', () => {
   const failure = { type: 'result', subtype: 'success', is_error: true, result: 'no more' };
 
@@ -28,7 +30,7 @@ describe('claude', () => {
   ] as const)('has reached a usage limit where a turn fails and it %s, or has not.', (given) => {
     const [, more, told, limit] = given;
     const rateLimit = limitAfter(null, { rate_limit_info: told });
-    const outcome = claudeOutcome({ ...failure, ...more }, false, rateLimit);
+    const outcome = claudeOutcome({ ...failure, ...more }, loginOf('claude'), rateLimit);
     expect(outcome.limit).toEqual(limit);
     expect(outcome.error?.code).toBe(limit ? 'usage_limit' : 'provider_error');
   });
@@ -71,7 +73,7 @@ describe('codex', () => {
   it('names a usage limit; too many requests are none.', () => {
     const ended = (codexErrorInfo: unknown) => {
       const error = { message: 'no more', codexErrorInfo };
-      return codexOutcome({ turn: { id: 't', status: 'failed', error } }, null, false);
+      return codexOutcome({ turn: { id: 't', status: 'failed', error } }, null, loginOf('codex'));
     };
     expect(ended('usageLimitExceeded').limit).toEqual({ resetsAt: null, isOfAccount: true });
     const attempts = { responseTooManyFailedAttempts: { httpStatusCode: 429 } };

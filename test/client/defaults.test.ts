@@ -8,6 +8,7 @@ const none = {
   model: null,
   effort: null,
   permission_mode: null,
+  person_mode: 'require_approval',
 };
 
 function provider(id: ProviderRecord['id'], more: Partial<ProviderRecord> = {}): ProviderRecord {
@@ -45,6 +46,7 @@ test('A model and an effort are for the provider that the defaults name; the mod
     model: 'opus',
     effort: 'high',
     permission_mode: 'read_only',
+    person_mode: 'require_approval',
   };
   expect(settingsFor('claude', defaults)).toEqual({
     agent: null,

@@ -33,7 +33,7 @@ describe('the line that tells of an event', () => {
     ['tool.updated', 'running Read package.json: {"name"'],
     ['tool.completed', 'Read package.json: {"name":"project"}'],
     ['approval.requested', 'npm test'],
-    ['approval.resolved', 'accepted by api: npm test'],
+    ['approval.resolved', 'accepted by you (token api): npm test'],
     ['plan.updated', '1/2: run the tests'],
     ['usage.updated', '1280 of 200000 tokens'],
     ['process.queued', 'npm test'],

@@ -1,10 +1,10 @@
 import path from 'node:path';
-import { agentEnvironment } from '../../core/children/environment.ts';
+import { agentEnvironment, pickVariables } from '../../core/children/environment.ts';
 import { newSecret } from '../../core/lib/ids.ts';
 import { makeDirectory } from '../../core/lib/make-directory.ts';
 import { ProviderError } from '../provider.ts';
 import { catalogue } from './catalogue.ts';
-import { pickVariables, type ResolvedAgent } from './resolve.ts';
+import type { ResolvedAgent } from './resolve.ts';
 
 /**
  * The environment of an agent: the usual variables of `from`, those that it may have besides, its home, and those of the

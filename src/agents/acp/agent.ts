@@ -368,6 +368,7 @@ export class AcpAgent implements Agent {
     if (allowed) return allowed;
     const request = approvalRequest(permission, known, cwd, calls.messagesOf(ref));
     if (this.#settings.permissionMode !== 'require_approval') {
+      await sink.update({ type: 'declined_unasked' });
       return this.#refuse(
         'permission_required',
         `the agent requested permission: ${request.title}: send the turn with permission_mode "require_approval", ` +

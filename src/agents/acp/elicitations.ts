@@ -69,6 +69,7 @@ export class Elicitations {
   }
 
   async #decline({ message }: Elicitation): Promise<object> {
+    await this.#deps.sink.update({ type: 'declined_unasked' });
     await this.#deps.sink.update({
       type: 'notice',
       code: 'question_declined',

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { DEFAULT_AGENT } from '../../api/provider-kinds.ts';
+import { pickVariables } from '../../core/children/environment.ts';
 import { catalogue } from './catalogue.ts';
 import {
   type AgentModes,
@@ -121,16 +122,4 @@ function methodIn(
   environment: Readonly<Record<string, string>>,
 ): string | null {
   return auth.find(({ variable }) => environment[variable] !== undefined)?.method ?? null;
-}
-
-/** Those of the variables that are set. */
-export function pickVariables(
-  names: readonly string[],
-  from: NodeJS.ProcessEnv,
-): Readonly<Record<string, string>> {
-  const set = names.flatMap((name) => {
-    const value = from[name];
-    return value === undefined ? [] : [[name, value] as const];
-  });
-  return Object.fromEntries(set);
 }

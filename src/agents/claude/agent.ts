@@ -294,8 +294,8 @@ class ClaudeAgent implements Agent {
   }
 
   async #finish(message: Message): Promise<void> {
-    const { hasOwnHome, onEnded } = this.#options;
-    const outcome = onEnded(outcomeOf(message, hasOwnHome, this.#reader.rateLimit));
+    const { login, onEnded } = this.#options;
+    const outcome = onEnded(outcomeOf(message, login, this.#reader.rateLimit));
     const text = textOf(message);
     const isUnsaid = outcome.status === 'completed' && !this.#reader.hasSpoken && text;
     if (this.#state.is === 'running' && isUnsaid)
@@ -337,7 +337,10 @@ class ClaudeAgent implements Agent {
   async #decide(permission: Permission, withdrawn: AbortSignal): Promise<object> {
     await this.#showCall(permission);
     const { permissionMode: mode } = this.#settings;
-    if (mode !== 'require_approval') return refusalOf(permission, mode);
+    if (mode !== 'require_approval') {
+      await this.#sink.update({ type: 'declined_unasked' });
+      return refusalOf(permission, mode);
+    }
     const request = await approvalRequest(permission, this.#session.cwd);
     const answer = await this.#sink.ask(request, withdrawn);
     if (answer.decision === 'accept' && answer.scope === 'session')

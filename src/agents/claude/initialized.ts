@@ -5,6 +5,7 @@ import { type AgentTools, ProviderError, type TurnOutcome } from '../provider.ts
 import type { Handlers } from './connection.ts';
 import { ClaudeProcess } from './process.ts';
 import { bypassRefused, type Initialized, readInitialized } from './settings.ts';
+import type { LoginSituation } from '../own-home.ts';
 
 /** How claude says, on stderr alone, that it does not have a session. */
 const GONE_WORDS = /no conversation found/i;
@@ -16,8 +17,8 @@ export interface ClaudeOptions {
   /** The configured arguments; those of the adapter come after them. */
   args: readonly string[];
   env: Record<string, string>;
-  /** Whether claude has a home that is cadre's alone. */
-  hasOwnHome: boolean;
+  /** How claude is logged in. */
+  login: LoginSituation;
   /** Takes the end of each turn, and returns it. */
   onEnded: (outcome: TurnOutcome) => TurnOutcome;
   supervisor: Supervisor;

@@ -9,7 +9,7 @@ import { readForeignFile } from '../../core/lib/foreign-file.ts';
 import { makeDirectory } from '../../core/lib/make-directory.ts';
 import { replaceFile } from '../../core/lib/replace-file.ts';
 import { parsed } from '../json-lines.ts';
-import { loginHint } from '../own-home.ts';
+import { loginHint, type LoginSituation } from '../own-home.ts';
 import { ProviderError } from '../provider.ts';
 
 /** The file of the API key, beside claude's own files in a home that is cadre's alone. */
@@ -49,7 +49,7 @@ const status = z.looseObject({
 });
 
 /** Whether claude has a login, as it says without a network: not whether the login is valid. */
-export async function askStatus(claude: ClaudeCommand, hasOwnHome: boolean): Promise<AuthStatus> {
+export async function askStatus(claude: ClaudeCommand, login: LoginSituation): Promise<AuthStatus> {
   // The exit code is not looked at: it is 1 where nobody is logged in.
   const { said } = await run(claude, ['auth', 'status', '--json']);
   const { data } = status.safeParse(parsed(said));
@@ -60,7 +60,7 @@ export async function askStatus(claude: ClaudeCommand, hasOwnHome: boolean): Pro
     );
   }
   if (!data.loggedIn) {
-    const detail = `not logged in: ${loginHint('claude', hasOwnHome)}`;
+    const detail = `not logged in: ${loginHint(login)}`;
     return { authenticated: false, mode: 'not_configured', detail };
   }
   if (data.apiProvider !== 'firstParty') {

@@ -8,7 +8,7 @@ import {
   unknownLimit,
 } from '../provider.ts';
 import type { Message } from './connection.ts';
-import { loginHint } from '../own-home.ts';
+import { loginHint, type LoginSituation } from '../own-home.ts';
 
 const result = z.looseObject({
   subtype: z.string().catch(''),
@@ -29,7 +29,7 @@ const LIMITS = new Set(['error_max_turns', 'error_max_budget_usd']);
  */
 export function outcomeOf(
   message: Message,
-  hasOwnHome: boolean,
+  login: LoginSituation,
   rateLimit: RateLimit | null = null,
 ): TurnOutcome {
   const { data } = result.safeParse(message);
@@ -44,7 +44,7 @@ export function outcomeOf(
   const limit = limitIn(data, rateLimit);
   if (limit) return limited('claude', said, limit);
   if (isLogout(data, said))
-    return failed('auth_required', `claude failed: ${said}: ${loginHint('claude', hasOwnHome)}`);
+    return failed('auth_required', `claude failed: ${said}: ${loginHint(login)}`);
   return failed('provider_error', `claude failed: ${said}`);
 }
 

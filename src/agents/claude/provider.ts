@@ -2,7 +2,6 @@ import path from 'node:path';
 import { providerKinds } from '../../api/provider-kinds.ts';
 import type { AuthStatus, Model } from '../../api/providers.ts';
 import type { Session } from '../../api/sessions.ts';
-import { agentEnvironment } from '../../core/children/environment.ts';
 import { HealthRecord } from '../health-record.ts';
 import { InstalledAgent, type InstalledSettings } from '../installed.ts';
 import { ModelCache } from '../model-cache.ts';
@@ -70,7 +69,7 @@ export class ClaudeProvider implements Provider {
   }
 
   loggedOut(): string | null {
-    return logoutOf('claude', this.#health.isLoggedOut, this.#installed.hasOwnHome);
+    return logoutOf(this.#installed.login, this.#health.isLoggedOut);
   }
 
   stats() {
@@ -78,8 +77,9 @@ export class ClaudeProvider implements Provider {
   }
 
   authStatus(): Promise<AuthStatus> {
-    const { hasOwnHome } = this.#installed;
-    return this.#installed.authStatus(async () => askStatus(await this.#command(), hasOwnHome));
+    return this.#installed.authStatus(async () =>
+      askStatus(await this.#command(), this.#installed.login),
+    );
   }
 
   async models(): Promise<Model[]> {
@@ -104,7 +104,7 @@ export class ClaudeProvider implements Provider {
   async #options(signal: AbortSignal): Promise<ClaudeOptions> {
     return {
       ...(await this.#command()),
-      hasOwnHome: this.#installed.hasOwnHome,
+      login: this.#installed.login,
       onEnded: (outcome) => this.#health.ended(outcome),
       signal,
       toolsFor: this.#context.toolsFor,
@@ -140,10 +140,10 @@ export class ClaudeProvider implements Provider {
 
   /** Without a choice of the user, claude's model sees the tools of MCP servers at once instead of searching for them. */
   #environmentWithoutKey(): Record<string, string> {
-    const { home, settings } = this.#installed;
+    const { home } = this.#installed;
     const ownHome = home === null ? {} : { CLAUDE_CONFIG_DIR: home };
     const { ENABLE_TOOL_SEARCH = 'false' } = process.env;
-    return agentEnvironment(process.env, { ENABLE_TOOL_SEARCH, ...settings.env, ...ownHome });
+    return this.#installed.environment(ownHome, { ENABLE_TOOL_SEARCH });
   }
 }
 

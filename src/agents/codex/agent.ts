@@ -283,9 +283,9 @@ class CodexAgent implements Agent, Route {
     const turn = this.#running;
     if (!turn || (turn.id !== null && turn.id !== turnIn(params))) return;
     const error = turn.own?.error ?? null;
-    const { hasOwnHome, clock, onEnded } = this.#options;
+    const { login, clock, onEnded } = this.#options;
     const limit = () => reachedLimit(this.#lease.server.rateLimits, clock.now());
-    turn.own?.outcome.resolve(onEnded(outcomeOf(params, error, hasOwnHome, limit)));
+    turn.own?.outcome.resolve(onEnded(outcomeOf(params, error, login, limit)));
     this.#rest(turn);
   }
 
@@ -338,7 +338,9 @@ class CodexAgent implements Agent, Route {
     const { permissionMode: mode } = this.#settings;
     const { itemId } = asked;
     let answer: AgentAnswer = { decision: 'decline', reason: refusalOf(asked, mode) };
-    if (mode === 'require_approval' && !asked.excess) {
+    if (mode !== 'require_approval' && !asked.excess) {
+      await report(this.#sink, [{ type: 'declined_unasked' }]);
+    } else if (!asked.excess) {
       await this.#show(itemId, 'pending');
       answer = await this.#sink.ask(asked.request, withdrawn);
     }

@@ -4,7 +4,7 @@ import type { AuthStatus } from '../../api/providers.ts';
 import { AppError } from '../../api/errors.ts';
 import { makeDirectory } from '../../core/lib/make-directory.ts';
 import { replaceFile } from '../../core/lib/replace-file.ts';
-import { loginHint } from '../own-home.ts';
+import { loginHint, type LoginSituation } from '../own-home.ts';
 import { ProviderError } from '../provider.ts';
 
 const account = z.looseObject({
@@ -13,7 +13,7 @@ const account = z.looseObject({
 });
 
 /** Whether codex has a login, as it says without a network: not whether the login is valid. */
-export function readAccount(raw: unknown, hasOwnHome: boolean): AuthStatus {
+export function readAccount(raw: unknown, login: LoginSituation): AuthStatus {
   const { data } = account.safeParse(raw);
   if (!data) {
     throw new ProviderError(
@@ -27,7 +27,7 @@ export function readAccount(raw: unknown, hasOwnHome: boolean): AuthStatus {
     case 'chatgpt':
       return { authenticated: true, mode: 'account', detail: 'codex is logged in to an account' };
     case undefined:
-      return nobody(data.requiresOpenaiAuth, hasOwnHome);
+      return nobody(data.requiresOpenaiAuth, login);
     default: {
       const detail = `codex uses ${data.account?.type} and its login`;
       return { authenticated: true, mode: 'agent_managed', detail };
@@ -35,9 +35,9 @@ export function readAccount(raw: unknown, hasOwnHome: boolean): AuthStatus {
   }
 }
 
-function nobody(isNeeded: boolean, hasOwnHome: boolean): AuthStatus {
+function nobody(isNeeded: boolean, login: LoginSituation): AuthStatus {
   if (isNeeded) {
-    const detail = `not logged in: ${loginHint('codex', hasOwnHome)}`;
+    const detail = `not logged in: ${loginHint(login)}`;
     return { authenticated: false, mode: 'not_configured', detail };
   }
   const detail = 'the models in the configuration of codex do not need a codex login';

@@ -6,7 +6,7 @@ import {
   type TurnOutcome,
   unknownLimit,
 } from '../provider.ts';
-import { loginHint } from '../own-home.ts';
+import { loginHint, type LoginSituation, missingVariable } from '../own-home.ts';
 
 const turnError = z.looseObject({
   message: z.string(),
@@ -42,7 +42,7 @@ export function turnIn(params: unknown): string | null {
 export function outcomeOf(
   params: unknown,
   earlier: TurnError | null,
-  hasOwnHome: boolean,
+  login: LoginSituation,
   limit: () => ReportedLimit = () => unknownLimit,
 ): TurnOutcome {
   const turn = ended.safeParse(params).data?.turn;
@@ -55,11 +55,9 @@ export function outcomeOf(
       const error = turn?.error ?? earlier;
       if (error?.codexErrorInfo === 'usageLimitExceeded')
         return limited('codex', error.message, limit());
-      return error && isLogout(error)
-        ? failed(
-            'auth_required',
-            `codex failed: ${reasonOf(error)}: ${loginHint('codex', hasOwnHome)}`,
-          )
+      const way = error && wayToLogIn(error, login);
+      return way
+        ? failed('auth_required', `codex failed: ${reasonOf(error)}: ${way}`)
         : failed('provider_error', `codex failed: ${reasonOf(error)}`);
     }
   }
@@ -81,6 +79,16 @@ function kindOf(info: unknown): string | undefined {
 
 const LOGOUT_WORDS =
   /\b401\b|"httpStatusCode":401|not logged in|(log|sign) ?in again|access token could not be refreshed/i;
+
+/** The variable of the key that codex's own configuration names (`env_key`), where codex does not have it. */
+const MISSING_WORDS = /missing environment variable:? `?(\w+)/i;
+
+/** How to log in, where a turn failed because nobody is; null for any other failure. */
+function wayToLogIn(error: TurnError, login: LoginSituation): string | null {
+  const [, variable] = MISSING_WORDS.exec(error.message) ?? [];
+  if (variable !== undefined) return missingVariable(login, variable);
+  return isLogout(error) ? loginHint(login) : null;
+}
 
 /** Reports whether a request was refused because nobody is logged in, or the login has ended. */
 function isLogout({ message, codexErrorInfo: info }: TurnError): boolean {

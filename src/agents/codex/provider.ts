@@ -1,7 +1,6 @@
 import { providerKinds } from '../../api/provider-kinds.ts';
 import type { AuthStatus, Model } from '../../api/providers.ts';
 import type { Session } from '../../api/sessions.ts';
-import { agentEnvironment } from '../../core/children/environment.ts';
 import { HealthRecord } from '../health-record.ts';
 import { InstalledAgent, type InstalledSettings } from '../installed.ts';
 import { ModelCache } from '../model-cache.ts';
@@ -79,7 +78,7 @@ export class CodexProvider implements Provider {
   }
 
   loggedOut(): string | null {
-    return logoutOf('codex', this.#health.isLoggedOut, this.#installed.hasOwnHome);
+    return logoutOf(this.#installed.login, this.#health.isLoggedOut);
   }
 
   stats() {
@@ -121,7 +120,7 @@ export class CodexProvider implements Provider {
       clock,
       signal,
       models,
-      hasOwnHome: this.#installed.hasOwnHome,
+      login: this.#installed.login,
       onEnded: (outcome) => this.#health.ended(outcome),
       toolsFor,
       variablesAt: (directory) => supervisor.variablesAt(directory),
@@ -130,9 +129,8 @@ export class CodexProvider implements Provider {
   }
 
   #authStatus(): Promise<AuthStatus> {
-    const { hasOwnHome } = this.#installed;
     return this.#installed.authStatus(async () =>
-      readAccount(await this.#ask('account/read', {}), hasOwnHome),
+      readAccount(await this.#ask('account/read', {}), this.#installed.login),
     );
   }
 
@@ -151,11 +149,11 @@ export class CodexProvider implements Provider {
     const { home, settings } = this.#installed;
     if (home !== null) makeHome(home);
     const ownHome = home === null ? {} : { CODEX_HOME: home };
-    const { command, args, env } = settings;
+    const { command, args } = settings;
     const start = {
       command,
       args,
-      env: agentEnvironment(process.env, { ...env, ...ownHome }),
+      env: this.#installed.environment(ownHome),
       supervisor,
       clock,
       onUnknown: this.#countUnknown,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { McpServer } from '../../api/mcp-servers.ts';
-import { permissionModes } from '../../api/permission-modes.ts';
+import { ownPermissionModes, permissionModes } from '../../api/permission-modes.ts';
 import { MCP_SESSION_VARIABLE } from '../../api/tool-names.ts';
 import { Refusal } from '../json-connection.ts';
 import {
@@ -20,8 +20,7 @@ export interface Permissions {
   permissions?: string;
 }
 
-const policies = ['untrusted', 'on-request', 'never'];
-const modes: readonly string[] = permissionModes;
+const modes: readonly string[] = [...permissionModes, ...ownPermissionModes.codex];
 
 /** The permissions of a turn; `own` are those that the session began with, from codex's configuration. */
 export function permissionsFor(mode: string | null, own: Permissions): Permissions {
@@ -63,7 +62,7 @@ export function objectionTo(
   const objection = objectionToAgentMode('codex', settings);
   if (objection) return objection;
   const { permissionMode: mode, thinkingEffort: effort, model: wanted } = settings;
-  if (mode !== null && ![...modes, ...policies].includes(mode)) return modeRefused(mode);
+  if (mode !== null && !modes.includes(mode)) return modeRefused(mode);
   // Codex does not check the effort: it sends any text to the model's service.
   const levels = levelsOf(wanted ?? model, models);
   if (effort === null || levels.length === 0 || levels.includes(effort)) return null;
@@ -85,7 +84,7 @@ export function modeRefusedBy(
 }
 
 function modeRefused(mode: string, options?: ErrorOptions): ProviderError {
-  const known = [...modes, ...policies].join(', ');
+  const known = modes.join(', ');
   return new ProviderError(
     'invalid_permission_mode',
     `codex: unknown permission_mode "${mode}": choose from ${known}`,

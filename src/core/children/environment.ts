@@ -31,3 +31,15 @@ export function agentEnvironment(
   );
   return { ...Object.fromEntries(passed), ...added };
 }
+
+/** Returns the variables with these names that are set. */
+export function pickVariables(
+  names: readonly string[],
+  from: NodeJS.ProcessEnv,
+): Readonly<Record<string, string>> {
+  const set = names.flatMap((name) => {
+    const value = from[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return Object.fromEntries(set);
+}

@@ -16,6 +16,7 @@ const RELOADED = new Set([
   'defaults.model',
   'defaults.effort',
   'defaults.permission_mode',
+  'client.permission_mode',
   'auth.token',
   'auth.token_file',
   'retention.max_bytes',

@@ -17,6 +17,8 @@ const installedAgent = (command: string) =>
       command: z.string().min(1).default(command),
       args: z.array(z.string()).default([]),
       env: z.record(z.string(), z.string()).default({}),
+      /** Variables of the server's environment that the agent gets, in addition to those that every agent gets. */
+      pass_env: z.array(z.string().min(1)).default([]),
       /** A home directory of the agent that only cadre uses; null: the user's own. */
       home: z.string().min(1).nullable().default(null),
     })
@@ -155,6 +157,8 @@ export const configSchema = z.strictObject({
        * for `acp`, else never.
        */
       autostart: z.enum(['always', 'ask', 'never']).nullable().default(null),
+      /** The mode of new sessions for which a person can be asked, where no flag and no `defaults.permission_mode` chooses one. */
+      permission_mode: z.string().min(1).default('require_approval'),
     })
     .prefault({}),
   log: z

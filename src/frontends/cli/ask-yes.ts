@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises';
+import { withJobControl } from './job-control.ts';
 import type { World } from './world.ts';
 
 /**
@@ -11,6 +12,7 @@ export async function askYes(
   byDefault = false,
 ): Promise<boolean> {
   const lines = createInterface({ input: stdin, output: stderr });
+  if (lines.terminal) withJobControl(lines, stdin as NodeJS.ReadStream);
   try {
     const answer = (await lines.question(question)).trim();
     return answer === '' ? byDefault : /^y(es)?$/i.test(answer);

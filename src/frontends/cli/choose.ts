@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises';
+import { withJobControl } from './job-control.ts';
 import type { World } from './world.ts';
 
 /**
@@ -20,6 +21,7 @@ export async function choose<T>(
     prompt: `1 to ${things.length}: `,
   });
   lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
+  withJobControl(lines, stdin as NodeJS.ReadStream);
   try {
     lines.prompt();
     for await (const line of lines) {

@@ -31,7 +31,7 @@ const commands: readonly [refusal: RegExp, command: string][] = [
   [/: set onto to a branch$/, 'pass --onto'],
   [
     /^turn \S+ of session \S+ is still running: wait until the turn ends$/,
-    'queue the prompt with cadre sessions send --queue',
+    'queue the prompt with cadre queue add',
   ],
   [/has filters that you have not allowed/, 'see cadre worktrees trust'],
   [notFound('budget'), 'see cadre budgets list'],

@@ -2,6 +2,7 @@ import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { AppError } from '../../api/errors.ts';
+import { withJobControl } from './job-control.ts';
 import type { World } from './world.ts';
 
 /** The prompt in an argument, or all of stdin for `-`. Throws `usage` for an empty one. */
@@ -36,6 +37,7 @@ async function askSecretly(
     lines.close();
     process.kill(process.pid, 'SIGINT');
   });
+  withJobControl(lines, stdin as NodeJS.ReadStream, () => void stderr.write(`${question}: `));
   const closed = new Promise<string>((resolve) => lines.once('close', () => resolve('')));
   try {
     return await Promise.race([lines.question(''), closed]);

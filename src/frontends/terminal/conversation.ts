@@ -2,6 +2,7 @@ import type { Approval } from '../../api/approvals.ts';
 import type { EventOf } from '../../api/events.ts';
 import type { ToolCall } from '../../api/tool-call.ts';
 import type { Item, Turn } from '../../api/sessions.ts';
+import { deciderText } from '../../core/lib/decider-text.ts';
 import { oneLine, plain } from '../../core/lib/plain.ts';
 import type { StoredInputItem } from '../../api/input.ts';
 
@@ -179,7 +180,7 @@ export function approvalText({
   decided_by,
   reason,
 }: ConversationApproval): string {
-  const by = decided_by === null ? '' : ` by ${decided_by}`;
+  const by = decided_by === null ? '' : ` by ${deciderText(decided_by)}`;
   const why = reason === null ? '' : ` (${oneLine(reason)})`;
   const state = status === 'pending' ? 'needs approval' : `${status}${by}${why}`;
   return `${kind}: ${oneLine(title)}: ${state}`;

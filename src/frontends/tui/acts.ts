@@ -3,7 +3,7 @@ import type { Budget } from '../../api/budgets.ts';
 import type { BodyInputOf } from '../../api/endpoint.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Process } from '../../api/processes.ts';
-import type { SessionQueue } from '../../api/queue.ts';
+import type { QueueEntry, SessionQueue } from '../../api/queue.ts';
 import type { MergeResult } from '../../api/worktree-merge.ts';
 import type { AgentCommand } from '../../api/commands.ts';
 import type { Review, ReviewComment } from '../../api/reviews.ts';
@@ -56,6 +56,11 @@ export class Acts {
     return new Acts(client, this.#defaults, this.#edit);
   }
 
+  /** The permission mode of a new session for which none is chosen. On the screen somebody is there to be asked. */
+  get permissionMode(): string {
+    return this.#defaults.permission_mode ?? this.#defaults.person_mode;
+  }
+
   /** Whether this screen has answered an approval. */
   isMine(approval: string): boolean {
     return this.#mine.has(approval);
@@ -90,22 +95,23 @@ export class Acts {
     await this.#client.call(endpoints.sendTurn, { params: { session_id }, body });
   }
 
+  /** Adds a text to the queue of a session. */
+  addToQueue(session_id: string, text: string): Promise<QueueEntry> {
+    const body = { input: { type: 'text' as const, text } };
+    return this.#client.call(endpoints.addToQueue, { params: { session_id }, body });
+  }
+
   /** Opens a session and says something to it. Where only the latter is refused, the session stays open. */
   async open({ session, prompt }: NewSession): Promise<Session> {
     const { provider, agent: asked } = await this.#served(session);
-    const { agent, model, permission_mode, ...settings } = settingsFor(
-      provider,
-      this.#defaults,
-      asked,
-    );
+    const { agent, model, ...settings } = settingsFor(provider, this.#defaults, asked);
     const body = {
       ...settings,
       ...session,
       provider,
       agent,
       model: session.model ?? model,
-      // On the screen somebody is there to be asked.
-      permission_mode: session.permission_mode ?? permission_mode ?? 'require_approval',
+      permission_mode: session.permission_mode ?? this.permissionMode,
     };
     const opened = await this.#client.call(endpoints.createSession, { body });
     if (prompt.trim() !== '') await this.say(opened.id, prompt);

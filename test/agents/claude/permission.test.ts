@@ -167,8 +167,8 @@ test.for(someOf([null, 'read_only', 'workspace_write', 'plan'], 2))(
   (permission_mode) =>
     on(asks('q', 'Bash', { command: 'it' }), async ({ open }) => {
       const session = await open(permission_mode ? { permission_mode } : {});
-      const { status, text } = await session.run('go');
-      expect(status).toBe('completed');
+      const { status, text, declined_unasked } = await session.run('go');
+      expect([status, declined_unasked]).toEqual(['completed', 1]);
       const answer = JSON.parse(text ?? '') as { behavior: string; message: string };
       expect(answer.behavior).toBe('deny');
       expect(answer.message).toContain(`"${permission_mode ?? 'default'}"`);

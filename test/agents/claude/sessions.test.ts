@@ -1,9 +1,10 @@
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import {
+  type RawClaude,
   type ClaudeRole,
   sharedRawClaude,
   withRawClaude,
@@ -153,6 +154,27 @@ test('neither what it is told nor a key is in its arguments, and nothing of ours
     delete process.env.CLAUDECODE;
     delete process.env.ANTHROPIC_API_KEY;
   });
+});
+
+test('A key that pass_env names is in its environment; one that is not is named where nobody is logged in.', () => {
+  vi.stubEnv('ANTHROPIC_API_KEY', 'sk-of-the-server');
+  vi.stubEnv('ANTHROPIC_BASE_URL', 'http://gateway');
+  const go = (claude: RawClaude) => claude.result({ is_error: true, result: 'Not logged in' });
+  return withRawClaude(
+    { turns: { go } },
+    async ({ open, agents }) => {
+      const { error } = await (await open()).run('go');
+      expect(agents[0]?.env.ANTHROPIC_API_KEY).toBe('sk-of-the-server');
+      expect(agents[0]?.env).not.toHaveProperty('ANTHROPIC_BASE_URL');
+      expect(error).toMatchObject({
+        code: 'auth_required',
+        message: expect.stringMatching(
+          /; or use ANTHROPIC_BASE_URL, which is set where the server runs and not passed on: add pass_env = \["ANTHROPIC_BASE_URL"\] to \[providers\.claude\]$/,
+        ) as string,
+      });
+    },
+    { claude: { pass_env: ['ANTHROPIC_API_KEY'] } },
+  );
 });
 
 test("claude's model sees all tools at once, unless the user has chosen otherwise", async () => {

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { until } from '../../support/providers/calls.ts';
@@ -158,3 +158,19 @@ test('a home that cannot be made is said to be so', () =>
     },
     { codex: { home: '/dev/null/home' } },
   ));
+
+test('A key that pass_env names is in the environment of codex; one that is not is named by the login status.', () => {
+  vi.stubEnv('OPENAI_API_KEY', 'sk-of-the-server');
+  vi.stubEnv('GATEWAY_KEY', 'of-the-gateway');
+  const requests = { 'account/read': () => ({ account: null, requiresOpenaiAuth: true }) };
+  return withRawCodex(
+    { requests },
+    async ({ client, agents }) => {
+      const { detail } = await client.call(endpoints.getCodexAuthStatus, {});
+      expect(detail).toContain('add pass_env = ["OPENAI_API_KEY"] to [providers.codex]');
+      expect(agents[0]?.env.GATEWAY_KEY).toBe('of-the-gateway');
+      expect(agents[0]?.env).not.toHaveProperty('OPENAI_API_KEY');
+    },
+    { codex: { pass_env: ['GATEWAY_KEY'] } },
+  );
+});

@@ -248,6 +248,7 @@ test.for(someOf([null, 'default', 'read_only', 'workspace_write', 'untrusted'], 
         expect(answers.q1?.answers[0]).toContain('decide yourself');
         const [item] = await itemsOf(client, turn);
         expect(item?.status).toBe('failed');
+        expect(turn.declined_unasked).toBe(2);
         expect(item?.text).toContain(`"${permission_mode ?? 'default'}"`);
         expect(item?.text).toContain('require_approval');
         expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);

@@ -48,7 +48,7 @@ describe('the defaults', () => {
         stop_after_idle_ms: null,
         max_streams_per_token: null,
       },
-      client: { autostart: null },
+      client: { autostart: null, permission_mode: 'require_approval' },
       log: { level: 'info' },
       defaults: { provider: null, agent: null, model: null, effort: null, permission_mode: null },
       auth: { token: null, token_file: null },
@@ -107,8 +107,8 @@ describe('the defaults', () => {
         idle_timeout_ms: 900_000,
         max_live: 32,
         acp: null,
-        codex: { enabled: null, command: 'codex', args: [], env: {}, home: null },
-        claude: { enabled: null, command: 'claude', args: [], env: {}, home: null },
+        codex: { enabled: null, command: 'codex', args: [], env: {}, pass_env: [], home: null },
+        claude: { enabled: null, command: 'claude', args: [], env: {}, pass_env: [], home: null },
       },
     });
     expect(load('')).toEqual(configSchema.parse({}));

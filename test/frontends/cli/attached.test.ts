@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { Attached } from '../../../src/frontends/cli/talk/attached.ts';
+import { turnSettings } from '../../../src/frontends/cli/turn-settings.ts';
 import type { TurnText } from '../../../src/frontends/cli/talk/turn-text.ts';
 import type { CommandContext } from '../../../src/frontends/cli/world.ts';
 import type { Client } from '../../../src/client/client.ts';
@@ -10,7 +11,7 @@ import { completed } from '../../support/scripted-provider.ts';
 import { playedProvider } from '../../support/sessions/played-provider.ts';
 import { openSession, send } from '../../support/turns.ts';
 
-test('A line that is refused because of a turn whose end was shown before the refusal came is sent again at once.', () => {
+test('A line that is refused because of a turn whose end was shown before the refusal came is queued, and begins at once.', () => {
   const provider = playedProvider();
   return withRuntime(
     async ({ client, directory }) => {
@@ -60,6 +61,6 @@ function attachedTo(id: string, call: Client['call']): Attached {
     hold: () => ({ [Symbol.dispose]() {} }),
   };
   const text = { write() {} } as unknown as TurnText;
-  const given = { id, talkOutput, text, running: null, agentMode: undefined };
+  const given = { id, talkOutput, text, running: null, settings: turnSettings({}) };
   return new Attached(context as unknown as CommandContext, given);
 }

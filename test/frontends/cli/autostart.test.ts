@@ -159,7 +159,7 @@ describe('a command that finds no server', () => {
       const taken = await cadre(['run', 'hi'], { isTerminal: true });
       expect([taken.code, taken.stderr]).toEqual([
         7,
-        `cadre: port ${port} is in use: choose another with --port (0 chooses a free one)\n`,
+        `cadre: port ${port} is in use: choose another port with --port, or any free port with --port 0\n`,
       ]);
     } finally {
       other.close();

@@ -33,6 +33,7 @@ const schemas: Record<string, unknown> = {
   'processes logs --stream': endpoints.getProcessLogs.query.stream,
   'providers auth provider': providerId,
   'providers models provider': endpoints.listModels.params.provider,
+  'queue add --overlap': bodyOf(endpoints.addToQueue, 'overlap'),
   'queue edit --overlap': bodyOf(endpoints.editQueueEntry, 'overlap'),
   'queue list --status': endpoints.listQueue.query.status,
   'run --provider': bodyOf(endpoints.createSession, 'provider'),

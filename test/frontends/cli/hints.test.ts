@@ -19,7 +19,7 @@ describe('the command that helps after a refusal', () => {
     ['worktree "w" not found', 'see cadre worktrees list'],
     [
       'turn turn_1 of session sess_1 is still running: wait until the turn ends',
-      'queue the prompt with cadre sessions send --queue',
+      'queue the prompt with cadre queue add',
     ],
     [
       'cannot restore the file, because a.txt was changed: use force to replace the file and keep a copy',
@@ -54,7 +54,7 @@ describe('the command that helps after a refusal', () => {
     const named = [...text.matchAll(/\bcadre ((?:[a-z]+ ?)+)/g)].map(([, words = '']) =>
       words.trim(),
     );
-    expect(named).toContain('sessions send');
+    expect(named).toContain('queue add');
     for (const words of named.filter((one) => one !== 'serve')) {
       let found: typeof program | undefined = program;
       for (const word of words.split(' '))

@@ -45,7 +45,7 @@ describe('cadre run', () => {
         expect(ran).toMatchObject({
           code: 2,
           stderr: expect.stringMatching(
-            /^cadre: unknown permission mode "nope": expected default, .* --agent-mode \(/,
+            /^cadre: unknown permission mode "nope": choose from default, .* --agent-mode \(/,
           ),
         });
       }
@@ -66,7 +66,7 @@ describe('cadre run', () => {
         'fail out of luck': /^cadre: the turn failed: .*out of luck/,
         'crash 3': /^cadre: the turn failed: .*exited with code 3/,
         'ask to delete everything':
-          /^\[started\] to delete everything\n\[failed\] to delete everything\ncadre: the turn failed: the agent requested permission: to delete everything: send the turn with permission_mode/,
+          /^\[started\] to delete everything\n\[failed\] to delete everything\ncadre: the turn failed: the agent requested permission: to delete everything: pass --permission-mode require_approval, or /,
       };
       for (const [script, why] of Object.entries(says)) {
         const ran = await cadreOn(server)(['run', script]);

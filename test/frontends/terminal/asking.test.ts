@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { selfCommand } from '../../../src/core/lib/self.ts';
 import { someOf } from '../../support/at-length.ts';
+import { cadreOn } from '../../support/cli/cadre.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import {
   endTurn,
@@ -100,13 +101,47 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
       expect(session?.status).toBe('ready');
     }));
 
-  test('Ctrl-D declines, and what is typed later answers nothing.', () =>
+  test.for([
+    ['l', 'l'],
+    ['Ctrl-D', '\u0004'],
+  ])(
+    '%s leaves the request open and ends the command with 5; what is typed later answers nothing.',
+    ([, key = '']) =>
+      asking('two', async ({ expectShows, type, ended, glass }, stage) => {
+        await expectShows(prompt);
+        type(`${key}y`);
+        expect(await ended).toEqual({ code: 5, terminal: 'as it was' });
+        expect(await approvals(stage, 'accepted')).toEqual([]);
+        expect((await approvals(stage, 'pending')).toSorted()).toEqual([
+          'ls harmless',
+          'rm -rf /precious',
+        ]);
+        const [, id = ''] =
+          /left open: answer it with cadre approvals accept (\w+) \(or decline\), or on the screen/.exec(
+            glass.text(),
+          ) ?? [];
+        expect(glass.text()).toMatch(
+          /continue with cadre run --session \w+ TEXT, or cadre sessions attach \w+/,
+        );
+        const cadre = cadreOn(stage.given);
+        expect((await cadre(['approvals', 'accept', id])).stdout).toBe('accepted: ls harmless\n');
+        const shown = await cadre(['approvals', 'show', id]);
+        expect(shown.stdout).toMatch(/^decided_by +you \(token api\)$/m);
+      }),
+  );
+
+  test('v shows the request again, and d declines as it does on the screen.', () =>
     asking('one', async ({ expectShows, type, ended, glass }, stage) => {
       await expectShows(prompt);
-      type('\u0004y');
+      type('v');
+      const shown = () => glass.written.match(/the agent requests approval/g)?.length;
+      await expectEventually(shown).toBe(2);
+      await expectShows(prompt);
+      const prompts = () => glass.written.match(/accept\?/g)?.length;
+      await expectEventually(prompts).toBe(2);
+      type('d');
       expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
       expect(await approvals(stage, 'declined')).toEqual(['ls harmless']);
-      expect(glass.text()).toContain('r1');
     }));
 
   test('what was typed before the question was shown accepts nothing.', () =>
@@ -197,7 +232,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
       const body = { decision: 'accept' as const };
       await client.call(endpoints.decideApproval, { params, body });
       expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
-      expect(glass.text()).toMatch(/^ {2}accepted$/m);
+      expect(glass.text()).toMatch(/^ {2}accepted elsewhere$/m);
     }));
 
   test.for(someOf(['SIGHUP', 'SIGTERM', 'SIGQUIT'] as const, 3))(

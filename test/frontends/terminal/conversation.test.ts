@@ -88,7 +88,7 @@ describe('a conversation', () => {
       'I look.',
       '',
       '✓ npm test now',
-      '? command: rm: declined by api (not min…',
+      '? command: rm: declined by you (token a…',
       '✗ rm',
       '',
       'Turn interrupted',
@@ -125,7 +125,7 @@ I **look**.
 
 - npm test now (completed)
 
-- command: rm: declined by api (not mine)
+- command: rm: declined by you (token api) (not mine)
 
 - rm (failed)
 

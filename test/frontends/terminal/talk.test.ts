@@ -115,9 +115,35 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     type('say next\r');
     await expectShows('the prompt is sent when the turn ends');
     type(CTRL_C);
-    await expectShows(/the turn was interrupted\nnext\n>/);
+    await expectShows(
+      /so far\n> say next\ncadre: queued[^]*the turn was interrupted\n> say next\nnext\n>/,
+    );
     type(CTRL_D);
     expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+  });
+
+  test('A line that was typed while a turn ran is in the queue, and is sent although attach has ended.', async () => {
+    const { client, directory } = server();
+    const { id } = await openSession(client, directory);
+    await send(client, id, 'say so far; silent');
+    await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+    const { expectShows, type, ended } = terminal;
+    await expectShows(/so far\n>/);
+    type('say first\r');
+    await expectShows('queued: the prompt is sent when the turn ends');
+    type(`say second\r${CTRL_D}`);
+    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    expect(terminal.glass.text()).toMatch(
+      /2 prompts stay in the queue: see cadre queue list --session \w+\n/,
+    );
+    const inSession = { params: { session_id: id } };
+    const { active_turn_id } = await client.call(endpoints.getSession, inSession);
+    const params = { session_id: id, turn_id: active_turn_id ?? '' };
+    await client.call(endpoints.interruptTurn, { params, body: {} });
+    await client.call(endpoints.resumeSessionQueue, { ...inSession, body: {} });
+    const texts = async () =>
+      (await client.call(endpoints.listTurns, inSession)).map((turn) => turn.text);
+    await expectEventually(texts).toEqual(['second', 'first', 'so far']);
   });
 
   test('attach asks for approvals, and gives back the line that was typed.', async () => {
@@ -141,6 +167,39 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     await expectEventually(() => terminal.glass.text()).not.toContain('my li');
     type(CTRL_D);
     expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+  });
+
+  test('l leaves a request open, and Ctrl-D attach as well; the next attach asks for it again.', async () => {
+    const { client, directory } = server();
+    const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
+    await send(client, id, 'ask first');
+    const leftOpen = /left open: answer it with cadre approvals accept \w+/;
+    {
+      await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+      await terminal.expectShows(/accept\?.*\[l\] later/);
+      terminal.type('l');
+      await terminal.expectShows(/left open: answer it with [^]*\n>$/);
+      terminal.type(CTRL_D);
+      expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+    }
+    {
+      await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+      await terminal.expectShows(/accept\?.*\[l\] later/);
+      terminal.type(CTRL_D);
+      expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+      expect(terminal.glass.text()).toMatch(leftOpen);
+    }
+    await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+    await terminal.expectShows(/accept\?.*\[l\] later/);
+    terminal.type('l');
+    await terminal.expectShows(/left open: answer it with [^]*\n>$/);
+    const [pending] = await client.call(endpoints.listApprovals, { query: { session_id: id } });
+    const params = { session_id: id, approval_id: pending?.id ?? '' };
+    await client.call(endpoints.decideApproval, { params, body: { decision: 'accept' } });
+    await terminal.expectShows(/\[accepted elsewhere\] first/);
+    await terminal.expectShows(/allowed \(allow_once\): first/);
+    terminal.type(CTRL_D);
+    expect((await terminal.ended).code).toBe(0);
   });
 
   test('attach asks nothing that was answered before.', async () => {
@@ -211,7 +270,7 @@ describe.skipIf(!hasPty)('a question of an agent', () => {
     { ...question, id: 'name', question: 'Which name?', options: [], free: true },
   ];
 
-  test('is answered on the terminal: by number, and by a text; Ctrl-D declines.', async () => {
+  test('is answered on the terminal: by number, and by a text; /n declines.', async () => {
     const provider = playedProvider({ capabilities: { approvals: true } });
     await withRuntime(
       async ({ directory }) => {
@@ -229,7 +288,7 @@ describe.skipIf(!hasPty)('a question of an agent', () => {
             type('Zoë\r');
             expect(await answer).toMatchObject({ answers: { colour: ['blue'], name: ['Zoë'] } });
           } else {
-            type(CTRL_D);
+            type('/n\r');
             expect(await answer).toMatchObject({ decision: 'decline' });
           }
           turn.end(completed);

@@ -1,4 +1,4 @@
-import { test } from 'vitest';
+import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { withDemo } from '../../support/demo-server.ts';
@@ -80,5 +80,27 @@ test('What is asked is about the entry that was chosen, however the queue has ch
       await expectShows('Queue: 1 entry');
       await press('!', keys.enter);
       await expectEventually(said).toEqual(['four!']);
+    });
+  }));
+
+test('Enter in the composer while a turn runs offers to queue the prompt: y queues it, another key keeps the draft.', () =>
+  withDemo(async ({ client, directory }) => {
+    const { said } = await busyWith(client, directory, []);
+    await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
+      await expectShows(/◐ +the job/);
+      await press('i', 'say more', keys.enter);
+      await expectShows('A turn is running. Queue the prompt?  y yes');
+      await press('n');
+      await expectHides('Queue the prompt?');
+      expect(await said()).toEqual([]);
+      await press('i');
+      await expectShows('> say more');
+      await press(keys.enter);
+      await expectShows('Queue the prompt?');
+      await press('y');
+      await expectEventually(said).toEqual(['say more']);
+      await expectShows('Queued: sent when the turn ends');
+      await press('i');
+      await expectHides('> say more');
     });
   }));

@@ -91,9 +91,12 @@ describe('the place to work', () => {
         await expectShows('New session');
         await expectShows(/provider +acp/);
         await press('say first', ...Array<string>(3).fill(keys.enter));
-        await expectShows('▌permission');
+        await expectShows(/▌permission +require_approval: asks you before it acts/);
+        await expectShows(
+          /● require_approval: asks[^]*○ read_only: only reads;[^]*○ full_access: does everything/,
+        );
         await press(keys.left);
-        await expectShows('permission full_access');
+        await expectShows(/permission +full_access ?: does everything without asking/);
         await press(keys.enter, keys.enter, '\u0015', directory);
         await press(keys.enter, keys.enter);
         await expectShows('New session');

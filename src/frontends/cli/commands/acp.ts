@@ -63,9 +63,8 @@ export function acpCommand(program: Command, world: World): void {
     });
 
   /** Like a session of `run`, but nobody can be asked on a terminal, and the editor asks for permissions. */
-  async function opening(client: Client, cwd: string, options: AcpOptions) {
+  function opening(client: Client, cwd: string, options: AcpOptions) {
     const context = { world, client, global: { json: true } };
-    const body = await openBody(context, { ...options, cwd });
-    return { ...body, permission_mode: body.permission_mode ?? 'require_approval' };
+    return openBody(context, { ...options, cwd }, true);
   }
 }

@@ -1,6 +1,7 @@
 import { type Approval, approvalStatus } from '../../../api/approvals.ts';
 import { endpoints } from '../../../api/index.ts';
 import type { Client } from '../../../client/client.ts';
+import { deciderText } from '../../../core/lib/decider-text.ts';
 import { ARGUMENTS_MISSING } from '../../../core/lib/arguments-missing.ts';
 import { filledFields } from '../../../core/lib/filled-fields.ts';
 import { approvalText } from '../../terminal/approval-text.ts';
@@ -153,7 +154,9 @@ async function show({ client, show, layout }: CommandContext, end: string): Prom
 /** All that an approval would allow, and what became of it. */
 function textOf(approval: Approval, layout: Layout): string {
   const inSheet = ['title', 'kind', 'request', 'details', 'subject', 'questions', 'session_allows'];
-  const record = details(Object.fromEntries(filledFields(approval, inSheet)), { layout });
+  const { decided_by: by } = approval;
+  const shown = { ...approval, decided_by: by === null ? null : deciderText(by) };
+  const record = details(Object.fromEntries(filledFields(shown, inSheet)), { layout });
   return `${approvalText(approval, layout).join('\n')}\n\n${record}`;
 }
 

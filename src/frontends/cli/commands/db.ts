@@ -45,7 +45,10 @@ function copyCommands(db: Command, world: World): void {
 
   db.command('check')
     .description('Check the data or a backup (exit code 1 if data is damaged)')
-    .argument('[file]', 'Backup file to check (default: the database, the logs and the search index)')
+    .argument(
+      '[file]',
+      'Backup file to check (default: the database, the logs and the search index)',
+    )
     .option(
       '--config <file>',
       'Configuration file to read (or set the environment variable CADRE_CONFIG)',

@@ -10,6 +10,7 @@ import { entry, entryAs, limit, sessionAs } from '../parameters.ts';
 import { inOrder, entryStateText, queueTable } from '../queue-text.ts';
 import { momentOf, momentText, zoneOf } from '../when.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
+import { queueAdd } from './queue-add.ts';
 import { queueEdit } from './queue-edit.ts';
 
 /** `cadre queue …`: what becomes a turn later. */
@@ -17,6 +18,7 @@ export const queueCommands = commandGroup(
   'queue',
   'Manage prompts that are sent later or on a schedule',
   [
+    queueAdd,
     endpointCommand({
       name: 'list',
       description: 'List the queue entries (prompts to send later) of sessions, in queue order',
@@ -31,7 +33,7 @@ export const queueCommands = commandGroup(
         limit,
       ],
       document: inOrder,
-      empty: 'no queue entries: add an entry with cadre sessions send SESSION --queue TEXT',
+      empty: 'no queue entries: add an entry with cadre queue add SESSION TEXT',
       print: (found, call) => queueTable(inOrder(found), call),
     }),
     endpointCommand({

@@ -25,7 +25,7 @@ export async function reviewSend(
     throw new AppError('usage', '--expect cannot be combined with --queue');
   const params = { session_id: await sessionId(client, said) };
   // Whatever the turn does comes after what the log holds now.
-  const { headers } = await client.ask(endpoints.getSession, { params });
+  const { value: session, headers } = await client.ask(endpoints.getSession, { params });
   const sent = await client.call(endpoints.sendReview, {
     params,
     body: {
@@ -42,7 +42,8 @@ export async function reviewSend(
   if (!wait) return show(sent, () => `Sent ${counted(comments)} as turn ${turn_id}\n`);
   const { followTurn } = await import('../talk/follow-turn.ts');
   const after = Number(headers['x-seq'] ?? 0);
-  await followTurn(context, { ...params, turn_id, after }, options);
+  const mode = session.permission_mode;
+  await followTurn(context, { ...params, turn_id, after, mode }, options);
 }
 
 function counted(comments: number): string {

@@ -11,6 +11,7 @@ import { latestHere } from '../talk/latest.ts';
 import { type OpenOptions, openBody, withOpenOptions } from '../talk/open-session.ts';
 import { readInput, withPrompt } from '../talk/prompt.ts';
 import { sendTurn } from '../talk/send.ts';
+import { turnSettings } from '../turn-settings.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
 import type { InputItem } from '../../../api/input.ts';
 
@@ -63,10 +64,6 @@ async function run(
   context.note(
     `continue with cadre run --session ${short} TEXT, or cadre sessions attach ${short}`,
   );
-}
-
-function turnSettings({ permissionMode, agentMode, model, effort }: RunOptions) {
-  return { permission_mode: permissionMode, agent_mode: agentMode, model, thinking_effort: effort };
 }
 
 /** The session to go on with; null for a new one. Throws `usage` for options that only a new one takes. */

@@ -15,6 +15,10 @@ export function sessionAttach(sessions: Command, world: World): void {
     )
     .option('-v, --verbose', 'Also show the thoughts, plans and tool output of the agent')
     .option(
+      '--permission-mode <mode>',
+      'Permission mode of the agent for turns that this command sends',
+    )
+    .option(
       '--agent-mode <mode>',
       'Mode of the agent for turns that you send: name of a mode that the agent defines, such as plan',
     )

@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
-import { endpoints } from '../../../api/index.ts';
 import { AppError } from '../../../api/errors.ts';
 import { sessionArgument, sessionId } from '../find.ts';
-import { timesOf, type TimeOptions, withTimes } from '../queue-times.ts';
+import { addToQueue } from '../add-to-queue.ts';
+import { type TimeOptions, withTimes } from '../queue-times.ts';
 import { type FollowOptions, withFollowOptions } from '../talk/follow-options.ts';
 import { followTurn } from '../talk/follow-turn.ts';
 import { readInput, withPrompt } from '../talk/prompt.ts';
 import { sendTurn } from '../talk/send.ts';
+import { type TurnSettingOptions, turnSettings, withTurnSettings } from '../turn-settings.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
 import type { InputItem } from '../../../api/input.ts';
 
@@ -16,15 +17,8 @@ export function sessionSend(sessions: Command, world: World): void {
     .description('Send a prompt to a session and stream the answer')
     .option('--no-wait', 'Exit without waiting until the turn ends')
     .option('--queue', 'Queue the prompt, and send the prompt when the session is idle')
-    .option('--expect <turn>', 'Fail unless the most recent turn of the session has this id')
-    .option('--permission-mode <mode>', 'Permission mode of the agent for this turn')
-    .option(
-      '--agent-mode <mode>',
-      'Mode of the agent for this turn: name of a mode that the agent defines, such as plan',
-    )
-    .option('--model <model>', 'Model of the agent for this turn')
-    .option('--effort <effort>', 'Reasoning effort of the model for this turn');
-  withFollowOptions(withTimes(command)).action(
+    .option('--expect <turn>', 'Fail unless the most recent turn of the session has this id');
+  withFollowOptions(withTimes(withTurnSettings(command))).action(
     async (said: string, words: string[], options: SendOptions, self: Command) => {
       const input = await readInput(words, options, world);
       await clientAction(world, (context) => send(context, said, input, options))(self);
@@ -32,14 +26,10 @@ export function sessionSend(sessions: Command, world: World): void {
   );
 }
 
-interface SendOptions extends FollowOptions, TimeOptions {
+interface SendOptions extends FollowOptions, TimeOptions, TurnSettingOptions {
   queue?: boolean;
   wait: boolean;
   expect?: string;
-  permissionMode?: string;
-  agentMode?: string;
-  model?: string;
-  effort?: string;
   image: string[];
 }
 
@@ -49,48 +39,24 @@ async function send(
   input: InputItem[],
   options: SendOptions,
 ): Promise<void> {
-  if (options.queue || options.at !== undefined || options.every !== undefined)
+  if (options.queue || options.at !== undefined || options.every !== undefined) {
+    if (options.expect !== undefined)
+      throw new AppError('usage', '--expect cannot be combined with --queue, --at or --every');
     return addToQueue(context, said, input, options);
+  }
   const extra = (['zone', 'name', 'reason', 'overlap'] as const).find(
     (one) => options[one] !== undefined,
   );
   if (extra) throw new AppError('usage', `--${extra} requires --queue, --at or --every`);
-  const { after, ...accepted } = await sendTurn(context, await sessionId(context.client, said), {
-    input,
-    expected_turn_id: options.expect,
-    permission_mode: options.permissionMode,
-    agent_mode: options.agentMode,
-    model: options.model,
-    thinking_effort: options.effort,
-  });
-  if (options.wait) await followTurn(context, { ...accepted, after }, options);
-  else context.show(accepted, () => `${accepted.turn_id}\n`);
-}
-
-/** Queues the turn instead of sending it, and says when it is due. */
-async function addToQueue(
-  { client, world, show }: CommandContext,
-  said: string,
-  input: InputItem[],
-  options: SendOptions,
-): Promise<void> {
-  if (options.expect !== undefined)
-    throw new AppError('usage', '--expect cannot be combined with --queue, --at or --every');
-  const { entryStateText } = await import('../queue-text.ts');
-  const now = world.clock.now();
-  const added = await client.call(endpoints.addToQueue, {
-    params: { session_id: await sessionId(client, said) },
-    body: {
+  const { after, mode, ...accepted } = await sendTurn(
+    context,
+    await sessionId(context.client, said),
+    {
       input,
-      ...timesOf(options, now),
-      name: options.name,
-      reason: options.reason,
-      overlap: options.overlap,
-      permission_mode: options.permissionMode,
-      agent_mode: options.agentMode,
-      model: options.model,
-      thinking_effort: options.effort,
+      expected_turn_id: options.expect,
+      ...turnSettings(options),
     },
-  });
-  show(added, () => entryStateText(added, now));
+  );
+  if (options.wait) await followTurn(context, { ...accepted, after, mode }, options);
+  else context.show(accepted, () => `${accepted.turn_id}\n`);
 }

@@ -8,7 +8,7 @@ import { exitCodes } from '../exit.ts';
 import { sessionArgument, sessionId } from '../find.ts';
 import { milliseconds } from '../milliseconds.ts';
 import { plain, shortId, table } from '../output.ts';
-import { exitCodeOf, isEnding } from '../talk/follow-turn.ts';
+import { countOf, exitCodeOf, isEnding, modeOf } from '../talk/turn-end.ts';
 import { reconnectMs, withReconnect } from '../talk/follow-options.ts';
 import { sessionEvents } from '../talk/session-events.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
@@ -55,13 +55,18 @@ async function wait(context: CommandContext, said: string[], options: WaitOption
     () => table(['SESSION', 'STATUS', 'TURN'], idle.map(rowOf)),
   );
   const codes = idle.map(({ session, turn }) =>
-    session.status === 'failed' ? exitCodes.failed : turn ? exitCodeOf(turn) : exitCodes.ok,
+    session.status === 'failed'
+      ? exitCodes.failed
+      : turn
+        ? exitCodeOf(turn, modeOf(turn, session))
+        : exitCodes.ok,
   );
   world.exit(Math.max(...codes));
 }
 
 function rowOf({ session, turn }: Idle): string[] {
-  const why = turn?.error ? `: ${plain(turn.error.message)}` : '';
+  const declined = turn?.declined_unasked ? `: ${countOf(turn.declined_unasked)} declined` : '';
+  const why = turn?.error ? `: ${plain(turn.error.message)}` : declined;
   return [shortId(session.id), session.status, turn ? `${turn.status}${why}` : '-'];
 }
 

@@ -3,12 +3,15 @@ import { endpoints } from '../../../api/index.ts';
 import type { BodyInputOf } from '../../../api/endpoint.ts';
 import type { Client } from '../../../client/client.ts';
 import { AppError } from '../../../api/errors.ts';
-import { plain } from '../output.ts';
+import { plain, shortId } from '../output.ts';
 import type { World } from '../world.ts';
 import type { TalkOutput } from './talk-output.ts';
 
-/** The answer of somebody at the terminal; null where there is none, because the terminal has gone. */
-export type Answer = BodyInputOf<typeof endpoints.decideApproval> | null;
+/**
+ * The answer of somebody at the terminal; null where there is none, because the terminal has gone. `later` leaves the
+ * request open, and `leave` the command as well.
+ */
+export type Answer = BodyInputOf<typeof endpoints.decideApproval> | 'later' | 'leave' | null;
 
 /** Puts one approval to somebody at the terminal. Rejects with the signal's reason if it is withdrawn. */
 export type Asking = (approval: Approval, more: AskingMore) => Promise<Answer>;
@@ -29,6 +32,8 @@ export class ApprovalAsker {
   /** All that were ever taken, so that none is asked twice. */
   readonly #taken = new Set<string>();
   readonly #waiting: Approval[] = [];
+  /** Ids of requests that somebody here has left open. */
+  readonly #leftOpen = new Set<string>();
   #shown: Shown | null = null;
   #asking: Promise<void> | null = null;
 
@@ -66,12 +71,13 @@ export class ApprovalAsker {
   resolved({ id, status, title }: Pick<Approval, 'id' | 'status' | 'title'>): void {
     const { ask, talkOutput } = this.#deps;
     if (!ask) return talkOutput.status(`  ${status}\n`);
+    const how = status === 'accepted' || status === 'declined' ? `${status} elsewhere` : status;
     const at = this.#waiting.findIndex((one) => one.id === id);
-    if (at >= 0) {
-      this.#waiting.splice(at, 1);
-      talkOutput.status(`[${status}] ${plain(title)}\n`);
+    if (at >= 0) this.#waiting.splice(at, 1);
+    if (at >= 0 || this.#leftOpen.delete(id)) {
+      talkOutput.status(`[${how}] ${plain(title)}\n`);
     } else if (this.#shown?.id === id && !this.#shown.isAnswered) {
-      this.#shown.resolved = status;
+      this.#shown.resolved = how;
       this.#shown.withdrawal.abort();
     }
   }
@@ -104,6 +110,13 @@ export class ApprovalAsker {
     }
   }
 
+  #leaveOpen(approval: Approval, how: 'later' | 'leave'): void {
+    const { world, onLeave, leavesWithLater = false } = this.#deps;
+    this.#leftOpen.add(approval.id);
+    world.stderr.write(`  left open: ${howToAnswer(approval)}\n`);
+    if (how === 'leave' || leavesWithLater) onLeave();
+  }
+
   async #askOne(approval: Approval, ask: Asking): Promise<void> {
     const { world, client, stopped } = this.#deps;
     const shown: Shown = { id: approval.id, withdrawal: new AbortController(), isAnswered: false };
@@ -112,6 +125,7 @@ export class ApprovalAsker {
     try {
       const body = await ask(approval, { waiting: () => this.#waiting.length, signal });
       if (body === null) return;
+      if (body === 'later' || body === 'leave') return this.#leaveOpen(approval, body);
       shown.isAnswered = true;
       const params = { session_id: approval.session_id, approval_id: approval.id };
       const { status } = await client.call(endpoints.decideApproval, { params, body });
@@ -129,6 +143,11 @@ export class ApprovalAsker {
   }
 }
 
+/** How a request that was left open is answered. */
+function howToAnswer({ id }: Pick<Approval, 'id'>): string {
+  return `answer it with cadre approvals accept ${shortId(id)} (or decline), or on the screen`;
+}
+
 type Requested = Pick<Approval, 'id' | 'kind' | 'title' | 'session_id'>;
 
 /** The approval that is on the terminal. */
@@ -138,7 +157,7 @@ interface Shown {
   /** Whether an answer was given here. */
   isAnswered: boolean;
   /** How it was resolved elsewhere. */
-  resolved?: Approval['status'];
+  resolved?: string;
 }
 
 interface Dependencies {
@@ -147,6 +166,10 @@ interface Dependencies {
   talkOutput: TalkOutput;
   /** Null where nobody is there to be asked. */
   ask: Asking | null;
+  /** Ends the command, and leaves the turn to the server. It aborts `stopped`. */
+  onLeave: () => void;
+  /** Whether the command has nothing else to do than to wait for the answer. */
+  leavesWithLater?: boolean;
   /** Withdraws every question, and all that wait, once it aborts. */
   stopped: AbortSignal;
 }

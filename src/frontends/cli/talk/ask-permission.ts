@@ -34,6 +34,8 @@ export async function askPermission(
     if (key === 'y') return { decision: 'accept' };
     if (key === 's') return { decision: 'accept', scope: 'session' };
     if (key === 'n') return { decision: 'decline' };
+    if (key === 'l') return 'later';
+    if (key === LEAVE) return 'leave';
     if (key === noKeys.gone) return null;
   }
 }
@@ -63,6 +65,7 @@ async function showAll(question: Question, lines: readonly string[]): Promise<st
     const key = await keyOf(question, `${lines.length - to} more lines:`, [
       [' ', '[space] show them'],
       ['n', '[n] no'],
+      ['l', '[l] later'],
       ['', '[^C] interrupt'],
     ]);
     if (key !== ' ') return key;
@@ -76,7 +79,8 @@ async function choose(question: Question, scopes: readonly ApprovalScope[]): Pro
   return keyOf(question, 'accept?', [
     ...accepting,
     ['n', '[n] no'],
-    ['d', '[d] show again'],
+    ['l', '[l] later'],
+    ['v', '[v] view'],
     ['', '[^C] interrupt'],
   ]);
 }
@@ -88,7 +92,8 @@ async function confirm(question: Question, key: string): Promise<string> {
     const pressed = await keyOf(question, `type ${CONFIRMATION} to accept it: ${typed}`, [
       [letter, ''],
       ['n', '[n] no'],
-      ['d', '[d] show again'],
+      ['l', '[l] later'],
+      ['v', '[v] view'],
     ]);
     if (pressed !== letter) return pressed;
     typed += letter;
@@ -98,10 +103,10 @@ async function confirm(question: Question, key: string): Promise<string> {
 
 const waysToAccept = {
   once: ['y', '[y] once'],
-  session: ['s', '[s] for this session'],
+  session: ['s', '[s] session'],
 } as const satisfies Record<ApprovalScope, Key>;
 
-/** Shows keys in one line, waits for one of them, and erases the line. Answers also `noKeys.gone`. */
+/** Shows keys in one line, waits for one of them, and erases the line. Answers also those of `always`. */
 async function keyOf(question: Question, what: string, keys: readonly Key[]): Promise<string> {
   const { terminal, keyboard, signal } = question;
   const { output, palette } = terminal;
@@ -113,16 +118,22 @@ async function keyOf(question: Question, what: string, keys: readonly Key[]): Pr
   try {
     for (;;) {
       const pressed = await keyboard.next(signal);
-      const key = synonyms[pressed] ?? pressed.toLowerCase();
+      const wanted = pressed.toLowerCase();
+      const key = keys.some(([one]) => one === wanted) ? wanted : (synonyms[wanted] ?? wanted);
       if (key === noKeys.continued) show();
-      else if (key === noKeys.gone || keys.some(([one]) => one === key)) return key;
+      else if (always.has(key) || keys.some(([one]) => one === key)) return key;
     }
   } finally {
     output.write('\r\u001B[K');
   }
 }
 
-const synonyms: Readonly<Record<string, string>> = { '\u0004': 'n', '\r': ' ', '\n': ' ' };
+/** Ctrl-D. */
+const LEAVE = '\u0004';
+const always: ReadonlySet<string> = new Set([noKeys.gone, LEAVE]);
+
+/** Keys that mean the same; `d` is the key of the screen. None of them accepts. */
+const synonyms: Readonly<Record<string, string>> = { d: 'n', '\r': ' ', '\n': ' ' };
 
 /** As many of the parts as fit into a line, from the first. */
 function fitting([first = '', ...others]: readonly string[], columns: number): string {

@@ -8,7 +8,7 @@ import { sizeOf, type Terminal } from './terminal.ts';
 
 /**
  * Puts the questions of an approval one after the other, each answered with a line: the numbers of options, or a text.
- * Ctrl-D declines all of them. Rejects with the signal's reason if it aborts.
+ * `/n` declines all of them, `/l` leaves them open, and Ctrl-D leaves the command as well. Rejects with the signal's reason if it aborts.
  */
 export async function askQuestions(
   terminal: Terminal,
@@ -24,7 +24,8 @@ export async function askQuestions(
   const answers: Record<string, string[]> = {};
   for (const question of questions ?? []) {
     const answer = await askOne(terminal, question, signal);
-    if (answer === null) return { decision: 'decline' };
+    if (answer === 'decline') return { decision: 'decline' };
+    if (typeof answer === 'string') return answer;
     if (answer.length > 0) answers[question.id] = answer;
   }
   return { decision: 'accept', answers };
@@ -34,7 +35,7 @@ async function askOne(
   terminal: Terminal,
   question: Question,
   signal: AbortSignal,
-): Promise<string[] | null> {
+): Promise<string[] | 'decline' | 'later' | 'leave'> {
   const { output } = terminal;
   const text = [question.header, question.question].filter(Boolean).join(': ');
   const options = question.options.map(({ label, description }, at) =>
@@ -45,20 +46,24 @@ async function askOne(
     output.write(`${line}\n`);
   for (;;) {
     const line = await readLine(terminal, `${howToAnswer(question)}: `, signal);
-    if (line === null) return null;
+    const way = line === null ? 'leave' : ways[line.trim().toLowerCase()];
+    if (line === null || way) return way ?? 'leave';
     const read = readAnswer(line, question);
     if (Array.isArray(read)) return read;
     output.write(`${read}\n`);
   }
 }
 
+/** Lines that answer no question. */
+const ways: Readonly<Record<string, 'decline' | 'later'>> = { '/n': 'decline', '/l': 'later' };
+
 function howToAnswer({ options, free, multiple, required }: Question): string {
-  const ways = [
+  const kinds = [
     ...(options.length > 0 ? [multiple ? 'numbers such as 1,3' : 'a number'] : []),
     ...(free || options.length === 0 ? ['a text'] : []),
     ...(required ? [] : ['nothing']),
   ];
-  return `${ways.join(', or ')}; ^D declines`;
+  return `${kinds.join(', or ')}; /n declines, /l later`;
 }
 
 /** The answers in a line, or what is wrong with it. */

@@ -7,14 +7,17 @@ import { type Terminal, terminalOf } from './terminal.ts';
 export function askerOf(
   { world, client, global }: CommandContext,
   talkOutput: TalkOutput,
-  stopped: AbortSignal,
+  leaving: Pick<
+    ConstructorParameters<typeof ApprovalAsker>[0],
+    'stopped' | 'onLeave' | 'leavesWithLater'
+  >,
 ): ApprovalAsker {
   const terminal = global.json ? null : terminalOf(world);
   return new ApprovalAsker({
     world,
     client,
     talkOutput,
-    stopped,
+    ...leaving,
     ask: terminal && askingAt(terminal),
   });
 }

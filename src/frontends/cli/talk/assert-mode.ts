@@ -1,39 +1,52 @@
 import { endpoints } from '../../../api/index.ts';
-import { permissionModes } from '../../../api/permission-modes.ts';
+import { ownPermissionModes, permissionModes } from '../../../api/permission-modes.ts';
 import { agentProvider, type ProviderId } from '../../../api/provider-kinds.ts';
 import { AppError } from '../../../api/errors.ts';
 import type { CommandContext } from '../world.ts';
 
 /**
- * Throws `usage` for a permission mode that is neither one of cadre's nor one of the agent's, before a session is stored
- * that could never begin a turn. The server takes any text, because only the agent knows its modes: they are those that it
- * offered last, and it is started once where none were seen. Agents that offer their modes late are not judged.
+ * Throws `usage` for a permission mode that is neither one of cadre's nor one of the agent's, before a session or a turn is
+ * stored that could never begin. The server takes any text, because only the agent knows its modes. An ACP agent
+ * is started once where cadre has not seen its modes yet. Agents that offer their modes late are
+ * not judged.
  */
 export async function assertPermissionMode(
   { client }: Pick<CommandContext, 'client'>,
-  provider: ProviderId,
-  agent: string | null,
+  { provider, agent = null }: { provider: ProviderId; agent?: string | null | undefined },
   mode: string | null | undefined,
 ): Promise<void> {
-  if (mode === null || mode === undefined || provider !== agentProvider) return;
+  if (mode === null || mode === undefined) return;
   if (permissionModes.some((one) => one === mode)) return;
-  const seen = async () => {
-    const providers = await client.call(endpoints.listProviders, {});
-    const agents = providers.find(({ id }) => id === provider)?.agents ?? [];
-    return agents.find((one) => (agent === null ? one.default : one.name === agent))?.modes ?? [];
-  };
-  let offered = await seen();
-  if (offered.length === 0) {
-    const query = agent === null ? {} : { agent };
-    // What is wrong with the agent is said when the session is opened.
-    await client.call(endpoints.listModels, { params: { provider }, query }).catch(() => undefined);
-    offered = await seen();
-  }
+  const offered =
+    provider === agentProvider ? await offeredModes(client, agent) : ownPermissionModes[provider];
   if (offered.length === 0 || offered.some((one) => lettersOf(one) === lettersOf(mode))) return;
+  const ofAgent =
+    provider === agentProvider
+      ? `a mode of the agent with --agent-mode (${offered.join(', ')})`
+      : `a mode of ${provider} (${offered.join(', ')})`;
   throw new AppError(
     'usage',
-    `unknown permission mode "${mode}": choose from ${permissionModes.join(', ')}, or pass one of the agent's own modes (${offered.join(', ')}) with --agent-mode`,
+    `unknown permission mode "${mode}": choose from ${permissionModes.join(', ')}, or pass ${ofAgent}`,
   );
+}
+
+/** The modes that an ACP agent offered last. */
+async function offeredModes(
+  client: CommandContext['client'],
+  agent: string | null,
+): Promise<readonly string[]> {
+  const seen = async () => {
+    const providers = await client.call(endpoints.listProviders, {});
+    const agents = providers.find(({ id }) => id === agentProvider)?.agents ?? [];
+    return agents.find((one) => (agent === null ? one.default : one.name === agent))?.modes ?? [];
+  };
+  const offered = await seen();
+  if (offered.length > 0) return offered;
+  const query = agent === null ? {} : { agent };
+  const params = { provider: agentProvider as ProviderId };
+  // What is wrong with the agent is said when the session is opened.
+  await client.call(endpoints.listModels, { params, query }).catch(() => undefined);
+  return seen();
 }
 
 /** Agents write the same name as `read_only`, `read-only` or `readOnly`. */

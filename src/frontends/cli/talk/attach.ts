@@ -10,7 +10,9 @@ import { shorten } from '../../../core/lib/shorten.ts';
 import { find } from '../find.ts';
 import { sessions as sessionNoun } from '../nouns.ts';
 import { plain, shortId } from '../output.ts';
+import { type TurnSettingOptions, turnSettings } from '../turn-settings.ts';
 import { askerOf } from './ask.ts';
+import { assertPermissionMode } from './assert-mode.ts';
 import { Attached } from './attached.ts';
 import { InputLine } from './input-line.ts';
 import { latestHere } from './latest.ts';
@@ -26,9 +28,8 @@ const TURNS = 3;
 /** The exit codes for the signals that end it. */
 const LEAVING = { SIGTERM: 143, SIGHUP: 129 } as const;
 
-export interface AttachOptions {
+export interface AttachOptions extends Pick<TurnSettingOptions, 'permissionMode' | 'agentMode'> {
   verbose?: boolean;
-  agentMode?: string;
 }
 
 /**
@@ -38,7 +39,7 @@ export interface AttachOptions {
 export async function attach(
   context: CommandContext,
   said: string | undefined,
-  { verbose = false, agentMode }: AttachOptions,
+  { verbose = false, ...options }: AttachOptions,
 ): Promise<void> {
   const { world, client, layout, global } = context;
   const { stdin, stdout } = world;
@@ -51,6 +52,7 @@ export async function attach(
     said === undefined
       ? await latestHere(client, world.cwd())
       : await find(sessionNoun, client, said);
+  await assertPermissionMode(context, found, options.permissionMode);
   const leaving = new AbortController();
   const leave = (code: number) => leaving.abort(code);
   const line: InputLine = new InputLine(stdin as NodeJS.ReadStream, stdout as NodeJS.WriteStream, {
@@ -62,7 +64,7 @@ export async function attach(
         ? slashMatches(typed, await commandsOf(context, found.id)).map(({ name }) => `/${name} `)
         : [],
   });
-  const asker = askerOf(context, line, leaving.signal);
+  const asker = askerOf(context, line, { stopped: leaving.signal, onLeave: () => leave(0) });
   const text = new TurnText({
     talkOutput: line,
     asker,
@@ -76,7 +78,7 @@ export async function attach(
     talkOutput: line,
     text,
     running,
-    agentMode,
+    settings: turnSettings(options),
   });
   using _signals = signals(() => void attached.interrupt(), leave);
   line.open();
@@ -93,6 +95,12 @@ export async function attach(
   leave(0);
   await asker.idle();
   line.close();
+  // A server that is gone cannot say so.
+  const waiting = await attached.waiting().catch(() => 0);
+  if (waiting > 0)
+    context.note(
+      `${waiting === 1 ? '1 prompt stays' : `${waiting} prompts stay`} in the queue: see cadre queue list --session ${shortId(session.id)}`,
+    );
   context.note(`attach again with cadre sessions attach ${shortId(session.id)}`);
   world.exit(Number(leaving.signal.reason));
 }

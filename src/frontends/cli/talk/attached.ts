@@ -6,12 +6,15 @@ import { AppError } from '../../../api/errors.ts';
 import { inputText } from '../../terminal/conversation.ts';
 import { wrapped } from '../../terminal/width.ts';
 import { waitText } from '../limit-text.ts';
-import { plain } from '../output.ts';
+import { plain, shortId } from '../output.ts';
+import type { turnSettings } from '../turn-settings.ts';
 import type { CommandContext } from '../world.ts';
-import { howItEnded, isEnding } from './follow-turn.ts';
+import { howItEnded, isEnding, whatWasDeclined } from './turn-end.ts';
 import type { TalkOutput } from './talk-output.ts';
 import { markSeen } from './seen.ts';
 import type { TurnText } from './turn-text.ts';
+
+type TurnSettings = ReturnType<typeof turnSettings>;
 
 /** A session that somebody follows and talks to. */
 export class Attached {
@@ -19,15 +22,17 @@ export class Attached {
   readonly #id: string;
   readonly #output: TalkOutput;
   readonly #text: TurnText;
-  /** For the turns that are sent from here. */
-  readonly #agentMode: string | undefined;
+  /** Settings of the turns that are sent from here. */
+  readonly #settings: TurnSettings;
   #running: string | null;
-  /** How many turns have ended so far. */
-  #ended = 0;
-  /** What waits for the end of the turn that runs, oldest first. */
-  readonly #waiting: string[] = [];
-  /** What was sent from here and has not come back as an event. */
+  /** Texts that were sent from here and have not come back as an event. */
   readonly #sent: string[] = [];
+  /** Ids of the queue entries that were added from here. */
+  readonly #queued = new Set<string>();
+  /** Whether the running turn was interrupted from here. */
+  #isInterrupted = false;
+  /** Texts are sent or queued in their order. */
+  #sending: Promise<void> = Promise.resolve();
 
   constructor(
     context: CommandContext,
@@ -36,7 +41,7 @@ export class Attached {
       talkOutput: TalkOutput;
       text: TurnText;
       running: string | null;
-      agentMode: string | undefined;
+      settings: TurnSettings;
     },
   ) {
     this.#context = context;
@@ -44,19 +49,21 @@ export class Attached {
     this.#output = deps.talkOutput;
     this.#text = deps.text;
     this.#running = deps.running;
-    this.#agentMode = deps.agentMode;
+    this.#settings = deps.settings;
   }
 
-  /** Whether a turn runs. */
-  get isBusy(): boolean {
-    return this.#running !== null;
-  }
-
-  /** Sends a text as a turn, once no other turn runs. */
+  /** Sends a text as a turn, or adds it to the queue of the session while another turn runs. */
   say(text: string): void {
-    this.#waiting.push(text);
-    if (this.#running === null) void this.#sendNext();
-    else this.#output.status('cadre: the prompt is sent when the turn ends\n');
+    this.#sending = this.#sending.then(() => this.#deliver(text));
+  }
+
+  /** Waits until all texts are sent or queued. Returns how many of the queued ones still wait, whoever is attached. */
+  async waiting(): Promise<number> {
+    await this.#sending;
+    if (this.#queued.size === 0) return 0;
+    const params = { session_id: this.#id };
+    const { entries } = await this.#context.client.call(endpoints.getSessionQueue, { params });
+    return entries.filter(({ id, status }) => this.#queued.has(id) && status !== 'running').length;
   }
 
   /** Asks for the running turn to end. */
@@ -66,6 +73,7 @@ export class Attached {
       return;
     }
     this.#output.status('cadre: interrupting the turn\n');
+    this.#isInterrupted = true;
     const params = { session_id: this.#id, turn_id: this.#running };
     await this.#telling(this.#context.client.call(endpoints.interruptTurn, { params, body: {} }));
   }
@@ -78,10 +86,9 @@ export class Attached {
       this.#noteLimit(event.payload.session);
     if (isEnding(event)) {
       this.#running = null;
-      this.#ended++;
-      this.#output.status(howItEnded(event.payload.turn));
+      this.#output.status(howItEnded(event.payload.turn) + whatWasDeclined(event.payload.turn));
       void markSeen(this.#context, this.#id, event.seq);
-      void this.#sendNext();
+      if (this.#isInterrupted) void this.#resumeIfWaiting().catch(() => undefined);
     }
     if (event.kind !== 'session.closed') return true;
     this.#output.status('cadre: the session was closed\n');
@@ -95,28 +102,57 @@ export class Attached {
 
   #accepted({ payload, turn_id }: EventOf<'turn.accepted'>): void {
     this.#running = turn_id;
+    this.#isInterrupted = false;
     const text = inputText(payload.turn?.input ?? []);
     const mine = this.#sent.indexOf(text);
     if (mine >= 0) this.#sent.splice(mine, 1);
     else this.#output.status(`${promptText(text)}\n`);
   }
 
-  async #sendNext(): Promise<void> {
-    const text = this.#waiting.shift();
-    if (text === undefined) return;
+  async #deliver(text: string): Promise<void> {
+    if (this.#running === null && (await this.#send(text))) return;
+    await this.#queue(text);
+  }
+
+  /** Sends a text as a turn. Answers false where another turn runs. */
+  async #send(text: string): Promise<boolean> {
     this.#sent.push(text);
-    const ended = this.#ended;
     const params = { session_id: this.#id };
-    const input = [{ type: 'text' as const, text }];
-    const body = { input, agent_mode: this.#agentMode };
+    const body = { input: [{ type: 'text' as const, text }], ...this.#settings };
     const call = this.#context.client.call(endpoints.sendTurn, { params, body });
     const error = await this.#telling(call, 'turn_in_progress');
-    if (!error) return;
-    this.#sent.splice(this.#sent.indexOf(text), 1);
-    if (error.code !== 'turn_in_progress') return;
-    // Somebody else was faster: its turn is after theirs, whose end may have come before this refusal.
-    this.#waiting.unshift(text);
-    if (this.#running === null && this.#ended > ended) void this.#sendNext();
+    if (error) this.#sent.splice(this.#sent.indexOf(text), 1);
+    return error?.code !== 'turn_in_progress';
+  }
+
+  /** Adds a text to the queue, where it stays although this command ends. */
+  async #queue(text: string): Promise<void> {
+    const params = { session_id: this.#id };
+    const body = { input: [{ type: 'text' as const, text }], ...this.#settings };
+    const call = this.#context.client.call(endpoints.addToQueue, { params, body });
+    const error = await this.#telling(call);
+    if (error) return;
+    const { id, status, session_holds: holds } = await call;
+    this.#queued.add(id);
+    if (status === 'running') return;
+    if (holds.length === 0)
+      return this.#output.status('cadre: queued: the prompt is sent when the turn ends\n');
+    if (this.#isInterrupted) return this.#resume();
+    const why = holds.map(({ message }) => plain(message)).join('; ');
+    this.#output.status(
+      `cadre: queued, and the queue is held: ${why}: see cadre queue resume --session ${shortId(this.#id)}\n`,
+    );
+  }
+
+  /** An interrupt holds the queue. Who has interrupted the turn here and typed a text here wants that text next. */
+  async #resume(): Promise<void> {
+    const params = { session_id: this.#id };
+    const call = this.#context.client.call(endpoints.resumeSessionQueue, { params, body: {} });
+    await this.#telling(call);
+  }
+
+  async #resumeIfWaiting(): Promise<void> {
+    if ((await this.waiting()) > 0) await this.#resume();
   }
 
   /** Waits for a call. Says why it was refused, unless it was for a reason that the caller knows to handle. */

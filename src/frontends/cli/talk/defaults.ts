@@ -1,4 +1,4 @@
-import type { Defaults } from '../../../client/defaults.ts';
+import { type Defaults, noDefaults } from '../../../client/defaults.ts';
 import { configuration } from '../context.ts';
 import type { CommandContext } from '../world.ts';
 
@@ -8,19 +8,19 @@ export async function defaultsOf({
   global,
 }: Pick<CommandContext, 'world' | 'global'>): Promise<Defaults> {
   const { env } = world;
-  const isSet = Object.keys(env).some((name) => name.startsWith('CADRE_DEFAULTS_'));
+  const isSet = Object.keys(env).some((name) => /^CADRE_(DEFAULTS|CLIENT)_/.test(name));
   const config =
     (await configuration(global, env)) ??
     (isSet ? (await import('../../../core/config/load.ts')).loadConfig({}, env) : null);
-  const { provider, ...settings } = config?.defaults ?? none;
+  if (config === null) return noDefaults;
+  const { provider, ...settings } = config.defaults;
   const isByVariable = env.CADRE_DEFAULTS_PROVIDER !== undefined;
   return {
     ...settings,
+    person_mode: config.client.permission_mode,
     provider: {
       byVariable: isByVariable ? provider : null,
       byFile: isByVariable ? null : provider,
     },
   };
 }
-
-const none = { provider: null, agent: null, model: null, effort: null, permission_mode: null };

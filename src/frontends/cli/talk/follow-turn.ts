@@ -1,16 +1,16 @@
-import type { TurnInEvents } from '../../../api/event-kinds/sessions.ts';
-import type { EventOf, RuntimeEventRecord } from '../../../api/events.ts';
+import { isDescribed, type RuntimeEventRecord } from '../../../api/events.ts';
 import { endpoints } from '../../../api/index.ts';
 import { paletteFor } from '../../terminal/palette.ts';
 import { exitCodes } from '../exit.ts';
 import { waitText } from '../limit-text.ts';
-import { plain } from '../output.ts';
+import { plain, shortId } from '../output.ts';
 import { jsonFor, type CommandContext } from '../world.ts';
 import { askerOf } from './ask.ts';
 import { type FollowOptions, reconnectMs } from './follow-options.ts';
 import { StandardTalkOutput } from './talk-output.ts';
 import { markSeen } from './seen.ts';
 import { sessionEvents } from './session-events.ts';
+import { exitCodeOf, howItEnded, isEnding, whatWasDeclined } from './turn-end.ts';
 import { TurnText } from './turn-text.ts';
 
 /** A turn that was accepted. The events of its session after the seq `after` contain all of it. */
@@ -18,23 +18,30 @@ export interface Accepted {
   session_id: string;
   turn_id: string;
   after: number;
+  /** The permission mode that applies to it; null: nobody has chosen one. */
+  mode: string | null;
 }
 
 /**
  * Streams a turn to its end: the agent's messages to stdout and what it does to stderr; with `--json` every event to
  * stdout, as a line. Asks for approvals on the terminal. INT and TERM interrupt the turn; a second one ends the command
- * at once. Sets the exit code by the outcome of the turn. Throws `unreachable` where the server stays away for longer
+ * at once. Sets the exit code by the outcome of the turn; it is `refused` where somebody leaves a request open. Throws `unreachable` where the server stays away for longer
  * than the options allow.
  */
 export async function followTurn(
   context: CommandContext,
-  { after, ...params }: Accepted,
+  { after, mode, ...params }: Accepted,
   options: FollowOptions,
 ): Promise<void> {
   const { world, client, global } = context;
   const signal = world.interrupted();
   const talkOutput = new StandardTalkOutput(world);
-  const asker = askerOf(context, talkOutput, signal);
+  const leaving = new AbortController();
+  const asker = askerOf(context, talkOutput, {
+    stopped: AbortSignal.any([signal, leaving.signal]),
+    onLeave: () => leaving.abort(),
+    leavesWithLater: true,
+  });
   const palette = paletteFor(world.stderr, world.env);
   const text = new TurnText({ talkOutput, asker, palette, isVerbose: options.verbose === true });
   const interrupt = () => {
@@ -46,6 +53,7 @@ export async function followTurn(
     sessionId: params.session_id,
     after,
     reconnectMs: reconnectMs(options, world),
+    signal: leaving.signal,
     tell: (line) => talkOutput.status(line),
     onReturn: () => global.json || asker.askedIn(params.session_id),
   });
@@ -53,17 +61,31 @@ export async function followTurn(
     if (event.turn_id !== params.turn_id) continue;
     if (global.json) world.stdout.write(`${jsonFor(world, event)}\n`);
     else text.write(event);
+    if (global.json && world.stderr.isTTY) howToAnswer(event, world);
     if (!isEnding(event)) continue;
     await asker.idle();
     signal.removeEventListener('abort', interrupt);
     const { turn } = event.payload;
-    if (!global.json) talkOutput.status(howItEnded(turn));
+    if (!global.json) talkOutput.status(howItEnded(turn) + whatWasDeclined(turn));
     if (!global.json && turn.error?.code === 'usage_limit')
       await noteLimit(context, params, talkOutput);
     await markSeen(context, params.session_id, event.seq);
-    world.exit(signal.aborted ? Number(signal.reason) : exitCodeOf(turn));
+    world.exit(signal.aborted ? Number(signal.reason) : exitCodeOf(turn, mode));
     return;
   }
+  // A request was left open: nobody has allowed what the turn waits for.
+  await asker.idle();
+  signal.removeEventListener('abort', interrupt);
+  world.exit(exitCodes.refused);
+}
+
+/** Says on the terminal of a command that writes JSON how a request is answered, for which the turn waits. */
+function howToAnswer(event: RuntimeEventRecord, { stderr }: CommandContext['world']): void {
+  if (!isDescribed(event) || event.kind !== 'approval.requested') return;
+  const { id, title } = event.payload.approval;
+  stderr.write(
+    `cadre: the agent requests approval: ${plain(title)}: answer with cadre approvals accept ${shortId(id)}\n`,
+  );
 }
 
 /** Says until when the session waits for the usage limit that has ended its turn. */
@@ -79,22 +101,4 @@ async function noteLimit(
   const others = holds.filter(({ code }) => code !== 'usage_limit');
   const words = others.map(({ message }) => plain(message));
   talkOutput.status(`cadre: ${waitText(limit, world.clock.now(), words)}\n`);
-}
-
-type TurnEnding = EventOf<'turn.completed' | 'turn.interrupted' | 'turn.failed'>;
-
-export function isEnding(event: RuntimeEventRecord): event is TurnEnding {
-  return ['turn.completed', 'turn.interrupted', 'turn.failed'].includes(event.kind);
-}
-
-/** A line for a turn that did not end well. */
-export function howItEnded({ status, error }: Pick<TurnInEvents, 'status' | 'error'>): string {
-  if (status === 'completed') return '';
-  const how = status === 'failed' ? 'the turn failed' : 'the turn was interrupted';
-  return `cadre: ${error ? `${how}: ${plain(error.message)}` : how}\n`;
-}
-
-export function exitCodeOf({ status, error }: Pick<TurnInEvents, 'status' | 'error'>): number {
-  if (status === 'completed') return exitCodes.ok;
-  return error?.code === 'permission_required' ? exitCodes.refused : exitCodes.failed;
 }

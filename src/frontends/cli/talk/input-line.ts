@@ -1,4 +1,5 @@
 import { createInterface, type Interface } from 'node:readline';
+import { withJobControl } from '../job-control.ts';
 import { widthOf, wrapped } from '../../terminal/width.ts';
 import type { TalkOutput } from './talk-output.ts';
 import { Pastes, withBreaks } from './pastes.ts';
@@ -57,6 +58,9 @@ export class InputLine implements TalkOutput {
     this.#line = line;
     line.on('history', (history) => (this.#history = history));
     line.on('line', (said) => {
+      // The row that could grow is above what was typed now.
+      this.#rest = '';
+      this.#showsRest = false;
       const text = withBreaks(said);
       if (text.trim() !== '') this.#actions.said(text);
       this.#line?.prompt();
@@ -65,6 +69,9 @@ export class InputLine implements TalkOutput {
       // What was typed goes, as in a shell.
       if (line.line !== '') for (const name of ['e', 'u']) line.write(null, { ctrl: true, name });
       else this.#actions.interrupt();
+    });
+    withJobControl(line, keys, () => {
+      if (this.#showsRest) this.#output.write(`${this.#rest}\n`);
     });
     line.on('close', () => {
       if (this.#line === line) this.#actions.leave();

@@ -41,7 +41,7 @@ export function withOpenOptions(command: Command): Command {
     .option('--cwd <directory>', 'Working directory of the agent (default: current directory)')
     .option(
       '--permission-mode <mode>',
-      'Permission mode of the agent (require_approval: the agent requests your approval for actions)',
+      'Permission mode of the agent (default: the mode in the configuration, or require_approval on a terminal)',
     )
     .option(
       '--agent-mode <mode>',
@@ -58,11 +58,13 @@ type OpenBody = BodyInputOf<typeof endpoints.createSession>;
 
 /**
  * The request for these options, with the defaults of the configuration. Without `--cwd` the agent works in the
- * directory of the command, not the server's. Throws as `chooseProvider` and `defaultsOf`.
+ * directory of the command, not the server's. `hasPerson`: somebody can be asked for approvals, so that a session asks
+ * unless it was chosen otherwise. Throws as `chooseProvider` and `defaultsOf`, and `usage` for an unknown permission mode.
  */
 export async function openBody(
   context: Pick<CommandContext, 'world' | 'client' | 'global'>,
   options: OpenOptions,
+  hasPerson = context.world.stdin.isTTY === true,
 ): Promise<OpenBody> {
   const [{ defaultsOf }, { chooseProvider }, { assertPermissionMode }] = await Promise.all([
     import('./defaults.ts'),
@@ -74,8 +76,9 @@ export async function openBody(
   const provider = options.provider ?? named ?? (await chooseProvider(context, defaults));
   const settings = settingsFor(provider, defaults, options.agent);
   const { worktree } = options;
-  const permissionMode = options.permissionMode ?? settings.permission_mode;
-  await assertPermissionMode(context, provider, settings.agent ?? null, permissionMode);
+  const personMode = hasPerson ? defaults.person_mode : null;
+  const permissionMode = options.permissionMode ?? settings.permission_mode ?? personMode;
+  await assertPermissionMode(context, { provider, agent: settings.agent }, permissionMode);
   return {
     provider,
     agent: settings.agent,

@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises';
+import { withJobControl } from '../job-control.ts';
 import type { Terminal } from './terminal.ts';
 
 /**
@@ -16,6 +17,7 @@ export async function readLine(
   const lines = createInterface({ input, output, terminal: true, historySize: 0 });
   const closed = new Promise<null>((resolve) => lines.once('close', () => resolve(null)));
   lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
+  withJobControl(lines, input);
   try {
     const line = await Promise.race([lines.question(prompt, { signal }), closed]);
     if (line === null) output.write('\n');

@@ -2,8 +2,9 @@ import type { BodyInputOf } from '../../../api/endpoint.ts';
 import { endpoints } from '../../../api/index.ts';
 import type { CommandContext } from '../world.ts';
 import type { Accepted } from './follow-turn.ts';
+import { modeOf } from './turn-end.ts';
 
-/** Sends a turn to a session. Throws as the endpoint. */
+/** Sends a turn to a session. Throws as the endpoint, and `usage` for an unknown permission mode. */
 export async function sendTurn(
   { client }: CommandContext,
   session_id: string,
@@ -11,7 +12,12 @@ export async function sendTurn(
 ): Promise<Accepted> {
   const params = { session_id };
   // Whatever the turn does comes after what the log holds now.
-  const { headers } = await client.ask(endpoints.getSession, { params });
+  const { value: session, headers } = await client.ask(endpoints.getSession, { params });
+  const { permission_mode } = body;
+  if (permission_mode)
+    await (
+      await import('./assert-mode.ts')
+    ).assertPermissionMode({ client }, session, permission_mode);
   const accepted = await client.call(endpoints.sendTurn, { params, body });
-  return { ...accepted, after: Number(headers['x-seq'] ?? 0) };
+  return { ...accepted, after: Number(headers['x-seq'] ?? 0), mode: modeOf(body, session) };
 }

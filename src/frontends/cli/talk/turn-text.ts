@@ -4,6 +4,7 @@ import { toolText } from '../../terminal/conversation.ts';
 import type { Palette } from '../../terminal/palette.ts';
 import { plain } from '../output.ts';
 import type { ApprovalAsker } from './ask-approval.ts';
+import { byFlag } from './turn-end.ts';
 import type { TalkOutput } from './talk-output.ts';
 
 /**
@@ -42,7 +43,7 @@ export class TurnText {
     } else if (kind === 'approval.resolved') {
       this.#asker.resolved(payload.approval);
     } else if (kind === 'session.notice')
-      this.#output.status(`[${plain(payload.code)}] ${plain(payload.message)}\n`);
+      this.#output.status(`[${plain(payload.code)}] ${plain(byFlag(payload.message))}\n`);
     else if (kind === 'plan.updated') this.#writePlan(payload.entries ?? []);
     else this.#writeItem(event);
   }

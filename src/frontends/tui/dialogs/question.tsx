@@ -63,6 +63,8 @@ export function QuestionDialog(props: QuestionProps): ReactNode {
     ' ': () => setState((now) => toggled(now, now.row)),
     return: next,
     d: () => setDeclines(true),
+    n: () => setDeclines(true),
+    l: onDone,
     q: onDone,
   };
   useKeys(isTyping ? typingKeys : choosingKeys, !declines);

@@ -1,6 +1,5 @@
 import { Box, type Key, Text } from 'ink';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
-import { permissionModes } from '../../../api/permission-modes.ts';
 import type { AgentChoice } from '../../../client/agent-choices.ts';
 import type { Acts, NewSession as Wanted } from '../acts.ts';
 import { useKey } from '../keyboard.ts';
@@ -8,6 +7,7 @@ import type { Observable } from '../observable.ts';
 import { Tint } from '../tint.tsx';
 import { type Editor, emptyEditor, inserted } from './editor.ts';
 import { Field } from './field.tsx';
+import { PermissionField, permissionTexts } from './permission-field.tsx';
 
 /** The fields of the form, from top to bottom. */
 const allFields = [
@@ -43,14 +43,14 @@ const hints: Record<FieldName, string> = {
   node: '← → select',
   provider: '← → select',
   model: 'Default (← → select)',
-  permission: 'Default (← → select)',
+  permission: '← → select',
   mode: 'Default (← → select)',
   cwd: 'Directory of the server',
   worktree: 'None; +: new; a name: new or existing',
 };
 
-/** Empty: that of the defaults, else `require_approval`. `bypass` is another name of `full_access`. */
-const PERMISSIONS = ['', ...permissionModes.filter((mode) => mode !== 'bypass')];
+/** Empty: the mode of the defaults. */
+const PERMISSIONS = ['', ...Object.keys(permissionTexts)];
 
 interface FormProps {
   /** Carries out what is asked of a server; of several, the one with this name. */
@@ -118,17 +118,18 @@ export function NewSessionForm(props: FormProps): ReactNode {
       {fields.map((name, i) => (
         <Labelled key={name} name={name} isActive={i === at}>
           {name === 'node' || name === 'provider' ? (
-            <Text wrap="truncate-end">
-              {name === 'node' ? node : (chosen?.label ?? '')}
-              <Tint tone="faint">{i === at ? `  ${offered[name].join(' ')}` : ''}</Tint>
-            </Text>
+            <Choice
+              text={name === 'node' ? node : (chosen?.label ?? '')}
+              offered={i === at ? offered[name] : []}
+            />
           ) : (
-            <Field
+            <Written
+              name={name}
               editor={values[name]}
+              byDefault={acts.permissionMode}
               columns={columns - 13}
-              rows={name === 'prompt' ? Math.max(1, Math.min(8, rows - 2 - fields.length)) : 1}
+              room={rows - fields.length}
               isActive={i === at}
-              placeholder={hints[name]}
               onChange={(next) => change(name, next)}
               onEnter={() => step(1)}
               onOther={other}
@@ -142,6 +143,36 @@ export function NewSessionForm(props: FormProps): ReactNode {
         hasRoom={rows > 10}
       />
     </Box>
+  );
+}
+
+interface WrittenProps extends Omit<Parameters<typeof PermissionField>[0], 'hasRoom'> {
+  name: FieldName;
+  /** The lines of the form beside one for each field. */
+  room: number;
+}
+
+/** A field that takes text. */
+function Written({ name, byDefault, room, ...field }: WrittenProps): ReactNode {
+  if (name === 'permission')
+    return (
+      <PermissionField
+        {...field}
+        byDefault={byDefault}
+        hasRoom={room > Object.keys(permissionTexts).length + 3}
+      />
+    );
+  const rows = name === 'prompt' ? Math.max(1, Math.min(8, room - 2)) : 1;
+  return <Field {...field} rows={rows} placeholder={hints[name]} />;
+}
+
+/** A value that left and right choose, and what is offered beside it. */
+function Choice({ text, offered }: { text: string; offered: readonly string[] }): ReactNode {
+  return (
+    <Text wrap="truncate-end">
+      {text}
+      <Tint tone="faint">{offered.length > 0 ? `  ${offered.join(' ')}` : ''}</Tint>
+    </Text>
   );
 }
 

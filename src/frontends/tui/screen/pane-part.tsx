@@ -1,6 +1,8 @@
 import { Box, Text } from 'ink';
 import { type ReactNode, useContext } from 'react';
+import { AppError } from '../../../api/errors.ts';
 import type { Session } from '../../../api/sessions.ts';
+import { oneLine } from '../../../core/lib/plain.ts';
 import { Say } from '../forms/say.tsx';
 import { limitText, rowTextOf } from '../list/row-text.ts';
 import type { ListItem } from '../list/list-items.ts';
@@ -75,12 +77,31 @@ function Opened({ shown, rows, columns }: PartProps): ReactNode {
   }
 }
 
-/** Says it, and forgets the draft; a refusal leaves the draft to be said later. */
+/** Says it, and forgets the draft; a refusal leaves the draft to be said later. While a turn runs it offers to queue it. */
 async function send(shown: ScreenState, session: Session, text: string): Promise<void> {
   const { place, isWide, setMode, back } = shown;
-  await place.acts.say(session.id, text);
+  try {
+    await place.acts.say(session.id, text);
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'turn_in_progress') throw error;
+    const answers = [{ keys: 'y', label: 'y yes', work: () => queue(shown, session, text) }];
+    return setMode({
+      name: 'confirm',
+      question: { text: 'A turn is running. Queue the prompt?', answers },
+    });
+  }
   place.drafts.delete(session.id);
   // Where there is no room for both, the answer is what one wants to see next.
   if (isWide) back();
   else setMode({ name: 'pane' });
+}
+
+/** Queues it, and forgets the draft. */
+async function queue({ place, tell }: ScreenState, session: Session, text: string): Promise<void> {
+  const { session_holds: holds } = await place.acts.addToQueue(session.id, text);
+  place.drafts.delete(session.id);
+  const why = holds.map(({ message }) => oneLine(message)).join('; ');
+  tell(
+    why === '' ? 'Queued: sent when the turn ends (w shows the queue)' : `Queued, on hold: ${why}`,
+  );
 }

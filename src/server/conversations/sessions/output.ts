@@ -125,6 +125,9 @@ export class TurnOutput {
       case 'usage':
         this.#mergeUsage(update.usage);
         break;
+      case 'declined_unasked':
+        this.#write((tx) => this.#deps.store.countDeclined(tx, this.#deps.scope.turn_id));
+        break;
       case 'notice': {
         const { code, message } = update;
         this.#write((tx) =>

@@ -12,7 +12,7 @@ import type { Statement } from '../../../core/store/statement.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { approvalInEvents } from '../approvals/approval.ts';
 import { sessionInEvents } from './session.ts';
-import { type TurnEnd, turnInEvents } from './turn.ts';
+import { declinedUnasked, hasEnded, type TurnEnd, turnInEvents } from './turn.ts';
 import { TurnUsage } from './turn-usage.ts';
 
 /** The rows of sessions, turns, items and approvals. Each change is written with its event, in one transaction. */
@@ -163,6 +163,12 @@ export class SessionStore {
       kind: 'approval.resolved',
       payload: { approval: approvalInEvents(approval) },
     });
+  }
+
+  /** Counts a request that was declined without asking a person in the row of its turn; outside a turn there is none. */
+  countDeclined(tx: Writer, turnId: string | null): void {
+    const turn = turnId === null ? undefined : this.turns.get(tx, turnId);
+    if (turn && !hasEnded(turn)) this.turns.update(tx, declinedUnasked(turn));
   }
 
   /** Writes what more a turn has used, which had ended, and its session with the new sums. */

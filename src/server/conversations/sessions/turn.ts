@@ -16,6 +16,7 @@ export function newTurn(
     thinking_effort: null,
     text: null,
     usage: null,
+    declined_unasked: 0,
     error: null,
     provider_turn_ref: null,
     started_at: null,
@@ -34,6 +35,11 @@ export function hasEnded(turn: Turn): boolean {
 /** Returns the turn as running, because an agent is about to see it. */
 export function startTurn(turn: Turn, now: number): Turn {
   return { ...turn, status: 'running', started_at: now };
+}
+
+/** Returns the turn after one more request was declined without asking a person. */
+export function declinedUnasked(turn: Turn): Turn {
+  return { ...turn, declined_unasked: (turn.declined_unasked ?? 0) + 1 };
 }
 
 /** The final status of a turn, and its error. */

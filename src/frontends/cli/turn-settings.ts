@@ -1,0 +1,26 @@
+import type { Command } from 'commander';
+
+/** The options of the commands that send or queue a turn of a session. */
+export interface TurnSettingOptions {
+  permissionMode?: string;
+  agentMode?: string;
+  model?: string;
+  effort?: string;
+}
+
+/** Adds these options to a command. */
+export function withTurnSettings(command: Command): Command {
+  return command
+    .option('--permission-mode <mode>', 'Permissions of the agent for this turn')
+    .option(
+      '--agent-mode <mode>',
+      'Mode of the agent for this turn, by the name that the agent uses',
+    )
+    .option('--model <model>', 'Model for this turn')
+    .option('--effort <effort>', 'Reasoning effort for this turn');
+}
+
+/** The fields of a request for these options. */
+export function turnSettings({ permissionMode, agentMode, model, effort }: TurnSettingOptions) {
+  return { permission_mode: permissionMode, agent_mode: agentMode, model, thinking_effort: effort };
+}

@@ -1,0 +1,128 @@
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import { selfCommand } from '../../../src/core/lib/self.ts';
+import { sharedDemo } from '../../support/demo-server.ts';
+import { openSession, send } from '../../support/turns.ts';
+import { hasPty, inTerminal, type InTerminal, programInTerminal } from '../../support/tui/pty.ts';
+
+const [CTRL_C, CTRL_D, CTRL_Z] = ['\u0003', '\u0004', '\u001a'];
+/** The prompt of the shell, for root or for others, with nothing behind it. */
+const prompt = /[#$]$/;
+
+/** A shell with job control, in which `cadre` is the built command, of the server of that directory. */
+async function inShell(
+  directory: string,
+  test: (shell: InTerminal & { line: (text: string) => void }) => Promise<void>,
+): Promise<void> {
+  const { file, args } = selfCommand();
+  const words = [file, ...args, '--data-dir', directory].map((word) => `'${word}'`).join(' ');
+  await using shell = programInTerminal(directory, ['/bin/sh', '-i'], { C: words });
+  await shell.expectShows(prompt);
+  const line = (text: string) => shell.type(`${text}\n`);
+  line('cadre() { eval "$C \\"\\$@\\""; }; clear');
+  await shell.expectShows(/^\W*[#$]$/);
+  await test({ ...shell, line });
+  await shell.expectShows(prompt);
+  line('exit');
+  expect((await shell.ended).terminal).toBe('as it was');
+}
+
+/** Stops the job, sees that the terminal is as a shell wants it, and continues the job. */
+async function stopAndContinue({ type, expectShows, glass, line }: ShellOfJob): Promise<void> {
+  type(CTRL_Z);
+  await expectShows(/Stopped[^]*[#$]$/);
+  expect(glass.written.lastIndexOf('\u001b[?2004h')).toBeLessThanOrEqual(
+    glass.written.lastIndexOf('\u001b[?2004l'),
+  );
+  line('stty -a');
+  await expectShows(/ icanon[^]* echo [^]*[#$]$/);
+  line('fg');
+}
+
+type ShellOfJob = Parameters<Parameters<typeof inShell>[1]>[0];
+
+// Without Python there is no terminal to test in; on Debian: apt-get install python3.
+describe.skipIf(!hasPty)('Ctrl-Z and fg', () => {
+  const server = sharedDemo();
+
+  test('attach comes back with its line and what was typed on it, twice, and sends it.', async () => {
+    const { client, directory } = server();
+    const { id } = await openSession(client, directory, { title: 'the job' });
+    await inShell(directory, async (shell) => {
+      const { line, type, expectShows, glass } = shell;
+      line(`cadre sessions attach ${id}`);
+      await expectShows(/Ctrl-D leaves\n>$/);
+      type('say ha');
+      await expectShows('> say ha');
+      for (const _ of [1, 2]) {
+        await stopAndContinue(shell);
+        await expectShows(/fg\n[^]*\n> say ha$/);
+      }
+      expect(glass.written.lastIndexOf('\u001b[?2004h')).toBeGreaterThan(
+        glass.written.lastIndexOf('\u001b[?2004l'),
+      );
+      type('lf\r');
+      await expectShows(/^half\n>$/m);
+      type(CTRL_D);
+      await expectShows(/attach again with .*\n\W*[#$]$/);
+    });
+  });
+
+  test('attach is interrupted by Ctrl-C after fg, too.', async () => {
+    const { client, directory } = server();
+    const { id } = await openSession(client, directory);
+    await send(client, id, 'say so far; silent');
+    await inShell(directory, async (shell) => {
+      const { line, type, expectShows } = shell;
+      line(`cadre sessions attach ${id}`);
+      await expectShows(/so far\n>$/);
+      await stopAndContinue(shell);
+      await expectShows(/fg\n[^]*\n>$/);
+      type(CTRL_C);
+      await expectShows('the turn was interrupted');
+      type(CTRL_D);
+      await expectShows(/attach again with .*\n\W*[#$]$/);
+    });
+  });
+
+  test('Ctrl-Z without a shell that could continue the command changes nothing.', async () => {
+    const { client, directory } = server();
+    const { id } = await openSession(client, directory);
+    await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+    await terminal.expectShows(/Ctrl-D leaves\n>$/);
+    terminal.type(`${CTRL_Z}say still here\r`);
+    await terminal.expectShows(/^still here\n>$/m);
+    terminal.type(CTRL_D);
+    expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+  });
+
+  test('A question for an approval, a question of an agent and one for a secret take keys after fg.', async () => {
+    const { client, directory } = server();
+    await inShell(directory, async (shell) => {
+      const { line, type, expectShows } = shell;
+      line("cadre run 'ask rm -rf build; question Which port? | 3000 | 8080'");
+      await expectShows(/accept\?.*\[y\] once/);
+      await stopAndContinue(shell);
+      await expectShows(/fg\n[^]*accept\?.*\[y\] once[^\n]*$/);
+      type('y');
+      await expectShows(/a number.*\/n declines, \/l later:$/);
+      await stopAndContinue(shell);
+      await expectShows(/fg\n[^]*\n.*\/l later:$/);
+      type('2\r');
+      await expectShows(/continue with cadre run .*\n\W*[#$]$/);
+      const [{ id, last_turn_id } = { id: '', last_turn_id: '' }] = await client.call(
+        endpoints.listSessions,
+        { query: { limit: 1 } },
+      );
+      const params = { session_id: id, turn_id: last_turn_id ?? '' };
+      const { text } = await client.call(endpoints.getTurn, { params });
+      expect(text).toContain('8080');
+      line('cadre providers login claude');
+      await expectShows('API key:');
+      await stopAndContinue(shell);
+      await expectShows(/fg\n[^]*API key:$/);
+      type(CTRL_C);
+      await expectShows(prompt);
+    });
+  });
+});
