@@ -7,12 +7,12 @@ export const INPUT_FIELD = /^((raw|tool|mcp)_?)*(input|arg(ument)?s|param(eter)?
 export const MAX_META_DEPTH = 8;
 
 /** The fields of `_meta` with the output of a terminal, which says nothing of what a call would do. */
-const OUTPUT_FIELDS = [
+const OUTPUT_FIELDS = new Set([
   'terminal_info',
   'terminal_output',
   'terminal_output_delta',
   'terminal_exit',
-];
+]);
 
 /** Returns the arguments of a call in `_meta`, each below the names of the records around it; null if there are none. */
 export function argumentsInMeta(meta: unknown, depth = 0): Record<string, unknown> | null {
@@ -31,7 +31,7 @@ export function argumentsInMeta(meta: unknown, depth = 0): Record<string, unknow
 export function metaDetails(meta: unknown, isStated: boolean): AgentRequest['details'] {
   if (isStated) return inputDetails({ _meta: argumentsInMeta(meta) });
   const fields = Object.entries(meta !== null && typeof meta === 'object' ? meta : {});
-  const others = fields.filter(([field]) => !OUTPUT_FIELDS.includes(field));
+  const others = fields.filter(([field]) => !OUTPUT_FIELDS.has(field));
   return inputDetails({ _meta: others.length > 0 ? Object.fromEntries(others) : null });
 }
 

@@ -2,6 +2,8 @@ import { Box, type Key, Text } from 'ink';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import { permissionModes } from '../../../api/permission-modes.ts';
 import type { AgentChoice } from '../../../client/agent-choices.ts';
+import { oneLine } from '../../../core/lib/plain.ts';
+import { widthOf } from '../../terminal/width.ts';
 import type { Acts, NewSession as Wanted } from '../acts.ts';
 import { useKey } from '../keyboard.ts';
 import type { Observable } from '../observable.ts';
@@ -111,6 +113,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
     } else if (name === undefined && key.return) create();
     else if (name === undefined) other(input, key);
   });
+  const modeName = nameBehind(chosen, values.mode.text);
   const hasRecent = fields[at] === 'cwd' && recent.length > 0;
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
@@ -125,7 +128,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
           ) : (
             <Field
               editor={values[name]}
-              columns={columns - 13}
+              columns={columns - 13 - widthOf(name === 'mode' ? modeName : '')}
               rows={name === 'prompt' ? Math.max(1, Math.min(8, rows - 2 - fields.length)) : 1}
               isActive={i === at}
               placeholder={hints[name]}
@@ -134,6 +137,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
               onOther={other}
             />
           )}
+          {name === 'mode' && <Tint tone="faint">{modeName}</Tint>}
         </Labelled>
       ))}
       <Button
@@ -184,6 +188,12 @@ function Button({
       <Tint tone="faint" wrap="truncate-end">{`  ${keys}`}</Tint>
     </Box>
   );
+}
+
+/** The name of a mode, behind the mode in its field; empty if the mode has none. */
+function nameBehind(chosen: AgentChoice | undefined, mode: string): string {
+  const name = chosen?.modeNames[mode];
+  return name === undefined ? '' : `  ${oneLine(name)}`;
 }
 
 /** Whether left and right choose what a field has, which can be written all the same. */
