@@ -306,7 +306,8 @@ const noClockInExpect = {
       return undefined;
     };
     const holdsTime = (node) => isTime(node, (one) => scopeOf(one)?.get(one.name) === true);
-    const isExpect = ({ callee }) => callee.type === 'Identifier' && /^expect/.test(callee.name);
+    const isExpect = ({ callee }) =>
+      callee.type === 'Identifier' && callee.name.startsWith('expect');
     return {
       VariableDeclarator({ id, init }) {
         for (const { name } of namesIn(id)) declare(id, name);
