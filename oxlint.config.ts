@@ -146,6 +146,7 @@ export default defineConfig({
       files: ['test/**'],
       plugins: ['vitest'],
       rules: {
+        'cadre/no-clock-in-expect': 'error',
         'import/no-unassigned-import': 'off', // setup files are imported for what they do
         'typescript/unbound-method': 'off', // expect(object.method) does not call it
         'vitest/expect-expect': [

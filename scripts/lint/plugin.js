@@ -1,11 +1,12 @@
 // The project's own lint rules, loaded by oxlint.config.ts: the import map, the reading of foreign files, calls of Date that
-// no native rule covers, names of types that say nothing, and names that the glossary refuses.
+// no native rule covers, names of types that say nothing, names that the glossary refuses, and times that tests compare.
 import { isBuiltin } from 'node:module';
 import { basename, dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as foreign from '../foreign-files.mjs';
 import { nameCheck, readGlossary } from '../glossary.ts';
 import { doors, houses, rooms, upward } from '../import-map.mjs';
+import * as testClocks from '../test-clocks.mjs';
 import { exceptions } from '../vocabulary.ts';
 
 const src = fileURLToPath(new URL('../../src', import.meta.url));
@@ -268,6 +269,137 @@ const vocabulary = {
   },
 };
 
+const CLOCKS = new Map([
+  ['Date', ['now']],
+  ['performance', ['now']],
+  ['process', ['cpuUsage', 'hrtime', 'uptime']],
+]);
+
+/** Reports whether an expression reads a clock of the machine. */
+function readsClock({ type, callee, arguments: args }) {
+  if (type === 'NewExpression') return callee.name === 'Date' && args.length === 0;
+  if (type !== 'CallExpression' || callee.type !== 'MemberExpression') return false;
+  // `process.hrtime.bigint()`
+  const member = callee.object.type === 'MemberExpression' ? callee.object : callee;
+  return CLOCKS.get(member.object.name)?.includes(nameOf(member)) === true;
+}
+
+/** Forbids tests to compare times, and to compare anything after a time. */
+const noClockInExpect = {
+  create(context) {
+    const file = relative(dirname(src), context.filename).replaceAll('\\', '/');
+    const excepted = Object.keys(testClocks.exceptions).find((name) => within(file, [name]));
+    if (excepted !== undefined && excepted !== file) return {};
+    /** Whether each variable holds a time, by the function that declares it and its name. */
+    const scopes = new Map();
+    const assignments = [];
+    const expectations = [];
+    const declare = (node, name) => {
+      const scope = functionAround(node);
+      if (!scopes.has(scope)) scopes.set(scope, new Map());
+      const names = scopes.get(scope);
+      if (!names.has(name)) names.set(name, false);
+    };
+    const scopeOf = (node) => {
+      for (let scope = functionAround(node); scope; scope = functionAround(scope))
+        if (scopes.get(scope)?.has(node.name)) return scopes.get(scope);
+      return undefined;
+    };
+    const holdsTime = (node) => isTime(node, (one) => scopeOf(one)?.get(one.name) === true);
+    const isExpect = ({ callee }) =>
+      callee.type === 'Identifier' && callee.name.startsWith('expect');
+    return {
+      VariableDeclarator({ id, init }) {
+        for (const { name } of namesIn(id)) declare(id, name);
+        if (init && id.type === 'Identifier') assignments.push([id, init]);
+      },
+      AssignmentExpression({ left, right }) {
+        if (left.type === 'Identifier') assignments.push([left, right]);
+      },
+      CallExpression(node) {
+        if (isExpect(node)) expectations.push(node);
+        if (node.callee.name !== 'setTimeout') return;
+        if (some(node.arguments[0], (one) => one.type === 'CallExpression' && isExpect(one)))
+          context.report({ node, message: `expect in setTimeout: ${testClocks.because}` });
+      },
+      'Program:exit'(program) {
+        for (let isNew = true; isNew;) {
+          isNew = false;
+          for (const [target, value] of assignments) {
+            const scope = scopeOf(target);
+            if (!scope || scope.get(target.name) || !holdsTime(value)) continue;
+            scope.set(target.name, true);
+            isNew = true;
+          }
+        }
+        const found = expectations.filter((node) =>
+          [...node.arguments, ...matched(node)].some(holdsTime),
+        );
+        if (excepted === file && found.length === 0)
+          context.report({
+            node: program,
+            message: `the exception for ${file} is not needed: remove it from scripts/test-clocks.mjs`,
+          });
+        if (excepted !== undefined) return;
+        for (const node of found)
+          context.report({ node, message: `expect compares a time: ${testClocks.because}` });
+      },
+    };
+  },
+};
+
+/** The arguments of the matchers behind a call of expect: `limit` of `expect(took).not.toBeGreaterThan(limit)`. */
+function matched(node) {
+  const args = [];
+  for (
+    let at = node.parent;
+    at?.type === 'MemberExpression' || at?.type === 'CallExpression';
+    at = at.parent
+  ) {
+    if (at.type === 'CallExpression' && at.callee.type !== 'MemberExpression') break;
+    if (at.type === 'CallExpression') args.push(...at.arguments);
+  }
+  return args;
+}
+
+/** The function, or the file, in which a node is. */
+function functionAround({ parent }) {
+  for (let at = parent; at; at = at.parent) if (/Function|Program/.test(at.type)) return at;
+  return undefined;
+}
+
+/** Reports whether an expression is a time: what a clock says, a variable that holds it, or a sum of such. */
+function isTime(node, holdsTime) {
+  if (readsClock(node)) return true;
+  switch (node.type) {
+    case 'Identifier':
+      return holdsTime(node);
+    case 'BinaryExpression':
+      return (
+        /^[-+*/]$/.test(node.operator) &&
+        [node.left, node.right].some((one) => isTime(one, holdsTime))
+      );
+    case 'CallExpression':
+      return (
+        node.callee.object?.name === 'Math' && node.arguments.some((one) => isTime(one, holdsTime))
+      );
+    case 'MemberExpression':
+      // `process.cpuUsage().user`
+      return readsClock(node.object);
+    default:
+      return false;
+  }
+}
+
+/** Reports whether a node or one below it is as wanted. */
+function some(node, isWanted) {
+  if (node === null || typeof node !== 'object') return false;
+  if (Array.isArray(node)) return node.some((one) => some(one, isWanted));
+  if (typeof node.type !== 'string') return false;
+  if (isWanted(node)) return true;
+  return Object.entries(node).some(([key, value]) => key !== 'parent' && some(value, isWanted));
+}
+
 /** The identifiers that a declaration binds. */
 function namesIn(pattern) {
   if (pattern?.type === 'Identifier') return [pattern];
@@ -311,6 +443,7 @@ export default {
     'import-map': importMap,
     'foreign-files': foreignFiles,
     'no-bare-date': noBareDate,
+    'no-clock-in-expect': noClockInExpect,
     'no-vague-types': noVagueTypes,
     vocabulary,
   },

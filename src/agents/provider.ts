@@ -342,11 +342,11 @@ export interface NamedAgentKind extends AgentKind {
   /** Whether somebody is logged in, as it was last seen; nothing is started. */
   lastAuth(): AuthStatus;
   /** The modes of its own that it last offered. */
-  lastModes(): readonly string[];
+  lastModes(): readonly { id: string; name: string }[];
   /** The names for modes of cadre, from the catalogue and the configuration, that it did not offer last. */
   missingModes(): readonly (readonly [mode: string, name: string])[];
-  /** Starts an agent, opens a session in a directory and ends the agent. Throws {@link ProviderError} if that fails. */
-  try(cwd: string, signal: AbortSignal): Promise<void>;
+  /** Starts an agent, opens a session in a directory with the tools and ends the agent. Throws {@link ProviderError} if that fails. */
+  try(cwd: string, tools: AgentTools, signal: AbortSignal): Promise<void>;
   readonly login: AgentLogin;
 }
 

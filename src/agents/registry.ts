@@ -182,6 +182,8 @@ function countsOf(kind: NamedAgentKind) {
 
 function agentRecord(kind: NamedAgentKind, preferred: string | null | undefined): AgentRecord {
   const problem = wrongWith(kind);
+  const modes = kind.lastModes();
+  const named = modes.filter((mode) => mode.name !== mode.id).map((mode) => [mode.id, mode.name]);
   return {
     name: kind.name,
     display_name: kind.displayName,
@@ -191,7 +193,8 @@ function agentRecord(kind: NamedAgentKind, preferred: string | null | undefined)
     detail: problem ?? 'ready',
     version: kind.stats().version,
     default: kind.name === preferred,
-    modes: [...kind.lastModes()],
+    modes: modes.map(({ id: mode }) => mode),
+    ...(named.length > 0 && { mode_names: Object.fromEntries(named) }),
     asks: kind.asks ?? null,
     auth: kind.lastAuth(),
   };

@@ -43,6 +43,12 @@ const agent = z
       .describe(
         "The agent's own modes, for agent_mode, as the agent reported them last. Empty if it has none or none are known yet.",
       ),
+    mode_names: z
+      .record(z.string(), z.string())
+      .optional()
+      .describe(
+        'Names of the modes for users, by the id in `modes`. A mode whose name is its id is left out. Absent if there are no names.',
+      ),
     asks: z
       .boolean()
       .nullable()

@@ -11,6 +11,8 @@ export interface AgentChoice {
   agent: string | null;
   /** The modes of its own that it last offered. */
   modes: readonly string[];
+  /** The names of its modes, by the mode; a mode without a name of its own is left out. */
+  modeNames: Readonly<Record<string, string>>;
 }
 
 /** The agents that are enabled: the preferred one first, then those that are ready. */
@@ -32,7 +34,17 @@ export function agentChoices(
 function choicesOf({ id, enabled, healthy, agents }: ProviderRecord) {
   if (agents.length === 0)
     return enabled
-      ? [{ label: id, provider: id, agent: null, modes: [], isReady: healthy, isDefault: true }]
+      ? [
+          {
+            label: id,
+            provider: id,
+            agent: null,
+            modes: [],
+            modeNames: {},
+            isReady: healthy,
+            isDefault: true,
+          },
+        ]
       : [];
   // Those that the provider has turned off, or that lack their program, can only be refused.
   const mayWork = ({ healthy, auth }: AgentRecord) => healthy || auth.authenticated === false;
@@ -43,6 +55,7 @@ function choicesOf({ id, enabled, healthy, agents }: ProviderRecord) {
       provider: id,
       agent: agent.name,
       modes: agent.modes,
+      modeNames: agent.mode_names ?? {},
       isReady: agent.healthy,
       isDefault: agent.default,
     }));

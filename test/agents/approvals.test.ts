@@ -279,4 +279,55 @@ describe('An approval of an agent whose request says less than its tool call', (
     expect(ask({ ...toolCall, rawInput: { command: 'make it' } })).toBeUndefined();
     expect(ask({ ...toolCall, content: saying('{"command":"make it"}') })).toBeUndefined();
   });
+
+  const askIn = (call: object, more: object = {}, before: readonly ReportedCall[] = []) => {
+    const toolCall = { toolCallId: 't', kind: 'execute', title: 'Shell', ...call };
+    const merged = Object.assign({}, ...before) as ReportedCall;
+    return acpRequest(readPermission({ toolCall, options, ...more }), merged, '/w', before);
+  };
+
+  test.each<[string, () => AgentRequest]>([
+    ['of the call', () => askIn({ _meta: { maker: { input: { command: 'reboot' } } } })],
+    ['in a list', () => askIn({ _meta: { calls: [{ tool_params: { command: 'reboot' } }] } })],
+    ['of the request', () => askIn({}, { _meta: { arguments: { command: 'reboot' } } })],
+    [
+      'of an earlier message, when a later one has another',
+      () =>
+        askIn({ _meta: { terminal_info: {} } }, {}, [
+          ...withMessage([], { _meta: { rawInput: { command: 'reboot' } } }),
+        ]),
+    ],
+  ])('shows the arguments in _meta %s', (_name, ask) => {
+    const request = ask();
+    expect(JSON.stringify(request.details)).toContain('"command":"reboot"');
+    expect(request.lacksArguments).toBeUndefined();
+    // Nobody knows whether these are all arguments, so no other request is equal.
+    expect(request.subject).toBeNull();
+  });
+
+  test('shows _meta without a field for arguments, and says that the arguments are missing', () => {
+    const _meta = { maker: { toolName: 'Shell' }, terminal_output: { data: 'old' } };
+    const { details, lacksArguments } = askIn({ _meta });
+    expect(details).toContainEqual({
+      type: 'input',
+      name: '_meta',
+      value: { maker: { toolName: 'Shell' } },
+    });
+    expect(lacksArguments).toBe(true);
+  });
+
+  test('shows the arguments in _meta beside an input, and binds an acceptance to them', () => {
+    const ask = (args: object) =>
+      askIn({ rawInput: { command: 'make' }, _meta: { name: 'x', args } }, {}, []);
+    const [good, evil] = [ask({ target: 'test' }), ask({ target: 'publish' })];
+    expect(good.details).toContainEqual({
+      type: 'input',
+      name: '_meta',
+      value: { args: { target: 'test' } },
+    });
+    expect(good.subject).toEqual(ask({ target: 'test' }).subject);
+    expect(good.subject).not.toEqual(evil.subject);
+    const named = askIn({ rawInput: { command: 'make' }, _meta: { name: 'x' } });
+    expect(JSON.stringify(named.details)).not.toContain('_meta');
+  });
 });

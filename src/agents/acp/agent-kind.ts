@@ -6,6 +6,7 @@ import { HealthRecord } from '../health-record.ts';
 import type {
   Agent,
   AgentSink,
+  AgentTools,
   KnownSession,
   NamedAgentKind,
   ProviderContext,
@@ -95,7 +96,7 @@ export class AcpAgentKind implements NamedAgentKind {
     return this.lastSeen.auth.status();
   }
 
-  lastModes(): readonly string[] {
+  lastModes(): readonly { id: string; name: string }[] {
     return this.lastSeen.modes;
   }
 
@@ -104,7 +105,7 @@ export class AcpAgentKind implements NamedAgentKind {
     // Of an agent that offers its modes only after a first prompt, nothing is known here.
     if (offered.length === 0) return [];
     return Object.entries(this.agent.modes).flatMap(([mode, name]) =>
-      name === undefined || offered.includes(name) ? [] : [[mode, name] as const],
+      name === undefined || offered.some(({ id }) => id === name) ? [] : [[mode, name] as const],
     );
   }
 
@@ -119,7 +120,7 @@ export class AcpAgentKind implements NamedAgentKind {
   }
 
   #look(): Promise<void> {
-    this.#looking ??= this.try(process.cwd(), new AbortController().signal);
+    this.#looking ??= this.#try(process.cwd(), null, new AbortController().signal);
     return this.#looking.finally(() => (this.#looking = null));
   }
 
@@ -140,8 +141,12 @@ export class AcpAgentKind implements NamedAgentKind {
     );
   }
 
-  try(cwd: string, signal: AbortSignal): Promise<void> {
-    return this.#ask(cwd, 'agent, started for a check', signal, tryAgent);
+  try(cwd: string, tools: AgentTools, signal: AbortSignal): Promise<void> {
+    return this.#try(cwd, tools, signal);
+  }
+
+  #try(cwd: string, tools: AgentTools | null, signal: AbortSignal): Promise<void> {
+    return this.#ask(cwd, 'agent, started for a check', signal, (start) => tryAgent(start, tools));
   }
 
   #ask<T>(

@@ -22,7 +22,10 @@ export function agentLogin(starting: Starting): AgentLogin {
     signal: AbortSignal,
     question: (agent: AcpAgent, start: StartOptions) => Promise<T>,
     onPage?: (page: LoginPage) => void,
-  ) => starting(signal, (start) => askAgent(start, (agent) => question(agent, start), onPage));
+  ) =>
+    starting(signal, (start) =>
+      askAgent(start, (agent) => question(agent, start), onPage && { onPage }),
+    );
   const pages = new Set<LoginPage>();
   return {
     pages: () => [...pages],
@@ -44,7 +47,7 @@ export function agentLogin(starting: Starting): AgentLogin {
     },
     check: (signal) =>
       starting(signal, async (start) => {
-        await tryAgent(start);
+        await tryAgent(start, null);
         return start.lastSeen.auth.status();
       }),
     end: (signal) =>

@@ -25,7 +25,8 @@ import { type ChoiceName, nothingOffered, type Offer, readChoiceUpdate } from '.
 import { outcomeOf } from './outcome.ts';
 import { mcpServersOf } from './mcp-servers.ts';
 import { isCadreTool } from './cadre-tools.ts';
-import { allowOnce, approvalRequest, outcomeFor, readPermission } from './permission.ts';
+import { describedRequest } from './late-report.ts';
+import { allowOnce, outcomeFor, readPermission } from './permission.ts';
 import { AcpProcess, type StartOptions } from './process.ts';
 import { openedIn, reopen } from './reopen.ts';
 import { UpdateForwarder } from './update-forwarder.ts';
@@ -352,7 +353,7 @@ export class AcpAgent implements Agent {
   /** Turns a permission request into an approval with `require_approval`; otherwise it fails the turn (interface 3.4). */
   async #permission(params: unknown, withdrawn: AbortSignal): Promise<unknown> {
     if (this.#isDeaf) return { outcome: 'cancelled' };
-    const { sink, cwd, agent } = this.#options;
+    const { sink, cwd, agent, clock } = this.#options;
     this.#promptMonitor.noteAsked();
     const permission = readPermission(params);
     const { tool, options } = permission;
@@ -366,7 +367,7 @@ export class AcpAgent implements Agent {
     const known = ref === null ? undefined : calls.of(ref);
     const allowed = isCadreTool(permission, known, agent.quirks) ? allowOnce(options) : null;
     if (allowed) return allowed;
-    const request = approvalRequest(permission, known, cwd, calls.messagesOf(ref));
+    const request = await describedRequest(permission, ref, { calls, cwd, clock }, withdrawn);
     if (this.#settings.permissionMode !== 'require_approval') {
       await sink.update({ type: 'declined_unasked' });
       return this.#refuse(

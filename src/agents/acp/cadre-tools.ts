@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ToolName } from '../../api/tool-names.ts';
 import { type ToolDescription, toolNamespaces } from '../../api/tools.ts';
+import { INPUT_FIELD, MAX_META_DEPTH } from './call-meta.ts';
 import type { Quirk } from './catalogue-entry.ts';
 import type { PermissionRequest } from './permission.ts';
 import { mergeCalls, type ReportedCall } from './reported-call.ts';
@@ -58,14 +59,9 @@ function namesIn({ name, _meta }: ReportedCall): string[] {
 }
 
 const TOOL_FIELD = /^(mcp_?)?tool_?name$/i;
-/** The fields of `_meta` with the model's own values. */
-const INPUT_FIELD = /^((raw_?)?input|arg(ument)?s|param(eter)?s)$/i;
-
-/** An agent's record is a few levels deep; what is deeper is not its own statement. */
-const MAX_DEPTH = 8;
 
 function metaNames(meta: unknown, depth = 0): string[] {
-  if (typeof meta !== 'object' || meta === null || depth > MAX_DEPTH) return [];
+  if (typeof meta !== 'object' || meta === null || depth > MAX_META_DEPTH) return [];
   const fields = Object.entries(meta);
   const isOfServer = fields.some(([, value]) => value === TOOL_SERVER);
   return fields.flatMap(([field, value]: [string, unknown]) => {

@@ -1,6 +1,8 @@
+import { labelledId } from '../../core/lib/labelled-id.ts';
 import { defaultSettings, ProviderError, type TurnSettings } from '../provider.ts';
 import type { AgentModes } from './catalogue-entry.ts';
 import { modeFor } from './modes.ts';
+import { isPermissive } from './permissive-words.ts';
 import {
   type Choice,
   choiceIn,
@@ -8,6 +10,7 @@ import {
   choiceNames,
   type ChoiceUpdate,
   type Offer,
+  type Offered,
   readOptions,
   withCurrent,
 } from './options.ts';
@@ -23,10 +26,6 @@ export interface Step {
   /** Whether the turn fails if the agent refuses it; else it goes on with what the agent has now. */
   isNeeded: boolean;
 }
-
-/** What agents of which nothing is known call a mode in which nobody is asked. */
-const FRANK_WORDS =
-  /\b(auto(pilot|nomous|[-_ ]?approve)?|bypass\w*|yolo|full[-_ ]?\w*|do?nt[-_ ]?ask)\b/i;
 
 /** What can be chosen in a session, by the newest word of its agent, and what it began with. */
 export class Choices {
@@ -88,13 +87,13 @@ export class Choices {
   }
 
   /** The mode that the agent is in, if it is not known to ask there, nor to change nothing; else null. */
-  get permissiveMode(): string | null {
+  get permissiveMode(): Offered | null {
     const { require_approval: asking, read_only } = this.#modes;
     const { current, offered } = this.choice('agentMode');
     if (current === null || current === asking || current === read_only) return null;
-    if (asking !== undefined && this.#ids('agentMode').includes(asking)) return current;
-    const name = offered.find(({ id }) => id === current)?.name ?? '';
-    return FRANK_WORDS.test(`${current} ${name}`) ? current : null;
+    const mode = offered.find(({ id }) => id === current) ?? { id: current, name: current };
+    const isOther = asking !== undefined && this.#ids('agentMode').includes(asking);
+    return isOther || isPermissive(mode) ? mode : null;
   }
 
   choice(which: ChoiceName): Choice {
@@ -267,7 +266,7 @@ export class Choices {
 
   #offered(which: ChoiceName): string {
     const { offered } = this.choice(which);
-    const words = offered.map(({ id, name }) => (id.includes('://') ? `"${name}" (${id})` : id));
+    const words = offered.map(({ id, name }) => (id.includes('://') ? labelledId(id, name) : id));
     return words.length > 0
       ? `choose from ${words.join(', ')}`
       : 'the agent has not offered any yet: send a first prompt without this setting';

@@ -1,7 +1,7 @@
 import type { Model } from '../../api/providers.ts';
 import { AuthRecord } from './auth-record.ts';
 import type { Choices } from './choices.ts';
-import { type ChoiceName, choiceNames } from './options.ts';
+import { type ChoiceName, choiceNames, type Offered } from './options.ts';
 
 /**
  * What was last seen of an agent by any of its processes, so that it can be told without starting one. It is empty when
@@ -10,8 +10,8 @@ import { type ChoiceName, choiceNames } from './options.ts';
 export interface LastSeen {
   /** Null: none of its processes has opened a session. */
   models: readonly Model[] | null;
-  /** Its own modes, by their names. */
-  modes: readonly string[];
+  /** Its own modes. */
+  modes: readonly Offered[];
   /** The thinking efforts that it has offered with each of its models. */
   readonly levels: Map<string, readonly string[]>;
   readonly auth: AuthRecord;
@@ -45,7 +45,7 @@ export function noteChoices(seen: LastSeen, choices: Choices): void {
     display_name: name,
     reasoning_levels: [...(seen.levels.get(id) ?? levels)],
   }));
-  seen.modes = choices.choice('agentMode').offered.map(({ id }) => id);
+  seen.modes = choices.choice('agentMode').offered;
   for (const which of choiceNames)
     if (choices.choice(which).canBeSet) seen.notOffered.delete(which);
 }

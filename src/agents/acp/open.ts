@@ -37,14 +37,18 @@ export function listSessions(start: StartOptions): Promise<ReadonlySet<string> |
   return askAgent(start, (agent) => listRefs(agent.process));
 }
 
-/** Has an agent open a session, for what it then says of itself, and delete it where it can do that. */
-export function tryAgent(start: StartOptions): Promise<void> {
-  return askAgent(start, async (agent) => {
+/**
+ * Has an agent open a session, for what it then says of itself, and delete it where it can do that. `tools`: those that
+ * the session is offered; null: none.
+ */
+export function tryAgent(start: StartOptions, tools: AgentTools | null): Promise<void> {
+  const question = async (agent: AcpAgent) => {
     await agent.create();
     if (!agent.process.can.delete) return;
     // Nobody has seen this session: a refusal to delete it harms nobody.
     await agent.process.ask('session/delete', { sessionId: agent.ref }).catch(() => undefined);
-  });
+  };
+  return askAgent(start, question, { tools });
 }
 
 /** Whether an agent, started for that alone, can give a session back. */
@@ -64,9 +68,9 @@ export function hasSession(ref: string, start: StartOptions): Promise<boolean> {
 export function askAgent<T>(
   start: StartOptions,
   question: (agent: AcpAgent) => Promise<T>,
-  onPage?: (page: LoginPage) => void,
+  { tools = null, onPage }: { tools?: AgentTools | null; onPage?: (page: LoginPage) => void } = {},
 ): Promise<T> {
-  const options = { ...start, sink: silentSink, tools: null, usedBefore: null };
+  const options = { ...start, sink: silentSink, tools, usedBefore: null };
   return withAgent({ ...options, ...(onPage && { onPage }) }, async (agent) => {
     try {
       return await question(agent);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { arrayOf } from '../lenient.ts';
 
 const name = z.string().nullish().catch(null);
-const value = z.looseObject({ value: z.string(), name });
+const value = z.looseObject({ value: z.string(), name, description: name });
 /** The values of an option come as a list, or in groups, which say nothing but how to show them. */
 const values = arrayOf(
   z.union([
@@ -28,7 +28,7 @@ const offer = z.looseObject({
   modes: z
     .looseObject({
       currentModeId: z.string().nullish().catch(null),
-      availableModes: arrayOf(z.looseObject({ id: z.string(), name })),
+      availableModes: arrayOf(z.looseObject({ id: z.string(), name, description: name })),
     })
     .nullish()
     .catch(null),
@@ -80,9 +80,16 @@ export function readChoiceUpdate(raw: unknown): ChoiceUpdate | null {
 export const choiceNames = ['model', 'thinkingEffort', 'agentMode'] as const;
 export type ChoiceName = (typeof choiceNames)[number];
 
+/** A value that an agent offers. */
+export interface Offered {
+  id: string;
+  name: string;
+  description?: string | null | undefined;
+}
+
 /** A setting that can be chosen in a session, and the request that sets it. */
 export interface Choice {
-  readonly offered: readonly { id: string; name: string }[];
+  readonly offered: readonly Offered[];
   readonly current: string | null;
   /** Whether the agent may know values that it does not list. */
   readonly isOpen: boolean;
@@ -97,7 +104,11 @@ export function choiceIn({ configOptions, modes, models }: Offer, which: ChoiceN
   if (found) return byOption(found);
   if (which === 'agentMode' && modes) {
     return {
-      offered: modes.availableModes.map(({ id, name }) => ({ id, name: name ?? id })),
+      offered: modes.availableModes.map(({ id, name, description }) => ({
+        id,
+        name: name || id,
+        description,
+      })),
       current: modes.currentModeId ?? null,
       isOpen: false,
       canBeSet: true,
@@ -173,9 +184,13 @@ function byOption(found: Option): Choice {
   };
 }
 
-function offeredBy({ type, options }: Option): { id: string; name: string }[] {
+function offeredBy({ type, options }: Option): Offered[] {
   if (type === 'boolean') return ['on', 'off'].map((id) => ({ id, name: id }));
-  return (options ?? []).map((one) => ({ id: one.value, name: one.name ?? one.value }));
+  return (options ?? []).map(({ value: id, name, description }) => ({
+    id,
+    name: name || id,
+    description,
+  }));
 }
 
 function onOff(is: boolean): string {

@@ -1,6 +1,8 @@
+import { labelledId } from '../../core/lib/labelled-id.ts';
 import { toolNames } from '../../api/tool-names.ts';
 import type { TurnSettings } from '../provider.ts';
 import type { Choices } from './choices.ts';
+import type { Offered } from './options.ts';
 import type { ReportedCall } from './reported-call.ts';
 
 /** What a person should know of a session: a code in snake_case, and words. */
@@ -66,13 +68,13 @@ export class PermissionPromptMonitor {
     });
   }
 
-  #tellOfMode(mode: string): Notice | null {
+  #tellOfMode({ id, name }: Offered): Notice | null {
     if (this.#isModeTold) return null;
     this.#isModeTold = true;
     return {
       code: 'agent_mode_does_not_ask',
       message:
-        `the agent can act without approval, because the agent uses its own mode "${mode}": send turns with ` +
+        `the agent can act without approval, because the agent uses its own mode ${labelledId(id, name)}: send turns with ` +
         'permission_mode "require_approval", or set agent_mode',
     };
   }

@@ -3,6 +3,7 @@ import type { ApprovalDetail } from '../../api/approvals.ts';
 import { approvalTitle } from '../approval-title.ts';
 import { MessageBudget } from '../budget.ts';
 import { type AgentAnswer, type AgentRequest, inputDetails, type ToolChange } from '../provider.ts';
+import { argumentsInMeta, metaDetails } from './call-meta.ts';
 import { argumentsIn, detailsOf } from './details.ts';
 import { arrayOf } from '../lenient.ts';
 import { isContinued, mergeCalls, NOT_KEPT, type ReportedCall } from './reported-call.ts';
@@ -65,16 +66,31 @@ export function approvalRequest(
   const { sessionUpdate: _update, ...shown } = call;
   const about = othersIn(raw, requestFields, name);
   const others = { ...othersIn(asked, callFields), ...about };
-  const shownDetails = [...detailsOf(call, name, { cwd, budget }), ...inputDetails(others)];
   const isAllKept = earlier.every((one) => one[NOT_KEPT] === undefined);
-  const states = isAllKept && (isWhole(kind, call) || [call, ...earlier].some(hasArguments));
+  const { _meta: metaAbove } = raw as { _meta?: unknown };
+  const metas = [call._meta, metaAbove];
+  const metaArguments = [...metas, ...earlier.map((one) => one._meta)].flatMap(
+    (meta) => argumentsInMeta(meta) ?? [],
+  );
+  const isStated = isWhole(kind, call) || [call, ...earlier].some(hasArguments);
+  const states = isAllKept && (isStated || metaArguments.length > 0);
+  const shownDetails = [
+    ...detailsOf(call, name, { cwd, budget }),
+    ...inputDetails(others),
+    ...metas.flatMap((meta) => metaDetails(meta, isStated)),
+  ];
   // Beside arguments the name of a tool says nothing more of what the call would do.
   const isSaid = (title: string) => (states ? TOOL_NAME.test(title) : title === name);
   const context = { cwd, budget, isSaid };
   const before = earlier.flatMap((one) => saidBefore(withoutTerminals(one), context));
   const added = notShownBy(shownDetails, before);
   const wholeSubject = isWhole(kind, call)
-    ? { ...subjectOf(kind, call, options), ...about, ...(added.length > 0 && { before: added }) }
+    ? {
+        ...subjectOf(kind, call, options),
+        ...about,
+        ...(metaArguments.length > 0 && { _meta: metaArguments }),
+        ...(added.length > 0 && { before: added }),
+      }
     : null;
   return {
     kind: approvalKinds[kind] ?? 'tool',
@@ -97,7 +113,8 @@ function saidBefore(
     (one) => one.type !== 'input' || one.name !== 'title',
   );
   const titles = context.isSaid(title.trim()) ? [] : inputDetails({ title });
-  return [...details, ...titles, ...inputDetails(othersIn(call, callFields))];
+  const others = inputDetails(othersIn(call, callFields));
+  return [...details, ...titles, ...others, ...metaDetails(call._meta, true)];
 }
 
 const TOOL_NAME = /^\w+([-_.:]{1,2}\w+)*$/;
@@ -154,6 +171,11 @@ function isShownBy({ detail, line }: Comparable, other: Comparable): boolean {
 function textIn(one: ApprovalDetail): string | null {
   if (one.type === 'command') return one.command;
   return one.type === 'input' && typeof one.value === 'string' ? one.value : null;
+}
+
+/** Reports whether a call has arguments in any field. */
+export function describesCall(call: ReportedCall): boolean {
+  return hasArguments(call) || argumentsInMeta(call._meta) !== null;
 }
 
 /** Whether a message holds the arguments of its call: as input, as a diff, or as JSON in a text. */

@@ -1,3 +1,5 @@
+import { argumentsInMeta } from './call-meta.ts';
+
 /** The newest value of each field of a tool call, over all messages about the call. */
 export type ReportedCall = Readonly<Record<string, unknown>>;
 
@@ -28,6 +30,9 @@ export function withMessage(
       ([field, value]) => !NOT_SHOWN.has(field) && value !== undefined && value !== null,
     ),
   );
+  // The rest of `_meta` is output and names.
+  const inMeta = argumentsInMeta(news._meta);
+  if (inMeta !== null) said._meta = inMeta;
   if (Object.keys(said).length === 0) return messages;
   const before = Number(messages.at(-1)?.[NOT_KEPT] ?? 0);
   const others = messages

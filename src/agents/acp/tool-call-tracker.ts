@@ -48,6 +48,7 @@ export class ToolCallTracker {
   /** Whether an open call was forgotten in this turn. */
   #hasForgotten = false;
   #isInTurn = false;
+  readonly #listeners = new Map<string, Set<() => void>>();
 
   /** A turn begins. Calls of which nothing was heard since the last one began are forgotten. */
   beginTurn(): void {
@@ -66,6 +67,18 @@ export class ToolCallTracker {
   endTurn(): void {
     for (const [ref, one] of this.#open) this.#open.set(ref, { ...one, isShown: false });
     this.#isInTurn = false;
+  }
+
+  /** Calls `listener` after each report about a call, until it is disposed. */
+  onReport(ref: string, listener: () => void): Disposable {
+    const listeners = this.#listeners.get(ref) ?? new Set();
+    this.#listeners.set(ref, listeners.add(listener));
+    return {
+      [Symbol.dispose]: () => {
+        listeners.delete(listener);
+        if (listeners.size === 0) this.#listeners.delete(ref);
+      },
+    };
   }
 
   /** All that this turn knows of a call that has not ended. */
@@ -113,6 +126,7 @@ export class ToolCallTracker {
       this.#keep(ref, { call, said, messages, isShown: true, isFresh: true });
       this.#forgetOldest(ref);
     }
+    for (const listener of this.#listeners.get(ref) ?? []) listener();
     return { call, change: this.#withOutput({ ref, news, budget }, whole, isWhole) };
   }
 

@@ -59,4 +59,4 @@ export function isSecretName(variable: string): boolean {
 }
 
 const SECRET =
-  /^(KEYS?|TOKEN|(API|ACCESS|AUTH|PRIVATE)(KEYS?|TOKEN)|[A-Z\d]*(SECRET|PASSWORD|PASSPHRASE)S?)\d*$/i;
+  /^(KEYS?|TOKEN|PAT|CREDENTIALS?|(API|ACCESS|AUTH|PRIVATE)(KEYS?|TOKEN)|[A-Z\d]*(SECRET|PASSWORD|PASSWD|PASSPHRASE)S?)\d*$/i;

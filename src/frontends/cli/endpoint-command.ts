@@ -1,10 +1,10 @@
 import { Argument, Command, Option } from 'commander';
 import { z } from 'zod';
 import type { BodyInputOf, Endpoint, ResponseOf } from '../../api/endpoint.ts';
-import type { CallInput, Client } from '../../client/client.ts';
+import type { CallInput } from '../../client/client.ts';
 import { choicesOf } from './choices.ts';
 import type { Layout } from './layout.ts';
-import { clientAction, type World } from './world.ts';
+import { clientAction, type CommandContext, type World } from './world.ts';
 
 /** Adds a command to the one above it. */
 export type Register = (parent: Command, world: World) => void;
@@ -88,9 +88,9 @@ type Value = string | number | boolean | string[] | undefined;
 type Options = Readonly<Record<string, Value>>;
 
 /** The context of `read` and `absent`; `fields` are those that earlier parameters have set. */
-export interface Reading {
-  world: World;
-  client: Client;
+export interface Reading extends Pick<CommandContext, 'world' | 'client' | 'global'> {
+  /** The values of all options, by the names that commander gives them. */
+  options: Options;
   fields: Readonly<Record<string, unknown>>;
 }
 
@@ -116,7 +116,7 @@ export function endpointCommand<E extends Endpoint>(entry: EndpointCommand<E>): 
     command.action(
       clientAction(
         world,
-        async ({ client, show, note, layout }, ...typed: [...Value[], Options]) => {
+        async ({ client, global, show, note, layout }, ...typed: [...Value[], Options]) => {
           const flags = typed.at(-1) as Options;
           const values = [
             ...(typed.slice(0, -1) as Value[]),
@@ -124,7 +124,10 @@ export function endpointCommand<E extends Endpoint>(entry: EndpointCommand<E>): 
           ];
           const fields: Record<string, unknown> = { ...entry.fields?.(flags) };
           for (const [at, one] of [...operands, ...options].entries())
-            Object.assign(fields, await fieldsOf(one, values[at], { world, client, fields }));
+            Object.assign(
+              fields,
+              await fieldsOf(one, values[at], { world, client, global, options: flags, fields }),
+            );
           const answer = await client.call(endpoint, inputOf(endpoint, fields));
           const call = { fields, options: flags, now: world.clock.now(), layout };
           const document = entry.document ? entry.document(answer, call) : answer;

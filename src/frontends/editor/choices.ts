@@ -20,7 +20,7 @@ export interface ChosenSettings {
 export interface Offered {
   models: readonly Model[];
   /** Its own modes; none where its provider has no agents with modes of their own. */
-  agentModes: readonly string[];
+  agentModes: readonly Named[];
 }
 
 type Settings = Pick<Session, keyof ChosenSettings | 'provider_defaults'>;
@@ -95,7 +95,7 @@ export function optionsOf(
   const named = (value: string) => [value, value] as const;
   return [
     mode,
-    ...choice('agent_mode', "Agent's own mode", agentModes.map(named)),
+    ...choice('agent_mode', "Agent's own mode", agentModes),
     ...choice(
       'model',
       'Model',
@@ -126,7 +126,8 @@ export function chosen(
   const setting = settingOf[option as OptionId];
   const isNone = value === DEFAULT && setting !== 'permission_mode' && session[setting] === null;
   // An agent may have a model or a mode of that very name, which is a choice as any other.
-  const names = setting === 'agent_mode' ? offered.agentModes : models.map(({ id }) => id);
+  const names =
+    setting === 'agent_mode' ? offered.agentModes.map(([id]) => id) : models.map(({ id }) => id);
   const isName = setting !== 'thinking_effort' && names.includes(DEFAULT);
   const after = { ...wishes, [setting]: isNone && !isName ? null : value };
   // The levels of one model are not those of another.

@@ -135,7 +135,9 @@ export class OpenSessions {
       // It has named them when it was asked for its models.
       const { agents = [] } =
         (await link.call(endpoints.listProviders, {})).find(({ id }) => id === provider) ?? {};
-      return { models, agentModes: agents.find(({ name }) => name === agent)?.modes ?? [] };
+      const { modes = [], mode_names: names = {} } =
+        agents.find(({ name }) => name === agent) ?? {};
+      return { models, agentModes: modes.map((id) => [id, names[id] ?? id] as const) };
     } catch (error) {
       if (error instanceof AppError) return { models: [], agentModes: [] };
       throw error;

@@ -2,7 +2,7 @@ import type { MergeResult, PullRequest } from '../../api/worktree-merge.ts';
 import { revealed } from '../../core/lib/plain.ts';
 import type { Palette } from './palette.ts';
 
-/** How many commits and files are shown to people. */
+/** How many commits and files a plan shows that nobody accepts. */
 const SHOWN = 20;
 /** How many digits of a commit. */
 const SHORT = 8;
@@ -12,6 +12,8 @@ export interface MergeResultStyle {
   palette: Palette;
   /** What helps after a refusal; null: nothing that is known. */
   hintFor: (refusal: string) => string | null;
+  /** Whether all commits and files of the plan are shown, for somebody who accepts the plan; else the first of each. */
+  isWhole?: boolean;
 }
 
 const HOW: Record<MergeResult['how'], string> = {
@@ -75,30 +77,46 @@ export function pullRequestLines(plan: PullRequest, style: MergeResultStyle): st
   return lines;
 }
 
+/** Returns which lists the server has cut, such as `files: 500 of 980`; null if the plan has all. */
+export function cutLists(plan: Shown): string | null {
+  const lists = [
+    ['commits', plan.commits, plan.commit_count],
+    ['files', plan.files, plan.file_count],
+    ['uncommitted', plan.uncommitted, plan.uncommitted_count],
+  ] as const;
+  const cut = lists.filter(([, list, count]) => count > list.length);
+  if (cut.length === 0) return null;
+  return cut.map(([name, list, count]) => `${name}: ${list.length} of ${count}`).join(', ');
+}
+
 type Shown = Pick<
   MergeResult,
   'commits' | 'commit_count' | 'files' | 'file_count' | 'uncommitted' | 'uncommitted_count'
 >;
 
-function commitLines({ commits, commit_count }: Shown, { palette }: MergeResultStyle): string[] {
+function commitLines(
+  { commits, commit_count }: Shown,
+  { palette, isWhole = false }: MergeResultStyle,
+): string[] {
   const lines = commits
-    .slice(0, SHOWN)
+    .slice(0, isWhole ? undefined : SHOWN)
     .map((one) => `  ${palette.accent(one.commit.slice(0, SHORT))} ${exact(one.subject)}`);
   return withMore(`commits: ${commit_count}`, lines, commit_count);
 }
 
 function fileLines(
   { files, file_count, uncommitted, uncommitted_count }: Shown,
-  { palette }: MergeResultStyle,
+  { palette, isWhole = false }: MergeResultStyle,
 ): string[] {
-  const lines = files.slice(0, SHOWN).map(({ path, change, lines_added, lines_deleted }) => {
+  const end = isWhole ? undefined : SHOWN;
+  const lines = files.slice(0, end).map(({ path, change, lines_added, lines_deleted }) => {
     const size =
       lines_added === null
         ? 'binary'
         : `${palette.added(`+${lines_added}`)} ${palette.removed(`-${lines_deleted}`)}`;
     return `  ${{ added: 'A', deleted: 'D', modified: 'M' }[change]} ${exact(path)} ${size}`;
   });
-  const open = uncommitted.slice(0, SHOWN).map((name) => `  ${exact(name)}`);
+  const open = uncommitted.slice(0, end).map((name) => `  ${exact(name)}`);
   return [
     ...(file_count > 0 ? withMore(`files: ${file_count}`, lines, file_count) : []),
     ...(uncommitted_count > 0

@@ -2,11 +2,13 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { Writable } from 'node:stream';
+import { MCP_SESSION_VARIABLE } from '../../api/tool-names.ts';
 import type { Config } from '../../core/config/schema.ts';
 import { configuredProviders } from '../../agents/configured.ts';
-import { type NamedAgentKind, ProviderError } from '../../agents/provider.ts';
+import { type AgentTools, type NamedAgentKind, ProviderError } from '../../agents/provider.ts';
 import { openBase } from './base.ts';
 import { buildChildren } from './build/children.ts';
+import { selfCommand } from '../../core/lib/self.ts';
 import { Undo } from '../../core/lib/undo.ts';
 
 /** An agent has this long to start and open a session, in milliseconds. */
@@ -21,7 +23,7 @@ export interface TriedAgent {
   /** What is wrong, with what to do; null where it opened a session. */
   problem: string | null;
   /** The modes that it offered in its session, and those that it is said to have and did not offer. */
-  modes: readonly string[];
+  modes: readonly { id: string; name: string }[];
   missing_modes: readonly (readonly [mode: string, name: string])[];
 }
 
@@ -48,13 +50,7 @@ export async function tryAgents(config: Config, signal: AbortSignal): Promise<Tr
   );
   const { supervisor, keeper } = buildChildren(base);
   undo.defer(() => keeper.stop());
-  const context = {
-    supervisor,
-    clock: base.clock,
-    toolsFor: () => {
-      throw new Error('an agent that cadre only tests has no session, and so no tools');
-    },
-  };
+  const context = { supervisor, clock: base.clock, toolsFor: trialTools };
   const kinds = configuredProviders(config, context).flatMap(({ kinds: all }) => all?.list() ?? []);
   const tried: TriedAgent[] = [];
   for (const kind of kinds) {
@@ -68,13 +64,38 @@ export async function tryAgents(config: Config, signal: AbortSignal): Promise<Tr
   return tried;
 }
 
+/**
+ * The tools of a session of a server, without a server: the agent starts the same sidecar, which lists all tools, and
+ * each call of one fails.
+ */
+function trialTools(): AgentTools {
+  const { file: command, args } = selfCommand();
+  return {
+    others: [],
+    sidecar: {
+      command,
+      args: [...args, 'mcp', 'serve'],
+      env: {
+        // Nobody listens on the discard port of this machine.
+        CADRE_GATEWAY_URL: 'http://127.0.0.1:9',
+        CADRE_GATEWAY_TOKEN: 'trial',
+        CADRE_SESSION_ID: 'sess_trial',
+        [MCP_SESSION_VARIABLE]: 'sess_trial',
+      },
+    },
+    renew: () => undefined,
+    decline: () => undefined,
+    connect: () => ({ take: () => undefined, close: () => undefined }),
+  };
+}
+
 async function tryKind(
   kind: NamedAgentKind,
   cwd: string,
   signal: AbortSignal,
 ): Promise<TriedAgent> {
   const { name, displayName: display_name, isConfigured: configured } = kind;
-  const problem = kind.problem() ?? (await failureOf(kind.try(cwd, signal), signal));
+  const problem = kind.problem() ?? (await failureOf(kind.try(cwd, trialTools(), signal), signal));
   return {
     name,
     display_name,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
 import type { AgentModes } from '../../../src/agents/acp/catalogue-entry.ts';
 import { modeFor } from '../../../src/agents/acp/modes.ts';
 import { objectionTo as claudeObjection } from '../../../src/agents/claude/settings.ts';
@@ -99,6 +100,24 @@ describe('a session that begins in a mode that does not ask', () => {
     ),
   );
 
+  test('is reported by its name and id, if only its description says so', () => {
+    const mode = { id: 'm7', name: 'Rocket', description: 'Runs all tools without asking.' };
+    const modes = { currentModeId: 'm7', availableModes: [mode] };
+    const role: Role = {
+      methods: { 'session/new': (_params, { pid }) => ({ sessionId: `raw-${pid}`, modes }) },
+    };
+    return on(role, async ({ open }) => {
+      const session = await open();
+      await session.run('one');
+      expect(notices(session)).toMatchObject([
+        {
+          code: 'agent_mode_does_not_ask',
+          message: expect.stringContaining('its own mode is "Rocket" (m7)') as string,
+        },
+      ]);
+    });
+  });
+
   test('is not told of where a mode was chosen, or the mode asks', () =>
     withModes(automatic, async ({ open }) => {
       const session = await open();
@@ -122,13 +141,18 @@ test('A mode whose id is an address is chosen by its name as well, and a refusal
       }),
     },
   };
-  return on(role, async ({ open, agents }) => {
+  return on(role, async ({ client, open, agents }) => {
     const session = await open();
     for (const agent_mode of ['plan', id('agent'), 'Plan'])
       expect((await session.run('go', { agent_mode })).status).toBe('completed');
     expect(wanted(agents[0])).toBe(
       `${id('plan')} prompt ${id('agent')} prompt ${id('plan')} prompt`,
     );
+    const [acp] = await client.call(endpoints.listProviders, {});
+    expect(acp?.agents.find((one) => one.default)).toMatchObject({
+      modes: [id('agent'), id('plan')],
+      mode_names: { [id('agent')]: 'Agent', [id('plan')]: 'Plan' },
+    });
     await expect(session.send('go', { agent_mode: 'Planning' })).rejects.toThrow(
       `choose from "Agent" (${id('agent')}), "Plan" (${id('plan')})`,
     );

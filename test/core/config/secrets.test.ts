@@ -8,8 +8,32 @@ import { createLog } from '../../../src/core/lib/log.ts';
 describe('the secrets of a configuration', () => {
   test('are its token, and the variables of agents that have a word for a secret in their names.', () => {
     const secret = (name: string) => [name, `the value of ${name}`] as const;
-    const names = ['OPENAI_API_KEY', 'github_token', 'MY_SECRET', 'PGPASSWORD', 'apiKey', 'KEY_2'];
-    const others = ['GOOSE_DISABLE_KEYRING', 'MAX_TOKENS', 'MONKEY', 'KEYBOARD_LAYOUT', 'LANG'];
+    const names = [
+      'OPENAI_API_KEY',
+      'github_token',
+      'MY_SECRET',
+      'PGPASSWORD',
+      'apiKey',
+      'KEY_2',
+      'MYSQL_PASSWD',
+      'rootPasswd',
+      'SSH_PASSPHRASE',
+      'AWS_CREDENTIALS',
+      'DB_CREDENTIAL',
+      'GITHUB_PAT',
+      'azurePat',
+    ];
+    const others = [
+      'GOOSE_DISABLE_KEYRING',
+      'MAX_TOKENS',
+      'MONKEY',
+      'KEYBOARD_LAYOUT',
+      'LANG',
+      'PATH',
+      'FILE_PATTERN',
+      'OLDPATH',
+      'CREDENTIALED',
+    ];
     const env: Record<string, string> = {
       ...Object.fromEntries([...names, ...others].map(secret)),
       PASSWORD: '',

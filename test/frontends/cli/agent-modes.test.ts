@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { Session, Turn } from '../../../src/api/sessions.ts';
 import { cadreOn } from '../../support/cli/cadre.ts';
 import { demoSection } from '../../support/providers/demo-agents.ts';
+import { withRawAgent } from '../../support/providers/raw-agent.ts';
 import { sharedRuntime } from '../../support/runtime.ts';
 
 /** The demo agent, of which the configuration says that it asks, or that it never does. */
@@ -48,3 +49,34 @@ test('run and sessions create say plainly, once, that an agent never asks for pe
       'this agent never requests',
     );
   }));
+
+test('sessions show names the mode that was chosen, by its name and its id.', () =>
+  withRawAgent(
+    {
+      methods: {
+        'session/new': (_params, { pid }) => ({
+          sessionId: `raw-${pid}`,
+          modes: {
+            currentModeId: 'm1',
+            availableModes: [
+              { id: 'm1', name: 'Agent' },
+              { id: 'm2', name: 'Plan' },
+            ],
+          },
+        }),
+      },
+    },
+    async ({ given, open }) => {
+      const cadre = cadreOn(given);
+      const [plain, chosen, named] = [
+        await open(),
+        await open({ agent_mode: 'm2' }),
+        await open({ agent_mode: 'Plan' }),
+      ];
+      for (const session of [plain, chosen, named]) await session.run('hi');
+      const shown = async (id: string) => (await cadre(['sessions', 'show', id])).stdout;
+      expect(await shown(plain.id)).not.toContain('mode:');
+      expect(await shown(chosen.id)).toMatch(/^mode: "Plan" \(m2\)\n\n/);
+      expect(await shown(named.id)).toMatch(/^mode: "Plan" \(m2\)\n\n/);
+    },
+  ));

@@ -18,6 +18,41 @@ function findingsOf(ended: Ended): Record<string, [status: string, detail: strin
   return Object.fromEntries(checks.map(({ check, status, detail }) => [check, [status, detail]]));
 }
 
+/** An agent that opens a session only if the MCP server that it is given with the session lists tools of cadre. */
+const listingAgent = `
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+const say = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n');
+async function listed({ command, args, env }) {
+  const variables = Object.fromEntries(env.map(({ name, value }) => [name, value]));
+  const child = spawn(command, args, { env: { ...process.env, ...variables }, stdio: ['pipe', 'pipe', 'inherit'] });
+  const send = (message) => child.stdin.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n');
+  const clientInfo = { name: 'lister', version: '1' };
+  send({ id: 1, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo } });
+  for await (const line of createInterface({ input: child.stdout })) {
+    const { id, result } = JSON.parse(line);
+    if (id === 1) {
+      send({ method: 'notifications/initialized' });
+      send({ id: 2, method: 'tools/list' });
+    } else if (id === 2) {
+      child.stdin.end();
+      return result.tools.map(({ name }) => name);
+    }
+  }
+  return [];
+}
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, method, params } = JSON.parse(line);
+  if (method === 'initialize')
+    say({ id, result: { protocolVersion: 1, agentInfo: { name: 'lister', version: '1' }, agentCapabilities: {} } });
+  else if (method === 'session/new') {
+    const tools = params.mcpServers.length === 1 ? await listed(params.mcpServers[0]) : [];
+    if (tools.includes('cadre_process_run')) say({ id, result: { sessionId: 's' } });
+    else say({ id, error: { code: -32603, message: 'no tools: ' + tools.join(' ') } });
+  }
+}
+`;
+
 const names = [
   'node',
   'prerequisites',
@@ -61,7 +96,7 @@ describe('cadre doctor --agents', () => {
     expect(found['agent opencode']).toEqual([
       'warn',
       expect.stringMatching(
-        /opened a session, but lacks the modes "plan" \(read_only\); its modes are default, .*providers\.acp\.agents\.opencode$/,
+        /opened a session, but lacks the modes "plan" \(read_only\); its modes are "Default" \(default\), .*providers\.acp\.agents\.opencode$/,
       ),
     ]);
     expect(found['agent gemini']).toEqual([
@@ -75,6 +110,23 @@ describe('cadre doctor --agents', () => {
     // Nobody has configured it, so that it is no fault of the setup.
     expect(found['agent qwen']).toEqual(['warn', expect.stringContaining('I need a key')]);
     expect(fs.readdirSync(tmp)).toEqual([]);
+  });
+
+  test('opens the session of an agent with the tools of cadre, which the agent can list.', async () => {
+    await using home = tempDirectory();
+    const bin = path.join(home.path, 'bin');
+    fs.mkdirSync(bin);
+    const script = path.join(home.path, 'agent.mjs');
+    fs.writeFileSync(script, listingAgent);
+    putProgram(bin, 'lister', `exec '${process.execPath}' '${script}'`);
+    const config = path.join(home.path, 'config.toml');
+    fs.writeFileSync(config, '[providers.acp.agents.lister]\ncommand = "lister"\n');
+    const env = { PATH: `${bin}:${process.env.PATH}`, CADRE_CONFIG: config };
+    const ended = await runCadre(home.path, ['doctor', '--agents', '--json'], { env });
+    expect(findingsOf(ended)['agent lister']).toEqual([
+      'ok',
+      expect.stringMatching(/^lister 1 opened a session$/),
+    ]);
   });
 
   test('says how to find agents where there is none.', async () => {

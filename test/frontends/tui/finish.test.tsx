@@ -55,3 +55,35 @@ test('The worktree of a session is merged with keys, once it was shown what that
       await expectEventually(() => git(repo, 'rev-parse', 'main')).toBe(mine);
     });
   }));
+
+test('A merge on the screen is confirmed only after its last file was shown.', () =>
+  withDemo(async ({ client, directory }) => {
+    const repo = makeRepository(path.join(directory, 'repo'));
+    const worktree = { worktree_name: 'tree' };
+    const body = { provider: 'acp' as const, cwd: repo, title: 'the job', worktree };
+    await client.call(endpoints.createSession, { body });
+    const [tree] = await client.call(endpoints.listWorktrees, { query: {} });
+    const names = Array.from({ length: 60 }, (_, at) => [`f${at}.txt`, `${at}\n`]);
+    write(tree?.path ?? '', Object.fromEntries(names));
+    const mine = commit(tree?.path ?? '', 'mine');
+    await withScreen(client, { page: 'top' }, async ({ expectShows, expectHides, press }) => {
+      await expectShows('the job');
+      await press('M');
+      await expectShows(/space \d+ more lines/);
+      await press('y');
+      await press('G');
+      await expectShows('f9.txt');
+      await expectShows('y confirm');
+      // Another plan has lines that nobody has seen.
+      await press('s');
+      await expectShows('one squashed commit');
+      await expectHides('y confirm');
+      expect(git(repo, 'rev-parse', 'main')).not.toBe(mine);
+      await press('m');
+      await expectShows('fast-forward');
+      await press('G');
+      await expectShows('y confirm');
+      await press('y');
+      await expectEventually(() => git(repo, 'rev-parse', 'main')).toBe(mine);
+    });
+  }));

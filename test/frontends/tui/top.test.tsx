@@ -114,6 +114,21 @@ describe('the place to work', () => {
       });
     }));
 
+  test('The form of a new session shows a mode of the agent with its name.', () =>
+    withDemo(async ({ client, directory }) => {
+      // The demo agent names its modes once it has opened a session.
+      await runTurn(client, (await openSession(client, directory)).id, 'say hi');
+      await withScreen(client, start, async ({ expectShows, press }) => {
+        await expectShows('say hi');
+        await press('n');
+        await expectShows('New session');
+        await press('say first', ...Array<string>(4).fill(keys.enter));
+        await expectShows('▌mode');
+        await press(keys.right);
+        await expectShows(/▌mode +default +Default/);
+      });
+    }));
+
   test('shows all that is to be approved before it accepts it.', () =>
     withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory, { title: 'asks', ...asking });

@@ -191,6 +191,7 @@ describe('a replay', () => {
         'session.created',
         'turn.accepted',
         'turn.started',
+        'session.notice',
         'turn.completed',
       ]);
     }, scripted()));

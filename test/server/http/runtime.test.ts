@@ -109,7 +109,7 @@ describe('diagnostics', () => {
             last_error: null,
           },
         ],
-        storage: { latest_seq: 6 },
+        storage: { latest_seq: 7 },
         streams: { followers: 1, waiting: 1, max_lag: 0 },
         children: { live: 0, keeper_pid: null },
       });

@@ -163,6 +163,7 @@ describe('a message to an idle member', () => {
         'delivery.injecting',
         'turn.started',
         'delivery.injected',
+        'session.notice',
         'turn.completed',
         'delivery.consumed',
       ]);

@@ -20,7 +20,7 @@ export function describeKeyed(routes: readonly string[]): void {
     {
       what: 'of all else',
       routes: routes.filter((route) => !route.startsWith('/v1/teams')),
-      later: /^(turn\.completed|process\.(?!queued|kill_requested))/,
+      later: /^(turn\.completed|session\.notice|process\.(?!queued|kill_requested))/,
     },
   ];
 

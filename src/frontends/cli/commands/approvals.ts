@@ -2,7 +2,6 @@ import { type Approval, approvalStatus } from '../../../api/approvals.ts';
 import { endpoints } from '../../../api/index.ts';
 import type { Client } from '../../../client/client.ts';
 import { deciderText } from '../../../core/lib/decider-text.ts';
-import { ARGUMENTS_MISSING } from '../../../core/lib/arguments-missing.ts';
 import { filledFields } from '../../../core/lib/filled-fields.ts';
 import { approvalText } from '../../terminal/approval-text.ts';
 import {
@@ -16,9 +15,10 @@ import { idArgument, matches, onlyOne } from '../find.ts';
 import type { Layout } from '../layout.ts';
 import { milliseconds } from '../milliseconds.ts';
 import { approvals } from '../nouns.ts';
-import { ago, details, listOf, plain, shortId } from '../output.ts';
+import { ago, details, listOf, shortId } from '../output.ts';
 import { sessionAs } from '../parameters.ts';
-import { clientAction, type CommandContext, type World } from '../world.ts';
+import { confirmUndescribed } from '../undescribed.ts';
+import { clientAction, type CommandContext } from '../world.ts';
 import { approvalRuleCommands } from './approval-rules.ts';
 
 const approvalArgument = idArgument('approval');
@@ -72,6 +72,11 @@ export const approvalCommands = commandGroup(
           field: 'scope',
           default: 'once',
         },
+        {
+          flags: '--undescribed',
+          description:
+            'Accept the request even if it does not describe everything that it would do',
+        },
       ],
     ),
     decisionCommand('decline', 'Decline an approval request'),
@@ -105,8 +110,8 @@ function decisionCommand(
     description,
     endpoint: endpoints.decideApproval,
     operands: [
-      approvalOperand((approval, world) => {
-        if (decision === 'accept') warnOfOmitted(approval, world);
+      approvalOperand(async (approval, reading) => {
+        if (decision === 'accept') await confirmUndescribed(approval, reading);
       }),
     ],
     options: [
@@ -123,27 +128,18 @@ function decisionCommand(
   });
 }
 
-/** The argument that names an approval. `onFound` is called with it before the request. */
-function approvalOperand(onFound: (approval: Approval, world: World) => void = () => undefined) {
+/** The argument that names an approval. `check` is called with it before the request. */
+function approvalOperand(check?: (approval: Approval, reading: Reading) => Promise<void>) {
   const [flags, description] = approvalArgument;
   return {
     flags,
     description,
-    async read(end: string, { client, world }: Reading) {
-      const approval = await findApproval(client, end);
-      onFound(approval, world);
+    async read(end: string, reading: Reading) {
+      const approval = await findApproval(reading.client, end);
+      await check?.(approval, reading);
       return { approval_id: approval.id, session_id: approval.session_id };
     },
   };
-}
-
-/** Says what nobody can have read before, because it is in no detail of the approval. */
-function warnOfOmitted(approval: Approval, { stderr }: World): void {
-  const { details: parts, arguments_missing: isUnsaid } = approval;
-  if (isUnsaid) stderr.write(`cadre: ${ARGUMENTS_MISSING}\n`);
-  for (const part of parts)
-    if (part.type === 'omitted')
-      stderr.write(`cadre: not shown, because it is too large: ${plain(part.name)}\n`);
 }
 
 async function show({ client, show, layout }: CommandContext, end: string): Promise<void> {

@@ -2,6 +2,8 @@ import type { Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
 import { sessionArgument, sessionId } from '../find.ts';
 import { count } from '../count.ts';
+import { chosenMode } from '../agent-mode.ts';
+import { plain } from '../output.ts';
 import { conversationDocument, readConversation } from '../talk/read-conversation.ts';
 import { markSeen } from '../talk/seen.ts';
 import { clientAction, type CommandContext, type World, jsonFor } from '../world.ts';
@@ -52,8 +54,10 @@ async function show(
   }
   const { conversationLines } = await import('../../terminal/conversation-lines.ts');
   const columns = Number.isFinite(layout.columns) ? layout.columns : COLUMNS;
+  const mode = await chosenMode(client, session);
+  const heading = mode === null ? [] : [layout.palette.faint(`mode: ${plain(mode)}`), ''];
   const lines = conversationLines(blocks, { columns, palette: layout.palette, folded: !full });
   const { writePaged } = await import('../talk/pager.ts');
-  await writePaged(lines.map((line) => `${line}\n`).join(''), world);
+  await writePaged([...heading, ...lines].map((line) => `${line}\n`).join(''), world);
   await markSeen(context, session_id, Number(headers['x-seq'] ?? 0));
 }

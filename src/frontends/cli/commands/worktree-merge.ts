@@ -2,14 +2,14 @@ import type { BodyInputOf } from '../../../api/endpoint.ts';
 import { endpoints } from '../../../api/index.ts';
 import type { MergeResult, PullRequest } from '../../../api/worktree-merge.ts';
 import { AppError } from '../../../api/errors.ts';
-import { mergeResultLines, pullRequestLines } from '../../terminal/merge-result.ts';
+import { cutLists, mergeResultLines, pullRequestLines } from '../../terminal/merge-result.ts';
 import { askYes } from '../ask-yes.ts';
 import type { Register } from '../endpoint-command.ts';
 import { exitCodes } from '../exit.ts';
 import { worktreeArgument, worktreeId } from '../find.ts';
 import { commandFor } from '../hints.ts';
 import { plain } from '../output.ts';
-import { clientAction, type CommandContext } from '../world.ts';
+import { clientAction, type CommandContext, type World } from '../world.ts';
 
 /** `cadre worktrees merge | rebase | pr`. */
 export const mergeCommands: readonly Register[] = [
@@ -131,7 +131,9 @@ async function finish(
     if (isRefused) world.exit(exitCodes.conflict);
     return;
   }
-  const isWanted = await mayDo(context, options, textOf(mergeResultLines(plan, style)));
+  const isWanted = await mayDo(context, options, plan, (isWhole) =>
+    mergeResultLines(plan, { ...style, isWhole }),
+  );
   if (!isWanted) return show(plan, () => 'Nothing was changed\n');
   const done = await call({ dry_run: false, expected_tree: plan.result_tree });
   show(done, () => doneText(done));
@@ -165,7 +167,9 @@ async function openPullRequest(
     if (isRefused) world.exit(exitCodes.conflict);
     return;
   }
-  const isWanted = await mayDo(context, { yes }, textOf(pullRequestLines(plan, style)));
+  const isWanted = await mayDo(context, { yes }, plan, (isWhole) =>
+    pullRequestLines(plan, { ...style, isWhole }),
+  );
   if (!isWanted) return show(plan, () => 'Nothing was changed\n');
   const { source_commit: expected_commit, remote_url: expected_url } = plan;
   const { title, body } = plan;
@@ -173,20 +177,49 @@ async function openPullRequest(
   show(done, () => `${done.url ?? ''}\n`);
 }
 
-/** Shows a plan on stderr and asks. Throws `usage` where nobody can be asked and nobody has said yes. */
+/**
+ * Shows a plan on stderr and asks: the whole plan, page by page. Throws `usage` if nobody can be asked, or not about the
+ * whole plan, and nobody has said yes.
+ */
 async function mayDo(
   { world, global }: CommandContext,
   { yes }: { yes?: boolean | undefined },
-  text: string,
+  plan: MergeResult | PullRequest,
+  linesOf: (isWhole: boolean) => string[],
 ): Promise<boolean> {
-  if (!yes || !global.json) world.stderr.write(text);
-  if (yes) return true;
-  if (!world.stdin.isTTY || !world.stderr.isTTY)
+  const { stdin, stderr } = world;
+  const canAsk = stdin.isTTY && stderr.isTTY;
+  const cut = cutLists(plan);
+  if (yes || !canAsk || cut !== null) {
+    if (!yes || !global.json) stderr.write(textOf(linesOf(false)));
+    if (yes) return true;
     throw new AppError(
       'usage',
-      'not a terminal: pass --yes to confirm, or --dry-run to show the preview only',
+      canAsk
+        ? `the preview is incomplete (${cut}): look at the rest with git log and git diff, then pass --yes`
+        : 'not a terminal: pass --yes to confirm, or --dry-run to show the preview only',
     );
-  return askYes(world, 'continue? [y/N] ');
+  }
+  return (await showWhole(world, linesOf(true))) && (await askYes(world, 'continue? [y/N] '));
+}
+
+/** Shows lines on stderr, page by page if they do not fit. Returns whether the last line was shown. */
+async function showWhole(world: World, lines: readonly string[]): Promise<boolean> {
+  const { wrapped } = await import('../../terminal/width.ts');
+  const { rows = 24, columns = 80 } = world.stderr as Partial<NodeJS.WriteStream>;
+  const shown = lines.flatMap((line) => wrapped(line, columns, { trims: false }));
+  if (shown.length < rows) {
+    world.stderr.write(textOf(shown));
+    return true;
+  }
+  const [{ showToEnd }, { terminalOf }] = await Promise.all([
+    import('../talk/key-question.ts'),
+    import('../talk/terminal.ts'),
+  ]);
+  const terminal = terminalOf(world);
+  if (!terminal)
+    throw new AppError('usage', 'not in the foreground of a terminal: pass --yes to confirm');
+  return showToEnd(terminal, shown, world.interrupted());
 }
 
 function textOf(lines: readonly string[]): string {

@@ -149,12 +149,14 @@ const kinds: Readonly<Record<string, Kind>> = {
     path: () => '/v1/providers',
     rows: (answer, { agent }) => {
       const found = agentsIn(answer).find((one) => (agent ? one.name === agent : one.default));
-      const modes = found?.modes;
-      return Array.isArray(modes) ? modes.map((id: unknown) => ({ id })) : [];
+      const { modes, mode_names: names } = found ?? {};
+      if (!Array.isArray(modes)) return [];
+      const nameOf = (id: unknown) => (names as Row | undefined)?.[String(id)];
+      return modes.map((id: unknown) => ({ id, name: nameOf(id) }));
     },
     id: 'id',
     whole: true,
-    about: () => [],
+    about: ({ name }) => [name],
   },
   // The slash commands of a session.
   text: {

@@ -1,3 +1,4 @@
+import { labelledId } from '../../../core/lib/labelled-id.ts';
 import type { TriedAgent } from '../../../server/runtime/try-agents.ts';
 import { type CheckInput, fail, type Finding, ok, warn } from './check.ts';
 
@@ -19,9 +20,10 @@ function verdictOn({ name, version, problem, configured, modes, missing_modes }:
   if (problem !== null) return configured ? fail(problem) : warn(problem);
   const opens = `${version === null ? 'the agent' : version} opened a session`;
   if (missing_modes.length === 0) return ok(opens);
+  const offered = modes.map(({ id, name }) => (name === id ? id : labelledId(id, name))).join(', ');
   const missing = missing_modes.map(([mode, mode_name]) => `"${mode_name}" (${mode})`).join(', ');
   return warn(
-    `${opens}, but lacks the modes ${missing}; its modes are ${modes.join(', ')}: ` +
+    `${opens}, but lacks the modes ${missing}; its modes are ${offered}: ` +
       `set modes of providers.acp.agents.${name}`,
   );
 }

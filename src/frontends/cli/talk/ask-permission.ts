@@ -1,8 +1,8 @@
 import type { Approval, ApprovalScope } from '../../../api/approvals.ts';
 import { CONFIRMATION, needsConfirmation } from '../../../core/lib/arguments-missing.ts';
 import { approvalText } from '../../terminal/approval-text.ts';
-import { widthOf } from '../../terminal/width.ts';
 import type { Answer, AskingMore } from './ask-approval.ts';
+import { type Key, type KeyQuestion, keyOf, LEAVE, showAll } from './key-question.ts';
 import { Keyboard, noKeys } from './keyboard.ts';
 import { sizeOf, type Terminal } from './terminal.ts';
 
@@ -26,7 +26,7 @@ export async function askPermission(
         : `the agent requests approval (${more} more after this)`;
     const { columns } = sizeOf(terminal);
     const sheet = approvalText(approval, { columns, palette: terminal.palette });
-    const early = await showAll(question, ['', heading, ...sheet]);
+    const early = await showAll(question, ['', heading, ...sheet], [['l', '[l] later']]);
     const chosen = early ?? (await choose(question, approval.scopes));
     const isAccepted = chosen === 'y' || chosen === 's';
     const needsWord = isAccepted && needsConfirmation(approval);
@@ -40,40 +40,8 @@ export async function askPermission(
   }
 }
 
-interface Question {
-  terminal: Terminal;
-  keyboard: Keyboard;
-  signal: AbortSignal;
-}
-
-type Key = readonly [key: string, label: string];
-
-/** Shows lines page by page. Returns the key that ended it before the last line, else null. */
-async function showAll(question: Question, lines: readonly string[]): Promise<string | null> {
-  const { terminal, keyboard, signal } = question;
-  for (let from = 0; ;) {
-    const to = Math.min(lines.length, from + sizeOf(terminal).rows - 1);
-    terminal.output.write(
-      lines
-        .slice(from, to)
-        .map((line) => `${line}\n`)
-        .join(''),
-    );
-    if (to === lines.length) return null;
-    if (from === 0) await keyboard.quiet(terminal.clock, signal);
-    from = to;
-    const key = await keyOf(question, `${lines.length - to} more lines:`, [
-      [' ', '[space] show them'],
-      ['n', '[n] no'],
-      ['l', '[l] later'],
-      ['', '[^C] interrupt'],
-    ]);
-    if (key !== ' ') return key;
-  }
-}
-
 /** Takes the answer, once all was shown. */
-async function choose(question: Question, scopes: readonly ApprovalScope[]): Promise<string> {
+async function choose(question: KeyQuestion, scopes: readonly ApprovalScope[]): Promise<string> {
   await question.keyboard.quiet(question.terminal.clock, question.signal);
   const accepting: Key[] = scopes.map((scope) => waysToAccept[scope]);
   return keyOf(question, 'accept?', [
@@ -86,7 +54,7 @@ async function choose(question: Question, scopes: readonly ApprovalScope[]): Pro
 }
 
 /** Takes the word that accepts what the agent does not describe. Returns the key, or the one pressed instead of the word. */
-async function confirm(question: Question, key: string): Promise<string> {
+async function confirm(question: KeyQuestion, key: string): Promise<string> {
   let typed = '';
   for (const letter of CONFIRMATION) {
     const pressed = await keyOf(question, `type ${CONFIRMATION} to accept it: ${typed}`, [
@@ -105,43 +73,3 @@ const waysToAccept = {
   once: ['y', '[y] once'],
   session: ['s', '[s] session'],
 } as const satisfies Record<ApprovalScope, Key>;
-
-/** Shows keys in one line, waits for one of them, and erases the line. Answers also those of `always`. */
-async function keyOf(question: Question, what: string, keys: readonly Key[]): Promise<string> {
-  const { terminal, keyboard, signal } = question;
-  const { output, palette } = terminal;
-  const show = () => {
-    const line = fitting([what, ...keys.map(([, label]) => label)], sizeOf(terminal).columns - 2);
-    output.write(`\r\u001B[K${palette.strong(line)} `);
-  };
-  show();
-  try {
-    for (;;) {
-      const pressed = await keyboard.next(signal);
-      const wanted = pressed.toLowerCase();
-      const key = keys.some(([one]) => one === wanted) ? wanted : (synonyms[wanted] ?? wanted);
-      if (key === noKeys.continued) show();
-      else if (always.has(key) || keys.some(([one]) => one === key)) return key;
-    }
-  } finally {
-    output.write('\r\u001B[K');
-  }
-}
-
-/** Ctrl-D. */
-const LEAVE = '\u0004';
-const always: ReadonlySet<string> = new Set([noKeys.gone, LEAVE]);
-
-/** Keys that mean the same; `d` is the key of the screen. None of them accepts. */
-const synonyms: Readonly<Record<string, string>> = { d: 'n', '\r': ' ', '\n': ' ' };
-
-/** As many of the parts as fit into a line, from the first. */
-function fitting([first = '', ...others]: readonly string[], columns: number): string {
-  let line = first;
-  for (const part of others) {
-    const longer = `${line}  ${part}`;
-    if (widthOf(longer) > columns) break;
-    line = longer;
-  }
-  return line;
-}

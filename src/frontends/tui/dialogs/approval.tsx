@@ -64,7 +64,7 @@ function PermissionDialog(props: PermissionProps): ReactNode {
   const [reason, setReason] = useState<string | null>(null);
   const lines = approvalText(approval, { columns, palette });
   const height = rows - 1;
-  const { top, unread, keys } = useScroll(lines.length, height);
+  const { top, unread, keys } = useScroll(lines.length, height, isWhole);
   // What an event told may be cut, so its end is not the end.
   const left = isWhole ? unread : 'unknown';
   const accept = (scope: 'once' | 'session') => () => {

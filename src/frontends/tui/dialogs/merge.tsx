@@ -3,7 +3,7 @@ import { type ReactNode, useContext, useEffect, useState } from 'react';
 import type { MergeResult } from '../../../api/worktree-merge.ts';
 import { AppError } from '../../../api/errors.ts';
 import { oneLine, plain } from '../../../core/lib/plain.ts';
-import { mergeResultLines } from '../../terminal/merge-result.ts';
+import { cutLists, mergeResultLines } from '../../terminal/merge-result.ts';
 import { wrapped } from '../../terminal/width.ts';
 import type { Acts, MergeAction } from '../acts.ts';
 import type { Notices } from '../react-hooks.ts';
@@ -22,7 +22,7 @@ interface MergeDialogProps {
   onLeave: () => void;
 }
 
-/** What a merge, a squash or a rebase of a worktree would do; one key does exactly what is shown. */
+/** What a merge, a squash or a rebase of a worktree would do; one key does exactly what was shown to its end. */
 export function MergeDialog(props: MergeDialogProps): ReactNode {
   const { worktreeId, acts, notices, rows, columns, onLeave } = props;
   const palette = useContext(Colors);
@@ -32,12 +32,12 @@ export function MergeDialog(props: MergeDialogProps): ReactNode {
   const wish = (next: MergeAction) => () => setWish({ how: next });
   const { plan, problem } = usePlan(props, wished);
   const text = plan
-    ? mergeResultLines(plan, { palette, hintFor: () => null })
+    ? mergeResultLines(plan, { palette, hintFor: () => null, isWhole: true })
     : [problem ?? 'Checking …'];
   const lines = text.flatMap((line) => wrapped(line, columns, { trims: !line.startsWith(' ') }));
-  const { top, keys } = useScroll(lines.length, rows - 1);
+  const { top, unread, keys } = useScroll(lines.length, rows - 1, plan);
   const act = () => {
-    if (!plan || !mayHappen(plan)) return;
+    if (!plan || !mayHappen(plan) || obstacle(plan, unread) !== null) return;
     const work = async () => {
       const done = await acts.mergeOrRebase(worktreeId, how, { expected_tree: plan.result_tree });
       notices.tell(mergedText(done, how));
@@ -55,7 +55,8 @@ export function MergeDialog(props: MergeDialogProps): ReactNode {
     q: onLeave,
     M: onLeave,
   });
-  const doing = plan && mayHappen(plan) ? 'y confirm  ' : '';
+  const why = plan && obstacle(plan, unread);
+  const doing = plan && mayHappen(plan) ? `${why ?? 'y confirm'}  ` : '';
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
       <Lines lines={lines} top={top} height={rows - 1} />
@@ -75,6 +76,13 @@ function mergedText(
   return how === 'rebase'
     ? `Rebased ${branch} onto ${other} (${commits})`
     : `Merged ${branch} into ${other} (${commits}); the worktree is kept`;
+}
+
+/** Why nobody can confirm a plan yet: a part of the plan was not shown. Null if all was. */
+function obstacle(plan: MergeResult, unread: number): string | null {
+  if (unread > 0) return unread === 1 ? 'space 1 more line' : `space ${unread} more lines`;
+  const cut = cutLists(plan);
+  return cut === null ? null : `incomplete (${cut}): use cadre worktrees merge --yes`;
 }
 
 function mayHappen({ outcome, conflicts, obstacles }: MergeResult): boolean {

@@ -9,17 +9,21 @@ interface Scroll {
   keys: KeyTable;
 }
 
-/** The place in `count` lines of which `height` are shown at a time, and the keys that move it. */
-export function useScroll(count: number, height: number): Scroll {
-  const [wanted, setTop] = useState(0);
-  const [read, setRead] = useState(0);
+/**
+ * The place in `count` lines of which `height` are shown at a time, and the keys that move it. Lines of another `text`
+ * were never shown.
+ */
+export function useScroll(count: number, height: number, text: unknown = null): Scroll {
+  const [state, setState] = useState({ text, top: 0, read: 0 });
+  const { top: wanted, read } = state.text === text ? state : { top: 0, read: 0 };
   const last = Math.max(0, count - height);
   const top = Math.min(wanted, last);
-  const to = (next: (top: number) => number) => () => {
-    const at = Math.max(0, Math.min(last, next(top)));
-    setTop(at);
-    setRead((before) => Math.max(before, at + height));
-  };
+  const to = (next: (top: number) => number) => () =>
+    setState((before) => {
+      const from = before.text === text ? before : { top: 0, read: 0 };
+      const at = Math.max(0, Math.min(last, next(from.top)));
+      return { text, top: at, read: Math.max(from.read, at + height) };
+    });
   const by = (lines: number) => to((from) => from + lines);
   return {
     top,

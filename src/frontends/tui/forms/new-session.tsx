@@ -1,6 +1,8 @@
 import { Box, type Key, Text } from 'ink';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import type { AgentChoice } from '../../../client/agent-choices.ts';
+import { oneLine } from '../../../core/lib/plain.ts';
+import { widthOf } from '../../terminal/width.ts';
 import type { Acts, NewSession as Wanted } from '../acts.ts';
 import { useKey } from '../keyboard.ts';
 import type { Observable } from '../observable.ts';
@@ -111,6 +113,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
     } else if (name === undefined && key.return) create();
     else if (name === undefined) other(input, key);
   });
+  const modeName = nameBehind(chosen, values.mode.text);
   const hasRecent = fields[at] === 'cwd' && recent.length > 0;
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
@@ -127,7 +130,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
               name={name}
               editor={values[name]}
               byDefault={acts.permissionMode}
-              columns={columns - 13}
+              columns={columns - 13 - widthOf(name === 'mode' ? modeName : '')}
               room={rows - fields.length}
               isActive={i === at}
               onChange={(next) => change(name, next)}
@@ -135,6 +138,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
               onOther={other}
             />
           )}
+          {name === 'mode' && <Tint tone="faint">{modeName}</Tint>}
         </Labelled>
       ))}
       <Button
@@ -215,6 +219,12 @@ function Button({
       <Tint tone="faint" wrap="truncate-end">{`  ${keys}`}</Tint>
     </Box>
   );
+}
+
+/** The name of a mode, behind the mode in its field; empty if the mode has none. */
+function nameBehind(chosen: AgentChoice | undefined, mode: string): string {
+  const name = chosen?.modeNames[mode];
+  return name === undefined ? '' : `  ${oneLine(name)}`;
 }
 
 /** Whether left and right choose what a field has, which can be written all the same. */

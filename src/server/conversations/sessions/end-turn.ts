@@ -56,19 +56,42 @@ export function endTurnInRows(
   const { store, clock } = rows;
   const cancelled = cancelApprovals(tx, turn, 'the turn ended', rows);
   releaseHeld(tx, turn.turn_id, rows);
-  const hasInterrupt = turn.interrupt_requested_at !== null && outcome.status !== 'interrupted';
-  const interrupted = { status: 'interrupted' as const, error: turn.error };
-  const { status } = hasInterrupt ? interrupted : outcome;
-  const error = hasInterrupt ? interrupted.error : (outcome.error ?? turn.error);
+  const { status, error } = outcomeOf(turn, outcome);
   const closed = output?.close(tx, status, outcome.usage) ?? {
     text: null,
     usage: rows.log.lastUsage(tx, turn.session_id, turn.turn_id),
   };
   const isWhole = output !== undefined && !output.broken;
   if (!isWhole) closeStoredItems(tx, store.openItems(tx, turn.turn_id), status, rows);
-  const text = (isWhole ? closed.text : null) ?? store.lastMessage(tx, turn.turn_id);
+  // Items may be many and large: they are read only if the output has not had all of them.
+  const before = output?.isComplete === true ? null : store.lastMessage(tx, turn.turn_id);
+  const text = (isWhole ? closed.text : null) ?? before;
+  const isSilent = status === 'completed' && text === null && output?.isSilent !== false;
+  if (isSilent) noteNoItems(tx, turn, rows);
   const ended = withTurnEnd(turn, { status, error }, { text, usage: closed.usage }, clock.now());
   const session = endTurn(store.session(tx, turn.session_id), ended, clock.now());
   store.endTurn(tx, session, ended, status);
   return { ended, cancelled };
+}
+
+/** The status and error with which a turn ends: an interrupt that is stored counts more than what its agent reports. */
+export function outcomeOf(
+  turn: Pick<Turn, 'interrupt_requested_at' | 'error'>,
+  { status, error }: TurnOutcome,
+): Pick<TurnOutcome, 'status' | 'error'> {
+  const hasInterrupt = turn.interrupt_requested_at !== null && status !== 'interrupted';
+  return hasInterrupt
+    ? { status: 'interrupted', error: turn.error }
+    : { status, error: error ?? turn.error };
+}
+
+/** Appends a notice if a completed turn has neither items nor approvals: nothing else would show that its agent did nothing. */
+function noteNoItems(tx: Writer, { session_id, turn_id }: Turn, { store, log }: Rows): void {
+  if (store.itemsOf(tx, turn_id).length > 0 || store.approvalsOf(tx, turn_id).length > 0) return;
+  const payload = {
+    code: 'turn_without_items',
+    message:
+      'the turn completed, but the agent sent no message and used no tool: check the model and the login of the agent',
+  };
+  log.append(tx, { kind: 'session.notice', session_id, turn_id, payload });
 }

@@ -8,26 +8,26 @@ import type { AgentUpdate, ToolChange } from '../../../agents/provider.ts';
 import type { Database } from '../../../core/store/database.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import { type ClosedStatus, closingEvent } from './close-items.ts';
+import { inPieces, wholeCharacters } from './delta-pieces.ts';
 import { addUsage, UsageReports } from './known-usage.ts';
+import {
+  changedTool,
+  type OpenTool,
+  someTools,
+  type ToolItem,
+  type ToolStatus,
+} from './open-tools.ts';
 import type { SessionStore } from './store.ts';
 import { noUsage } from './turn.ts';
 
 /** Text waits for an earlier write of its turn, but at most so many bytes of it. */
 const BATCH_BYTES = 8 * 1024;
-/** The maximum length of a delta, in UTF-16 code units. Even fully escaped as JSON, it fits into an event's payload. */
-const MAX_DELTA_CHARACTERS = 32 * 1024;
 /** Text outside a turn is whole once the agent has been silent for so many ms. */
 const SETTLE_MS = 1000;
+/** The codes of notices in the words of the agent. */
+const AGENT_NOTICES = new Set(['notice', 'warning', 'error', 'compaction']);
 /** The number of pending writes from which on the agent has to wait. */
 const MAX_PENDING_WRITES = 32;
-
-type ToolItem = Item & { tool: NonNullable<Item['tool']> };
-type ToolStatus = NonNullable<ToolChange['status']>;
-
-interface OpenTool {
-  item: ToolItem;
-  status: ToolStatus;
-}
 
 type SpeechItem = {
   kind: 'message' | 'reasoning';
@@ -58,6 +58,8 @@ interface TurnOutputDependencies {
   scope: { session_id: string; turn_id: string | null };
   /** The cost of the session before this turn, in USD. It is subtracted, because agents report the session's total. */
   costBefore: number | null;
+  /** Whether the turn had an agent before, whose items are stored already. */
+  isAgain?: boolean;
   /** What the turn had used before its agent was gone; null: it had none before. */
   usedBefore?: Usage | null;
   /** Called when a write failed, so that the turn can be failed. */
@@ -88,6 +90,8 @@ export class TurnOutput {
   #closed = false;
   #broken = false;
   #lastMessage: string | null = null;
+  /** Whether the agent has sent nothing: neither an item, nor a plan or a notice, which no item holds. */
+  isSilent = true;
   #usage: Usage | null = null;
   #costBefore: number;
   readonly #reports = new UsageReports();
@@ -106,6 +110,11 @@ export class TurnOutput {
     return this.#broken;
   }
 
+  /** Whether it has had all items of the turn. */
+  get isComplete(): boolean {
+    return !this.#broken && this.#deps.isAgain !== true;
+  }
+
   /** Stores an update. If too many writes are pending, returns a promise that the agent has to wait for. */
   accept(update: OutputUpdate): Promise<void> | undefined {
     if (this.#closed) return undefined;
@@ -118,6 +127,7 @@ export class TurnOutput {
         this.#changeTool(update.ref, update.change);
         break;
       case 'plan':
+        this.isSilent = false;
         this.#write((tx) =>
           this.#event(tx, { kind: 'plan.updated', payload: { entries: update.entries } }),
         );
@@ -130,6 +140,7 @@ export class TurnOutput {
         break;
       case 'notice': {
         const { code, message } = update;
+        this.isSilent &&= !AGENT_NOTICES.has(code);
         this.#write((tx) =>
           this.#event(tx, { kind: 'session.notice', payload: { code, message } }),
         );
@@ -164,6 +175,27 @@ export class TurnOutput {
     if (usage) this.#usage = mergeUsage(this.#usage, this.#reports.known(usage));
     this.writeNotices(tx);
     return { text: this.#lastMessage, usage: this.#wholeUsage() };
+  }
+
+  /**
+   * Closes open tools before the turn ends, as many in a transaction as keep nobody waiting. The transaction that ends
+   * the turn closes the rest.
+   */
+  async closeTools(status: ClosedStatus): Promise<void> {
+    for (;;) {
+      const some = someTools(this.#tools);
+      if (some === null || this.#closed || this.#broken) return;
+      const isStored = Promise.withResolvers<void>();
+      this.#write((tx) => {
+        this.#closeSpeech(tx, status);
+        for (const [ref, { item }] of some) {
+          this.#tools.delete(ref);
+          this.#closedTools.add(ref);
+          this.#closeItem(tx, item, status);
+        }
+      }, isStored.resolve);
+      await isStored.promise;
+    }
   }
 
   #snapshot(): Snapshot {
@@ -289,7 +321,7 @@ export class TurnOutput {
   }
 
   /** Writes the batched text and then `change`, in one transaction. Calls `onError` if it fails. */
-  #write(change: (tx: Writer) => void): void {
+  #write(change: (tx: Writer) => void, onEnd?: () => void): void {
     if (this.#closed) return;
     this.#pending++;
     this.#deps.db
@@ -302,6 +334,7 @@ export class TurnOutput {
         this.#deps.onError(error);
       })
       .finally(() => {
+        onEnd?.();
         this.#pending--;
         if (this.#pending === 0 && !this.#broken) this.#writeText();
         if (this.#pending >= MAX_PENDING_WRITES) return;
@@ -343,6 +376,7 @@ export class TurnOutput {
   }
 
   #newItem<Tool extends Item['tool']>(kind: Item['kind'], tool: Tool): Item & { tool: Tool } {
+    this.isSilent = false;
     return {
       item_id: this.#deps.ids.next('item'),
       ...this.#deps.scope,
@@ -360,36 +394,6 @@ export class TurnOutput {
   }
 }
 
-function changedTool(item: ToolItem, change: ToolChange): ToolItem {
-  const tool = { ...item.tool };
-  if (change.title !== undefined) tool.title = change.title;
-  if (change.kind !== undefined) tool.kind = change.kind;
-  if (change.input !== undefined) tool.input = change.input;
-  if (change.locations !== undefined) tool.locations = change.locations;
-  if (change.diffs !== undefined) tool.diffs = change.diffs;
-  return { ...item, tool, text: change.output ?? item.text };
-}
-
 function mergeUsage(before: Usage | null, reported: Partial<Usage>): Usage {
   return { ...(before ?? noUsage), ...reported };
-}
-
-/** Splits a text into pieces of at most one delta, without splitting a character. */
-function inPieces(text: string): string[] {
-  const pieces: string[] = [];
-  for (let rest = text; rest !== '';) {
-    const piece = wholeCharacters(
-      rest.slice(0, MAX_DELTA_CHARACTERS),
-      rest.length <= MAX_DELTA_CHARACTERS,
-    );
-    pieces.push(piece);
-    rest = rest.slice(piece.length);
-  }
-  return pieces;
-}
-
-/** Returns the text without a high surrogate at its end, because the low one may follow; with `isEnd`, all of it. */
-function wholeCharacters(text: string, isEnd: boolean): string {
-  const last = text.charCodeAt(text.length - 1);
-  return !isEnd && last >= 0xd800 && last <= 0xdbff ? text.slice(0, -1) : text;
 }

@@ -52,6 +52,7 @@ export class AgentOutputs {
       ...this.#deps,
       scope: { session_id: session.id, turn_id: turnId },
       costBefore: usage?.cost_usd ?? null,
+      isAgain,
       usedBefore: isAgain ? db.peek((rx) => log.lastUsage(rx, session.id, turn.turn_id)) : null,
       onError,
       onToolEnded: (tx: Writer) => inbox.atBoundary(tx, session.id),

@@ -16,7 +16,7 @@ import { offered, type Trial, tryAgent } from './agent-trials.ts';
 import { continuationPrompt } from '../approvals/approval.ts';
 import type { ApprovalBroker } from '../approvals/approval-broker.ts';
 import { beginTurnInRows, changeAgentInRows } from './begin-turn.ts';
-import { cancelApprovals, endTurnInRows } from './end-turn.ts';
+import { cancelApprovals, endTurnInRows, outcomeOf } from './end-turn.ts';
 import { failSessionInRows } from './fail-session.ts';
 import { AgentOutputs, type OutputsDependencies } from './outputs.ts';
 import { isUnseen, type RunningTurn, runTurn, stopped } from './running-turn.ts';
@@ -246,6 +246,8 @@ export class TurnRunner {
     if (running.left) return;
     failpoint('turn.ending');
     if (output.broken) live.agent.cancel();
+    const now = db.peek((rx) => store.turn(rx, turn.session_id, turn.turn_id));
+    await output.closeTools(outcomeOf(now, outcome).status);
     await this.#persist(turn, (tx) =>
       this.endNow(tx, store.turn(tx, turn.session_id, turn.turn_id), outcome),
     );

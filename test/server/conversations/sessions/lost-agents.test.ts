@@ -22,7 +22,8 @@ async function ends(stage: Stage, turn: PlayedTurn, turnId: string): Promise<str
   return kinds(events.filter((event) => event.turn_id === turnId));
 }
 
-const wholeTurn = ['turn.accepted', 'turn.started', 'turn.completed'];
+/** The turn of an agent that says nothing. */
+const wholeTurn = ['turn.accepted', 'turn.started', 'session.notice', 'turn.completed'];
 
 describe('an agent that has hung up and is not gone yet', () => {
   it('is given no turn: the turn waits for its end, and another agent has it', () => {

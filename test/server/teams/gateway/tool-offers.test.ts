@@ -61,6 +61,7 @@ test('An agent whose sidecar asks for the tools, in its first turn or later, has
       turns: {
         list: async (agent) => {
           await listTools(agent);
+          agent.say('listed');
           return { stopReason: 'end_turn' };
         },
       },

@@ -117,7 +117,11 @@ describe('a start after a crash', () => {
         expect([turn.session.id, turn.text]).toEqual(['sess_a', 'hello']);
         turn.end(completed);
         await stage.until(endOf('turn_a'));
-        expect(kinds(await stage.events('sess_a'))).toEqual(['turn.started', 'turn.completed']);
+        expect(kinds(await stage.events('sess_a'))).toEqual([
+          'turn.started',
+          'session.notice',
+          'turn.completed',
+        ]);
         expect(await stage.recovery()).toMatchObject({
           turns_reconciled: ['turn_a'],
           turns_failed: [],

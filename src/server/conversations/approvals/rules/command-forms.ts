@@ -18,15 +18,36 @@ export function commandsIn(command: Command): readonly Command[] {
   const found = [command];
   for (const one of found) {
     if (found.length > MAX_COMMANDS) break;
+    found.push(...aliasesIn(one));
     if (programsOf(one).length > 1) found.push(...one.slice(1).flatMap((word) => scriptsIn(word)));
   }
   return found;
 }
 
+const ALIAS = /^alias\.([^=]+?)(?:\.command)?=(.*)$/is;
+
+/** The commands of the aliases that a git command sets for itself: `push x` of `git -c alias.p=push p x`. */
+function aliasesIn(command: Command): Command[] {
+  const git = command.findIndex((word) => namesOf(word).includes('git'));
+  if (git < 0) return [];
+  return command.flatMap((word, at) => {
+    const [, name = '', value = ''] = ALIAS.exec(word) ?? [];
+    if (at <= git || command[at - 1] !== '-c' || value === '') return [];
+    const use = command.findIndex(
+      (one, place) => place > at && one.toLowerCase() === name.toLowerCase(),
+    );
+    const read = wordsOf(value.replace(/^!/, ''));
+    if (!('words' in read)) return [];
+    const others = use < 0 ? [] : command.slice(use + 1);
+    return [[...(value.startsWith('!') ? [] : ['git']), ...read.words, ...others]];
+  });
+}
+
 function scriptsIn(word: string): Command[] {
   if (!/[ \t]/.test(word)) return [];
   return valuesIn(word).flatMap((text) => {
-    const read = wordsOf(text);
+    // The value of an alias of git, in a variable.
+    const read = wordsOf(text.replace(/^(?:GIT_CONFIG_VALUE_\d+=)?!/, ''));
     return 'words' in read && read.words.length < text.length ? [read.words] : [];
   });
 }

@@ -6,20 +6,36 @@ import { catalogue } from '../../../../agents/acp/catalogue.ts';
  */
 const OWN_NAMES = new Set([
   ...(
-    '.agents .bash_login .bash_profile .bashrc .cadre .cargo .claude .codex .devcontainer .devcontainer.json .direnv ' +
-    '.envrc .exrc .gdbinit .git .gitattributes .gitconfig .githooks .github .gitlab-ci.yml .gitmodules .hg .hgrc .husky ' +
-    '.idea .jj .lefthook .lldbinit .mcp.json .mise.toml .npmrc .nvimrc .pnpmfile.cjs .pre-commit-config.yaml .profile ' +
+    '.agents .asdfrc .bash_login .bash_profile .bashrc .cadre .cargo .claude .codex .devcontainer .devcontainer.json .direnv ' +
+    '.exrc .flox .gdbinit .git .gitattributes .gitconfig .githooks .github .gitlab-ci.yml .gitmodules .hg .hgrc ' +
+    '.idea .irbrc .jj .lefthook .lldbinit .mcp.json .mise .npmrc .nvimrc .overcommit.yml .pdbrc .pnpmfile.cjs .profile ' +
     '.ssh .svn .tool-versions .vimrc .vscode .worktreeinclude .yarn .yarnrc .yarnrc.yml .zed .zprofile .zshenv .zshrc ' +
-    'lefthook-local.json lefthook-local.toml lefthook-local.yaml lefthook-local.yml lefthook.json lefthook.toml ' +
-    'lefthook.yaml lefthook.yml mise.local.toml mise.toml'
+    'captainhook.json devbox.json devenv.nix mise prek.toml sitecustomize.py usercustomize.py'
   ).split(' '),
   ...catalogue.flatMap(({ files }) => files),
 ]);
 
+/** The same files of programs that have a name for each format, environment or machine. */
+const OWN_FAMILIES = [
+  /^\.autoenv\b/,
+  /^\.envrc\b/,
+  /^\.husky(rc)?\b|^husky\.config\.\w+$/,
+  /^\.?lefthook(-local)?\.(json|toml|ya?ml)$/,
+  /^\.?lint-?staged(rc|\.config)(\.\w+)?$/,
+  /^\.?mise(\.[\w-]+)*\.toml$/,
+  /^\.pre-commit-(config|hooks)\.ya?ml$/,
+  /^\.?simple-git-hooks(\.\w+)?$/,
+];
+
+function isOwnName(name: string): boolean {
+  const plain = plainName(name);
+  return OWN_NAMES.has(plain) || OWN_FAMILIES.some((family) => family.test(plain));
+}
+
 /** Whether some name in `words` is such a file, and `written` does not name it as well. Separators are `/`, `=`, `:`, `,`. */
 export function reachesOwnName(words: string, written: string): boolean {
   const allowed = new Set(namesIn(written));
-  return namesIn(words).some((name) => OWN_NAMES.has(plainName(name)) && !allowed.has(name));
+  return namesIn(words).some((name) => isOwnName(name) && !allowed.has(name));
 }
 
 /** Whether some name in `words` is such a file or a hidden one, and `written` does not name it as well. */

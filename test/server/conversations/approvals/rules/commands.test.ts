@@ -363,6 +363,13 @@ describe('a rule to deny', () => {
     ['rm **', 'rg --pre rm x'],
     ['rm **', 'sort --compress-prog=rm x'],
     ['git push **', 'npm exec -- git push'],
+    ['git push **', 'git -c alias.p=push p origin'],
+    ['git push **', 'git -C x -c Alias.P="push --force" p origin main'],
+    ['git push **', 'git -c alias.p.command=push p origin'],
+    ['rm **', "git -c alias.status='!rm -rf' status /x"],
+    ['rm **', "sudo /usr/bin/git -c alias.x='!sudo rm -rf /x' x"],
+    ['git push **', `git -c alias.x='!git push' -c alias.y=log x`],
+    ['rm **', "env GIT_CONFIG_KEY_0=alias.x GIT_CONFIG_VALUE_0='!rm -rf /x' git x"],
     ['pip install **', 'pip3 install x'],
     ['pip install **', 'python3.12 -m pip install x'],
     ['docker run **', 'docker --context x container run y'],
@@ -381,7 +388,16 @@ describe('a rule to deny', () => {
 });
 
 it('A rule to deny does not deny other commands.', () => {
-  const others = ['git log push', 'git -C x log push', 'echo git push', 'env', 'git', 'git -C'];
+  const others = [
+    'git -c alias.x=log x',
+    'git -c user.alias.x=push log',
+    'git log push',
+    'git -C x log push',
+    'echo git push',
+    'env',
+    'git',
+    'git -C',
+  ];
   expect(denies('rm **', 'git rm x') || denies('rm **', 'find . -name rm')).toBe(false);
   expect(others.filter((command) => denies('git push **', command))).toEqual([]);
 });

@@ -376,6 +376,10 @@ it('A rule to allow by path names each file that configures an agent of the cata
       (await stage.post<RuleDecision>(`${RULES}/test`, { ...body, cwd: stage.directory })).body
         .effect;
     expect(await test({ path: 'a/b.ts' })).toBe('allow');
+    // The name of the directory protects every file in the directory.
+    expect(await test({ path: '.config/mise/config.toml' })).toBe('ask');
+    for (const path of ['a/promise.toml', 'mise.ts', 'husky.ts', 'docs/lefthook.md', 'envrc'])
+      expect([path, await test({ path })]).toEqual([path, 'allow']);
     expect(catalogue.filter(({ files }) => files.length === 0)).toEqual([]);
     const general = [
       '.git',
@@ -385,6 +389,25 @@ it('A rule to allow by path names each file that configures an agent of the cata
       '.gitmodules',
       'lefthook.yml',
       'mise.toml',
+      'mise.ci.local.toml',
+      '.mise.toml',
+      'mise',
+      '.mise',
+      '.envrc',
+      '.envrc.local',
+      '.tool-versions',
+      '.asdfrc',
+      '.autoenv.zsh',
+      '.husky',
+      '.huskyrc.json',
+      'husky.config.js',
+      '.lintstagedrc.js',
+      '.lefthook-local.yml',
+      '.pre-commit-config.yaml',
+      '.pre-commit-hooks.yaml',
+      '.simple-git-hooks.json',
+      'devenv.nix',
+      'sitecustomize.py',
     ];
     for (const name of [...general, ...catalogue.flatMap(({ files }) => files)]) {
       expect([name, await test({ path: name })]).toEqual([name, 'ask']);

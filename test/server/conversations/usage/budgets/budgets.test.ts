@@ -280,8 +280,10 @@ describe('what a budget counts', () => {
       const session = await stage.open({ title: 'shop' });
       const { body: budget } = await budgetsOf(stage).set({ session_id: session.id, cost_usd: 1 });
       for (const tokens of [5, 6]) await spend(stage, session, tokens);
-      const notices = stage.seen.filter(({ kind }) => kind === 'session.notice');
-      expect(notices.map(({ payload }) => payload)).toEqual([
+      const payloads = stage.seen.flatMap((event) =>
+        event.kind === 'session.notice' ? [event.payload] : [],
+      );
+      expect(payloads.filter(({ code }) => code !== 'turn_without_items')).toEqual([
         {
           code: 'budget_uncounted',
           message:

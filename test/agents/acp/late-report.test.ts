@@ -1,0 +1,114 @@
+import { expect, test } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import { asked, decide } from '../../support/providers/calls.ts';
+import { endTurn, type RawAgent, sharedRawAgent } from '../../support/providers/raw-agent.ts';
+import { asking, goes, touch } from '../../support/providers/rows.ts';
+
+const on = sharedRawAgent();
+
+const shell = { toolCallId: 't1', title: 'Shell', kind: 'execute' };
+const reported = { sessionUpdate: 'tool_call', ...touch };
+
+/** Asks for a permission, and sends a report in the same write. */
+async function askAndReport(agent: RawAgent, call: object, report: object): Promise<object> {
+  const answer = agent.ask(call);
+  agent.update(report);
+  await answer;
+  return endTurn;
+}
+
+test('An approval shows the arguments of a call that is reported just after its request', () =>
+  on(
+    goes((agent) => askAndReport(agent, shell, reported)),
+    async ({ client, open }) => {
+      const session = await open(asking);
+      const turnId = await session.send('go');
+      const approval = await asked(session.watch, turnId);
+      expect(approval.arguments_missing).toBeUndefined();
+      expect(approval.details).toMatchObject([{ type: 'command', command: 'touch it' }]);
+      await decide(client, approval, 'accept');
+      await session.watch.end(turnId);
+    },
+  ));
+
+test('An approval waits past reports without arguments for the one that has some', () =>
+  on(
+    goes(async (agent) => {
+      const answer = agent.ask(shell);
+      agent.update({ sessionUpdate: 'tool_call', ...shell }, { ...reported, title: 'Shell' });
+      await answer;
+      return endTurn;
+    }),
+    async ({ client, open }) => {
+      const session = await open(asking);
+      const turnId = await session.send('go');
+      const approval = await asked(session.watch, turnId);
+      expect(approval.arguments_missing).toBeUndefined();
+      expect(JSON.stringify(approval.details)).toContain('touch it');
+      await decide(client, approval, 'decline');
+      await session.watch.end(turnId);
+    },
+  ));
+
+test('An approval whose call is reported under another id says that the arguments are missing', () =>
+  on(
+    goes((agent) => askAndReport(agent, { ...shell, toolCallId: 'other' }, reported)),
+    async ({ client, open }) => {
+      const session = await open(asking);
+      const turnId = await session.send('go');
+      const approval = await asked(session.watch, turnId);
+      expect(approval).toMatchObject({ arguments_missing: true, subject: null });
+      expect(JSON.stringify(approval.details)).not.toContain('touch it');
+      await decide(client, approval, 'decline');
+      await session.watch.end(turnId);
+    },
+  ));
+
+test('A report after the approval was opened changes nothing in the approval', () => {
+  const opened = Promise.withResolvers<void>();
+  return on(
+    goes(async (agent) => {
+      const answer = agent.ask(shell);
+      await opened.promise;
+      agent.update(reported);
+      agent.say('reported');
+      await answer;
+      return endTurn;
+    }),
+    async ({ client, open }) => {
+      const session = await open(asking);
+      const turnId = await session.send('go');
+      const approval = await asked(session.watch, turnId);
+      expect(approval.arguments_missing).toBe(true);
+      opened.resolve();
+      await session.watch.until(
+        turnId,
+        ({ kind, payload }) => kind === 'message.delta' && payload.text === 'reported',
+      );
+      const params = { session_id: approval.session_id, approval_id: approval.id };
+      const now = await client.call(endpoints.getApproval, { params });
+      expect(now.details).toEqual(approval.details);
+      expect(now.arguments_missing).toBe(true);
+      await decide(client, approval, 'decline');
+      await session.watch.end(turnId);
+    },
+  );
+});
+
+test('A request that the agent takes back while it waits for a report opens no approval that stays', () =>
+  on(
+    goes(async (agent) => {
+      const params = { sessionId: 'raw', toolCall: shell, options: [] };
+      const answer = agent.request('session/request_permission', params, 'taken-back');
+      agent.send({ method: '$/cancel_request', params: { requestId: 'taken-back' } });
+      await answer;
+      agent.say('went on');
+      return endTurn;
+    }),
+    async ({ client, open }) => {
+      const session = await open(asking);
+      const turnId = await session.send('go');
+      await session.watch.end(turnId);
+      expect(await client.call(endpoints.listApprovals, {})).toEqual([]);
+    },
+  ));
