@@ -365,7 +365,7 @@ export class AcpAgent implements Agent {
       await sink.update({ type: 'tool', ref, change });
     }
     const known = ref === null ? undefined : calls.of(ref);
-    const allowed = isCadreTool(permission, known, agent.quirks) ? allowOnce(options) : null;
+    const allowed = isCadreTool(permission, known, agent.quirks) && allowOnce(options);
     if (allowed) return allowed;
     const request = await describedRequest(permission, ref, { calls, cwd, clock }, withdrawn);
     if (this.#settings.permissionMode !== 'require_approval') {
@@ -382,7 +382,6 @@ export class AcpAgent implements Agent {
       const message = `cannot accept the request: the agent offers no option to allow it once: ${request.title}`;
       return this.#refuse('provider_error', message);
     }
-    // Some agents say nothing more of a tool that was refused.
     if (ref !== null && answer.decision === 'decline')
       await sink.update({ type: 'tool', ref, change: { status: 'failed' } });
     return outcome;

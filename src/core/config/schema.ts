@@ -4,6 +4,7 @@ import { agentName, type ProviderId, providerIds } from '../../api/provider-kind
 import { toolNames } from '../../api/tool-names.ts';
 import { nearest } from '../lib/nearest.ts';
 import { fleetContradictions } from './fleet-section.ts';
+import { clientSection } from './client-section.ts';
 import { hookSection, linkBase } from './hooks-section.ts';
 
 const milliseconds = z.int().min(0).max(2_147_483_647);
@@ -150,17 +151,7 @@ export const configSchema = z.strictObject({
     })
     .prefault({}),
   /** Settings of commands, which the server does not read. */
-  client: z
-    .strictObject({
-      /**
-       * Whether `run`, `sessions` and `acp` start a server in the background if none runs; null: always on a terminal and
-       * for `acp`, else never.
-       */
-      autostart: z.enum(['always', 'ask', 'never']).nullable().default(null),
-      /** The mode of new sessions for which a person can be asked, where no flag and no `defaults.permission_mode` chooses one. */
-      permission_mode: z.string().min(1).default('require_approval'),
-    })
-    .prefault({}),
+  client: clientSection,
   log: z
     .strictObject({
       /** What the server writes to its log, on stderr: this and everything graver. */

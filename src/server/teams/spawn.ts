@@ -24,6 +24,7 @@ import type { Spawn, TeamStore } from './store.ts';
 import { memberIn, newMember } from './team.ts';
 import type { Reader, Writer } from '../../core/store/transaction.ts';
 import type { InputItem } from '../../api/input.ts';
+import { type ModelPreset, presetOf, withPreset } from './model-preset.ts';
 
 type SpawnRequest = BodyOf<typeof spawnMember>;
 
@@ -43,17 +44,6 @@ export interface Admission {
   images: InputItem[];
   /** Whether the init script of the worktree runs this time, even if nobody has consented to its content. */
   runsScript: boolean;
-}
-
-export interface ModelPreset {
-  name: string;
-  provider: ProviderId;
-  /** Null: the default agent of the provider. */
-  agent: string | null;
-  model: string | null;
-  thinking_effort: string | null;
-  /** The agent's own mode. */
-  agent_mode: string | null;
 }
 
 interface SpawnServiceDependencies {
@@ -372,35 +362,4 @@ function requestedModes(
     mode: permission_mode ?? source.permission_mode,
     agentMode: agent_mode ?? preset?.agent_mode ?? inherited,
   };
-}
-
-/** Returns the preset. Throws `unknown_model_preset`, and `invalid` if the request also names what it sets. */
-function presetOf(
-  { model_preset: name, provider, agent, model }: SpawnRequest,
-  presets: readonly ModelPreset[],
-): ModelPreset | null {
-  if (name === undefined || name === null) return null;
-  if (provider || agent || model)
-    throw new AppError(
-      'invalid',
-      'body.model_preset: a preset cannot be combined with provider, agent or model: leave out either the preset or these fields',
-    );
-  const found = presets.find((preset) => preset.name === name);
-  if (found) return found;
-  const names = presets.map((preset) => preset.name).join(', ') || 'none';
-  throw new AppError(
-    'unknown_model_preset',
-    `unknown model preset "${name}": choose from ${names}`,
-  );
-}
-
-function withPreset(metadata: unknown, { name, thinking_effort }: ModelPreset): unknown {
-  const presetFields = { model_preset: name, thinking_effort };
-  if (metadata === undefined || metadata === null) return presetFields;
-  if (typeof metadata !== 'object' || Array.isArray(metadata))
-    throw new AppError(
-      'invalid',
-      'body.metadata: metadata must be an object if model_preset is set',
-    );
-  return { ...metadata, ...presetFields };
 }

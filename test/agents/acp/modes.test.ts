@@ -112,7 +112,7 @@ describe('a session that begins in a mode that does not ask', () => {
       expect(notices(session)).toMatchObject([
         {
           code: 'agent_mode_does_not_ask',
-          message: expect.stringContaining('its own mode is "Rocket" (m7)') as string,
+          message: expect.stringContaining('its own mode "Rocket" (m7)') as string,
         },
       ]);
     });
