@@ -120,15 +120,15 @@ const plain = {
 } as const;
 
 function styled(before: Omit<Part, 'text'>, codes: readonly number[]): Omit<Part, 'text'> {
-  let style = before;
+  const style = { ...before };
   for (let at = 0; at < codes.length; at++) {
     const code = codes[at] ?? 0;
     if (code === 38 || code === 48) {
       const isRgb = codes[at + 1] === 2;
       const color = isRgb ? rgb(codes.slice(at + 2, at + 5)) : indexed(codes[at + 2] ?? 0);
-      style = { ...style, ...(code === 38 ? { color } : { background: color }) };
+      Object.assign(style, code === 38 ? { color } : { background: color });
       at += isRgb ? 4 : 2;
-    } else style = { ...style, ...change(code) };
+    } else Object.assign(style, change(code));
   }
   return style;
 }
@@ -166,7 +166,7 @@ function rgb(values: readonly number[]): string {
 
 /** The number of cells of a text. The pictures hold no character that is wider than one. */
 function cellsOf(text: string): number {
-  return [...text].length;
+  return Array.from(text).length;
 }
 
 function percent(value: number): string {

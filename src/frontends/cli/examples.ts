@@ -175,7 +175,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['search --kind tool --since 2d npm*', 'Find npm commands of the last two days'],
     [
       'search --session fe7289aa --best cache -- -test',
-      'Find the word cache in texts without the word test',
+      'Find texts that contain "cache" but not "test"',
     ],
     ['search --status', 'Show the state of the search index'],
   ],

@@ -19,7 +19,7 @@ export function licensesText(all: readonly License[]): string {
   const parts = all.map((one, at) => {
     if (one.text.includes(RULE))
       throw new Error(
-        `the licence of ${one.name} contains a line of "=", which separates the licences`,
+        `cannot list the licences: the text of the licence of ${one.name} contains a line of "=", which marks the end of a licence`,
       );
     return `${RULE}\n${titles[at]}\n${RULE}\n\n${one.text.trim()}\n`;
   });

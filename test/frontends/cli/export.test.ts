@@ -10,7 +10,7 @@ import { tempDirectory } from '../../support/temp.ts';
 const server = sharedDemo();
 const env = () => ({ CADRE_URL: server().runtime.url, CADRE_TOKEN: server().runtime.token });
 
-const secret = `sk-ant-${'abcdefghijklmnopqrstuvwxyz'}`;
+const secret = 'sk-ant-abcdefghijklmnopqrstuvwxyz';
 
 async function withSession(use: (home: string, id: string) => Promise<void>): Promise<void> {
   using home = tempDirectory();

@@ -57,7 +57,7 @@ export class Runner {
     if (findProgram(command, this.#env.PATH) === null)
       throw new AppError(
         'unreachable',
-        `the program ${command} is not installed: start the server with cadre serve --detach`,
+        `cannot manage a service, because ${command} is not installed: start the server without a service, with cadre serve --detach`,
       );
     return runAndRead({ command, args, env: this.#env });
   }

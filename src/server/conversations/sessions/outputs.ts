@@ -90,7 +90,10 @@ export class AgentOutputs {
   /** Returns a function that stores as a notice of a turn why it waits for an agent. */
   waitNotice({ session_id, turn_id }: Pick<Turn, 'session_id' | 'turn_id'>) {
     return (why: string): void => {
-      const payload = { code: 'waits_for_agent', message: `the turn waits for an agent: ${why}` };
+      const payload = {
+        code: 'waits_for_agent',
+        message: `the turn has not started, because no agent is available yet: ${why}`,
+      };
       void this.#write((tx) =>
         this.#deps.log.append(tx, { kind: 'session.notice', session_id, turn_id, payload }),
       );

@@ -216,7 +216,10 @@ function readCall(body: BodyOf<typeof invokeTool>): Invocation {
 function assertNamespace(namespace: string | null, tool: string): void {
   if (namespace === null) return;
   if (!tool.startsWith(`${namespace}_`))
-    throw new AppError('invalid', `body.namespace: "${tool}" is not a tool of "${namespace}"`);
+    throw new AppError(
+      'invalid',
+      `body.namespace: the namespace "${namespace}" has no tool "${tool}"`,
+    );
 }
 
 /** Returns the checked arguments. Throws `bad_request`, naming the wrong argument and its allowed values. */
