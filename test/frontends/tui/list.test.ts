@@ -96,6 +96,24 @@ describe('the list', () => {
     });
   });
 
+  test('A failed turn needs a person until its session was seen, and its row keeps the reason.', () => {
+    const boom = {
+      last_turn_status: 'failed',
+      last_turn_error: { code: 'agent_error', message: 'boom' },
+      last_words: 'I begin',
+      news_seq: 7,
+    } as const;
+    const overview = overviewOf({
+      sessions: [session('new', 1, boom), session('seen', 2, { ...boom, seen_seq: 7 })],
+    });
+    const rows = listItemsOf(overview).map((thing) => rowTextOf(thing, NOW));
+    expect(rows.map(({ symbol, words }) => [symbol, words])).toEqual([
+      ['✗', 'failed: boom'],
+      ['○', 'failed: boom'],
+    ]);
+    expect(ids(overview, { lens: 'needs you' })).toEqual({ sessions: ['new'] });
+  });
+
   test('wakes a session when its time has come, and at once when it waits for an answer.', () => {
     const [thing] = listItemsOf(
       overviewOf({ sessions: [session('s', 1, { snoozed_until: NOW })] }),

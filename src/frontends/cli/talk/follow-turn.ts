@@ -60,7 +60,8 @@ export async function followTurn(
     if (!global.json) talkOutput.status(howItEnded(turn));
     if (!global.json && turn.error?.code === 'usage_limit')
       await noteLimit(context, params, talkOutput);
-    await markSeen(context, params.session_id, event.seq);
+    // A failed turn calls for a person in all lists until its session is opened.
+    if (turn.status !== 'failed') await markSeen(context, params.session_id, event.seq);
     world.exit(signal.aborted ? Number(signal.reason) : exitCodeOf(turn));
     return;
   }

@@ -2,6 +2,7 @@ import path from 'node:path';
 import type { Process } from '../../../api/processes.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { agentOf } from '../../../client/agent-of.ts';
+import { lastTurnText } from '../../../client/last-turn.ts';
 import { oneLine } from '../../../client/event-summary.ts';
 import { durationText } from '../../terminal/time.ts';
 import { duration } from '../duration.ts';
@@ -80,7 +81,8 @@ function wordsOf(
     }
     case 'session': {
       const { session, doing } = thing.now;
-      const last = session.failure?.message ?? doing ?? session.last_words ?? '';
+      const last =
+        session.failure?.message ?? doing ?? lastTurnText(session) ?? session.last_words ?? '';
       const worktree = thing.worktree;
       return {
         title: sessionTitleOf(session),
