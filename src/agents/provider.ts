@@ -287,6 +287,8 @@ export interface ProviderContext {
   clock: Clock;
   /** The tools that the agent of a session is given. */
   toolsFor: (sessionId: string) => AgentTools;
+  /** Whether programs of agents are asked for their login state in the background. */
+  asksLogins?: boolean;
 }
 
 /** What one kind of agent can do. A provider has one kind, or several, each with a name. */
@@ -302,6 +304,8 @@ export interface AgentKind {
   startFailure?(): string | null;
   /** What to do where nobody is logged in to the agent, as far as its processes have shown; else null. It is cheap. */
   loggedOut?(): string | null;
+  /** The login state that was seen last. It returns at once, and may ask for the next state in the background. */
+  lastAuth?(): AuthStatus;
   /** Why no agent could have the settings, or null, as far as that is known without an agent. */
   objection?(settings: TurnSettings): ProviderError | null;
   /** For diagnostics. */
@@ -337,7 +341,6 @@ export interface NamedAgentKind extends AgentKind {
   readonly isConfigured: boolean;
   /** Whether its command was found. */
   isInstalled(): boolean;
-  /** Whether somebody is logged in, as it was last seen; nothing is started. */
   lastAuth(): AuthStatus;
   /** The modes of its own that it last offered. */
   lastModes(): readonly string[];

@@ -5,6 +5,7 @@ import type { Session } from '../../api/sessions.ts';
 import { agentEnvironment } from '../../core/children/environment.ts';
 import { HealthRecord } from '../health-record.ts';
 import { InstalledAgent, type InstalledSettings } from '../installed.ts';
+import { LOGIN_MS, LoginWatch } from '../login-watch.ts';
 import { ModelCache } from '../model-cache.ts';
 import { logoutOf } from '../own-home.ts';
 import type {
@@ -31,12 +32,13 @@ export class ClaudeProvider implements Provider {
   readonly login: Login = {
     setKey: async (key) => {
       writeKey(this.#installed.ownHome(), key);
-      this.#health.loginChanged();
+      this.#loginChanged();
       return this.authStatus();
     },
     end: async () => {
       await removeKey(this.#installed.ownHome());
       if (this.problem() === null) await endLogin(await this.#command());
+      this.#logins.forget();
       return this.authStatus();
     },
   };
@@ -44,6 +46,7 @@ export class ClaudeProvider implements Provider {
   readonly #installed: InstalledAgent;
   readonly #health = new HealthRecord();
   readonly #models: ModelCache;
+  readonly #logins: LoginWatch;
   /** The modes that claude has named; null: it has named none yet. */
   #modes: readonly string[] | null = null;
 
@@ -51,6 +54,9 @@ export class ClaudeProvider implements Provider {
     this.#context = context;
     this.#installed = new InstalledAgent('claude', settings);
     this.#models = new ModelCache(context.clock);
+    const { hasOwnHome } = this.#installed;
+    const ask = async () => askStatus(await this.#command(), hasOwnHome, LOGIN_MS);
+    this.#logins = new LoginWatch(context.clock, context.asksLogins === true ? ask : null);
   }
 
   get enabled(): boolean {
@@ -77,9 +83,22 @@ export class ClaudeProvider implements Provider {
     return this.#health.stats(this.#installed.settings.command);
   }
 
-  authStatus(): Promise<AuthStatus> {
+  lastAuth(): AuthStatus {
+    return this.#installed.lastAuth(this.#logins);
+  }
+
+  async authStatus(): Promise<AuthStatus> {
     const { hasOwnHome } = this.#installed;
-    return this.#installed.authStatus(async () => askStatus(await this.#command(), hasOwnHome));
+    const status = await this.#installed.authStatus(async () =>
+      askStatus(await this.#command(), hasOwnHome),
+    );
+    this.#logins.set(status);
+    return status;
+  }
+
+  #loginChanged(): void {
+    this.#health.loginChanged();
+    this.#logins.forget();
   }
 
   async models(): Promise<Model[]> {
@@ -105,7 +124,10 @@ export class ClaudeProvider implements Provider {
     return {
       ...(await this.#command()),
       hasOwnHome: this.#installed.hasOwnHome,
-      onEnded: (outcome) => this.#health.ended(outcome),
+      onEnded: (outcome) => {
+        this.#logins.ended(outcome, 'claude', this.#installed.hasOwnHome);
+        return this.#health.ended(outcome);
+      },
       signal,
       toolsFor: this.#context.toolsFor,
       onUnknown: () => {

@@ -13,6 +13,7 @@ import {
   type TurnOutcome,
   type TurnSettings,
 } from '../provider.ts';
+import { unlessAborted } from '../unless-aborted.ts';
 import type { Route } from './app-server.ts';
 import type { Params, RequestId } from './connection.ts';
 import { Reader } from './items.ts';
@@ -21,7 +22,7 @@ import type { CodexOptions } from './options.ts';
 import { outcomeOf, readError, turnIn } from './outcome.ts';
 import { type CodexRequest, readRequest, refusalOf } from './requests.ts';
 import { configOf, modeRefusedBy, objectionTo, readThread, turnParams } from './settings.ts';
-import { type Lease, unlessAborted } from './shared-server.ts';
+import type { Lease } from './shared-server.ts';
 import {
   type AgentState,
   type AtTurn,
