@@ -11,6 +11,7 @@ import { type FollowOptions, reconnectMs } from './follow-options.ts';
 import { StandardTalkOutput } from './talk-output.ts';
 import { markSeen } from './seen.ts';
 import { sessionEvents } from './session-events.ts';
+import { SilenceNote } from './silence.ts';
 import { TurnText } from './turn-text.ts';
 
 /** A turn that was accepted. The events of its session after the seq `after` contain all of it. */
@@ -37,6 +38,7 @@ export async function followTurn(
   const asker = askerOf(context, talkOutput, signal);
   const palette = paletteFor(world.stderr, world.env);
   const text = new TurnText({ talkOutput, asker, palette, isVerbose: options.verbose === true });
+  using silence = new SilenceNote(context, params.session_id, talkOutput);
   const interrupt = () => {
     world.stderr.write('\ncadre: interrupting the turn; press Ctrl-C again to exit at once\n');
     client.call(endpoints.interruptTurn, { params, body: {} }).catch(() => undefined);
@@ -52,7 +54,10 @@ export async function followTurn(
   for await (const event of events) {
     if (event.turn_id !== params.turn_id) continue;
     if (global.json) world.stdout.write(`${jsonFor(world, event)}\n`);
-    else text.write(event);
+    else {
+      silence.take(event);
+      text.write(event);
+    }
     if (!isEnding(event)) continue;
     await asker.idle();
     signal.removeEventListener('abort', interrupt);

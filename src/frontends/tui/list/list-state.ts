@@ -25,8 +25,8 @@ export interface ListView extends ListSettings {
   now: number;
 }
 
-/** Ages are in minutes, so the list looks at the clock this often. */
-const LOOK_MS = 10_000;
+/** Ages are in minutes, and an agent is silent after five seconds, so the list looks at the clock this often. */
+const LOOK_MS = 5000;
 
 const before: ListView = {
   lens: 'all',

@@ -40,6 +40,9 @@ export const symbols: Record<Standing, readonly [symbol: string, tone: Tone]> = 
   done: ['·', 'faint'],
 };
 
+/** An agent that has shown nothing of a turn for this time is silent. */
+const SILENT_MS = 5000;
+
 /** The texts of a thing's row at a time in Unix milliseconds. */
 export function rowTextOf(thing: ListItem, now: number): RowText {
   const standing = standingOf(thing, now);
@@ -80,7 +83,9 @@ function wordsOf(
       };
     }
     case 'session': {
-      const { session, doing } = thing.now;
+      const { session, since } = thing.now;
+      const isSilent = session.status === 'running' && since !== null && now - since >= SILENT_MS;
+      const doing = thing.now.doing ?? (isSilent ? 'waiting: no answer yet' : null);
       const last =
         session.failure?.message ?? doing ?? lastTurnText(session) ?? session.last_words ?? '';
       const worktree = thing.worktree;
