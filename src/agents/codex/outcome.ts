@@ -28,7 +28,7 @@ export function readError(params: unknown): TurnError | null {
 
 const DETAIL_CHARACTERS = 200;
 
-/** What codex reports of an error after which it tries again; null for any other error. */
+/** Returns the text for an error after which codex tries again; null for any other error. */
 export function readRetry(params: unknown): string | null {
   const { data } = errorNotice.safeParse(params);
   if (!data?.willRetry) return null;

@@ -24,7 +24,7 @@ export function withSession(overview: Overview, event: EventOf<KindIn<'session'>
   return withNow(overview, { ...idle(session), ...known, session });
 }
 
-/** What a turn waits for, as the server and the agents report it, is what its session is at. */
+/** The codes of notices that give the reason why a turn waits. */
 const WAITS: ReadonlySet<string> = new Set(['waiting', 'waits_for_agent']);
 
 function withNotice(

@@ -41,7 +41,7 @@ test('A turn without a sign of its agent for five seconds gets one line with wha
       await expectEventually(() => lines.slice(1)).toEqual([
         expect.stringMatching(/^\[waiting\] no agent slot is free: .+\n$/),
       ]);
-      // What the agent shows ends the wait.
+      // An event of the agent ends the wait.
       using heard = noteFor(second.id);
       const event = await accepted(second.id);
       heard.take(event);
