@@ -4,6 +4,7 @@ import type { AuthStatus } from '../api/providers.ts';
 import { AppError } from '../api/errors.ts';
 import { agentEnvironment, pickVariables } from '../core/children/environment.ts';
 import { findProgram } from '../core/lib/find-program.ts';
+import type { LoginWatch } from './login-watch.ts';
 import type { LoginSituation } from './own-home.ts';
 
 /** How an agent that the user has installed is configured: the section `[providers.<id>]`. */
@@ -65,6 +66,12 @@ export class InstalledAgent {
     if (this.#isInstalled) return null;
     const { product } = providerKinds[this.#id].login;
     return `command "${command}" not found on PATH: install ${product}, or set ${key}.command`;
+  }
+
+  /** Returns the newest login state that was read; none is read of an agent that cannot start. */
+  lastAuth(logins: LoginWatch): AuthStatus {
+    const detail = this.problem();
+    return detail === null ? logins.get() : { authenticated: null, mode: 'not_configured', detail };
   }
 
   /** What `ask` says of the login, unless no agent could be asked. Rejects as `ask` does. */

@@ -21,7 +21,7 @@ export type AgentUpdate =
   | { type: 'tool'; ref: string; change: ToolChange }
   | { type: 'plan'; entries: { content: string; status: string; priority: string | null }[] }
   | { type: 'usage'; usage: Partial<Usage> }
-  /** A request or question was declined without asking a person, because the permission mode of the turn asks nobody. */
+  /** A request was declined, because the permission mode of the turn asks nobody. */
   | { type: 'declined_unasked' }
   /** The agent's own title of the session. */
   | { type: 'title'; title: string }
@@ -289,6 +289,8 @@ export interface ProviderContext {
   clock: Clock;
   /** The tools that the agent of a session is given. */
   toolsFor: (sessionId: string) => AgentTools;
+  /** Whether programs of agents are asked for their login state in the background. */
+  asksLogins?: boolean;
 }
 
 /** What one kind of agent can do. A provider has one kind, or several, each with a name. */
@@ -304,6 +306,8 @@ export interface AgentKind {
   startFailure?(): string | null;
   /** What to do where nobody is logged in to the agent, as far as its processes have shown; else null. It is cheap. */
   loggedOut?(): string | null;
+  /** The login state that was seen last. It returns at once, and may ask for the next state in the background. */
+  lastAuth?(): AuthStatus;
   /** Why no agent could have the settings, or null, as far as that is known without an agent. */
   objection?(settings: TurnSettings): ProviderError | null;
   /** For diagnostics. */
@@ -339,7 +343,6 @@ export interface NamedAgentKind extends AgentKind {
   readonly isConfigured: boolean;
   /** Whether its command was found. */
   isInstalled(): boolean;
-  /** Whether somebody is logged in, as it was last seen; nothing is started. */
   lastAuth(): AuthStatus;
   /** The modes of its own that it last offered. */
   lastModes(): readonly { id: string; name: string }[];
@@ -378,10 +381,7 @@ export interface AgentKinds {
   find(name: string): NamedAgentKind | undefined;
 }
 
-/**
- * A provider; a new one is a folder with a class that implements this. Of one with several kinds of agents, the methods
- * of {@link AgentKind} mean the preferred kind.
- */
+/** A provider: a folder with a class that implements this. With several kinds of agents, it is also the preferred kind. */
 export interface Provider extends AgentKind {
   readonly id: ProviderId;
   readonly displayName: string;

@@ -150,6 +150,11 @@ export class ProviderRegistry {
     });
   }
 
+  /** Asks the programs of agents in the background whether they are logged in. It returns at once. */
+  lookAtLogins(): void {
+    for (const provider of this.all()) if (provider.enabled) provider.lastAuth?.();
+  }
+
   /** The providers as the interface shows them. */
   list(): ProviderRecord[] {
     return this.all().map((provider) => recordOf(provider, this.#preferred()));
@@ -203,12 +208,14 @@ function agentRecord(kind: NamedAgentKind, preferred: string | null | undefined)
 function recordOf(provider: Provider, preferred: ProviderId | null): ProviderRecord {
   const { id, displayName, enabled, capabilities } = provider;
   const problem = wrongWith(provider);
+  const auth = provider.lastAuth?.();
   return {
     id,
     display_name: displayName,
     enabled,
     healthy: problem === null,
-    detail: problem ?? 'ready',
+    logged_in: auth?.authenticated ?? null,
+    detail: problem ?? (auth?.authenticated === false ? auth.detail : 'ready'),
     default: id === preferred,
     capabilities: { ...capabilities },
     agents: kindsOf(provider).map((kind) => agentRecord(kind, provider.kinds?.preferred)),

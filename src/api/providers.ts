@@ -73,7 +73,15 @@ export const provider = z
     display_name: z.string(),
     enabled: z.boolean(),
     healthy: z.boolean(),
-    detail: z.string(),
+    logged_in: z
+      .boolean()
+      .nullable()
+      .describe(
+        'Whether the agent is logged in, as its program reported last. The server asks in the background and keeps the answer for a minute. Null if unknown.',
+      ),
+    detail: z
+      .string()
+      .describe('`ready`, or the problem and how to solve it. A missing login is a problem.'),
     default: z
       .boolean()
       .describe("Whether the server's configuration selects this provider for new sessions."),

@@ -24,6 +24,9 @@ export const turnStatus = z.enum([
   'failed',
 ]);
 
+/** How a turn can end. */
+export const turnOutcome = turnStatus.extract(['completed', 'interrupted', 'failed']);
+
 export const usage = z
   .looseObject({
     input_tokens: z.number().nullable(),
@@ -61,6 +64,17 @@ export const lastWords = z
   .nullable()
   .describe(
     'Last message of the agent as one line of at most 200 characters. Updated when a turn ends. Null if there is none or retention has deleted it.',
+  );
+
+export const lastTurnStatus = turnOutcome
+  .nullish()
+  .describe(
+    'Final status of the most recent turn that has ended. Null if no turn has ended. May be absent in events about sessions of older versions.',
+  );
+export const lastTurnError = failure
+  .nullish()
+  .describe(
+    'Error of the most recent turn that has ended, its message as one line of at most 200 characters. Null if that turn has no error. May be absent in events about sessions of older versions.',
   );
 
 export const session = z
@@ -127,6 +141,8 @@ export const session = z
     last_words: lastWords,
     active_turn_id: z.string().nullable(),
     last_turn_id: z.string().nullable(),
+    last_turn_status: lastTurnStatus,
+    last_turn_error: lastTurnError,
     provider_session_ref: z.string().nullable(),
     provider_defaults: z
       .looseObject({

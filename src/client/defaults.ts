@@ -38,8 +38,11 @@ export function preferredProvider(
   return only && others.length === 0 ? only.id : null;
 }
 
+/** Returns the providers that can be used now: those without a login only if no other is ready. */
 export function readyOnes(providers: readonly ProviderRecord[]): ProviderRecord[] {
-  return providers.filter(({ enabled, healthy }) => enabled && healthy);
+  const ready = providers.filter(({ enabled, healthy }) => enabled && healthy);
+  const usable = ready.filter(({ logged_in }) => logged_in !== false);
+  return usable.length > 0 ? usable : ready;
 }
 
 /**

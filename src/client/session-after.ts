@@ -1,6 +1,7 @@
 import type { EventOf, KindIn } from '../api/events.ts';
 import type { Approval } from '../api/approvals.ts';
 import type { Session } from '../api/sessions.ts';
+import { cutLine } from '../core/lib/cut-line.ts';
 
 type Ended = EventOf<'turn.completed' | 'turn.interrupted' | 'turn.failed'>;
 
@@ -64,14 +65,31 @@ export function sessionAfterRequest(
   return { ...session, status: 'waiting_for_approval', news_seq: seq, last_activity_at };
 }
 
+const statusOfEnd = {
+  'turn.completed': 'completed',
+  'turn.interrupted': 'interrupted',
+  'turn.failed': 'failed',
+} as const;
+
+const ERROR_CHARACTERS = 200;
+
+/** An error as a session has it. */
+function shortError(error: Failure): Failure {
+  return { ...error, message: cutLine(error.message, ERROR_CHARACTERS) ?? error.code };
+}
+
+type Failure = NonNullable<Ended['payload']['turn']['error']>;
+
 function afterEnd(
   { status, last_words }: Session,
-  { created_at, payload }: Ended,
+  { kind, created_at, payload }: Ended,
 ): Partial<Session> {
   return {
     status: status === 'closed' || status === 'failed' ? status : 'ready',
     active_turn_id: null,
     last_words: payload.last_words ?? last_words,
+    last_turn_status: statusOfEnd[kind],
+    last_turn_error: payload.turn.error && shortError(payload.turn.error),
     last_activity_at: created_at,
   };
 }

@@ -100,6 +100,11 @@ describe.each(stored)('The data of cadre %s', (name) => {
             worktrees: withoutDirectories(worktrees),
             ...('rules' in records && { rules: asTheyDecide(records.rules) }),
           });
+          for (const session of await server.client.call(endpoints.listSessions, { query: {} })) {
+            const params = { session_id: session.id };
+            const [last] = await server.client.call(endpoints.listTurns, { params, query: {} });
+            expect(session.last_turn_status).toBe(last?.ended_at ? last.status : null);
+          }
           const reader = new HttpClient({ url: server.url, token: answers.token });
           expect(await reader.call(endpoints.listSessions, { query: {} })).not.toEqual([]);
           reader.close();

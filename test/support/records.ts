@@ -26,6 +26,8 @@ export function aSession(more: Partial<Session> = {}): Session {
     status: 'ready',
     active_turn_id: null,
     last_turn_id: null,
+    last_turn_status: null,
+    last_turn_error: null,
     provider_session_ref: null,
     provider_defaults: null,
     worktree_id: null,

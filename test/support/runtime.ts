@@ -44,6 +44,8 @@ export async function openRuntime(
     },
     // Agents that tests play start no sidecar.
     toolsWithinMs: Infinity,
+    // Nor do they say whether they are logged in.
+    asksLogins: false,
     ...rest,
     directory,
     config,

@@ -63,6 +63,10 @@ export class AcpProvider implements Provider {
     return this.#preferred.loggedOut();
   }
 
+  lastAuth(): AuthStatus {
+    return this.#preferred.lastAuth();
+  }
+
   stats() {
     return this.#preferred.stats();
   }

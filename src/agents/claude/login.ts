@@ -1,16 +1,15 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { text } from 'node:stream/consumers';
 import { z } from 'zod';
 import type { AuthStatus } from '../../api/providers.ts';
-import type { Supervisor } from '../../core/children/supervisor.ts';
-import type { Clock } from '../../core/lib/clock.ts';
 import { readForeignFile } from '../../core/lib/foreign-file.ts';
 import { makeDirectory } from '../../core/lib/make-directory.ts';
 import { replaceFile } from '../../core/lib/replace-file.ts';
 import { parsed } from '../json-lines.ts';
-import { loginHint, type LoginSituation } from '../own-home.ts';
+import { loggedOut } from '../login-watch.ts';
+import type { LoginSituation } from '../own-home.ts';
 import { ProviderError } from '../provider.ts';
+import { type ProgramOptions, runProgram } from '../run-program.ts';
 
 /** The file of the API key, beside claude's own files in a home that is cadre's alone. */
 const KEY_FILE = 'cadre-api-key';
@@ -33,15 +32,6 @@ export async function removeKey(home: string): Promise<void> {
   await fs.rm(path.join(home, KEY_FILE), { force: true });
 }
 
-/** How claude is started. */
-interface ClaudeCommand {
-  command: string;
-  args: readonly string[];
-  env: Record<string, string>;
-  supervisor: Supervisor;
-  clock: Clock;
-}
-
 const status = z.looseObject({
   loggedIn: z.boolean(),
   authMethod: z.string().catch(''),
@@ -49,20 +39,22 @@ const status = z.looseObject({
 });
 
 /** Whether claude has a login, as it says without a network: not whether the login is valid. */
-export async function askStatus(claude: ClaudeCommand, login: LoginSituation): Promise<AuthStatus> {
+export async function askStatus(
+  claude: ProgramOptions,
+  login: LoginSituation,
+  limitMs = ANSWER_MS,
+): Promise<AuthStatus> {
+  const what = 'claude auth status --json';
   // The exit code is not looked at: it is 1 where nobody is logged in.
-  const { said } = await run(claude, ['auth', 'status', '--json']);
-  const { data } = status.safeParse(parsed(said));
+  const { stdout } = await runProgram(claude, ['auth', 'status', '--json'], { what, limitMs });
+  const { data } = status.safeParse(parsed(stdout));
   if (!data) {
     throw new ProviderError(
       'provider_unavailable',
       'claude: cannot read the output of "claude auth status --json": update Claude Code',
     );
   }
-  if (!data.loggedIn) {
-    const detail = `not logged in: ${loginHint(login)}`;
-    return { authenticated: false, mode: 'not_configured', detail };
-  }
+  if (!data.loggedIn) return loggedOut(login);
   if (data.apiProvider !== 'firstParty') {
     const detail = `claude uses ${data.apiProvider} and its login`;
     return { authenticated: true, mode: 'agent_managed', detail };
@@ -73,36 +65,12 @@ export async function askStatus(claude: ClaudeCommand, login: LoginSituation): P
 }
 
 /** Ends the login that claude itself keeps. Throws {@link ProviderError}. */
-export async function endLogin(claude: ClaudeCommand): Promise<void> {
-  const { code } = await run(claude, ['auth', 'logout']);
+export async function endLogin(claude: ProgramOptions): Promise<void> {
+  const what = 'claude auth logout';
+  const { code } = await runProgram(claude, ['auth', 'logout'], { what, limitMs: ANSWER_MS });
   if (code === 0) return;
   throw new ProviderError(
     'provider_unavailable',
     `claude: "claude auth logout" exited with code ${code}`,
   );
-}
-
-/** Runs a command of claude to its end. */
-async function run(
-  { command, args, env, supervisor, clock }: ClaudeCommand,
-  words: readonly string[],
-): Promise<{ code: number | null; said: string }> {
-  const what = `claude ${words.join(' ')}`;
-  const child = await supervisor.start({
-    command,
-    args: [...args, ...words],
-    cwd: process.cwd(),
-    env,
-    what,
-    stdin: 'none',
-  });
-  const limit = clock.after(ANSWER_MS, () => void child.end(0));
-  try {
-    child.stderr.resume();
-    const [said, { code }] = await Promise.all([text(child.stdout), child.exited]);
-    return { code, said };
-  } finally {
-    limit[Symbol.dispose]();
-    await child.end(0);
-  }
 }

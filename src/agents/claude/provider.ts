@@ -4,6 +4,7 @@ import type { AuthStatus, Model } from '../../api/providers.ts';
 import type { Session } from '../../api/sessions.ts';
 import { HealthRecord } from '../health-record.ts';
 import { InstalledAgent, type InstalledSettings } from '../installed.ts';
+import { LOGIN_MS, LoginWatch } from '../login-watch.ts';
 import { ModelCache } from '../model-cache.ts';
 import { logoutOf } from '../own-home.ts';
 import type {
@@ -30,12 +31,13 @@ export class ClaudeProvider implements Provider {
   readonly login: Login = {
     setKey: async (key) => {
       writeKey(this.#installed.ownHome(), key);
-      this.#health.loginChanged();
+      this.#loginChanged();
       return this.authStatus();
     },
     end: async () => {
       await removeKey(this.#installed.ownHome());
       if (this.problem() === null) await endLogin(await this.#command());
+      this.#logins.forget();
       return this.authStatus();
     },
   };
@@ -43,6 +45,7 @@ export class ClaudeProvider implements Provider {
   readonly #installed: InstalledAgent;
   readonly #health = new HealthRecord();
   readonly #models: ModelCache;
+  readonly #logins: LoginWatch;
   /** The modes that claude has named; null: it has named none yet. */
   #modes: readonly string[] | null = null;
 
@@ -50,6 +53,8 @@ export class ClaudeProvider implements Provider {
     this.#context = context;
     this.#installed = new InstalledAgent('claude', settings);
     this.#models = new ModelCache(context.clock);
+    const ask = async () => askStatus(await this.#command(), this.#installed.login, LOGIN_MS);
+    this.#logins = new LoginWatch(context.clock, context.asksLogins === true ? ask : null);
   }
 
   get enabled(): boolean {
@@ -76,10 +81,21 @@ export class ClaudeProvider implements Provider {
     return this.#health.stats(this.#installed.settings.command);
   }
 
-  authStatus(): Promise<AuthStatus> {
-    return this.#installed.authStatus(async () =>
+  lastAuth(): AuthStatus {
+    return this.#installed.lastAuth(this.#logins);
+  }
+
+  async authStatus(): Promise<AuthStatus> {
+    const status = await this.#installed.authStatus(async () =>
       askStatus(await this.#command(), this.#installed.login),
     );
+    this.#logins.set(status);
+    return status;
+  }
+
+  #loginChanged(): void {
+    this.#health.loginChanged();
+    this.#logins.forget();
   }
 
   async models(): Promise<Model[]> {
@@ -105,7 +121,10 @@ export class ClaudeProvider implements Provider {
     return {
       ...(await this.#command()),
       login: this.#installed.login,
-      onEnded: (outcome) => this.#health.ended(outcome),
+      onEnded: (outcome) => {
+        this.#logins.ended(outcome, this.#installed.login);
+        return this.#health.ended(outcome);
+      },
       signal,
       toolsFor: this.#context.toolsFor,
       onUnknown: () => {

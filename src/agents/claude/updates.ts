@@ -14,7 +14,6 @@ const IGNORED = new Set([
   'auth_status',
   'command_lifecycle',
   'keep_alive',
-  'system',
   'tool_progress',
   'tool_use_summary',
 ]);
@@ -70,6 +69,24 @@ const todos = z.looseObject({
   todos: z.array(z.looseObject({ content: z.string(), status: z.string().catch('pending') })),
 });
 
+const retried = z.looseObject({
+  subtype: z.literal('api_retry'),
+  attempt: z.number(),
+  max_retries: z.number(),
+  error: z.string().nullish().catch(null),
+  error_status: z.number().nullish().catch(null),
+});
+
+/** The notice of a request to the model that claude makes again; nothing for the other messages of the system. */
+function readRetry(message: Message): AgentUpdate[] {
+  const { data } = retried.safeParse(message);
+  if (!data) return [];
+  const why = [data.error, data.error_status].filter((part) => part !== null && part !== undefined);
+  const said = why.length > 0 ? ` (${why.join(' ')})` : '';
+  const text = `claude: the request failed${said}, retry ${data.attempt}/${data.max_retries}`;
+  return [{ type: 'notice', code: 'waiting', message: text }];
+}
+
 /** Turns claude's messages into updates: texts from the stream, tools from the finished blocks. */
 export class Reader {
   /** Messages whose text came in pieces: the finished block repeats it. */
@@ -122,6 +139,8 @@ export class Reader {
         return this.#readAssistant(message);
       case 'user':
         return readResults(message);
+      case 'system':
+        return readRetry(message);
       case 'rate_limit_event':
         this.#rateLimit = limitAfter(this.#rateLimit, message);
         return [];

@@ -13,15 +13,16 @@ import {
   type TurnOutcome,
   type TurnSettings,
 } from '../provider.ts';
+import { unlessAborted } from '../unless-aborted.ts';
 import type { Route } from './app-server.ts';
 import type { Params, RequestId } from './connection.ts';
 import { Reader } from './items.ts';
 import { reachedLimit } from './limits.ts';
 import type { CodexOptions } from './options.ts';
-import { outcomeOf, readError, turnIn } from './outcome.ts';
+import { outcomeOf, readError, readRetry, turnIn } from './outcome.ts';
 import { type CodexRequest, readRequest, refusalOf } from './requests.ts';
 import { configOf, modeRefusedBy, objectionTo, readThread, turnParams } from './settings.ts';
-import { type Lease, unlessAborted } from './shared-server.ts';
+import type { Lease } from './shared-server.ts';
 import {
   type AgentState,
   type AtTurn,
@@ -180,8 +181,12 @@ class CodexAgent implements Agent, Route {
         return undefined;
       case 'error': {
         const own = this.#at?.turn.own;
-        if (own) own.error = readError(params) ?? own.error;
-        return undefined;
+        if (!own || this.#isLate(params)) return undefined;
+        own.error = readError(params) ?? own.error;
+        const retry = readRetry(params);
+        return retry === null
+          ? undefined
+          : report(this.#sink, [{ type: 'notice', code: 'waiting', message: retry }]);
       }
       case 'thread/tokenUsage/updated':
         return this.#count(params);

@@ -4,8 +4,10 @@ import type { AuthStatus } from '../../api/providers.ts';
 import { AppError } from '../../api/errors.ts';
 import { makeDirectory } from '../../core/lib/make-directory.ts';
 import { replaceFile } from '../../core/lib/replace-file.ts';
-import { loginHint, type LoginSituation } from '../own-home.ts';
+import { loggedOut } from '../login-watch.ts';
+import type { LoginSituation } from '../own-home.ts';
 import { ProviderError } from '../provider.ts';
+import { type ProgramOptions, runProgram } from '../run-program.ts';
 
 const account = z.looseObject({
   account: z.looseObject({ type: z.string() }).nullish().catch(null),
@@ -36,12 +38,27 @@ export function readAccount(raw: unknown, login: LoginSituation): AuthStatus {
 }
 
 function nobody(isNeeded: boolean, login: LoginSituation): AuthStatus {
-  if (isNeeded) {
-    const detail = `not logged in: ${loginHint(login)}`;
-    return { authenticated: false, mode: 'not_configured', detail };
-  }
+  if (isNeeded) return loggedOut(login);
   const detail = 'the models in the configuration of codex do not need a codex login';
   return { authenticated: true, mode: 'not_needed', detail };
+}
+
+/**
+ * The login that `codex login status` reports; null if it reports none, which its configuration may not need. Throws
+ * {@link ProviderError} for an output that cannot be read.
+ */
+export async function askStatus(
+  codex: ProgramOptions,
+  limitMs: number,
+): Promise<AuthStatus | null> {
+  const what = 'codex login status';
+  const { code, stdout, stderr } = await runProgram(codex, ['login', 'status'], { what, limitMs });
+  if (/not logged in/i.test(stdout + stderr)) return null;
+  if (code !== 0)
+    throw new ProviderError('provider_unavailable', 'codex: cannot read the login status');
+  return /api key/i.test(stdout + stderr)
+    ? { authenticated: true, mode: 'api_key', detail: 'codex has an API key' }
+    : { authenticated: true, mode: 'account', detail: 'codex is logged in to an account' };
 }
 
 const filled = z.string().min(1);

@@ -6,6 +6,7 @@ import {
   type TurnOutcome,
   unknownLimit,
 } from '../provider.ts';
+import { shorten } from '../../core/lib/shorten.ts';
 import { loginHint, type LoginSituation, missingVariable } from '../own-home.ts';
 
 const turnError = z.looseObject({
@@ -23,6 +24,21 @@ const errorNotice = z.looseObject({ error: turnError, willRetry: z.boolean().cat
 export function readError(params: unknown): TurnError | null {
   const { data } = errorNotice.safeParse(params);
   return data && !data.willRetry ? data.error : null;
+}
+
+const DETAIL_CHARACTERS = 200;
+
+/** Returns the text for an error after which codex tries again; null for any other error. */
+export function readRetry(params: unknown): string | null {
+  const { data } = errorNotice.safeParse(params);
+  if (!data?.willRetry) return null;
+  const { message, additionalDetails } = data.error;
+  const attempt = /\d+\/\d+/.exec(message)?.[0];
+  const what = attempt === undefined ? message : `stream error, retry ${attempt}`;
+  return shorten(
+    `codex: ${what}${additionalDetails ? `: ${additionalDetails}` : ''}`,
+    DETAIL_CHARACTERS,
+  );
 }
 
 const ended = z.looseObject({

@@ -3,6 +3,7 @@ import type { AuthStatus, Model } from '../../api/providers.ts';
 import type { Session } from '../../api/sessions.ts';
 import { HealthRecord } from '../health-record.ts';
 import { InstalledAgent, type InstalledSettings } from '../installed.ts';
+import { LOGIN_MS, LoginWatch } from '../login-watch.ts';
 import { ModelCache } from '../model-cache.ts';
 import { logoutOf } from '../own-home.ts';
 import type {
@@ -15,9 +16,10 @@ import type {
   ProviderError,
   TurnSettings,
 } from '../provider.ts';
+import type { ProgramOptions } from '../run-program.ts';
 import { openCodex } from './agent.ts';
 import { AppServer } from './app-server.ts';
-import { makeHome, readAccount, writeAuth } from './login.ts';
+import { askStatus, makeHome, readAccount, writeAuth } from './login.ts';
 import { type CodexModel, listModels } from './models.ts';
 import { objectionTo } from './settings.ts';
 import { SharedServer } from './shared-server.ts';
@@ -32,12 +34,12 @@ export class CodexProvider implements Provider {
     setKey: async (apiKey) => {
       this.#installed.ownHome();
       await this.#ask('account/login/start', { type: 'apiKey', apiKey });
-      this.#health.loginChanged();
+      this.#loginChanged();
       return this.#authStatus();
     },
     import: async (auth) => {
       writeAuth(this.#installed.ownHome(), auth);
-      this.#health.loginChanged();
+      this.#loginChanged();
       // A running server has read the login before.
       await this.#shared.retire();
       return this.#authStatus();
@@ -45,6 +47,7 @@ export class CodexProvider implements Provider {
     end: async () => {
       this.#installed.ownHome();
       await this.#ask('account/logout', {});
+      this.#logins.forget();
       return this.#authStatus();
     },
   };
@@ -53,12 +56,15 @@ export class CodexProvider implements Provider {
   readonly #health = new HealthRecord();
   readonly #models: ModelCache<CodexModel>;
   readonly #shared: SharedServer;
+  readonly #logins: LoginWatch;
 
   constructor(settings: InstalledSettings, context: ProviderContext) {
     this.#context = context;
     this.#installed = new InstalledAgent('codex', settings);
     this.#models = new ModelCache(context.clock);
     this.#shared = new SharedServer(context.clock, () => this.#start());
+    const ask = async () => (await askStatus(this.#program(), LOGIN_MS)) ?? this.#authStatus();
+    this.#logins = new LoginWatch(context.clock, context.asksLogins === true ? ask : null);
   }
 
   get enabled(): boolean {
@@ -86,8 +92,19 @@ export class CodexProvider implements Provider {
     return { ...this.#health.stats(command), pid: this.#shared.pid };
   }
 
-  authStatus(): Promise<AuthStatus> {
-    return this.#health.noted(this.#authStatus());
+  lastAuth(): AuthStatus {
+    return this.#installed.lastAuth(this.#logins);
+  }
+
+  async authStatus(): Promise<AuthStatus> {
+    const status = await this.#health.noted(this.#authStatus());
+    this.#logins.set(status);
+    return status;
+  }
+
+  #loginChanged(): void {
+    this.#health.loginChanged();
+    this.#logins.forget();
   }
 
   async models(): Promise<Model[]> {
@@ -121,7 +138,10 @@ export class CodexProvider implements Provider {
       signal,
       models,
       login: this.#installed.login,
-      onEnded: (outcome) => this.#health.ended(outcome),
+      onEnded: (outcome) => {
+        this.#logins.ended(outcome, this.#installed.login);
+        return this.#health.ended(outcome);
+      },
       toolsFor,
       variablesAt: (directory) => supervisor.variablesAt(directory),
       onUnknown: this.#countUnknown,
@@ -144,18 +164,25 @@ export class CodexProvider implements Provider {
     return this.#shared.use((server) => server.ask(method, params), signal);
   }
 
-  async #start(): Promise<AppServer> {
+  #program(): ProgramOptions {
     const { supervisor, clock } = this.#context;
     const { home, settings } = this.#installed;
-    if (home !== null) makeHome(home);
-    const ownHome = home === null ? {} : { CODEX_HOME: home };
     const { command, args } = settings;
-    const start = {
+    const ownHome = home === null ? {} : { CODEX_HOME: home };
+    return {
       command,
       args,
       env: this.#installed.environment(ownHome),
       supervisor,
       clock,
+    };
+  }
+
+  async #start(): Promise<AppServer> {
+    const { home } = this.#installed;
+    if (home !== null) makeHome(home);
+    const start = {
+      ...this.#program(),
       onUnknown: this.#countUnknown,
       onVersion: (version: string | null) => {
         this.#health.version = version;

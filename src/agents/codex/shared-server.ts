@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/lib/clock.ts';
+import { unlessAborted } from '../unless-aborted.ts';
 import type { AppServer } from './app-server.ts';
 
 /** A server that nobody uses lives so much longer, so that the next session need not start one. */
@@ -109,19 +110,5 @@ export class SharedServer {
   #forget(running: Running): void {
     running.linger?.[Symbol.dispose]();
     if (this.#running === running) this.#running = undefined;
-  }
-}
-
-/** The result of `work`. Rejects with the signal's reason where the signal aborts before that. */
-export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  work.catch(() => undefined);
-  signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  const abort = () => aborted.reject(signal.reason as Error);
-  signal.addEventListener('abort', abort);
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
   }
 }

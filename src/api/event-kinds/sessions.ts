@@ -38,6 +38,8 @@ const changed = {
   last_words: 'The tests pass again.',
   active_turn_id: null,
   last_turn_id: 'turn_019aa8d26f307d6a8c1f91b7a3e0d422',
+  last_turn_status: 'completed' as const,
+  last_turn_error: null,
   provider_session_ref: 'demo-7c07',
   provider_defaults: null,
   worktree_id: null,
@@ -59,6 +61,7 @@ export const sessionKinds = {
       session: {
         ...changed,
         last_turn_id: null,
+        last_turn_status: null,
         provider_session_ref: null,
         news_seq: 0,
         last_activity_at: 1795312001000,

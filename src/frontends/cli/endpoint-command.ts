@@ -128,17 +128,30 @@ export function endpointCommand<E extends Endpoint>(entry: EndpointCommand<E>): 
               fields,
               await fieldsOf(one, values[at], { world, client, global, options: flags, fields }),
             );
-          const answer = await client.call(endpoint, inputOf(endpoint, fields));
+          const { value: answer, headers } = await client.ask(endpoint, inputOf(endpoint, fields));
           const call = { fields, options: flags, now: world.clock.now(), layout };
           const document = entry.document ? entry.document(answer, call) : answer;
           show(document, () => entry.print(answer, call));
           if (entry.empty !== undefined && Array.isArray(answer) && answer.length === 0)
             note(entry.empty);
+          if (!global.json && headers['x-next-cursor'] !== undefined && Array.isArray(answer))
+            world.stderr.write(`cadre: ${moreText(answer.length, options)}\n`);
           entry.after?.(answer, world);
         },
       ),
     );
   };
+}
+
+/** The largest limit of a list. */
+const MOST = 500;
+
+/** The remark on a list that has more records than are shown. */
+function moreText(shown: number, options: readonly { flags: string }[]): string {
+  const more = `the first ${shown} are shown, and more exist`;
+  const hasLimit = options.some(({ flags }) => flags.includes('--limit'));
+  if (!hasLimit) return more;
+  return shown < MOST ? `${more}: pass --limit ${MOST}` : `${more}: use the filters of the command`;
 }
 
 function argumentOf<E extends Endpoint>(operand: Parameter<E>, endpoint: E): Argument {

@@ -30,11 +30,24 @@ export function layoutOf(
   };
 }
 
+/** The state of a session whose last turn has failed. */
+export const TURN_FAILED = 'ready, turn failed';
+
 const states: Partial<Record<keyof Palette, readonly string[]>> = {
   good: ['ok', 'yes', 'ready', 'completed', 'active', 'idle', 'injected', 'consumed', 'accepted'],
   accent: ['running', 'working', 'injecting'],
   warn: ['warn', 'waiting_for_approval', 'pending', 'queued', 'deferred', 'retained', 'degraded'],
-  bad: ['fail', 'failed', 'no', 'killed', 'timed_out', 'missing', 'expired', 'unreachable'],
+  bad: [
+    'fail',
+    'failed',
+    TURN_FAILED,
+    'no',
+    'killed',
+    'timed_out',
+    'missing',
+    'expired',
+    'unreachable',
+  ],
   faint: ['closed', 'cleaned', 'cancelled', 'interrupted', 'declined'],
 };
 

@@ -2,7 +2,8 @@ import type { Approval } from '../../api/approvals.ts';
 import type { Process } from '../../api/processes.ts';
 import type { Session } from '../../api/sessions.ts';
 import type { Listing } from '../../client/listing.ts';
-import type { Layout } from './layout.ts';
+import { hasFailedTurn } from '../../client/last-turn.ts';
+import { type Layout, TURN_FAILED } from './layout.ts';
 import { ago, listOf, shortId } from './output.ts';
 
 /** What waits, the sessions and the processes, each as a table. */
@@ -26,14 +27,14 @@ const approvalTable = listOf<Approval>(
 
 const sessionTable = listOf<Session>(
   ['SESSION', 'PROVIDER', 'STATUS', 'AGE', 'ACTIVE', 'TITLE', 'CWD'],
-  ({ id, provider, status, created_at, last_activity_at, title, cwd }, now) => [
-    shortId(id),
-    provider,
-    status,
-    ago(created_at, now),
-    ago(last_activity_at, now),
-    title ?? '-',
-    cwd,
+  (one, now) => [
+    shortId(one.id),
+    one.provider,
+    hasFailedTurn(one) ? TURN_FAILED : one.status,
+    ago(one.created_at, now),
+    ago(one.last_activity_at, now),
+    one.title ?? '-',
+    one.cwd,
   ],
 );
 

@@ -8,7 +8,7 @@ const GAP = 2;
 /** A column is never cut to less than this; columns at the right are left out instead. */
 const LEAST = 6;
 /** The columns whose cells have the colour of a state. */
-const STATES = new Set(['STATUS', 'STATE', 'HEALTHY']);
+const STATES = new Set(['STATUS', 'STATE', 'HEALTHY', 'LOGGED IN']);
 
 /**
  * A table with a heading and columns two spaces apart. Each cell becomes one line of plain text. No line is wider than

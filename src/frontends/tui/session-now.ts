@@ -17,10 +17,23 @@ const MAX_DOING = 200;
 export function withSession(overview: Overview, event: EventOf<KindIn<'session'>>): Overview {
   const { session_id } = event;
   const known = overview.sessions.get(session_id ?? '');
+  if (known && event.kind === 'session.notice') return withNotice(overview, known, event);
   const session = sessionAfter(known?.session, event);
   // A session is known from the list or from session.created. Any other was closed before the list was read.
   if (session_id === null || !session) return overview;
   return withNow(overview, { ...idle(session), ...known, session });
+}
+
+/** The codes of notices that give the reason why a turn waits. */
+const WAITS: ReadonlySet<string> = new Set(['waiting', 'waits_for_agent']);
+
+function withNotice(
+  overview: Overview,
+  known: SessionNow,
+  { payload, turn_id }: EventOf<'session.notice'>,
+): Overview {
+  if (turn_id !== known.session.active_turn_id || !WAITS.has(payload.code)) return overview;
+  return withNow(overview, { ...known, doing: shorten(oneLine(payload.message), MAX_DOING) });
 }
 
 /** The overview after an event of a turn: the status of its session follows from it. */

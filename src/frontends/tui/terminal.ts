@@ -4,7 +4,7 @@ import { Observable } from './observable.ts';
 
 /** The terminal that the screen is on, beyond what ink draws. */
 export interface Terminal {
-  /** Whether it has the focus; true where it never said so. */
+  /** Whether it has the focus. Until it reports that, a key in the last minute counts as the focus. */
   hasFocus: Observable<boolean>;
   /** The directory in which the program was started. */
   directory: string;
@@ -27,6 +27,8 @@ export interface Terminal {
 const TAKE = '\u001B[?7l\u001B[?1004h';
 const GIVE_BACK = '\u001B[?1004l\u001B[?7h';
 const FOCUS = /\u001B\[([IO])/g;
+/** A terminal that does not report its focus counts as looked at for this time after a key. */
+const KEY_MS = 60_000;
 /** Whoever is not stopped within this time goes on: a process without a shell cannot be. */
 const STOP_MS = 200;
 
@@ -45,8 +47,17 @@ export function takeTerminal({
   clock,
 }: TerminalOptions): Terminal & Disposable {
   const hasFocus = new Observable(true);
+  const away = () => clock.after(KEY_MS, () => hasFocus.set(false));
+  // The command that opened the screen was typed. Null: the terminal reports its focus.
+  let idle: Disposable | null = away();
   const look = (data: unknown) => {
-    for (const [, said] of String(data).matchAll(FOCUS)) hasFocus.set(said === 'I');
+    const reports = [...String(data).matchAll(FOCUS)];
+    idle?.[Symbol.dispose]();
+    if (reports.length > 0) idle = null;
+    for (const [, said] of reports) hasFocus.set(said === 'I');
+    if (!idle) return;
+    hasFocus.set(true);
+    idle = away();
   };
   const giveBack = () => void stdout.write(GIVE_BACK);
   stdout.write(TAKE);
@@ -81,6 +92,7 @@ export function takeTerminal({
       }
     },
     [Symbol.dispose]() {
+      idle?.[Symbol.dispose]();
       stdin.off('data', look);
       process.off('exit', giveBack);
       giveBack();

@@ -19,6 +19,7 @@ export interface Background {
 /** Starts all of this work. */
 export function startBackground(base: Base, nouns: Nouns, summary: RecoverySummary): Background {
   const { sessions, teams } = nouns;
+  nouns.providers.registry.lookAtLogins();
   const verifying = new AbortController();
   const orLog = (work: Promise<void>, message: string) =>
     work.catch((error: unknown) => base.logger.error({ err: error }, message));

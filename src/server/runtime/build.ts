@@ -29,7 +29,7 @@ export type Edge = ReturnType<typeof buildEdge>;
 export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
   const storage = buildStorage(base, undo);
   const children = buildChildren(base);
-  const providers = buildProviders(base, children, options.providers);
+  const providers = buildProviders(base, children, options);
   const sessions = buildSessions(base, { storage, children, providers });
   const hooks = buildHooks(base, { storage, children, sessions });
   const limits = buildLimits(base, { sessions });

@@ -20,6 +20,8 @@ export interface RuntimeOptions {
   sessionTokens?: SessionTokens;
   /** An agent that has completed a turn has this long to ask for the tools; tests pass another time, or Infinity. */
   toolsWithinMs?: number;
+  /** Whether programs of agents are asked for their login state in the background (default true). */
+  asksLogins?: boolean;
   /** Replaces the configured providers, for tests with agents of their own. */
   providers?: readonly Provider[];
   /** The file operations of the store; tests pass others to make disks full, faulty or slow. */

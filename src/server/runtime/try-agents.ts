@@ -5,7 +5,13 @@ import { Writable } from 'node:stream';
 import { MCP_SESSION_VARIABLE } from '../../api/tool-names.ts';
 import type { Config } from '../../core/config/schema.ts';
 import { configuredProviders } from '../../agents/configured.ts';
-import { type AgentTools, type NamedAgentKind, ProviderError } from '../../agents/provider.ts';
+import {
+  type AgentTools,
+  type NamedAgentKind,
+  type Provider,
+  ProviderError,
+} from '../../agents/provider.ts';
+import { unlessAborted } from '../../agents/unless-aborted.ts';
 import { openBase } from './base.ts';
 import { buildChildren } from './build/children.ts';
 import { selfCommand } from '../../core/lib/self.ts';
@@ -20,7 +26,9 @@ export interface TriedAgent {
   display_name: string;
   configured: boolean;
   version: string | null;
-  /** What is wrong, with what to do; null where it opened a session. */
+  /** Whether it was asked to open a session. The others only start and report their login. */
+  opens_session: boolean;
+  /** The problem and how to solve it; null where it did what it was asked to do. */
   problem: string | null;
   /** The modes that it offered in its session, and those that it is said to have and did not offer. */
   modes: readonly { id: string; name: string }[];
@@ -51,14 +59,16 @@ export async function tryAgents(config: Config, signal: AbortSignal): Promise<Tr
   const { supervisor, keeper } = buildChildren(base);
   undo.defer(() => keeper.stop());
   const context = { supervisor, clock: base.clock, toolsFor: trialTools };
-  const kinds = configuredProviders(config, context).flatMap(({ kinds: all }) => all?.list() ?? []);
   const tried: TriedAgent[] = [];
-  for (const kind of kinds) {
-    const cwd = path.join(scratch, kind.name);
-    fs.mkdirSync(cwd);
+  for (const one of agentsOf(configuredProviders(config, context))) {
     const late = new AbortController();
     using _limit = base.clock.after(PATIENCE_MS, () => late.abort());
-    tried.push(await tryKind(kind, cwd, AbortSignal.any([signal, late.signal])));
+    const either = AbortSignal.any([signal, late.signal]);
+    if ('isConfigured' in one) {
+      const cwd = path.join(scratch, one.name);
+      fs.mkdirSync(cwd);
+      tried.push(await tryKind(one, cwd, either));
+    } else tried.push(await tryProvider(one, config.providers[one.id]?.enabled === true, either));
     signal.throwIfAborted();
   }
   return tried;
@@ -89,6 +99,38 @@ function trialTools(): AgentTools {
   };
 }
 
+/** The named agents, and the providers that have one agent, if they are enabled. */
+function agentsOf(providers: readonly Provider[]): (NamedAgentKind | Provider)[] {
+  return providers.flatMap((provider): readonly (NamedAgentKind | Provider)[] => {
+    if (provider.kinds) return provider.kinds.list();
+    return provider.enabled ? [provider] : [];
+  });
+}
+
+/** Starts the agent of a provider to list its models, and reads whether it is logged in. */
+async function tryProvider(
+  provider: Provider,
+  configured: boolean,
+  signal: AbortSignal,
+): Promise<TriedAgent> {
+  const work = async () => {
+    await unlessAborted(provider.models(), signal);
+    const { authenticated, detail } = await unlessAborted(provider.authStatus(), signal);
+    if (authenticated === false) throw new ProviderError('auth_required', detail);
+  };
+  const problem = provider.problem() ?? (await failureOf(work(), signal));
+  return {
+    name: provider.id,
+    display_name: provider.displayName,
+    configured,
+    version: provider.stats().version,
+    opens_session: false,
+    problem,
+    modes: [],
+    missing_modes: [],
+  };
+}
+
 async function tryKind(
   kind: NamedAgentKind,
   cwd: string,
@@ -101,6 +143,7 @@ async function tryKind(
     display_name,
     configured,
     version: kind.stats().version,
+    opens_session: true,
     problem,
     modes: kind.lastModes(),
     missing_modes: kind.missingModes(),
@@ -113,8 +156,8 @@ async function failureOf(work: Promise<void>, signal: AbortSignal): Promise<stri
     return null;
   } catch (error) {
     if (signal.aborted)
-      return `no session was opened within ${PATIENCE_MS / 1000} s: start the agent yourself, and check what it waits for`;
-    if (error instanceof ProviderError) return error.message.replace(/^acp: /, '');
+      return `the agent did not answer within ${PATIENCE_MS / 1000} s: start the agent yourself, and check what it waits for`;
+    if (error instanceof ProviderError) return error.message.replace(/^(?:acp|claude|codex): /, '');
     throw error;
   }
 }

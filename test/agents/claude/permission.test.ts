@@ -350,7 +350,7 @@ test.skipIf(!isRoot)('full_access as root is refused at once, and says what to d
     const full_access = { permission_mode: 'full_access' };
     const refused = {
       code: 'invalid',
-      message: expect.stringMatching(/as root: .*IS_SANDBOX/) as string,
+      message: expect.stringMatching(/for root: .*IS_SANDBOX/) as string,
     };
     await expect(open(full_access)).rejects.toMatchObject(refused);
     const session = await open();

@@ -36,6 +36,27 @@ test('a failure of the API that calls itself a success fails the turn, and the s
     },
   ));
 
+test('A request to the model that claude makes again is a notice of the turn that waits for it.', () =>
+  on(
+    {
+      turns: {
+        go(claude) {
+          const retry = { attempt: 2, max_retries: 10, retry_delay_ms: 900, error: 'unknown' };
+          claude.send({ type: 'system', subtype: 'api_retry', ...retry, error_status: null });
+          claude.result({ result: 'done' });
+        },
+      },
+    },
+    async ({ open }) => {
+      const session = await open();
+      const { turn_id } = await session.run('go');
+      const notices = ofKind(session.watch.of(turn_id), 'session.notice');
+      expect(notices.map(({ payload }) => payload)).toEqual([
+        { code: 'waiting', message: 'claude: the request failed (unknown), retry 2/10' },
+      ]);
+    },
+  ));
+
 test('one that nobody is logged in to says how to log in', () =>
   on(
     {

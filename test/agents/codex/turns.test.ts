@@ -198,6 +198,9 @@ test('what is tried again is no end; what ends the turn says why, and what to do
       turns: {
         retried(turn) {
           turn.note('error', { error: { message: 'Reconnecting' }, willRetry: true });
+          const additionalDetails = 'stream disconnected before completion';
+          const error = { message: 'Reconnecting... 2/5', additionalDetails };
+          turn.note('error', { error, willRetry: true });
           turn.complete();
         },
         unauthorized(turn) {
@@ -216,7 +219,17 @@ test('what is tried again is no end; what ends the turn says why, and what to do
     },
     async ({ open }) => {
       const session = await open();
-      expect((await session.run('retried')).status).toBe('completed');
+      const retried = await session.run('retried');
+      expect(retried.status).toBe('completed');
+      expect(
+        ofKind(session.watch.of(retried.turn_id), 'session.notice').map(({ payload }) => payload),
+      ).toEqual([
+        { code: 'waiting', message: 'codex: Reconnecting' },
+        {
+          code: 'waiting',
+          message: 'codex: stream error, retry 2/5: stream disconnected before completion',
+        },
+      ]);
       const errors = [];
       for (const text of ['unauthorized', 'full', 'strange'])
         errors.push((await session.run(text)).error);

@@ -36,7 +36,9 @@ describe('cadre providers discover', () => {
     expect(all.mine?.next).toContain('"no-such" not found on PATH');
     expect(all.kimi).toMatchObject({ installed: null, configured: false });
     const shown = await runHere(home.path, ['providers', 'discover'], { env });
-    expect(shown.stdout).toMatch(/^AGENT +INSTALLED +CONFIGURED +NEXT\ngemini .*\nmine .*\n/);
+    expect(shown.stdout).toMatch(
+      /^AGENT +INSTALLED +CONFIGURED +LOGGED IN +NEXT\ngemini .*\nmine .*\n/,
+    );
     expect(shown.stdout).toMatch(
       /\nnot installed: .*kimi.* \(--all shows how to install them\)\n$/,
     );

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { withDemo } from '../../support/demo-server.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
 import { withRuntime } from '../../support/runtime.ts';
 import { withServer } from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';
@@ -63,7 +64,7 @@ const names = [
   'token',
   'registration',
   'server',
-  'providers',
+  'provider acp',
   'rules',
 ];
 
@@ -129,6 +130,28 @@ describe('cadre doctor --agents', () => {
     ]);
   });
 
+  test('It also starts claude and codex, and reports which of them is not logged in.', async () => {
+    await using home = tempDirectory();
+    putProgram(home.path, 'codex', 'echo "no such subcommand" >&2; exit 2');
+    putProgram(
+      home.path,
+      'claude',
+      `[ "$*" = "auth status --json" ] && { echo '{"loggedIn": false}'; exit 1; }
+read -r line; id=$(printf %s "$line" | sed 's/.*"request_id":"\\([^"]*\\)".*/\\1/')
+printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{"models":[]}}}\\n' "$id"
+cat > /dev/null`,
+    );
+    const env = { PATH: `${home.path}:${process.env.PATH}` };
+    const ended = await runCadre(home.path, ['doctor', '--agents', '--json'], { env });
+    const found = findingsOf(ended);
+    expect(found['provider claude']).toEqual(['ok', expect.stringContaining('doctor --agents')]);
+    expect(found['agent claude']).toEqual([
+      'warn',
+      expect.stringMatching(/^not logged in: run "claude auth login"/),
+    ]);
+    expect(found['agent codex']).toEqual(['warn', expect.stringContaining('did not start')]);
+  });
+
   test('says how to find agents where there is none.', async () => {
     await using home = tempDirectory();
     const ended = await runHere(home.path, ['doctor', '--agents', '--json']);
@@ -145,14 +168,16 @@ describe('cadre doctor', () => {
     const { code, stdout, stderr } = await runCadre(home.path, ['doctor']);
     expect([code, stderr]).toEqual([0, '']);
     const lines = stdout.trimEnd().split('\n');
-    expect(lines).toHaveLength(names.length);
+    expect(lines).toHaveLength(names.length + 2);
     for (const line of lines) expect(line).toMatch(/^(ok {2}|warn) {2}\S/);
     expect(stdout).toMatch(
       /^warn {2}server +no server is running: start one with cadre serve --detach$/m,
     );
-    expect(stdout).toMatch(
-      /^warn {2}providers +acp: not configured: .*cadre serve --demo.*; claude: .*not found on PATH.*; codex: .*not found on PATH/m,
-    );
+    expect(stdout).toMatch(/^warn {2}provider acp +not configured: .*cadre serve --demo/m);
+    for (const id of ['claude', 'codex'])
+      expect(stdout).toMatch(
+        new RegExp(`^warn {2}provider ${id} +command .*not found on PATH`, 'm'),
+      );
     expect(fs.readdirSync(home.path)).toEqual([]);
   });
 
@@ -177,7 +202,7 @@ describe('cadre doctor', () => {
       for (const [status] of Object.values(found)) expect(status).toBe('ok');
       expect(found.server?.[1]).toContain(server.url);
       expect(found.registration?.[1]).toBe(`a server is running (pid ${process.pid})`);
-      expect(found.providers?.[1]).toBe('acp: ready');
+      expect(found['provider acp']?.[1]).toBe('ready');
       expect(found.rules?.[1]).toBe('0 rules are valid');
     }));
 
@@ -192,6 +217,44 @@ describe('cadre doctor', () => {
       { config: '[[hooks]]\nname = "typo"\nkinds = ["turn.complete"]\ncommand = "true"\n' },
     ));
 
+  test('A provider that is not logged in is a warning of doctor and the next step of discover, until somebody logs in.', async () => {
+    await using home = tempDirectory();
+    const says = path.join(home.path, 'says');
+    fs.writeFileSync(says, '{"loggedIn": false}');
+    putProgram(home.path, 'claude', `[ "$*" = "auth status --json" ] && cat ${says}`);
+    const command = path.join(home.path, 'claude');
+    await withRuntime(
+      async (server) => {
+        const cadre = cadreOn(server);
+        const listed = async () => (await cadre(['providers', 'list'])).stdout;
+        await expectEventually(listed).toMatch(
+          /^claude .* yes +no +not logged in: run "claude auth/m,
+        );
+        expect(findingsOf(await cadre(['doctor', '--json']))['provider claude']).toEqual([
+          'warn',
+          expect.stringMatching(/^not logged in: run "claude auth login"/),
+        ]);
+        expect((await cadre(['status'])).stdout).toMatch(
+          /^claude +not logged in: run "claude auth/m,
+        );
+        const discover = async () =>
+          (
+            await cadre(['providers', 'discover'], {
+              env: { PATH: `${home.path}:${process.env.PATH}` },
+            })
+          ).stdout;
+        expect(await discover()).toMatch(/^claude .* no +not logged in/m);
+        fs.writeFileSync(says, '{"loggedIn": true}');
+        expect(findingsOf(await cadre(['doctor', '--json']))['provider claude']).toEqual([
+          'ok',
+          'ready',
+        ]);
+        expect((await cadre(['providers', 'list'])).stdout).toMatch(/^claude .* yes +yes +ready$/m);
+      },
+      { asksLogins: true, config: { providers: { claude: { command } } } },
+    );
+  });
+
   test('says what the providers of the server that runs lack, and ends with 1.', () =>
     withRuntime(
       async (server) => {
@@ -199,7 +262,7 @@ describe('cadre doctor', () => {
         expect(ended.code).toBe(1);
         const found = findingsOf(ended);
         expect(found.server).toEqual(['warn', expect.stringContaining('degraded (providers)')]);
-        expect(found.providers).toEqual([
+        expect(found['provider acp']).toEqual([
           'fail',
           expect.stringContaining('"no-such-agent" not found on PATH'),
         ]);
@@ -212,7 +275,7 @@ describe('cadre doctor', () => {
     const env = { CADRE_PROVIDERS_ACP_COMMAND: 'no-such-agent' };
     const ended = await runHere(home.path, ['doctor', '--json'], { env });
     expect(ended.code).toBe(1);
-    expect(findingsOf(ended).providers).toEqual([
+    expect(findingsOf(ended)['provider acp']).toEqual([
       'fail',
       expect.stringContaining('"no-such-agent" not found on PATH'),
     ]);

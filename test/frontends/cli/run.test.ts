@@ -102,6 +102,22 @@ describe('cadre run', () => {
       expect(failed.lines().at(-1)).toMatchObject({ kind: 'turn.failed' });
     }));
 
+  test('A turn that failed shows its reason in the list of sessions, in its details and in its conversation.', () =>
+    withServer(async (server) => {
+      const cadre = cadreOn(server);
+      await cadre(['run', '--title', 'job', 'say first; fail boom']);
+      expect((await cadre(['sessions', 'list'])).stdout).toMatch(
+        /ready, turn failed +\S+ +job +failed: .*boom/,
+      );
+      expect((await cadre(['top'])).stdout).toMatch(/ready, turn failed .* job /);
+      expect((await cadre(['sessions', 'get', 'job'])).stdout).toMatch(
+        /last_turn_status +failed\nlast_turn_error\n[^]*boom/,
+      );
+      expect((await cadre(['sessions', 'show', 'job'])).stdout).toMatch(/Turn failed: .*boom/);
+      await cadre(['run', '--session', 'job', 'say better']);
+      expect((await cadre(['sessions', 'list'])).stdout).toMatch(/ready +\S+ +job +better/);
+    }));
+
   test('shows nothing that a terminal would obey, whatever the agent says.', () =>
     withServer(async (server) => {
       // The script has its own use for a semicolon.

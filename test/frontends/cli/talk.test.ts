@@ -151,6 +151,19 @@ describe('a conversation', () => {
     expect(first).toMatch(/ acp +ready +\d+s +say the last words +the last words +\//);
   });
 
+  test('A list that is cut says on stderr that more exist, but not with --json and not when it is whole.', async () => {
+    const cadre = cadreOn(server());
+    for (const name of ['a', 'b', 'c']) await cadre(['run', `say ${name}`]);
+    const cut = await cadre(['sessions', 'list', '--limit', '2']);
+    expect(cut.stdout.trimEnd().split('\n')).toHaveLength(3);
+    expect(cut.stderr).toBe('cadre: the first 2 are shown, and more exist: pass --limit 500\n');
+    expect((await cadre(['sessions', 'list', '--limit', '2', '--json'])).stderr).toBe('');
+    expect((await cadre(['sessions', 'list'])).stderr).toBe('');
+    const [newest] = await server().client.call(endpoints.listSessions, { query: {} });
+    const turns = await cadre(['sessions', 'turns', newest?.id ?? '', '--limit', '1']);
+    expect(turns.stderr).toBe('');
+  });
+
   test('can be read back whole: mine and the agent’s, tools folded, as text, JSON and Markdown.', async () => {
     const { client, directory } = server();
     const cadre = cadreOn(server());

@@ -13,7 +13,13 @@ import { Observable } from '../../../src/frontends/tui/observable.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { approval, NOW, overviewOf, process, session } from '../../support/tui/things.ts';
 
-const wish: ListSettings = { lens: 'all', order: 'stable', filter: '', folded: new Set(['done']) };
+const wish: ListSettings = {
+  lens: 'all',
+  order: 'stable',
+  filter: '',
+  folded: new Set(['ended']),
+  kept: new Set(),
+};
 
 /** The ids in each section. */
 function ids(overview: Overview, more: Partial<ListSettings> = {}): Record<string, string[]> {
@@ -49,7 +55,7 @@ describe('the list', () => {
       snoozed: ['sleeps'],
       processes: ['p'],
       teams: ['team_shop'],
-      done: [],
+      ended: [],
     });
   });
 
@@ -81,19 +87,59 @@ describe('the list', () => {
       'new',
       'broken',
       'news',
-      'asks',
     ]);
-    expect(Object.values(ids(busy, { lens: 'running' })).flat()).toEqual(['runs', 'asks', 'p']);
-    expect(Object.values(ids(busy, { lens: 'idle' })).flat()).toEqual(['news', 'idle', 'sleeps']);
-    expect(Object.values(ids(busy, { lens: 'done' })).flat()).toEqual(['done', 'q']);
-    // A session that waits is counted by what it waits for.
+    expect(Object.values(ids(busy, { lens: 'running' })).flat()).toEqual(['runs', 'p']);
+    expect(Object.values(ids(busy, { lens: 'idle' })).flat()).toEqual(['idle', 'sleeps']);
+    expect(Object.values(ids(busy, { lens: 'ended' })).flat()).toEqual(['done', 'q']);
+    // A session that waits is shown and counted by its approvals, and a team is in no lens.
     expect(countsOf(listItemsOf(busy), NOW)).toEqual({
       'needs you': 4,
-      running: 3,
-      idle: 3,
-      done: 2,
-      all: 12,
+      running: 2,
+      idle: 2,
+      ended: 2,
+      all: 10,
     });
+  });
+
+  test('The number of a lens is the number of its rows, and an approval without its session is a row of all.', () => {
+    const lone = overviewOf({ approvals: [approval('lone', 'elsewhere', 1)] });
+    for (const overview of [busy, lone])
+      for (const lens of ['needs you', 'running', 'idle', 'ended'] as const)
+        expect(Object.values(ids(overview, { lens })).flat()).toHaveLength(
+          countsOf(listItemsOf(overview), NOW)[lens],
+        );
+    expect(countsOf(listItemsOf(lone), NOW).all).toBe(1);
+  });
+
+  test('A process that ended folds away after a minute, also one that failed.', () => {
+    const ends = { ended_at: NOW - 59_000 };
+    const overview = (by: number) =>
+      overviewOf({
+        processes: [
+          process('good', 9, { status: 'completed', ended_at: ends.ended_at - by }),
+          process('bad', 9, { status: 'failed', ended_at: ends.ended_at - by }),
+        ],
+      });
+    expect(ids(overview(0))).toEqual({ processes: ['good', 'bad'] });
+    expect(ids(overview(2000))).toEqual({ ended: [] });
+  });
+
+  test('A failed turn needs a person until its session was seen, and its row keeps the reason.', () => {
+    const boom = {
+      last_turn_status: 'failed',
+      last_turn_error: { code: 'agent_error', message: 'boom' },
+      last_words: 'I begin',
+      news_seq: 7,
+    } as const;
+    const overview = overviewOf({
+      sessions: [session('new', 1, boom), session('seen', 2, { ...boom, seen_seq: 7 })],
+    });
+    const rows = listItemsOf(overview).map((thing) => rowTextOf(thing, NOW));
+    expect(rows.map(({ symbol, words }) => [symbol, words])).toEqual([
+      ['✗', 'failed: boom'],
+      ['○', 'failed: boom'],
+    ]);
+    expect(ids(overview, { lens: 'needs you' })).toEqual({ sessions: ['new'] });
   });
 
   test('wakes a session when its time has come, and at once when it waits for an answer.', () => {
@@ -193,6 +239,19 @@ describe('the room of the list', () => {
     expect(shown(20, undefined, 2).filter((one) => one.startsWith('p'))).toHaveLength(3);
   });
 
+  test('It goes first to what runs or needs a person, and each section has a row.', () => {
+    const sessions = Array.from({ length: 10 }, (_, i) =>
+      session(`s${i}`, i, i < 6 ? { status: 'running' } : {}),
+    );
+    const ended = { status: 'completed', ended_at: NOW } as const;
+    const processes = Array.from({ length: 10 }, (_, i) => process(`p${i}`, i, ended));
+    const sections = sectionsOf(listItemsOf(overviewOf({ sessions, processes })), wish, NOW);
+    const headings = layout(sections, undefined, 11, 1).flatMap((line) =>
+      'heading' in line ? [`${line.heading.name} ${line.to}`] : [],
+    );
+    expect(headings).toEqual(['sessions 7', 'processes 2']);
+  });
+
   test('is what is around the chosen row where not even the headings fit.', () => {
     expect(shown(4, 'p2')).toEqual(['processes 0-2', 'p1', 'p2', 'teams 0-1']);
   });
@@ -241,7 +300,7 @@ describe('the place in the list', () => {
       return chosen();
     });
     expect(visited).toEqual(['new', 'broken', 'news', 'old', 'new']);
-    listState.changeView({ lens: 'done' });
+    listState.changeView({ lens: 'ended' });
     expect(listState.nextThatNeedsMe()).toBe(true);
     expect(listState.view.get().lens).toBe('all');
     expect(boardOf(overviewOf({ sessions: [session('a', 1)] })).listState.nextThatNeedsMe()).toBe(
@@ -270,6 +329,43 @@ describe('the place in the list', () => {
     expect(listState.view.get()).toMatchObject({ filter: '', lens: 'all' });
     listState.selectOnceThere('later');
     expect(chosen()).toBe('done');
+  });
+
+  test('A row stays in a lens until the lens is opened again, and the numbers go down at once.', () => {
+    const { listState, source } = boardOf(busy);
+    const shown = () => listState.view.get().choices.map(({ id }) => id);
+    listState.changeView({ lens: 'needs you' });
+    expect(shown()).toEqual(['old', 'new', 'broken', 'news']);
+    source.set(
+      overviewOf({
+        sessions: [session('news', 20, { news_seq: 7, seen_seq: 7 }), session('x', 1)],
+      }),
+    );
+    expect(shown()).toEqual(['news']);
+    expect(listState.view.get().counts['needs you']).toBe(0);
+    listState.changeView({ lens: 'needs you' });
+    expect(shown()).toEqual([]);
+  });
+
+  test('Only a row that a key went to is reached, not one that the program chose.', () => {
+    const { listState, source, chosen } = boardOf(busy);
+    const reached = () => listState.view.get().isReached;
+    expect([chosen(), reached()]).toEqual(['old', false]);
+    listState.step(0);
+    expect(reached()).toBe(true);
+    source.set(overviewOf({ sessions: [session('news', 20, { news_seq: 7 })] }));
+    expect([chosen(), reached()]).toEqual(['news', false]);
+    listState.changeView({ lens: 'needs you' });
+    expect(reached()).toBe(false);
+    for (const go of [() => listState.nextThatNeedsMe(), () => listState.select('news')]) {
+      go();
+      expect([chosen(), reached()]).toEqual(['news', true]);
+    }
+    expect(boardOf(busy, 'runs').listState.view.get().isReached).toBe(false);
+    listState.selectOnceThere('later');
+    source.set(overviewOf({ sessions: [session('news', 20), session('later', 1)] }));
+    listState.changeView({ lens: 'all' });
+    expect([chosen(), reached()]).toEqual(['later', true]);
   });
 
   test('moves ages on without an event.', () => {

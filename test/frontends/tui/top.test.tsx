@@ -30,7 +30,7 @@ describe('the place to work', () => {
         await press('x', 'y');
         await expectShows(/[●○] +the job/);
         await press('x', 'x');
-        await expectShows('▸ DONE 1');
+        await expectShows('▸ ENDED 1');
         await press('v');
         await expectShows(/status +ok/);
         await expectShows(/memory +\d+ MiB/);
@@ -218,7 +218,7 @@ describe('the place to work', () => {
       });
     }));
 
-  test('marks as seen what was shown, while the terminal has the focus, and rings otherwise.', () =>
+  test('marks as seen what a key went to, while the terminal has the focus, and rings otherwise.', () =>
     withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory, { title: 'the job' });
       const seen = async () => {
@@ -227,8 +227,9 @@ describe('the place to work', () => {
         });
         return seen_seq >= news_seq;
       };
-      await withScreen(client, start, async ({ expectShows, hasFocus, written }) => {
+      await withScreen(client, start, async ({ expectShows, press, hasFocus, written }) => {
         await expectShows('▌○  the job');
+        await press(keys.down);
         hasFocus.set(false);
         await runTurn(client, id, 'say done');
         await expectShows('▌●  the job');

@@ -88,6 +88,8 @@ describe('POST /v1/sessions', () => {
         status: 'ready',
         active_turn_id: null,
         last_turn_id: null,
+        last_turn_status: null,
+        last_turn_error: null,
         provider_session_ref: null,
         provider_defaults: null,
         worktree_id: null,

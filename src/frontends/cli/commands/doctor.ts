@@ -10,7 +10,7 @@ import {
   type Verdict,
 } from '../doctor/check.ts';
 import { git, node, prerequisites } from '../doctor/machine.ts';
-import { providers, rules, server } from '../doctor/server.ts';
+import { providerFindings, rules, server } from '../doctor/server.ts';
 import type { GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
 import { type Layout, layoutOf, stateStyle } from '../layout.ts';
@@ -27,8 +27,6 @@ const checks: Record<string, Check> = {
   token,
   registration,
   server,
-  providers,
-  rules,
 };
 
 /** `cadre doctor`. */
@@ -40,16 +38,11 @@ export function doctorCommand(program: Command, world: World): void {
       '--config <file>',
       'Configuration file to read (or set the environment variable CADRE_CONFIG)',
     )
-    .option('--agents', 'Also start each ACP agent, and open a session with the agent')
+    .option('--agents', 'Also start each agent, and open a session with each ACP agent')
     .action(async (_options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions & { agents?: boolean }>();
       const input = checkInput(world, options);
-      const findings: Finding[] = await Promise.all(
-        Object.entries(checks).map(async ([name, check]) => ({
-          check: name,
-          ...(await verdictOf(check, input)),
-        })),
-      );
+      const findings = await allFindings(input);
       if (options.agents) findings.push(...(await agentFindings(input)));
       const passed = findings.every(({ status }) => status !== 'fail');
       showDocument(world, options, { ok: passed, checks: findings }, () =>
@@ -57,6 +50,18 @@ export function doctorCommand(program: Command, world: World): void {
       );
       if (!passed) world.exit(exitCodes.failed);
     });
+}
+
+async function allFindings(input: CheckInput): Promise<Finding[]> {
+  const findingOf = async (name: string, check: Check) => [
+    { check: name, ...(await verdictOf(check, input)) },
+  ];
+  const found = await Promise.all([
+    ...Object.entries(checks).map(([name, check]) => findingOf(name, check)),
+    providerFindings(input),
+    findingOf('rules', rules),
+  ]);
+  return found.flat();
 }
 
 async function verdictOf(check: Check, input: CheckInput): Promise<Verdict> {

@@ -5,12 +5,12 @@ import {
   loginProviderIds,
   type ProviderId,
 } from '../../../api/provider-kinds.ts';
-import { endpoints } from '../../../api/index.ts';
 import type { ProviderRecord } from '../../../api/providers.ts';
 import type { Config } from '../../../core/config/schema.ts';
 import { findProgram } from '../../../core/lib/find-program.ts';
 import { configuration, type GlobalOptions } from '../context.ts';
 import { layoutOf } from '../layout.ts';
+import { loginText, providersNow } from '../login-text.ts';
 import { table } from '../output.ts';
 import { knownAgents } from '../talk/agents-on-path.ts';
 import { showDocument, type World } from '../world.ts';
@@ -24,6 +24,8 @@ interface Discovered {
   /** The file of its command; null where there is none. */
   installed: string | null;
   configured: boolean;
+  /** Whether it is logged in, as the server has seen it; null if that is unknown. */
+  logged_in: boolean | null;
   /** What to do next. */
   next: string;
 }
@@ -60,7 +62,7 @@ async function listedBy(world: World, options: GlobalOptions): Promise<ProviderR
   try {
     const client = await world.connect(options);
     try {
-      return await client.call(endpoints.listProviders, {});
+      return await providersNow(client);
     } finally {
       client.close();
     }
@@ -114,6 +116,7 @@ function discover(
       command,
       installed,
       configured: section !== null,
+      logged_in: loginOf(server, provider, name),
     };
     const obstacle = offBy(config, provider, name) ?? missing(one, agent?.install);
     return { ...one, next: obstacle ?? serverSays(one, server) ?? useOf(one) };
@@ -149,6 +152,16 @@ function missing({ name, command, installed }: Omit<Discovered, 'next'>, install
   return install ?? `"${command}" not found on PATH: install it, or correct its command`;
 }
 
+function loginOf(
+  server: readonly ProviderRecord[] | null,
+  provider: ProviderId,
+  name: string,
+): boolean | null {
+  const listed = server?.find(({ id }) => id === provider);
+  if (provider === name) return listed?.logged_in ?? null;
+  return listed?.agents.find((one) => one.name === name)?.auth.authenticated ?? null;
+}
+
 /** What the server lacks of an agent that this command finds; null where it lacks nothing, or none runs. */
 function serverSays(
   { name, provider }: Omit<Discovered, 'next'>,
@@ -156,7 +169,7 @@ function serverSays(
 ): string | null {
   const listed = server?.find(({ id }) => id === provider);
   if (!listed) return null;
-  if (provider === name) return listed.healthy ? null : listed.detail;
+  if (provider === name) return listed.healthy && listed.logged_in !== false ? null : listed.detail;
   const agent = listed.agents.find((one) => one.name === name);
   if (!agent) return 'restart the server: this agent is not on its PATH';
   return agent.healthy ? null : agent.detail;
@@ -170,14 +183,15 @@ function useOf({ name, provider }: Omit<Discovered, 'next'>): string {
 function textOf(found: readonly Discovered[], isAll: boolean, world: World): string {
   const isThere = ({ installed, configured }: Discovered) => installed !== null || configured;
   const shown = isAll ? found : found.filter(isThere);
-  const rows = shown.map(({ name, installed, configured, next }) => [
+  const rows = shown.map(({ name, installed, configured, logged_in, next }) => [
     name,
     installed === null ? 'no' : 'yes',
     configured ? 'yes' : 'no',
+    loginText(logged_in),
     next,
   ]);
   const layout = layoutOf(world.stdout, world.env);
-  const heading = ['AGENT', 'INSTALLED', 'CONFIGURED', 'NEXT'];
+  const heading = ['AGENT', 'INSTALLED', 'CONFIGURED', 'LOGGED IN', 'NEXT'];
   const others = found.filter((one) => !shown.includes(one)).map(({ name }) => name);
   const rest =
     others.length > 0

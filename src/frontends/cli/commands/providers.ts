@@ -9,11 +9,12 @@ import {
   providerKinds,
 } from '../../../api/provider-kinds.ts';
 import { authStatusEndpoints, loginEndpoints } from '../../../api/provider-logins.ts';
-import type { AuthStatus, Model, ProviderRecord } from '../../../api/providers.ts';
+import type { AgentRecord, AuthStatus, Model, ProviderRecord } from '../../../api/providers.ts';
 import type { Client } from '../../../client/client.ts';
 import { AppError } from '../../../api/errors.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { providersDiscover } from './providers-discover.ts';
+import { loginText } from '../login-text.ts';
 import { details, listOf, table } from '../output.ts';
 import { readSecret } from '../prompt.ts';
 import { clientAction, type CommandContext } from '../world.ts';
@@ -36,7 +37,7 @@ export const providerCommands = commandGroup(
       description: 'List providers and agents, and show whether each agent is ready',
       endpoint: endpoints.listProviders,
       print: (providers, { layout }) =>
-        table(['ID', 'NAME', 'HEALTHY', 'DETAIL'], providers.flatMap(rowsOf), layout, {
+        table(['ID', 'NAME', 'HEALTHY', 'LOGGED IN', 'DETAIL'], providers.flatMap(rowsOf), layout, {
           wraps: true,
         }),
     }),
@@ -97,17 +98,18 @@ export const providerCommands = commandGroup(
 );
 
 /** A provider, and below it its agents. */
-function rowsOf({ id, display_name, healthy, detail, agents }: ProviderRecord): string[][] {
-  const row = (name: string, title: string, isHealthy: boolean, text: string) => [
-    name,
-    title,
-    isHealthy ? 'yes' : 'no',
-    text,
-  ];
+function rowsOf({ agents, ...provider }: ProviderRecord): string[][] {
   return [
-    row(id, display_name, healthy, detail),
-    ...agents.map((one) => row(`  ${one.name}`, one.display_name, one.healthy, one.detail)),
+    [provider.id, ...cellsOf(provider, provider.logged_in)],
+    ...agents.map((one) => [`  ${one.name}`, ...cellsOf(one, one.auth.authenticated)]),
   ];
+}
+
+function cellsOf(
+  { display_name, healthy, detail }: Pick<AgentRecord, 'display_name' | 'healthy' | 'detail'>,
+  isLoggedIn: boolean | null | undefined,
+): string[] {
+  return [display_name, healthy ? 'yes' : 'no', loginText(isLoggedIn), detail];
 }
 
 async function auth(

@@ -76,9 +76,11 @@ async function search(
   if (options.status === true) return showStatus(context);
   if (options.forget === true) return forget(context);
   const query = await queryOf(context, words, options);
-  const hits = await upTo(client, query, options.limit);
+  const { hits, hasMore } = await upTo(client, query, options.limit);
   show(hits, () => hitsText(hits, { now: world.clock.now(), layout }));
   if (hits.length === 0) note('no results');
+  if (hasMore && !context.global.json)
+    world.stderr.write(`cadre: the first ${hits.length} are shown, and more exist: pass --limit\n`);
   if (!context.global.json) for (const text of await behind(client)) note(text);
 }
 
@@ -110,7 +112,7 @@ async function upTo(
   client: Client,
   query: Awaited<ReturnType<typeof queryOf>>,
   limit: number,
-): Promise<SearchHit[]> {
+): Promise<{ hits: SearchHit[]; hasMore: boolean }> {
   const hits: SearchHit[] = [];
   let cursor: string | undefined;
   do {
@@ -119,7 +121,7 @@ async function upTo(
     hits.push(...value);
     cursor = headers['x-next-cursor'] as string | undefined;
   } while (cursor !== undefined && hits.length < limit);
-  return hits.slice(0, limit);
+  return { hits: hits.slice(0, limit), hasMore: cursor !== undefined || hits.length > limit };
 }
 
 /** What the indexes do not have yet, a line for each server. */

@@ -2,9 +2,11 @@ import { endpoints } from '../../../api/index.ts';
 import type { AgentCommand } from '../../../api/commands.ts';
 import type { Item, Session, Turn } from '../../../api/sessions.ts';
 import { agentOf } from '../../../client/agent-of.ts';
+import { hasFailedTurn, lastTurnText } from '../../../client/last-turn.ts';
 import { slashText } from '../../../client/slash.ts';
 import { shorten } from '../../../core/lib/shorten.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
+import { TURN_FAILED } from '../layout.ts';
 import { afterLimitText } from '../limit-text.ts';
 import { ago, details, labelOf, listOf, plain, shortId } from '../output.ts';
 import { limit, reason, session, turn, turnAs } from '../parameters.ts';
@@ -42,10 +44,10 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
       (one, now) => [
         shortId(one.id),
         agentOf(one),
-        one.usage_limit ? `${one.status}, usage limit` : one.status,
+        statusOf(one),
         ago(one.last_activity_at, now),
         one.title ?? '-',
-        one.last_words ?? '-',
+        lastTurnText(one) ?? one.last_words ?? '-',
         one.cwd,
       ],
     ),
@@ -166,6 +168,11 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
 
 function itemText({ kind, status, tool, text }: Item): string {
   return `[${kind}, ${status}] ${plain(tool?.title ?? '')}\n${plain(text)}\n`;
+}
+
+function statusOf(one: Session): string {
+  if (one.usage_limit) return `${one.status}, usage limit`;
+  return hasFailedTurn(one) ? TURN_FAILED : one.status;
 }
 
 /** The text or the error of a turn, short enough for a table. */

@@ -43,7 +43,10 @@ const kinds: Readonly<Record<string, Kind>> = {
   session: {
     path: () => list('sessions'),
     id: 'id',
-    about: ({ status, title, last_words, cwd }) => [status, title ?? last_words ?? cwd],
+    about: ({ status, last_turn_status: end, title, last_words, cwd }) => [
+      status === 'ready' && end === 'failed' ? 'turn failed' : status,
+      title ?? last_words ?? cwd,
+    ],
   },
   process: {
     path: () => list('processes'),

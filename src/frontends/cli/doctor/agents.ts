@@ -2,7 +2,7 @@ import { labelledId } from '../../../core/lib/labelled-id.ts';
 import type { TriedAgent } from '../../../server/runtime/try-agents.ts';
 import { type CheckInput, fail, type Finding, ok, warn } from './check.ts';
 
-/** Starts each agent that speaks ACP, and says which of them open a session and have the modes that they are said to have. */
+/** Starts each agent. Reports which are logged in, open a session and have the modes that they are said to have. */
 export async function agentFindings({ found, config, world }: CheckInput): Promise<Finding[]> {
   const none = { check: 'agents' };
   if (!found.config) return [{ ...none, ...warn('unknown until the configuration is fixed') }];
@@ -16,9 +16,12 @@ export async function agentFindings({ found, config, world }: CheckInput): Promi
 }
 
 /** An agent that nobody has configured is only installed: what it lacks is no failure. */
-function verdictOn({ name, version, problem, configured, modes, missing_modes }: TriedAgent) {
+function verdictOn(tried: TriedAgent) {
+  const { name, version, problem, configured, opens_session, modes, missing_modes } = tried;
   if (problem !== null) return configured ? fail(problem) : warn(problem);
-  const opens = `${version === null ? 'the agent' : version} opened a session`;
+  const who = version ?? 'the agent';
+  if (!opens_session) return ok(`${who} started and is logged in`);
+  const opens = `${who} opened a session`;
   if (missing_modes.length === 0) return ok(opens);
   const offered = modes.map(({ id, name }) => (name === id ? id : labelledId(id, name))).join(', ');
   const missing = missing_modes.map(([mode, mode_name]) => `"${mode_name}" (${mode})`).join(', ');

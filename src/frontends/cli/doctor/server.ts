@@ -1,12 +1,22 @@
 import type { ApprovalRule } from '../../../api/approval-rules.ts';
 import { endpoints } from '../../../api/index.ts';
+import { loginProviderIds } from '../../../api/provider-kinds.ts';
 import type { ProviderRecord } from '../../../api/providers.ts';
 import type { Client } from '../../../client/client.ts';
 import { pagesOf } from '../../../client/pages.ts';
 import { AppError } from '../../../api/errors.ts';
 import { version } from '../../../core/lib/self.ts';
 import { commandFor } from '../hints.ts';
-import { type Check, fail, type CheckInput, ok, warn } from './check.ts';
+import { providersNow } from '../login-text.ts';
+import {
+  type Check,
+  fail,
+  type CheckInput,
+  type Finding,
+  ok,
+  type Verdict,
+  warn,
+} from './check.ts';
 
 /** A server that has not answered after this time is taken for stuck. */
 const ANSWER_MS = 3000;
@@ -41,20 +51,32 @@ export const server: Check = async (input) => {
   return warn(`${found.url} is degraded (${parts.join('; ')}): see cadre status`);
 };
 
-export const providers: Check = async (input) => {
-  if (!input.found.config) return warn(UNKNOWN);
-  const asking = asked(input, (client) => client.call(endpoints.listProviders, {}));
+/** One finding for each provider that is enabled; where none is, for each that could be. */
+export async function providerFindings(input: CheckInput): Promise<Finding[]> {
+  if (!input.found.config) return [{ check: 'providers', ...warn(UNKNOWN) }];
   // Where the server does not answer, the check `server` says so, and this one reads the configuration.
+  const running = await asked(input, providersNow).catch(() => null);
   const found =
-    (await asking.catch(() => null)) ??
-    (await import('../../../agents/configured.ts')).describeProviders(input.config);
-  const say = (some: ProviderRecord[]) =>
-    some.map(({ id, detail }) => withCommand(`${id}: ${detail}`)).join('; ');
-  const broken = found.filter(({ enabled, healthy }) => enabled && !healthy);
-  if (broken.length > 0) return fail(say(broken));
-  const usable = found.filter(({ enabled }) => enabled);
-  return usable.length > 0 ? ok(say(usable)) : warn(say(found));
-};
+    running ?? (await import('../../../agents/configured.ts')).describeProviders(input.config);
+  const enabled = found.filter((one) => one.enabled);
+  const shown = enabled.length > 0 ? enabled : found;
+  return shown.map((one) => ({
+    check: `provider ${one.id}`,
+    ...providerVerdict(one, running !== null),
+  }));
+}
+
+function providerVerdict(
+  { id, enabled, healthy, logged_in, detail }: ProviderRecord,
+  isRunning: boolean,
+): Verdict {
+  const text = withCommand(`${id}: ${detail}`).slice(`${id}: `.length);
+  if (!enabled) return warn(text);
+  if (!healthy) return fail(text);
+  if (logged_in === false) return warn(text);
+  const isSeen = isRunning || loginProviderIds.every((one) => one !== id);
+  return ok(isSeen ? text : 'installed; cadre doctor --agents shows whether it is logged in');
+}
 
 /** The rules for approvals of an earlier version that could not be added now. */
 export const rules: Check = async (input) => {

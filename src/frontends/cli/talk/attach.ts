@@ -19,6 +19,7 @@ import { latestHere } from './latest.ts';
 import { readConversation } from './read-conversation.ts';
 import { markSeen } from './seen.ts';
 import { sessionEvents } from './session-events.ts';
+import { SilenceNote } from './silence.ts';
 import { TurnText } from './turn-text.ts';
 import type { CommandContext } from '../world.ts';
 
@@ -91,7 +92,11 @@ export async function attach(
     tell: (what) => line.status(what),
     onReturn: () => asker.askedIn(session.id),
   });
-  for await (const event of events) if (!attached.showEvent(event)) break;
+  using silence = new SilenceNote(context, session.id, line);
+  for await (const event of events) {
+    silence.take(event);
+    if (!attached.showEvent(event)) break;
+  }
   leave(0);
   await asker.idle();
   line.close();

@@ -11,6 +11,7 @@ import { StandardTalkOutput } from './talk-output.ts';
 import { markSeen } from './seen.ts';
 import { sessionEvents } from './session-events.ts';
 import { exitCodeOf, howItEnded, isEnding, whatWasDeclined } from './turn-end.ts';
+import { SilenceNote } from './silence.ts';
 import { TurnText } from './turn-text.ts';
 
 /** A turn that was accepted. The events of its session after the seq `after` contain all of it. */
@@ -44,6 +45,7 @@ export async function followTurn(
   });
   const palette = paletteFor(world.stderr, world.env);
   const text = new TurnText({ talkOutput, asker, palette, isVerbose: options.verbose === true });
+  using silence = new SilenceNote(context, params.session_id, talkOutput);
   const interrupt = () => {
     world.stderr.write('\ncadre: interrupting the turn; press Ctrl-C again to exit at once\n');
     client.call(endpoints.interruptTurn, { params, body: {} }).catch(() => undefined);
@@ -60,7 +62,10 @@ export async function followTurn(
   for await (const event of events) {
     if (event.turn_id !== params.turn_id) continue;
     if (global.json) world.stdout.write(`${jsonFor(world, event)}\n`);
-    else text.write(event);
+    else {
+      silence.take(event);
+      text.write(event);
+    }
     if (global.json && world.stderr.isTTY) howToAnswer(event, world);
     if (!isEnding(event)) continue;
     await asker.idle();
@@ -69,7 +74,8 @@ export async function followTurn(
     if (!global.json) talkOutput.status(howItEnded(turn) + whatWasDeclined(turn));
     if (!global.json && turn.error?.code === 'usage_limit')
       await noteLimit(context, params, talkOutput);
-    await markSeen(context, params.session_id, event.seq);
+    // A failed turn calls for a person in all lists until its session is opened.
+    if (turn.status !== 'failed') await markSeen(context, params.session_id, event.seq);
     world.exit(signal.aborted ? Number(signal.reason) : exitCodeOf(turn, mode));
     return;
   }

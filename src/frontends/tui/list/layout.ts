@@ -24,8 +24,8 @@ export function idOfSection(name: SectionName): string {
 }
 
 /**
- * The lines that are shown in `height` lines. Every section keeps its heading and a fair share of the rows, each of
- * `rowHeight` lines; what one does not need is left to the others. The section with the chosen row shows that row.
+ * The lines that are shown in `height` lines. Every section keeps its heading and a share of the rows, each of
+ * `rowHeight` lines: what runs or needs a person comes first. The section with the chosen row shows that row.
  */
 export function layout(
   sections: readonly Section[],
@@ -37,7 +37,26 @@ export function layout(
   const room = Math.floor((height - sections.length) / rowHeight);
   const open = needs.filter((need) => need > 0).length;
   if (room < open) return around(whole(sections, chosen, needs), height, rowHeight);
-  return whole(sections, chosen, shares(needs, room));
+  const busy = sections.map((section) => (section.isFolded ? 0 : section.busy));
+  return whole(sections, chosen, sharesByNeed(needs, busy, room));
+}
+
+/**
+ * Divides the room: a row for each section that has rows, then rows for what runs or needs a person, then the same for all.
+ * `busy`: how many rows of each section run or need a person.
+ */
+function sharesByNeed(needs: readonly number[], busy: readonly number[], room: number): number[] {
+  const one = needs.map((need) => Math.min(1, need));
+  const after = busy.map((count, i) => Math.max(0, count - (one[i] ?? 0)));
+  const more = shares(after, room - sumOf(one));
+  const sure = one.map((rows, i) => rows + (more[i] ?? 0));
+  const rest = needs.map((need, i) => need - (sure[i] ?? 0));
+  const others = shares(rest, room - sumOf(sure));
+  return sure.map((rows, i) => rows + (others[i] ?? 0));
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, one) => sum + one, 0);
 }
 
 /** The heading and the rows of every section, of each as many as it has a share for. */

@@ -37,13 +37,14 @@ export function standingOf(thing: ListItem, now: number): Standing {
   if (thing.kind === 'approval') return 'waiting';
   if (thing.kind === 'team') return 'idle';
   if (thing.kind === 'process') return standingOfProcess(thing.process);
-  const { status, snoozed_until, news_seq, seen_seq } = thing.now.session;
+  const { status, snoozed_until, news_seq, seen_seq, last_turn_status } = thing.now.session;
   if (status === 'closed') return 'done';
   if (status === 'waiting_for_approval') return 'waiting';
   if (snoozed_until !== null && snoozed_until > now) return 'snoozed';
   if (status === 'running') return 'running';
   if (status === 'failed') return 'failed';
-  return news_seq > seen_seq ? 'unseen' : 'idle';
+  if (news_seq <= seen_seq) return 'idle';
+  return last_turn_status === 'failed' ? 'failed' : 'unseen';
 }
 
 function standingOfProcess({ status }: Process): Standing {

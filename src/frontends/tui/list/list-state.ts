@@ -4,6 +4,7 @@ import { Observable } from '../observable.ts';
 import { type Choice, selectableIn, idOfSection } from './layout.ts';
 import {
   countsOf,
+  idsInLens,
   type Lens,
   needsMe,
   type Section,
@@ -20,24 +21,28 @@ export interface ListView extends ListSettings {
   sections: readonly Section[];
   choices: readonly Choice[];
   chosen: Choice | undefined;
+  /** Whether a key of the user went to the chosen row. False if the program chose it. */
+  isReached: boolean;
   counts: Record<Lens, number>;
   /** The time that ages count to, in Unix milliseconds: it is renewed when an age may have changed. */
   now: number;
 }
 
-/** Ages are in minutes, so the list looks at the clock this often. */
-const LOOK_MS = 10_000;
+/** Ages are in minutes, and an agent is silent after five seconds, so the list looks at the clock this often. */
+const LOOK_MS = 5000;
 
 const before: ListView = {
   lens: 'all',
   order: 'stable',
   filter: '',
-  folded: new Set<SectionName>(['snoozed', 'done']),
+  folded: new Set<SectionName>(['snoozed', 'ended']),
+  kept: new Set(),
   things: [],
   sections: [],
   choices: [],
   chosen: undefined,
-  counts: { 'needs you': 0, running: 0, idle: 0, done: 0, all: 0 },
+  isReached: false,
+  counts: { 'needs you': 0, running: 0, idle: 0, ended: 0, all: 0 },
   now: 0,
 };
 
@@ -48,13 +53,13 @@ export class ListState {
   readonly #clock: Clock;
   readonly #stops: (() => void)[] = [];
   /** The id to begin at, until it is there or a person has chosen another. */
-  #wanted: string | undefined;
+  #wanted: { id: string; isReached: boolean } | undefined;
 
   constructor(overview: Observable<Overview>, clock: Clock, wanted?: string) {
     this.view = new Observable(before);
     this.#overview = overview;
     this.#clock = clock;
-    this.#wanted = wanted;
+    this.#wanted = wanted === undefined ? undefined : { id: wanted, isReached: false };
   }
 
   start(): void {
@@ -68,9 +73,10 @@ export class ListState {
     for (const stop of this.#stops.splice(0)) stop();
   }
 
-  /** Changes what is shown, and how. The place stays at its id. */
+  /** Changes what is shown, and how. The place stays at its id. A lens that is opened, also anew, keeps no rows. */
   changeView(wish: Partial<ListSettings>): void {
-    this.#show({ ...this.view.get(), ...wish });
+    const view = this.view.get();
+    this.#show({ ...view, ...wish, ...(wish.lens === undefined ? {} : { kept: new Set() }) });
   }
 
   /** Moves the place by a number of rows. */
@@ -91,7 +97,7 @@ export class ListState {
 
   /** As `select`, as soon as there is a thing with this id. A person who moves on before stays where they are. */
   selectOnceThere(id: string): void {
-    if (!this.select(id)) this.#wanted = id;
+    if (!this.select(id)) this.#wanted = { id, isReached: true };
   }
 
   /** Moves to the next thing that needs a person, around the end. False where there is none. */
@@ -115,54 +121,68 @@ export class ListState {
     else folded.delete(name);
     const first = view.sections.find((section) => section.name === name)?.things[0]?.id;
     const id = isFolded ? idOfSection(name) : first;
-    this.#show({ ...view, folded, chosen: id === undefined ? view.chosen : { id, section: name } });
+    const chosen = id === undefined ? view.chosen : { id, section: name };
+    this.#show({ ...view, folded, chosen, isReached: true });
   }
 
   #reveal(thing: ListItem): void {
     const view = this.view.get();
     const chosen = { id: thing.id, thing };
-    this.#show({ ...view, chosen });
+    this.#show({ ...view, chosen, isReached: true });
     if (this.view.get().chosen?.id === thing.id) return;
-    this.#show({ ...view, lens: 'all', filter: '', chosen });
+    const all = { ...view, lens: 'all', filter: '', kept: new Set<string>(), chosen } as const;
+    this.#show({ ...all, isReached: true });
     if (this.view.get().chosen?.id === thing.id) return;
-    this.#show({ ...view, lens: 'all', filter: '', folded: new Set(), chosen });
+    this.#show({ ...all, folded: new Set(), isReached: true });
   }
 
   #place(chosen: Choice | undefined): void {
     this.#wanted = undefined;
-    this.view.change((view) => ({ ...view, chosen }));
+    this.view.change((view) => ({ ...view, chosen, isReached: true }));
   }
 
   #show(wish: ListView): void {
     const now = this.#clock.now();
     const things = listItemsOf(this.#overview.get());
-    const sections = sectionsOf(things, wish, now);
+    const isLens = wish.lens !== 'all';
+    const kept = isLens ? new Set([...wish.kept, ...idsInLens(things, wish.lens, now)]) : wish.kept;
+    const sections = sectionsOf(things, { ...wish, kept }, now);
     const choices = selectableIn(sections);
-    const chosen = this.#first(things, choices, now) ?? placed(wish, choices);
+    const first = this.#first(things, choices, now);
+    const chosen = first?.choice ?? placed(wish, choices);
+    const isSame = wish.isReached && chosen?.id === wish.chosen?.id;
     this.view.set({
       ...wish,
+      kept,
       things,
       sections,
       choices,
       chosen,
+      isReached: first?.isReached ?? isSame,
       counts: countsOf(things, now),
       now,
     });
   }
 
   /** Where the list begins: at the id that was asked for, else at what needs a person. */
-  #first(things: readonly ListItem[], choices: readonly Choice[], now: number): Choice | undefined {
+  #first(
+    things: readonly ListItem[],
+    choices: readonly Choice[],
+    now: number,
+  ): { choice: Choice; isReached: boolean } | undefined {
     if (this.#wanted !== undefined) {
-      const wanted = this.#wanted;
+      const { id: wanted, isReached } = this.#wanted;
       const found = choices.find(({ id }) => id.endsWith(wanted));
-      if (found) this.#wanted = undefined;
-      return found;
+      if (!found) return undefined;
+      this.#wanted = undefined;
+      return { choice: found, isReached };
     }
     if (this.view.get().chosen) return undefined;
-    return choices.find((one) => {
+    const choice = choices.find((one) => {
       const thing = listItemOf(one);
       return thing !== null && needsMe(thing, things, now);
     });
+    return choice && { choice, isReached: false };
   }
 }
 

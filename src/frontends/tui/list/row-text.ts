@@ -2,6 +2,7 @@ import path from 'node:path';
 import type { Process } from '../../../api/processes.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { agentOf } from '../../../client/agent-of.ts';
+import { lastTurnText } from '../../../client/last-turn.ts';
 import { oneLine } from '../../../client/event-summary.ts';
 import { durationText } from '../../terminal/time.ts';
 import { duration } from '../duration.ts';
@@ -38,6 +39,9 @@ export const symbols: Record<Standing, readonly [symbol: string, tone: Tone]> = 
   snoozed: ['z', 'faint'],
   done: ['·', 'faint'],
 };
+
+/** An agent that has shown nothing of a turn for this time is silent. */
+const SILENT_MS = 5000;
 
 /** The texts of a thing's row at a time in Unix milliseconds. */
 export function rowTextOf(thing: ListItem, now: number): RowText {
@@ -79,8 +83,11 @@ function wordsOf(
       };
     }
     case 'session': {
-      const { session, doing } = thing.now;
-      const last = session.failure?.message ?? doing ?? session.last_words ?? '';
+      const { session, since } = thing.now;
+      const isSilent = session.status === 'running' && since !== null && now - since >= SILENT_MS;
+      const doing = thing.now.doing ?? (isSilent ? 'waiting: no answer yet' : null);
+      const last =
+        session.failure?.message ?? doing ?? lastTurnText(session) ?? session.last_words ?? '';
       const worktree = thing.worktree;
       return {
         title: sessionTitleOf(session),

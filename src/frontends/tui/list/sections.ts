@@ -8,7 +8,7 @@ export const sectionNames = [
   'snoozed',
   'processes',
   'teams',
-  'done',
+  'ended',
 ] as const;
 export type SectionName = (typeof sectionNames)[number];
 
@@ -16,10 +16,12 @@ export interface Section {
   name: SectionName;
   things: readonly ListItem[];
   isFolded: boolean;
+  /** How many of the things run or need a person. */
+  busy: number;
 }
 
 /** What the list is narrowed to, each with the key of its number. */
-export const lenses = ['needs you', 'running', 'idle', 'done', 'all'] as const;
+export const lenses = ['needs you', 'running', 'idle', 'ended', 'all'] as const;
 export type Lens = (typeof lenses)[number];
 
 export type Order = 'stable' | 'attention';
@@ -32,15 +34,18 @@ export interface ListSettings {
   filter: string;
   /** The sections that are folded. */
   folded: ReadonlySet<SectionName>;
+  /** The ids that the lens has shown since it was opened. They stay, so that no row goes before somebody has seen it. */
+  kept: ReadonlySet<string>;
 }
 
-/** What has ended is old after this time, and belongs to the section of what is done. */
-const OLD_MS = 60 * 60 * 1000;
+/** A process that ended belongs to the section of what has ended after this time. */
+const OLD_MS = 60_000;
 
-/** The sections that are not empty, as they are at a time. A filter and the lens of what is done unfold them. */
+/** The sections that are not empty, as they are at a time. A filter and the lens of what has ended unfold them. */
 export function sectionsOf(all: readonly ListItem[], wish: ListSettings, now: number): Section[] {
+  const lensOf = lensesOf(all, now);
   const shown = all
-    .filter((thing) => isInLens(thing, wish.lens, now))
+    .filter((thing) => wish.kept.has(thing.id) || isInLens(lensOf(thing), wish.lens))
     .filter((thing) => containsText(thing, wish.filter));
   const isUnfolded = wish.filter !== '';
   return sectionNames.flatMap((name) => {
@@ -50,21 +55,31 @@ export function sectionsOf(all: readonly ListItem[], wish: ListSettings, now: nu
       now,
     );
     const isFolded =
-      !isUnfolded && wish.folded.has(name) && !(wish.lens === 'done' && name === 'done');
-    return things.length === 0 ? [] : [{ name, things, isFolded }];
+      !isUnfolded && wish.folded.has(name) && !(wish.lens === 'ended' && name === 'ended');
+    const busy = things.filter((thing) => busyStandings.has(standingOf(thing, now))).length;
+    return things.length === 0 ? [] : [{ name, things, isFolded, busy }];
   });
 }
 
-/** How many things each lens shows. */
+const busyStandings: ReadonlySet<Standing> = new Set(['waiting', 'failed', 'unseen', 'running']);
+
+/** The ids that a lens shows. */
+export function idsInLens(all: readonly ListItem[], lens: Lens, now: number): string[] {
+  const lensOf = lensesOf(all, now);
+  return all.flatMap((thing) => (isInLens(lensOf(thing), lens) ? [thing.id] : []));
+}
+
+/** How many things each lens shows. In `all`, an approval and its session are one thing. */
 export function countsOf(all: readonly ListItem[], now: number): Record<Lens, number> {
-  const count = (lens: Lens) => all.filter((thing) => isInLens(thing, lens, now)).length;
-  return {
-    'needs you': all.filter((thing) => needsMe(thing, all, now)).length,
-    running: count('running'),
-    idle: count('idle'),
-    done: count('done'),
-    all: all.length,
-  };
+  const lensOf = lensesOf(all, now);
+  const counts = { 'needs you': 0, running: 0, idle: 0, ended: 0, all: 0 };
+  const sessions = new Set(all.flatMap(({ kind, id }) => (kind === 'session' ? [id] : [])));
+  for (const thing of all) {
+    const lens = lensOf(thing);
+    if (lens !== null) counts[lens]++;
+    if (thing.kind !== 'approval' || !sessions.has(thing.approval.session_id)) counts.all++;
+  }
+  return counts;
 }
 
 /** Whether a person is needed; of a session that waits, by its approval. */
@@ -79,19 +94,39 @@ export function needsMe(thing: ListItem, all: readonly ListItem[], now: number):
   );
 }
 
-const inLens: Record<Exclude<Lens, 'all'>, readonly Standing[]> = {
-  'needs you': ['waiting', 'failed', 'unseen'],
-  running: ['running', 'waiting'],
-  idle: ['idle', 'unseen', 'snoozed'],
-  done: ['done'],
+/** The lens of each standing: each thing is in one lens, so that their numbers add up. */
+const lensOfStanding: Record<Standing, Exclude<Lens, 'all'>> = {
+  waiting: 'needs you',
+  failed: 'needs you',
+  unseen: 'needs you',
+  running: 'running',
+  idle: 'idle',
+  snoozed: 'idle',
+  done: 'ended',
 };
 
-function isInLens(thing: ListItem, lens: Lens, now: number): boolean {
-  if (lens === 'all') return true;
-  const standing = standingOf(thing, now);
-  if (thing.kind === 'process' && standing === 'failed') return lens === 'done';
-  if (thing.kind === 'approval') return lens === 'needs you';
-  return thing.kind === 'team' ? false : inLens[lens].includes(standing);
+/**
+ * Returns the function that gives the lens of a thing beside `all`. It gives null for a team, and for a session that waits
+ * for an approval in the list, which is shown in its place.
+ */
+function lensesOf(
+  all: readonly ListItem[],
+  now: number,
+): (thing: ListItem) => Exclude<Lens, 'all'> | null {
+  const asking = new Set(
+    all.flatMap((one) => (one.kind === 'approval' ? [one.approval.session_id] : [])),
+  );
+  return (thing) => {
+    if (thing.kind === 'team') return null;
+    const standing = standingOf(thing, now);
+    if (thing.kind === 'process' && standing === 'failed') return 'ended';
+    if (thing.kind === 'session' && standing === 'waiting' && asking.has(thing.id)) return null;
+    return lensOfStanding[standing];
+  };
+}
+
+function isInLens(own: Exclude<Lens, 'all'> | null, lens: Lens): boolean {
+  return lens === 'all' || own === lens;
 }
 
 function sectionFor(thing: ListItem, now: number): SectionName {
@@ -100,9 +135,9 @@ function sectionFor(thing: ListItem, now: number): SectionName {
   const standing = standingOf(thing, now);
   if (thing.kind === 'process') {
     const isOld = standing !== 'running' && now - sinceOf(thing) > OLD_MS;
-    return isOld ? 'done' : 'processes';
+    return isOld ? 'ended' : 'processes';
   }
-  return standing === 'done' ? 'done' : standing === 'snoozed' ? 'snoozed' : 'sessions';
+  return standing === 'done' ? 'ended' : standing === 'snoozed' ? 'snoozed' : 'sessions';
 }
 
 /** Pinned ones first. */

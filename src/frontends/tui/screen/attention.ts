@@ -9,7 +9,10 @@ import type { ScreenContext } from './screen-context.ts';
 /** A session counts as seen once it was shown for this time. */
 const LOOK_MS = 1000;
 
-/** Tells the server what a person has seen: the session that is shown, while the terminal has the focus. */
+/**
+ * Tells the server that a person has seen the session that is shown, while the terminal has the focus. `shown`: undefined
+ * also for a row that the program chose, not a key.
+ */
 export function useSeen(
   { clock, acts, terminal: { hasFocus } }: ScreenContext,
   shown: ListItem | undefined,

@@ -53,7 +53,8 @@ export function Screen({ place, rows, columns, onEvents, onLeave }: ScreenProps)
   const showsPane = isWide || peeks || mode.name === 'pane' || mode.name === 'say';
   const pane = usePane(place, thing);
   const showAt = useTarget(pane, notices);
-  useSeen(place, showsPane ? thing : undefined, pane?.model);
+  const isOpened = view.isReached || mode.name === 'pane' || mode.name === 'say';
+  useSeen(place, showsPane && isOpened ? thing : undefined, pane?.model);
   const shown: ScreenState = {
     ...notices,
     place,

@@ -7,6 +7,7 @@ import type { Database } from '../../../core/store/database.ts';
 import type { RecordPage } from '../../../core/store/records.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
 import type { Modes } from './permission-mode.ts';
+import { lastTurnOf, noLastTurn } from './session.ts';
 import { settingsOf } from './settings.ts';
 import type { SessionStore } from './store.ts';
 
@@ -30,7 +31,7 @@ export class SessionQueries {
   }
 
   get(id: string): Promise<Session> {
-    return this.#deps.db.read((rx) => this.#deps.store.session(rx, id));
+    return this.#deps.db.read((rx) => this.#withLastTurn(rx, this.#deps.store.session(rx, id)));
   }
 
   list({
@@ -42,8 +43,19 @@ export class SessionQueries {
   }: QueryOf<typeof listSessions>): Promise<RecordPage<Session>> {
     return this.#deps.db.read((rx) => {
       const id = team_id === undefined ? undefined : this.#deps.agentsOf(rx, team_id);
-      return this.#deps.store.sessions.page(rx, { status, provider, id }, limit, cursor);
+      const page = this.#deps.store.sessions.page(rx, { status, provider, id }, limit, cursor);
+      return { ...page, records: page.records.map((one) => this.#withLastTurn(rx, one)) };
     });
+  }
+
+  /** Sessions of older versions get the status of their last turn from that turn, until their next turn ends. */
+  #withLastTurn(rx: Reader, session: Session): Session {
+    if (session.last_turn_status !== undefined) return session;
+    const turn =
+      session.last_turn_id === null
+        ? undefined
+        : this.#deps.store.turns.get(rx, session.last_turn_id);
+    return { ...session, ...(turn ? lastTurnOf(turn) : noLastTurn) };
   }
 
   commands(sessionId: string): Promise<AgentCommand[]> {

@@ -15,6 +15,11 @@ const LAST_WORDS_CHARACTERS = 200;
 /** What a person may change of a session. */
 export type SessionChange = BodyOf<typeof updateSession>;
 
+type LastTurn = Pick<Session, 'last_turn_status' | 'last_turn_error'>;
+
+/** The last turn of a session without one that has ended. */
+export const noLastTurn: LastTurn = { last_turn_status: null, last_turn_error: null };
+
 /** What is known of a session when it opens; every other field begins empty. */
 type Opening = Pick<
   Session,
@@ -58,6 +63,7 @@ export function newSession(opening: Opening): Session {
     status: 'ready',
     active_turn_id: null,
     last_turn_id: null,
+    ...noLastTurn,
     provider_session_ref: null,
     provider_defaults: null,
     worktree_id: null,
@@ -182,10 +188,21 @@ export function endTurn(session: Session, turn: Turn, now: number): Session {
     status: session.status === 'closed' || session.status === 'failed' ? session.status : 'ready',
     active_turn_id: null,
     usage: addUsage(session.usage, turn.usage),
+    ...lastTurnOf(turn),
     last_words: cutLine(turn.text ?? '', LAST_WORDS_CHARACTERS) ?? session.last_words,
     last_activity_at: now,
     updated_at: now,
   };
+}
+
+/** Returns what a session has of a turn, if it has ended. */
+export function lastTurnOf({ status, error }: Turn): LastTurn {
+  if (status !== 'completed' && status !== 'interrupted' && status !== 'failed') return noLastTurn;
+  return { last_turn_status: status, last_turn_error: error && shortError(error) };
+}
+
+function shortError(error: NonNullable<Turn['error']>): NonNullable<Turn['error']> {
+  return { ...error, message: cutLine(error.message, LAST_WORDS_CHARACTERS) ?? error.code };
 }
 
 /** Returns the session as closed, which is final. */

@@ -1,7 +1,8 @@
 import { configuredProviders } from '../../../agents/configured.ts';
-import type { AgentTools, Provider } from '../../../agents/provider.ts';
+import type { AgentTools } from '../../../agents/provider.ts';
 import { ProviderRegistry } from '../../../agents/registry.ts';
 import type { Base } from '../base.ts';
+import type { RuntimeOptions } from '../options.ts';
 import type { Children } from './children.ts';
 
 /** The functions of later nouns that providers call. */
@@ -16,10 +17,11 @@ export type Providers = ReturnType<typeof buildProviders>;
 export function buildProviders(
   { config, clock }: Base,
   { supervisor }: Children,
-  others?: readonly Provider[],
+  { providers: others, asksLogins = true }: Pick<RuntimeOptions, 'providers' | 'asksLogins'> = {},
 ) {
   const hooks = {} as ProviderHooks;
-  const context = { supervisor, clock, toolsFor: (sessionId: string) => hooks.toolsFor(sessionId) };
+  const toolsFor = (sessionId: string) => hooks.toolsFor(sessionId);
+  const context = { supervisor, clock, toolsFor, asksLogins };
   const registry = new ProviderRegistry(
     others ?? configuredProviders(config.now, context),
     () => config.now.defaults.provider,

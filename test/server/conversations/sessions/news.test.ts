@@ -117,7 +117,11 @@ describe('what is new in a session', () => {
       await asked;
       void turn.sink.update({ type: 'message', text: 'said' });
       turn.end(completed);
-      const { seq } = await stage.until(({ kind }) => kind === 'turn.completed');
+      await stage.until(({ kind }) => kind === 'turn.completed');
+      const failing = await stage.play(followed, 'second prompt');
+      const message = `boom\n${'very '.repeat(100)}loud`;
+      failing.end({ status: 'failed', error: { code: 'agent_error', message } });
+      const { seq } = await stage.until(({ kind }) => kind === 'turn.failed');
       for (const event of (await stage.events(id)) as RuntimeEventRecord[]) {
         if (isIn('turn', event)) followed = sessionAfterTurn(followed, event);
         if (isIn('approval', event) && event.kind === 'approval.requested')
@@ -125,6 +129,11 @@ describe('what is new in a session', () => {
       }
       const stored = await stage.session(id);
       expect(stored.news_seq).toBe(seq);
+      expect(stored.last_turn_status).toBe('failed');
+      expect(stored.last_turn_error).toEqual({
+        code: 'agent_error',
+        message: expect.stringMatching(/^boom very .{189}…$/),
+      });
       const { provider_session_ref, provider_defaults, usage } = stored;
       expect({ ...followed, provider_session_ref, provider_defaults, usage }).toEqual(stored);
     }));

@@ -1,0 +1,148 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { endpoints } from '../../src/api/index.ts';
+import type { AuthStatus } from '../../src/api/providers.ts';
+import type { Client } from '../../src/client/client.ts';
+import { LOGIN_MS, LoginWatch } from '../../src/agents/login-watch.ts';
+import { failed } from '../../src/agents/provider.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { until } from '../support/providers/calls.ts';
+import { putProgram } from '../support/providers/demo-agents.ts';
+import { withRuntime } from '../support/runtime.ts';
+import { tempDirectory } from '../support/temp.ts';
+
+const yes: AuthStatus = { authenticated: true, mode: 'account', detail: 'yes' };
+const no: AuthStatus = { authenticated: false, mode: 'not_configured', detail: 'no' };
+
+/** A watch whose questions are answered by the test. */
+function watched() {
+  const clock = new ManualClock();
+  const asked: PromiseWithResolvers<AuthStatus>[] = [];
+  const watch = new LoginWatch(clock, () => {
+    const next = Promise.withResolvers<AuthStatus>();
+    asked.push(next);
+    return next.promise;
+  });
+  return { clock, asked, watch };
+}
+
+test('A login state is returned at once, read once at a time, and read again after a minute.', async () => {
+  const { clock, asked, watch } = watched();
+  expect(watch.get().authenticated).toBeNull();
+  watch.get();
+  expect(asked).toHaveLength(1);
+  asked[0]?.resolve(no);
+  await until('the answer is kept', () => watch.get() === no);
+  clock.advance(59_000);
+  watch.get();
+  expect(asked).toHaveLength(1);
+  clock.advance(1000);
+  expect(watch.get()).toBe(no);
+  expect(asked).toHaveLength(2);
+  asked[1]?.reject(new Error('cannot be read'));
+  await until('the old answer is dropped', () => watch.get().authenticated === null);
+});
+
+const situation = { id: 'claude', hasOwnHome: false, from: {}, given: {} } as const;
+
+test('An answer that was read before a login or a turn changed the state is dropped.', async () => {
+  const { asked, watch } = watched();
+  watch.get();
+  watch.set(yes);
+  asked[0]?.resolve(no);
+  await asked[0]?.promise;
+  expect(watch.get()).toBe(yes);
+  watch.ended(failed('auth_required', 'log in'), situation);
+  expect(watch.get()).toMatchObject({
+    authenticated: false,
+    detail: expect.stringContaining('"claude auth login"') as string,
+  });
+  watch.ended({ status: 'completed', error: null }, situation);
+  expect(watch.get().authenticated).toBe(true);
+});
+
+const provider = async (client: Client, id: string) =>
+  (await client.call(endpoints.listProviders, {})).find((one) => one.id === id);
+
+/** An app-server that answers only what is asked to read an account. */
+const APP_SERVER = `
+while read -r line; do
+  id=$(printf %s "$line" | sed -n 's/.*"id":\\([0-9][0-9]*\\).*/\\1/p')
+  case "$line" in
+    *'"initialize"'*) printf '{"id":%s,"result":{"userAgent":"codex/1.0.0 (x)"}}\\n' "$id" ;;
+    *account/read*) printf '{"id":%s,"result":{"account":null,"requiresOpenaiAuth":%s}}\\n' "$id" "$(cat needed)" ;;
+  esac
+done`;
+
+test('Providers show whether claude and codex are logged in, as their programs report it after the start.', async () => {
+  await using own = tempDirectory('logins');
+  const file = (name: string) => path.join(own.path, name);
+  fs.writeFileSync(file('claude-says'), '{"loggedIn": false}');
+  fs.writeFileSync(file('codex-says'), 'Not logged in');
+  fs.writeFileSync(file('needed'), 'true');
+  putProgram(
+    own.path,
+    'claude',
+    `cd ${own.path}; [ "$*" = "auth status --json" ] && cat claude-says`,
+  );
+  putProgram(
+    own.path,
+    'codex',
+    `cd ${own.path}
+[ "$*" = "login status" ] && { cat codex-says >&2; ! grep -q Not codex-says; exit; }${APP_SERVER}`,
+  );
+  const providers = {
+    claude: { command: file('claude') },
+    codex: { command: file('codex') },
+  };
+  await withRuntime(
+    async ({ client }) => {
+      const claude = async () => provider(client, 'claude');
+      const codex = async () => provider(client, 'codex');
+      await expectEventually(claude).toMatchObject({
+        healthy: true,
+        logged_in: false,
+        detail: expect.stringContaining('not logged in: run "claude auth login"'),
+      });
+      await expectEventually(codex).toMatchObject({
+        healthy: true,
+        logged_in: false,
+        detail: expect.stringContaining('not logged in: run "codex login"'),
+      });
+      expect(await client.call(endpoints.getHealth, {})).toMatchObject({ status: 'ok' });
+      fs.writeFileSync(file('claude-says'), '{"loggedIn": true, "authMethod": "claude.ai"}');
+      fs.writeFileSync(file('needed'), 'false');
+      // Whoever asks for the login itself is answered anew, and lists show that answer.
+      await client.call(endpoints.getClaudeAuthStatus, {});
+      expect(await claude()).toMatchObject({ logged_in: true, detail: 'ready' });
+      await client.call(endpoints.getCodexAuthStatus, {});
+      // The models of its configuration need no login.
+      expect(await codex()).toMatchObject({ logged_in: true, detail: 'ready' });
+    },
+    { asksLogins: true, config: { providers } },
+  );
+});
+
+test('A program that hangs is killed, delays neither the start nor a list, and leaves the login unknown.', async () => {
+  await using own = tempDirectory('logins');
+  const pid = path.join(own.path, 'pid');
+  putProgram(own.path, 'claude', `echo $$ > ${pid}.new; mv ${pid}.new ${pid}; exec sleep 1000`);
+  const clock = new ManualClock();
+  await withRuntime(
+    async ({ client }) => {
+      expect(await provider(client, 'claude')).toMatchObject({ healthy: true, logged_in: null });
+      await until('it runs', () => fs.existsSync(pid));
+      const started = fs.readFileSync(pid, 'utf8').trim();
+      clock.advance(LOGIN_MS);
+      await until('it is killed', () => !fs.existsSync(`/proc/${started}`));
+      expect(await provider(client, 'claude')).toMatchObject({ healthy: true, logged_in: null });
+    },
+    {
+      clock,
+      asksLogins: true,
+      config: { providers: { claude: { command: path.join(own.path, 'claude') } } },
+    },
+  );
+});
